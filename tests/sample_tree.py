@@ -1,0 +1,108 @@
+"""A small valid dataset to break, and the edits that break it.
+
+The records and scripts are `tests/sample`; descriptor and schemas are the repository's own, so that
+a case always meets the schema that is published. A table that the sample lacks has no rows.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rl_resources.package import read_package
+from rl_resources.tabular import write
+
+REPOSITORY = Path(__file__).parents[1]
+SAMPLE = Path(__file__).parent / "sample"
+
+Edit = Mapping[str, Any]
+
+
+def plant(root: Path) -> Path:
+    """Build the sample dataset in the folder `root`, which must not exist, and return it."""
+    shutil.copytree(SAMPLE, root)
+    shutil.copytree(REPOSITORY / "schema", root / "schema")
+    shutil.copy(REPOSITORY / "datapackage.json", root)
+    for path, text in _blank_tables():
+        if not (root / path).exists():
+            (root / path).write_text(text, encoding="utf-8")
+    return root
+
+
+@cache
+def _blank_tables() -> list[tuple[str, str]]:
+    resources = read_package(REPOSITORY).resources.values()
+    return [(item.path, write([item.schema.names])) for item in resources]
+
+
+def apply(root: Path, edits: Iterable[Edit]) -> None:
+    """Make the edits one after the other. Raises where one does not change what it names."""
+    for edit in edits:
+        _apply(root / edit["file"], edit)
+
+
+def _apply(path: Path, edit: Edit) -> None:
+    match edit:
+        case {"delete": True}:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        case {"rename": name}:
+            _move(path, path.parent / name)
+        case {"folder": True}:
+            path.unlink(missing_ok=True)
+            path.mkdir()
+        case {"symlink": target}:
+            path.unlink(missing_ok=True)
+            path.symlink_to(target)
+        case {"mode": mode}:
+            path.chmod(int(mode, 8))
+        case {"pipe": True}:
+            path.unlink(missing_ok=True)
+            os.mkfifo(path)
+        case {"write": text}:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
+        case _:
+            before = path.read_bytes()
+            after = _edited(before, edit)
+            assert after != before, f"this edit changes nothing: {edit}"
+            path.write_bytes(after)
+
+
+def _move(path: Path, target: Path) -> None:
+    assert not target.exists(), f"{target} is in the way"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    path.rename(target)
+
+
+def _edited(data: bytes, edit: Edit) -> bytes:
+    match edit:
+        case {"encode": encoding}:
+            return data.decode().encode(encoding)
+        case {"append": text}:
+            return data + text.encode()
+        case {"line": number, "with": text}:
+            lines = data.split(b"\n")
+            lines[number - 1] = text.encode()
+            return b"\n".join(lines)
+        case {"before_line": number, "with": text}:
+            lines = data.split(b"\n")
+            return b"\n".join([*lines[: number - 1], text.encode(), *lines[number - 1 :]])
+        case {"delete_line": number}:
+            lines = data.split(b"\n")
+            return b"\n".join([*lines[: number - 1], *lines[number:]])
+        case {"replace": old}:
+            return _replaced(data, old.encode(), edit)
+        case _:
+            raise AssertionError(f"no edit is called {sorted(edit)}")
+
+
+def _replaced(data: bytes, old: bytes, edit: Edit) -> bytes:
+    new = bytes.fromhex(edit["hex"]) if "hex" in edit else edit["with"].encode()
+    new *= edit.get("repeat", 1)
+    times = data.count(old)
+    assert edit.get("all") or times == 1, f"{old!r} stands {times} times"
+    return data.replace(old, new)

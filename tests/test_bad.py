@@ -1,0 +1,204 @@
+"""Every file in `tests/bad` breaks the sample in one way and says exactly what `check` answers.
+
+The message is the contract: a contributor who has never seen the project must be able to mend the
+mistake by it. Where the help says literally what to write, `mend` does so and nothing is left.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rl_resources.check import all_rules
+from rl_resources.check import check as all_findings
+from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
+from rl_resources.cli import main
+from rl_resources.finding import Finding
+from rl_resources.package import TableSchema, read_package
+from rl_resources.render.findings import as_github
+from rl_resources.schema.validate import Failure, failures
+from rl_resources.words import printable
+from sample_tree import REPOSITORY, apply, plant
+
+BAD = sorted((Path(__file__).parent / "bad").glob("*.toml"))
+CASES = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in BAD}
+FINDINGS = {name: case for name, case in CASES.items() if case["status"] != 2}
+UNUSABLE = {name: case for name, case in CASES.items() if case["status"] == 2}
+MENDED = {name: case for name, case in CASES.items() if "mend" in case or "run" in case}
+KEYS = ["rule", "severity", "path", "line", "column", "message", "help"]
+
+Case = dict[str, Any]
+Columns = Mapping[str, Sequence[str]]
+Vocabulary = Mapping[str, Collection[str]]
+Words = frozenset[str] | None
+Output = pytest.CaptureFixture[str]
+
+
+@cache
+def _failures(path: str, name: str, cells: tuple[str, ...], words: Words) -> list[Failure]:
+    schema = read_package(REPOSITORY).resources[Path(path).stem].schema
+    return failures(schema, {name: cells}, {} if words is None else {name: words})
+
+
+def _remembered(schema: TableSchema, columns: Columns, vocabulary: Vocabulary) -> list[Failure]:
+    """The engine's verdict, which judges each column by itself: here each content once, as most
+    cases leave most columns as they are.
+    """
+    found = []
+    for name, cells in columns.items():
+        words = frozenset(vocabulary[name]) if name in vocabulary else None
+        found += _failures(schema.path, name, tuple(cells), words)
+    return sorted(found, key=lambda failure: (failure.row, schema.index(failure.field)))
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rl_resources.schema.validate.failures", _remembered)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(plant(tmp_path / "dataset"))
+    return tmp_path / "dataset"
+
+
+def check(output: Output, *arguments: str) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error of `rl-resources check`."""
+    status = main(["check", *arguments])
+    captured = output.readouterr()
+    return status, captured.out, captured.err
+
+
+def text_of(findings: Sequence[dict[str, Any]]) -> str:
+    form = "{path}:{line}:{column}: {severity}: {rule}: {message}\n  help: {help}\n"
+    return "".join(
+        form.format(**finding | {"path": printable(finding["path"])}) for finding in findings
+    )
+
+
+def test_the_untouched_sample_has_no_findings(root: Path, capsys: Output) -> None:
+    assert check(capsys, "--strict") == (0, "", "No findings.\n")
+
+
+@pytest.mark.parametrize("case", FINDINGS.values(), ids=FINDINGS.keys())
+@pytest.mark.usefixtures("quick")
+def test_the_answer_is_exactly(case: Case, root: Path, capsys: Output) -> None:
+    apply(root, case["edit"])
+    arguments = case.get("arguments", [])
+    status, text, _ = check(capsys, *arguments)
+    assert (text, status) == (case["expected"], case["status"])
+
+    same_status, told, _ = check(capsys, *arguments, "--format", "json")
+    findings = json.loads(told)
+    assert same_status == status
+    assert text_of(findings) == text
+    assert all(list(finding) == KEYS for finding in findings)
+    assert all(type(finding[key]) is int for finding in findings for key in ("line", "column"))
+
+    annotations = as_github([Finding(**finding) for finding in findings])
+    assert [line.split(" ")[0] for line in annotations.splitlines()] == [
+        f"::{finding['severity']}" for finding in findings
+    ]
+
+
+def test_github_gets_one_line_a_finding(root: Path, capsys: Output) -> None:
+    apply(root, CASES["vocabulary--twenty-mistakes"]["edit"])
+    status, annotations, _ = check(capsys, "--format", "github")
+    lines = annotations.splitlines()
+    assert (status, len(lines)) == (1, 20)
+    assert lines[0] == (
+        "::error file=records/tuning.csv,line=2,col=44,title=vocabulary::"
+        "tag of qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh is `MAX1`, which is no tag"
+        "%0Ahelp: Known are `MIN`, `RECOMMENDED`."
+    )
+
+
+@pytest.mark.parametrize("case", UNUSABLE.values(), ids=UNUSABLE.keys())
+def test_what_cannot_be_used_is_exit_status_2(case: Case, root: Path, capsys: Output) -> None:
+    apply(root, case["edit"])
+    for form in ("text", "json", "github"):
+        status, text, complaint = check(capsys, *case.get("arguments", []), "--format", form)
+        assert (status, text) == (2, "")
+        assert complaint.replace(str(root), "ROOT") == case["complaint"]
+
+
+@pytest.mark.parametrize("case", MENDED.values(), ids=MENDED.keys())
+@pytest.mark.usefixtures("quick")
+def test_following_the_help_leaves_nothing(case: Case, root: Path, capsys: Output) -> None:
+    apply(root, case["edit"])
+    apply(root, case.get("mend", []))
+    if "run" in case:
+        assert main(case["run"]) == 0
+        capsys.readouterr()
+    assert check(capsys, "--strict") == (0, "", "No findings.\n")
+
+
+SPOILERS = st.sampled_from(
+    [text.encode() for text in ('"', ",", "\n", "\r", "\t", ";", "=", "@", "<a", "{{", " ", "-")]
+    + [
+        text.encode()
+        for text in ("<<<<<<< a\n", ">>>>>>> b\n", "\n\n", "1e400", "\u2028\U0001f600")
+    ]
+    + [b"\x00", b"\xff", b"9" * 400]
+)
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    return take_snapshot(read_package(plant(tmp_path_factory.mktemp("sample") / "dataset")))
+
+
+@given(st.data())
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.usefixtures("quick")
+def test_whatever_a_file_holds_is_answered_in_order(sample: Snapshot, data: st.DataObject) -> None:
+    """No exception, no place outside the file, nothing that a terminal would obey, nothing long."""
+    name = data.draw(st.sampled_from(sorted(sample.tables)))
+    table = sample.tables[name]
+    spoilt = table.data or b""
+    for spoiler in data.draw(st.lists(SPOILERS, min_size=1, max_size=3)):
+        at, end = (data.draw(st.integers(0, len(spoilt))) for _ in range(2))
+        spoilt = spoilt[:at] + spoiler + spoilt[end if at < end < at + 40 else at :]
+    tables = {**sample.tables, name: Table(table.resource, spoilt)}
+    found = all_findings(Snapshot(sample.package, tables, sample.scripts))
+    lines = max(spoilt.count(b"\n"), spoilt.count(b"\r")) + 1
+    assert all(1 <= finding.line <= lines for finding in found if finding.path == table.path)
+    assert all(finding.column >= 1 and finding.help for finding in found)
+    assert all((finding.message + finding.help).isprintable() for finding in found)
+    assert all(len(finding.message) < 500 for finding in found)
+    assert found == sorted(found, key=lambda finding: finding.position)
+
+
+@pytest.mark.parametrize("rule", all_rules())
+def test_every_rule_has_a_case(rule: str) -> None:
+    cases = [case for name, case in FINDINGS.items() if name.startswith(f"{rule}--")]
+    assert any(f": {rule}: " in case["expected"] for case in cases)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_case_says_what_it_is(name: str) -> None:
+    case = CASES[name]
+    assert case["sentence"].endswith(".")
+    assert case["edit"] or case["arguments"]
+    assert "--" in name
+    assert ("complaint" if case["status"] == 2 else "expected") in case
+
+
+@pytest.mark.parametrize("name", ["vocabulary--tag", "file-missing--folder", "root--no-descriptor"])
+def test_the_installed_command_answers_the_same(name: str, root: Path) -> None:
+    case = CASES[name]
+    apply(root, case["edit"])
+    command = [sys.executable, "-m", "rl_resources", "check"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
+    assert (done.returncode, done.stdout) == (case["status"], case.get("expected", ""))
+    assert done.stderr.replace(str(root), "ROOT").endswith(case.get("complaint", ""))

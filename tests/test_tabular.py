@@ -1,0 +1,156 @@
+"""The CSV reader: what is written is read, every cell is found where it stands, nothing is lost."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rl_resources.tabular import Row, Text, quote, read, write
+
+# What makes CSV hard, beside ordinary text.
+SIGNS = st.sampled_from([*'",\n\r\t ;=<>|', '""', "\r\n", "\u2028", "\x85", "\ufeff", "é", "😀"])
+CELL = st.lists(st.one_of(SIGNS, st.text(max_size=4)), max_size=6).map("".join)
+PLAIN_CELL = CELL.map(lambda cell: cell.replace("\r", "").lstrip("<=>|"))
+WORD = st.text(alphabet="ab é😀\u2028;\t", max_size=6)
+NASTY_TEXT = st.lists(st.one_of(SIGNS, st.just("<<<<<<< x\n"), CELL), max_size=40).map("".join)
+NAME = st.text(alphabet="abc_,é", min_size=1, max_size=5).filter(str.strip)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[list[str]]:
+    """A header without line breaks and rows of its width, whatever their cells hold."""
+    header = draw(st.lists(NAME, min_size=2, max_size=5))
+    row = st.lists(CELL, min_size=len(header), max_size=len(header))
+    return [header, *draw(st.lists(row, max_size=5))]
+
+
+def cells(text: Text) -> list[list[str]]:
+    rows = [text.header, *text.rows] if text.header else text.rows
+    return [list(row.cells) for row in rows if row]
+
+
+@given(tables())
+def test_what_is_written_is_read(table: list[list[str]]) -> None:
+    text = read(write(table))
+    assert (cells(text), text.defects) == (table, ())
+
+
+@given(tables())
+def test_other_readers_read_the_same(table: list[list[str]]) -> None:
+    assert list(csv.reader(io.StringIO(write(table), newline=""), strict=True)) == table
+
+
+@given(
+    st.lists(st.lists(PLAIN_CELL, min_size=3, max_size=3), min_size=1, max_size=5),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+)
+def test_what_other_writers_write_is_read(rows: list[list[str]], end: str, quoting: int) -> None:
+    table = [["a", "b", "c"], *rows]
+    file = io.StringIO(newline="")
+    csv.writer(file, lineterminator=end, quoting=quoting).writerows(table)
+    text = read(file.getvalue())
+    assert (cells(text), text.defects) == (table, ())
+
+
+@given(tables())
+def test_a_cell_stands_where_its_place_says(table: list[list[str]]) -> None:
+    written = write(table)
+    lines = written.split("\n")
+    text = read(written)
+    for row in filter(None, (text.header, *text.rows)):
+        for index, cell in enumerate(row.cells):
+            line, column = row.place(index)
+            first = quote(cell).split("\n")[0]
+            assert lines[line - 1].startswith(first, column - 1)
+            before = lines[line - 1][: column - 1]
+            assert before.endswith(",") if index else (line, before) == (row.line, "")
+
+
+@given(NASTY_TEXT)
+@settings(max_examples=300)
+def test_of_any_text_each_line_is_told_once(text: str) -> None:
+    found = read(text)
+    rows = [*filter(None, [found.header]), *found.rows]
+    spans = [(row.line, 1 + sum(cell.count("\n") for cell in row.cells)) for row in rows]
+    spans += [(defect.line, defect.lines) for defect in found.defects]
+    told = [line + more for line, count in sorted(spans) for more in range(count)]
+    assert told == list(range(1, 1 + text.removesuffix("\n").count("\n") + bool(text)))
+
+
+@given(st.lists(st.tuples(WORD, WORD), min_size=1, max_size=6), st.data())
+def test_an_unclosed_quote_swallows_no_row(
+    rows: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    broken = data.draw(st.integers(0, len(rows) - 1))
+    lines = [f"{one},{other}" for one, other in rows]
+    lines[broken] = '"' + lines[broken]
+    text = read("\n".join(["a,b", *lines]))
+    assert [(defect.kind, defect.line, defect.column) for defect in text.defects] == [
+        ("unclosed-quote", broken + 2, 1)
+    ]
+    assert [row.cells for row in text.rows] == rows[:broken] + rows[broken + 1 :]
+
+
+def test_an_empty_text_has_neither_header_nor_rows() -> None:
+    assert read("") == Text(None, (), ())
+
+
+def test_a_line_break_in_a_cell_moves_the_places_after_it() -> None:
+    text = read('a,b,c\n1,"x\ny",3\n4,5,6\n')
+    assert [row.place(2) for row in text.rows] == [(3, 4), (4, 5)]
+
+
+def test_past_the_last_cell_the_place_is_where_the_next_would_begin() -> None:
+    assert Row(2, ("ab", "c")).place(2) == (2, 6)
+
+
+def test_the_header_is_the_first_line_that_is_not_blank() -> None:
+    text = read("\na,b\n1,2\n")
+    assert text.header == Row(2, ("a", "b"))
+    assert [row.cells for row in text.rows] == [("",), ("1", "2")]
+
+
+def test_a_header_that_cannot_be_read_is_not_replaced_by_a_row() -> None:
+    text = read('a,"b\n1,2\n')
+    assert text.header is None
+    assert [row.cells for row in text.rows] == [("1", "2")]
+
+
+def test_both_sides_of_a_merge_conflict_are_one_defect() -> None:
+    text = read("a,b\n<<<<<<< HEAD\n1,2\n=======\n1,3\n>>>>>>> branch\n4,5\n")
+    (defect,) = text.defects
+    assert (defect.kind, defect.line, defect.lines) == ("merge-conflict", 2, 5)
+    assert ("1", "3") in defect.records
+    assert [row.cells for row in text.rows] == [("4", "5")]
+
+
+NASTY = {
+    "a line of quotes": lambda size: '"' * (size * 10),
+    "one unclosed quote a line": lambda size: "a,b\n" + '1,"x\n' * size,
+    "doubled quotes after an unclosed one": lambda size: "a,b\n" + 'x,"""\n' * size,
+    "quotes in every second line": lambda size: "a,b\n" + 'x,"\n\n' * size,
+    "one long line of commas": lambda size: "," * (size * 10),
+    "conflicts that begin and never end": lambda size: "<<<<<<< a\n" * size,
+    "conflicts that end and never begin": lambda size: "=======\n>>>>>>> b\n" * size,
+    "alternating quotes and commas": lambda size: '",' * (size * 5),
+}
+
+
+def seconds_to_read(text: str) -> float:
+    start = time.process_time()
+    read(text)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("nasty", NASTY.values(), ids=NASTY.keys())
+def test_the_time_grows_with_the_text_and_no_faster(nasty: Callable[[int], str]) -> None:
+    """Four times the text may take ten times as long, for a machine that is busy; not sixteen."""
+    small = min(seconds_to_read(nasty(25_000)) for _ in range(2))
+    assert seconds_to_read(nasty(100_000)) < max(0.2, 10 * small)

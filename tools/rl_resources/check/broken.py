@@ -1,0 +1,132 @@
+"""What is wrong with each cell, found once for all the rules that speak of cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from rl_resources.check.registry import Mistake
+from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.package import Field, ForeignKey
+from rl_resources.words import shown
+
+_TEXTS = frozenset({"string", "list"})
+INVISIBLE = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufe00-\ufe0f\ufeff\ufff9-\ufffb\u115f\u1160\u2800\u3164\uffa0\U000e0000-\U000e0fff]"
+)
+_FORMULA_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"
+MARKUP = re.compile(
+    r"<[A-Za-z/!?]|&(?:#\w|\w{1,31};)|\b(?:javascript|vbscript):|\bdata:\w+/"
+    r"|\{[{%#]|\]\(|`_|:\w{1,31}:`",
+    re.IGNORECASE,
+)
+_MARKUP_SIGNS = ("<", "&", ":", "{", "](", "`_")  # one of them is in all markup
+_MAIL_NAME = re.compile(r"[A-Za-z0-9_%+-]\Z")
+_MAIL_HOST = re.compile(r"[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,8}\.[A-Za-z]{2,}")
+
+
+class BrokenCell(NamedTuple):
+    """A cell that breaks `constraint` of its column, or holds what no text may hold."""
+
+    table: Table
+    row: int
+    field: Field
+    constraint: str
+
+    @property
+    def cell(self) -> str:
+        """The cell's text."""
+        return self.table.cell(self.row, self.field.name)
+
+    @property
+    def limit(self) -> object:
+        """The constraint's value in the schema."""
+        return self.field.constraints.get(self.constraint)
+
+    def mistake(self, wrong: str, mend: str) -> Mistake:
+        """The mistake at this cell: `wrong` goes after the column and its value."""
+        table, name = self.table, self.field.name
+        value = f" is `{shown(self.cell)}`," if self.cell else ""
+        label = shown(table.label(self.row), 120)
+        whose = f" of {label}" if label and name not in table.schema.primary_key else ""
+        place = table.place(self.row, name)
+        return Mistake(table.path, *place, f"{name}{whose}{value} {wrong}", mend)
+
+
+@lru_cache(maxsize=1)
+def broken_cells(snapshot: Snapshot) -> tuple[BrokenCell, ...]:
+    """Every cell that a rule about cells speaks of, with the first thing that is wrong with it.
+
+    What a text may not hold goes before the schema's constraints: the zero-width space in `h100`
+    is the mistake, not that no device is called so.
+    """
+    return tuple(cell for table in snapshot.tables.values() for cell in _broken_of(snapshot, table))
+
+
+@lru_cache(maxsize=1)
+def broken_places(snapshot: Snapshot) -> frozenset[tuple[str, int, int]]:
+    """Path, line and column of every broken cell: what follows from such a cell is not told."""
+    return frozenset(
+        (broken.table.path, *broken.table.place(broken.row, broken.field.name))
+        for broken in broken_cells(snapshot)
+    )
+
+
+def _broken_of(snapshot: Snapshot, table: Table) -> Iterator[BrokenCell]:
+    from rl_resources.schema.validate import failures
+
+    found = failures(table.schema, table.columns, _vocabulary(snapshot, table))
+    by_schema = {(failure.row, failure.field): failure.constraint for failure in found}
+    for field in table.schema.fields:
+        for row, cell in enumerate(table.columns.get(field.name, ())):
+            if "\n" in cell:
+                continue  # told as a line break
+            constraint = by_schema.get((row, field.name))
+            if wrong := _text_mistake(field, cell, constraint) or constraint:
+                yield BrokenCell(table, row, field, wrong)
+
+
+def _text_mistake(field: Field, cell: str, constraint: str | None) -> str | None:
+    """What is wrong with the text of a cell, where that is not the schema's constraint."""
+    if not (cell.isascii() and cell.isprintable()) and INVISIBLE.search(cell):
+        return "invisible"
+    if "@" in cell and _holds_mail(cell):
+        return "email"
+    if cell != cell.strip():
+        return "space"
+    if field.type not in _TEXTS or not cell:
+        return None
+    if any(sign in cell for sign in _MARKUP_SIGNS) and MARKUP.search(cell):
+        return "markup"
+    return "formula" if constraint is None and cell[0] in _FORMULA_SIGNS else None
+
+
+def _holds_mail(cell: str) -> bool:
+    """Whether an `@` stands between a name and a host; each is looked at once."""
+    before, *rest = cell.split("@")
+    for after in rest:
+        if _MAIL_NAME.search(before[-1:]) and _MAIL_HOST.match(after):
+            return True
+        before = after
+    return False
+
+
+def _vocabulary(snapshot: Snapshot, table: Table) -> Mapping[str, Collection[str]]:
+    """The words of every foreign key whose own table can be read and has rows."""
+    return {
+        key.field: words
+        for key in table.schema.foreign_keys
+        if (words := _words_of(snapshot, key)) and snapshot.tables[key.resource].rows
+    }
+
+
+def _words_of(snapshot: Snapshot, key: ForeignKey) -> frozenset[str]:
+    """All words that a foreign key may hold. A script is known by its file, too: that its row is
+    missing or has another name is told there.
+    """
+    words = snapshot.tables[key.resource].mentioned(key.reference)
+    scripts = {script.name for script in snapshot.scripts} if key.resource == "tuning" else set()
+    return words | scripts

@@ -1,0 +1,263 @@
+"""Rules about one cell: what the Table Schema says of its column, and what no text may hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from rl_resources.check.broken import INVISIBLE, MARKUP, BrokenCell, broken_cells
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.snapshot import Snapshot
+from rl_resources.package import TYPES, Field
+from rl_resources.words import nearest, shown
+
+MOST_CHARACTERS_TO_MEND = 500
+
+
+def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
+    return (cell for cell in broken_cells(snapshot) if cell.constraint in constraints)
+
+
+@rule(
+    summary="A column that the schema requires is filled.",
+    reason="Without it a reader cannot tell what was run on what.",
+    bad="a blank `device`",
+    good="`h100` as `device`",
+)
+def required(snapshot: Snapshot) -> Iterator[Mistake]:
+    for broken in _cells(snapshot, "required"):
+        example = broken.field.example
+        yield broken.mistake(
+            "is blank", f"Fill it. {broken.field.description} For example `{_written(example)}`."
+        )
+
+
+def _written(example: object) -> str:
+    return " ".join(map(str, example)) if isinstance(example, list) else str(example)
+
+
+@rule(
+    summary="A cell is written as its column's type wants it.",
+    reason="`8 GPUs` or `two` cannot be compared, sorted or added up.",
+    bad="`two` as `gpus`",
+    good="`2` as `gpus`",
+)
+def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's name)
+    for broken in _cells(snapshot, "type"):
+        kind = TYPES[broken.field.type]
+        if broken.field.type == "date" and re.fullmatch(kind.pattern, broken.cell):
+            wrong = "which is no day of the calendar"
+        else:
+            wrong = f"which is not {kind.words}"
+        unit = f" in {broken.field.unit}" if broken.field.unit else ""
+        blank = "" if broken.field.required else ", or leave it blank"
+        yield broken.mistake(wrong, f"Write {kind.words}{unit} and nothing else{blank}.")
+
+
+@rule(
+    summary="A word comes from the vocabulary: an enumeration, or the key of another table.",
+    reason="Two spellings of one device are two devices to everyone who filters.",
+    bad="`h1000` as `device`",
+    good="`h100` as `device`",
+)
+def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
+    for broken, others in _grouped(_cells(snapshot, "enum")):
+        close = nearest(broken.cell, _words(broken.limit))
+        yield broken.mistake(
+            f"which is no {broken.field.title.lower()}{_also(others)}",
+            close.sentence() or f"The words are listed in {broken.table.schema.path}.",
+        )
+    for broken, others in _grouped(_cells(snapshot, "vocabulary")):
+        key = broken.table.schema.foreign_key(broken.field.name)
+        if key is None:  # only foreign keys have a vocabulary
+            continue
+        target = snapshot.tables[key.resource]
+        close = nearest(broken.cell, sorted(target.mentioned(key.reference)))
+        add = f"To use a new word, add its row to {target.path} first."
+        yield broken.mistake(
+            f"which {target.path} does not hold{_also(others)}",
+            f"{close.sentence()} {add}".strip(),
+        )
+
+
+def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[BrokenCell]]]:
+    """Cells with the same word in the same column: the first and the others.
+
+    A row that is missing in another table is one mistake, however often its word stands here.
+    """
+    groups: dict[tuple[str, str, str], list[BrokenCell]] = {}
+    for broken in cells:
+        key = (broken.table.path, broken.field.name, broken.cell)
+        groups.setdefault(key, []).append(broken)
+    return ((first, others) for first, *others in groups.values())
+
+
+def _also(others: Sequence[BrokenCell]) -> str:
+    lines = [str(broken.table.rows[broken.row].line) for broken in others]
+    if not lines:
+        return ""
+    listed = ", ".join(lines[:5]) + (", …" if len(lines) > 5 else "")
+    return f" (also in line{'s' if len(lines) > 1 else ''} {listed})"
+
+
+def _words(limit: object) -> list[str]:
+    return [str(word) for word in limit] if isinstance(limit, list) else []
+
+
+@rule(
+    summary="A number or date lies within its column's bounds.",
+    reason="A run on 0, -1 or 10^30 GPUs is a slip of the hand.",
+    bad="`0` as `gpus`",
+    good="`1` as `gpus`",
+)
+def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's name)
+    sides = {
+        "minimum": "which is below {}",
+        "exclusiveMinimum": "which is not above {}",
+        "maximum": "which is above {}",
+        "exclusiveMaximum": "which is not below {}",
+    }
+    for broken in _cells(snapshot, *sides):
+        if broken.limit is None:  # more digits than a machine integer has
+            yield broken.mistake("which is no usable number", broken.field.description)
+            continue
+        unit = f" {broken.field.unit}" if broken.field.unit else ""
+        bounds = _bounds(broken.field)
+        yield broken.mistake(
+            sides[broken.constraint].format(broken.limit),
+            f"{broken.field.title}: {bounds}{unit}. {broken.field.description}",
+        )
+
+
+def _bounds(field: Field) -> str:
+    words = {
+        "minimum": "at least {}",
+        "exclusiveMinimum": "more than {}",
+        "maximum": "at most {}",
+        "exclusiveMaximum": "less than {}",
+    }
+    limits = field.constraints
+    return " and ".join(text.format(limits[name]) for name, text in words.items() if name in limits)
+
+
+@rule(
+    summary="A text has the form that its column wants.",
+    reason="A version, an id or an address in another form is found by nobody.",
+    bad="`v0.8.3` as `infer_version`",
+    good="`0.8.3` as `infer_version`",
+)
+def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
+    files = {script.name for script in snapshot.scripts}
+    for broken in _cells(snapshot, "pattern"):
+        if broken.field.name == "script" and broken.cell in files:
+            continue  # the name is told at the file
+        meant = _meant(broken.field, broken.cell)
+        example = _written(broken.field.example)
+        yield broken.mistake(
+            "which does not have the form of its column",
+            f"Write `{meant}`."
+            if meant
+            else f"{broken.field.description} For example `{example}`.",
+        )
+
+
+def _meant(field: Field, cell: str) -> str | None:
+    """The cell as it was most likely meant, if one of the usual slips is all that is wrong."""
+    if field.pattern is None or len(cell) > MOST_CHARACTERS_TO_MEND:
+        return None
+    slips = (
+        re.sub(r"\A(?:[vV]\.?|@)", "", cell),
+        cell.lower(),
+        re.sub(r"\Ahttp://", "https://", cell),
+        cell.replace("\\", "/").rstrip("/").rpartition("/")[2],
+    )
+    return next((slip for slip in slips if re.fullmatch(field.pattern, slip)), None)
+
+
+@rule(
+    summary="A text is no longer than its column allows.",
+    reason="A table is read across; what needs more room belongs behind the source's address.",
+    bad="a note of 600 characters",
+    good="a note of 300 characters",
+)
+def length(snapshot: Snapshot) -> Iterator[Mistake]:
+    sides = {"minLength": ("least", "Say more."), "maxLength": ("most", "Shorten it.")}
+    for broken in _cells(snapshot, *sides):
+        side, mend = sides[broken.constraint]
+        yield broken.mistake(
+            f"which has {len(broken.cell)} characters",
+            f"At {side} {broken.limit} are allowed. {mend}",
+        )
+
+
+@rule(
+    summary="No cell holds a control, zero-width or direction-changing character.",
+    reason="What cannot be seen can make a cell read as something that it is not.",
+    bad="`h1` + U+200B + `00`",
+    good="`h100`",
+)
+def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
+    for broken in _cells(snapshot, "invisible"):
+        signs = sorted({f"U+{ord(sign):04X}" for sign in INVISIBLE.findall(broken.cell)})
+        bare = INVISIBLE.sub(lambda sign: " " if sign[0].isspace() else "", broken.cell)
+        yield broken.mistake(
+            f"which holds the invisible character {' and '.join(signs[:3])}",
+            f"Write `{shown(bare.strip(), 600)}`.",
+        )
+
+
+@rule(
+    summary="No text begins like a spreadsheet formula.",
+    reason="Whoever opens the CSV file in a spreadsheet would run it.",
+    bad='`=HYPERLINK("https://example.org")`',
+    good="`see the source`",
+)
+def formula(snapshot: Snapshot) -> Iterator[Mistake]:
+    for broken in _cells(snapshot, "formula"):
+        yield broken.mistake(
+            f"which begins with `{broken.cell[0]}` as a spreadsheet formula does",
+            "Begin with a letter or a digit.",
+        )
+
+
+@rule(
+    summary="No text holds markup, a template expression or an address that runs code.",
+    reason="The same cell is shown in HTML, Markdown and reStructuredText.",
+    bad="`<img src=x onerror=alert(1)>`",
+    good="`ran out of memory below 8 GPUs`",
+)
+def markup(snapshot: Snapshot) -> Iterator[Mistake]:
+    for broken in _cells(snapshot, "markup"):
+        sign = MARKUP.search(broken.cell)
+        yield broken.mistake(
+            f"which holds `{shown(sign[0], 20) if sign else ''}` as markup or code does",
+            "Say it in plain words.",
+        )
+
+
+@rule(
+    summary="No cell holds an e-mail address.",
+    reason="Records name a public handle and nothing else of a person.",
+    bad="`jane@example.org` as `contributor`",
+    good="`jane` as `contributor`",
+)
+def email_address(snapshot: Snapshot) -> Iterator[Mistake]:
+    for broken in _cells(snapshot, "email"):
+        yield broken.mistake(
+            "which holds an e-mail address",
+            "Write the public handle alone. The address is in git's history already if it was "
+            "committed: make the commit anew.",
+        )
+
+
+@rule(
+    summary="No text begins or ends with a space.",
+    reason="`h100` and `h100 ` look the same and are not.",
+    bad="`qwen2.5 ` as `family`",
+    good="`qwen2.5` as `family`",
+)
+def outer_space(snapshot: Snapshot) -> Iterator[Mistake]:
+    for broken in _cells(snapshot, "space"):
+        bare = shown(broken.cell.strip(), 600)
+        mend = f"Write `{bare}`." if bare else "Leave nothing between the commas, or fill the cell."
+        yield broken.mistake("which begins or ends with a space", mend)

@@ -1,0 +1,321 @@
+"""Rules about a CSV file as a file: its bytes, its grammar, its header, the shape of its rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.tabular import Defect, Row, quote, write
+from rl_resources.words import nearest, shown
+
+MOST_HEADER_MISTAKES = 3
+
+
+def _readable(snapshot: Snapshot) -> Iterator[Table]:
+    return (table for table in snapshot.tables.values() if table.data is not None)
+
+
+def _decoded(snapshot: Snapshot) -> Iterator[Table]:
+    return (table for table in _readable(snapshot) if table.undecodable is None)
+
+
+@rule(
+    summary="Every file that the descriptor names exists and can be read.",
+    reason="A table that is missing makes every word that refers to it unknown.",
+    bad="records/devices.csv deleted",
+    good="records/devices.csv in place",
+)
+def file_missing(snapshot: Snapshot) -> Iterator[Mistake]:
+    folders: dict[str, list[Table]] = defaultdict(list)
+    for table in snapshot.tables.values():
+        folders[str(PurePosixPath(table.path).parent)].append(table)
+    for folder, tables in folders.items():
+        if len(tables) > 1 and all(table.problem == "does not exist" for table in tables):
+            message = f"no file of {folder}/ exists"
+            mend = f"Bring them back with `git checkout -- {folder}`."
+            yield Mistake(tables[0].path, 1, 1, message, mend)
+            continue
+        for table in tables:
+            if table.data is None:
+                message = f"the file {table.problem}"
+                yield Mistake(table.path, 1, 1, message, _missing_mend(table))
+
+
+def _missing_mend(table: Table) -> str:
+    remove = (
+        "" if table.problem == "does not exist" else "Take away what stands in its place, then "
+    )
+    restore = f"bring it back with `git checkout -- {table.path}`."
+    return remove + restore if remove else restore.capitalize()
+
+
+@rule(
+    summary="A CSV file is UTF-8.",
+    reason="Bytes of another encoding show as wrong letters, or stop the reader.",
+    bad="`é` as the single byte E9 of Latin-1",
+    good="`é` as the two bytes C3 A9 of UTF-8",
+)
+def encoding(snapshot: Snapshot) -> Iterator[Mistake]:
+    for table in _readable(snapshot):
+        if table.undecodable is None or table.data is None:
+            continue
+        before = table.data[: table.undecodable]
+        line_start = before.rfind(b"\n") + 1
+        byte = table.data[table.undecodable]
+        yield Mistake(
+            table.path,
+            before.count(b"\n") + 1,
+            len(before[line_start:].decode("utf-8").removeprefix("\ufeff")) + 1,
+            f"byte {byte:02X} is not text in UTF-8",
+            "Save the file as UTF-8 without a byte order mark. Nothing else in it was checked.",
+        )
+
+
+@rule(
+    summary="A CSV file does not begin with a byte order mark.",
+    reason="The mark becomes a part of the first column's name.",
+    bad="EF BB BF before `script,tag,…`",
+    good="`script,tag,…` from the first byte",
+)
+def byte_order_mark(snapshot: Snapshot) -> Iterator[Mistake]:
+    for table in _readable(snapshot):
+        if table.data is not None and table.data.startswith(b"\xef\xbb\xbf"):
+            yield Mistake(
+                table.path,
+                1,
+                1,
+                "the file begins with a byte order mark",
+                "Save it as UTF-8 without BOM, or run `rl-resources fmt`.",
+            )
+
+
+@rule(
+    summary="Lines end with LF, the last one too.",
+    reason="Mixed line ends make two contributions rewrite each other's lines.",
+    bad="lines that end with CR LF",
+    good="lines that end with LF",
+)
+def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
+    fmt = "Save it with LF line ends, or run `rl-resources fmt`."
+    for table in _decoded(snapshot):
+        lines = table.decoded.split("\n")
+        wrong = [number for number, line in enumerate(lines, 1) if line.endswith("\r")]
+        if len(lines) == 1 and "\r" in lines[0]:
+            column = lines[0].index("\r") + 1
+            yield Mistake(table.path, 1, column, "the lines end with CR, not LF", fmt)
+        elif wrong:
+            count = "1 line ends" if len(wrong) == 1 else f"{len(wrong)} lines end"
+            column = len(lines[wrong[0] - 1])
+            yield Mistake(table.path, wrong[0], column, f"{count} with CR LF, not LF", fmt)
+        elif lines[-1]:
+            end = "End it as every other line, or run `rl-resources fmt`."
+            column = len(lines[-1]) + 1
+            yield Mistake(table.path, len(lines), column, "the last line has no line end", end)
+
+
+@rule(
+    summary="A CSV file has a header, and rows where other files refer to it.",
+    reason="Without a header nobody knows what a cell means; without rows every word is unknown.",
+    bad="a file of no bytes",
+    good="`script,order,batch,outcome`",
+)
+def empty_file(snapshot: Snapshot) -> Iterator[Mistake]:
+    for table in _decoded(snapshot):
+        if not table.characters.strip():
+            message = "the file is empty"
+            mend = f"Its first line must be: {','.join(table.schema.names)}"
+            yield Mistake(table.path, 1, 1, message, mend)
+        elif not (table.text.rows or table.text.defects) and (users := _users(snapshot, table)):
+            yield Mistake(
+                table.path,
+                table.text.header.line + 1 if table.text.header else 1,
+                1,
+                f"the file has no rows, but {users[0]} refers to them",
+                f"Bring its rows back with `git checkout -- {table.path}`.",
+            )
+
+
+def _users(snapshot: Snapshot, table: Table) -> list[str]:
+    """Files with rows that refer to rows of `table`; the scripts refer to the tuning records."""
+    tables = snapshot.tables.values()
+    keys = ((other, key) for other in tables for key in other.schema.foreign_keys)
+    users = [
+        other.path for other, key in keys if key.resource == table.resource.name and other.rows
+    ]
+    return users + [script.path for script in snapshot.scripts if table.resource.name == "tuning"]
+
+
+@rule(
+    summary="The header names exactly the columns of the schema, in its order.",
+    reason="A column under another name is read by nobody.",
+    bad="`script,tag,model,task,gpu,…`",
+    good="`script,tag,model,task,gpus,…`",
+)
+def header(snapshot: Snapshot) -> Iterator[Mistake]:
+    for table in _decoded(snapshot):
+        header = table.text.header
+        if header is None or table.header == table.schema.names or header.blank:
+            continue
+        for index, message, mend in _worth_telling(table):
+            whole = f"The header must be: {','.join(table.schema.names)}"
+            yield Mistake(table.path, *header.place(index), message, mend or whole)
+
+
+def _worth_telling(table: Table) -> list[tuple[int, str, str]]:
+    """The header's mistakes, or the one that they come from; the mend is blank for a new header."""
+    if table.separator != ",":
+        message = f"the columns are parted by {table.separator!r}, not by commas"
+        mend = "Part the cells by commas in every line; put a cell that holds one in quotes."
+        return [(0, message, mend)]
+    if not table.has_header:
+        return [(0, "the first line is not the header", "")]
+    mistakes = list(_header_mistakes(table))
+    if len(mistakes) <= MOST_HEADER_MISTAKES:
+        return mistakes
+    index, first, _ = mistakes[0]
+    return [(index, f"{len(mistakes)} columns are not those of the schema: {first}, …", "")]
+
+
+def _header_mistakes(table: Table) -> Iterator[tuple[int, str, str]]:
+    """Index of the cell, message, and the mend where it is not a new header."""
+    found, wanted = table.header, table.schema.names
+    rows = "" if table.names == wanted else " and of every row"
+    missing = [name for name in wanted if name not in found]
+    for index, name in enumerate(found):
+        if name in wanted:
+            if found.index(name) != index:
+                yield (
+                    index,
+                    f"the column {name!r} stands twice",
+                    f"Take one out of the header{rows}.",
+                )
+            continue
+        close = nearest(name, missing).words[:1]
+        meant = close or [other for other in missing if wanted.index(other) == index]
+        missing = [other for other in missing if other not in meant]
+        mend = f"Write `{meant[0]}`." if meant else f"Take it out of the header{rows}."
+        yield index, f"there is no column {shown(name)!r}", mend
+    for name in missing:
+        yield min(wanted.index(name), len(found) - 1), f"the column {name!r} is missing", ""
+    if sorted(found) == sorted(wanted):
+        at = next(index for index, name in enumerate(found) if name != wanted[index])
+        yield at, f"{found[at]!r} stands where {wanted[at]!r} is wanted", ""
+
+
+_DEFECTS = {
+    "unclosed-quote": (
+        "a quote opens here and is not closed on this line",
+        'Close it with `"` before the next comma; write a quote inside a quoted cell as `""`.',
+    ),
+    "stray-quote": (
+        "text stands beside a quoted part of the cell",
+        'Put the whole cell in quotes and write each quote inside it as `""`.',
+    ),
+}
+
+
+@rule(
+    summary="Quotes enclose a whole cell and are closed.",
+    reason="An unclosed quote swallows the rows after it, and most readers do not say so.",
+    bad='`…,"published as 16,…`',
+    good='`…,"published as 16",…`',
+)
+def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
+    for table in _decoded(snapshot):
+        for defect in table.text.defects:
+            if defect.kind in _DEFECTS:
+                yield _quoting_mistake(table, defect)
+
+
+def _quoting_mistake(table: Table, defect: Defect) -> Mistake:
+    message, mend = _DEFECTS[defect.kind]
+    return Mistake(
+        table.path, defect.line, defect.column, f"{message}: {shown(defect.cell, 30)}", mend
+    )
+
+
+@rule(
+    summary="No merge conflict is left in a file.",
+    reason="Between the markers stand two versions of the same rows; a reader would get both.",
+    bad="`<<<<<<< HEAD`, two versions of a row, `>>>>>>> branch`",
+    good="the one version that is right",
+)
+def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
+    for table in _decoded(snapshot):
+        for defect in table.text.defects:
+            if defect.kind != "merge-conflict":
+                continue
+            message = f"the line is left of a merge conflict: {shown(defect.cell, 40)}"
+            mend = "Delete it, and keep only those rows around it that are right."
+            if defect.lines > 1:
+                last = defect.line + defect.lines - 1
+                message = f"lines {defect.line} to {last} are a merge conflict"
+                mend = "Keep the rows that are right and delete the lines that git put around them."
+            yield Mistake(table.path, defect.line, 1, message, mend)
+
+
+@rule(
+    summary="Every row has as many cells as the header.",
+    reason="From the missing or extra cell on, every value stands under the wrong name.",
+    bad="`7B,4` under `size,position,from_parameters_b`",
+    good="`7B,4,4.58` under `size,position,from_parameters_b`",
+)
+def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
+    for table in _decoded(snapshot):
+        if table.separator != ",":
+            continue
+        after_blank = 0
+        for row in table.text.rows:
+            if row.blank:
+                if row.line != after_blank:
+                    yield Mistake(table.path, row.line, 1, "the line is blank", "Delete it.")
+                after_blank = row.line + 1
+            elif not any(row.cells):
+                yield Mistake(table.path, row.line, 1, "all cells are blank", "Delete the line.")
+            elif len(row.cells) != len(table.names):
+                yield _length_mistake(table, row)
+
+
+def _length_mistake(table: Table, row: Row) -> Mistake:
+    cells, wanted = len(row.cells), len(table.names)
+    tabbed = table.lines[row.line - 1].split("\t")
+    message = f"the row has {cells} cells where {wanted} are wanted"
+    if len(tabbed) == wanted:
+        message = "the row has tabs between its cells where commas are wanted"
+        mend = f"Write: {shown(write([tabbed]).rstrip(), 2000)}"
+        return Mistake(table.path, row.line, len(tabbed[0]) + 1, message, mend)
+    if cells < wanted:
+        mend = (
+            f"A blank cell needs its comma too. If all {cells} cells are right, "
+            f"write {wanted - cells} more `,` at the end of the line."
+        )
+    elif not any(row.cells[wanted:]):
+        mend = f"Take the last {cells - wanted} `,` off the line."
+    else:
+        mend = "A cell that holds a comma must be in quotes."
+        if (last := table.schema.fields[-1]).name == table.names[-1]:
+            cell = quote(",".join(row.cells[wanted - 1 :]))
+            mend += f" If it is {last.name}, write: {shown(cell, 600)}"
+    return Mistake(table.path, *row.place(min(wanted, cells) - 1), message, mend)
+
+
+@rule(
+    summary="No cell holds a line break.",
+    reason="One record on one line keeps line numbers, diffs and merges simple.",
+    bad='`"first line⏎second line"`',
+    good="`first line; second line`",
+)
+def line_break(snapshot: Snapshot) -> Iterator[Mistake]:
+    for table in _decoded(snapshot):
+        for row in table.text.rows:
+            for index, cell in enumerate(row.cells):
+                if "\n" in cell:
+                    yield Mistake(
+                        table.path,
+                        *row.place(index),
+                        f"the cell holds a line break: {shown(cell)}",
+                        f"Write it on one line: {shown(quote(' '.join(cell.split())), 600)}",
+                    )

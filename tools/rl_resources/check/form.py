@@ -1,0 +1,136 @@
+"""Rules about the one canonical form of a valid file. `rl-resources fmt` mends them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from rl_resources.check.broken import broken_places
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.scripts import name_against_row
+from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.check.tables import duplicate_key, model_size, number
+from rl_resources.tabular import Row, quote
+from rl_resources.words import shown
+
+FMT = "Run `rl-resources fmt`."
+
+SortKey = tuple[tuple[int, float, str], ...]
+Place = tuple[str, int, int]
+
+
+@rule(
+    severity="warning",
+    summary="Rows stand in canonical order.",
+    reason="Two contributions that each add a row then rarely touch the same line.",
+    bad="a 14B record before a 7B record",
+    good="a 7B record before a 14B record",
+)
+def row_order(snapshot: Snapshot) -> Iterator[Mistake]:
+    doubtful = _doubtful_places(snapshot)
+    for table in snapshot.tables.values():
+        keys = order_keys(snapshot, table)
+        sure = [row for row in _indices(keys) if not _in_doubt(snapshot, table, row, doubtful)]
+        for before, after in pairwise(sure):
+            if keys[after] < keys[before]:
+                label = shown(table.label(after), 120)
+                yield Mistake(
+                    table.path,
+                    table.rows[after].line,
+                    1,
+                    f"{label} stands after line {table.rows[before].line} but sorts before it",
+                    FMT,
+                )
+                break
+
+
+def _doubtful_places(snapshot: Snapshot) -> frozenset[Place]:
+    """Cells that another rule speaks of: where a row belongs is known when they are mended."""
+    mistakes = (
+        *duplicate_key(snapshot),
+        *model_size(snapshot),
+        *name_against_row(snapshot),
+    )
+    return broken_places(snapshot) | {(item.path, item.line, item.column) for item in mistakes}
+
+
+def _in_doubt(snapshot: Snapshot, table: Table, row: int, doubtful: frozenset[Place]) -> bool:
+    """Whether a cell that decides the row's place is in doubt, here or in a table it leads to."""
+    for path in table.schema.order_by:
+        at, index = table, row
+        for name in path.split("."):
+            if name not in at.columns or (at.path, *at.place(index, name)) in doubtful:
+                return True
+            key = at.schema.foreign_key(name)
+            if key is None or name == path.rpartition(".")[2]:
+                break
+            found = snapshot.keys(key.resource).get(at.cell(index, name))
+            if found is None:
+                return True
+            at, index = snapshot.tables[key.resource], found
+    return False
+
+
+def order_keys(snapshot: Snapshot, table: Table) -> list[SortKey]:
+    """The sort key of every row by the schema's `orderBy`; what cannot be followed sorts last."""
+    paths = [path.split(".") for path in table.schema.order_by]
+    return [
+        tuple(_sort_value(snapshot, table, row, path) for path in paths)
+        for row in _indices(table.rows)
+    ]
+
+
+def _indices(rows: Sequence[object]) -> range:
+    return range(len(rows))
+
+
+def _sort_value(
+    snapshot: Snapshot, table: Table, row: int, path: Sequence[str]
+) -> tuple[int, float, str]:
+    name, *rest = path
+    cell = table.cell(row, name)
+    if not rest:
+        value = number(cell) if table.schema.field(name).type in {"integer", "number"} else None
+        return (0, value, "") if value is not None else (1, 0.0, cell)
+    key = table.schema.foreign_key(name)
+    target = snapshot.keys(key.resource).get(cell) if key else None
+    if key is None or target is None:
+        return (2, 0.0, cell)
+    return _sort_value(snapshot, snapshot.tables[key.resource], target, rest)
+
+
+@rule(
+    severity="warning",
+    summary="A cell is in quotes only where it must be.",
+    reason="One form of writing a row keeps diffs down to what changed.",
+    bad='`"h100"`',
+    good="`h100`",
+)
+def canonical_quoting(snapshot: Snapshot) -> Iterator[Mistake]:
+    for table in snapshot.tables.values():
+        needless = [
+            (row, index)
+            for row in filter(None, (table.text.header, *table.text.rows))
+            if (index := _needless(table, row)) is not None
+            and (table.path, *row.place(index)) not in broken_places(snapshot)
+        ]
+        if not needless:
+            continue
+        row, index = needless[0]
+        cell = shown(row.cells[index], 120)
+        rows = f" (and {len(needless) - 1} more rows have such)" if len(needless) > 1 else ""
+        yield Mistake(
+            table.path,
+            *row.place(index),
+            f'the cell "{cell}" is in quotes that it does not need{rows}',
+            FMT,
+        )
+
+
+def _needless(table: Table, row: Row) -> int | None:
+    """The first cell of a row that is in quotes without need."""
+    for index, cell in enumerate(row.cells if row.starts else ()):
+        line, column = row.starts[index]
+        if quote(cell) == cell and table.lines[line - 1].startswith('"', column - 1):
+            return index
+    return None

@@ -1,0 +1,146 @@
+"""Which script file belongs to which tuning record, also where the two are not called alike."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from rl_resources.check.broken import broken_places
+from rl_resources.check.snapshot import ScriptFile, Snapshot
+from rl_resources.check.tables import misplaced, role_of, slug_of
+from rl_resources.package import SCRIPTS
+from rl_resources.script.name import PARTS, ScriptName, parse
+
+IGNORED = frozenset({"README.md"})
+LIKENESS = 0.8
+
+TABLES: Mapping[str, tuple[str, str]] = {
+    "model": ("models", "model"),
+    "task": ("tasks", "task"),
+    "device": ("devices", "device"),
+    "train": ("backends", "backend"),
+    "infer": ("backends", "backend"),
+}
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """`rows` maps the script cell of a record to its row, `files` a script's name to the file.
+
+    `row_of` maps the path of a file that no record names to the row that most likely means it, and
+    `path_of` that row to the path.
+    """
+
+    rows: Mapping[str, int]
+    files: Mapping[str, ScriptFile]
+    row_of: Mapping[str, int]
+
+    @cached_property
+    def path_of(self) -> Mapping[int, str]:
+        """The inverse of `row_of`."""
+        return {row: path for path, row in self.row_of.items()}
+
+    def row(self, script: ScriptFile) -> int | None:
+        """The row of a script, by its name or by likeness."""
+        return self.rows.get(script.name, self.row_of.get(script.path))
+
+
+def scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
+    """The files that should be scripts: hidden ones and READMEs are nobody's business."""
+    return (
+        script
+        for script in snapshot.scripts
+        if script.name not in IGNORED and not script.name.startswith(".")
+    )
+
+
+@lru_cache(maxsize=1)
+def pairing(snapshot: Snapshot) -> Pairing:
+    """Pair files and rows by the script cell, and what is left by `_likely`."""
+    cells = snapshot.tables["tuning"].columns.get("script", ())
+    rows = {name: row for name, row in snapshot.keys("tuning").items() if name}
+    files = {script.name: script for script in scripts(snapshot)}
+    lost = {
+        row: cell
+        for row, cell in enumerate(cells)
+        if cell not in files and rows.get(cell, row) == row
+    }
+    free = [script for script in scripts(snapshot) if script.name not in rows]
+    return Pairing(rows, files, dict(_likely(snapshot, free, lost)) if lost else {})
+
+
+def _likely(
+    snapshot: Snapshot, free: Sequence[ScriptFile], lost: dict[int, str]
+) -> Iterator[tuple[str, int]]:
+    """Pair scripts without a row and rows without a script: first where the row's other cells say
+    the script's name, then where all but the model part is alike, then where the names are.
+    """
+    by_cells = {str(expected_name(snapshot, row)): row for row in lost}
+    by_tail = {_tail(cell): row for row, cell in lost.items()}
+    by_name = {cell: row for row, cell in lost.items() if cell}
+    left = set(lost)
+    for script in sorted(free, key=lambda script: script.name not in by_cells):
+        close = difflib.get_close_matches(script.name, by_name, n=1, cutoff=LIKENESS)
+        rows = (by_cells.get(script.name), by_tail.get(_tail(script.name)))
+        for row in (*rows, *(by_name[name] for name in close)):
+            if row in left:
+                left.remove(row)
+                yield script.path, row
+                break
+
+
+def _tail(file_name: str) -> tuple[str, ...]:
+    """All parts of a name but the model, which itself may hold the separator by mistake."""
+    return tuple(file_name.lower().split("_")[1 - len(PARTS) :])
+
+
+def parsed(file_name: str) -> ScriptName | None:
+    """The parts of a name; `None` where it has not the form."""
+    try:
+        return parse(file_name)
+    except ValueError:
+        return None
+
+
+def expected_name(snapshot: Snapshot, row: int) -> ScriptName | None:
+    """The name that follows from a record's other cells, where they are all known."""
+    words = [word_in_name(snapshot, row, part) for part in PARTS]
+    return parsed("_".join(filter(None, words)) + ".sh") if all(words) else None
+
+
+def word_in_name(snapshot: Snapshot, row: int, part: str) -> str | None:
+    """How a cell of a record stands in a name; `None` for a cell that another rule speaks of."""
+    tuning = snapshot.tables["tuning"]
+    cell = tuning.cell(row, part)
+    if not cell or is_told(snapshot, row, part):
+        return None
+    if part == "model":
+        return slug_of(cell)
+    return str(int(cell)) if part == "gpus" else cell.lower()
+
+
+def is_told(snapshot: Snapshot, row: int, part: str) -> bool:
+    """Whether another rule speaks of this cell of a record."""
+    tuning = snapshot.tables["tuning"]
+    if (tuning.path, *tuning.place(row, part)) in broken_places(snapshot):
+        return True
+    return part in {"train", "infer"} and misplaced(snapshot, row, part)
+
+
+@lru_cache(maxsize=len(TABLES))
+def words_of_part(snapshot: Snapshot, part: str) -> Mapping[str, str]:
+    """The words that a part of a name may be, each with the key that it stands for."""
+    resource, column = TABLES[part]
+    table = snapshot.tables[resource]
+    if part == "model":
+        return {slug_of(model): model for model in table.mentioned(column)}
+    other = {"train": "infer", "infer": "train"}.get(part)
+    words = table.mentioned(column)
+    return {word.lower(): word for word in words if not other or role_of(snapshot, word) != other}
+
+
+def folder_of(snapshot: Snapshot, size: str) -> str | None:
+    """The folder of a size's scripts, where the size is known."""
+    return f"{SCRIPTS}/{size.lower()}" if size else None

@@ -1,0 +1,327 @@
+"""Rules about where a script lies, what it is called, and whether its row agrees with its name.
+
+A mistake in a name has two sides, the file's and the row's. It is told once: at the file, unless
+only the row is wrong.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from rl_resources.check.broken import broken_places
+from rl_resources.check.pairing import (
+    TABLES,
+    expected_name,
+    folder_of,
+    is_told,
+    pairing,
+    parsed,
+    scripts,
+    word_in_name,
+    words_of_part,
+)
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.snapshot import ScriptFile, Snapshot
+from rl_resources.check.tables import size_of
+from rl_resources.package import SCRIPTS
+from rl_resources.script.name import FORM, PARTS, ScriptName, parse
+from rl_resources.words import nearest, shown
+
+MOST_PARTS_TOLD_APART = 2
+
+_KINDS = {"train": "training backend", "infer": "rollout engine"}
+
+
+def _name_mistake(snapshot: Snapshot, file_name: str, row: int | None) -> str | None:
+    """What is wrong with a name in words that fit after it. A word that the row has wrong, too, is
+    told there.
+    """
+    try:
+        name = parse(file_name)
+    except ValueError as error:
+        return str(error)
+    part = _unknown_part(snapshot, name, row)
+    if part is None:
+        return None
+    path = snapshot.tables[TABLES[part][0]].path
+    return f"its {part} part `{getattr(name, part)}` is no {_KINDS.get(part, part)} of {path}"
+
+
+def _unknown_part(snapshot: Snapshot, name: ScriptName, row: int | None) -> str | None:
+    for part in TABLES:
+        words = words_of_part(snapshot, part)
+        told = row is not None and is_told(snapshot, row, part)
+        if words and getattr(name, part) not in words and not told:
+            return part
+    return None
+
+
+def _name_mend(snapshot: Snapshot, file_name: str, row: int | None) -> str:
+    expected = expected_name(snapshot, row) if row is not None else None
+    if expected is not None and str(expected) != file_name:
+        return f"By the other cells of its row it is called `{expected}`."
+    name = parsed(file_name)
+    part = _unknown_part(snapshot, name, row) if name else None
+    if part is not None:
+        close = nearest(getattr(name, part), sorted(words_of_part(snapshot, part))).sentence()
+        path = snapshot.tables[TABLES[part][0]].path
+        return f"{close} A new {_KINDS.get(part, part)} needs its row in {path} first.".strip()
+    return (
+        f"The form is {FORM}, in lower case; `_` separates, so no part holds one. "
+        "The model part is the Hugging Face name without its owner."
+    )
+
+
+@rule(
+    summary=f"A script is called {FORM}, each part a known word.",
+    reason="The name is what a reader searches for; six parts say everything that must be known.",
+    bad="`qwen2_14b_grpo_4_h800_fsdp_vllm.sh`",
+    good="`qwen2.5-coder-14b-instruct_grpo_4_h800_fsdp_vllm.sh`",
+)
+def script_name(snapshot: Snapshot) -> Iterator[Mistake]:
+    for script in scripts(snapshot):
+        wrong = _file_name_mistake(snapshot, script)
+        if wrong is not None:
+            message = f"the name `{shown(script.name, 120)}` {_joined(wrong)}"
+            yield Mistake(script.path, 1, 1, message, _rename(snapshot, script))
+    tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
+    for file_name, row in pairs.rows.items():
+        wrong = _name_mistake(snapshot, file_name, row)
+        if wrong is None or file_name in pairs.files or _script_cell_is_told(snapshot, row):
+            continue
+        mend = _name_mend(snapshot, file_name, row)
+        if path := pairs.path_of.get(row):
+            mend = f"Write `{PurePosixPath(path).name}`, as the script is called."
+        yield Mistake(
+            tuning.path,
+            *tuning.place(row, "script"),
+            f"the script name `{shown(file_name, 120)}` {_joined(wrong)}",
+            mend,
+        )
+
+
+def _file_name_mistake(snapshot: Snapshot, script: ScriptFile) -> str | None:
+    if script.target is not None:
+        return None  # told as a link
+    return _name_mistake(snapshot, script.name, pairing(snapshot).row(script))
+
+
+def _script_cell_is_told(snapshot: Snapshot, row: int) -> bool:
+    """Whether the script cell of a row is told elsewhere: as a cell, or at the file it means."""
+    tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
+    if (tuning.path, *tuning.place(row, "script")) in broken_places(snapshot):
+        return True
+    path = pairs.path_of.get(row)
+    return path is not None and _file_name_mistake(snapshot, ScriptFile(path)) is not None
+
+
+def _rename(snapshot: Snapshot, script: ScriptFile) -> str:
+    pairs = pairing(snapshot)
+    row = pairs.row(script)
+    expected = expected_name(snapshot, row) if row is not None else None
+    folder = folder_of(snapshot, size_of(snapshot, expected.model)) if expected else None
+    if row is None or not expected or not folder or str(expected) == script.name:
+        return _name_mend(snapshot, script.name, row)
+    mend = f"Rename it: `{_git_move(script.path, f'{folder}/{expected}')}`"
+    cell = snapshot.tables["tuning"].cell(row, "script")
+    if cell == str(expected):
+        return f"{mend}."
+    return f"{mend}, and write `{expected}` in its row{_also_in(snapshot, cell)}."
+
+
+def _also_in(snapshot: Snapshot, script: str) -> str:
+    """Other files whose rows name a script."""
+    paths = [
+        table.path
+        for table in snapshot.tables.values()
+        for key in table.schema.foreign_keys
+        if key.resource == "tuning" and script in table.columns.get(key.field, ())
+    ]
+    return f" and in {' and '.join(paths)}" if paths else ""
+
+
+def _git_move(old: str, new: str) -> str:
+    return f"git mv {shown(shlex.quote(old), 300)} {shown(shlex.quote(new), 300)}"
+
+
+def _joined(wrong: str) -> str:
+    return wrong if wrong.split()[0] in {"has", "does"} else f"is not right: {wrong}"
+
+
+@rule(
+    summary=f"A script lies in {SCRIPTS}/<size of its model, in lower case>/.",
+    reason="Readers look in the folder of the size, and links are made from it.",
+    bad="`examples/tuning/3b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`",
+    good="`examples/tuning/7b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`",
+)
+def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
+    paths = {script.path for script in snapshot.scripts}
+    folders: dict[str, list[ScriptFile]] = defaultdict(list)
+    for script in scripts(snapshot):
+        folders[script.folder].append(script)
+    for folder, inside in folders.items():
+        wanted = [_wanted_folder(snapshot, script) for script in inside]
+        if len(inside) > 1 and folder != str(SCRIPTS) and _is_misnamed(folder, wanted, folders):
+            move = _git_move(folder, str(wanted[0]))
+            message = f"the folder {shown(folder, 120)}/ is called {wanted[0]}/ by its scripts"
+            yield Mistake(inside[0].path, 1, 1, message, f"Rename it: `{move}`.")
+            continue
+        for script, right in zip(inside, wanted, strict=True):
+            if right is not None and right != folder:
+                new = f"{right}/{script.name}"
+                yield Mistake(
+                    script.path,
+                    1,
+                    1,
+                    f"the script lies in {shown(folder, 120)}/, its model belongs to {right}/",
+                    f"Delete it, {new} exists."
+                    if new in paths
+                    else f"Move it: `{_git_move(script.path, new)}`.",
+                )
+
+
+def _wanted_folder(snapshot: Snapshot, script: ScriptFile) -> str | None:
+    name = parsed(script.name)
+    return folder_of(snapshot, size_of(snapshot, name.model)) if name else None
+
+
+def _is_misnamed(
+    folder: str, wanted: list[str | None], folders: dict[str, list[ScriptFile]]
+) -> bool:
+    """Whether all scripts of a folder belong to one other folder that does not exist."""
+    return len(set(wanted)) == 1 and wanted[0] not in {None, folder, *folders}
+
+
+@rule(
+    summary="A script is a file of its own, not a link.",
+    reason="A link can lead out of the repository; a copy then lacks what it means.",
+    bad="a symbolic link to `../../../home/run.sh`",
+    good="the script itself",
+)
+def script_link(snapshot: Snapshot) -> Iterator[Mistake]:
+    for script in snapshot.scripts:
+        if script.target is not None:
+            leaves = " and leaves the folder of scripts" if script.leaves_tree else ""
+            yield Mistake(
+                script.path,
+                1,
+                1,
+                f"this is a symbolic link to {shown(script.target, 120)}{leaves}",
+                "Put the file or folder itself in its place.",
+            )
+
+
+@rule(
+    summary="Every script has a row in records/tuning.csv.",
+    reason="A script without a row is on no page and checked against nothing.",
+    bad="a new script alone",
+    good="a new script and its row",
+)
+def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
+    tuning = snapshot.tables["tuning"]
+    if not tuning.rows or "script" not in tuning.columns:
+        return
+    named = tuning.mentioned("script")
+    for script in scripts(snapshot):
+        known = script.name in named or script.path in pairing(snapshot).row_of
+        if known or script.target is not None or _name_mistake(snapshot, script.name, None):
+            continue
+        yield Mistake(
+            script.path,
+            1,
+            1,
+            f"no row of {tuning.path} names this script",
+            f"Add a row that begins with `{script.name},`.",
+        )
+
+
+@rule(
+    summary="Every row's script exists.",
+    reason="A row without its script cannot be tried by anybody.",
+    bad="a row whose script was renamed alone",
+    good="a row whose script lies in its folder",
+)
+def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
+    tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
+    links = {script.path for script in snapshot.scripts if script.target is not None}
+    lost = [
+        (file_name, row)
+        for file_name, row in pairs.rows.items()
+        if file_name not in pairs.files
+        and _name_mistake(snapshot, file_name, row) is None
+        and not _script_cell_is_told(snapshot, row)
+        and not links & {str(SCRIPTS), _folder_of_name(snapshot, file_name)}
+    ]
+    if len(lost) > 1 and not snapshot.scripts:
+        message = f"there is no script in {SCRIPTS}/, but {len(lost)} rows name one"
+        mend = f"Bring them back with `git checkout -- {SCRIPTS}`."
+        yield Mistake(tuning.path, *tuning.place(lost[0][1], "script"), message, mend)
+        return
+    for file_name, row in lost:
+        yield Mistake(
+            tuning.path,
+            *tuning.place(row, "script"),
+            f"there is no script `{shown(file_name, 120)}`",
+            _lost_script_mend(snapshot, file_name, row),
+        )
+
+
+def _folder_of_name(snapshot: Snapshot, file_name: str) -> str:
+    name = parsed(file_name)
+    return (folder_of(snapshot, size_of(snapshot, name.model)) if name else None) or ""
+
+
+def _lost_script_mend(snapshot: Snapshot, file_name: str, row: int) -> str:
+    path = pairing(snapshot).path_of.get(row)
+    if path is None:
+        folder = _folder_of_name(snapshot, file_name) or SCRIPTS
+        return f"Add it as {folder}/{file_name}, or delete the row{_also_in(snapshot, file_name)}."
+    called = PurePosixPath(path).name
+    if str(expected_name(snapshot, row)) == called:
+        return f"Write `{called}`: so is the script called, and so do the other cells say."
+    return f"{path} has no row: write `{called}` here, or rename the file to `{file_name}`."
+
+
+@rule(
+    summary="A script's name and its row agree in all six parts.",
+    reason="A reader picks by name and budgets by row; both must describe the same run.",
+    bad="`4` as `gpus` of `…_grpo_2_h800_fsdp_vllm.sh`",
+    good="`2` as `gpus` of `…_grpo_2_h800_fsdp_vllm.sh`",
+)
+def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
+    tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
+    for file_name, row in pairs.rows.items():
+        name = parsed(file_name)
+        if name is None or row in pairs.path_of or _unknown_part(snapshot, name, row):
+            continue
+        differing = [
+            part
+            for part in PARTS
+            if word_in_name(snapshot, row, part) not in {None, str(getattr(name, part))}
+        ]
+        if len(differing) > MOST_PARTS_TOLD_APART:
+            yield Mistake(
+                tuning.path,
+                *tuning.place(row, "script"),
+                f"the row of {file_name} describes another run: {', '.join(differing)} differ",
+                f"Its cells say `{expected_name(snapshot, row)}`: mend them, or the name.",
+            )
+            continue
+        for part in differing:
+            yield Mistake(
+                tuning.path,
+                *tuning.place(row, part),
+                f"{part} of {file_name} is `{shown(tuning.cell(row, part))}`, "
+                f"but the name says `{getattr(name, part)}`",
+                _agreement_mend(snapshot, row, part, str(getattr(name, part))),
+            )
+
+
+def _agreement_mend(snapshot: Snapshot, row: int, part: str, said: str) -> str:
+    word = said if part == "gpus" else words_of_part(snapshot, part).get(said, said)
+    expected = expected_name(snapshot, row)
+    rename = f", or call the script `{expected}`, in its row too" if expected else ""
+    return f"Write `{word}`{rename}."

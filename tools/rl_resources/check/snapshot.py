@@ -1,0 +1,281 @@
+"""Everything the rules look at, read from disk once.
+
+Rules are functions on this value and touch no file themselves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from rl_resources import tabular
+from rl_resources.errors import UnreadableDataset
+from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
+
+NEEDED = ("tuning", "trials", "models", "devices", "tasks", "backends", "frameworks", "sizes")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One CSV file as it is on disk, and as far as it can be read.
+
+    `data` is `None` when the file cannot be read at all; `problem` then says why.
+    """
+
+    resource: Resource
+    data: bytes | None
+    problem: str = ""
+
+    @property
+    def path(self) -> str:
+        """Path relative to the root."""
+        return self.resource.path
+
+    @property
+    def schema(self) -> TableSchema:
+        """The file's Table Schema."""
+        return self.resource.schema
+
+    @cached_property
+    def undecodable(self) -> int | None:
+        """Offset of the first byte that is not text in UTF-8; a NUL byte is not."""
+        data = self.data or b""
+        nul = data.find(b"\x00")
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            return error.start if nul < 0 else min(nul, error.start)
+        return nul if nul >= 0 else None
+
+    @cached_property
+    def decoded(self) -> str:
+        """The file's text without its byte order mark; empty where it is not UTF-8."""
+        if self.data is None or self.undecodable is not None:
+            return ""
+        return self.data.decode("utf-8").removeprefix("\ufeff")
+
+    @cached_property
+    def characters(self) -> str:
+        """The file's text; a lone CR ends a line where no line ends with LF."""
+        return self.decoded if "\n" in self.decoded else self.decoded.replace("\r", "\n")
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """The physical lines without their ends."""
+        return tuple(line.removesuffix("\r") for line in self.characters.split("\n"))
+
+    @cached_property
+    def text(self) -> tabular.Text:
+        """The file's records with their places."""
+        return tabular.read(self.characters)
+
+    @cached_property
+    def header(self) -> tuple[str, ...]:
+        """The column names that the file gives; empty where it gives none."""
+        return self.text.header.cells if self.text.header else ()
+
+    @cached_property
+    def separator(self) -> str:
+        """What stands between the column names: a comma, unless all of them fit another sign."""
+        for sign in ";\t|":
+            if len(self.header) == 1 and tuple(self.header[0].split(sign)) == self.schema.names:
+                return sign
+        return ","
+
+    @cached_property
+    def has_header(self) -> bool:
+        """Whether the first record is a header at all, right or wrong."""
+        known = {name.strip().lower() for name in self.header} & set(self.schema.names)
+        return len(known) * 2 >= len(self.schema.names)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The column of each cell of a row; empty for a cell that cannot be told.
+
+        Where the header is wrong, the rows tell: they are read by the schema if they have its
+        width and not the header's. A name that is not known stands for the column of its place,
+        and of names that changed places none is believed.
+        """
+        header, wanted = self.header, self.schema.names
+        widths = [len(row.cells) for row in self.text.rows]
+        if not self.has_header or widths.count(len(wanted)) > widths.count(len(header)):
+            return wanted
+        if sorted(header) == sorted(wanted):
+            pairs = zip(header, wanted, strict=True)
+            return tuple(name if name == other else "" for name, other in pairs)
+        return tuple(self._meant(at, name) for at, name in enumerate(header))
+
+    def _meant(self, at: int, name: str) -> str:
+        wanted = self.schema.names
+        if name in wanted:
+            return name if self.header.index(name) == at else ""
+        return wanted[at] if at < len(wanted) and wanted[at] not in self.header else ""
+
+    @cached_property
+    def rows(self) -> tuple[tabular.Row, ...]:
+        """The records that can be read: as many cells as columns, and not all blank."""
+        if self.separator != ",":
+            return ()
+        width = len(self.names)
+        return tuple(row for row in self.text.rows if len(row.cells) == width and any(row.cells))
+
+    @cached_property
+    def columns(self) -> Mapping[str, tuple[str, ...]]:
+        """Cells of `rows` by column, for the columns that file and schema have in common."""
+        return {
+            name: tuple(row.cells[index] for row in self.rows)
+            for name, index in self._indices.items()
+        }
+
+    @cached_property
+    def _indices(self) -> Mapping[str, int]:
+        if self.separator != "," or (self.text.header is None and not self.rows):
+            return {}
+        return {name: self.names.index(name) for name in self.names if name}
+
+    def cell(self, row: int, name: str) -> str:
+        """The text of column `name` in row `row` of `rows`; empty where the file lacks it."""
+        return self.columns[name][row] if name in self.columns else ""
+
+    def place(self, row: int, name: str) -> tuple[int, int]:
+        """Physical line and column of a cell; of the row where the file lacks the column."""
+        return self.rows[row].place(self._indices.get(name, 0))
+
+    def label(self, row: int) -> str:
+        """What a message calls a row: its key."""
+        return " ".join(filter(None, (self.cell(row, name) for name in self.schema.primary_key)))
+
+    def mentioned(self, name: str) -> frozenset[str]:
+        """All cells of column `name`, also of records that cannot be read otherwise.
+
+        A row that is told as ragged or badly quoted still says which word it is about; nobody who
+        refers to that word has made a mistake.
+        """
+        if name not in self.columns:
+            return frozenset()
+        at = self._indices[name]
+        records = [_split_at_tabs(row.cells) for row in self.text.rows]
+        records += [record for defect in self.text.defects for record in defect.records]
+        if not self.has_header:
+            records.append(self.header)
+        return frozenset(record[at] for record in records if at < len(record))
+
+
+def _split_at_tabs(cells: tuple[str, ...]) -> tuple[str, ...]:
+    """The cells of a row that was pasted from a spreadsheet."""
+    return tuple("\t".join(cells).split("\t")) if "\t" in cells[0] else cells
+
+
+@dataclass(frozen=True)
+class ScriptFile:
+    """One entry below the folder of scripts. `target` is where a symbolic link leads."""
+
+    path: str
+    target: str | None = None
+    leaves_tree: bool = False
+
+    @property
+    def name(self) -> str:
+        """The file name."""
+        return PurePosixPath(self.path).name
+
+    @property
+    def folder(self) -> str:
+        """The folder, relative to the root."""
+        return str(PurePosixPath(self.path).parent)
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The dataset and the scripts at one moment."""
+
+    package: Package
+    tables: Mapping[str, Table]
+    scripts: tuple[ScriptFile, ...]
+
+    @cached_property
+    def _keys(self) -> Mapping[str, Mapping[str, int]]:
+        return {
+            name: _first_rows(table.columns.get(table.schema.primary_key[0], ()))
+            for name, table in self.tables.items()
+        }
+
+    def keys(self, resource: str) -> Mapping[str, int]:
+        """Rows of a table by the first column of its key; the first row of each."""
+        return self._keys[resource]
+
+
+def _first_rows(cells: Sequence[str]) -> dict[str, int]:
+    first: dict[str, int] = {}
+    for row, cell in enumerate(cells):
+        first.setdefault(cell, row)
+    return first
+
+
+def take_snapshot(package: Package) -> Snapshot:
+    """Read all that the rules look at. A file that cannot be read is part of the snapshot.
+
+    Raises `UnreadableDataset` where the descriptor lacks a table that rules speak of.
+    """
+    if missing := [name for name in NEEDED if name not in package.resources]:
+        raise UnreadableDataset(
+            f"{DESCRIPTOR}: there is no resource called {missing[0]!r}",
+            "Take the descriptor of the last release and make your change to it again.",
+        )
+    return Snapshot(
+        package=package,
+        tables={name: _read_table(package.root, item) for name, item in package.resources.items()},
+        scripts=tuple(_script_files(package.root)),
+    )
+
+
+def _read_table(root: Path, resource: Resource) -> Table:
+    path = root / resource.path
+    try:
+        target = _resolved(path)
+        if target is None:
+            return Table(resource, None, "is a link that leads nowhere")
+        if not target.is_relative_to(root.resolve()):
+            return Table(resource, None, "is a link that leaves the dataset")
+        if path.is_dir():
+            return Table(resource, None, "is a folder")
+        if path.exists() and not path.is_file():
+            return Table(resource, None, "is no ordinary file")
+        return Table(resource, path.read_bytes())
+    except FileNotFoundError:
+        return Table(resource, None, "does not exist")
+    except OSError as error:
+        return Table(resource, None, f"cannot be read: {error.strerror}")
+
+
+def _resolved(path: Path) -> Path | None:
+    """Where a path leads when all links are followed; `None` where they run in a circle."""
+    try:
+        return path.resolve()
+    except (RuntimeError, OSError):
+        return None
+
+
+def _script_files(root: Path) -> list[ScriptFile]:
+    top = root / SCRIPTS
+    if top.is_symlink():
+        return [_script_file(root, top)]
+    found = []
+    for folder, folders, files in os.walk(top):
+        links = [name for name in folders if (Path(folder) / name).is_symlink()]
+        for name in (*files, *links):
+            path = Path(folder) / name
+            found.append(_script_file(root, path))
+    return sorted(found, key=lambda script: script.path)
+
+
+def _script_file(root: Path, path: Path) -> ScriptFile:
+    relative = path.relative_to(root).as_posix()
+    if not path.is_symlink():
+        return ScriptFile(relative)
+    target, folder = _resolved(path), (root / SCRIPTS).parent.resolve() / SCRIPTS.name
+    leaves = target is not None and not target.is_relative_to(folder)
+    return ScriptFile(relative, str(path.readlink()), leaves)

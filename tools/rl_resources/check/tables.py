@@ -1,0 +1,260 @@
+"""Rules about a whole record, and about records beside each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from rl_resources.check.broken import broken_places
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.package import TYPES
+from rl_resources.words import shown
+
+
+@rule(
+    summary="No two rows have the same key.",
+    reason="One configuration is one script is one record.",
+    bad="two rows with the same `script`",
+    good="one row for each `script`",
+)
+def duplicate_key(snapshot: Snapshot) -> Iterator[Mistake]:
+    for table in snapshot.tables.values():
+        told: set[int] = set()
+        for names in _unique_columns(table):
+            for copy, first in copies(table, names):
+                if copy in told:
+                    continue
+                told.add(copy)
+                values = shown(" ".join(table.cell(copy, name) for name in names), 120)
+                line, _ = table.place(first, names[0])
+                yield Mistake(
+                    table.path,
+                    *table.place(copy, names[0]),
+                    f"{' and '.join(names)} `{values}` stands in line {line} already",
+                    _duplicate_mend(table, copy, first),
+                )
+
+
+def _unique_columns(table: Table) -> list[tuple[str, ...]]:
+    """The key, then every other column that is unique by itself, as far as the file has them."""
+    unique = [(field.name,) for field in table.schema.fields if field.constraints.get("unique")]
+    keys = dict.fromkeys([table.schema.primary_key, *unique])
+    return [names for names in keys if all(name in table.columns for name in names)]
+
+
+def copies(table: Table, names: Sequence[str]) -> list[tuple[int, int]]:
+    """Rows whose cells in `names` together stood before: (copy, first) by index."""
+    from rl_resources.schema.validate import duplicates
+
+    if not all(name in table.columns for name in names):
+        return []
+    return duplicates([table.columns[name] for name in names])
+
+
+def _duplicate_mend(table: Table, copy: int, first: int) -> str:
+    if table.rows[copy].cells == table.rows[first].cells:
+        return "Delete this line: the two are the same."
+    differing = [
+        name for name in table.columns if table.cell(copy, name) != table.cell(first, name)
+    ]
+    return f"The two differ in {', '.join(differing)}. Keep one line, or mend the other."
+
+
+@rule(
+    summary="`train` names a training backend and `infer` a rollout engine.",
+    reason="Swapped, the row describes a run that nobody can start.",
+    bad="`vllm` as `train`",
+    good="`fsdp` as `train`",
+)
+def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
+    tuning = snapshot.tables["tuning"]
+    for row, train in enumerate(tuning.columns.get("train", ())):
+        infer = tuning.cell(row, "infer")
+        wrong = [name for name in ("train", "infer") if misplaced(snapshot, row, name)]
+        if len(wrong) == 2 and role_of(snapshot, train) == "infer":
+            yield Mistake(
+                tuning.path,
+                *tuning.place(row, "train"),
+                f"train and infer of {tuning.label(row)} are `{train}` and `{infer}`: "
+                "they have changed places",
+                f"Write `{infer}` as train and `{train}` as infer.",
+            )
+            continue
+        for name in wrong:
+            word = tuning.cell(row, name)
+            yield Mistake(
+                tuning.path,
+                *tuning.place(row, name),
+                f"{name} of {tuning.label(row)} is `{word}`, "
+                f"which is for `{role_of(snapshot, word)}`",
+                f"Backends for `{name}` are {_listed(words_for(snapshot, name))}.",
+            )
+
+
+def role_of(snapshot: Snapshot, backend: str) -> str:
+    """`train` or `infer`; blank for a backend that is not known or whose row does not say."""
+    row = snapshot.keys("backends").get(backend)
+    return snapshot.tables["backends"].cell(row, "role") if row is not None else ""
+
+
+def words_for(snapshot: Snapshot, role: str) -> list[str]:
+    """The backends of a role."""
+    return [word for word in snapshot.keys("backends") if role_of(snapshot, word) == role]
+
+
+def misplaced(snapshot: Snapshot, row: int, name: str) -> bool:
+    """Whether `train` or `infer` of a tuning record names a backend of the other role."""
+    other = {"train": "infer", "infer": "train"}[name]
+    return role_of(snapshot, snapshot.tables["tuning"].cell(row, name)) == other
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words)
+
+
+@rule(
+    summary="A model stands in the size that its parameters belong to.",
+    reason="The size decides the page and the folder in which a reader looks.",
+    bad="7.61 billion parameters under `14B`",
+    good="7.61 billion parameters under `7B`",
+)
+def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
+    models = snapshot.tables["models"]
+    for row, size in enumerate(models.columns.get("size", ())):
+        fitting = size_by_parameters(snapshot, row)
+        if size in snapshot.keys("sizes") and fitting and size != fitting:
+            yield Mistake(
+                models.path,
+                *models.place(row, "size"),
+                f"size of {models.label(row)} is `{size}`, "
+                f"but {models.cell(row, 'parameters_b')} billion parameters belong to `{fitting}`",
+                f"Write `{fitting}`, or mend the parameters.",
+            )
+
+
+def size_by_parameters(snapshot: Snapshot, model: int) -> str:
+    """The size that the parameters of a row of models belong to; blank where that is not known."""
+    sizes = snapshot.tables["sizes"]
+    parameters = number(snapshot.tables["models"].cell(model, "parameters_b"))
+    if parameters is None:
+        return ""
+    fitting = (word for word, at in snapshot.keys("sizes").items() if _holds(sizes, at, parameters))
+    return next(fitting, "")
+
+
+def size_of(snapshot: Snapshot, slug: str) -> str:
+    """The size of the model with this slug; blank where its row is in doubt."""
+    models = snapshot.tables["models"]
+    row = rows_by_slug(snapshot).get(slug)
+    size = models.cell(row, "size") if row is not None else ""
+    if row is None or (models.path, *models.place(row, "size")) in broken_places(snapshot):
+        return ""
+    return "" if size_by_parameters(snapshot, row) not in {"", size} else size
+
+
+@lru_cache(maxsize=1)
+def rows_by_slug(snapshot: Snapshot) -> Mapping[str, int]:
+    """Rows of the models by the slug that they should have."""
+    return {slug_of(model): row for model, row in snapshot.keys("models").items()}
+
+
+def _holds(sizes: Table, row: int, parameters: float) -> bool:
+    start = number(sizes.cell(row, "from_parameters_b"))
+    end = number(sizes.cell(row, "below_parameters_b"))
+    return start is not None and start <= parameters and (end is None or parameters < end)
+
+
+def number(cell: str) -> float | None:
+    """The value of a cell that is written as a number."""
+    return float(cell) if re.fullmatch(TYPES["number"].pattern, cell) else None
+
+
+@rule(
+    summary="A model's slug is its Hugging Face name without the owner, in lower case.",
+    reason="A reader must find the script from the model's name alone.",
+    bad="`qwen-7b` for `Qwen/Qwen2.5-7B-Instruct`",
+    good="`qwen2.5-7b-instruct` for `Qwen/Qwen2.5-7B-Instruct`",
+)
+def model_slug(snapshot: Snapshot) -> Iterator[Mistake]:
+    models = snapshot.tables["models"]
+    for row, slug in enumerate(models.columns.get("slug", ())):
+        wanted = slug_of(models.cell(row, "model"))
+        place = (models.path, *models.place(row, "slug"))
+        if slug and wanted and slug != wanted and place not in broken_places(snapshot):
+            yield Mistake(
+                models.path,
+                *models.place(row, "slug"),
+                f"slug of {models.label(row)} is `{shown(slug)}`",
+                f"Write `{wanted}`.",
+            )
+
+
+def slug_of(model: str) -> str:
+    """The model's part of a script name; a sign that parts cannot hold becomes `-`."""
+    name = model.rpartition("/")[2].lower()
+    return "".join(sign if sign.isalnum() or sign in ".-" else "-" for sign in name)
+
+
+@rule(
+    summary="A nodes count divides the GPU count.",
+    reason="Every node of a run has as many GPUs as the others.",
+    bad="8 `gpus` on 3 `nodes`",
+    good="8 `gpus` on 2 `nodes`",
+)
+def whole_nodes(snapshot: Snapshot) -> Iterator[Mistake]:
+    table = snapshot.tables["tuning"]
+    for row, nodes in enumerate(table.columns.get("nodes", ())):
+        gpus = table.cell(row, "gpus")
+        if _counts(nodes) and _counts(gpus) and int(gpus) % int(nodes):
+            yield Mistake(
+                table.path,
+                *table.place(row, "nodes"),
+                f"nodes of {table.label(row)} is `{nodes}`, which does not divide {gpus} GPUs",
+                "Write the number of machines, each with the same number of GPUs.",
+            )
+
+
+def _counts(cell: str) -> bool:
+    return cell.isascii() and cell.isdigit() and int(cell[:9]) > 0 and len(cell) < 10
+
+
+@rule(
+    summary="A disputed record says in its notes what is disputed.",
+    reason="A figure in doubt helps nobody unless the doubt is named.",
+    bad="`disputed` with blank `notes`",
+    good="`disputed` with `Published as 16, the trials reached 100.`",
+)
+def disputed_note(snapshot: Snapshot) -> Iterator[Mistake]:
+    table = snapshot.tables["tuning"]
+    if "notes" not in table.columns:
+        return
+    for row, status in enumerate(table.columns.get("status", ())):
+        if status == "disputed" and not table.cell(row, "notes"):
+            yield Mistake(
+                table.path,
+                *table.place(row, "notes"),
+                f"notes of {table.label(row)} is blank, but the status is `disputed`",
+                "Say in one sentence which published facts contradict each other.",
+            )
+
+
+@rule(
+    summary="A record has a contributor or a source.",
+    reason="A claim that nobody made cannot be asked about.",
+    bad="blank `contributor` and blank `source`",
+    good="a handle as `contributor`",
+)
+def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
+    table = snapshot.tables["tuning"]
+    if "source" not in table.columns:
+        return
+    for row, contributor in enumerate(table.columns.get("contributor", ())):
+        if not contributor and not table.cell(row, "source"):
+            yield Mistake(
+                table.path,
+                *table.place(row, "contributor"),
+                f"contributor and source of {table.label(row)} are both blank",
+                "Write your public handle as contributor.",
+            )

@@ -1,0 +1,225 @@
+"""`rl-resources COMMAND`: arguments in, exit status out; all work is done elsewhere.
+
+Exit status: 0 nothing wrong, 1 findings of severity error, 2 wrong usage or unreadable input.
+Nothing heavy is imported before a command needs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rl_resources.errors import InvalidDataset, InvalidOutput, RlResourcesError, UnusableInput
+
+if TYPE_CHECKING:
+    from rl_resources.finding import Finding
+
+FOUND = 1
+UNUSABLE = 2
+
+Arguments = argparse.Namespace
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        status: int = parsed.run(parsed)
+        sys.stdout.flush()
+    except InvalidDataset as error:
+        return _tell(error.findings)
+    except RlResourcesError as error:
+        _complain(error)
+        return FOUND if isinstance(error, InvalidOutput) else UNUSABLE
+    except BrokenPipeError:
+        # The reader of our output has gone; what Python still holds for it must go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+def _complain(error: RlResourcesError) -> None:
+    print(f"rl-resources: error: {error}", file=sys.stderr)  # noqa: T201
+    if error.help:
+        print(f"  help: {error.help}", file=sys.stderr)  # noqa: T201
+
+
+def _tell(findings: Sequence[Finding]) -> int:
+    from rl_resources.render.findings import as_text, summary
+
+    sys.stderr.write(as_text(findings) + summary(findings) + "\n")
+    return FOUND if any(finding.severity == "error" for finding in findings) else 0
+
+
+def _root(arguments: Arguments) -> Path:
+    from rl_resources.dataset import find_root
+
+    return Path(arguments.root) if arguments.root else find_root(Path.cwd())
+
+
+def _check(arguments: Arguments) -> int:
+    from rl_resources.check import check
+    from rl_resources.check.snapshot import take_snapshot
+    from rl_resources.package import read_package
+    from rl_resources.render import findings as form
+
+    root = _root(arguments)
+    snapshot = take_snapshot(read_package(root))
+    found = check(snapshot, arguments.select, arguments.ignore)
+    if arguments.paths:
+        wanted = [_relative(root, path) for path in arguments.paths]
+        found = [item for item in found if any(_below(item.path, path) for path in wanted)]
+    writers = {"text": form.as_text, "json": form.as_json, "github": form.as_github}
+    text = writers[arguments.format](found)
+    sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+    sys.stderr.write(form.summary(found) + "\n")
+    strict = {"error", "warning"} if arguments.strict else {"error"}
+    return FOUND if any(item.severity in strict for item in found) else 0
+
+
+def _relative(root: Path, path: str) -> str:
+    """A path that a person named, relative to the root as findings name it."""
+    if not (Path(path).exists() or Path(path).is_symlink()):
+        raise UnusableInput(f"{path}: does not exist", "Name files or folders of the dataset.")
+    absolute = Path(path).absolute()
+    if not absolute.is_relative_to(root.absolute()):
+        raise UnusableInput(f"{path}: lies outside the dataset at {root}")
+    return absolute.relative_to(root.absolute()).as_posix()
+
+
+def _below(path: str, folder: str) -> bool:
+    return folder == "." or path == folder or path.startswith(f"{folder}/")
+
+
+def _fmt(arguments: Arguments) -> int:
+    from rl_resources.check.snapshot import take_snapshot
+    from rl_resources.fmt import format_tables
+    from rl_resources.output import write_file
+    from rl_resources.package import read_package
+
+    root = _root(arguments)
+    wanted = [_relative(root, path) for path in arguments.paths] or ["."]
+    changed = {
+        path: text
+        for path, text in format_tables(take_snapshot(read_package(root))).items()
+        if any(_below(path, folder) for folder in wanted)
+    }
+    for path, text in changed.items():
+        if not arguments.check:
+            write_file(root / path, text)
+        print(f"{path}: {'would be rewritten' if arguments.check else 'rewritten'}")  # noqa: T201
+    return FOUND if arguments.check and changed else 0
+
+
+def _build(arguments: Arguments) -> int:
+    from rl_resources.build import build
+    from rl_resources.check import check_root
+
+    root = _root(arguments)
+    findings = check_root(root)
+    if findings and _tell(findings):
+        return FOUND
+    site = build(root, Path(arguments.out) if arguments.out else root / "build")
+    print(site)  # noqa: T201
+    return 0
+
+
+def _export(arguments: Arguments) -> int:
+    from rl_resources.check import check_root
+    from rl_resources.dataset import read_dataset
+    from rl_resources.export import export
+    from rl_resources.output import write_file
+    from rl_resources.package import read_package
+    from rl_resources.repository import read_repository
+
+    root = _root(arguments)
+    errors = [item for item in check_root(root) if item.severity == "error"]
+    if errors:
+        return _tell(errors)
+    dataset = read_dataset(read_package(root))
+    script_url = arguments.script_url or read_repository(root).script_url()
+    text = export(dataset, arguments.kind, arguments.size, script_url)
+    if arguments.out:
+        write_file(Path(arguments.out), text)
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+def _import_page(arguments: Arguments) -> int:
+    from rl_resources.dataset import read_dataset
+    from rl_resources.output import write_file
+    from rl_resources.package import read_package
+    from rl_resources.page import import_page
+
+    dataset = read_dataset(read_package(_root(arguments)))
+    scripts = Path(arguments.scripts) if arguments.scripts else None
+    text, findings = import_page(Path(arguments.page), scripts, dataset)
+    if arguments.out:
+        write_file(Path(arguments.out) / "tuning.csv", text)
+    else:
+        sys.stdout.write(text)
+    return _tell(findings)
+
+
+def _rules(arguments: Arguments) -> int:
+    from rl_resources.check import chosen_rules
+
+    names = [arguments.name] if arguments.name else []
+    for rule in chosen_rules(names, []):
+        print(f"{rule.name} ({rule.severity}): {rule.summary}")  # noqa: T201
+        if names:
+            print(f"  why:  {rule.reason}\n  bad:  {rule.bad}\n  good: {rule.good}")  # noqa: T201
+    return 0
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rl-resources", description="Which hardware does an RL run of a language model need?"
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(name: str, run: Callable[[Arguments], int], help_: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=help_, description=help_)
+        sub.add_argument("--root", metavar="DIR", help="the folder that holds datapackage.json")
+        sub.set_defaults(run=run)
+        return sub
+
+    sub = command("check", _check, "Hold dataset and scripts to all rules.")
+    sub.add_argument("paths", nargs="*", metavar="PATH", help="tell only about these files")
+    sub.add_argument("--format", choices=["text", "json", "github"], default="text")
+    sub.add_argument("--select", type=_words, default=[], metavar="R,…", help="only these rules")
+    sub.add_argument("--ignore", type=_words, default=[], metavar="R,…", help="not these rules")
+    sub.add_argument("--strict", action="store_true", help="count warnings as errors")
+
+    sub = command("fmt", _fmt, "Write the CSV files in canonical form.")
+    sub.add_argument("paths", nargs="*", metavar="PATH", help="only these files")
+    sub.add_argument("--check", action="store_true", help="say what would change, change nothing")
+
+    sub = command("build", _build, "Build everything that is published.")
+    sub.add_argument("--out", metavar="DIR", help="write DIR/site (default: build)")
+
+    sub = command("export", _export, "Write one rendering alone.")
+    sub.add_argument("kind", choices=["rst", "json", "markdown"])
+    sub.add_argument("--size", metavar="S", help="only this size, for example 7B")
+    sub.add_argument(
+        "--script-url", metavar="TEMPLATE", help="address of a script, with {path} or {script}"
+    )
+    sub.add_argument("--out", metavar="FILE", help="write to a file, not to standard output")
+
+    sub = command("import-page", _import_page, "Read a hand-kept RST page into CSV records.")
+    sub.add_argument("page", metavar="PAGE.rst")
+    sub.add_argument("--scripts", metavar="DIR", help="the scripts that the page links to")
+    sub.add_argument("--out", metavar="DIR", help="write DIR/tuning.csv, not standard output")
+
+    sub = command("rules", _rules, "List the rules, or explain one.")
+    sub.add_argument("name", nargs="?", metavar="NAME")
+    return parser

@@ -1,0 +1,209 @@
+"""The package's files as typed tables. Nothing else in the project reads the CSV files.
+
+`load()` gives what users want, DataFrames. The rest of the project works on `records`, plain
+mappings, so that answering a question needs no DataFrame library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rl_resources import tabular
+from rl_resources.errors import InvalidDataset, UnreadableDataset
+from rl_resources.finding import Finding
+from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Record, Resource, Value, read_package
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PACKAGED = Path(__file__).parent / "_data"
+_CHECKOUT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """All tables of one root. `records` maps a resource's name to its typed rows in file order."""
+
+    package: Package
+    records: Mapping[str, tuple[Record, ...]]
+
+    @property
+    def version(self) -> str:
+        """The dataset's CalVer version."""
+        return self.package.version
+
+    @cached_property
+    def by_key(self) -> Mapping[str, Mapping[object, Record]]:
+        """Rows of every table with a key of one column, by that key."""
+        return {
+            name: {row[resource.schema.primary_key[0]]: row for row in self.records[name]}
+            for name, resource in self.package.resources.items()
+            if len(resource.schema.primary_key) == 1
+        }
+
+    def frame(self, resource: str) -> pd.DataFrame:
+        """One table as a DataFrame; numbers with blanks are nullable, dates are `datetime64`."""
+        return _frame(self.package.resources[resource], self.records[resource])
+
+    @property
+    def tuning(self) -> pd.DataFrame:
+        """Tested configurations, one a row."""
+        return self.frame("tuning")
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        """Batch sizes tried while a record's limit was searched."""
+        return self.frame("trials")
+
+    @property
+    def models(self) -> pd.DataFrame:
+        """Models with their shapes."""
+        return self.frame("models")
+
+    @property
+    def devices(self) -> pd.DataFrame:
+        """Accelerators with memory and speed."""
+        return self.frame("devices")
+
+    @property
+    def tasks(self) -> pd.DataFrame:
+        """RL algorithms."""
+        return self.frame("tasks")
+
+    @property
+    def backends(self) -> pd.DataFrame:
+        """Training backends and rollout engines."""
+        return self.frame("backends")
+
+    @property
+    def frameworks(self) -> pd.DataFrame:
+        """RL frameworks."""
+        return self.frame("frameworks")
+
+    @property
+    def sizes(self) -> pd.DataFrame:
+        """Sections by total parameters."""
+        return self.frame("sizes")
+
+
+def load(root: str | Path | None = None) -> Dataset:
+    """Load the dataset at `root`; by default the one that this package was installed with.
+
+    Raises `UnreadableDataset` where there is none, `InvalidDataset` where a cell cannot be read.
+    """
+    default = _PACKAGED if (_PACKAGED / DESCRIPTOR).is_file() else _CHECKOUT
+    return read_dataset(read_package(Path(root) if root is not None else default))
+
+
+def find_root(start: Path) -> Path:
+    """The nearest folder from `start` upwards that holds a descriptor.
+
+    Raises `UnreadableDataset` where there is none.
+    """
+    for folder in (start, *start.parents):
+        if (folder / DESCRIPTOR).is_file():
+            return folder
+    raise UnreadableDataset(
+        f"{start}: neither this folder nor one above it holds {DESCRIPTOR}",
+        "Go into a checkout of the dataset, or name one with --root.",
+    )
+
+
+def read_dataset(package: Package) -> Dataset:
+    """Read every table. Raises `InvalidDataset` with the first place of each unreadable file."""
+    records: dict[str, tuple[Record, ...]] = {}
+    findings: list[Finding] = []
+    for name, resource in package.resources.items():
+        try:
+            text = (package.root / resource.path).read_bytes().decode("utf-8")
+            records[name] = typed_records(resource, tabular.read(text))
+        except (OSError, ValueError) as error:
+            line, column, message = _first_place(error)
+            findings.append(
+                Finding(
+                    rule="unreadable",
+                    severity="error",
+                    path=resource.path,
+                    line=line,
+                    column=column,
+                    message=message,
+                    help="`rl-resources check` tells every mistake in the file and its mend.",
+                )
+            )
+    if findings:
+        raise InvalidDataset(findings)
+    return Dataset(package, records)
+
+
+class _CellError(ValueError):
+    """A cell that is not of its type; its arguments are line, column and message."""
+
+
+def _first_place(error: OSError | ValueError) -> tuple[int, int, str]:
+    if isinstance(error, _CellError):
+        line, column, message = error.args
+        return line, column, message
+    return 1, 1, getattr(error, "strerror", None) or str(error)
+
+
+def typed_records(resource: Resource, text: tabular.Text) -> tuple[Record, ...]:
+    """The rows of a file as mappings from column to value. Raises `ValueError` at the first."""
+    schema = resource.schema
+    if text.defects:
+        defect = text.defects[0]
+        raise _CellError(defect.line, defect.column, f"not CSV: {defect.kind}")
+    if text.header is None or text.header.cells != schema.names:
+        raise _CellError(1, 1, "the header is not that of the schema")
+    return tuple(_typed_record(resource, row) for row in text.rows)
+
+
+def _typed_record(resource: Resource, row: tabular.Row) -> Record:
+    fields = resource.schema.fields
+    if len(row.cells) != len(fields):
+        raise _CellError(row.line, 1, f"{len(row.cells)} cells where {len(fields)} are wanted")
+    record = {}
+    for index, (field, cell) in enumerate(zip(fields, row.cells, strict=True)):
+        try:
+            record[field.name] = field.read(cell)
+        except ValueError as error:
+            raise _CellError(*row.place(index), f"{field.name}: {error}") from error
+    return record
+
+
+def script_path(dataset: Dataset, record: Record) -> str:
+    """Where the script of a tuning record lies, relative to the root."""
+    size = dataset.by_key["models"][record["model"]]["size"]
+    return str(SCRIPTS / str(size).lower() / str(record["script"]))
+
+
+_PANDAS_TYPES = {
+    "string": "string",
+    "integer": "Int64",
+    "number": "Float64",
+    "boolean": "boolean",
+    "date": "datetime64[s]",
+    "list": "object",
+}
+
+
+def _series(values: Sequence[Value], field_type: str) -> pd.Series[Any]:
+    import pandas as pd
+
+    return pd.Series(list(values), dtype=_PANDAS_TYPES[field_type])
+
+
+def _frame(resource: Resource, rows: Sequence[Record]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            field.name: pd.Series(
+                [row[field.name] for row in rows], dtype=_PANDAS_TYPES[field.type]
+            )
+            for field in resource.schema.fields
+        }
+    )

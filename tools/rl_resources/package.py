@@ -1,0 +1,350 @@
+"""The descriptor (`datapackage.json`) and its Table Schemas as values.
+
+The Table Schema files are the one source of truth about columns. Whatever a schema file says must
+be understood here in full: an unknown type or constraint is an error, never silently passed over.
+Source of the vocabulary: Data Package 2.0, https://datapackage.org/standard/table-schema/.
+Properties of our own are `itemPattern` (the form of each item of a list), `unit`, `example` and
+`mlperf` (the corresponding name in MLPerf system descriptions) on a field, and `orderBy` (canonical
+row order, as paths along foreign keys) on a table.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from rl_resources.errors import UnreadableDataset
+
+DESCRIPTOR = "datapackage.json"
+SCRIPTS = PurePosixPath("examples/tuning")
+
+Value = str | int | float | bool | date | tuple[str, ...] | None
+Record = Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class FieldType:
+    """How a Table Schema type is written in a cell, read from it, and called in a JSON Schema."""
+
+    pattern: str
+    words: str
+    read: Callable[[str], Value]
+    json: Mapping[str, Any]
+
+
+TYPES: Mapping[str, FieldType] = {
+    "string": FieldType(r"(?s:.*)", "text", str, {"type": "string"}),
+    "integer": FieldType(r"[+-]?[0-9]+", "a whole number", int, {"type": "integer"}),
+    "number": FieldType(
+        r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?",
+        "a number",
+        float,
+        {"type": "number"},
+    ),
+    "boolean": FieldType(
+        r"true|false", "`true` or `false`", lambda cell: cell == "true", {"type": "boolean"}
+    ),
+    "date": FieldType(
+        r"[0-9]{4}-[0-9]{2}-[0-9]{2}",
+        "a date such as 2026-01-31",
+        date.fromisoformat,
+        {"type": "string", "format": "date"},
+    ),
+    "list": FieldType(r"(?s:.*)", "a list", str, {"type": "array", "items": {"type": "string"}}),
+}
+
+CONSTRAINTS = frozenset(
+    {
+        "required",
+        "unique",
+        "enum",
+        "pattern",
+        "minLength",
+        "maxLength",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+    }
+)
+_FIELD_PROPERTIES = frozenset(
+    {"name", "type", "title", "description", "format", "constraints", "unit", "example", "mlperf"}
+    | {"delimiter", "itemType", "itemPattern", "trueValues", "falseValues"}
+)
+_FORMATS = frozenset({"default", "uri"})
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column. `constraints` keeps the words of the Table Schema standard."""
+
+    name: str
+    type: str
+    title: str
+    description: str
+    constraints: Mapping[str, Any]
+    format: str = "default"
+    delimiter: str = ","
+    item_pattern: str = ""
+    unit: str = ""
+    example: Any = None
+    mlperf: str = ""
+
+    @property
+    def pattern(self) -> str | None:
+        """The regular expression of a whole cell, also where the items of a list have one."""
+        if self.item_pattern:
+            return f"{self.item_pattern}(?:{re.escape(self.delimiter)}{self.item_pattern})*"
+        pattern: str | None = self.constraints.get("pattern")
+        return pattern
+
+    @property
+    def required(self) -> bool:
+        """Whether a blank cell is wrong."""
+        return bool(self.constraints.get("required", False))
+
+    def read(self, cell: str) -> Value:
+        """The typed value of a cell; a blank one is `None`.
+
+        Raises `ValueError` where the cell is not written as the type wants it.
+        """
+        if cell == "":
+            return None
+        kind = TYPES[self.type]
+        if re.fullmatch(kind.pattern, cell) is None:
+            raise ValueError(f"{cell!r} is not {kind.words}")
+        return tuple(cell.split(self.delimiter)) if self.type == "list" else kind.read(cell)
+
+    def write(self, value: Value) -> str:
+        """The cell that `read` turns into `value`."""
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, tuple):
+            return self.delimiter.join(value)
+        if isinstance(value, float):
+            return repr(value).removesuffix(".0")
+        return value.isoformat() if isinstance(value, date) else str(value)
+
+
+@dataclass(frozen=True)
+class ForeignKey:
+    """A column whose words are the keys of another resource."""
+
+    field: str
+    resource: str
+    reference: str
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """One Table Schema file."""
+
+    path: str
+    title: str
+    description: str
+    fields: tuple[Field, ...]
+    primary_key: tuple[str, ...]
+    foreign_keys: tuple[ForeignKey, ...]
+    order_by: tuple[str, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Column names in file order."""
+        return tuple(field.name for field in self.fields)
+
+    def field(self, name: str) -> Field:
+        """The column called `name`; raises `KeyError`."""
+        return self.fields[self.index(name)]
+
+    def index(self, name: str) -> int:
+        """Place of the column called `name`; raises `KeyError`."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise KeyError(name) from None
+
+    def foreign_key(self, name: str) -> ForeignKey | None:
+        """The foreign key of column `name`, if it has one."""
+        return next((key for key in self.foreign_keys if key.field == name), None)
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One table of the package: its CSV file and its schema."""
+
+    name: str
+    path: str
+    schema: TableSchema
+
+
+@dataclass(frozen=True)
+class Package:
+    """The whole descriptor."""
+
+    root: Path
+    title: str
+    description: str
+    version: str
+    licenses: tuple[Mapping[str, str], ...]
+    resources: Mapping[str, Resource]
+
+    def resource_at(self, path: str) -> Resource | None:
+        """The resource whose file is `path`, relative to the root."""
+        return next((item for item in self.resources.values() if item.path == path), None)
+
+
+def read_package(root: Path) -> Package:
+    """Read the descriptor and all its schemas.
+
+    Raises `UnreadableDataset` with the file and the reason when any of them cannot be used.
+    """
+    descriptor = _read_object(root, DESCRIPTOR)
+    try:
+        resources = [_resource(root, item) for item in descriptor["resources"]]
+        package = Package(
+            root=root,
+            title=str(descriptor["title"]),
+            description=str(descriptor["description"]),
+            version=str(descriptor["version"]),
+            licenses=tuple(descriptor["licenses"]),
+            resources={resource.name: resource for resource in resources},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UnreadableDataset(
+            f"{DESCRIPTOR}: {_missing(error)}",
+            "Take the descriptor of the last release and make your change to it again.",
+        ) from error
+    _check_references(package)
+    return package
+
+
+def _missing(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"property {error.args[0]!r} is missing"
+    return f"a property is not of the kind that Data Package 2.0 wants ({error})"
+
+
+def _resource(root: Path, item: Mapping[str, Any]) -> Resource:
+    return Resource(str(item["name"]), _inside(item["path"]), _table_schema(root, item["schema"]))
+
+
+def _inside(path: Any) -> str:
+    """A relative path that stays in the dataset; anything else is refused."""
+    pure = PurePosixPath(str(path))
+    if not isinstance(path, str) or pure.is_absolute() or ".." in pure.parts:
+        raise UnreadableDataset(
+            f"{DESCRIPTOR}: path {path!r} does not stay inside the dataset",
+            "Write it relative to the folder of datapackage.json, without `..`.",
+        )
+    return path
+
+
+def _table_schema(root: Path, path: Any) -> TableSchema:
+    raw = _read_object(root, _inside(path))
+    try:
+        fields = tuple(_field(path, item) for item in raw["fields"])
+        return TableSchema(
+            path=path,
+            title=str(raw["title"]),
+            description=str(raw["description"]),
+            fields=fields,
+            primary_key=tuple(raw["primaryKey"]),
+            foreign_keys=tuple(map(_foreign_key, raw.get("foreignKeys", ()))),
+            order_by=tuple(raw["orderBy"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UnreadableDataset(
+            f"{path}: {_missing(error)}", "See ARCHITECTURE.md for the form of a schema file."
+        ) from error
+
+
+def _field(path: str, raw: Mapping[str, Any]) -> Field:
+    name = raw["name"]
+    constraints = dict(raw.get("constraints", {}))
+    field_format = raw.get("format", "default")
+    for kind, found, known in (
+        ("property", set(raw), _FIELD_PROPERTIES),
+        ("constraint", set(constraints), CONSTRAINTS),
+        ("type", {raw["type"]}, set(TYPES)),
+        ("format", {field_format}, _FORMATS),
+    ):
+        if unknown := found - known:
+            raise UnreadableDataset(
+                f"{path}: field {name!r} has the {kind} {min(unknown)!r}, which nothing checks",
+                f"Known are: {', '.join(sorted(known))}.",
+            )
+    if pattern := constraints.get("pattern") or raw.get("itemPattern"):
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise UnreadableDataset(
+                f"{path}: pattern of field {name!r} is not a regular expression: {error}"
+            ) from error
+    return Field(
+        name=name,
+        type=raw["type"],
+        title=raw["title"],
+        description=raw["description"],
+        constraints=constraints,
+        format=field_format,
+        delimiter=raw.get("delimiter", ","),
+        item_pattern=raw.get("itemPattern", ""),
+        unit=raw.get("unit", ""),
+        example=raw.get("example"),
+        mlperf=raw.get("mlperf", ""),
+    )
+
+
+def _foreign_key(raw: Mapping[str, Any]) -> ForeignKey:
+    (field,) = raw["fields"]
+    (reference,) = raw["reference"]["fields"]
+    return ForeignKey(field, raw["reference"]["resource"], reference)
+
+
+def _check_references(package: Package) -> None:
+    for resource in package.resources.values():
+        schema = resource.schema
+        wanted = [*schema.primary_key, *(key.field for key in schema.foreign_keys)]
+        wanted += [path.split(".")[0] for path in schema.order_by]
+        for name in wanted:
+            if name not in schema.names:
+                raise UnreadableDataset(f"{schema.path}: there is no field {name!r}")
+        for key in schema.foreign_keys:
+            target = package.resources.get(key.resource)
+            if target is None or key.reference not in target.schema.names:
+                raise UnreadableDataset(
+                    f"{schema.path}: field {key.field!r} refers to "
+                    f"{key.resource}.{key.reference}, which does not exist"
+                )
+
+
+def _read_object(root: Path, path: str) -> dict[str, Any]:
+    """A JSON file that holds an object."""
+    try:
+        value = json.loads((root / path).read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise UnreadableDataset(
+            f"{path}: cannot be read: {error.strerror}",
+            f"Name the folder that holds {DESCRIPTOR} with --root, or bring the file back.",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise UnreadableDataset(
+            f"{path}: is not UTF-8 (byte {error.start})", "Save it as UTF-8."
+        ) from error
+    except (json.JSONDecodeError, RecursionError) as error:
+        where = f":{error.lineno}:{error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+        raise UnreadableDataset(
+            f"{path}{where}: is not JSON: {reason}", "Mend the syntax at this place."
+        ) from error
+    if not isinstance(value, dict):
+        raise UnreadableDataset(f"{path}: holds no JSON object", "See ARCHITECTURE.md.")
+    return value

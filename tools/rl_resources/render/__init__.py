@@ -1,0 +1,1 @@
+"""Records in, text out. Nothing here writes a file or knows who calls it."""

@@ -1,0 +1,65 @@
+"""Findings as text for people, JSON for tools, and GitHub workflow commands."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+from rl_resources.finding import Finding
+from rl_resources.words import printable
+
+
+def as_text(findings: Sequence[Finding]) -> str:
+    """Two lines a finding, `path:line:column: severity: rule: message` and `help: …`."""
+    return "".join(
+        f"{printable(finding.path)}:{finding.line}:{finding.column}: "
+        f"{finding.severity}: {finding.rule}: {finding.message}\n"
+        + (f"  help: {finding.help}\n" if finding.help else "")
+        for finding in findings
+    )
+
+
+def as_json(findings: Sequence[Finding]) -> str:
+    """A JSON list of objects, `[]` when there is nothing to say."""
+    return json.dumps([finding.as_dict() for finding in findings], indent=2 if findings else None)
+
+
+def as_github(findings: Sequence[Finding]) -> str:
+    """Workflow commands that annotate the lines of a pull request.
+
+    Escapes as the runner unescapes: `%`, CR and LF in the message, also `:` and `,` in properties.
+    """
+    return "".join(
+        f"::{finding.severity} file={_property(finding.path)},line={finding.line},"
+        f"col={finding.column},title={_property(finding.rule)}::"
+        f"{_data(finding.message)}{_data(_help_line(finding))}\n"
+        for finding in findings
+    )
+
+
+def _help_line(finding: Finding) -> str:
+    return f"\nhelp: {finding.help}" if finding.help else ""
+
+
+def _data(text: str) -> str:
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text)
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """One line that counts what was found."""
+    if not findings:
+        return "No findings."
+    counts = Counter(finding.severity for finding in findings)
+    words = [_counted(counts[severity], severity) for severity in ("error", "warning")]
+    files = len({finding.path for finding in findings})
+    return f"{' and '.join(filter(None, words))} in {_counted(files, 'file')}."
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'s' if count != 1 else ''}" if count else ""

@@ -1,0 +1,1 @@
+"""What follows from a Table Schema: validation, JSON Schema, data dictionary."""

@@ -1,0 +1,65 @@
+"""Table Schema to JSON Schema 2020-12, for the rows of the published JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rl_resources.package import TYPES, Field, TableSchema
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+_BOUNDS = {
+    "minimum": "minimum",
+    "maximum": "maximum",
+    "exclusiveMinimum": "exclusiveMinimum",
+    "exclusiveMaximum": "exclusiveMaximum",
+}
+_TEXT = {"minLength": "minLength", "maxLength": "maxLength"}
+
+
+def property_schema(field: Field) -> dict[str, Any]:
+    """What a JSON value of this column may be. A blank cell is `null`, so no key is ever absent."""
+    kind = dict(TYPES[field.type].json)
+    schema: dict[str, Any] = {"title": field.title, "description": _description(field)}
+    schema |= kind
+    if field.item_pattern:
+        schema["items"] = {"type": "string", "pattern": f"^(?:{field.item_pattern})$"}
+    if not field.required:
+        schema["type"] = [kind["type"], "null"]
+    if field.format != "default":
+        schema["format"] = field.format
+    for word, limit in field.constraints.items():
+        schema |= _constraint(field, word, limit)
+    if field.example is not None:
+        schema["examples"] = [field.example]
+    return schema
+
+
+def _description(field: Field) -> str:
+    return f"{field.description} Unit: {field.unit}." if field.unit else field.description
+
+
+def _constraint(field: Field, word: str, limit: Any) -> dict[str, Any]:
+    if word == "enum":
+        return {"enum": [*limit] if field.required else [*limit, None]}
+    if field.type == "string" and word == "pattern":
+        return {"pattern": f"^(?:{limit})$"}
+    if field.type == "string" and word in _TEXT:
+        return {_TEXT[word]: limit}
+    if field.type in {"integer", "number"} and word in _BOUNDS:
+        return {_BOUNDS[word]: limit}
+    return {}  # a list's length and a date's bounds are those of the cell, not of the JSON value
+
+
+def row_schema(schema: TableSchema, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The JSON Schema of one row; `extra` are properties that rows have beyond the columns."""
+    properties = {field.name: property_schema(field) for field in schema.fields} | dict(extra or {})
+    return {
+        "type": "object",
+        "title": schema.title,
+        "description": schema.description,
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -1,0 +1,51 @@
+"""The grammar of script names: `[model]_[task]_[gpunums]_[device]_[train]_[infer].sh`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+FORM = "[model]_[task]_[gpunums]_[device]_[train]_[infer].sh"
+PARTS = ("model", "task", "gpus", "device", "train", "infer")
+_PART = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
+_COUNT = re.compile(r"[1-9][0-9]*")
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptName:
+    """The six parts, each in lower case; `model` is the slug of a model."""
+
+    model: str
+    task: str
+    gpus: int
+    device: str
+    train: str
+    infer: str
+
+    def __str__(self) -> str:
+        return "_".join(str(getattr(self, part)) for part in PARTS) + ".sh"
+
+
+def parse(file_name: str) -> ScriptName:
+    """Read a file name.
+
+    Raises `ValueError` with what is wrong, in words that fit after the name and a colon.
+    """
+    if not file_name.endswith(".sh"):
+        raise ValueError("does not end in `.sh`")
+    stem = file_name.removesuffix(".sh")
+    if stem != stem.lower():
+        raise ValueError("has capital letters")
+    parts = stem.split("_")
+    if len(parts) != len(PARTS):
+        raise ValueError(f"has {len(parts)} parts between `_` where {len(PARTS)} are wanted")
+    for word, part in zip(PARTS, parts, strict=True):
+        if word == "gpus":
+            if not _COUNT.fullmatch(part):
+                raise ValueError(f"its third part `{part}` is not a number of GPUs")
+        elif not _PART.fullmatch(part):
+            raise ValueError(
+                f"its {word} part `{part}` is not letters and digits with single `.` or `-`"
+            )
+    model, task, gpus, device, train, infer = parts
+    return ScriptName(model, task, int(gpus), device, train, infer)

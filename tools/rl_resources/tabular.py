@@ -1,0 +1,187 @@
+"""CSV text to rows that know where each cell begins, and back to canonical CSV text.
+
+The grammar is RFC 4180 with `\\n` or `\\r\\n` between records. No library tells the physical line
+and column of a cell, which is why this reader exists. It never gives up: a record that it cannot
+read becomes a defect and reading goes on at the next physical line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+_CELL = re.compile(r'"(?P<quoted>(?:[^"]++|"")*+)"|(?P<bare>[^,"\n]*)')
+_NEEDS_QUOTES = re.compile(r'[,"\n\r]|^(?:<{7}|\|{7}|={7}|>{7})')
+_MARKERS = frozenset({"<<<<<<<", "|||||||", "=======", ">>>>>>>"})
+_MARKER = re.compile(r"(?:<{7}|\|{7}|={7}|>{7})(?: .*)?")
+
+MOST_LINES_OF_A_CELL = 50
+MOST_LINES_OF_A_CONFLICT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One record.
+
+    `line` is the physical line of its first cell. `starts` holds the line and column of every cell
+    where a quoted cell made them other than a sum of lengths; it is empty for most rows.
+    """
+
+    line: int
+    cells: tuple[str, ...]
+    starts: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def blank(self) -> bool:
+        """Whether the record is a line with nothing on it but spaces."""
+        return len(self.cells) == 1 and not self.cells[0].strip()
+
+    def place(self, index: int) -> tuple[int, int]:
+        """Physical line and column, from 1, of cell `index`; past the end: where it would begin."""
+        if self.starts:
+            return self.starts[min(index, len(self.starts) - 1)]
+        lengths = [len(cell) + 1 for cell in self.cells[:index]]
+        return self.line, 1 + sum(lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """A place at which the text stops being CSV; `cell` is the text as far as it can be told.
+
+    `lines` is how many physical lines are lost with it. `records` are their cells as far as they
+    can be told: good for knowing which words the file mentions, for nothing else.
+    """
+
+    kind: Literal["unclosed-quote", "stray-quote", "merge-conflict"]
+    line: int
+    column: int
+    cell: str
+    lines: int = 1
+    records: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A whole file: the header, the records that could be read, and what could not."""
+
+    header: Row | None
+    rows: tuple[Row, ...]
+    defects: tuple[Defect, ...] = field(default=())
+
+
+def read(text: str) -> Text:
+    """Split `text` into positioned records. The first record that is not blank is the header.
+
+    There is no header where that record cannot be read.
+    """
+    items = list(_records(text))
+    rows = [item for item in items if isinstance(item, Row)]
+    defects = tuple(item for item in items if isinstance(item, Defect))
+    first = next((item for item in items if isinstance(item, Defect) or not item.blank), None)
+    header = first if isinstance(first, Row) else rows[0] if rows and first is None else None
+    return Text(header, tuple(row for row in rows if row is not header), defects)
+
+
+def _records(text: str) -> Iterator[Row | Defect]:
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    width = 0
+    number = 0
+    while number < len(lines):
+        item, taken = _record(lines, number, width)
+        yield item
+        if isinstance(item, Row) and not item.blank:
+            width = width or len(item.cells)
+        number += taken
+
+
+def _record(lines: Sequence[str], number: int, width: int) -> tuple[Row | Defect, int]:
+    """Read the record at line index `number`; also say how many lines it took."""
+    line = lines[number].removesuffix("\r")
+    if line[:7] in _MARKERS and _MARKER.fullmatch(line):
+        conflict = _conflict(lines, number)
+        return conflict, conflict.lines
+    if '"' in line:
+        return _quoted_record(lines, number, width)
+    return Row(number + 1, tuple(line.split(","))), 1
+
+
+def _conflict(lines: Sequence[str], number: int) -> Defect:
+    """The merge conflict that begins at line index `number`, or the one marker left of it."""
+    last = number
+    if lines[number].startswith("<"):
+        for at in range(number + 1, min(len(lines), number + MOST_LINES_OF_A_CONFLICT)):
+            if lines[at].startswith("<<<<<<<"):
+                break
+            if lines[at].startswith(">>>>>>>"):
+                last = at
+                break
+    inner = [_cells(line.removesuffix("\r"), 1) for line in lines[number + 1 : last]]
+    records = [item.records[0] if isinstance(item, Defect) else item.cells for item in inner]
+    marker = lines[number].removesuffix("\r")
+    return Defect("merge-conflict", number + 1, 1, marker, last - number + 1, tuple(records))
+
+
+def _quoted_record(lines: Sequence[str], number: int, width: int) -> tuple[Row | Defect, int]:
+    """Read a record with quotes.
+
+    Line breaks have no business in a cell. One is believed only if the record then has as many
+    cells as the header, else it is an unclosed quote, and nothing after its line is swallowed.
+    """
+    first = _cells(lines[number].removesuffix("\r"), number + 1)
+    if not (isinstance(first, Defect) and first.kind == "unclosed-quote"):
+        return first, 1
+    last = _closing_line(lines, number)
+    if last is not None:
+        whole = _cells("\n".join(lines[number : last + 1]).removesuffix("\r"), number + 1)
+        if isinstance(whole, Row) and len(whole.cells) == width:
+            return whole, last - number + 1
+    return first, 1
+
+
+def _closing_line(lines: Sequence[str], number: int) -> int | None:
+    """The line index at which as many quotes are closed as were opened from `number` on."""
+    quotes = lines[number].count('"')
+    for last in range(number + 1, min(len(lines), number + MOST_LINES_OF_A_CELL)):
+        quotes += lines[last].count('"')
+        if quotes % 2 == 0:
+            return last
+    return None
+
+
+def _cells(text: str, line: int) -> Row | Defect:
+    cells: list[str] = []
+    starts: list[tuple[int, int]] = []
+    at = 0
+    line_start = 0
+    while True:
+        column = at - line_start + 1
+        starts.append((line, column))
+        match = _CELL.match(text, at)
+        if match is None or (match["quoted"] is None and text.startswith('"', at)):
+            return Defect("unclosed-quote", line, column, text[at:], records=(tuple(cells),))
+        cells.append(match["bare"] or (match["quoted"] or "").replace('""', '"'))
+        breaks = match[0].count("\n")
+        if breaks:
+            line += breaks
+            line_start = at + match[0].rindex("\n") + 1
+        at = match.end()
+        if at == len(text):
+            return Row(starts[0][0], tuple(cells), tuple(starts))
+        if text[at] != ",":
+            place = (line, at - line_start + 1)
+            return Defect("stray-quote", *place, text[match.start() :], records=(tuple(cells),))
+        at += 1
+
+
+def quote(cell: str) -> str:
+    """The cell in canonical form: in quotes only where it must be."""
+    return '"' + cell.replace('"', '""') + '"' if _NEEDS_QUOTES.search(cell) else cell
+
+
+def write(records: Iterable[Iterable[str]]) -> str:
+    """Canonical CSV text of the header and records, each line ended by `\\n`."""
+    return "".join(",".join(map(quote, cells)) + "\n" for cells in records)

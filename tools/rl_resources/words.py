@@ -1,0 +1,58 @@
+"""The nearest known words to one that is not known."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+MOST_LISTED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Known words like an unknown one, best first; `known` are all of them."""
+
+    words: tuple[str, ...]
+    known: tuple[str, ...]
+
+    def sentence(self) -> str:
+        """What to write instead, in words: the nearest, else all when they are few."""
+        if self.words:
+            return f"Did you mean {_alternatives(self.words)}?"
+        if 0 < len(self.known) <= MOST_LISTED:
+            return f"Known are {_listed(self.known)}."
+        return ""
+
+
+def nearest(word: str, known: Iterable[str]) -> Nearest:
+    """Up to three of `known` that look like `word`, upper and lower case regardless."""
+    known = tuple(known)
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    wanted = word[:200].lower()
+    close = difflib.get_close_matches(wanted, by_lower, n=3, cutoff=0.6)
+    best = close[:1] if close and close[0] == wanted else close
+    return Nearest(tuple(by_lower[candidate] for candidate in best), known)
+
+
+def _alternatives(words: tuple[str, ...]) -> str:
+    quoted = [f"`{word}`" for word in words]
+    return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + f" or {quoted[-1]}"
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return ", ".join(f"`{word}`" for word in words)
+
+
+def shown(value: str, most: int = 60) -> str:
+    """A cell's text inside a message: printable, on one line, no longer than `most`."""
+    return printable(value if len(value) <= most else value[:most] + "…")
+
+
+def printable(text: str) -> str:
+    """The text with every sign that a terminal would not show, or would obey, as an escape."""
+    return "".join(sign if sign.isprintable() else _escaped(sign) for sign in text)
+
+
+def _escaped(sign: str) -> str:
+    return f"\\u{ord(sign):04x}" if ord(sign) < 0x10000 else f"\\U{ord(sign):08x}"
