@@ -1,0 +1,140 @@
+"""MkDocs asks here for everything that is generated from the data.
+
+Under `mkdocs build` a mistake in the data ends the build before anything is written. Under `mkdocs
+serve` the server lives on: it shows the last good pages, each under what is wrong, until the data
+are mended.
+"""
+
+from __future__ import annotations
+
+import html
+import logging
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from jinja2 import BytecodeCache, Environment, TemplateError
+from jinja2.bccache import Bucket
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.livereload import LiveReloadServer
+from mkdocs.structure.files import File, Files
+
+from rl_resources import publish
+from rl_resources.check import check_root
+from rl_resources.errors import InvalidDataset, RlResourcesError
+from rl_resources.render.findings import as_text
+
+WATCHED = ("records", "schema", "examples", "site/templates", "site/assets")
+
+# MkDocs loads this file once a process, so what is kept here outlives the rebuilds of a server.
+_session = SimpleNamespace(serving=False, files={}, mistakes="")
+
+
+def on_startup(*, command: str, **_: Any) -> None:
+    """Learn whether a server must be kept alive."""
+    _session.serving = command == "serve"
+
+
+def on_pre_build(config: MkDocsConfig) -> None:
+    """Check and render before MkDocs empties the folder of the last build."""
+    root = Path(config.config_file_path).parent
+    try:
+        _session.files = _render(root)
+        _session.mistakes = ""
+    except (RlResourcesError, TemplateError, OSError, ValueError) as error:
+        _session.mistakes = _told(error)
+        if not _session.serving:
+            raise PluginError(f"nothing was built\n{_session.mistakes}") from error
+        sys.stderr.write(_session.mistakes)
+
+
+def _render(root: Path) -> Mapping[str, str]:
+    findings = [finding for finding in check_root(root) if finding.severity == "error"]
+    if findings:
+        raise InvalidDataset(findings)
+    if not _session.serving:  # a preview need not wait for what only publishing promises
+        publish.hold_to_schemas(root)
+    return publish.render(root)
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, InvalidDataset):
+        return as_text(error.findings)
+    help_ = getattr(error, "help", "")
+    return f"{error}\n" + (f"  help: {help_}\n" if help_ else "")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated files; while there are none, a placeholder for each page of the menu."""
+    generated = _session.files or _placeholders(files, config)
+    if not _session.files:
+        links = config.validation.links
+        links.not_found = links.anchors = logging.INFO  # what is not there yet is no mistake
+    for path, content in generated.items():
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def _placeholders(files: Files, config: MkDocsConfig) -> dict[str, str]:
+    pages = {path: title for item in config.nav or [] for title, path in item.items()}
+    return {
+        path: f"# {title}\n\nThis page comes with the data, which cannot be shown yet.\n"
+        for path, title in pages.items()
+        if files.get_file_from_path(path) is None
+    }
+
+
+class _CompiledTemplates(BytecodeCache):
+    """Keeps the theme's templates compiled, which MkDocs would do again for every rebuild."""
+
+    def __init__(self) -> None:
+        self._code: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self._code:
+            bucket.bytecode_from_string(self._code[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._code[bucket.key] = bucket.bytecode_to_string()
+
+
+_compiled = _CompiledTemplates()
+
+
+def on_env(env: Environment, **_: Any) -> Environment:
+    """Make rebuilds of a server shorter."""
+    env.bytecode_cache = _compiled
+    return env
+
+
+def on_page_content(content: str, **_: Any) -> str:
+    """Put what is wrong with the data before the text of every page."""
+    return _box(_session.mistakes) + content if _session.mistakes else content
+
+
+def _box(mistakes: str) -> str:
+    return (
+        '<div class="admonition failure mistakes" role="alert">'
+        '<p class="admonition-title">These pages are older than the data, which have mistakes</p>'
+        f"<pre>{html.escape(mistakes)}</pre></div>"
+    )
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Name the theme's search dialog for readers that do not see it."""
+    dialog = 'data-md-component="search" role="dialog"'
+    return output.replace(dialog, f'{dialog} aria-label="Search"')
+
+
+def on_serve(server: LiveReloadServer, config: MkDocsConfig, **_: Any) -> LiveReloadServer:
+    """Rebuild when data, schemas, scripts, templates or assets change."""
+    root = Path(config.config_file_path).parent
+    # A watch on datapackage.json itself would end when git or an editor replaces the file.
+    server.watch(str(root), recursive=False)
+    for folder in WATCHED:
+        if (root / folder).is_dir():
+            server.watch(str(root / folder))
+    return server

@@ -1,0 +1,37 @@
+"""Fixtures that more than one test file needs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+
+def program(*names: str) -> str:
+    """Where the first of these programs is that is installed.
+
+    Without any the test is skipped, or fails where `CI` is `true`.
+    """
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        reason = f"no `{names[0]}` on the path: install Debian's package `{names[0]}`"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium."""
+    chromium = program("chromium", "chromium-browser", "google-chrome")
+    quiet = ("background-networking", "component-update", "sync")
+    arguments = ["--no-sandbox", "--disable-gpu", "--no-first-run"]
+    arguments += [f"--disable-{feature}" for feature in quiet]
+    with sync_playwright() as playwright:
+        chromium_browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        yield chromium_browser
+        chromium_browser.close()

@@ -1,0 +1,137 @@
+"""`build`: all or nothing, and the same bytes for the same commit."""
+
+from __future__ import annotations
+
+import filecmp
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rl_resources import InvalidOutput, UnreadableDataset
+from rl_resources.build import build
+from rl_resources.cli import main
+from rl_resources.output import new_folder
+from rl_resources.render import api
+
+ROOT = Path(__file__).parents[1]
+
+
+def _files(folder: Path) -> list[str]:
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT, tmp_path_factory.mktemp("first"))
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A checkout whose files may be broken."""
+    tracked = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    root = tmp_path / "checkout"
+    for name in tracked:
+        if name.startswith(("records/", "schema/", "examples/", "site/", "mkdocs", "datapackage")):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, root / name)
+    return root
+
+
+def test_two_builds_are_byte_for_byte_equal(first: Path, tmp_path: Path) -> None:
+    second = build(ROOT, tmp_path)
+    names = _files(first)
+    assert names == _files(second)
+    _, different, unreadable = filecmp.cmpfiles(first, second, names, shallow=False)
+    assert (different, unreadable) == ([], [])
+
+
+def test_every_published_path_is_there(first: Path) -> None:
+    record = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm"
+    wanted = [
+        "index.html",
+        "sizes/7b/index.html",
+        "sizes/671b/index.html",
+        f"records/{record}/index.html",
+        "contributing/index.html",
+        "data/index.html",
+        "models/index.html",
+        "devices/index.html",
+        "api/v1/index.json",
+        "api/v1/records.json",
+        f"api/v1/records/{record}.json",
+        "api/v1/sizes/7b.json",
+        "api/v1/schema/records.json",
+        "rst/device_tuning.rst",
+        "rst/7b.rst",
+    ]
+    assert [path for path in wanted if not (first / path).is_file()] == []
+
+
+def test_no_file_names_a_path_of_this_machine(first: Path) -> None:
+    found = [
+        name
+        for name in _files(first)
+        if str(ROOT).encode() in (first / name).read_bytes()
+        or str(first.parent).encode() in (first / name).read_bytes()
+    ]
+    assert found == []
+
+
+def test_bad_data_stop_the_build_and_keep_the_old_output(
+    copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = tmp_path / "out" / "site" / "index.html"
+    old.parent.mkdir(parents=True)
+    old.write_text("old")
+    tuning = copy / "records" / "tuning.csv"
+    tuning.write_text(tuning.read_text(encoding="utf-8").replace(",h800,", ",h8000,", 1))
+    assert main(["build", "--root", str(copy), "--out", str(tmp_path / "out")]) == 1
+    assert "vocabulary" in capsys.readouterr().err
+    assert _files(tmp_path / "out") == ["site/index.html"]
+    assert old.read_text() == "old"
+
+
+def test_a_document_that_breaks_its_schema_stops_the_build_and_keeps_the_old_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = tmp_path / "site" / "index.html"
+    old.parent.mkdir(parents=True)
+    old.write_text("old")
+    monkeypatch.setattr(api, "record_id", lambda record: 7)
+    assert main(["build", "--root", str(ROOT), "--out", str(tmp_path)]) == 1
+    assert "7 is not of type 'string'" in capsys.readouterr().err
+    assert _files(tmp_path) == ["site/index.html"]
+
+
+def test_a_root_without_pages_cannot_be_built(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableDataset, match=r"mkdocs\.yml"):
+        build(tmp_path, tmp_path)
+
+
+def test_a_folder_takes_the_place_of_the_old_one_as_a_whole(tmp_path: Path) -> None:
+    target = tmp_path / "site"
+    target.mkdir()
+    (target / "old").touch()
+    with new_folder(target) as staging:
+        (staging / "new").touch()
+    assert _files(tmp_path) == ["site/new"]
+
+
+def test_a_folder_that_fails_half_way_leaves_the_old_one(tmp_path: Path) -> None:
+    target = tmp_path / "site"
+    target.mkdir()
+    (target / "old").touch()
+    with pytest.raises(InvalidOutput), new_folder(target) as staging:
+        (staging / "new").touch()
+        raise InvalidOutput("half way")
+    assert _files(tmp_path) == ["site/old"]

@@ -1,0 +1,362 @@
+"""The RST page and tables: what Sphinx makes of them, and that no cell acts as markup."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from docutils import nodes
+from docutils.core import publish_doctree
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rl_resources import load
+from rl_resources.dataset import Dataset
+from rl_resources.package import SCRIPTS, Record
+from rl_resources.render.rst import device_tuning, escape, link, literal, one_line, size_table
+from rl_resources.render.tuning_table import HEADERS
+from rl_resources.script.name import FORM
+
+SIZES = ["0.5B", "1.5B", "3B", "7B", "14B", "32B", "70B", "405B", "671B"]
+TEMPLATE = "https://example.org/blob/main/{path}"
+SPHINX_SECONDS = 120
+
+PAYLOADS = [
+    "*emphasis*",
+    "**strong**",
+    "2*H800 and 4*H100",
+    "`interpreted`",
+    "``literal``",
+    ":ref:`genindex`",
+    ":raw-html:`<script>alert(1)</script>`",
+    ":download:`/etc/passwd`",
+    "`text`:math:",
+    "`click <javascript:alert(1)>`_",
+    "`click <https://example.org>`__",
+    "javascript:alert(1)",
+    "https://example.org/a_b_",
+    "mailto:nobody@example.org",
+    "nobody@example.org",
+    ".. include:: /etc/passwd",
+    ".. raw:: html",
+    ".. _target: https://example.org",
+    "|sub|",
+    "|version|",
+    "|release|_",
+    "trailing_",
+    "anonymous__",
+    "[1]_ [#]_ [CIT2002]_",
+    "_`inline target`",
+    "\\",
+    "\\\\",
+    "ends with a backslash \\",
+    "literal block follows::",
+    "- a bullet",
+    "* a bullet",
+    "1. an enumerator",
+    "A. an enumerator",
+    "(a) an enumerator",
+    "#. an enumerator",
+    ":field: value",
+    "--option  value",
+    ">>> doctest()",
+    "==== ====",
+    "+---+---+",
+    "| line block",
+    "....",
+    "\"quotes\" and 'quotes'",
+    "dashes -- and --- and dots ... . . .",
+    "&#46; &lt; <b>bold</b>",
+    "\u202eright to left",
+    "=cmd()",
+    "{braces} %s ${x}",
+    "RFC 2822, PEP 8, :pep:`8`",
+    " both ends blank ",
+]
+
+_CELL_SIGNS = st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"])
+_SIGNS = [*"\\`*_|:@[]<>\"'-.()#~^&a1 \u00a0\u3000"]
+_WORDS = ["``", "__", "..", "::", "--", "...", "A.", "1)", ":ref:", "http://a.b", "a@b.c", "RFC 1"]
+_MARKUP = st.sampled_from([*_SIGNS, *_WORDS, "&#46;", "[1]_", "|x|", "`x <y>`_"])
+ONE_LINE = st.one_of(
+    st.text(_CELL_SIGNS),
+    st.lists(st.one_of(_MARKUP, st.text(_CELL_SIGNS, max_size=3))).map("".join),
+)
+PARSER_SETTINGS = {
+    "report_level": 2,
+    "halt_level": 2,
+    "warning_stream": False,
+    "_disable_config": True,
+    "smart_quotes": True,
+}
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return load()
+
+
+def _with_tuning(dataset: Dataset, rows: Sequence[Record]) -> Dataset:
+    return dataclasses.replace(dataset, records={**dataset.records, "tuning": tuple(rows)})
+
+
+def _hostile(dataset: Dataset) -> Dataset:
+    """One record of the 7B section for each payload, disputed, with the payload in free text."""
+    first = next(
+        row for row in dataset.records["tuning"] if row["model"] == "Qwen/Qwen2-7B-Instruct"
+    )
+    rows = [
+        {
+            **first,
+            "script": f"hostile-{number}.sh",
+            "contributor": payload,
+            "notes": payload,
+            "status": "disputed",
+        }
+        for number, payload in enumerate(PAYLOADS)
+    ]
+    return _with_tuning(dataset, rows)
+
+
+def _doctree(text: str) -> nodes.document:
+    """The tree as a writer gets it, without what docutils remarks below a warning."""
+    tree = publish_doctree(text, settings_overrides=PARSER_SETTINGS)
+    for message in list(tree.findall(nodes.system_message)):
+        message.parent.remove(message)
+    return tree
+
+
+def _cell(markup: str) -> nodes.entry:
+    """The first cell of a table that holds `markup`."""
+    tree = _doctree(f".. list-table::\n\n    * - {markup}\n      - second\n")
+    first, second = tree.findall(nodes.entry)
+    assert second.astext() == "second"
+    return first
+
+
+def _sections(tree: nodes.document) -> list[nodes.section]:
+    return [child for child in tree.children if isinstance(child, nodes.section)]
+
+
+def _rows(table: nodes.Element) -> list[list[str]]:
+    return [
+        [cell.astext() for cell in row.findall(nodes.entry)] for row in table.findall(nodes.row)
+    ]
+
+
+def _build(folder: Path, pages: dict[str, str], excluded: str = "") -> dict[str, str]:
+    """HTML bodies of a Sphinx project of nothing but `pages`; any warning fails the build."""
+    source = folder / "source"
+    source.mkdir()
+    first = next(iter(pages))
+    (source / "conf.py").write_text(
+        f"root_doc = {first!r}\nhtml_theme = 'basic'\nversion = release = 'SECRET-VERSION'\n"
+        f"exclude_patterns = [{excluded!r}]\n",
+        encoding="utf-8",
+    )
+    for name, text in pages.items():
+        (source / f"{name}.rst").write_text(text, encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "-n", "-q", str(source), str(folder / "html")],
+        capture_output=True,
+        text=True,
+        timeout=SPHINX_SECONDS,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    return {path.stem: path.read_text("utf-8") for path in (folder / "html").glob("*.html")}
+
+
+def _html_cells(page: str) -> list[list[str]]:
+    """The text of every row of every table body of a built page."""
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", page, re.DOTALL)
+    return [[_text(cell) for cell in re.findall(r"<td>(.*?)</td>", row, re.DOTALL)] for row in rows]
+
+
+def _text(fragment: str) -> str:
+    return html.unescape(re.sub(r"<[^>]*>", "", fragment))
+
+
+# What Sphinx makes of it
+
+
+@pytest.mark.parametrize("script_url", [None, TEMPLATE])
+def test_sphinx_builds_the_page_without_a_warning_and_shows_every_record(
+    dataset: Dataset, tmp_path: Path, script_url: str | None
+) -> None:
+    built = _build(tmp_path, {"device_tuning": device_tuning(dataset, script_url)})
+    page = built["device_tuning"]
+    scripts = {str(row["script"]) for row in dataset.records["tuning"]}
+    assert scripts == {row[7] for row in _html_cells(page) if row and row[7]}
+    addresses = set(re.findall(r'href="(https://example[^"]*)"', page))
+    assert len(addresses) == (len(scripts) if script_url else 0)
+
+
+def test_sphinx_shows_hostile_cells_as_the_text_that_they_are(
+    dataset: Dataset, tmp_path: Path
+) -> None:
+    page = _build(tmp_path, {"device_tuning": device_tuning(_hostile(dataset), None)})[
+        "device_tuning"
+    ]
+    cells = [row for row in _html_cells(page) if row and row[0]]
+    assert [row[8].removesuffix("\n") for row in cells] == PAYLOADS
+    for number, payload in enumerate(PAYLOADS):
+        note = f"hostile-{number}.sh (disputed): {payload}"
+        assert note in _text(page)
+    assert "SECRET-VERSION" not in "".join(re.findall(r"<td>.*?</td>", page, re.DOTALL))
+    assert "root:x:" not in page
+    assert set(
+        re.findall(r"<(\w+)[^>]*>", "".join(re.findall(r"<td>.*?</td>", page, re.DOTALL)))
+    ) == {
+        "td",
+        "p",
+        "code",
+        "span",
+    }
+
+
+def test_sphinx_includes_one_table_under_a_heading_of_another_page(
+    dataset: Dataset, tmp_path: Path
+) -> None:
+    host = "Our page\n********\n\nOur 7B runs\n~~~~~~~~~~~\n\n.. include:: 7b.rst\n\nAfter it.\n"
+    pages = {"index": host, "7b": size_table(dataset, "7B", TEMPLATE)}
+    page = _build(tmp_path, pages, excluded="7b.rst")["index"]
+    records = [row for row in _html_cells(page) if row]
+    assert [row[1] for row in records] == ["Qwen2-7B-Instruct", "Qwen2.5-7B-Instruct"]
+    assert "After it." in page
+
+
+# The tree
+
+
+@pytest.mark.parametrize("script_url", [None, TEMPLATE])
+def test_the_page_has_one_section_for_each_size_with_a_table_of_nine_columns(
+    dataset: Dataset, script_url: str | None
+) -> None:
+    sections = _sections(_doctree(device_tuning(dataset, script_url)))
+    assert [section[0].astext() for section in sections] == SIZES
+    for section in sections:
+        (table,) = section.findall(nodes.table)
+        (group,) = table.findall(nodes.tgroup)
+        assert group["cols"] == len(HEADERS)
+        header, *rows = _rows(table)
+        assert tuple(header) == HEADERS
+        assert rows
+        assert {len(row) for row in rows} == {len(HEADERS)}
+
+
+def test_a_size_without_record_has_a_blank_row_and_says_how_to_add_one(dataset: Dataset) -> None:
+    section = _sections(_doctree(device_tuning(dataset, None)))[SIZES.index("405B")]
+    assert _rows(section)[1:] == [[""] * len(HEADERS)]
+    assert f"{SCRIPTS}/405b/" in section.astext()
+    assert FORM in section.astext()
+
+
+def test_a_dataset_without_any_record_still_makes_a_page(dataset: Dataset) -> None:
+    sections = _sections(_doctree(device_tuning(_with_tuning(dataset, []), None)))
+    assert [_rows(section)[1:] for section in sections] == [[[""] * len(HEADERS)]] * len(SIZES)
+
+
+def test_cells_read_as_the_seed_page_writes_them(dataset: Dataset) -> None:
+    section = _sections(_doctree(device_tuning(dataset, None)))[SIZES.index("7B")]
+    script = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
+    assert _rows(section)[1] == [
+        *("MIN", "Qwen2-7B-Instruct", "GRPO", "2*H800", "", "fsdp", "vllm0.8.2"),
+        *(script, "Xiangyongan"),
+    ]
+
+
+def test_a_link_carries_the_script_as_label_and_the_address_of_the_template(
+    dataset: Dataset,
+) -> None:
+    tree = _doctree(size_table(dataset, "3B", "https://example.org/{size}/{script}?at={path}"))
+    (reference,) = tree.findall(nodes.reference)
+    script = "qwen2.5-3b-instruct_grpo-lora_1_h100_fsdp_vllm.sh"
+    assert reference.astext() == script
+    path = f"{SCRIPTS}/3b/{script}"
+    assert reference["refuri"] == f"https://example.org/3b/{script}?at={path}"
+
+
+def test_without_a_template_a_script_is_named_and_not_linked(dataset: Dataset) -> None:
+    tree = _doctree(device_tuning(dataset, None))
+    assert not list(tree.findall(nodes.reference))
+    names = {node.astext() for node in tree.findall(nodes.literal)}
+    assert {row["script"] for row in dataset.records["tuning"]} < names
+
+
+def test_a_disputed_figure_never_stands_without_its_doubt(dataset: Dataset) -> None:
+    disputed = [row for row in dataset.records["tuning"] if row["status"] == "disputed"]
+    tree = _doctree(device_tuning(dataset, None))
+    cells = {row[7]: row[4] for row in _rows(tree)}
+    notes = [item.astext() for item in tree.findall(nodes.list_item)]
+    assert disputed
+    for row in disputed:
+        assert cells[str(row["script"])] == f"{row['max_batch']} (disputed)"
+        assert f"{row['script']} (disputed): {row['notes']}" in notes
+    assert sum("disputed" in cell for cell in cells.values()) == len(disputed)
+
+
+def test_the_introduction_defines_both_tags_the_naming_rule_and_the_version(
+    dataset: Dataset,
+) -> None:
+    tree = _doctree(device_tuning(dataset, None))
+    terms = [node.astext() for node in tree.findall(nodes.term)]
+    assert terms == ["MIN", "RECOMMENDED"]
+    introduction = tree.astext().partition(SIZES[0])[0]
+    assert all(said in introduction for said in (FORM, str(SCRIPTS), dataset.version))
+
+
+def test_a_title_of_wide_signs_is_underlined_far_enough(dataset: Dataset) -> None:
+    size = {**dataset.records["sizes"][0], "size": "七十亿 __x__ ~"}
+    wide = dataclasses.replace(dataset, records={**dataset.records, "sizes": (size,)})
+    (section,) = _sections(_doctree(device_tuning(_with_tuning(wide, []), None)))
+    assert section[0].astext() == size["size"]
+
+
+def test_what_is_unknown_is_written_as_one_backslash(dataset: Dataset) -> None:
+    lines = size_table(dataset, "7B", None).split("\n")
+    assert lines[lines.index(r"      - 2\*H800") + 1] == "      - \\"
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+# Escaping
+
+
+@settings(max_examples=300, deadline=None)
+@given(ONE_LINE)
+def test_escaped_text_reads_as_the_text_and_is_nothing_else(text: str) -> None:
+    cell = _cell(escape(text))
+    assert cell.astext() == text
+    assert {type(node) for node in cell.findall()} <= {nodes.entry, nodes.paragraph, nodes.Text}
+
+
+@settings(max_examples=150, deadline=None)
+@given(ONE_LINE)
+def test_a_literal_reads_as_its_text(text: str) -> None:
+    assert _cell(literal(text)).astext() == text
+
+
+@settings(max_examples=150, deadline=None)
+@given(ONE_LINE.filter(bool), ONE_LINE)
+def test_a_link_reads_as_its_label_and_leads_to_its_address(label: str, end: str) -> None:
+    cell = _cell(link(label, f"https://example.org/{end}"))
+    assert cell.astext() == label
+    (reference,) = cell.findall(nodes.reference)
+    assert str(reference["refuri"]).startswith("https://example.org/")
+
+
+@given(st.text())
+def test_any_text_becomes_one_line_of_signs_that_a_file_can_hold(text: str) -> None:
+    line = one_line(text)
+    assert len(line) == len(text)
+    assert len(f"{line}x".encode().decode().splitlines()) == 1
+
+
+def test_controls_become_visible_and_line_breaks_become_spaces() -> None:
+    assert one_line("a\nb\u2028c\x00d\x07") == "a b c\ufffdd\ufffd"

@@ -1,0 +1,161 @@
+"""Helpers for tests of the site: a copy of the checkout, MkDocs on it, a page in a browser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+from playwright.sync_api import Browser, Page
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ("datapackage.json", "mkdocs.yml", "records", "schema", "examples", "site")
+MKDOCS = (sys.executable, "-m", "mkdocs")
+# For data that no rule would let through: what is shown must be safe without the rules as well.
+MKDOCS_WITHOUT_RULES = (
+    sys.executable,
+    "-c",
+    "from rl_resources import check, publish; check.check_root = lambda root: [];"
+    "publish.hold_to_schemas = lambda root: None;"
+    "from mkdocs.__main__ import cli; cli()",
+)
+PATIENCE_SECONDS = 15
+
+
+def copy_checkout(target: Path) -> Path:
+    """A checkout at `target` whose files may be changed."""
+    target.mkdir()
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            shutil.copytree(
+                ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        else:
+            shutil.copy2(ROOT / name, target / name)
+    return target
+
+
+def environment() -> Mapping[str, str]:
+    return {**os.environ, "NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": "1700000000"}
+
+
+def build_site(
+    root: Path, target: Path, mkdocs: tuple[str, ...] = MKDOCS, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run `mkdocs build` on the checkout at `root`, with `variables` in its environment."""
+    command = [*mkdocs, "build", "--config-file", str(root / "mkdocs.yml"), "-d", str(target)]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env={**environment(), **variables},
+        check=False,
+        cwd=root,
+    )
+
+
+class _QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a folder on this machine; gives its address without a closing slash."""
+    handler = partial(_QuietHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@contextmanager
+def visited(browser: Browser, address: str, width: int = 1280) -> Iterator[tuple[Page, list[str]]]:
+    """Open a page; gives it with a list that collects all that goes wrong on it."""
+    context = browser.new_context(viewport={"width": width, "height": 800})
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    wrong: list[str] = []
+    origin = "/".join(address.split("/")[:3])
+    page.on("console", lambda line: wrong.append(line.text) if line.type == "error" else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("dialog", lambda dialog: wrong.append(dialog.message))
+    page.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}"))
+    page.on("request", lambda request: _note_foreign(wrong, request.url, origin))
+    page.on("response", lambda reply: _note_status(wrong, reply.url, reply.status))
+    page.goto(address, wait_until="networkidle")
+    yield page, wrong
+    context.close()
+
+
+def _note_foreign(wrong: list[str], url: str, origin: str) -> None:
+    if not url.startswith((f"{origin}/", "data:", "blob:")):
+        wrong.append(f"leaves the origin: {url}")
+
+
+def _note_status(wrong: list[str], url: str, status: int) -> None:
+    if status >= 400:
+        wrong.append(f"{status}: {url}")
+
+
+@contextmanager
+def mkdocs_serve(root: Path, log: Path) -> Iterator[str]:
+    """Run `mkdocs serve` on the checkout at `root`; gives its address, and writes `log`."""
+    port = _free_port()
+    command = [*MKDOCS, "serve", "-f", str(root / "mkdocs.yml"), "-a", f"127.0.0.1:{port}"]
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            command, stdout=out, stderr=subprocess.STDOUT, env=environment(), cwd=root
+        )
+        try:
+            address = f"http://127.0.0.1:{port}"
+            seconds_until(lambda: read(f"{address}/") != "")
+            yield address
+            assert process.poll() is None, "the server has died"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def read(address: str) -> str:
+    """The text at an address; empty while there is none."""
+    try:
+        with urllib.request.urlopen(address, timeout=5) as reply:  # noqa: S310
+            text: str = reply.read().decode()
+    except (urllib.error.URLError, ConnectionError):
+        return ""
+    return text
+
+
+def seconds_until(condition: Callable[[], bool]) -> float:
+    """Wait for a condition; fails when it does not come true."""
+    start = time.monotonic()
+    while not condition():
+        assert time.monotonic() - start < PATIENCE_SECONDS, "waited in vain"
+        time.sleep(0.05)
+    return time.monotonic() - start
+
+
+def replace_in(path: Path, old: str, new: str) -> None:
+    """Edit a file as an editor does."""
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")

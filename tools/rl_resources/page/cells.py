@@ -1,0 +1,131 @@
+"""The text of one cell to the value of a column, or what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rl_resources.finding import Severity
+from rl_resources.page.vocabulary import Spellings, Vocabulary
+from rl_resources.words import nearest, shown
+
+_RESOURCE = re.compile(r"([1-9][0-9]{0,8})\s*[*xX\u00d7]\s*(\S.*)")
+_MAX_BATCH = re.compile(r"([1-9][0-9]{0,8})?\s*(\(disputed\))?")
+_BEFORE_VERSION = re.compile(r"[\s=v-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a cell: a finding before it knows its place."""
+
+    rule: str
+    message: str
+    help: str
+    severity: Severity = "error"
+
+
+def known_word(
+    kind: str, text: str, spellings: Spellings, confirmed: str | None = None
+) -> str | Problem:
+    """The word that `text` spells; `confirmed` decides where it can be several."""
+    rule = f"page-unknown-{kind}"
+    words = spellings.get(text.lower(), ())
+    if not text:
+        return Problem(rule, f"the row names no {kind}", f"Write the {kind} into the cell.")
+    if not words:
+        return Problem(rule, f"`{shown(text)}` is no known {kind}", _help(kind, text, spellings))
+    if confirmed is not None and confirmed in words:
+        return confirmed
+    if len(words) == 1:
+        return words[0]
+    return Problem(
+        rule, f"`{shown(text)}` can be {' or '.join(words)}", "Write which one is meant."
+    )
+
+
+def _help(kind: str, text: str, spellings: Spellings) -> str:
+    words = dict.fromkeys(word for words in spellings.values() for word in words)
+    known = [word.rpartition("/")[2] for word in words]
+    return nearest(text, known).sentence() or f"The dataset has no {kind} like it; add it there."
+
+
+def resource(
+    text: str, devices: Spellings, confirmed: str | None
+) -> tuple[int | None, str | Problem]:
+    """GPUs and device of `8*H100`, also with spaces, an `x` or a multiplication sign."""
+    match = _RESOURCE.fullmatch(text)
+    if match is not None:
+        return int(match[1]), known_word("device", match[2], devices, confirmed)
+    return None, Problem(
+        "page-resource",
+        f"`{shown(text)}` is not a number of GPUs, `*` and a device",
+        "Write for example `8*H100`.",
+    )
+
+
+def max_batch(text: str) -> int | Problem | None:
+    """The number of prompts, `None` where it is unknown, with or without a mark of dispute."""
+    match = _MAX_BATCH.fullmatch(text)
+    if match is not None:
+        return int(match[1]) if match[1] else None
+    return Problem(
+        "page-max-batch",
+        f"`{shown(text)}` is not a number of prompts",
+        "Write the number alone, or `\\` where nobody searched for it.",
+    )
+
+
+def marked_disputed(text: str) -> bool:
+    """Whether a MaxBatch carries the mark of dispute that our own pages give it."""
+    return text.endswith("(disputed)")
+
+
+def infer(text: str, vocabulary: Vocabulary) -> tuple[str | Problem, str | Problem | None]:
+    """Rollout engine and version of `vllm0.8.3`, the version `None` where there is none."""
+    engines = vocabulary.engines
+    prefixes = [name for name in engines if _begins_with(name, text)]
+    if not prefixes:
+        return known_word("engine", text, engines), None
+    name = max(prefixes, key=len)
+    return engines[name][0], _version(text[len(name) :], vocabulary)
+
+
+def _begins_with(engine: str, text: str) -> bool:
+    """Whether `text` is the engine's name or goes on after it with something but a name."""
+    return re.match(rf"{re.escape(engine)}(?!-?[a-z])", text, re.IGNORECASE) is not None
+
+
+def _version(text: str, vocabulary: Vocabulary) -> str | Problem | None:
+    version = _BEFORE_VERSION.sub("", text.lower(), count=1)
+    if not version or vocabulary.matches("infer_version", version):
+        return version or None
+    return Problem(
+        "page-infer-version",
+        f"`{shown(text)}` is not a release of the engine",
+        "Write engine and release without a gap, for example `vllm0.8.3`.",
+    )
+
+
+def contributor(text: str, vocabulary: Vocabulary) -> str | Problem | None:
+    """The public handle, without the `@` that some write before it."""
+    handle = text.removeprefix("@")
+    if not handle or vocabulary.matches("contributor", handle):
+        return handle or None
+    if "@" in handle:
+        return email_address()
+    return Problem(
+        "page-contributor",
+        f"`{shown(text)}` is not a public handle",
+        "Write the account name of who ran it.",
+        "warning",
+    )
+
+
+def email_address() -> Problem:
+    """The finding about an address that is published; it does not repeat the address."""
+    return Problem(
+        "page-email-address",
+        "the cell publishes an e-mail address, which is not imported",
+        "Write the public handle alone, or link its public profile.",
+        "warning",
+    )

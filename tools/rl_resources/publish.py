@@ -1,0 +1,66 @@
+"""Everything that is published, from a root to files: the one place where renderings meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from rl_resources.dataset import Dataset, read_dataset, script_path
+from rl_resources.errors import InvalidDataset
+from rl_resources.finding import Finding
+from rl_resources.package import read_package
+from rl_resources.render import api, rst, site, validation
+from rl_resources.repository import Repository, read_repository
+
+
+def render(root: Path) -> dict[str, str]:
+    """All generated files by path: Markdown pages, JSON documents with schemas, RST.
+
+    Raises `InvalidDataset` and `UnreadableDataset`. Nothing is written.
+    """
+    dataset = read_dataset(read_package(root))
+    return render_dataset(dataset, _script_texts(root, dataset), read_repository(root))
+
+
+def hold_to_schemas(root: Path) -> None:
+    """Raise `InvalidOutput` where a JSON document breaks the schema published beside it."""
+    dataset = read_dataset(read_package(root))
+    validation.hold_to_schemas(api.documents(dataset, None), api.schemas(dataset))
+
+
+def render_dataset(
+    dataset: Dataset, scripts: Mapping[str, str], repository: Repository
+) -> dict[str, str]:
+    """As `render`, from values alone. `scripts` maps the name of a script to its text."""
+    return {
+        **site.pages(dataset, scripts, repository.url),
+        **api.files(dataset, repository.commit),
+        **_rst_files(dataset, repository.script_url()),
+    }
+
+
+def _rst_files(dataset: Dataset, script_url: str | None) -> dict[str, str]:
+    sizes = [str(size["size"]) for size in dataset.records["sizes"]]
+    return {
+        "rst/device_tuning.rst": rst.device_tuning(dataset, script_url),
+        **{f"rst/{size.lower()}.rst": rst.size_table(dataset, size, script_url) for size in sizes},
+    }
+
+
+def _script_texts(root: Path, dataset: Dataset) -> dict[str, str]:
+    return {
+        str(record["script"]): _script_text(root, script_path(dataset, record))
+        for record in dataset.records["tuning"]
+    }
+
+
+def _script_text(root: Path, path: str) -> str:
+    try:
+        return (root / path).read_bytes().decode("utf-8")
+    except OSError as error:
+        message = f"cannot be read: {error.strerror}"
+    except UnicodeDecodeError as error:
+        message = f"byte {error.start} is not UTF-8"
+    raise InvalidDataset(
+        [Finding("script-text", "error", path, 1, 1, message, "Save it as UTF-8.")]
+    )

@@ -1,0 +1,51 @@
+"""What git knows of the checkout: revision, its time, and the public address."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+_SSH = re.compile(r"(?:ssh://)?git@(?P<host>[\w.-]+)[:/](?P<path>[\w./-]+?)(?:\.git)?/?")
+_HTTPS = re.compile(r"https://(?:[^@/]+@)?(?P<host>[\w.-]+)/(?P<path>[\w./-]+?)(?:\.git)?/?")
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """Facts of a checkout; each is `None` where git does not know it.
+
+    `commit_time` is in seconds since 1970. `url` is the address people see in a browser.
+    """
+
+    commit: str | None
+    commit_time: int | None
+    url: str | None
+
+    def script_url(self) -> str | None:
+        """The address template of a script at this revision."""
+        return f"{self.url}/blob/{self.commit}/{{path}}" if self.url and self.commit else None
+
+
+def read_repository(root: Path) -> Repository:
+    """Ask git about `root`. `REPOSITORY_URL` in the environment goes before the remote."""
+    revision = _git(root, "log", "-1", "--format=%H %ct")
+    commit, _, time = (revision or "").partition(" ")
+    remote = os.environ.get("REPOSITORY_URL") or _git(root, "remote", "get-url", "origin") or ""
+    return Repository(commit or None, int(time) if time else None, public_address(remote))
+
+
+def public_address(remote: str) -> str | None:
+    """The https address of a remote, without credentials; `None` for anything not on the web."""
+    match = _HTTPS.fullmatch(remote) or _SSH.fullmatch(remote)
+    return f"https://{match['host']}/{match['path']}" if match else None
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    command = ["git", "-C", str(root), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip() or None
