@@ -1,0 +1,43 @@
+# Every target sets up what it needs; the environment lives in .venv and is kept between runs.
+PYTHON ?= python3
+ADDRESS ?= localhost:8000
+BIN := .venv/bin
+READY := .venv/.ready
+
+# MkDocs Material announces its own end at every start; ARCHITECTURE.md says what that means for us.
+export NO_MKDOCS_2_WARNING := 1
+
+.PHONY: serve build check test lint lock clean
+
+serve: $(READY)  ## validate, build and serve the site with live reload
+	-$(BIN)/rl-resources check
+	@echo "The site is at http://$(ADDRESS)/ from the line 'Serving on' on; Ctrl-C ends it."
+	$(BIN)/mkdocs serve --dev-addr $(ADDRESS)
+
+build: $(READY)  ## write everything that is published to build/site
+	$(BIN)/rl-resources build
+
+check: $(READY)  ## hold dataset and scripts to all rules
+	$(BIN)/rl-resources check
+
+test: $(READY) lint  ## all checks and tests
+	sh tools/setup/programs.sh
+	$(BIN)/rl-resources check --strict
+	$(BIN)/pytest
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+lock: $(READY)  ## pin the newest allowed requirements
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --all-extras \
+	  --upgrade --custom-compile-command "make lock" --output-file requirements.txt pyproject.toml
+
+clean:
+	rm -rf .venv build
+
+$(READY): requirements.txt pyproject.toml tools/setup/environment.sh
+	sh tools/setup/environment.sh $(PYTHON)
+	@touch $@

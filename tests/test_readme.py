@@ -1,0 +1,74 @@
+"""The README's examples, run as they are printed against the built site."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from conftest import program
+from rl_resources.build import build
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PRINTED = "http://localhost:8000"
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = build(ROOT, tmp_path_factory.mktemp("out"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+def _block(language: str, word: str) -> str:
+    blocks = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    (found,) = [block for block in blocks if word in block]
+    return found
+
+
+def test_the_curl_example_prints_the_7b_records_of_at_most_two_gpus(
+    site: str,
+) -> None:
+    program("curl")
+    program("jq")
+    command = _block("sh", "curl").replace(PRINTED, site)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "MIN GRPO 2xh800 examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh",
+        "MIN GRPO-LoRA 1xh100 examples/tuning/7b/qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh",
+    ]
+
+
+def test_the_pandas_example_prints_a_row_for_each_record(site: str) -> None:
+    code = _block("python", "read_json").replace(PRINTED, site)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    records = (ROOT / "records" / "tuning.csv").read_text(encoding="utf-8").splitlines()
+    assert len(done.stdout.splitlines()) == len(records)
+
+
+def test_every_target_that_the_readme_names_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:^|`|&& )make ([a-z]+)\b", README, re.MULTILINE))
+    assert named >= {"serve", "test"}
+    assert named <= set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+
+
+def test_every_file_that_the_readme_links_to_exists() -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)]+)\)", README)
+    assert targets
+    assert [target for target in targets if not (ROOT / target).exists()] == []
