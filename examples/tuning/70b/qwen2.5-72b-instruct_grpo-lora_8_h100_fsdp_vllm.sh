@@ -10,6 +10,8 @@
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The total micro batch sizes of the source are given per GPU (total x sequence parallel size
 #     / GPUs), the division that verl used to make itself.
+#   - data.val_batch_size, equal to data.train_batch_size in the source, is left out: verl calls
+#     it deprecated.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
 #
 # Settings: environment variables of the names below, or more Hydra overrides as arguments.
@@ -32,7 +34,6 @@ GPU_MEMORY_UTILIZATION=${GPU_MEMORY_UTILIZATION:-0.4}
 
 # Batch and lengths
 TRAIN_BATCH_SIZE=${TRAIN_BATCH_SIZE:-176}
-VAL_BATCH_SIZE=${VAL_BATCH_SIZE:-${TRAIN_BATCH_SIZE}}
 PPO_MINI_BATCH_SIZE=${PPO_MINI_BATCH_SIZE:-${TRAIN_BATCH_SIZE}}
 PPO_MICRO_BATCH_SIZE_PER_GPU=${PPO_MICRO_BATCH_SIZE_PER_GPU:-$((TRAIN_BATCH_SIZE * SEQUENCE_PARALLEL_SIZE / (NNODES * GPUS_PER_NODE)))}
 LOG_PROB_MICRO_BATCH_SIZE_PER_GPU=${LOG_PROB_MICRO_BATCH_SIZE_PER_GPU:-${PPO_MICRO_BATCH_SIZE_PER_GPU}}
@@ -61,7 +62,6 @@ DATA=(
     data.train_files="${TRAIN_FILES}"
     data.val_files="${VAL_FILES}"
     data.train_batch_size="${TRAIN_BATCH_SIZE}"
-    data.val_batch_size="${VAL_BATCH_SIZE}"
     data.max_prompt_length="${MAX_PROMPT_LENGTH}"
     data.max_response_length="${MAX_RESPONSE_LENGTH}"
     data.filter_overlong_prompts=True

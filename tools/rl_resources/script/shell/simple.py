@@ -1,0 +1,228 @@
+"""Simple commands: expanded, noted, and followed where they are builtins or functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rl_resources.script.shell import builtin, declaration
+from rl_resources.script.shell.script import (
+    Assignment,
+    AssignmentKind,
+    Command,
+    Redirection,
+    Word,
+)
+from rl_resources.script.shell.state import State
+from rl_resources.script.shell.statements import DECLARATIONS
+from rl_resources.script.shell.surroundings import Links, Status, weaker
+from rl_resources.script.shell.syntax import (
+    AssignmentWord,
+    FunctionDefinition,
+    Redirect,
+    Simple,
+)
+from rl_resources.script.shell.syntax import Command as CommandNode
+from rl_resources.script.shell.value import Value, literal
+
+if TYPE_CHECKING:
+    from rl_resources.script.shell.evaluation import Evaluator
+
+_KINDS: Mapping[str, AssignmentKind] = {
+    "export": "export",
+    "readonly": "readonly",
+    "local": "local",
+    "declare": "declare",
+    "typeset": "declare",
+}
+
+
+def run_simple(evaluator: Evaluator, node: CommandNode, body: Simple, state: State) -> Status:
+    """Expand a simple command, note it and do what it does to the state."""
+    links = evaluator.links
+    words = _words(evaluator, body, state)
+    redirected = redirections(evaluator, node.redirects, state)
+    evaluator.links = links
+    if not words:
+        assignments = tuple(declaration.assign(evaluator, item, state) for item in body.assignments)
+        # tell also what does nothing but redirect or assign
+        _record(evaluator, node, body, (), assignments, redirected, state)
+        return True if all(a.value.known for a in assignments) else None
+    environment = state.copy() if body.assignments else state
+    assignments = tuple(
+        declaration.assign(evaluator, item, environment, "prefix") for item in body.assignments
+    )
+    exports = {item.name: item.value for item in assignments}
+    _record(evaluator, node, body, words, assignments, redirected, state, exports)
+    return _call(evaluator, body, words, state, environment, exports)
+
+
+def _words(evaluator: Evaluator, body: Simple, state: State) -> tuple[Word, ...]:
+    found: list[Word] = []
+    for item in body.words:
+        raw = evaluator.source.text[item.start : item.end]
+        site = evaluator.source.place(item.start)
+        if isinstance(item, AssignmentWord):
+            found.append(_assignment_word(evaluator, item, raw, state))
+        else:
+            found += [Word(value, raw, site) for value in evaluator.words(item, state)]
+    return tuple(found)
+
+
+def _assignment_word(evaluator: Evaluator, item: AssignmentWord, raw: str, state: State) -> Word:
+    """The word as a declaration's argument; its assignment is made by the declaration."""
+    place = evaluator.source.place(item.start)
+    return Word(Value((literal(raw, place),)), raw, place)
+
+
+def redirections(
+    evaluator: Evaluator, redirects: Sequence[Redirect], state: State
+) -> tuple[Redirection, ...]:
+    """Expand the redirections of a command."""
+    return tuple(_redirection(evaluator, redirect, state) for redirect in redirects)
+
+
+def _redirection(evaluator: Evaluator, redirect: Redirect, state: State) -> Redirection:
+    site = evaluator.source.place(redirect.target.start)
+    raw = evaluator.source.text[redirect.target.start : redirect.target.end]
+    body = None
+    if redirect.body is not None:
+        body = evaluator.text_of(redirect.body, state, "quoted")
+    target = Word(evaluator.value(redirect.target, state), raw, site)
+    place = evaluator.source.place(redirect.start)
+    return Redirection(redirect.operator, redirect.descriptor, target, body, place)
+
+
+def _record(
+    evaluator: Evaluator,
+    node: CommandNode,
+    body: Simple,
+    words: tuple[Word, ...],
+    assignments: tuple[Assignment, ...],
+    redirections: tuple[Redirection, ...],
+    state: State,
+    exports: Mapping[str, Value] | None = None,
+) -> None:
+    links, here = evaluator.links, evaluator.here
+    evaluator.log.commands.append(
+        Command(
+            words=words,
+            assignments=assignments,
+            redirections=redirections,
+            environment=_environment(evaluator, state, exports or {}),
+            raw=evaluator.source.text[body.start : body.end],
+            place=evaluator.source.place(node.start),
+            end=evaluator.source.place(body.end),
+            reach=weaker(here.reach) if state.doubt else here.reach,
+            function=here.function,
+            in_loop=here.in_loop,
+            in_subshell=here.in_subshell,
+            in_substitution=here.in_substitution,
+            in_condition=here.in_condition,
+            pipeline=links.pipeline,
+            negated=links.negated,
+            background=links.background,
+            before=links.before,
+            after=links.after,
+        )
+    )
+
+
+def _environment(
+    evaluator: Evaluator, state: State, exports: Mapping[str, Value]
+) -> Mapping[str, Value]:
+    evaluator.budget.spend(len(state.variables) // 256)
+    if evaluator.budget.exhausted:
+        return exports
+    found = {**state.exports(), **exports}
+    if found != evaluator.exports:
+        evaluator.exports = found
+    return evaluator.exports
+
+
+def _call(
+    evaluator: Evaluator,
+    body: Simple,
+    words: tuple[Word, ...],
+    state: State,
+    environment: State,
+    exports: Mapping[str, Value],
+) -> Status:
+    name = words[0].text
+    if name is None:
+        return None
+    if name in state.functions:
+        return _call_function(
+            evaluator, state.functions[name], words[1:], state, environment, exports
+        )
+    if name in DECLARATIONS:
+        _declare(evaluator, body, words, state)
+        return True
+    if name == "exec" and len(words) > 1:
+        state.flow = "exit"
+        return None
+    return builtin.run(name, evaluator, words[1:], state)[1]
+
+
+def _declare(evaluator: Evaluator, body: Simple, words: tuple[Word, ...], state: State) -> None:
+    assigning = {
+        evaluator.source.place(item.start).offset: item
+        for item in body.words
+        if isinstance(item, AssignmentWord)
+    }
+    arguments = [assigning.get(word.site.offset, word) for word in words[1:]]
+    kind = _KINDS[words[0].text or "declare"]
+    declaration.declare(evaluator, kind, arguments, state, bool(evaluator.here.function))
+
+
+def _call_function(
+    evaluator: Evaluator,
+    function: FunctionDefinition,
+    arguments: tuple[Word, ...],
+    state: State,
+    environment: State,
+    exports: Mapping[str, Value],
+) -> Status:
+    evaluator.log.called.add(function.name)
+    if evaluator.here.reach == "never" or evaluator.budget.exhausted:
+        return None
+    positional = state.positional
+    state.positional = tuple(word.value for word in arguments)
+    state.saved = (*state.saved, {})
+    for name in exports:
+        state.hide(name, evaluator.source.place(0))
+        state.variables[name] = replace(environment.variables[name], exported=True)
+    status = _function_body(evaluator, function, state)
+    state.leave_function()
+    state.positional = positional
+    return status
+
+
+def _function_body(evaluator: Evaluator, function: FunctionDefinition, state: State) -> Status:
+    doubt = state.doubt
+    escaped: list[State] = []
+    evaluator.frames.append(("function", escaped))
+    kept, evaluator.links = evaluator.links, Links()
+    with evaluator.within(function=function.name, in_loop=False):
+        status = evaluator.command(function.body, state)
+    evaluator.links = kept
+    evaluator.frames.pop()
+    if state.flow == "return":
+        state.flow = ""
+    if escaped:
+        status = None
+    evaluator.meet_escaped(state, escaped, doubt)
+    return status
+
+
+def run_uncalled(evaluator: Evaluator, state: State) -> None:
+    """Note what stands in functions that nobody calls."""
+    for name, function in sorted(state.functions.items()):
+        if name in evaluator.log.called:
+            continue
+        beyond = state.copy()
+        beyond.flow = ""
+        beyond.saved = (*beyond.saved, {})
+        with evaluator.within(reach="never", function=name):
+            evaluator.command(function.body, beyond)

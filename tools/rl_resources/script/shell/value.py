@@ -1,0 +1,174 @@
+"""Values: text as far as it can be told without running anything, and where it is written."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+Reason = Literal[
+    "environment", "argument", "substitution", "conditional", "special", "pathname", "limit", "form"
+]
+MOST_PARTS = 1024
+LONGEST_TEXT = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A physical position. `line` and `column` count from 1, `offset` from 0, in characters."""
+
+    offset: int
+    line: int
+    column: int
+
+
+class Source:
+    """A text that knows the place of each of its characters.
+
+    `whole` is the text that offsets of places count in.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.whole = text
+        starts = [0]
+        at = text.find("\n")
+        while at >= 0:
+            starts.append(at + 1)
+            at = text.find("\n", at + 1)
+        self._starts = starts
+
+    def place(self, offset: int) -> Place:
+        """The place of the character at `offset`."""
+        line = bisect_right(self._starts, offset)
+        return Place(offset, line, offset - self._starts[line - 1] + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of a value.
+
+    `text` is what bash makes of it, or `None` where that cannot be known statically; `source` is
+    then the expression as written and `reason` says why. `place` is where it stands among its
+    neighbours, `origin` where its text is defined: they differ for `${N}`, which stands in one line
+    and got its value in another, and then `name` is the variable. `default` tells that it is the
+    default of a `${NAME:-…}` which the script does not set. `many` marks an unknown that may become
+    any number of words.
+    """
+
+    text: str | None
+    place: Place
+    origin: Place
+    source: str = ""
+    reason: Reason | None = None
+    name: str = ""
+    default: bool = False
+    many: bool = False
+
+
+@dataclass(frozen=True)
+class Value:
+    """A sequence of parts. The empty value has none."""
+
+    parts: tuple[Part, ...] = ()
+
+    @cached_property
+    def text(self) -> str | None:
+        """The whole text, or `None` where any part of it is unknown."""
+        texts = [part.text for part in self.parts]
+        return None if None in texts else "".join(text for text in texts if text is not None)
+
+    @property
+    def known(self) -> bool:
+        """Whether every part is known."""
+        return self.text is not None
+
+    @cached_property
+    def shown(self) -> str:
+        """The text with each unknown part as it is written in the script."""
+        return "".join(part.source if part.text is None else part.text for part in self.parts)
+
+    @property
+    def many(self) -> bool:
+        """Whether it may become any number of words."""
+        return any(part.many for part in self.parts)
+
+    @property
+    def default(self) -> bool:
+        """Whether any of it is a default that the environment may replace."""
+        return any(part.default for part in self.parts)
+
+    @property
+    def unknown(self) -> Part | None:
+        """The first part that is not known."""
+        return next((part for part in self.parts if part.text is None), None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables that it came through, in order."""
+        return tuple(dict.fromkeys(part.name for part in self.parts if part.name))
+
+    @property
+    def place(self) -> Place | None:
+        """Where it is written; `None` for the empty value."""
+        return self.parts[0].place if self.parts else None
+
+    @property
+    def origin(self) -> Place | None:
+        """Where its text is defined, if it is one piece; where it is written otherwise."""
+        return self.parts[0].origin if len(self.parts) == 1 else self.place
+
+
+class Quoted(Source):
+    """The text of a value, read as a script of its own: places are those of the outer script.
+
+    Parts that are not known stand as they are written, so that they stay unknown.
+    """
+
+    def __init__(self, value: Value, whole: str) -> None:
+        super().__init__(whole)
+        self._outer = super().place
+        self.text = value.shown
+        self._parts = value.parts
+        self._part_starts: list[int] = []
+        at = 0
+        for part in value.parts:
+            self._part_starts.append(at)
+            at += len(part.source if part.text is None else part.text)
+
+    def place(self, offset: int) -> Place:
+        """The place in the outer script; within a changed text that of its beginning."""
+        index = bisect_right(self._part_starts, offset) - 1
+        if index < 0:
+            return Place(0, 1, 1)
+        part = self._parts[index]
+        if part.text is None or not self.whole.startswith(part.text, part.origin.offset):
+            return part.origin
+        return self._outer(part.origin.offset + offset - self._part_starts[index])
+
+
+def bounded(parts: Iterable[Part]) -> Value:
+    """The parts as a value: those without text left out, one unknown where they grow too large."""
+    kept = tuple(part for part in parts if part.text != "" or part.default)
+    if sum(len(part.text or part.source) for part in kept) > LONGEST_TEXT:
+        return Value((unknown(kept[0].place, "…", "limit"),))
+    if len(kept) <= MOST_PARTS:
+        return Value(kept)
+    text = Value(kept).text
+    if text is None:
+        return Value((unknown(kept[0].place, "…", "limit"),))
+    return Value((replace(kept[0], text=text),))
+
+
+def literal(text: str, place: Place) -> Part:
+    """A part whose text stands in the script as it is."""
+    return Part(text, place, place)
+
+
+def unknown(
+    place: Place, source: str, reason: Reason, *, name: str = "", many: bool = False
+) -> Part:
+    """A part that cannot be known statically."""
+    return Part(None, place, place, source, reason, name, many=many)
