@@ -81,9 +81,9 @@ def _move(path: Path, target: Path) -> None:
 def _edited(data: bytes, edit: Edit) -> bytes:
     match edit:
         case {"encode": encoding}:
-            return data.decode().encode(encoding)
+            return data.decode().encode(str(encoding))
         case {"append": text}:
-            return data + text.encode()
+            return data + str(text).encode()
         case {"line": number, "with": text}:
             lines = data.split(b"\n")
             lines[number - 1] = text.encode()
@@ -101,7 +101,7 @@ def _edited(data: bytes, edit: Edit) -> bytes:
 
 
 def _replaced(data: bytes, old: bytes, edit: Edit) -> bytes:
-    new = bytes.fromhex(edit["hex"]) if "hex" in edit else edit["with"].encode()
+    new = bytes.fromhex(edit["hex"]) if "hex" in edit else str(edit["with"]).encode()
     new *= edit.get("repeat", 1)
     times = data.count(old)
     assert edit.get("all") or times == 1, f"{old!r} stands {times} times"

@@ -6,6 +6,7 @@ import csv
 import io
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -51,7 +52,7 @@ def test_other_readers_read_the_same(table: list[list[str]]) -> None:
     st.sampled_from(["\n", "\r\n"]),
     st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
 )
-def test_what_other_writers_write_is_read(rows: list[list[str]], end: str, quoting: int) -> None:
+def test_what_other_writers_write_is_read(rows: list[list[str]], end: str, quoting: Any) -> None:
     table = [["a", "b", "c"], *rows]
     file = io.StringIO(newline="")
     csv.writer(file, lineterminator=end, quoting=quoting).writerows(table)
@@ -96,6 +97,15 @@ def test_an_unclosed_quote_swallows_no_row(
         ("unclosed-quote", broken + 2, 1)
     ]
     assert [row.cells for row in text.rows] == rows[:broken] + rows[broken + 1 :]
+
+
+def test_two_quotes_that_nobody_closed_do_not_close_each_other() -> None:
+    text = read('a,b,c\n"1,2,3\n4,5,6\n7,8,9"\n')
+    assert [(defect.kind, defect.line) for defect in text.defects] == [
+        ("unclosed-quote", 2),
+        ("stray-quote", 4),
+    ]
+    assert [row.cells for row in text.rows] == [("4", "5", "6")]
 
 
 def test_an_empty_text_has_neither_header_nor_rows() -> None:

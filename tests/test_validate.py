@@ -211,7 +211,7 @@ PACKAGE = {
         }
     ],
 }
-ROWS = st.lists(st.tuples(*map(st.sampled_from, CELLS.values())), min_size=1, max_size=8)
+ROWS = st.lists(st.tuples(*map(st.sampled_from, CELLS.values())), min_size=1, max_size=12)
 NOTE = re.compile(r'constraint "(\w+)" is ')
 
 
@@ -237,7 +237,7 @@ def by_frictionless(package: Path) -> dict[tuple[int, str], set[str]]:
 
 @given(rows=ROWS)
 @settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_frictionless_judges_the_same(package: Path, rows: list[tuple[str, ...]]) -> None:
     (package / "t.csv").write_text(write([CELLS, *rows]), encoding="utf-8")

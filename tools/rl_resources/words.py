@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-MOST_LISTED = 8
+MOST_LISTED = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ def nearest(word: str, known: Iterable[str]) -> Nearest:
 
 
 def _alternatives(words: tuple[str, ...]) -> str:
-    quoted = [f"`{word}`" for word in words]
+    quoted = [f"`{shown(word, 200)}`" for word in words]
     return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + f" or {quoted[-1]}"
 
 
 def _listed(words: tuple[str, ...]) -> str:
-    return ", ".join(f"`{word}`" for word in words)
+    return ", ".join(f"`{shown(word, 200)}`" for word in words)
 
 
 def shown(value: str, most: int = 60) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from rl_resources.check.registry import Rule, all_rules, chosen_rules
+from rl_resources.check.registry import Rule, Scope, all_rules, chosen_rules
 from rl_resources.check.snapshot import Snapshot, take_snapshot
+from rl_resources.check.subject import claims, script_texts
 from rl_resources.finding import Finding
 from rl_resources.package import read_package
 
-__all__ = ["Rule", "all_rules", "check", "check_root", "chosen_rules"]
+__all__ = ["Rule", "all_rules", "check", "check_root", "chosen_rules", "findings_of"]
 
 
 def check_root(root: Path) -> list[Finding]:
@@ -28,10 +29,23 @@ def check(
 
     Raises `UnusableInput` for a name that no rule has.
     """
-    rules = chosen_rules(select, ignore)
-    return sorted(set(_findings(rules, snapshot)), key=lambda finding: finding.position)
+    subjects: Subjects = {
+        "dataset": lambda: [snapshot],
+        "script": lambda: script_texts(snapshot),
+        "claim": lambda: claims(snapshot),
+    }
+    return findings_of(chosen_rules(select, ignore), subjects)
 
 
-def _findings(rules: list[Rule], snapshot: Snapshot) -> Iterator[Finding]:
-    for rule in rules:
-        yield from rule.findings(snapshot)
+Subjects = Mapping[Scope, Callable[[], Iterable[object]]]
+
+
+def findings_of(rules: Iterable[Rule], subjects: Subjects) -> list[Finding]:
+    """What the rules say of the subjects of their scope, each finding once, in file order."""
+    found = {finding for rule in rules for finding in _findings(rule, subjects)}
+    return sorted(found, key=lambda finding: finding.position)
+
+
+def _findings(rule: Rule, subjects: Subjects) -> Iterator[Finding]:
+    for subject in subjects.get(rule.scope, tuple)():
+        yield from rule.findings(subject)

@@ -50,7 +50,7 @@ class BrokenCell(NamedTuple):
         """The mistake at this cell: `wrong` goes after the column and its value."""
         table, name = self.table, self.field.name
         value = f" is `{shown(self.cell)}`," if self.cell else ""
-        label = shown(table.label(self.row), 120)
+        label = table.label(self.row)
         whose = f" of {label}" if label and name not in table.schema.primary_key else ""
         place = table.place(self.row, name)
         return Mistake(table.path, *place, f"{name}{whose}{value} {wrong}", mend)
@@ -72,6 +72,14 @@ def broken_places(snapshot: Snapshot) -> frozenset[tuple[str, int, int]]:
     return frozenset(
         (broken.table.path, *broken.table.place(broken.row, broken.field.name))
         for broken in broken_cells(snapshot)
+    )
+
+
+@lru_cache(maxsize=1)
+def broken_keys(snapshot: Snapshot) -> frozenset[tuple[str, int, str]]:
+    """Path, row and column name of every broken cell."""
+    return frozenset(
+        (broken.table.path, broken.row, broken.field.name) for broken in broken_cells(snapshot)
     )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rl_resources.check.broken import INVISIBLE, MARKUP, BrokenCell, broken_cells
 from rl_resources.check.registry import Mistake, rule
-from rl_resources.check.snapshot import Snapshot
+from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.check.tables import slug_of
 from rl_resources.package import TYPES, Field
 from rl_resources.words import nearest, shown
 
@@ -72,12 +73,21 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
         if key is None:  # only foreign keys have a vocabulary
             continue
         target = snapshot.tables[key.resource]
+        if target.lost or _has_broken_key(snapshot, target, broken.cell):
+            continue  # its row may be there and cannot be read, which is told there
         close = nearest(broken.cell, sorted(target.mentioned(key.reference)))
         add = f"To use a new word, add its row to {target.path} first."
         yield broken.mistake(
             f"which {target.path} does not hold{_also(others)}",
             f"{close.sentence()} {add}".strip(),
         )
+
+
+def _has_broken_key(snapshot: Snapshot, table: Table, word: str) -> bool:
+    """Whether a key of the table is told as broken, or as a model that its slug calls `word`."""
+    cells = (broken for broken in broken_cells(snapshot) if broken.table is table)
+    names = {broken.field.name for broken in cells}
+    return table.schema.primary_key[0] in names or slug_of(word) in table.columns.get("slug", ())
 
 
 def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[BrokenCell]]]:

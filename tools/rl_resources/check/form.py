@@ -33,7 +33,7 @@ def row_order(snapshot: Snapshot) -> Iterator[Mistake]:
         sure = [row for row in _indices(keys) if not _in_doubt(snapshot, table, row, doubtful)]
         for before, after in pairwise(sure):
             if keys[after] < keys[before]:
-                label = shown(table.label(after), 120)
+                label = table.label(after)
                 yield Mistake(
                     table.path,
                     table.rows[after].line,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from rl_resources.check.broken import broken_places
+from rl_resources.check.broken import broken_keys
 from rl_resources.check.snapshot import ScriptFile, Snapshot
 from rl_resources.check.tables import misplaced, role_of, slug_of
 from rl_resources.package import SCRIPTS
@@ -15,6 +16,7 @@ from rl_resources.script.name import PARTS, ScriptName, parse
 
 IGNORED = frozenset({"README.md"})
 LIKENESS = 0.8
+MOST_COMPARISONS = 2_500  # where more is lost than this, no likeness tells what belongs together
 
 TABLES: Mapping[str, tuple[str, str]] = {
     "model": ("models", "model"),
@@ -72,23 +74,37 @@ def pairing(snapshot: Snapshot) -> Pairing:
 
 
 def _likely(
-    snapshot: Snapshot, free: Sequence[ScriptFile], lost: dict[int, str]
+    snapshot: Snapshot, free: Sequence[ScriptFile], lost: Mapping[int, str]
 ) -> Iterator[tuple[str, int]]:
     """Pair scripts without a row and rows without a script: first where the row's other cells say
     the script's name, then where all but the model part is alike, then where the names are.
     """
     by_cells = {str(expected_name(snapshot, row)): row for row in lost}
-    by_tail = {_tail(cell): row for row, cell in lost.items()}
+    by_tail = _unique((_tail(cell), row) for row, cell in lost.items())
     by_name = {cell: row for row, cell in lost.items() if cell}
+    worthwhile = len(free) * len(by_name) <= MOST_COMPARISONS
     left = set(lost)
+
+    def candidates(name: str) -> Iterator[int | None]:
+        yield by_cells.get(name)
+        yield by_tail.get(_tail(name))
+        if worthwhile:
+            close = difflib.get_close_matches(name, by_name, n=1, cutoff=LIKENESS)
+            yield from (by_name[other] for other in close)
+
     for script in sorted(free, key=lambda script: script.name not in by_cells):
-        close = difflib.get_close_matches(script.name, by_name, n=1, cutoff=LIKENESS)
-        rows = (by_cells.get(script.name), by_tail.get(_tail(script.name)))
-        for row in (*rows, *(by_name[name] for name in close)):
-            if row in left:
-                left.remove(row)
-                yield script.path, row
-                break
+        row = next((row for row in candidates(script.name) if row in left), None)
+        if row is not None:
+            left.remove(row)
+            yield script.path, row
+
+
+def _unique(pairs: Iterable[tuple[tuple[str, ...], int]]) -> dict[tuple[str, ...], int]:
+    """The pairs whose key stands once."""
+    rows: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for key, row in pairs:
+        rows[key].append(row)
+    return {key: found[0] for key, found in rows.items() if len(found) == 1}
 
 
 def _tail(file_name: str) -> tuple[str, ...]:
@@ -124,7 +140,7 @@ def word_in_name(snapshot: Snapshot, row: int, part: str) -> str | None:
 def is_told(snapshot: Snapshot, row: int, part: str) -> bool:
     """Whether another rule speaks of this cell of a record."""
     tuning = snapshot.tables["tuning"]
-    if (tuning.path, *tuning.place(row, part)) in broken_places(snapshot):
+    if (tuning.path, row, part) in broken_keys(snapshot):
         return True
     return part in {"train", "infer"} and misplaced(snapshot, row, part)
 

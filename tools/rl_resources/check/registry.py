@@ -1,8 +1,9 @@
 """What a rule is, and the list of all of them.
 
-A rule is one generator over a `Snapshot` that yields `Mistake`s. Its name is that of its function;
-severity, reason and examples stand beside it in the decorator. Everything that talks about rules
-(`check`, the rule pages, the contribution checklist) reads them from here.
+A rule is one generator that yields `Mistake`s. Its family says what it looks at: the whole dataset,
+one script, one claim (a row with its script), or one hand-kept page. Its name is that of its
+function; severity, reason and examples stand beside it in the decorator. Everything that talks
+about rules (`check`, the rule pages, the contribution checklist) reads them from here.
 """
 
 from __future__ import annotations
@@ -10,20 +11,41 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from rl_resources.check.snapshot import Snapshot
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding, Severity
-from rl_resources.words import nearest
+from rl_resources.words import nearest, printable
 
-FAMILIES: Mapping[str, str] = {
-    "files": "Files",
-    "cells": "Cells",
-    "tables": "Records",
-    "scripts": "Script name and place",
-    "form": "Canonical form",
+Scope = Literal["dataset", "script", "claim", "page"]
+"""What a rule looks at: a `Snapshot`, a `ScriptText`, a `Claim`, a page as `Reading`."""
+
+
+class Family(NamedTuple):
+    """Rules of one module: that of the family's name in this package, or another one."""
+
+    title: str
+    scope: Scope
+    module: str = ""
+
+
+FAMILIES: Mapping[str, Family] = {
+    "files": Family("Files", "dataset"),
+    "cells": Family("Cells", "dataset"),
+    "tables": Family("Records", "dataset"),
+    "scripts": Family("Script name and place", "dataset"),
+    "form": Family("Canonical form", "dataset"),
+    "content": Family("Script content", "script"),
+    "variables": Family("Variables of a script", "script"),
+    "arguments": Family("Arguments of a run", "script"),
+    "safety": Family("Safety and privacy of a script", "script"),
+    "agreement": Family("Agreement of row and script", "claim"),
+    "page": Family("Hand-kept page", "page", "rl_resources.page.rules"),
 }
+
+
+def _module(family: str) -> str:
+    return FAMILIES[family].module or f"rl_resources.check.{family}"
 
 
 class Mistake(NamedTuple):
@@ -47,17 +69,23 @@ class Rule:
     reason: str
     bad: str
     good: str
-    mistakes: Callable[[Snapshot], Iterable[Mistake]]
+    mistakes: Callable[[Any], Iterable[Mistake]]
 
-    def findings(self, snapshot: Snapshot) -> Iterator[Finding]:
-        """Everything that the rule has to say."""
-        for mistake in self.mistakes(snapshot):
-            yield Finding(self.name, self.severity, *mistake)
+    @property
+    def scope(self) -> Scope:
+        """What the rule looks at."""
+        return FAMILIES[self.family].scope
+
+    def findings(self, subject: object) -> Iterator[Finding]:
+        """Everything that the rule has to say of one subject of its scope."""
+        for mistake in self.mistakes(subject):
+            texts = printable(mistake.message), printable(mistake.help)
+            yield Finding(self.name, self.severity, *mistake[:3], *texts)
 
 
 _rules: dict[str, Rule] = {}
 
-Check = Callable[[Snapshot], Iterable[Mistake]]
+Check = TypeVar("Check", bound=Callable[[Any], Iterable[Mistake]])
 
 
 def rule(
@@ -66,10 +94,10 @@ def rule(
     """Register the decorated generator under its own name, `_` written as `-`."""
 
     def register(check: Check) -> Check:
-        name = check.__name__.replace("_", "-")
+        name = str(check.__name__).replace("_", "-")
         if name in _rules:
             raise ValueError(f"two rules are called {name}")
-        family = check.__module__.rpartition(".")[2]
+        family = next(name for name in FAMILIES if _module(name) == check.__module__)
         _rules[name] = Rule(name, family, severity, summary, reason, bad, good, check)
         return check
 
@@ -79,7 +107,7 @@ def rule(
 def all_rules() -> Mapping[str, Rule]:
     """Every rule by name, by family and within it in the order of the source."""
     for family in FAMILIES:
-        import_module(f"rl_resources.check.{family}")
+        import_module(_module(family))
     return {
         rule.name: rule for family in FAMILIES for rule in _rules.values() if rule.family == family
     }

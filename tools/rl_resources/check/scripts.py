@@ -24,7 +24,12 @@ from rl_resources.check.pairing import (
     words_of_part,
 )
 from rl_resources.check.registry import Mistake, rule
-from rl_resources.check.snapshot import ScriptFile, Snapshot
+from rl_resources.check.snapshot import (
+    LARGEST_SCRIPT_BYTES,
+    ScriptFile,
+    Snapshot,
+    undecodable,
+)
 from rl_resources.check.tables import size_of
 from rl_resources.package import SCRIPTS
 from rl_resources.script.name import FORM, PARTS, ScriptName, parse
@@ -222,8 +227,10 @@ def script_link(snapshot: Snapshot) -> Iterator[Mistake]:
 )
 def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
     tuning = snapshot.tables["tuning"]
-    if not tuning.rows or "script" not in tuning.columns:
-        return
+    files = {script.name for script in scripts(snapshot)}
+    nameless = any(files.isdisjoint(record[:1]) for record in tuning.lost)
+    if not tuning.rows or "script" not in tuning.columns or nameless:
+        return  # the rows cannot be read that may name it, which is told there
     named = tuning.mentioned("script")
     for script in scripts(snapshot):
         known = script.name in named or script.path in pairing(snapshot).row_of
@@ -325,3 +332,28 @@ def _agreement_mend(snapshot: Snapshot, row: int, part: str, said: str) -> str:
     expected = expected_name(snapshot, row)
     rename = f", or call the script `{expected}`, in its row too" if expected else ""
     return f"Write `{word}`{rename}."
+
+
+@rule(
+    summary="A script is an ordinary file of UTF-8 text, no larger than 1 MiB.",
+    reason="What cannot be read as text cannot be shown, checked or trusted.",
+    bad="a script in Latin-1, or a compiled program",
+    good="a script in UTF-8",
+)
+def script_text(snapshot: Snapshot) -> Iterator[Mistake]:
+    for script in scripts(snapshot):
+        if script.target is not None:
+            continue
+        if script.data is None:
+            message = (
+                f"is no ordinary file that can be read, or larger than {LARGEST_SCRIPT_BYTES} bytes"
+            )
+            yield Mistake(script.path, 1, 1, message, "Put the plain script in its place.")
+            continue
+        at = undecodable(script.data)
+        if at is not None:
+            before = script.data[:at]
+            column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
+            message = f"byte {script.data[at]:02X} is not text in UTF-8"
+            line = before.count(b"\n") + 1
+            yield Mistake(script.path, line, column, message, "Save the script as UTF-8.")

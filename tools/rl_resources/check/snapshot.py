@@ -9,13 +9,25 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from rl_resources import tabular
 from rl_resources.errors import UnreadableDataset
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
+from rl_resources.words import shown
 
+LARGEST_SCRIPT_BYTES = 1 << 20
 NEEDED = ("tuning", "trials", "models", "devices", "tasks", "backends", "frameworks", "sizes")
+
+
+def undecodable(data: bytes) -> int | None:
+    """Offset of the first byte that is not text in UTF-8; a NUL byte is not."""
+    nul = data.find(b"\x00")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start if nul < 0 else min(nul, error.start)
+    return nul if nul >= 0 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +54,7 @@ class Table:
     @cached_property
     def undecodable(self) -> int | None:
         """Offset of the first byte that is not text in UTF-8; a NUL byte is not."""
-        data = self.data or b""
-        nul = data.find(b"\x00")
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            return error.start if nul < 0 else min(nul, error.start)
-        return nul if nul >= 0 else None
+        return undecodable(self.data or b"")
 
     @cached_property
     def decoded(self) -> str:
@@ -145,8 +151,9 @@ class Table:
         return self.rows[row].place(self._indices.get(name, 0))
 
     def label(self, row: int) -> str:
-        """What a message calls a row: its key."""
-        return " ".join(filter(None, (self.cell(row, name) for name in self.schema.primary_key)))
+        """What a message calls a row: its key, fit to be shown."""
+        words = (self.cell(row, name) for name in self.schema.primary_key)
+        return shown(" ".join(filter(None, words)), 120)
 
     def mentioned(self, name: str) -> frozenset[str]:
         """All cells of column `name`, also of records that cannot be read otherwise.
@@ -157,11 +164,17 @@ class Table:
         if name not in self.columns:
             return frozenset()
         at = self._indices[name]
-        records = [_split_at_tabs(row.cells) for row in self.text.rows]
-        records += [record for defect in self.text.defects for record in defect.records]
-        if not self.has_header:
-            records.append(self.header)
-        return frozenset(record[at] for record in records if at < len(record))
+        lost = (record[at] for record in self.lost if at < len(record))
+        return frozenset({*self.columns[name], *lost})
+
+    @cached_property
+    def lost(self) -> tuple[tuple[str, ...], ...]:
+        """The cells, as far as they can be told, of records that cannot be read."""
+        width = len(self.names)
+        ragged = [row.cells for row in self.text.rows if len(row.cells) != width and not row.blank]
+        broken = [record for defect in self.text.defects for record in defect.records]
+        header = [] if self.has_header else [self.header]
+        return (*map(_split_at_tabs, ragged), *broken, *header)
 
 
 def _split_at_tabs(cells: tuple[str, ...]) -> tuple[str, ...]:
@@ -171,21 +184,25 @@ def _split_at_tabs(cells: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ScriptFile:
-    """One entry below the folder of scripts. `target` is where a symbolic link leads."""
+    """One entry below the folder of scripts. `target` is where a symbolic link leads.
+
+    `data` is `None` where the entry is no ordinary file that can be read, or is too large for one.
+    """
 
     path: str
     target: str | None = None
     leaves_tree: bool = False
+    data: bytes | None = None
 
     @property
     def name(self) -> str:
         """The file name."""
-        return PurePosixPath(self.path).name
+        return self.path.rpartition("/")[2]
 
     @property
     def folder(self) -> str:
         """The folder, relative to the root."""
-        return str(PurePosixPath(self.path).parent)
+        return self.path.rpartition("/")[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +292,16 @@ def _script_files(root: Path) -> list[ScriptFile]:
 def _script_file(root: Path, path: Path) -> ScriptFile:
     relative = path.relative_to(root).as_posix()
     if not path.is_symlink():
-        return ScriptFile(relative)
+        return ScriptFile(relative, data=_script_data(path))
     target, folder = _resolved(path), (root / SCRIPTS).parent.resolve() / SCRIPTS.name
     leaves = target is not None and not target.is_relative_to(folder)
     return ScriptFile(relative, str(path.readlink()), leaves)
+
+
+def _script_data(path: Path) -> bytes | None:
+    try:
+        if path.is_file() and path.stat().st_size <= LARGEST_SCRIPT_BYTES:
+            return path.read_bytes()
+    except OSError:
+        pass
+    return None

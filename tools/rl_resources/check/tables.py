@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from rl_resources.check.broken import broken_places
+from rl_resources.check.broken import broken_keys, broken_places
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import TYPES
 from rl_resources.words import shown
+
+_BOUNDS = frozenset({"from_parameters_b", "below_parameters_b"})
 
 
 @rule(
@@ -87,7 +89,7 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
             yield Mistake(
                 tuning.path,
                 *tuning.place(row, name),
-                f"{name} of {tuning.label(row)} is `{word}`, "
+                f"{name} of {tuning.label(row)} is `{shown(word)}`, "
                 f"which is for `{role_of(snapshot, word)}`",
                 f"Backends for `{name}` are {_listed(words_for(snapshot, name))}.",
             )
@@ -111,7 +113,7 @@ def misplaced(snapshot: Snapshot, row: int, name: str) -> bool:
 
 
 def _listed(words: Sequence[str]) -> str:
-    return ", ".join(f"`{word}`" for word in words)
+    return ", ".join(f"`{shown(word)}`" for word in words)
 
 
 @rule(
@@ -123,25 +125,26 @@ def _listed(words: Sequence[str]) -> str:
 def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
     models = snapshot.tables["models"]
     for row, size in enumerate(models.columns.get("size", ())):
-        fitting = size_by_parameters(snapshot, row)
-        if size in snapshot.keys("sizes") and fitting and size != fitting:
+        fitting = sizes_by_parameters(snapshot, row)
+        if size in snapshot.keys("sizes") and fitting and size not in fitting:
+            parameters = models.cell(row, "parameters_b")
             yield Mistake(
                 models.path,
                 *models.place(row, "size"),
-                f"size of {models.label(row)} is `{size}`, "
-                f"but {models.cell(row, 'parameters_b')} billion parameters belong to `{fitting}`",
-                f"Write `{fitting}`, or mend the parameters.",
+                f"size of {models.label(row)} is `{shown(size)}`, "
+                f"but {parameters} billion parameters belong to `{fitting[0]}`",
+                f"Write `{fitting[0]}`, or mend the parameters.",
             )
 
 
-def size_by_parameters(snapshot: Snapshot, model: int) -> str:
-    """The size that the parameters of a row of models belong to; blank where that is not known."""
+def sizes_by_parameters(snapshot: Snapshot, model: int) -> list[str]:
+    """The sizes that the parameters of a row of models fit; none where bounds are in doubt."""
     sizes = snapshot.tables["sizes"]
     parameters = number(snapshot.tables["models"].cell(model, "parameters_b"))
-    if parameters is None:
-        return ""
-    fitting = (word for word, at in snapshot.keys("sizes").items() if _holds(sizes, at, parameters))
-    return next(fitting, "")
+    told = {name for path, _, name in broken_keys(snapshot) if path == sizes.path}
+    if parameters is None or sizes.lost or told & _BOUNDS:
+        return []
+    return [word for word, at in snapshot.keys("sizes").items() if _holds(sizes, at, parameters)]
 
 
 def size_of(snapshot: Snapshot, slug: str) -> str:
@@ -151,7 +154,8 @@ def size_of(snapshot: Snapshot, slug: str) -> str:
     size = models.cell(row, "size") if row is not None else ""
     if row is None or (models.path, *models.place(row, "size")) in broken_places(snapshot):
         return ""
-    return "" if size_by_parameters(snapshot, row) not in {"", size} else size
+    fitting = sizes_by_parameters(snapshot, row)
+    return "" if fitting and size not in fitting else size
 
 
 @lru_cache(maxsize=1)
@@ -181,13 +185,13 @@ def model_slug(snapshot: Snapshot) -> Iterator[Mistake]:
     models = snapshot.tables["models"]
     for row, slug in enumerate(models.columns.get("slug", ())):
         wanted = slug_of(models.cell(row, "model"))
-        place = (models.path, *models.place(row, "slug"))
-        if slug and wanted and slug != wanted and place not in broken_places(snapshot):
+        told = {(models.path, row, name) for name in ("model", "slug")} & broken_keys(snapshot)
+        if slug and wanted and slug != wanted and not told:
             yield Mistake(
                 models.path,
                 *models.place(row, "slug"),
                 f"slug of {models.label(row)} is `{shown(slug)}`",
-                f"Write `{wanted}`.",
+                f"Write `{wanted}`, or mend the name of the model.",
             )
 
 

@@ -1,0 +1,400 @@
+"""The rules about one script: what must be told, and what looks like a mistake and is none."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rl_resources.check import shellcheck
+from rl_resources.check.registry import Rule, all_rules
+from rl_resources.check.subject import ScriptText
+
+ROOT = Path(__file__).parents[1]
+FAMILIES = ("content", "variables", "arguments", "safety")
+RULES = {name: rule for name, rule in all_rules().items() if rule.family in FAMILIES}
+MAIN = "python3 -m verl.trainer.main_ppo"
+PATH = "run.sh"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RL_RESOURCES_CACHE", str(tmp_path / "cache"))
+
+
+def told(name: str, script: str) -> list[tuple[int, int, str]]:
+    findings = RULES[name].findings(ScriptText(PATH, script))
+    return [(finding.line, finding.column, finding.message) for finding in findings]
+
+
+def example(text: str) -> str:
+    """The script of a rule's example, which is shown on one line."""
+    return text.removeprefix("`").removesuffix("`").replace(" ⏎ ", "\n") + "\n"
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_a_rule_tells_its_bad_example_and_not_its_good_one(rule: Rule) -> None:
+    assert told(rule.name, example(rule.bad))
+    assert told(rule.name, example(rule.good)) == []
+
+
+TOLD = {
+    "no-launcher": ("echo a\n", (1, 1, "the script starts no program")),
+    "syntax": (
+        'echo a\necho "b\n',
+        (2, 6, "bash cannot read the script: this quote is never closed"),
+    ),
+    "lost-line": (
+        f"{MAIN} \\\n  trainer.nnodes=1 \\ \n  trainer.save_freq=2 \\\n  trainer.test_freq=2\n",
+        (
+            3,
+            3,
+            "`trainer.save_freq=2` and 1 more do not reach the program: a blank after the "
+            "backslash ends the command in line 2",
+        ),
+    ),
+    "shebang": (
+        "# tuned\n#!/bin/bash\n",
+        (1, 1, "the shebang stands in line 2, where it is a comment"),
+    ),
+    "strict-mode": (
+        f"#!/bin/bash\nset -x\n{MAIN}\n",
+        (2, 1, "the script goes on after an error: of the options only `xtrace` is set"),
+    ),
+    "unquoted-arguments": (
+        f"{MAIN} $@\n",
+        (1, 34, "`$@` without quotes splits and globs every argument"),
+    ),
+    "masked-exit-status": (
+        f"{MAIN} || true\n",
+        (1, 1, "the run's failure is hidden by `|| true`"),
+    ),
+    "undefined-variable": (
+        'MODEL_PATH=a/b\necho "$MODLE_PATH"\n',
+        (2, 7, "`$MODLE_PATH` is not set"),
+    ),
+    "unused-variable": ("lr=1\necho\n", (1, 1, "`lr` is set, but nothing reads it")),
+    "missing-dollar": (
+        f'gsm8k_path=$HOME/a.parquet\nfiles="[\'gsm8k_path\']"\n{MAIN} data.train_files="$files"\n',
+        (2, 10, "`gsm8k_path` lacks its `$`: `data.train_files` gets the name of the variable"),
+    ),
+    "too-few-visible-devices": (
+        f"export CUDA_VISIBLE_DEVICES=0,1\n{MAIN} trainer.n_gpus_per_node=8\n",
+        (
+            1,
+            8,
+            "`CUDA_VISIBLE_DEVICES=0,1` leaves 2 of the 8 GPUs per node that the run asks for",
+        ),
+    ),
+    "visible-devices": (
+        f"CUDA_VISIBLE_DEVICES=0,1 {MAIN} trainer.n_gpus_per_node=2\n",
+        (1, 1, "`CUDA_VISIBLE_DEVICES=0,1` chooses devices of its author's machine"),
+    ),
+    "misleading-name": (
+        "gsm8k_test_path=$HOME/data/math/test.parquet\n",
+        (
+            1,
+            1,
+            "`gsm8k_test_path` says `gsm8k`, its value `$HOME/data/math/test.parquet` says `math`",
+        ),
+    ),
+    "stray-argument": (
+        f"{MAIN} trainer.project_name=my run\n",
+        (1, 58, "`run` is no override"),
+    ),
+    "contradicting-override": (
+        f"{MAIN} trainer.nnodes=1 \\\n  trainer.nnodes=2\n",
+        (2, 3, "`trainer.nnodes` is `1` in line 1 and `2` here, which wins"),
+    ),
+    "repeated-override": (
+        f"{MAIN} trainer.nnodes=1 \\\n  trainer.nnodes=1\n",
+        (2, 3, "`trainer.nnodes` is set in line 1 already, to the same value"),
+    ),
+    "unknown-key": (
+        f"{MAIN} actor_rollout_ref.actor.megatron.grad_offload=True\n",
+        (1, 34, "`actor_rollout_ref.actor.megatron.grad_offload`: verl 0.9.1 has no such key"),
+    ),
+    "value-type": (
+        f"batch=large\n{MAIN} data.train_batch_size=$batch\n",
+        (1, 7, "`data.train_batch_size`: `large` where the default is `1024`: a number is wanted"),
+    ),
+    "total-micro-batch-size": (
+        f"{MAIN} actor_rollout_ref.rollout.log_prob_micro_batch_size=8\n",
+        (
+            1,
+            34,
+            "`actor_rollout_ref.rollout.log_prob_micro_batch_size` is a total: "
+            "verl/workers/engine_workers.py of verl 0.9.1 needs the size per GPU",
+        ),
+    ),
+    "deprecated-key": (
+        f"{MAIN} data.val_batch_size=8\n",
+        (1, 34, "`data.val_batch_size` is deprecated, says verl/utils/config.py"),
+    ),
+    "refused-value": (
+        f"{MAIN} actor_rollout_ref.rollout.mode=sync\n",
+        (
+            1,
+            65,
+            "`actor_rollout_ref.rollout.mode=sync` is refused by verl/workers/config/rollout.py",
+        ),
+    ),
+    "private-path": (
+        "cd /home/ann/verl\n",
+        (1, 4, "`/home/ann/verl` is a path of its author's machine"),
+    ),
+    "relative-path": (
+        f"{MAIN} data.train_files=\"['data/train.parquet']\"\n",
+        (1, 54, "`data/train.parquet` counts from the folder that the script is started in"),
+    ),
+    "data-split": (
+        f'{MAIN} data.train_files="$HOME/test.parquet"\n',
+        (1, 52, "`data.train_files` is `$HOME/test.parquet`, a file of the other split"),
+    ),
+    "secret": (
+        "wandb login " + "9f8e7d6c5b" * 4 + "\n",
+        (1, 13, "this looks like a Weights & Biases key: `9f8e…`"),
+    ),
+    "mail-address": (
+        "# ann.lee@university.edu\n",
+        (1, 3, "`ann.lee@university.edu` is an e-mail address"),
+    ),
+    "dangerous-command": (
+        "rm -rf /data/checkpoints\n",
+        (
+            1,
+            1,
+            "`rm -rf /data/checkpoints` deletes `/data/checkpoints`, outside of the work folder",
+        ),
+    ),
+    "shellcheck": (
+        "if [ a = b ]; then echo; fi\n",
+        (
+            1,
+            8,
+            "ShellCheck SC2050: This expression is constant. Did you forget the $ on a variable?",
+        ),
+    ),
+    "shellcheck-error": (
+        "name = 1\n",
+        (
+            1,
+            6,
+            "ShellCheck SC2283: Remove spaces around = to assign (or use [ ] to compare, or "
+            "quote '=' if literal).",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_mistake_is_told_once_at_its_place(name: str) -> None:
+    script, expected = TOLD[name]
+    assert told(name, script) == [expected]
+
+
+TEMPTING = [
+    ("no-launcher", 'bash "$(dirname "$0")/train.sh"\n'),
+    ("no-launcher", f'if [ -n "$x" ]; then {MAIN}; fi\n'),
+    ("no-launcher", f"run() {{ {MAIN}; }}\nrun\n"),
+    ("no-launcher", '"$LAUNCHER" train.py\n'),
+    ("syntax", "cat <<'EOF'\nit's \"\nEOF\n"),
+    ("syntax", "a=(1 # one\n 2)\n"),
+    ("shellcheck", "x=$(ls)\nfor file in $x; do echo $file; done\n"),
+    ("shellcheck", "unused=1\nread -r _ <<<'a'\n"),
+    ("shellcheck", 'a=(trainer.logger=[console,wandb])\necho "${a[@]}"\n'),
+    ("shellcheck-error", "echo $@\n"),
+    ("shellcheck-error", f"{MAIN} a.b=1 \\ \n  c.d=2\n"),
+    ("lost-line", f"{MAIN} \\\n  trainer.nnodes=1 # one node\n"),
+    ("lost-line", f"# a.b=1\n\n{MAIN} trainer.nnodes=1\n"),
+    ("shebang", "#!/bin/bash -ex\n"),
+    ("shebang", "#!/bin/sh\nset -e\n# [[ a ]] is bash\necho a\n"),
+    ("strict-mode", "#!/bin/bash -ex\necho\n"),
+    ("strict-mode", "set -xeuo pipefail\necho\n"),
+    ("strict-mode", "set -o errexit\necho\n"),
+    ("unquoted-arguments", 'a=$@\necho "$a" $# ${#b[@]} "$*"\n'),
+    ("unquoted-arguments", "cat <<EOF\n$@\nEOF\n"),
+    ("masked-exit-status", f"set -o pipefail\n{MAIN} 2>&1 | tee log\n"),
+    ("masked-exit-status", f"{MAIN} | tee log\nexit ${{PIPESTATUS[0]}}\n"),
+    ("masked-exit-status", f"{MAIN} &\nwait\n"),
+    ("masked-exit-status", f"{MAIN} || exit 1\n"),
+    ("masked-exit-status", f"mkdir a || true\n{MAIN}\n"),
+    ("undefined-variable", 'echo "$MASTER_ADDR $NNODES $WANDB_API_KEY $HOME"\n'),
+    ("undefined-variable", 'GPUS_PER_NODE=8\necho "$N_GPUS_PER_NODE $NODE1"\nNODE2=1\n'),
+    ("undefined-variable", 'echo "${name:-a}" "${http_proxy}"\n'),
+    ("undefined-variable", 'if [ -n "$debug" ]; then echo "$debug"; fi\n'),
+    ("undefined-variable", 'source settings.sh\necho "$model"\n'),
+    ("undefined-variable", 'for i in 1 2; do echo "$i"; done; read -r x; echo "$x"\n'),
+    ("undefined-variable", 'f() { echo "$late"; }\nlate=1\nf\n'),
+    ("undefined-variable", "awk '{print $model}' file\n"),
+    ("undefined-variable", "LD_LIBRARY_PATH=/x:$LD_LIBRARY_PATH\nPATH=/y:$PATH\n"),
+    ("undefined-variable", 'if [ -d a ]; then model=a; fi\necho "$model"\n'),
+    ("unused-variable", "export A=1\nB=2\nexport B\nC=3 env\n"),
+    ("unused-variable", "model=a\nsource train.sh\n"),
+    ("unused-variable", "model=a\ntrap 'echo $model' EXIT\n"),
+    ("unused-variable", "model=a\ncat <<EOF\n$model\nEOF\n"),
+    ("unused-variable", 'a=1\nname=a\necho "${!name}"\n'),
+    ("unused-variable", "set -a\nmodel=a\nenv\n"),
+    ("unused-variable", "n=1\necho $((n + 1))\n"),
+    ("unused-variable", "for i in 1 2; do date; done\nIFS=,\nPS4=x\n"),
+    ("unused-variable", "batch_size=1\necho $batchsize\n"),
+    ("missing-dollar", f"vllm=1\ngrpo=2\n{MAIN} actor_rollout_ref.rollout.name=vllm\n"),
+    ("missing-dollar", f"data_source=a\n{MAIN} data.reward_fn_key=data_source\n"),
+    (
+        "missing-dollar",
+        f"low_var_kl=low_var_kl\n{MAIN} actor_rollout_ref.actor.kl_loss_type=low_var_kl\n",
+    ),
+    (
+        "missing-dollar",
+        f"model_path=a\n{MAIN} trainer.experiment_name=model_path_${{model_path}}\n",
+    ),
+    ("missing-dollar", f"data=x\n{MAIN} 'trainer.project_name=${{data}}'\n"),
+    ("missing-dollar", f'date=1\n{MAIN} trainer.experiment_name="$(date +%s)"\n'),
+    (
+        "too-few-visible-devices",
+        f"export CUDA_VISIBLE_DEVICES=${{CUDA_VISIBLE_DEVICES:-0}}\n{MAIN}\n",
+    ),
+    (
+        "too-few-visible-devices",
+        f"export CUDA_VISIBLE_DEVICES=0\n{MAIN} trainer.n_gpus_per_node=$GPUS\n",
+    ),
+    ("visible-devices", "export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0,1}\n"),
+    ("visible-devices", 'echo "$CUDA_VISIBLE_DEVICES"\nexport CUDA_VISIBLE_DEVICES=\n'),
+    ("misleading-name", "math_test_path=$HOME/data/math/test.parquet\n"),
+    ("misleading-name", "math_path=$HOME/data/dapo-math-17k/train.parquet\n"),
+    ("misleading-name", "gsm8k_path=$HOME/math_project/gsm8k/train.parquet\n"),
+    ("misleading-name", "model_7b=Qwen/Qwen2.5-7B-Instruct\nqwen2_5_32b=Qwen/Qwen2.5-32B\n"),
+    ("misleading-name", "qwen_0_5b=Qwen/Qwen2.5-0.5B\nmodel_1p5b=Qwen/Qwen2.5-1.5B\n"),
+    ("misleading-name", "train_script=tests/train_test.py\ntest_freq=5\n"),
+    ("stray-argument", f'{MAIN} "$@" --config-name=ppo_trainer "${{EXTRA[@]}}"\n'),
+    ("stray-argument", f"{MAIN} trainer.nnodes=1 2>&1 | tee log\n"),
+    ("contradicting-override", f'a=(trainer.nnodes=1)\n{MAIN} "${{a[@]}}" trainer.nnodes=2\n'),
+    ("contradicting-override", f"{MAIN} trainer.nnodes=1\n{MAIN} trainer.nnodes=2\n"),
+    ("contradicting-override", f"if [ $1 ]; then n=1; else n=2; fi\n{MAIN} trainer.nnodes=$n\n"),
+    ("repeated-override", f"for i in 1 2; do {MAIN} trainer.nnodes=1; done\n"),
+    (
+        "unknown-key",
+        f"{MAIN} +reward.extra_key=1 ++trainer.mine=2 model_engine=megatron "
+        "actor_rollout_ref.actor.megatron.param_offload=True\n",
+    ),
+    ("unknown-key", "python3 -m recipe.mine.main_mine data.mine=1 trainer.nnodes=1\n"),
+    ("unknown-key", f"{MAIN} --config-dir=mine data.mine=1\n"),
+    (
+        "value-type",
+        f"{MAIN} trainer.nnodes=$NNODES trainer.logger=console "
+        "actor_rollout_ref.actor.optim.lr=1 trainer.save_freq=-1\n",
+    ),
+    (
+        "total-micro-batch-size",
+        f"{MAIN} actor_rollout_ref.actor.ppo_micro_batch_size=8 "
+        "actor_rollout_ref.actor.use_dynamic_bsz=True\n",
+    ),
+    ("total-micro-batch-size", f"{MAIN} actor_rollout_ref.ref.log_prob_micro_batch_size=8\n"),
+    (
+        "deprecated-key",
+        f"{MAIN} data.val_batch_size=null "
+        "actor_rollout_ref.actor.ulysses_sequence_parallel_size=2\n",
+    ),
+    ("refused-value", f"{MAIN} actor_rollout_ref.rollout.mode=async\n"),
+    ("private-path", 'a="$HOME/data/x"\nb=/tmp/x\nc=/dev/shm/x\nd=/usr/bin/env\ne=/opt/conda\n'),
+    ("private-path", 'a=${DATA_DIR:-/data/gsm8k}\n# /home/ann/x\ncd "$(dirname "$0")/data/x"\n'),
+    ("private-path", "a=hdfs://host/data/x\nb=https://host/home/ann\nc=$ROOT/mnt/x\n"),
+    ("relative-path", f'cd "$(dirname "$0")"\n{MAIN} data.train_files=data/train.parquet\n'),
+    (
+        "relative-path",
+        f"{MAIN} data.train_files=$DATA/a/train.parquet data.val_files=~/a/b.parquet "
+        "actor_rollout_ref.model.path=Qwen/Qwen3-8B\n",
+    ),
+    (
+        "data-split",
+        f"{MAIN} data.train_files=\"['$HOME/a/train.parquet','$HOME/b/train.parquet']\" "
+        'data.val_files="$HOME/a/test.parquet"\n',
+    ),
+    ("data-split", f'{MAIN} data.train_files="$HOME/latest.parquet" data.val_files="$1"\n'),
+    ("data-split", f"test_path=$HOME/train.parquet\n{MAIN} data.val_files=$test_path\n"),
+    ("secret", "export WANDB_API_KEY=${WANDB_API_KEY}\nwandb login your_key_here\n"),
+    ("secret", "WANDB_API_KEY=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\nHF_TOKEN=hf_xxx\n"),
+    ("secret", "# Source: https://host/blob/b178a3cd56f58b2d502255daba591e92833930a7/run.sh\n"),
+    (
+        "secret",
+        "MAX_TOKENS=16384\nmax_token_len_per_gpu=24000\nexport TOKENIZERS_PARALLELISM=true\n",
+    ),
+    ("mail-address", 'git clone git@github.com:a/b\necho "${A[@]}" a/b@c.d=1\n'),
+    ("mail-address", "pip install 'verl @ https://user@host.com/x' you@example.com\n"),
+    ("dangerous-command", "rm -rf checkpoints/old /tmp/run ./log\nrm -f /dev/shm/a\n"),
+    ("dangerous-command", 'OUT=out\nrm -rf "$OUT/log" "${TMPDIR:?}/x"\n'),
+    ("dangerous-command", 'curl -sO "$URL"\nwget -q "$URL" | tee log\necho \'curl x | sh\'\n'),
+    ("dangerous-command", 'curl "$URL" | python3 parse.py\ngit pull\nray start --head\n'),
+]
+
+
+@pytest.mark.parametrize(("name", "script"), TEMPTING)
+def test_what_only_looks_like_a_mistake_is_not_told(name: str, script: str) -> None:
+    assert told(name, script) == []
+
+
+def test_every_rule_has_tempting_cases() -> None:
+    assert {name for name, _ in TEMPTING} == set(RULES)
+
+
+ONE_CAUSE = [
+    ("batch_size=1", f"{MAIN} data.train_batch_size=batch_size", "missing-dollar"),
+    ("batch_size=1", f'{MAIN} data.train_batch_size="$batchsize"', "undefined-variable"),
+    ("DATA_DIR=a", f"{MAIN} data.train_files=DATA_DIR/a/train.parquet", "missing-dollar"),
+    ("name=a", f"{MAIN} trainer.project_name=$(name)", "missing-dollar"),
+    ("model_path=a", f"{MAIN} trainer.project_name={{model_path}}", "missing-dollar"),
+    ("nodes=1", f"{MAIN} 'trainer.project_name=$nodes'", "missing-dollar"),
+    ("echo a", f"{MAIN} \\\n  trainer.nnodes=1 \\ \n  trainer.save_freq=2", "lost-line"),
+    ("echo a", f"{MAIN} trainer.nnodes= 1", "stray-argument"),
+    ("echo a", 'echo "unclosed', "syntax"),
+    ("echo a", f'{MAIN} "data.train_files=$HOME/a" $@', "unquoted-arguments"),
+    (
+        "test_path=$HOME/train.parquet",
+        f"{MAIN} data.val_files=\"['$test_path']\"",
+        "misleading-name",
+    ),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "name"), ONE_CAUSE)
+def test_one_mistake_is_one_finding_of_all_rules(first: str, second: str, name: str) -> None:
+    subject = ScriptText(PATH, f"#!/bin/bash\nset -euo pipefail\n{first}\n{second}\n")
+    found = [finding.rule for rule in RULES.values() for finding in rule.findings(subject)]
+    assert found == [name]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").rglob("*.sh")), ids=lambda p: p.stem)
+def test_shipped_scripts_break_no_rule(path: Path) -> None:
+    subject = ScriptText(path.name, path.read_text(encoding="utf-8"))
+    assert [found for rule in RULES.values() for found in rule.findings(subject)] == []
+
+
+def test_shellcheck_runs_once_for_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = "name = once\n"
+    first = told("shellcheck-error", script)
+    shellcheck.comments.cache_clear()
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("not from the cache"))
+    assert told("shellcheck-error", script) == first != []
+
+
+def test_a_damaged_cache_is_not_believed(tmp_path: Path) -> None:
+    script = "name = damaged\n"
+    first = told("shellcheck-error", script)
+    for file in (tmp_path / "cache" / "shellcheck").iterdir():
+        file.write_text('{"comments": [{}]}', encoding="utf-8")
+    shellcheck.comments.cache_clear()
+    assert told("shellcheck-error", script) == first != []
+
+
+def test_without_shellcheck_nothing_is_told_and_nothing_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shellcheck, "_program", lambda: None)
+    assert told("shellcheck-error", "name = without\n") == []
+
+
+def test_a_secret_is_not_repeated() -> None:
+    token = "hf_" + "aB3dE5gH7j" * 4
+    [(_, _, message)] = told("secret", f"export HF_TOKEN={token}\n")
+    assert token not in message

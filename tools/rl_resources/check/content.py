@@ -1,0 +1,308 @@
+"""Rules about a script as a bash program: that it parses, starts a run, and fails when that fails.
+
+Which of two speaks: ShellCheck about bash in general, a rule of this package where it knows more,
+never both. `_LEFT_OUT` lists what ShellCheck is not asked about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.shellcheck import Comment, comments
+from rl_resources.check.subject import ScriptText
+from rl_resources.script.launch import Launch, Lost
+from rl_resources.script.shell import Command, Place, Reference
+from rl_resources.words import shown
+
+_LEFT_OUT = frozenset(
+    # told by rules of this package: unused, undefined, unquoted arguments, shebang, `rm`
+    {2034, 2154, 2153, 2068, 2048, 2148, 1128, 2114, 2115}
+    # a matter of taste in a launch script, or wrong for Hydra's lists in words and arrays
+    | {1083, 1090, 1091, 2026, 2027, 2043, 2046, 2054, 2086, 2140, 2155, 2164, 2206, 2207}
+)
+_NO_LAUNCHERS = frozenset(
+    {"", ":", "[", "[[", "alias", "cat", "cd", "chmod", "cp", "date", "declare", "echo", "exit"}
+    | {"export", "false", "hostname", "huggingface-cli", "let", "local", "ls", "mkdir", "mv"}
+    | {"nvidia-smi", "pip", "pip3", "printf", "pwd", "readonly", "rm", "set", "shift", "shopt"}
+    | {"sleep", "tee", "test", "touch", "trap", "true", "ulimit", "umask", "unset", "wait", "wandb"}
+)
+_BASH_ONLY = re.compile(
+    r"^\s*[A-Za-z_]\w*\+?=\(|(?:^|[;&|(\s])\[\[\s|(?:^|[;&\s])set\s+-[a-z]*o\s+pipefail"
+    r"|(?:^|[;&\s])set\s+-[a-z]*[eux]+o\s+pipefail|\$\{\w+\[|\$\{\w+//|<<<|&>|<\(|^\s*function\s"
+    r"|^\s*\(\(|(?:^|[;&\s])(?:source|declare|shopt)\s",
+    re.M,
+)
+_PROBLEMS = {
+    "unclosed-quote": "this quote is never closed",
+    "unclosed-array": "this array is never closed",
+    "unclosed-compound": "what begins here is never ended",
+    "unclosed-expansion": "this expansion is never closed",
+    "unclosed-substitution": "this substitution is never closed",
+    "unclosed-here-document": "the line that ends this here-document is missing",
+    "unexpected-token": "this cannot stand here",
+    "missing-command": "a command is missing here",
+}
+_CAUSES = {
+    "comment": ("a comment", "Move the comment above the command."),
+    "blank-line": ("an empty line", "Delete the empty line."),
+    "space-after-backslash": (
+        "a blank after the backslash",
+        "Delete what follows the backslash at the end of the line.",
+    ),
+    "no-backslash": ("a line without a backslash", "End that line with ` \\`."),
+}
+_IGNORED = re.compile(r"\s*\|\|\s*(true|:|echo|printf)(?![\w-])")
+
+
+def mistake(subject: ScriptText, place: Place, message: str, mend: str) -> Mistake:
+    """A mistake at a place of the script."""
+    return Mistake(subject.path, place.line, place.column, message, mend)
+
+
+@rule(
+    summary="A script starts a training program.",
+    reason="A reader who runs a script without one gets nothing, and nothing of its row is true.",
+    bad="`#!/bin/bash ⏎ set -e ⏎ echo start`",
+    good="`#!/bin/bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`",
+)
+def no_launcher(subject: ScriptText) -> Iterator[Mistake]:
+    script = subject.script
+    if subject.launches or subject.lost or script.problems or not script.complete:
+        return
+    if all(_starts_nothing(command) for command in script.commands):
+        message = "the script starts no program"
+        mend = "Add the command that trains, such as `python3 -m verl.trainer.main_ppo …`."
+        yield Mistake(subject.path, 1, 1, message, mend)
+
+
+def _starts_nothing(command: Command) -> bool:
+    return not command.words or command.name in _NO_LAUNCHERS
+
+
+@rule(
+    summary="A script is one that bash accepts.",
+    reason="bash stops at the place that it cannot read; what stands below never runs.",
+    bad='`echo "start`',
+    good='`echo "start"`',
+)
+def syntax(subject: ScriptText) -> Iterator[Mistake]:
+    for problem in subject.script.problems[:1]:  # the others follow from the first
+        known = _PROBLEMS.get(problem.kind, problem.kind.replace("-", " "))
+        message = f"bash cannot read the script: {known}"
+        mend = "Mend it here, then see that `bash -n` is silent about the script."
+        yield mistake(subject, problem.place, message, mend)
+
+
+@rule(
+    summary="ShellCheck finds no error in a script.",
+    reason="ShellCheck knows the traps of the shell; its errors change what the script does.",
+    bad="`if [ 1 -eq 1]; then true; fi`",
+    good="`if [ 1 -eq 1 ]; then true; fi`",
+)
+def shellcheck_error(subject: ScriptText) -> Iterator[Mistake]:
+    yield from _shellcheck(subject, "error")
+
+
+@rule(
+    summary="ShellCheck warns of nothing in a script.",
+    reason="ShellCheck knows the traps of the shell; most of its warnings are bugs to be.",
+    severity="warning",
+    bad="`for file in $(ls *.sh | grep run) \"$@\"; do echo '$file'; done 2>&1 >log`",
+    good='`for file in *.sh; do echo "$file"; done >log 2>&1`',
+)
+def shellcheck(subject: ScriptText) -> Iterator[Mistake]:
+    yield from _shellcheck(subject, "warning")
+
+
+def _shellcheck(subject: ScriptText, level: str) -> Iterator[Mistake]:
+    told: set[int] = set()
+    for comment in comments(subject.text):
+        if comment.level != level or _is_told_elsewhere(subject, comment, told):
+            continue
+        told.add(comment.code)
+        message = f"ShellCheck SC{comment.code}: {comment.message}"
+        mend = f"See the page of SC{comment.code} in ShellCheck's wiki."
+        yield Mistake(subject.path, comment.line, comment.column, message, mend)
+
+
+def _is_told_elsewhere(subject: ScriptText, comment: Comment, told: set[int]) -> bool:
+    if comment.code in _LEFT_OUT or (comment.code == 1017 and 1017 in told):
+        return True
+    if comment.code < 2000 and (subject.script.problems or 1017 in told):
+        return comment.code != 1017
+    lines = {line for item in subject.lost for line in (item.cause_line, item.command.place.line)}
+    return comment.line in lines or (
+        comment.code < 2000 and comment.code not in (1017, 1018, 1100) and 1073 in told
+    )
+
+
+@rule(
+    summary="Every argument of the training program reaches it.",
+    reason="An argument behind a broken continuation runs as a command of its own: the run goes "
+    "on with the framework's default in its place.",
+    bad="`python3 -m verl.trainer.main_ppo trainer.nnodes=1 ⏎ trainer.total_epochs=1`",
+    good="`python3 -m verl.trainer.main_ppo trainer.nnodes=1 \\ ⏎ trainer.total_epochs=1`",
+)
+def lost_line(subject: ScriptText) -> Iterator[Mistake]:
+    told: set[int] = set()
+    for item in subject.lost:
+        if item.cause_line not in told:
+            told.add(item.cause_line)
+            yield _lost_mistake(subject, item)
+
+
+def _lost_mistake(subject: ScriptText, item: Lost) -> Mistake:
+    cause, mend = _CAUSES[item.cause]
+    first = shown(item.overrides[0].raw, 80)
+    count = len(item.overrides)
+    what = f"`{first}`" + (f" and {count - 1} more" if count > 1 else "")
+    verb = "does not" if count == 1 else "do not"
+    message = f"{what} {verb} reach the program: {cause} ends the command in line {item.cause_line}"
+    return mistake(subject, item.command.place, message, mend)
+
+
+@rule(
+    summary="A script's first line is `#!/usr/bin/env bash` or another that starts bash.",
+    reason="Without it the system, or whoever starts the script, chooses the shell.",
+    severity="warning",
+    bad="`set -e ⏎ python3 -m verl.trainer.main_ppo`",
+    good="`#!/usr/bin/env bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`",
+)
+def shebang(subject: ScriptText) -> Iterator[Mistake]:
+    first = subject.script.lines[0].removeprefix("\ufeff")
+    mend = "Begin the file with the line `#!/usr/bin/env bash`."
+    if not first.startswith("#!"):
+        below = _shebang_below(subject)
+        message = (
+            f"the shebang stands in line {below}, where it is a comment"
+            if below
+            else "the script has no shebang"
+        )
+        yield Mistake(subject.path, 1, 1, message, mend)
+    elif re.fullmatch(r"#!\s*\S*?(?:/|env\s+)(?:da|a)?sh(?:\s.*)?", first.rstrip()):
+        used = _BASH_ONLY.search(without_comments(subject))
+        if used:
+            line = subject.text.count("\n", 0, used.end()) + 1
+            message = f"`{shown(first.strip())}` starts sh, but line {line} needs bash"
+            yield Mistake(subject.path, 1, 1, message, "Write `#!/usr/bin/env bash`.")
+
+
+def _shebang_below(subject: ScriptText) -> int | None:
+    lines = enumerate(subject.script.lines[:10], 1)
+    return next((number for number, line in lines if re.match(r"\s*#!\s*/", line)), None)
+
+
+def without_comments(subject: ScriptText) -> str:
+    """The text with blanks in the place of every comment."""
+    text = subject.text
+    for comment in subject.script.comments:
+        start = comment.place.offset
+        end = start + len(comment.text)
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
+@rule(
+    summary="A script stops at its first error: `set -e`, best as `set -euo pipefail`.",
+    reason="Without it a failed preparation is followed by a run on what was there before.",
+    severity="warning",
+    bad="`#!/bin/bash ⏎ set -x ⏎ python3 -m verl.trainer.main_ppo`",
+    good="`#!/bin/bash ⏎ set -euo pipefail ⏎ python3 -m verl.trainer.main_ppo`",
+)
+def strict_mode(subject: ScriptText) -> Iterator[Mistake]:
+    script = subject.script
+    turned_on = any(option.name == "errexit" and option.on for option in script.options)
+    if turned_on or re.match(r"#!.*\s-[a-z]*e", script.lines[0]):
+        return
+    others = [option for option in script.options if option.on]
+    mend = "Write `set -euo pipefail` before the first command."
+    if others:
+        names = ", ".join(dict.fromkeys(f"`{option.name}`" for option in others))
+        message = f"the script goes on after an error: of the options only {names} is set"
+        yield Mistake(subject.path, others[0].place.line, 1, message, mend)
+    else:
+        message = "the script goes on after an error: it does not set `-e`"
+        yield Mistake(subject.path, _first_line(subject), 1, message, mend)
+
+
+def _first_line(subject: ScriptText) -> int:
+    """The line of the first command: there the option is missing."""
+    return min((command.place.line for command in subject.script.commands), default=1)
+
+
+@rule(
+    summary='Arguments and arrays are handed on in quotes: `"$@"`.',
+    reason="Without quotes bash splits each argument at blanks and matches its `*`, `?` and `[…]` "
+    "against file names; overrides hold all of these.",
+    severity="warning",
+    bad="`python3 -m verl.trainer.main_ppo $@`",
+    good='`python3 -m verl.trainer.main_ppo "$@"`',
+)
+def unquoted_arguments(subject: ScriptText) -> Iterator[Mistake]:
+    for reference in subject.script.references:
+        if reference.reach == "never" or reference.quoted or not _is_list(reference):
+            continue
+        raw = shown(reference.raw)
+        right = '"$@"' if reference.name in "@*" else f'"{raw.replace("[*]", "[@]")}"'
+        message = f"`{raw}` without quotes splits and globs every argument"
+        yield mistake(subject, reference.place, message, f"Write `{right}`.")
+
+
+def _is_list(reference: Reference) -> bool:
+    if reference.bare or reference.operator.startswith("#") or reference.raw.startswith("${#"):
+        return False
+    if reference.operator in ("+", ":+"):
+        return False
+    return reference.name in ("@", "*") or re.search(r"\[[@*]\]", reference.raw) is not None
+
+
+@rule(
+    summary="A run that fails makes its script fail.",
+    reason="A scheduler, a chain of scripts or a reader takes a masked failure for success.",
+    severity="warning",
+    bad="`set -e ⏎ python3 -m verl.trainer.main_ppo | tee log`",
+    good="`set -eo pipefail ⏎ python3 -m verl.trainer.main_ppo | tee log`",
+)
+def masked_exit_status(subject: ScriptText) -> Iterator[Mistake]:
+    told: set[int] = set()
+    for launch in subject.launches:
+        found = _masked(subject, launch)
+        if found is not None and launch.command.place.offset not in told:
+            told.add(launch.command.place.offset)
+            yield mistake(subject, launch.command.place, *found)
+
+
+def _masked(subject: ScriptText, launch: Launch) -> tuple[str, str] | None:
+    command = launch.command
+    index, count = command.pipeline
+    ignored = _IGNORED.match(subject.text, command.end.offset)
+    if index < count - 1 and not _has_pipefail(subject, command):
+        message = "the run's exit status is lost in a pipe: that of the last command counts"
+        return message, "Write `set -o pipefail` before it."
+    if ignored and command.after == "||" and not command.in_condition:
+        message = f"the run's failure is hidden by `|| {ignored[1]}`"
+        return message, f"Take away `|| {ignored[1]}` and what belongs to it."
+    if command.background and not _is_waited_for(subject, command):
+        message = "the run is started in the background and nothing waits for it"
+        return message, "Take away the `&`, or end the script with `wait` for its process."
+    return None
+
+
+def _has_pipefail(subject: ScriptText, command: Command) -> bool:
+    if "PIPESTATUS" in subject.text or re.match(r"#!.*pipefail", subject.text):
+        return True
+    set_before = [
+        option.on
+        for option in subject.script.options
+        if option.name == "pipefail" and option.place.offset < command.place.offset
+    ]
+    return bool(set_before) and set_before[-1]
+
+
+def _is_waited_for(subject: ScriptText, command: Command) -> bool:
+    return any(
+        later.name in ("wait", "fg", "tail") and later.place.offset > command.place.offset
+        for later in subject.script.commands
+    )

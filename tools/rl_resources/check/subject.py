@@ -1,0 +1,158 @@
+"""What rules look at beyond the dataset as a whole: one script, and one claim about a script.
+
+Both are made from a dataset's snapshot here, and from a hand-kept page by `page`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+from rl_resources.check.broken import broken_places
+from rl_resources.check.pairing import pairing, scripts
+from rl_resources.check.snapshot import Snapshot, undecodable
+from rl_resources.script.launch import Launch, Lost, launches, lost
+from rl_resources.script.overrides import Run, describe
+from rl_resources.script.shell import Script, read
+
+FRAMEWORK = "verl"
+
+
+@dataclass(frozen=True, eq=False)
+class ScriptText:
+    """One script as text, and what follows from it; each is found out when it is first asked for.
+
+    `framework` is the one whose configuration its overrides are held to.
+    """
+
+    path: str
+    text: str
+    framework: str = FRAMEWORK
+
+    @cached_property
+    def script(self) -> Script:
+        """The script, evaluated without running it."""
+        return read(self.text)
+
+    @cached_property
+    def launches(self) -> tuple[Launch, ...]:
+        """What it starts."""
+        return launches(self.script)
+
+    @cached_property
+    def lost(self) -> tuple[Lost, ...]:
+        """Commands that were meant to be arguments of the one before."""
+        return lost(self.script)
+
+    @cached_property
+    def run(self) -> Run | None:
+        """What its first launch does; `None` where it starts nothing that is known."""
+        return describe(self.launches[0], self.framework) if self.launches else None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One fact as somebody wrote it, and where."""
+
+    text: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A batch size that was tried: all prompts of a step, and whether it ran."""
+
+    batch: int
+    ran: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What a record, or a row of a page, says of a script.
+
+    `said` maps columns of the tuning table to their cells; a column that is blank or wrong by
+    another rule is left out. `path` is the file that the claim stands in, `label` what messages
+    call it. `models` are the names under which the claim's model is known: its id first.
+    """
+
+    path: str
+    label: str
+    said: Mapping[str, Said]
+    script: ScriptText
+    trials: tuple[Trial, ...] = ()
+    models: tuple[str, ...] = ()
+    model_facts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def disputed(self) -> bool:
+        """Whether the claim itself says that published facts contradict each other."""
+        return self.text("status") == "disputed"
+
+    def text(self, column: str) -> str:
+        """The cell of a column; empty where nothing is said."""
+        return self.said[column].text if column in self.said else ""
+
+    def number(self, column: str) -> int | None:
+        """The whole number in a column, where there is one."""
+        text = self.text(column)
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+
+    def place(self, column: str) -> tuple[str, int, int]:
+        """File, line and column of what is said; of the claim's beginning where nothing is."""
+        said = self.said.get(column) or next(iter(self.said.values()))
+        return self.path, said.line, said.column
+
+
+@lru_cache(maxsize=1)
+def script_texts(snapshot: Snapshot) -> tuple[ScriptText, ...]:
+    """Every script of the dataset that can be read."""
+    return tuple(
+        ScriptText(script.path, script.data.decode("utf-8"))
+        for script in scripts(snapshot)
+        if script.data is not None and undecodable(script.data) is None
+    )
+
+
+@lru_cache(maxsize=1)
+def claims(snapshot: Snapshot) -> tuple[Claim, ...]:
+    """Every tuning record whose script can be read, with it."""
+    texts = {item.path: item for item in script_texts(snapshot)}
+    pairs = pairing(snapshot)
+    return tuple(
+        _claim(snapshot, row, texts[path])
+        for path in texts
+        if (row := pairs.row(pairs.files[path.rpartition("/")[2]])) is not None
+    )
+
+
+def _claim(snapshot: Snapshot, row: int, script: ScriptText) -> Claim:
+    tuning, models = snapshot.tables["tuning"], snapshot.tables["models"]
+    broken = broken_places(snapshot)
+    said = {
+        name: Said(cell, *tuning.place(row, name))
+        for name in tuning.columns
+        if (cell := tuning.cell(row, name))
+        and (tuning.path, *tuning.place(row, name)) not in broken
+    }
+    model = snapshot.keys("models").get(tuning.cell(row, "model"))
+    facts = {name: models.cell(model, name) for name in models.columns} if model is not None else {}
+    return Claim(
+        tuning.path,
+        tuning.label(row),
+        said,
+        script,
+        _trials(snapshot, tuning.cell(row, "script")),
+        tuple(filter(None, (facts.get("model", ""), facts.get("slug", "")))),
+        facts,
+    )
+
+
+def _trials(snapshot: Snapshot, script: str) -> tuple[Trial, ...]:
+    table = snapshot.tables["trials"]
+    return tuple(
+        Trial(int(table.cell(row, "batch")), table.cell(row, "outcome") == "ran")
+        for row, name in enumerate(table.columns.get("script", ()))
+        if name == script and table.cell(row, "batch").isdigit()
+    )
