@@ -7,6 +7,7 @@ Nothing heavy is imported before a command needs it.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from rl_resources.errors import InvalidDataset, InvalidOutput, RlResourcesError,
 
 if TYPE_CHECKING:
     from rl_resources.finding import Finding
+    from rl_resources.package import Package
 
 FOUND = 1
 UNUSABLE = 2
@@ -26,6 +28,9 @@ Arguments = argparse.Namespace
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     parsed = _parser().parse_args(arguments)
     try:
         status: int = parsed.run(parsed)
@@ -71,7 +76,7 @@ def _check(arguments: Arguments) -> int:
     snapshot = take_snapshot(read_package(root))
     found = check(snapshot, arguments.select, arguments.ignore)
     if arguments.paths:
-        wanted = [_relative(root, path) for path in arguments.paths]
+        wanted = [_relative(snapshot.package, path) for path in arguments.paths]
         found = [item for item in found if any(_below(item.path, path) for path in wanted)]
     writers = {"text": form.as_text, "json": form.as_json, "github": form.as_github}
     text = writers[arguments.format](found)
@@ -81,14 +86,23 @@ def _check(arguments: Arguments) -> int:
     return FOUND if any(item.severity in strict for item in found) else 0
 
 
-def _relative(root: Path, path: str) -> str:
+def _relative(package: Package, path: str) -> str:
     """A path that a person named, relative to the root as findings name it."""
-    if not (Path(path).exists() or Path(path).is_symlink()):
-        raise UnusableInput(f"{path}: does not exist", "Name files or folders of the dataset.")
-    absolute = Path(path).absolute()
-    if not absolute.is_relative_to(root.absolute()):
-        raise UnusableInput(f"{path}: lies outside the dataset at {root}")
-    return absolute.relative_to(root.absolute()).as_posix()
+    root = package.root
+    name = "Name files or folders of the dataset."
+    # The last part is not followed, so that a link is told of as itself.
+    place = Path(os.path.normpath(Path(path).absolute()))
+    place = place.parent.resolve() / place.name
+    top = root.resolve()
+    if place.resolve() == top:
+        return "."
+    if not place.is_relative_to(top):
+        raise UnusableInput(f"{path}: lies outside the dataset at {root}", name)
+    relative = place.relative_to(top).as_posix()
+    known = any(item.path == relative for item in package.resources.values())
+    if not (known or place.exists() or place.is_symlink()):
+        raise UnusableInput(f"{path}: does not exist", name)
+    return relative
 
 
 def _below(path: str, folder: str) -> bool:
@@ -97,22 +111,27 @@ def _below(path: str, folder: str) -> bool:
 
 def _fmt(arguments: Arguments) -> int:
     from rl_resources.check.snapshot import take_snapshot
-    from rl_resources.fmt import format_tables
+    from rl_resources.fmt import format_tables, unformattable
     from rl_resources.output import write_file
     from rl_resources.package import read_package
 
     root = _root(arguments)
-    wanted = [_relative(root, path) for path in arguments.paths] or ["."]
-    changed = {
-        path: text
-        for path, text in format_tables(take_snapshot(read_package(root))).items()
-        if any(_below(path, folder) for folder in wanted)
-    }
+    snapshot = take_snapshot(read_package(root))
+    wanted = [_relative(snapshot.package, path) for path in arguments.paths] or ["."]
+
+    def asked(path: str) -> bool:
+        return any(_below(path, folder) for folder in wanted)
+
+    left = [path for path in unformattable(snapshot) if asked(path)]
+    changed = {path: text for path, text in format_tables(snapshot).items() if asked(path)}
     for path, text in changed.items():
         if not arguments.check:
             write_file(root / path, text)
         print(f"{path}: {'would be rewritten' if arguments.check else 'rewritten'}")  # noqa: T201
-    return FOUND if arguments.check and changed else 0
+    for path in left:
+        message = f"{path}: left alone, because it cannot be read; `rl-resources check` says why"
+        print(message, file=sys.stderr)  # noqa: T201
+    return FOUND if left or (arguments.check and changed) else 0
 
 
 def _build(arguments: Arguments) -> int:
@@ -154,16 +173,40 @@ def _import_page(arguments: Arguments) -> int:
     from rl_resources.dataset import read_dataset
     from rl_resources.output import write_file
     from rl_resources.package import read_package
-    from rl_resources.page import import_page
+    from rl_resources.page.audit import import_page
+    from rl_resources.render import findings as form
 
     dataset = read_dataset(read_package(_root(arguments)))
     scripts = Path(arguments.scripts) if arguments.scripts else None
     text, findings = import_page(Path(arguments.page), scripts, dataset)
-    if arguments.out:
+    empty = text.count("\n") <= 1
+    if empty:
+        message = f"{arguments.page}: no record could be read from it, so none is written"
+        print(message, file=sys.stderr)  # noqa: T201
+    elif arguments.out:
         write_file(Path(arguments.out) / "tuning.csv", text)
-    else:
-        sys.stdout.write(text)
-    return _tell(findings)
+    if arguments.format == "text":
+        sys.stdout.write("" if arguments.out else text)
+        return _tell(findings) or (FOUND if empty else 0)
+    written = form.as_json(findings) if arguments.format == "json" else form.as_github(findings)
+    sys.stdout.write(written if written.endswith("\n") or not written else written + "\n")
+    sys.stderr.write(form.summary(findings) + "\n")
+    return FOUND if empty or any(item.severity == "error" for item in findings) else 0
+
+
+def _compat(arguments: Arguments) -> int:
+    from rl_resources.compat import compat
+    from rl_resources.output import write_file
+
+    root = _root(arguments)
+    found = compat(root, arguments.framework_version, lambda text: print(text, file=sys.stderr))  # noqa: T201
+    for path, text in found.files.items():
+        write_file(root / path, text)
+    for line in found.summary:
+        print(line)  # noqa: T201
+    for line in found.problems:
+        print(f"rl-resources: {line}", file=sys.stderr)  # noqa: T201
+    return FOUND if found.problems else 0
 
 
 def _rules(arguments: Arguments) -> int:
@@ -215,10 +258,21 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("--out", metavar="FILE", help="write to a file, not to standard output")
 
-    sub = command("import-page", _import_page, "Read a hand-kept RST page into CSV records.")
+    sub = command("import-page", _import_page, "Hold a hand-kept RST page to its scripts; read it.")
     sub.add_argument("page", metavar="PAGE.rst")
     sub.add_argument("--scripts", metavar="DIR", help="the scripts that the page links to")
     sub.add_argument("--out", metavar="DIR", help="write DIR/tuning.csv, not standard output")
+    sub.add_argument(
+        "--format",
+        choices=["text", "json", "github"],
+        default="text",
+        help="json and github write the findings to standard output; then --out alone writes CSV",
+    )
+
+    sub = command("compat", _compat, "Compose every script's configuration with every release.")
+    sub.add_argument(
+        "--framework-version", nargs="+", metavar="V", help="only these releases, keep the rest"
+    )
 
     sub = command("rules", _rules, "List the rules, or explain one.")
     sub.add_argument("name", nargs="?", metavar="NAME")

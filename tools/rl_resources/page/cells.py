@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rl_resources.finding import Severity
 from rl_resources.page.vocabulary import Spellings, Vocabulary
 from rl_resources.words import nearest, shown
 
 _RESOURCE = re.compile(r"([1-9][0-9]{0,8})\s*[*xX\u00d7]\s*(\S.*)")
 _MAX_BATCH = re.compile(r"([1-9][0-9]{0,8})?\s*(\(disputed\))?")
+_MODEL_SIZE = re.compile(r"(\D[a-z0-9.-]*?-)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a[0-9])")
+_FEWEST_SIZES = 3
 _BEFORE_VERSION = re.compile(r"[\s=v-]*")
 
 
@@ -21,7 +22,6 @@ class Problem:
     rule: str
     message: str
     help: str
-    severity: Severity = "error"
 
 
 def known_word(
@@ -41,6 +41,40 @@ def known_word(
     return Problem(
         rule, f"`{shown(text)}` can be {' or '.join(words)}", "Write which one is meant."
     )
+
+
+def model(text: str, spellings: Spellings, confirmed: str | None) -> str | Problem:
+    """The id of a model. What the dataset does not list may exist all the same.
+
+    That a model does not exist is said only of a size that lies between those of a family of which
+    the dataset lists at least three. A problem without a rule is nothing to tell: the dataset lists
+    the model in another variant.
+    """
+    known = known_word("model", text, spellings, confirmed)
+    if not isinstance(known, Problem) or not text or text.lower() in spellings:
+        return known
+    parts = _sized(text)
+    listed = {} if parts is None else _sizes(parts[0], spellings)
+    if parts and parts[1] in listed:
+        return Problem("", "", "")
+    if parts and len(listed) >= _FEWEST_SIZES and min(listed) < parts[1] < max(listed):
+        sizes = ", ".join(f"{listed[size]}B" for size in sorted(listed))
+        message = f"there is no model `{shown(text)}`: {parts[0].rstrip('-')} comes in {sizes}"
+        return Problem("page-unknown-model", message, _help("model", text, spellings))
+    message = f"`{shown(text)}` is no model that the dataset lists"
+    return Problem("page-unlisted-model", message, _help("model", text, spellings))
+
+
+def _sized(name: str) -> tuple[str, float] | None:
+    """What stands before the size in a model's name, in lower case, and the size."""
+    match = _MODEL_SIZE.match(name.rpartition("/")[2].lower())
+    return None if match is None else (match[1], float(match[2]))
+
+
+def _sizes(family: str, spellings: Spellings) -> dict[float, str]:
+    """The sizes that are listed of a family, with their text."""
+    found = (_MODEL_SIZE.match(name.rpartition("/")[2]) for name in spellings)
+    return {float(match[2]): match[2] for match in found if match and match[1] == family}
 
 
 def _help(kind: str, text: str, spellings: Spellings) -> str:
@@ -112,20 +146,9 @@ def contributor(text: str, vocabulary: Vocabulary) -> str | Problem | None:
     if not handle or vocabulary.matches("contributor", handle):
         return handle or None
     if "@" in handle:
-        return email_address()
+        return None  # an address is told where it stands, and never repeated
     return Problem(
         "page-contributor",
         f"`{shown(text)}` is not a public handle",
         "Write the account name of who ran it.",
-        "warning",
-    )
-
-
-def email_address() -> Problem:
-    """The finding about an address that is published; it does not repeat the address."""
-    return Problem(
-        "page-email-address",
-        "the cell publishes an e-mail address, which is not imported",
-        "Write the public handle alone, or link its public profile.",
-        "warning",
     )

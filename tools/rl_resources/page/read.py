@@ -7,22 +7,23 @@ text and does not disturb the tables.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from docutils import nodes
 from docutils.frontend import get_default_settings
 from docutils.parsers.rst import Parser, directives, roles
 from docutils.transforms import references
-from docutils.utils import new_document
+from docutils.utils import column_width, new_document
 
+from rl_resources.check.registry import Mistake
 from rl_resources.errors import UnusableInput
-from rl_resources.finding import Finding
 from rl_resources.page.list_table import UnevenListTable
-from rl_resources.page.value import Cell, Page, Row, Table
+from rl_resources.page.value import Cell, Heading, Page, Row, Table
 from rl_resources.words import shown
 
 LONGEST_LINE = 10_000
+_LONGEST_TITLE = 60
 _SETTINGS = {
     "file_insertion_enabled": False,
     "raw_enabled": False,
@@ -61,8 +62,10 @@ def read_page(text: str, path: str) -> Page:
     tables = [node for node in document.findall(nodes.table) if not _inside_table(node)]
     return Page(
         path=path,
+        lines=tuple(lines),
+        headings=_headings(document, messages, lines),
         tables=tuple(table for node in tables if (table := _table(node, lines)) is not None),
-        findings=tuple(_lost_tables(messages, path)),
+        mistakes=tuple(_lost_tables(messages, path)),
     )
 
 
@@ -116,20 +119,69 @@ def _own_registries() -> Iterator[None]:
             registry.update(entries)
 
 
-def _lost_tables(messages: Sequence[nodes.system_message], path: str) -> Iterator[Finding]:
+def _lost_tables(
+    messages: Sequence[nodes.system_message], path: str
+) -> Iterator[tuple[str, Mistake]]:
     for message in messages:
-        said = str(message.children[0].astext()) if message.children else ""
+        said = _said(message)
         unknown = said.startswith("Unknown directive type")
         if _TABLE_LOST.match(said) or (unknown and _TABLE_INSIDE.search(message.astext())):
-            yield Finding(
-                rule="page-table",
-                severity="error",
-                path=path,
-                line=int(message.get("line", 1)),
-                column=1,
-                message=f"a table cannot be read: {shown(' '.join(said.split()), 160)}",
-                help="Write it as a `list-table` directive of its own.",
+            yield (
+                "page-table",
+                Mistake(
+                    path,
+                    int(message.get("line", 1)),
+                    1,
+                    f"a table cannot be read: {shown(' '.join(said.split()), 160)}",
+                    "Write it as a `list-table` directive of its own.",
+                ),
             )
+
+
+def _said(message: nodes.system_message) -> str:
+    return str(message.children[0].astext()) if message.children else ""
+
+
+def _headings(
+    document: nodes.document, messages: Sequence[nodes.system_message], lines: Sequence[str]
+) -> tuple[Heading, ...]:
+    made = [
+        heading
+        for section in document.findall(nodes.section)
+        if (heading := _made_heading(section, lines)) is not None
+    ]
+    signs = {lines[heading.line].strip()[:1] for heading in made if heading.line < len(lines)}
+    lost = [
+        heading
+        for message in messages
+        if _said(message).startswith("Possible title underline")
+        and (heading := _lost_heading(int(message.get("line", 0)), lines, signs)) is not None
+    ]
+    return tuple(sorted({*made, *lost}, key=lambda heading: heading.line))
+
+
+def _made_heading(section: nodes.section, lines: Sequence[str]) -> Heading | None:
+    title, at = section.children[0], section.line
+    if not isinstance(title, nodes.title) or at is None or not 0 < at <= len(lines):
+        return None
+    wanted = title.rawsource.strip()
+    near = (number for number in (at - 1, at, at - 2) if 0 < number <= len(lines))
+    line = next((number for number in near if lines[number - 1].strip() == wanted), None)
+    if line is None:
+        return None
+    underline = lines[line].strip() if line < len(lines) else ""
+    short = len(underline) < column_width(wanted)
+    return Heading(title.astext(), line, underline if short else "")
+
+
+def _lost_heading(line: int, lines: Sequence[str], signs: Collection[str]) -> Heading | None:
+    """The text above `line` if it was meant as a heading: a size, or underlined as others are."""
+    if not 1 < line <= len(lines):
+        return None
+    title, underline = lines[line - 2].strip(), lines[line - 1].strip()
+    heading = Heading(title, line - 1, underline, made=False)
+    alike = len(underline) > 1 and underline[0] in signs and len(title) <= _LONGEST_TITLE
+    return heading if heading.billions is not None or alike else None
 
 
 def _inside_table(node: nodes.Node) -> bool:

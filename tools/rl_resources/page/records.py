@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from rl_resources.check.registry import Mistake
 from rl_resources.dataset import Dataset
-from rl_resources.finding import Finding
 from rl_resources.package import Record, Value
 from rl_resources.page import cells as cell_text
-from rl_resources.page.cells import Problem, email_address, known_word
-from rl_resources.page.script_link import NO_SCRIPT, is_email, link_problems, linked_script
+from rl_resources.page.cells import Problem, known_word
+from rl_resources.page.script_link import NO_SCRIPT, Link, link_of, link_problems
 from rl_resources.page.value import Cell, Page, Row, Table
 from rl_resources.page.vocabulary import Vocabulary
 from rl_resources.render.tuning_table import HEADERS
 from rl_resources.script.name import parse
 from rl_resources.words import shown
 
-_MAY_LACK = {"MaxBatch", "Contributor"}
+MAY_LACK = frozenset({"MaxBatch", "Contributor"})
 _FEWEST_HEADERS = 3
 _REMARK = re.compile(r"(?: \((disputed|reproduced)\))?(?:: (.*))?", re.DOTALL)
-_HEADER_OF = {
+HEADER_OF: Mapping[str, str] = {
     "tag": "Tag",
     "model": "Model",
     "task": "Task",
@@ -41,87 +41,118 @@ Remark = tuple[str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What all rows are read against. `scripts` are file names, `None` where nobody knows them."""
+    """What all rows are read against. `scripts` are paths, `None` where nobody knows them."""
 
     vocabulary: Vocabulary
     scripts: Sequence[str] | None
     framework: str
 
 
-def tuning_records(
+@dataclass(frozen=True, eq=False)
+class ReadRow:
+    """One row that became a record, with its cells by header."""
+
+    table: Table
+    row: Row
+    cells: Cells
+    link: Link
+    record: Record
+
+    def text(self, header: str) -> str:
+        """What a cell says; empty where the table has no such column."""
+        return self.cells[header].text.strip() if header in self.cells else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A page as it was read: what the rules of a page look at.
+
+    `tables` are those about runs. `mistakes` came up in reading, each with the name of its rule.
+    `contradicted` maps the line of a row to what was told of it and its script.
+    """
+
+    page: Page
+    context: Context
+    tables: tuple[Table, ...]
+    rows: tuple[ReadRow, ...]
+    mistakes: tuple[tuple[str, Mistake], ...]
+    contradicted: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+
+    def told(self, rule: str) -> Iterator[Mistake]:
+        """What came up in reading under the name of a rule."""
+        return (mistake for name, mistake in self.mistakes if name == rule)
+
+    def mistake(self, place: Row | Cell, wrong: str, mend: str) -> Mistake:
+        """A mistake at a place of this page."""
+        return Mistake(self.page.path, place.line, place.column, wrong, mend)
+
+
+def read_rows(
     page: Page, dataset: Dataset, scripts: Sequence[str] | None, framework: str = "verl"
-) -> tuple[list[Record], list[Finding]]:
+) -> Reading:
     """The records of all tables of `page`, in its order, and what is wrong with its rows.
 
-    `scripts` are the names of the script files that there are; `None` leaves links unchecked.
-    A page does not say which `framework` its scripts configure. A word that the dataset does not
-    know leaves its column blank and stands in the record's notes. A row yields no record where it
-    names no script or has not one cell for each column.
+    `scripts` are the paths of the script files that there are, below their folder; `None` leaves
+    links unchecked. A page does not say which `framework` its scripts configure. A word that the
+    dataset does not know leaves its column blank and stands in the record's notes. A row yields no
+    record where it names no script or has not one cell for each column.
     """
     context = Context(Vocabulary(dataset), scripts, framework)
-    records: list[Record] = []
-    findings = list(page.findings)
-    for table in page.tables:
-        found, wrong = _table_records(table, context)
-        records += found
-        findings += [_finding(page.path, place, problem) for place, problem in wrong]
-    return records, sorted(findings, key=lambda finding: finding.position)
+    tables = tuple(table for table in page.tables if _is_of_runs(table))
+    rows: list[ReadRow] = []
+    mistakes = list(page.mistakes)
+    for table in tables:
+        found, wrong = _table_rows(table, context)
+        rows += found
+        mistakes += [
+            (problem.rule, Mistake(page.path, at.line, at.column, problem.message, problem.help))
+            for at, problem in wrong
+        ]
+    return Reading(page, context, tables, tuple(rows), tuple(mistakes))
 
 
-def _finding(path: str, place: Row | Cell, problem: Problem) -> Finding:
-    return Finding(
-        rule=problem.rule,
-        severity=problem.severity,
-        path=path,
-        line=place.line,
-        column=place.column,
-        message=problem.message,
-        help=problem.help,
-    )
+def _is_of_runs(table: Table) -> bool:
+    known = columns(table.header)
+    return len(known) >= _FEWEST_HEADERS or len(table.header.cells) == len(HEADERS)
 
 
-def _table_records(
+def _table_rows(
     table: Table, context: Context
-) -> tuple[list[Record], list[tuple[Row | Cell, Problem]]]:
-    columns = _columns(table.header)
-    if len(columns) < _FEWEST_HEADERS and len(table.header.cells) != len(HEADERS):
-        return [], []
-    records: list[Record] = []
-    problems: list[tuple[Row | Cell, Problem]] = list(_header_problems(table, columns))
-    for row in table.rows if columns.keys() | _MAY_LACK >= set(HEADERS) else ():
+) -> tuple[list[ReadRow], list[tuple[Row | Cell, Problem]]]:
+    known = columns(table.header)
+    rows: list[ReadRow] = []
+    problems: list[tuple[Row | Cell, Problem]] = list(_header_problems(table, known))
+    for row in table.rows if known.keys() | MAY_LACK >= set(HEADERS) else ():
         if row.blank:
             continue
         if len(row.cells) != len(table.header.cells):
             problems.append((row, _row_length(row, table.header)))
             continue
-        cells = {name: row.cells[place] for name, place in columns.items()}
-        record, wrong = _record(cells, table.remarks, context)
-        records += [record] if record is not None else []
-        problems += [(cells[name], problem) for name, problem in wrong]
-    return records, problems
+        cells = {name: row.cells[place] for name, place in known.items()}
+        link = link_of(cells["Link"], context.scripts)
+        if link is None:
+            problems.append((cells["Link"], NO_SCRIPT))
+            continue
+        record, wrong = _record(cells, link, table.remarks, context)
+        rows.append(ReadRow(table, row, cells, link, record))
+        problems += [(cells[name], problem) for name, problem in wrong if problem.rule]
+    return rows, problems
 
 
-def _columns(header: Row) -> dict[str, int]:
+def columns(header: Row) -> dict[str, int]:
     """Place of every known header, upper and lower case regardless; the first of equal ones."""
     words = [cell.text.strip().lower() for cell in header.cells]
     return {name: words.index(name.lower()) for name in HEADERS if name.lower() in words}
 
 
-def _header_problems(table: Table, columns: Iterable[str]) -> Iterator[tuple[Row, Problem]]:
-    """One problem for a table that lacks columns; an error where its rows are lost by that."""
-    missing = [name for name in HEADERS if name not in columns]
-    lost = not _MAY_LACK.issuperset(missing) and not all(row.blank for row in table.rows)
-    if missing:
-        consequence = ", so none of its rows is read" if lost else ""
-        yield (
-            table.header,
-            Problem(
-                "page-table-columns",
-                f"the table has no column {', '.join(missing)}{consequence}",
-                f"Give it the columns {', '.join(HEADERS)}.",
-                "error" if lost else "warning",
-            ),
-        )
+def _header_problems(table: Table, known: Iterable[str]) -> Iterator[tuple[Row, Problem]]:
+    """One problem for a table whose rows are lost because it lacks columns."""
+    missing = [name for name in HEADERS if name not in known]
+    if MAY_LACK.issuperset(missing) or all(row.blank for row in table.rows):
+        return
+    message = f"the table has no column {', '.join(missing)}, so none of its rows is read"
+    mend = f"Give it the columns {', '.join(HEADERS)}."
+    yield table.header, Problem("page-table-columns", message, mend)
 
 
 def _row_length(row: Row, header: Row) -> Problem:
@@ -134,23 +165,18 @@ def _row_length(row: Row, header: Row) -> Problem:
 
 
 def _record(
-    cells: Cells, remarks: Sequence[Cell], context: Context
-) -> tuple[Record | None, Problems]:
-    """The record of one row, if it names a script, and what is wrong by header."""
-    script = linked_script(cells["Link"], context.scripts)
-    if script is None:
-        return None, [("Link", NO_SCRIPT)]
+    cells: Cells, link: Link, remarks: Sequence[Cell], context: Context
+) -> tuple[Record, Problems]:
+    """The record of one row, and what is wrong with its cells by header."""
     text = {name: cell.text.strip() for name, cell in cells.items()}
-    facts = _facts(text, script, context.vocabulary)
+    facts = _facts(text, link.script, context.vocabulary)
     problems = [
-        (_HEADER_OF[name], fact) for name, fact in facts.items() if isinstance(fact, Problem)
+        (HEADER_OF[name], fact) for name, fact in facts.items() if isinstance(fact, Problem)
     ]
     known = {name: fact for name, fact in facts.items() if not isinstance(fact, Problem)}
-    known |= {"script": script, "framework": context.framework}
-    known |= _judgement(text, _remark_about(script, remarks), _as_published(text, problems))
-    problems += [("Link", item) for item in link_problems(cells["Link"], script, context.scripts)]
-    if known.get("contributor") and is_email(cells["Contributor"].target):
-        problems.append(("Contributor", email_address()))
+    known |= {"script": link.script, "framework": context.framework}
+    known |= _judgement(text, _remark_about(link.script, remarks), _as_published(text, problems))
+    problems += [("Link", item) for item in link_problems(link, context.scripts)]
     schema = context.vocabulary.dataset.package.resources["tuning"].schema
     return {name: known.get(name) for name in schema.names}, problems
 
@@ -172,7 +198,7 @@ def _facts(text: Mapping[str, str], script: str, words: Vocabulary) -> dict[str,
     engine, version = cell_text.infer(text["Infer"], words)
     return {
         "tag": known_word("tag", text["Tag"], words.tags),
-        "model": known_word("model", text["Model"], words.models, model),
+        "model": cell_text.model(text["Model"], words.models, model),
         "task": known_word("task", text["Task"], words.tasks),
         "gpus": gpus,
         "device": found_device,

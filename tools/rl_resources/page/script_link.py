@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from rl_resources.package import SCRIPTS
 from rl_resources.page.cells import Problem
 from rl_resources.page.value import Cell
-from rl_resources.script.name import FORM
+from rl_resources.script.name import FORM, parse
 from rl_resources.words import nearest, shown
 
 NO_SCRIPT = Problem(
@@ -18,42 +19,129 @@ NO_SCRIPT = Problem(
     "the row names no script, so it cannot become a record",
     f"Link its script, which lies in {SCRIPTS}/<size>/ and is named {FORM}.",
 )
-_EMAIL = re.compile(r"mailto:.*|[^/:@]+@[^/:@]+", re.IGNORECASE)
+_SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
+_ESCAPED = re.compile(r"[_-]+")
+
+Parts = tuple[str, ...]
 
 
-def linked_script(cell: Cell, scripts: Sequence[str] | None) -> str | None:
-    """The file name that a link means: the one that exists, else the one in its address."""
-    label, target = _names(cell)
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a Link cell leads to.
+
+    `script` is the file name that it means; `folder` the size that is named in its address. `file`
+    is the script under the folder of scripts, `meant` one whose name differs only in case or in
+    `_` for `-`, `nearest` the one most like it; they are `None` where there is none, or where
+    nobody knows the scripts.
+    """
+
+    script: str
+    label: str | None
+    target: str | None
+    folder: str | None
+    file: str | None
+    meant: str | None
+    nearest: str | None
+
+    @property
+    def read(self) -> str | None:
+        """The file to hold the row to."""
+        return self.file or self.meant
+
+
+def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
+    """What the cell leads to; `None` where it names no script at all.
+
+    `scripts` are paths below the folder of scripts, `None` where nobody knows them.
+    """
+    address = _parts(_address_path(cell.target or ""))
+    label, target = _script_name(_parts(cell.text.strip())), _script_name(address)
     names = [name for name in (target, label) if name]
-    return next((name for name in names if name in (scripts or ())), names[0] if names else None)
+    if not names:
+        return None
+    known = scripts or ()
+    file = next((found for name in names if (found := _file(name, address, known))), None)
+    script = names[0] if file is None else PurePosixPath(file).name
+    folder = address[-2] if target and len(address) > 1 else ""
+    size = folder.lower() if _SIZE_FOLDER.fullmatch(folder) else None
+    meant = None if file else _meant(names[0], known)
+    return Link(script, label, target, size, file, meant, _nearest(script, known))
 
 
-def link_problems(cell: Cell, script: str, scripts: Sequence[str] | None) -> Iterator[Problem]:
-    """What is wrong with the link to `script`; `scripts` are all there are, `None` if unknown."""
-    label, target = _names(cell)
-    if label and target and label != target:
+def _nearest(name: str, scripts: Sequence[str]) -> str | None:
+    """The path of the script whose name is most like this one."""
+    paths = {PurePosixPath(path).name: path for path in scripts}
+    return next((paths[found] for found in nearest(name, paths).words), None)
+
+
+def link_problems(link: Link, scripts: Sequence[str] | None) -> Iterator[Problem]:
+    """What is wrong with a link; `scripts` are all there are, `None` if unknown."""
+    if link.label and link.target and link.label != link.target:
         yield Problem(
             "page-link-label",
-            f"the link is called {shown(label, 120)} and leads to {shown(target, 120)}",
+            f"the link is called {shown(link.label, 120)} and leads to {shown(link.target, 120)}",
             "Name the link as the script that it leads to.",
-            "warning",
         )
-    if scripts is not None and script not in scripts:
-        yield Problem(
-            "page-missing-script",
-            f"no script is called {shown(script, 120)}",
-            nearest(script, scripts).sentence() or "Link a script that there is.",
+    if scripts is not None and link.file is None:
+        yield _missing(link, scripts)
+
+
+def _missing(link: Link, scripts: Sequence[str]) -> Problem:
+    rule, name = "page-missing-script", shown(link.script, 120)
+    elsewhere = [path for path in scripts if PurePosixPath(path).name == link.script]
+    if elsewhere:
+        return Problem(
+            rule,
+            f"there is no {name} in {link.folder}/",
+            f"It lies in {shown(PurePosixPath(elsewhere[0]).parent.as_posix(), 120)}/: link that.",
         )
+    if link.meant:
+        wrong = shown(PurePosixPath(link.meant).name, 120)
+        mend = f"The file is called `{wrong}`: {_likely_mend(link.script, wrong)}."
+    else:
+        names = [PurePosixPath(path).name for path in scripts]
+        mend = nearest(link.script, names).sentence() or "Link a script that there is."
+    return Problem(rule, f"no script is called {name}", mend)
 
 
-def is_email(target: str | None) -> bool:
-    """Whether the address of a link is that of a person's mail."""
-    return target is not None and _EMAIL.fullmatch(target) is not None
+def _likely_mend(linked: str, called: str) -> str:
+    """Which of two names to change: the one that has not the form."""
+    try:
+        parse(linked)
+    except ValueError:
+        return f"link `{called}`"
+    return f"rename it to `{shown(linked, 120)}`, or link it as it is called"
 
 
-def _names(cell: Cell) -> tuple[str | None, str | None]:
-    """File names of scripts in the label and in the address of a link."""
-    return _script_name(cell.text.strip()), _script_name(_address_path(cell.target or ""))
+def _file(name: str, address: Parts, scripts: Sequence[str]) -> str | None:
+    """The path that ends most like the address; none that lies in the folder of another size."""
+    found = [path for path in scripts if PurePosixPath(path).name == name]
+    folder = address[-2].lower() if len(address) > 1 and address[-1] == name else ""
+    if _SIZE_FOLDER.fullmatch(folder):
+        found = [path for path in found if _folder_of(path) in (folder, None)]
+    return max(found, key=lambda path: _alike(_parts(path), address), default=None)
+
+
+def _folder_of(path: str) -> str | None:
+    """The size whose folder a script lies in, where its folder is that of a size."""
+    name = PurePosixPath(path).parent.name.lower()
+    return name if _SIZE_FOLDER.fullmatch(name) else None
+
+
+def _alike(path: Parts, address: Parts) -> int:
+    """How many last parts two paths share."""
+    pairs = zip(reversed(path), reversed(address), strict=False)
+    return next((n for n, (one, other) in enumerate(pairs) if one != other), len(path))
+
+
+def _meant(name: str, scripts: Sequence[str]) -> str | None:
+    """The one script whose name is the same but for case and for `_` in place of `-`."""
+    alike = [path for path in scripts if _plain(PurePosixPath(path).name) == _plain(name)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _plain(name: str) -> str:
+    return _ESCAPED.sub("-", name.lower())
 
 
 def _address_path(address: str) -> str:
@@ -63,6 +151,10 @@ def _address_path(address: str) -> str:
         return ""
 
 
-def _script_name(path: str) -> str | None:
-    name = PurePosixPath(path).name
-    return name if name.endswith(".sh") else None
+def _parts(path: str) -> Parts:
+    return PurePosixPath(path).parts
+
+
+def _script_name(parts: Parts) -> str | None:
+    """The last part of a path where it names a script."""
+    return parts[-1] if parts and parts[-1].endswith(".sh") else None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from rl_resources.finding import Finding
+from rl_resources.check.registry import Mistake
+
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([BM])\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,27 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Heading:
+    """A section's title, or a line that was meant as one: then it is not `made`.
+
+    `underline` is what stands below it where that is shorter than the title, else empty.
+    """
+
+    title: str
+    line: int
+    underline: str = ""
+    made: bool = True
+
+    @property
+    def billions(self) -> float | None:
+        """The size of models that it names, in billions of parameters."""
+        match = _SIZE.match(self.title)
+        if match is None or not float(match[1]):
+            return None
+        return float(match[1]) / (1 if match[2] in "bB" else 1000)
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """One table. `title` is that of its section; `remarks` are the list items that follow it."""
 
@@ -46,8 +70,18 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """All tables of a page in its order, and what made others unreadable."""
+    """A page: its lines, its headings and its tables, each in order.
+
+    `mistakes` are what made other tables unreadable, each with the name of its rule.
+    """
 
     path: str
+    lines: tuple[str, ...]
+    headings: tuple[Heading, ...]
     tables: tuple[Table, ...]
-    findings: tuple[Finding, ...]
+    mistakes: tuple[tuple[str, Mistake], ...]
+
+    def heading_of(self, table: Table) -> Heading | None:
+        """The heading that a reader sees above a table, also one that docutils takes for text."""
+        above = [heading for heading in self.headings if heading.line < table.header.line]
+        return above[-1] if above else None

@@ -1,0 +1,428 @@
+"""`import-page` as an audit: every rule of a page told once at its line, and what must not be told.
+
+The page and its mistakes are of our own making; the scripts are those of the dataset.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rl_resources import load
+from rl_resources.check import all_rules
+from rl_resources.check.registry import FAMILIES, Family, Mistake, Rule
+from rl_resources.check.subject import Claim
+from rl_resources.cli import main
+from rl_resources.dataset import Dataset
+from rl_resources.finding import Finding
+from rl_resources.page import audit as auditing
+from rl_resources.page.audit import import_page
+from sample_tree import REPOSITORY
+
+SEVEN = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
+LORA = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh"
+FOURTEEN = "qwen2.5-14b-instruct_grpo-lora_2_h100_fsdp_vllm.sh"
+BASE = "https://example.org/blob/main/examples/tuning"
+HEADER = """\
+.. list-table::
+    :widths: auto
+    :header-rows: 1
+
+    * - Tag
+      - Model
+      - Task
+      - Resource
+      - MaxBatch
+      - Train
+      - Infer
+      - Link
+      - Contributor
+"""
+PAGE = f"""\
+Runs on Hardware
+================
+
+Last updated: 01/02/2024.
+
+A row runs with the least resources, MIN. Names follow
+``[model]_[task]_[gpunums]_[device]_[train]_[infer].sh``.
+
+7B
+~~~~
+
+{HEADER}\
+    * - MIN
+      - Qwen2-7B-Instruct
+      - GRPO
+      - 2*H800
+      - \\
+      - fsdp
+      - vllm0.8.2
+      - `{SEVEN} <{BASE}/7b/{SEVEN}>`_
+      - Xiangyongan
+    * - MIN
+      - Qwen2.5-7B-Instruct
+      - GRPO-LoRA
+      - 1*H100
+      - \\
+      - fsdp
+      - vllm0.8.3
+      - `{LORA} <{BASE}/7b/{LORA}>`_
+      - SimonHuang
+
+14B
+~~~~
+
+{HEADER}\
+    * - MIN
+      - Qwen2.5-14B-Instruct
+      - GRPO-LoRA
+      - 2*H100
+      - 116
+      - fsdp
+      - vllm0.8.3
+      - `{FOURTEEN} <{BASE}/14b/{FOURTEEN}>`_
+      - SimonHuang
+"""
+UNDERSCORE = FOURTEEN.replace("qwen2.5-14b", "qwen2.5_14b")
+LORA_ROW = PAGE[PAGE.index("    * - MIN\n      - Qwen2.5-7B") : PAGE.index("\n14B\n")]
+FOURTEEN_ROW = PAGE[PAGE.index("    * - MIN\n      - Qwen2.5-14B") :]
+
+Edits = list[tuple[str, str]]
+
+CASES: dict[str, tuple[Edits, str]] = {
+    "page-table": (
+        [("\n14B\n", "\n.. list-table::\n\n   no list\n\n14B\n")],
+        (
+            '44:1: a table cannot be read: Error parsing content block for the "list-table" '
+            "directive: no list in it."
+        ),
+    ),
+    "page-table-columns": (
+        [("      - Link\n", "      - Where\n")],
+        "16:5: the table has no column Link, so none of its rows is read",
+    ),
+    "page-table-headers": (
+        [(f"14B\n~~~~\n\n{HEADER}", f"14B\n~~~~\n\n{HEADER.replace('Tag', 'tag')}")],
+        "51:5: the table has headers (`tag`) other than the others of the page",
+    ),
+    "page-row-length": (
+        [("      - 2*H800\n", "")],
+        "25:5: the row has 8 cells and the header 9; it is not read",
+    ),
+    "page-lost-heading": (
+        [("14B\n~~~~\n", "14B\n~~\n")],
+        "44:1: `14B` is no heading: its underline is too short",
+    ),
+    "page-short-underline": (
+        [("================\n", "=====\n")],
+        "1:1: the underline of `Runs on Hardware` is too short",
+    ),
+    "page-heading-twice": (
+        [(LORA_ROW, f"\n7B\n~~~~\n\n{HEADER}{LORA_ROW}")],
+        "35:1: the size 7B has a heading in line 9 already",
+    ),
+    "page-empty-size": (
+        [("\n14B\n", "\n8B\n~~~~\n\n14B\n")],
+        "44:1: under the size 8B there is no table",
+    ),
+    "page-unknown-tag": (
+        [("* - MIN\n      - Qwen2-7B", "* - MAX\n      - Qwen2-7B")],
+        "25:9: `MAX` is no known tag",
+    ),
+    "page-unknown-model": (
+        [("- Qwen2-7B-Instruct", "- Qwen2-70B-Instruct")],
+        ("26:9: there is no model `Qwen2-70B-Instruct`: qwen2 comes in 0.5B, 1.5B, 7B, 72B"),
+    ),
+    "page-unlisted-model": (
+        [("- Qwen2-7B-Instruct", "- Nobody-7B")],
+        "26:9: `Nobody-7B` is no model that the dataset lists",
+    ),
+    "page-unknown-task": ([("- GRPO\n", "- GRPOO\n")], "27:9: `GRPOO` is no known task"),
+    "page-unknown-device": ([("2*H800", "2*H801")], "28:9: `H801` is no known device"),
+    "page-unknown-backend": (
+        [("- fsdp\n      - vllm0.8.2", "- fspd\n      - vllm0.8.2")],
+        "30:9: `fspd` is no known backend",
+    ),
+    "page-unknown-engine": (
+        [("- vllm0.8.2", "- vllmm0.8.2")],
+        "31:9: `vllmm0.8.2` is no known engine",
+    ),
+    "page-resource": (
+        [("- 2*H800", "- H800")],
+        "28:9: `H800` is not a number of GPUs, `*` and a device",
+    ),
+    "page-max-batch": ([("- 116", "- about 116")], "64:9: `about 116` is not a number of prompts"),
+    "page-infer-version": (
+        [("- vllm0.8.2", "- vllm0.8.x")],
+        "31:9: `0.8.x` is not a release of the engine",
+    ),
+    "page-contributor": (
+        [("- Xiangyongan", "- Xiang Yongan")],
+        "33:9: `Xiang Yongan` is not a public handle",
+    ),
+    "page-email-address": (
+        [("- Xiangyongan", "- `Xiangyongan <someone@example.org>`_")],
+        "33:23: the page publishes the e-mail address `s…@…`",
+    ),
+    "page-tag-without-row": (
+        [("resources, MIN.", "resources, MIN; RECOMMENDED runs well.")],
+        "6:43: the page defines RECOMMENDED, and no row has that tag",
+    ),
+    "page-no-script": (
+        [(f"`{SEVEN} <{BASE}/7b/{SEVEN}>`_", "see above")],
+        "32:9: the row names no script, so it cannot become a record",
+    ),
+    "page-missing-script": (
+        [(f"/14b/{FOURTEEN}", f"/7b/{FOURTEEN}")],
+        ("67:9: there is no qwen2.5-14b-instruct_grpo-lora_2_h100_fsdp_vllm.sh in 7b/"),
+    ),
+    "page-link-label": (
+        [(f"`{SEVEN} <", f"`{LORA} <")],
+        (
+            "32:9: the link is called qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh and "
+            "leads to qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
+        ),
+    ),
+    "page-same-script": (
+        [(LORA_ROW, LORA_ROW * 2)],
+        (
+            "50:9: the row links qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh, as the "
+            "row of line 41 does"
+        ),
+    ),
+    "page-script-folder": (
+        [(f"/7b/{SEVEN}", f"/14b/{SEVEN}")],
+        "32:9: the link leads into 14b/, its table stands under 7B",
+    ),
+    "page-script-name": (
+        [(FOURTEEN, UNDERSCORE)],
+        (
+            "67:9: the script name `qwen2.5_14b-instruct_grpo-lora_2_h100_fsdp_vllm.sh` has 7 "
+            "parts between `_` where 6 are wanted"
+        ),
+    ),
+    "page-name-against-row": (
+        [("- 2*H800", "- 2*H100")],
+        "28:9: the row says `h100`, the name of its script `h800`",
+    ),
+    "page-name-of-model": (
+        [("- Qwen2-7B-Instruct", "- Qwen2.5-7B-Instruct")],
+        "32:9: the row says `Qwen2.5-7B-Instruct`, the name of its script `qwen2-7b-instruct`",
+    ),
+    "page-model-section": (
+        [(FOURTEEN_ROW, FOURTEEN_ROW + LORA_ROW), (LORA_ROW, "")],
+        "61:9: Qwen2.5-7B-Instruct stands under the size 14B",
+    ),
+    "page-table-section": (
+        [("\n14B\n~~~~\n", "\nFourteen\n~~~~~~~~\n")],
+        (
+            "51:5: the table stands under `Fourteen`, which is no size; the others stand "
+            "under the size of their models"
+        ),
+    ),
+    "page-script-without-row": (
+        [(FOURTEEN_ROW, "")],
+        f"16:5: no row links the script 14b/{FOURTEEN}",
+    ),
+}
+
+MOVES = {
+    "page-script-folder": (f"7b/{SEVEN}", f"14b/{SEVEN}"),
+    "page-script-name": (f"14b/{FOURTEEN}", f"14b/{UNDERSCORE}"),
+}
+TRAINED = {
+    "page-unlisted-model": "Nobody/Nobody-7B",
+    "page-name-of-model": "Qwen/Qwen2.5-7B-Instruct",
+}
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return load()
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    folder = tmp_path / "tuning"
+    for name in (SEVEN, LORA, FOURTEEN):
+        (source,) = (REPOSITORY / "examples" / "tuning").rglob(name)
+        (folder / source.parent.name).mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, folder / source.parent.name)
+    return folder
+
+
+def _edited(edits: Edits) -> str:
+    page = PAGE
+    for old, new in edits:
+        assert old in page
+        page = page.replace(old, new, 2 if old == FOURTEEN else 1)
+    return page
+
+
+def _findings(dataset: Dataset, scripts: Path, page: str, folder: Path | None = None) -> list[str]:
+    return [_line(item) for item in _audited(dataset, scripts, page, folder)[1]]
+
+
+def _audited(
+    dataset: Dataset, scripts: Path, page: str, folder: Path | None = None
+) -> tuple[str, list[Finding]]:
+    path = scripts.parent / "page.rst"
+    path.write_text(page, encoding="utf-8")
+    return import_page(path, folder or scripts, dataset)
+
+
+def _line(item: Finding) -> str:
+    return f"{item.rule}: {item.line}:{item.column}: {item.message}"
+
+
+def _retrain(scripts: Path, model: str) -> None:
+    path = scripts / "7b" / SEVEN
+    text = path.read_text(encoding="utf-8")
+    assert "Qwen/Qwen2-7B-Instruct" in text
+    path.write_text(text.replace("Qwen/Qwen2-7B-Instruct", model), encoding="utf-8")
+
+
+def test_a_page_without_a_mistake_has_no_finding(dataset: Dataset, scripts: Path) -> None:
+    assert _findings(dataset, scripts, PAGE) == []
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_one_mistake_is_told_once(dataset: Dataset, scripts: Path, rule: str) -> None:
+    edits, expected = CASES[rule]
+    if rule in MOVES:
+        old, new = (scripts / path for path in MOVES[rule])
+        old.rename(new)
+    if rule in TRAINED:
+        _retrain(scripts, TRAINED[rule])
+    assert _findings(dataset, scripts, _edited(edits)) == [f"{rule}: {expected}"]
+
+
+SILENT: dict[str, Edits] = {
+    "an underline as long as its heading, though of three signs": [("14B\n~~~~", "14B\n~~~")],
+    "an old date": [("01/02/2024", "01/02/1999")],
+    "an advice that is no tag": [("Names follow", "We recommended this. Names follow")],
+    "a table without rows": [
+        (FOURTEEN_ROW, FOURTEEN_ROW + f"\n405B\n~~~~\n\n{HEADER}    * - \\\n" + "      - \\\n" * 8)
+    ],
+    "an ellipsis below a line": [("Names follow\n", "\nWait\n...\n\nNames follow\n")],
+    "the account of a server": [("Names follow", "Clone git@example.org:a/b.git. Names follow")],
+    "a profile with an at sign": [
+        ("- Xiangyongan", "- `Xiangyongan <https://example.org/@Xiangyongan>`__")
+    ],
+    "a link to a branch by tree": [("/blob/main/", "/tree/v0.4.x/")],
+    "another spelling of a device": [("2*H800", "2 x h800")],
+    "a task of another case": [("- GRPO-LoRA\n      - 1", "- grpo-lora\n      - 1")],
+    "a table about something else": [
+        ("\n14B\n", "\n.. list-table::\n\n    * - A\n      - B\n\n14B\n")
+    ],
+}
+
+
+@pytest.mark.parametrize("why", SILENT)
+def test_what_is_right_is_not_told(dataset: Dataset, scripts: Path, why: str) -> None:
+    assert _findings(dataset, scripts, _edited(SILENT[why])) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("Qwen2-7B", False),
+        ("Qwen/Qwen2-72B", False),
+        ("Qwen2-57B-A14B", False),
+        ("Llama-3.1-70B", False),
+        ("Qwen2.5-Coder-1.5B", False),
+        ("Qwen2-14B", True),
+        ("Qwen2-32B", True),
+        ("Qwen2-70B", True),
+    ],
+)
+def test_only_a_size_within_a_listed_family_does_not_exist(
+    dataset: Dataset, scripts: Path, model: str, told: bool
+) -> None:
+    page = PAGE.replace("- Qwen2-7B-Instruct", f"- {model}")
+    rules = [line.partition(":")[0] for line in _findings(dataset, scripts, page)]
+    assert ("page-unknown-model" in rules) == told
+
+
+def test_the_folder_may_be_the_root_or_a_flat_copy(dataset: Dataset, scripts: Path) -> None:
+    assert _findings(dataset, scripts, PAGE, scripts.parent) == []
+    flat = scripts.parent / "flat"
+    flat.mkdir()
+    for path in scripts.rglob("*.sh"):
+        shutil.copy(path, flat)
+    assert _findings(dataset, scripts, PAGE, flat) == []
+
+
+def test_a_folder_with_other_scripts_has_no_orphans(dataset: Dataset, scripts: Path) -> None:
+    (scripts / "7b" / "common.sh").write_text("echo\n", encoding="utf-8")
+    assert _findings(dataset, scripts, PAGE.replace(FOURTEEN_ROW, "")) == []
+
+
+def test_a_script_that_is_called_almost_as_its_link_is_one_mistake(
+    dataset: Dataset, scripts: Path
+) -> None:
+    (scripts / "14b" / FOURTEEN).rename(scripts / "14b" / UNDERSCORE)
+    (finding,) = _audited(dataset, scripts, PAGE)[1]
+    assert (finding.rule, finding.line) == ("page-missing-script", 67)
+    assert finding.help == (
+        f"The file is called `{UNDERSCORE}`: rename it to `{FOURTEEN}`, or link it as it is called."
+    )
+
+
+def _two_gpus(claim: Claim) -> Iterator[Mistake]:
+    if claim.text("gpus") == "4":
+        yield Mistake(*claim.place("gpus"), "gpus is `4`, the script takes `2`", "Write 2.")
+
+
+def test_a_row_that_its_script_contradicts_is_disputed_and_told_once(
+    dataset: Dataset, scripts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = {name: rule for name, rule in all_rules().items() if rule.scope == "page"}
+    monkeypatch.setitem(FAMILIES, "agreed", Family("Agreement", "claim"))
+    rules["two"] = Rule("two", "agreed", "error", "", "", "", "", _two_gpus)
+    monkeypatch.setattr(auditing, "all_rules", lambda: rules)
+    text, findings = _audited(dataset, scripts, PAGE.replace("2*H800", "4*H800"))
+    assert [_line(item) for item in findings] == ["two: 28:9: gpus is `4`, the script takes `2`"]
+    (row,) = [line for line in text.splitlines() if line.startswith(SEVEN)]
+    assert 'disputed,"Page and script disagree: gpus is `4`, the script takes `2`."' in row
+
+
+def test_a_row_of_recommended_is_enough(dataset: Dataset, scripts: Path) -> None:
+    page = PAGE.replace("resources, MIN.", "resources, MIN; RECOMMENDED runs well.")
+    page = page.replace("* - MIN", "* - RECOMMENDED", 1)
+    found = _findings(dataset, scripts, page)
+    assert not [line for line in found if line.startswith("page-")]
+
+
+def test_an_address_is_never_repeated(dataset: Dataset, scripts: Path) -> None:
+    page = PAGE.replace("- Xiangyongan", "- private.name@example.org")
+    text, findings = _audited(dataset, scripts, page)
+    assert [item.rule for item in findings] == ["page-email-address"]
+    assert "private" not in text + repr(findings)
+
+
+@pytest.mark.parametrize("form", ["json", "github"])
+def test_findings_are_the_output_in_other_formats(
+    scripts: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    page = scripts.parent / "page.rst"
+    page.write_text(PAGE.replace(f"/14b/{FOURTEEN}", f"/7b/{FOURTEEN}"), encoding="utf-8")
+    command = ["import-page", str(page), "--scripts", str(scripts), "--format", form]
+    assert main([*command, "--out", str(scripts.parent / "out")]) == 1
+    output = capsys.readouterr().out
+    if form == "json":
+        assert [item["rule"] for item in json.loads(output)] == ["page-missing-script"]
+    else:
+        assert output.startswith("::error file=") and output.count("\n") == 1
+    assert (scripts.parent / "out" / "tuning.csv").read_text(encoding="utf-8").count("\n") == 4
+    assert main(command) == 1
+    assert "script,tag,model" not in capsys.readouterr().out
+
+
+def test_every_rule_of_a_page_has_a_case() -> None:
+    assert set(CASES) == {rule.name for rule in all_rules().values() if rule.scope == "page"}

@@ -1,0 +1,177 @@
+"""The audit of a hand-kept page: the page, its rows against their scripts, and the scripts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rl_resources.check import all_rules, findings_of
+from rl_resources.check.registry import Rule
+from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, undecodable
+from rl_resources.check.subject import Claim, Said, ScriptText
+from rl_resources.dataset import Dataset
+from rl_resources.errors import UnusableInput
+from rl_resources.finding import Finding
+from rl_resources.package import Record
+from rl_resources.page.read import read_page
+from rl_resources.page.records import HEADER_OF, Reading, ReadRow, read_rows
+from rl_resources.page.rules import orphans
+from rl_resources.page.write import tuning_csv
+
+FRAMEWORK = "verl"
+
+Texts = Mapping[str, ScriptText]
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What was found on a page and in its scripts, and the records that could be read."""
+
+    findings: tuple[Finding, ...]
+    records: tuple[Record, ...]
+
+
+def import_page(
+    page: Path, scripts: Path | None, dataset: Dataset, framework: str = FRAMEWORK
+) -> tuple[str, list[Finding]]:
+    """The CSV text of the records of the file `page`, and what is wrong with it and its scripts.
+
+    `scripts` is the folder with the scripts that the page links to; they are read and never run.
+    Raises `UnusableInput` where page or folder cannot be read.
+    """
+    paths = None if scripts is None else _script_paths(scripts)
+    parsed = read_page(_text(page), page.as_posix())
+    reading = read_rows(parsed, dataset, paths, framework)
+    texts = {} if scripts is None else _script_texts(scripts, reading)
+    found = audit(reading, texts)
+    return tuning_csv(found.records, dataset), list(found.findings)
+
+
+def audit(reading: Reading, texts: Texts) -> Audit:
+    """Hold a page to all rules but those of datasets, with the scripts in `texts` by their path.
+
+    A row that an error says something else of than its script becomes a disputed record.
+    """
+    rules = tuple(all_rules().values())
+    told = {row: _told(rules, reading, row, texts) for row in reading.rows}
+    contradicted = {
+        row.row.line: tuple(finding.message for finding in found) for row, found in told.items()
+    }
+    page = replace(reading, contradicted=contradicted)
+    found = findings_of(rules, {"page": lambda: [page], "script": texts.values})
+    every = {*found, *(finding for findings in told.values() for finding in findings)}
+    return Audit(
+        tuple(sorted(every, key=lambda finding: finding.position)),
+        tuple(_record(row, told[row]) for row in reading.rows),
+    )
+
+
+def _told(rules: Iterable[Rule], reading: Reading, row: ReadRow, texts: Texts) -> list[Finding]:
+    """What is wrong between a row and the script that it links."""
+    script = texts.get(row.link.read or "")
+    if script is None:
+        return []
+    claim = _claim(reading, row, script)
+    return findings_of(
+        (rule for rule in rules if rule.scope == "claim"), {"claim": lambda: [claim]}
+    )
+
+
+def _claim(reading: Reading, row: ReadRow, script: ScriptText) -> Claim:
+    models = reading.context.vocabulary.dataset.by_key["models"]
+    model = models.get(row.record["model"]) if row.record["model"] else None
+    facts = {} if model is None else {name: _cell(value) for name, value in model.items()}
+    said = {name: found for name in HEADER_OF if (found := _said(reading, row, name)) is not None}
+    names = [facts.get("model", ""), facts.get("slug", ""), row.text("Model")]
+    return Claim(
+        reading.page.path,
+        row.link.script,
+        said,
+        script,
+        models=tuple(dict.fromkeys(filter(None, names))) if "model" in said else (),
+        model_facts=facts,
+    )
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _said(reading: Reading, row: ReadRow, column: str) -> Said | None:
+    """What a row says of a column, as the records write it; `None` where another rule tells."""
+    value, cell = row.record[column], row.cells.get(HEADER_OF[column])
+    if cell is None:
+        return None
+    if column == "model":
+        lost = {mistake.line for mistake in reading.told("page-unknown-model")}
+        text = "" if cell.line in lost else _cell(value) or row.text("Model")
+    else:
+        text = _cell(value)
+    return Said(text, cell.line, cell.column) if text else None
+
+
+def _record(row: ReadRow, told: Sequence[Finding]) -> Record:
+    """The record of a row, in doubt where the script does something else."""
+    errors = list(dict.fromkeys(found.message for found in told if found.severity == "error"))
+    if not errors:
+        return row.record
+    said = row.record["notes"]
+    notes = " ".join(filter(None, [_cell(said), f"Page and script disagree: {'; '.join(errors)}."]))
+    return {**row.record, "status": "disputed", "notes": notes}
+
+
+def _text(page: Path) -> str:
+    try:
+        if page.exists() and not page.is_file():
+            raise UnusableInput(f"{page}: is not a file", "Name the page itself.")
+        return page.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise UnusableInput(
+            f"{page}: cannot be read: {error.strerror}", "Name a page that can be read."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise UnusableInput(
+            f"{page}: is not UTF-8 (byte {error.start})", "Save it as UTF-8."
+        ) from error
+
+
+def _script_paths(folder: Path) -> list[str]:
+    """Paths of all scripts below `folder`, relative to it; links to folders are not followed."""
+    try:
+        files = [
+            (Path(top) / name).relative_to(folder).as_posix()
+            for top, _, names in os.walk(folder, onerror=_refuse)
+            for name in names
+        ]
+    except OSError as error:
+        raise UnusableInput(
+            f"{folder}: cannot be read: {error.strerror}", "Name the folder that holds the scripts."
+        ) from error
+    return sorted(path for path in files if path.endswith(".sh"))
+
+
+def _refuse(error: OSError) -> None:
+    raise error
+
+
+def _script_texts(folder: Path, reading: Reading) -> dict[str, ScriptText]:
+    """The scripts that rows link, and those beside them that none does, where they can be read."""
+    linked = [row.link.read for row in reading.rows if row.link.read]
+    paths = dict.fromkeys([*linked, *orphans(reading)])
+    texts = {path: _script_text(folder / path, reading.context.framework) for path in paths}
+    return {path: text for path, text in texts.items() if text is not None}
+
+
+def _script_text(path: Path, framework: str) -> ScriptText | None:
+    """A script; `None` for what is no text, and for a link, which may lead anywhere."""
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_SCRIPT_BYTES:
+            return None
+        data = path.read_bytes()
+    except OSError:
+        return None
+    if undecodable(data) is not None:
+        return None
+    return ScriptText(path.as_posix(), data.decode("utf-8"), framework)
