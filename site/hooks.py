@@ -10,12 +10,13 @@ from __future__ import annotations
 import html
 import logging
 import sys
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from jinja2 import BytecodeCache, Environment, TemplateError
+from jinja2 import BytecodeCache, Environment, TemplateSyntaxError
 from jinja2.bccache import Bucket
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
@@ -23,6 +24,7 @@ from mkdocs.livereload import LiveReloadServer
 from mkdocs.structure.files import File, Files
 
 from rl_resources import publish
+from rl_resources.build import MARK
 from rl_resources.check import check_root
 from rl_resources.errors import InvalidDataset, RlResourcesError
 from rl_resources.render.findings import as_text
@@ -44,7 +46,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
     try:
         _session.files = _render(root)
         _session.mistakes = ""
-    except (RlResourcesError, TemplateError, OSError, ValueError) as error:
+    except Exception as error:  # whatever is wrong, a server must live on to show it
         _session.mistakes = _told(error)
         if not _session.serving:
             raise PluginError(f"nothing was built\n{_session.mistakes}") from error
@@ -63,6 +65,11 @@ def _render(root: Path) -> Mapping[str, str]:
 def _told(error: Exception) -> str:
     if isinstance(error, InvalidDataset):
         return as_text(error.findings)
+    if isinstance(error, TemplateSyntaxError):
+        return f"{error.filename}:{error.lineno}: {error.message}\n"
+    if not isinstance(error, RlResourcesError):
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{last.filename}:{last.lineno}: {type(error).__name__}: {error}\n"
     help_ = getattr(error, "help", "")
     return f"{error}\n" + (f"  help: {help_}\n" if help_ else "")
 
@@ -127,6 +134,11 @@ def on_post_page(output: str, **_: Any) -> str:
     """Name the theme's search dialog for readers that do not see it."""
     dialog = 'data-md-component="search" role="dialog"'
     return output.replace(dialog, f'{dialog} aria-label="Search"')
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Mark the folder as one that may be replaced, whoever asked MkDocs to build it."""
+    (Path(config.site_dir) / MARK).touch()
 
 
 def on_serve(server: LiveReloadServer, config: MkDocsConfig, **_: Any) -> LiveReloadServer:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rl_resources import InvalidOutput, UnreadableDataset
-from rl_resources.build import build
+from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput
+from rl_resources.build import MARK, build
 from rl_resources.cli import main
 from rl_resources.output import new_folder
 from rl_resources.render import api
@@ -22,6 +22,14 @@ def _files(folder: Path) -> list[str]:
     return sorted(
         path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
     )
+
+
+def _old_output(folder: Path) -> Path:
+    (folder / "site").mkdir(parents=True)
+    (folder / "site" / MARK).touch()
+    old = folder / "site" / "index.html"
+    old.write_text("old")
+    return old
 
 
 @pytest.fixture(scope="module")
@@ -90,27 +98,24 @@ def test_no_file_names_a_path_of_this_machine(first: Path) -> None:
 def test_bad_data_stop_the_build_and_keep_the_old_output(
     copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    old = tmp_path / "out" / "site" / "index.html"
-    old.parent.mkdir(parents=True)
-    old.write_text("old")
+    old = _old_output(tmp_path / "out")
     tuning = copy / "records" / "tuning.csv"
     tuning.write_text(tuning.read_text(encoding="utf-8").replace(",h800,", ",h8000,", 1))
     assert main(["build", "--root", str(copy), "--out", str(tmp_path / "out")]) == 1
     assert "vocabulary" in capsys.readouterr().err
-    assert _files(tmp_path / "out") == ["site/index.html"]
+    assert _files(tmp_path / "out") == [f"site/{MARK}", "site/index.html"]
     assert old.read_text() == "old"
 
 
 def test_a_document_that_breaks_its_schema_stops_the_build_and_keeps_the_old_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    old = tmp_path / "site" / "index.html"
-    old.parent.mkdir(parents=True)
-    old.write_text("old")
+    old = _old_output(tmp_path)
     monkeypatch.setattr(api, "record_id", lambda record: 7)
     assert main(["build", "--root", str(ROOT), "--out", str(tmp_path)]) == 1
     assert "7 is not of type 'string'" in capsys.readouterr().err
-    assert _files(tmp_path) == ["site/index.html"]
+    assert _files(tmp_path) == [f"site/{MARK}", "site/index.html"]
+    assert old.read_text() == "old"
 
 
 def test_a_root_without_pages_cannot_be_built(tmp_path: Path) -> None:
@@ -119,19 +124,36 @@ def test_a_root_without_pages_cannot_be_built(tmp_path: Path) -> None:
 
 
 def test_a_folder_takes_the_place_of_the_old_one_as_a_whole(tmp_path: Path) -> None:
-    target = tmp_path / "site"
-    target.mkdir()
-    (target / "old").touch()
-    with new_folder(target) as staging:
+    _old_output(tmp_path)
+    with new_folder(tmp_path / "site") as staging:
         (staging / "new").touch()
     assert _files(tmp_path) == ["site/new"]
 
 
 def test_a_folder_that_fails_half_way_leaves_the_old_one(tmp_path: Path) -> None:
-    target = tmp_path / "site"
-    target.mkdir()
-    (target / "old").touch()
-    with pytest.raises(InvalidOutput), new_folder(target) as staging:
+    _old_output(tmp_path)
+    with pytest.raises(InvalidOutput), new_folder(tmp_path / "site") as staging:
         (staging / "new").touch()
         raise InvalidOutput("half way")
-    assert _files(tmp_path) == ["site/old"]
+    assert _files(tmp_path) == [f"site/{MARK}", "site/index.html"]
+
+
+@pytest.mark.parametrize("out", [".", "site", "records/new", "examples"])
+def test_the_sources_are_never_written_over(copy: Path, out: str) -> None:
+    before = _files(copy)
+    with pytest.raises(UnusableInput, match=r"holds the sources|not built by this program"):
+        build(copy, copy / out)
+    assert _files(copy) == before
+
+
+def test_a_folder_that_we_did_not_build_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "of-somebody-else").touch()
+    with pytest.raises(UnusableInput, match="not built by this program"):
+        build(ROOT, tmp_path)
+    assert _files(tmp_path) == ["site/of-somebody-else"]
+
+
+def test_our_own_output_is_replaced(tmp_path: Path) -> None:
+    _old_output(tmp_path)
+    assert (build(ROOT, tmp_path) / "index.html").read_text(encoding="utf-8") != "old"

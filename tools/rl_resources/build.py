@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rl_resources.errors import InvalidOutput, RlResourcesError, UnreadableDataset
+from rl_resources.errors import InvalidOutput, RlResourcesError, UnreadableDataset, UnusableInput
 from rl_resources.output import new_folder
 from rl_resources.repository import read_repository
 
 CONFIGURATION = "mkdocs.yml"
+MARK = ".built-by-rl-resources"
+SOURCES = ("site", "records", "schema", "examples", "tools", "tests", ".git")
 KEPT = "The old output is kept."
 
 
@@ -20,8 +22,8 @@ def build(root: Path, out: Path) -> Path:
     """Build `out/site` from the checkout at `root` and return it.
 
     The same commit gives the same bytes: every time of day is that of the commit. Raises
-    `UnreadableDataset` where `root` is no checkout with pages, `InvalidOutput` where MkDocs fails;
-    the old output is then kept.
+    `UnreadableDataset` where `root` is no checkout with pages, `UnusableInput` where `out` may not
+    be written to, `InvalidOutput` where MkDocs fails; the old output is then kept.
     """
     configuration = root / CONFIGURATION
     if not configuration.is_file():
@@ -29,9 +31,31 @@ def build(root: Path, out: Path) -> Path:
             f"{configuration}: does not exist", "Building needs a checkout with its pages."
         )
     target = out / "site"
+    _refuse_anything_else(root, target)
     with new_folder(target) as staging, _commit_time(root):
         _mkdocs(configuration, staging)
     return target
+
+
+def _is_ours(target: Path) -> bool:
+    return target.is_dir() and ((target / MARK).exists() or not any(target.iterdir()))
+
+
+def _refuse_anything_else(root: Path, target: Path) -> None:
+    """Raise `UnusableInput` where the output would take the place of anything but an older one."""
+    if target.exists() and not _is_ours(target):
+        raise UnusableInput(
+            f"{target}: is there already and was not built by this program",
+            "Name another folder, or remove it yourself.",
+        )
+    place = target.resolve()
+    for name in SOURCES:
+        source = (root / name).resolve()
+        if place == source or place in source.parents or source in place.parents:
+            raise UnusableInput(
+                f"{target}: holds the sources of the site, and a build replaces the whole folder",
+                "Name another folder with --out, or leave it out for `build`.",
+            )
 
 
 def _mkdocs(configuration: Path, folder: Path) -> None:
@@ -59,12 +83,23 @@ def _own_error(error: BaseException | None) -> RlResourcesError | None:
     return error
 
 
+class _Listener(logging.Handler):
+    """Appends each message to a list."""
+
+    def __init__(self, told: list[str]) -> None:
+        super().__init__(logging.WARNING)
+        self._told = told
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the message."""
+        self._told.append(record.getMessage())
+
+
 @contextmanager
 def _warnings(name: str) -> Iterator[list[str]]:
     """What a logger warns of, kept instead of printed."""
     told: list[str] = []
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
+    handler = _Listener(told)
     logger = logging.getLogger(name)
     before = (logger.level, logger.propagate)
     logger.addHandler(handler)

@@ -19,6 +19,11 @@ def format_tables(snapshot: Snapshot) -> dict[str, str]:
     }
 
 
+def unformattable(snapshot: Snapshot) -> list[str]:
+    """The files that `format_tables` leaves alone."""
+    return [table.path for table in snapshot.tables.values() if canonical(snapshot, table) is None]
+
+
 def canonical(snapshot: Snapshot, table: Table) -> str | None:
     """UTF-8 without a mark, LF, minimal quotes, canonical row order; `None` where unreadable."""
     if table.data is None or table.undecodable is not None or table.text.defects:

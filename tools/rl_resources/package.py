@@ -239,7 +239,7 @@ def _resource(root: Path, item: Mapping[str, Any]) -> Resource:
 def _inside(path: Any) -> str:
     """A relative path that stays in the dataset; anything else is refused."""
     pure = PurePosixPath(str(path))
-    if not isinstance(path, str) or pure.is_absolute() or ".." in pure.parts:
+    if not isinstance(path, str) or pure.is_absolute() or ".." in pure.parts or "\0" in path:
         raise UnreadableDataset(
             f"{DESCRIPTOR}: path {path!r} does not stay inside the dataset",
             "Write it relative to the folder of datapackage.json, without `..`.",
@@ -312,11 +312,17 @@ def _foreign_key(raw: Mapping[str, Any]) -> ForeignKey:
 def _check_references(package: Package) -> None:
     for resource in package.resources.values():
         schema = resource.schema
-        wanted = [*schema.primary_key, *(key.field for key in schema.foreign_keys)]
-        wanted += [path.split(".")[0] for path in schema.order_by]
-        for name in wanted:
-            if name not in schema.names:
-                raise UnreadableDataset(f"{schema.path}: there is no field {name!r}")
+        if not schema.primary_key:
+            raise UnreadableDataset(f"{schema.path}: the primary key has no field")
+        twice = [name for name in schema.names if schema.names.count(name) > 1]
+        if twice:
+            raise UnreadableDataset(f"{schema.path}: there are two fields {twice[0]!r}")
+        for path in (
+            *schema.primary_key,
+            *schema.order_by,
+            *(k.field for k in schema.foreign_keys),
+        ):
+            _follow(package, schema, path)
         for key in schema.foreign_keys:
             target = package.resources.get(key.resource)
             if target is None or key.reference not in target.schema.names:
@@ -324,6 +330,21 @@ def _check_references(package: Package) -> None:
                     f"{schema.path}: field {key.field!r} refers to "
                     f"{key.resource}.{key.reference}, which does not exist"
                 )
+
+
+def _follow(package: Package, schema: TableSchema, path: str) -> None:
+    """Raise `UnreadableDataset` where a dotted path leads to no field."""
+    here = schema
+    name, *rest = path.split(".")
+    while name in here.names:
+        if not rest:
+            return
+        key = here.foreign_key(name)
+        if key is None or key.resource not in package.resources:
+            break
+        here = package.resources[key.resource].schema
+        name, *rest = rest
+    raise UnreadableDataset(f"{schema.path}: there is no field {path!r}")
 
 
 def _read_object(root: Path, path: str) -> dict[str, Any]:

@@ -16,6 +16,8 @@ _HTTPS = re.compile(r"https://(?:[^@/]+@)?(?P<host>[\w.-]+)/(?P<path>[\w./-]+?)(
 class Repository:
     """Facts of a checkout; each is `None` where git does not know it.
 
+    `commit` is also `None` where tracked files differ from it.
+
     `commit_time` is in seconds since 1970. `url` is the address people see in a browser.
     """
 
@@ -32,6 +34,8 @@ def read_repository(root: Path) -> Repository:
     """Ask git about `root`. `REPOSITORY_URL` in the environment goes before the remote."""
     revision = _git(root, "log", "-1", "--format=%H %ct")
     commit, _, time = (revision or "").partition(" ")
+    if _git(root, "status", "--porcelain", "--untracked-files=no"):
+        commit = ""  # what is published would not be what that revision holds
     remote = os.environ.get("REPOSITORY_URL") or _git(root, "remote", "get-url", "origin") or ""
     return Repository(commit or None, int(time) if time else None, public_address(remote))
 

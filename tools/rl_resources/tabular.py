@@ -119,7 +119,8 @@ def _conflict(lines: Sequence[str], number: int) -> Defect:
             if lines[at].startswith(">>>>>>>"):
                 last = at
                 break
-    inner = [_cells(line.removesuffix("\r"), 1) for line in lines[number + 1 : last]]
+    between = (line.removesuffix("\r") for line in lines[number + 1 : last])
+    inner = [_cells(line, 1) for line in between if line[:7] not in _MARKERS]
     records = [item.records[0] if isinstance(item, Defect) else item.cells for item in inner]
     marker = lines[number].removesuffix("\r")
     return Defect("merge-conflict", number + 1, 1, marker, last - number + 1, tuple(records))

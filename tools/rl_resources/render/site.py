@@ -24,6 +24,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from rl_resources.answer.compatibility import accepted_by, releases_of
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Field, Record, Resource, TableSchema
 from rl_resources.render.api import BASE, record_id
@@ -53,7 +54,8 @@ def pages(
     }
     for size in site.sizes:
         rows = tuning_rows(dataset, size.name)
-        found[size.path] = site.page(size.path, "size.md", size=size, rows=rows)
+        accepted = {row.script: accepted_by(releases_of(dataset, row.script)) for row in rows}
+        found[size.path] = site.page(size.path, "size.md", size=size, rows=rows, accepted=accepted)
         for record in records_of_size(dataset, size.name):
             path = f"records/{record_id(record)}.md"
             values = _record_values(dataset, record, size, scripts[str(record["script"])])
@@ -200,6 +202,7 @@ def _record_values(dataset: Dataset, record: Record, size: Size, script: str) ->
         "trials": trials,
         "largest_that_ran": max(_batches(trials, "ran"), default=None),
         "smallest_out_of_memory": min(_batches(trials, "out-of-memory"), default=None),
+        "releases": releases_of(dataset, record["script"]),
         "path": script_path(dataset, record),
         "script": script,
     }
