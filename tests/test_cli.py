@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rl_resources.cli import main
+from sample_tree import plant
 
 ROOT = Path(__file__).parents[1]
 
@@ -73,3 +74,52 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
 def test_json_and_help_are_one_document_on_standard_output() -> None:
     assert json.loads(_run("check", "--format", "json").stdout) == []
     assert "COMMAND" in _run("--help").stdout
+
+
+def test_sarif_names_every_rule_and_places_every_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from rl_resources.check import all_rules
+
+    root = plant(tmp_path / "dataset")
+    tuning = root / "records" / "tuning.csv"
+    text = tuning.read_text(encoding="utf-8")
+    tuning.write_text(text.replace(",h800,", ",h8000,", 1), encoding="utf-8")
+    assert main(["check", "--root", str(root), "--format", "sarif"]) == 1
+    log = json.loads(capsys.readouterr().out)
+    (run,) = log["runs"]
+    assert log["version"] == "2.1.0"
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == list(all_rules())
+    (result,) = run["results"]
+    place = result["locations"][0]["physicalLocation"]
+    line = next(i for i, row in enumerate(tuning.read_text().splitlines(), 1) if ",h8000," in row)
+    assert (result["ruleId"], result["level"]) == ("vocabulary", "error")
+    assert place["artifactLocation"]["uri"] == "records/tuning.csv"
+    assert place["region"]["startLine"] == line
+
+
+@pytest.mark.parametrize(
+    "way", ["{root}/examples/../records", "{root}/../{name}/records/tuning.csv"]
+)
+def test_a_roundabout_path_is_the_file_that_it_leads_to(
+    way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = plant(tmp_path / "dataset")
+    tuning = root / "records" / "tuning.csv"
+    text = tuning.read_text(encoding="utf-8")
+    tuning.write_text(text.replace(",h800,", ",h8000,", 1), encoding="utf-8")
+    path = way.format(root=root, name=root.name)
+    assert main(["check", path, "--root", str(root)]) == 1
+    assert "vocabulary" in capsys.readouterr().out
+
+
+def test_a_file_that_fmt_cannot_read_is_said_to_be_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = plant(tmp_path / "dataset")
+    tuning = root / "records" / "tuning.csv"
+    spoilt = tuning.read_text(encoding="utf-8") + '"unclosed,'
+    tuning.write_text(spoilt, encoding="utf-8")
+    assert main(["fmt", "--root", str(root)]) == 1
+    assert "left alone" in capsys.readouterr().err
+    assert tuning.read_text(encoding="utf-8") == spoilt

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FOUND = 1
 UNUSABLE = 2
+FORMATS = ("text", "json", "github", "sarif")
 
 Arguments = argparse.Namespace
 
@@ -78,12 +79,22 @@ def _check(arguments: Arguments) -> int:
     if arguments.paths:
         wanted = [_relative(snapshot.package, path) for path in arguments.paths]
         found = [item for item in found if any(_below(item.path, path) for path in wanted)]
-    writers = {"text": form.as_text, "json": form.as_json, "github": form.as_github}
-    text = writers[arguments.format](found)
-    sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+    _write_findings(found, arguments.format, snapshot.package.version)
     sys.stderr.write(form.summary(found) + "\n")
     strict = {"error", "warning"} if arguments.strict else {"error"}
     return FOUND if any(item.severity in strict for item in found) else 0
+
+
+def _write_findings(findings: Sequence[Finding], kind: str, version: str) -> None:
+    from rl_resources.check import all_rules
+    from rl_resources.render import findings as form
+
+    if kind == "sarif":
+        text = form.as_sarif(findings, all_rules().values(), version)
+    else:
+        writers = {"text": form.as_text, "json": form.as_json, "github": form.as_github}
+        text = writers[kind](findings)
+    sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
 
 
 def _relative(package: Package, path: str) -> str:
@@ -188,8 +199,7 @@ def _import_page(arguments: Arguments) -> int:
     if arguments.format == "text":
         sys.stdout.write("" if arguments.out else text)
         return _tell(findings) or (FOUND if empty else 0)
-    written = form.as_json(findings) if arguments.format == "json" else form.as_github(findings)
-    sys.stdout.write(written if written.endswith("\n") or not written else written + "\n")
+    _write_findings(findings, arguments.format, dataset.version)
     sys.stderr.write(form.summary(findings) + "\n")
     return FOUND if empty or any(item.severity == "error" for item in findings) else 0
 
@@ -238,7 +248,7 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = command("check", _check, "Hold dataset and scripts to all rules.")
     sub.add_argument("paths", nargs="*", metavar="PATH", help="tell only about these files")
-    sub.add_argument("--format", choices=["text", "json", "github"], default="text")
+    sub.add_argument("--format", choices=FORMATS, default="text")
     sub.add_argument("--select", type=_words, default=[], metavar="R,…", help="only these rules")
     sub.add_argument("--ignore", type=_words, default=[], metavar="R,…", help="not these rules")
     sub.add_argument("--strict", action="store_true", help="count warnings as errors")
@@ -264,9 +274,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--out", metavar="DIR", help="write DIR/tuning.csv, not standard output")
     sub.add_argument(
         "--format",
-        choices=["text", "json", "github"],
+        choices=FORMATS,
         default="text",
-        help="json and github write the findings to standard output; then --out alone writes CSV",
+        help="all but text write the findings to standard output; then --out alone writes CSV",
     )
 
     sub = command("compat", _compat, "Compose every script's configuration with every release.")

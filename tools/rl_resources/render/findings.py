@@ -1,10 +1,12 @@
-"""Findings as text for people, JSON for tools, and GitHub workflow commands."""
+"""Findings as text for people, JSON and SARIF for tools, and GitHub workflow commands."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+from urllib.parse import quote
 
 from rl_resources.finding import Finding
 from rl_resources.words import printable
@@ -23,6 +25,61 @@ def as_text(findings: Sequence[Finding]) -> str:
 def as_json(findings: Sequence[Finding]) -> str:
     """A JSON list of objects, `[]` when there is nothing to say."""
     return json.dumps([finding.as_dict() for finding in findings], indent=2 if findings else None)
+
+
+def as_sarif(findings: Sequence[Finding], rules: Iterable[RuleText], version: str) -> str:
+    """A SARIF 2.1.0 log, https://docs.oasis-open.org/sarif/sarif/v2.1.0/, with all `rules`."""
+    driver = {
+        "name": "rl-resources",
+        "version": version,
+        "rules": [_sarif_rule(rule) for rule in rules],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_sarif_result(finding) for finding in findings],
+    }
+    return json.dumps({"version": "2.1.0", "runs": [run]}, indent=2)
+
+
+class RuleText(Protocol):
+    """What is said of a rule; `check.Rule` is one."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def severity(self) -> str:
+        """`error` or `warning`, which are SARIF's words too."""
+
+    @property
+    def summary(self) -> str:
+        """What it wants."""
+
+    @property
+    def reason(self) -> str:
+        """Why it wants that."""
+
+
+def _sarif_rule(rule: RuleText) -> dict[str, Any]:
+    return {
+        "id": rule.name,
+        "shortDescription": {"text": rule.summary},
+        "fullDescription": {"text": rule.reason},
+        "defaultConfiguration": {"level": rule.severity},
+    }
+
+
+def _sarif_result(finding: Finding) -> dict[str, Any]:
+    region = {"startLine": finding.line, "startColumn": finding.column}
+    place = {"artifactLocation": {"uri": quote(finding.path)}, "region": region}
+    return {
+        "ruleId": finding.rule,
+        "level": finding.severity,
+        "message": {"text": f"{finding.message}{_help_line(finding)}"},
+        "locations": [{"physicalLocation": place}],
+    }
 
 
 def as_github(findings: Sequence[Finding]) -> str:

@@ -294,7 +294,7 @@ def _changed(expander: Expander, piece: Parameter, value: Value, change: Change 
         missing = value.unknown
         reason = missing.reason if missing and missing.reason else "form"
         raw = expander.source.text[piece.start : piece.end]
-        return Value((unknown(place, raw, reason, name=piece.name),))
+        return Value((unknown(place, raw, reason, name=piece.name, many=value.many),))
     if result == text:
         return value
     return Value((Part(result, place, value.origin or place, default=value.default),))
