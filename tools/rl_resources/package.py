@@ -310,26 +310,29 @@ def _foreign_key(raw: Mapping[str, Any]) -> ForeignKey:
 
 
 def _check_references(package: Package) -> None:
-    for resource in package.resources.values():
-        schema = resource.schema
+    schemas = [resource.schema for resource in package.resources.values()]
+    for schema in schemas:
         if not schema.primary_key:
             raise UnreadableDataset(f"{schema.path}: the primary key has no field")
         twice = [name for name in schema.names if schema.names.count(name) > 1]
         if twice:
             raise UnreadableDataset(f"{schema.path}: there are two fields {twice[0]!r}")
-        for path in (
-            *schema.primary_key,
-            *schema.order_by,
-            *(k.field for k in schema.foreign_keys),
-        ):
-            _follow(package, schema, path)
         for key in schema.foreign_keys:
-            target = package.resources.get(key.resource)
-            if target is None or key.reference not in target.schema.names:
-                raise UnreadableDataset(
-                    f"{schema.path}: field {key.field!r} refers to "
-                    f"{key.resource}.{key.reference}, which does not exist"
-                )
+            _check_foreign_key(package, schema, key)
+    for schema in schemas:
+        for path in (*schema.primary_key, *schema.order_by):
+            _follow(package, schema, path)
+
+
+def _check_foreign_key(package: Package, schema: TableSchema, key: ForeignKey) -> None:
+    if key.field not in schema.names:
+        raise UnreadableDataset(f"{schema.path}: there is no field {key.field!r}")
+    target = package.resources.get(key.resource)
+    if target is None or key.reference not in target.schema.names:
+        raise UnreadableDataset(
+            f"{schema.path}: field {key.field!r} refers to "
+            f"{key.resource}.{key.reference}, which does not exist"
+        )
 
 
 def _follow(package: Package, schema: TableSchema, path: str) -> None:

@@ -278,8 +278,7 @@ def joined(first: State, second: State) -> State:
 
 
 def _joined_variable(name: str, left: Variable | None, right: Variable | None) -> Variable:
-    present = right or left
-    assert present is not None  # noqa: S101 (a name comes from one of the two)
+    present = max((item for item in (left, right) if item), key=lambda item: item.place)
     lost = unknown(present.place, f"${{{name}}}", "conditional")
     content: Content = Value((lost,))
     if left and right:
