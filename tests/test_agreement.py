@@ -145,6 +145,20 @@ def test_another_checkpoint_is_told_by_its_folder(path: str, what: str) -> None:
     assert message("model-agrees", settings={f"{MODEL}.path": path}).endswith(what)
 
 
+def test_a_name_without_owner_may_mean_the_family_so_its_variant_is_the_milder_mistake() -> None:
+    row, settings = {"model": "Qwen2.5-7B"}, {f"{MODEL}.path": "Qwen/Qwen2.5-7B-Instruct"}
+    (finding,) = findings("model-variant", row, settings=settings)
+    assert finding.severity == "warning"
+    assert finding.message.endswith("another variant of it")
+    assert findings("model-agrees", row, settings=settings) == []
+
+
+def test_an_id_names_one_checkpoint_so_its_variant_is_another_model() -> None:
+    settings = {f"{MODEL}.path": "Qwen/Qwen2.5-7B"}
+    assert findings("model-variant", {}, settings=settings) == []
+    assert len(findings("model-agrees", {}, settings=settings)) == 1
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -340,6 +354,7 @@ def test_a_limit_that_a_trial_shows_is_silent(
         ("# 64√ 128\u00d7 96√ 100√ 101\u00d7", "16", "a trial of 100 ran"),
         ("# batch 100 ok, 101 OOM", "101", "a trial of 101 failed"),
         ("# 44√ 45\u00d7", "360", "a trial of 45 failed"),
+        ("nproc_per_gpu=45 # 32√ → 64x → 48x → 44√ → 45x", "360", "a trial of 45 failed"),
     ],
 )
 def test_a_limit_that_the_comments_contradict_is_told(

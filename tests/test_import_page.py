@@ -238,9 +238,7 @@ def test_placeholders_of_eight_columns_hold_no_records(dataset: Dataset) -> None
     records, findings = _import(dataset, HEADER + _row(Contributor="a") + PLACEHOLDER * 2)
     assert len(records) == 1
     assert [(item.rule, item.severity) for item in findings] == [
-        ("page-table-headers", "warning"),
         ("page-heading-twice", "warning"),
-        ("page-table-headers", "warning"),
     ]
 
 
@@ -403,7 +401,8 @@ def test_one_mistake_is_one_finding_at_its_cell(
 def test_of_label_and_address_the_script_that_exists_is_meant(dataset: Dataset) -> None:
     text = HEADER + _row(Link=f"`{SCRIPT} <https://example.org/gone.sh>`_", Contributor="a")
     (record,), findings = _import(dataset, text, [SCRIPT])
-    assert (record["script"], _rules(findings)) == (SCRIPT, ["page-link-label"])
+    assert (record["script"], _rules(findings)) == (SCRIPT, ["page-missing-script"])
+    assert "gone.sh, which does not exist" in findings[0].message
 
 
 def test_a_link_to_a_script_that_is_not_there_names_the_nearest(dataset: Dataset) -> None:

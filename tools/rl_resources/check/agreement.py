@@ -119,6 +119,26 @@ def _differs(claim: Claim, run: Run, column: str, setting: Setting, right: str) 
     good="`Qwen/Qwen2-7B-Instruct` beside `actor_rollout_ref.model.path=Qwen/Qwen2-7B-Instruct`",
 )
 def model_agrees(claim: Claim) -> Iterator[Mistake]:
+    yield from _other_model(claim, family_alone=False)
+
+
+@rule(
+    severity="warning",
+    summary="A model that is named without its owner is named in full.",
+    reason="`Qwen2.5-7B` is a checkpoint of its own; whoever downloads it trains something else.",
+    bad="`Qwen2.5-7B` beside `actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct`",
+    good="`Qwen2.5-7B-Instruct` beside `actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct`",
+)
+def model_variant(claim: Claim) -> Iterator[Mistake]:
+    yield from _other_model(claim, family_alone=True)
+
+
+def _other_model(claim: Claim, *, family_alone: bool) -> Iterator[Mistake]:
+    """The row's model against the script's.
+
+    Of a name without an owner it may be that only family and size are meant: that the script trains
+    another variant of these is then the milder mistake.
+    """
     run, known = _run(claim), claim.models or tuple(filter(None, [claim.text("model")]))
     path = run.model_path_end if run else None
     if run is None or not path or not claim.text("model") or path in claim.script.script.names:
@@ -126,6 +146,8 @@ def model_agrees(claim: Claim) -> Iterator[Mistake]:
     name = model_in_path(path, known)
     alike = likeness(name, known) if name else None
     if name is None or alike not in {"variant", "other"}:
+        return
+    if family_alone != (alike == "variant" and "/" not in claim.text("model")):
         return
     what = "another variant of it" if alike == "variant" else "another model"
     where = _said_by_script(claim, run, replace(run.model_path, value=path))

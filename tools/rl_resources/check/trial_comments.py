@@ -20,7 +20,7 @@ _TRIAL = re.compile(
 )
 _ABOUT_ELSE = re.compile(
     r"micro|mini|val_|valid|\btp\b|\bpp\b|\bsp\b|tensor|parallel|len|seq|token|util|rank|rollout"
-    r"|response|prompt_|gpus?\b(?<!per gpu)|node|epoch|steps|version|vllm",
+    r"|response|prompt_|(?<!per[ _-])gpus?\b|node|epoch|steps|version|vllm",
     re.IGNORECASE,
 )
 

@@ -100,13 +100,16 @@ def _cell(value: object) -> str:
 
 
 def _said(reading: Reading, row: ReadRow, column: str) -> Said | None:
-    """What a row says of a column, as the records write it; `None` where another rule tells."""
+    """What a row says of a column; `None` where another rule tells.
+
+    It is said as the records write it, but for the model: a page may leave out its owner.
+    """
     value, cell = row.record[column], row.cells.get(HEADER_OF[column])
     if cell is None:
         return None
     if column == "model":
         lost = {mistake.line for mistake in reading.told("page-unknown-model")}
-        text = "" if cell.line in lost else _cell(value) or row.text("Model")
+        text = "" if cell.line in lost else row.text("Model")
     else:
         text = _cell(value)
     return Said(text, cell.line, cell.column) if text else None

@@ -68,7 +68,7 @@ def page_table_headers(reading: Reading) -> Iterator[Mistake]:
         return
     filled = [table for table in tables if not all(row.blank for row in table.rows)]
     usual = Counter(map(_header, filled or tables)).most_common(1)[0][0]
-    for table in tables:
+    for table in filled:  # an empty one is a placeholder
         if (header := _header(table)) != usual:
             message = f"the table has {_difference(header, usual)} than the others of the page"
             mend = f"Write the header as there: {', '.join(map(shown, usual))}."

@@ -76,7 +76,15 @@ def _nearest(name: str, scripts: Sequence[str]) -> str | None:
 
 def link_problems(link: Link, scripts: Sequence[str] | None) -> Iterator[Problem]:
     """What is wrong with a link; `scripts` are all there are, `None` if unknown."""
-    if link.label and link.target and link.label != link.target:
+    names = {PurePosixPath(path).name for path in scripts or ()}
+    dead = scripts is not None and link.target is not None and link.target not in names
+    if dead and link.file is not None:
+        yield Problem(
+            "page-missing-script",
+            f"the link leads to {shown(link.target or '', 120)}, which does not exist",
+            f"Link `{shown(link.script, 120)}`, as it is called.",
+        )
+    elif link.label and link.target and link.label != link.target:
         yield Problem(
             "page-link-label",
             f"the link is called {shown(link.label, 120)} and leads to {shown(link.target, 120)}",
