@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rl_resources import tabular
 from rl_resources.errors import InvalidDataset, UnreadableDataset
 from rl_resources.finding import Finding
-from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Record, Resource, Value, read_package
+from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Record, Resource, read_package
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,12 +188,6 @@ _PANDAS_TYPES = {
     "date": "datetime64[s]",
     "list": "object",
 }
-
-
-def _series(values: Sequence[Value], field_type: str) -> pd.Series[Any]:
-    import pandas as pd
-
-    return pd.Series(list(values), dtype=_PANDAS_TYPES[field_type])
 
 
 def _frame(resource: Resource, rows: Sequence[Record]) -> pd.DataFrame:

@@ -196,10 +196,6 @@ class Package:
     licenses: tuple[Mapping[str, str], ...]
     resources: Mapping[str, Resource]
 
-    def resource_at(self, path: str) -> Resource | None:
-        """The resource whose file is `path`, relative to the root."""
-        return next((item for item in self.resources.values() if item.path == path), None)
-
 
 def read_package(root: Path) -> Package:
     """Read the descriptor and all its schemas.
