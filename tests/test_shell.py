@@ -390,7 +390,7 @@ def launch_scripts(draw: st.DrawFn, dynamic: bool) -> str:
 
 
 BUDGET = settings(
-    max_examples=120,
+    max_examples=80,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
@@ -841,6 +841,9 @@ BROKEN = {
     "a\nfi\n": ("unexpected-token", 2),
     "for i in 1; do\na\n": ("unclosed-compound", 1),
     "a &&\n": ("missing-command", 1),
+    "if a; then\nfi\n": ("missing-command", 2),
+    "for i in 1; do\n# b\ndone\n": ("missing-command", 3),
+    "( )\n": ("missing-command", 1),
     "a )\n": ("unexpected-token", 1),
 }
 

@@ -105,11 +105,17 @@ class Claim:
         return self.path, said.line, said.column
 
 
+@lru_cache(maxsize=4096)
+def _script_text(path: str, text: str) -> ScriptText:
+    """One value for each text, so that a server does not read again what has not changed."""
+    return ScriptText(path, text)
+
+
 @lru_cache(maxsize=1)
 def script_texts(snapshot: Snapshot) -> tuple[ScriptText, ...]:
     """Every script of the dataset that can be read."""
     return tuple(
-        ScriptText(script.path, script.data.decode("utf-8"))
+        _script_text(script.path, script.data.decode("utf-8"))
         for script in scripts(snapshot)
         if script.data is not None and undecodable(script.data) is None
     )

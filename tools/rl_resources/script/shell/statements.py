@@ -91,6 +91,13 @@ class _StatementReader(WordReader):
         self._expected.pop()
         return tuple(found)
 
+    def _some_statements(self, stops: frozenset[str], closing: str = "") -> Statements:
+        """Read commands where bash wants at least one."""
+        found = self.statements(stops, closing)
+        if not found:
+            self.problem("missing-command", self.at)
+        return found
+
     def _at_end(self, closing: str) -> bool:
         self._newlines()
         if self.at >= self.end:
@@ -214,7 +221,7 @@ class _StatementReader(WordReader):
             return self._case(start)
         if word == "[[":
             return self._double_bracket(start)
-        body = self.statements(frozenset({"}"}))
+        body = self._some_statements(frozenset({"}"}))
         self._close_word("}", start)
         return Group(body, subshell=False)
 
@@ -233,7 +240,7 @@ class _StatementReader(WordReader):
                 return ArithmeticCommand(word)
             self.at = start
         self.at += 1
-        body = self.statements(frozenset(), ")")
+        body = self._some_statements(frozenset(), ")")
         self._close(")", "unclosed-compound", start)
         return Group(body, subshell=True)
 
@@ -243,9 +250,9 @@ class _StatementReader(WordReader):
         while word in ("elif", "else"):
             condition = None
             if word == "elif":
-                condition = self.statements(frozenset({"then", "fi"}))
+                condition = self._some_statements(frozenset({"then", "fi"}))
                 self._close_word("then", start)
-            branches.append((condition, self.statements(frozenset({"elif", "else", "fi"}))))
+            branches.append((condition, self._some_statements(frozenset({"elif", "else", "fi"}))))
             word = self._reserved()
             if word in ("elif", "else"):
                 self.at += len(word)
@@ -253,18 +260,18 @@ class _StatementReader(WordReader):
         return If(tuple(branches))
 
     def _while(self, start: int, until: bool) -> Body:
-        condition = self.statements(frozenset({"do", "done"}))
+        condition = self._some_statements(frozenset({"do", "done"}))
         return While(condition, self._do(start), until)
 
     def _do(self, start: int) -> Statements:
         self._newlines()
         if self._reserved() == "{":
             self.at += 1
-            body = self.statements(frozenset({"}"}))
+            body = self._some_statements(frozenset({"}"}))
             self._close_word("}", start)
             return body
         self._close_word("do", start)
-        body = self.statements(frozenset({"done"}))
+        body = self._some_statements(frozenset({"done"}))
         self._close_word("done", start)
         return body
 
