@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 
 from rl_resources.check.broken import broken_places
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.scripts import name_against_row
 from rl_resources.check.snapshot import Snapshot, Table
-from rl_resources.check.tables import duplicate_key, model_size, number
+from rl_resources.check.tables import duplicate_key, model_size
+from rl_resources.order import SortKey, sort_key
 from rl_resources.tabular import Row, quote
 from rl_resources.words import shown
 
 FMT = "Run `rl-resources fmt`."
 
-SortKey = tuple[tuple[int, float, str], ...]
 Place = tuple[str, int, int]
 
 
@@ -73,30 +74,14 @@ def _in_doubt(snapshot: Snapshot, table: Table, row: int, doubtful: frozenset[Pl
 
 def order_keys(snapshot: Snapshot, table: Table) -> list[SortKey]:
     """The sort key of every row by the schema's `orderBy`; what cannot be followed sorts last."""
-    paths = [path.split(".") for path in table.schema.order_by]
     return [
-        tuple(_sort_value(snapshot, table, row, path) for path in paths)
+        sort_key(snapshot.package, table.schema, partial(table.cell, row), snapshot.find)
         for row in _indices(table.rows)
     ]
 
 
 def _indices(rows: Sequence[object]) -> range:
     return range(len(rows))
-
-
-def _sort_value(
-    snapshot: Snapshot, table: Table, row: int, path: Sequence[str]
-) -> tuple[int, float, str]:
-    name, *rest = path
-    cell = table.cell(row, name)
-    if not rest:
-        value = number(cell) if table.schema.field(name).type in {"integer", "number"} else None
-        return (0, value, "") if value is not None else (1, 0.0, cell)
-    key = table.schema.foreign_key(name)
-    target = snapshot.keys(key.resource).get(cell) if key else None
-    if key is None or target is None:
-        return (2, 0.0, cell)
-    return _sort_value(snapshot, snapshot.tables[key.resource], target, rest)
 
 
 @rule(

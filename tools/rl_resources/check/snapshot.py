@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from rl_resources import tabular
 from rl_resources.errors import UnreadableDataset
+from rl_resources.order import Cells
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
 from rl_resources.words import shown
 
@@ -223,6 +224,11 @@ class Snapshot:
     def keys(self, resource: str) -> Mapping[str, int]:
         """Rows of a table by the first column of its key; the first row of each."""
         return self._keys[resource]
+
+    def find(self, resource: str, key: str) -> Cells | None:
+        """The cells of the row of a table with this key, where there is one."""
+        row = self.keys(resource).get(key)
+        return None if row is None else partial(self.tables[resource].cell, row)
 
 
 def _first_rows(cells: Sequence[str]) -> dict[str, int]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from rl_resources.check.broken import broken_keys, broken_places
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
-from rl_resources.package import TYPES
+from rl_resources.order import number
 from rl_resources.words import shown
 
 _BOUNDS = frozenset({"from_parameters_b", "below_parameters_b"})
@@ -168,11 +167,6 @@ def _holds(sizes: Table, row: int, parameters: float) -> bool:
     start = number(sizes.cell(row, "from_parameters_b"))
     end = number(sizes.cell(row, "below_parameters_b"))
     return start is not None and start <= parameters and (end is None or parameters < end)
-
-
-def number(cell: str) -> float | None:
-    """The value of a cell that is written as a number."""
-    return float(cell) if re.fullmatch(TYPES["number"].pattern, cell) else None
 
 
 @rule(

@@ -1,0 +1,40 @@
+"""The canonical order of rows: the `orderBy` of a Table Schema, followed along foreign keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from rl_resources.package import TYPES, Package, TableSchema
+
+SortKey = tuple[tuple[int, float, str], ...]
+
+Cells = Callable[[str], str]
+"""The text of a row's cell, by the name of its column."""
+
+Find = Callable[[str, str], Cells | None]
+"""The row that a foreign key means, by resource and word; `None` where there is none."""
+
+
+def number(cell: str) -> float | None:
+    """The value of a cell that is written as a number."""
+    return float(cell) if re.fullmatch(TYPES["number"].pattern, cell) else None
+
+
+def sort_key(package: Package, schema: TableSchema, row: Cells, find: Find) -> SortKey:
+    """Where a row stands: numbers before text, and last what leads nowhere."""
+
+    def value(schema: TableSchema, row: Cells, path: str) -> tuple[int, float, str]:
+        name, _, rest = path.partition(".")
+        cell = row(name)
+        if not rest:
+            numeric = schema.field(name).type in {"integer", "number"}
+            known = number(cell) if numeric else None
+            return (0, known, "") if known is not None else (1, 0.0, cell)
+        key = schema.foreign_key(name)
+        target = find(key.resource, cell) if key else None
+        if key is None or target is None:
+            return (2, 0.0, cell)
+        return value(package.resources[key.resource].schema, target, rest)
+
+    return tuple(value(schema, row, path) for path in schema.order_by)
