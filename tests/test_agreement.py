@@ -119,7 +119,17 @@ def test_nothing_is_said_where_nothing_is_known(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_command_that_is_cut_off_hides_no_default(rule: str) -> None:
-    assert findings(rule, text=f"{START} \\\n    a.b=1 \n    trainer.nnodes=1\n") == []
+    text = f"{START} \\\n    a.b=1\necho\n    trainer.nnodes=1\n"
+    assert findings(rule, text=text) == []
+
+
+def test_a_line_that_is_cut_off_is_held_to_the_row_as_it_was_meant() -> None:
+    text = f"{START} \\\n    trainer.nnodes=1\n    trainer.n_gpus_per_node=4 \\\n    trainer.a=1\n"
+    (finding,) = findings("gpus-agree", text=text)
+    assert finding.message == (
+        "gpus of a.sh is `8`, but examples/tuning/7b/a.sh:2 sets `trainer.nnodes` to `1` and "
+        "examples/tuning/7b/a.sh:3 sets `trainer.n_gpus_per_node` to `4`, which makes `4`"
+    )
 
 
 def test_a_row_with_another_model_is_told_at_its_cell() -> None:
@@ -244,8 +254,8 @@ def test_other_gpus_than_the_script_asks_for_are_told_once() -> None:
     settings = {"trainer.nnodes": "${NNODES:-2}"}
     (finding,) = findings("gpus-agree", settings=settings)
     assert finding.message == (
-        "gpus of a.sh is `8`, but examples/tuning/7b/a.sh:17 asks for "
-        "2 (nodes) x 8 (GPUs of each) = 16"
+        "gpus of a.sh is `8`, but examples/tuning/7b/a.sh:16 sets `trainer.nnodes` to `2` and "
+        "examples/tuning/7b/a.sh:17 sets `trainer.n_gpus_per_node` to `8`, which makes `16`"
     )
     assert finding.help == "Write `16`, or mend the script."
 

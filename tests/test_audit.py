@@ -358,9 +358,45 @@ def test_the_folder_may_be_the_root_or_a_flat_copy(dataset: Dataset, scripts: Pa
     assert _findings(dataset, scripts, PAGE, flat) == []
 
 
-def test_a_folder_with_other_scripts_has_no_orphans(dataset: Dataset, scripts: Path) -> None:
+def test_a_helper_beside_the_scripts_of_runs_needs_no_row(dataset: Dataset, scripts: Path) -> None:
     (scripts / "7b" / "common.sh").write_text("echo\n", encoding="utf-8")
-    assert _findings(dataset, scripts, PAGE.replace(FOURTEEN_ROW, "")) == []
+    assert _findings(dataset, scripts, PAGE) == []
+
+
+SHORT = PAGE.replace("      - 2*H800\n", "")
+
+
+@pytest.mark.parametrize("page", [SHORT, SHORT.replace(f"`{SEVEN} <", "`script <"), "No table.\n"])
+def test_the_script_of_a_row_that_is_not_read_is_audited(
+    dataset: Dataset, scripts: Path, page: str
+) -> None:
+    path = scripts / "7b" / SEVEN
+    path.write_text(path.read_text(encoding="utf-8") + "echo $undefined\n", encoding="utf-8")
+    found = [line for line in _findings(dataset, scripts, page) if "undefined" in line]
+    assert [line.partition(":")[0] for line in found] == ["undefined-variable"]
+
+
+def _rules_of(findings: list[str]) -> set[str]:
+    return {line.partition(":")[0] for line in findings}
+
+
+def test_a_short_row_that_links_its_script_hides_no_orphan(dataset: Dataset, scripts: Path) -> None:
+    found = _rules_of(_findings(dataset, scripts, SHORT.replace(FOURTEEN_ROW, "")))
+    assert found == {"page-row-length", "page-script-without-row"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        PAGE.replace(FOURTEEN_ROW, "    * - MIN\n      - GRPO\n"),
+        PAGE.replace(FOURTEEN_ROW, "") + f"\nSee {FOURTEEN.replace('_', chr(92) + '_')}.\n",
+        PAGE.replace(FOURTEEN_ROW, FOURTEEN_ROW.replace("      - 116\n", "")),
+    ],
+)
+def test_a_script_that_a_row_or_the_text_may_mean_is_no_orphan(
+    dataset: Dataset, scripts: Path, page: str
+) -> None:
+    assert "page-script-without-row" not in _rules_of(_findings(dataset, scripts, page))
 
 
 def test_a_script_that_is_called_almost_as_its_link_is_one_mistake(

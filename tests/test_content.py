@@ -68,7 +68,11 @@ TOLD = {
     ),
     "masked-exit-status": (
         f"{MAIN} || true\n",
-        (1, 1, "the run's failure is hidden by `|| true`"),
+        (1, 34, "the run's failure is hidden by `|| true`"),
+    ),
+    "dangling-backslash": (
+        f"{MAIN} trainer.nnodes=1 \\\n\necho done\n",
+        (1, 51, "a backslash continues the command into an empty line"),
     ),
     "undefined-variable": (
         'MODEL_PATH=a/b\necho "$MODLE_PATH"\n',
@@ -215,6 +219,10 @@ TEMPTING = [
     ("strict-mode", "set -o errexit\necho\n"),
     ("unquoted-arguments", 'a=$@\necho "$a" $# ${#b[@]} "$*"\n'),
     ("unquoted-arguments", "cat <<EOF\n$@\nEOF\n"),
+    ("dangling-backslash", f"{MAIN} \\\n  trainer.nnodes=1\n\necho\n"),
+    ("dangling-backslash", f"{MAIN} a.b=1 \\\n\n  trainer.nnodes=1\n"),
+    ("dangling-backslash", f"{MAIN} a.b=1 \\\n    && echo done\n"),
+    ("dangling-backslash", f"{MAIN} a.b=1 \\\n    2>&1 | tee log\n"),
     ("masked-exit-status", f"set -o pipefail\n{MAIN} 2>&1 | tee log\n"),
     ("masked-exit-status", f"{MAIN} | tee log\nexit ${{PIPESTATUS[0]}}\n"),
     ("masked-exit-status", f"{MAIN} &\nwait\n"),

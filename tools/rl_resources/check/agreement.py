@@ -67,7 +67,8 @@ def _run(claim: Claim) -> Run | None:
         return None
     if any(word in script.run.launch.module for word in _NO_TRAINER):
         return None
-    cut = bool(script.lost or script.run.launch.stray)
+    launch = script.run.launch
+    cut = bool(launch.stray) or any(item.command not in launch.rest for item in script.lost)
     return replace(script.run, trusts_defaults=False) if cut else script.run
 
 
@@ -219,9 +220,8 @@ def gpus_agree(claim: Claim) -> Iterator[Mistake]:
         return
     wanted, gpus = claim.number("gpus"), run.gpus.number
     if wanted is not None and gpus is not None and wanted != gpus:
-        path, line = _shown_place(claim, run, run.gpus)
-        product = f"{run.nodes.value} (nodes) x {run.gpus_per_node.value} (GPUs of each) = {gpus}"
-        message = f"{_cell(claim, 'gpus')}, but {path}:{line} asks for {product}"
+        parts = [_said_by_script(claim, run, part) for part in (run.nodes, run.gpus_per_node)]
+        message = f"{_cell(claim, 'gpus')}, but {' and '.join(parts)}, which makes `{gpus}`"
         yield Mistake(*claim.place("gpus"), message, f"Write `{gpus}`, or mend the script.")
         return
     nodes, wanted = run.nodes, claim.number("nodes")

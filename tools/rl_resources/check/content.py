@@ -53,6 +53,7 @@ _CAUSES = {
     ),
     "no-backslash": ("a line without a backslash", "End that line with ` \\`."),
 }
+_DANGLING = re.compile(r"([^\S\n]*)\\(?:\n[^\S\n]*(?:\n|\Z)|\Z)")
 _IGNORED = re.compile(r"\s*\|\|\s*(true|:|echo|printf)(?![\w-])")
 
 
@@ -155,12 +156,30 @@ def lost_line(subject: ScriptText) -> Iterator[Mistake]:
 
 def _lost_mistake(subject: ScriptText, item: Lost) -> Mistake:
     cause, mend = _CAUSES[item.cause]
-    first = shown(item.overrides[0].raw, 80)
-    count = len(item.overrides)
+    first = shown(item.command.words[0].raw, 80)
+    count = max(len(item.overrides), 1)
     what = f"`{first}`" + (f" and {count - 1} more" if count > 1 else "")
     verb = "does not" if count == 1 else "do not"
     message = f"{what} {verb} reach the program: {cause} ends the command in line {item.cause_line}"
     return mistake(subject, item.command.place, message, mend)
+
+
+@rule(
+    summary="The last line of a command ends without a backslash.",
+    reason="It continues into an empty line, and swallows whatever is written there next.",
+    severity="warning",
+    bad="`python3 -m verl.trainer.main_ppo trainer.nnodes=1 \\`",
+    good="`python3 -m verl.trainer.main_ppo trainer.nnodes=1`",
+)
+def dangling_backslash(subject: ScriptText) -> Iterator[Mistake]:
+    told = {item.cause_line for item in subject.lost}
+    ends = [part.end for run in subject.launches for part in (run.command, *run.rest)]
+    for end in {end.offset: end for end in ends}.values():
+        match = _DANGLING.match(subject.text, end.offset)
+        place = _place_of(subject, match.end(1)) if match else end
+        if match is not None and not told & {place.line, place.line + 1}:
+            message = "a backslash continues the command into an empty line"
+            yield mistake(subject, place, message, "Take the backslash away.")
 
 
 @rule(
@@ -271,23 +290,37 @@ def masked_exit_status(subject: ScriptText) -> Iterator[Mistake]:
         found = _masked(subject, launch)
         if found is not None and launch.command.place.offset not in told:
             told.add(launch.command.place.offset)
-            yield mistake(subject, launch.command.place, *found)
+            yield mistake(subject, *found)
 
 
-def _masked(subject: ScriptText, launch: Launch) -> tuple[str, str] | None:
-    command = launch.command
+def _masked(subject: ScriptText, launch: Launch) -> tuple[Place, str, str] | None:
+    """Where a failure is lost, what loses it, and the mend."""
+    command = launch.rest[-1] if launch.rest else launch.command
+    place = _operator_after(subject, command)
     index, count = command.pipeline
     ignored = _IGNORED.match(subject.text, command.end.offset)
     if index < count - 1 and not _has_pipefail(subject, command):
         message = "the run's exit status is lost in a pipe: that of the last command counts"
-        return message, "Write `set -o pipefail` before it."
+        return place, message, "Write `set -o pipefail` before it."
     if ignored and command.after == "||" and not command.in_condition:
         message = f"the run's failure is hidden by `|| {ignored[1]}`"
-        return message, f"Take away `|| {ignored[1]}` and what belongs to it."
+        return place, message, f"Take away `|| {ignored[1]}` and what belongs to it."
     if command.background and not _is_waited_for(subject, command):
         message = "the run is started in the background and nothing waits for it"
-        return message, "Take away the `&`, or end the script with `wait` for its process."
+        mend = "Take away the `&`, or end the script with `wait` for its process."
+        return place, message, mend
     return None
+
+
+def _operator_after(subject: ScriptText, command: Command) -> Place:
+    """Where the `|`, `||` or `&` after a command stands; where it begins, if there is none."""
+    match = re.compile(r"(?:\s|\\\n)*(?=[|&])").match(subject.text, command.end.offset)
+    return _place_of(subject, match.end()) if match else command.place
+
+
+def _place_of(subject: ScriptText, offset: int) -> Place:
+    begin = subject.text.rfind("\n", 0, offset) + 1
+    return Place(offset, subject.text.count("\n", 0, offset) + 1, offset - begin + 1)
 
 
 def _has_pipefail(subject: ScriptText, command: Command) -> bool:

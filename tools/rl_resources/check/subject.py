@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from rl_resources.check.broken import broken_places
 from rl_resources.check.pairing import pairing, scripts
 from rl_resources.check.snapshot import Snapshot, undecodable
+from rl_resources.script.joined import joined
 from rl_resources.script.launch import Launch, Lost, launches, lost
 from rl_resources.script.overrides import Run, describe
 from rl_resources.script.shell import Script, read
@@ -37,8 +38,8 @@ class ScriptText:
 
     @cached_property
     def launches(self) -> tuple[Launch, ...]:
-        """What it starts."""
-        return launches(self.script)
+        """What it starts, each with the lines that it lost."""
+        return joined(self.script, launches(self.script), self.lost)
 
     @cached_property
     def lost(self) -> tuple[Lost, ...]:

@@ -15,9 +15,9 @@ from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding
 from rl_resources.package import Record
+from rl_resources.page.neighbours import subjects
 from rl_resources.page.read import read_page
 from rl_resources.page.records import HEADER_OF, Reading, ReadRow, read_rows
-from rl_resources.page.rules import orphans
 from rl_resources.page.write import tuning_csv
 
 FRAMEWORK = "verl"
@@ -160,10 +160,9 @@ def _refuse(error: OSError) -> None:
 
 
 def _script_texts(folder: Path, reading: Reading) -> dict[str, ScriptText]:
-    """The scripts that rows link, and those beside them that none does, where they can be read."""
-    linked = [row.link.read for row in reading.rows if row.link.read]
-    paths = dict.fromkeys([*linked, *orphans(reading)])
-    texts = {path: _script_text(folder / path, reading.context.framework) for path in paths}
+    """The scripts that the page is about, where they can be read."""
+    framework = reading.context.framework
+    texts = {path: _script_text(folder / path, framework) for path in subjects(reading)}
     return {path: text for path, text in texts.items() if text is not None}
 
 

@@ -10,12 +10,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from os.path import commonpath
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from rl_resources.check.registry import Mistake, rule
-from rl_resources.script.name import FORM, PARTS, ScriptName, parse
+from rl_resources.page.neighbours import orphans
+from rl_resources.script.name import FORM, ScriptName, parse
 from rl_resources.words import shown
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ _ADDRESS = re.compile(
     r"(?<![\w.%+/:-])(?:mailto:)?(?P<name>[\w.%+-]+)@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?![\w.:/-]*[:/])"
 )
 _SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
-_ROWS_LOST = ("page-table", "page-table-columns", "page-row-length", "page-no-script")
 _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
 
 
@@ -648,24 +647,3 @@ def page_script_without_row(reading: Reading) -> Iterator[Mistake]:
         message = f"no row links the script {shown(path, 200)}"
         row = reading.tables[0].header
         yield reading.mistake(row, message, f"Add a row that links {shown(name, 120)}.")
-
-
-def orphans(reading: Reading) -> list[str]:
-    """Scripts beside the linked ones that no row means, where there are only scripts of runs."""
-    read = [row.link.read for row in reading.rows if row.link.read]
-    meant = {row.link.nearest for row in reading.rows if row.link.read is None}
-    if not read or any(any(reading.told(rule)) for rule in _ROWS_LOST):
-        return []
-    top = PurePosixPath(commonpath([PurePosixPath(path).parent for path in read]))
-    top = top.parent if _SIZE_FOLDER.fullmatch(top.name) else top
-    paths = [PurePosixPath(path) for path in reading.context.scripts or ()]
-    inside = [path for path in paths if path.is_relative_to(top)]
-    if not all(_is_like_the_form(path.name) for path in inside):
-        return []
-    return [str(path) for path in inside if str(path) not in {*read, *meant}]
-
-
-def _is_like_the_form(name: str) -> bool:
-    """Whether a name ends as the form does, though its first part may hold the separator."""
-    parts = name.removesuffix(".sh").split("_")
-    return len(parts) >= len(PARTS) and parts[PARTS.index("gpus") - len(PARTS)].isdigit()

@@ -130,7 +130,8 @@ class Launch:
 
     `module` is dotted also where the script names a file, then `program` is its path. `unresolved`
     are arguments of which not even the key is known. `exports` is what the script and the command
-    add to the environment.
+    add to the environment. `rest` are commands that were meant as more arguments, where those are
+    counted in.
     """
 
     module: str
@@ -145,6 +146,7 @@ class Launch:
     exports: Mapping[str, Value]
     submission: Submission | None
     command: Command
+    rest: tuple[Command, ...] = ()
 
     @property
     def line(self) -> int:
@@ -188,7 +190,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Lost:
-    """A command that is the rest of an earlier one: its first word is an override.
+    """A command that is the rest of an earlier one: it begins with an override or Hydra's option.
 
     `cause` says what ended the earlier command and `cause_line` where.
     """
@@ -215,6 +217,25 @@ def lost(script: Script) -> tuple[Lost, ...]:
         found
         for command in script.commands
         if command.words and (found := _lost(script, command)) is not None
+    )
+
+
+def extended(script: Script, launch: Launch, command: Command) -> Launch:
+    """The launch with the words of `command` as more arguments.
+
+    An escaped blank that ended the launch's own line is then no argument.
+    """
+    more = _Arguments(script, command.words)
+    keys = [override for override in more.overrides if not override.key.startswith("hydra.")]
+    stray = (item for item in launch.stray if (item.value.text or "x").strip())
+    return replace(
+        launch,
+        overrides=(*launch.overrides, *keys),
+        flags=(*launch.flags, *more.flags),
+        stray=(*stray, *more.stray),
+        unresolved=(*launch.unresolved, *more.unresolved),
+        passes_arguments=launch.passes_arguments or more.passes_arguments,
+        rest=(*launch.rest, command),
     )
 
 
@@ -559,7 +580,8 @@ def _next_value(rest: Iterator[Word]) -> Value:
 
 def _lost(script: Script, command: Command) -> Lost | None:
     first = parse_override(script, command.words[0])
-    if first is None or not ("." in first.key or first.prefix):
+    option = (command.words[0].text or "").partition("=")[0] in _HYDRA_VALUES
+    if not option and (first is None or not ("." in first.key or first.prefix)):
         return None
     found = (parse_override(script, word) for word in command.words)
     overrides = tuple(override for override in found if override is not None)
