@@ -15,7 +15,7 @@ from typing import Any
 
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.same_model import is_id, likeness, model_in_path
-from rl_resources.check.subject import Claim, Trial
+from rl_resources.check.subject import Claim, ScriptText, Trial
 from rl_resources.check.trial_comments import trials_in_comments
 from rl_resources.script.launch import Launch
 from rl_resources.script.overrides import ACTOR, REFERENCE, ROLLOUT, Run, Setting
@@ -53,7 +53,7 @@ GROUP_ESTIMATORS = _GROUPED | {"reinforce_plus_plus_baseline", "opo", "gpg"}
 
 TRAIN_BACKENDS = frozenset({"fsdp", "fsdp2", "megatron", "veomni", "torchtitan"})
 INFER_BACKENDS = frozenset({"vllm", "sglang", "hf", "trtllm", "vllm_omni"})
-_SAME_BACKEND: Mapping[str, str] = {
+SAME_BACKEND: Mapping[str, str] = {
     "mindspeed": "megatron",
     "vllm-ascend": "vllm",
     "vllm-omni": "vllm_omni",
@@ -61,8 +61,11 @@ _SAME_BACKEND: Mapping[str, str] = {
 
 
 def _run(claim: Claim) -> Run | None:
+    return training_run(claim.script)
+
+
+def training_run(script: ScriptText) -> Run | None:
     """What the script does; `None` where it starts no training, or several that differ."""
-    script = claim.script
     if script.run is None or len({_arguments(launch) for launch in script.launches}) > 1:
         return None
     if any(word in script.run.launch.module for word in _NO_TRAINER):
@@ -168,7 +171,7 @@ def task_agrees(claim: Claim) -> Iterator[Mistake]:
     run, task = _run(claim), claim.text("task")
     if run is None or not task:
         return
-    setting = _contradicting_algorithm(run, _algorithm(task))
+    setting = contradicting_algorithm(run, algorithm_of(task))
     if setting is not None:
         message = f"{_cell(claim, 'task')}, but {_said_by_script(claim, run, setting)}"
         yield Mistake(*claim.place("task"), message, "Write the task of the script, or mend it.")
@@ -178,11 +181,11 @@ def task_agrees(claim: Claim) -> Iterator[Mistake]:
         yield _differs(claim, run, "task", rank, right)
 
 
-def _algorithm(task: str) -> str:
+def algorithm_of(task: str) -> str:
     return ADAPTERS.sub("", task).upper()
 
 
-def _contradicting_algorithm(run: Run, algorithm: str) -> Setting | None:
+def contradicting_algorithm(run: Run, algorithm: str) -> Setting | None:
     """The setting that makes the run another algorithm than the one named."""
     wanted, estimator = ESTIMATORS.get(algorithm), run.estimator
     if wanted is None or estimator.text not in _KNOWN_ESTIMATORS:
@@ -244,7 +247,7 @@ def backends_agree(claim: Claim) -> Iterator[Mistake]:
         ("infer", run.infer_backend, INFER_BACKENDS),
     ):
         said = claim.text(column).lower()
-        said = _SAME_BACKEND.get(said, said)
+        said = SAME_BACKEND.get(said, said)
         if said and setting.text in known and said != setting.text:
             yield _differs(claim, run, column, setting, setting.text or "")
 
@@ -370,7 +373,7 @@ def min_saves_memory(claim: Claim) -> Iterator[Mistake]:
     run = _run(claim)
     if run is None or claim.text("tag").upper() != "MIN":
         return
-    off = [setting for setting in _memory_savers(run) if setting.flag is False]
+    off = [setting for setting in memory_savers(run) if setting.flag is False]
     if not off:
         return
     keys = _listed(setting.key for setting in off)
@@ -381,7 +384,7 @@ def min_saves_memory(claim: Claim) -> Iterator[Mistake]:
     yield Mistake(*place, message, mend)
 
 
-def _memory_savers(run: Run) -> list[Setting]:
+def memory_savers(run: Run) -> list[Setting]:
     """The settings that save memory at the cost of time, where the backend has them."""
     if run.trains_with_megatron is None:
         return []
