@@ -21,6 +21,7 @@ PATH = "examples/tuning/7b/a.sh"
 ACTOR = "actor_rollout_ref.actor"
 ROLLOUT = "actor_rollout_ref.rollout"
 MODEL = "actor_rollout_ref.model"
+HOST_OPTIMIZER = f"{ACTOR}.optim.override_optimizer_config"
 SETTINGS = {
     "algorithm.adv_estimator": "grpo",
     "data.train_batch_size": "64",
@@ -449,12 +450,34 @@ def test_a_min_script_without_offload_is_told_once() -> None:
             f"{ACTOR}.megatron.optimizer_offload=True",
             {f"{ACTOR}.strategy": "megatron", f"{MODEL}.enable_gradient_checkpointing": "False"},
         ),
+        (
+            "MIN",
+            f"{START} model_engine=megatron {ACTOR}.megatron.param_offload=True "
+            f"+{HOST_OPTIMIZER}.optimizer_cpu_offload=True",
+            {
+                f"{ACTOR}.strategy": "megatron",
+                f"+{HOST_OPTIMIZER}.optimizer_offload_fraction": "1.0",
+            },
+        ),
     ],
 )
 def test_a_script_that_saves_memory_in_its_own_way_is_silent(
     tag: str, start: str, settings: dict[str, str]
 ) -> None:
     assert findings("min-saves-memory", {"tag": tag}, settings, start=start) == []
+
+
+def test_half_an_optimizer_in_host_memory_is_not_all_of_it() -> None:
+    start = (
+        f"{START} model_engine=megatron {ACTOR}.megatron.param_offload=True "
+        f"{ACTOR}.megatron.optimizer_offload=False +{HOST_OPTIMIZER}.optimizer_cpu_offload=True"
+    )
+    settings = {
+        f"{ACTOR}.strategy": "megatron",
+        f"+{HOST_OPTIMIZER}.optimizer_offload_fraction": "0.5",
+    }
+    (finding,) = findings("min-saves-memory", settings=settings, start=start)
+    assert "`actor_rollout_ref.actor.megatron.optimizer_offload`" in finding.message
 
 
 def test_a_recommended_script_that_offloads_is_told() -> None:

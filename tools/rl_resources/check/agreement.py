@@ -390,9 +390,13 @@ def memory_savers(run: Run) -> list[Setting]:
         return []
     offload = [run.param_offload, run.optimizer_offload]
     if run.trains_with_megatron:
-        return offload
+        return [run.param_offload] if _optimizer_lives_on_host(run) else offload
     offloads_itself = run.train_backend.text == "fsdp2" and run.offload_policy.flag is not False
     return [*([] if offloads_itself else offload), run.gradient_checkpointing]
+
+
+def _optimizer_lives_on_host(run: Run) -> bool:
+    return run.optimizer_on_host.flag is True and run.optimizer_fraction_on_host.value == 1
 
 
 def _listed(words: Iterable[str]) -> str:
@@ -412,7 +416,8 @@ def recommended_is_fast(claim: Claim) -> Iterator[Mistake]:
     run = _run(claim)
     if run is None or claim.text("tag").upper() != "RECOMMENDED":
         return
-    on = [s for s in (run.param_offload, run.optimizer_offload, run.offload_policy) if s.flag]
+    savers = (run.param_offload, run.optimizer_offload, run.offload_policy, run.optimizer_on_host)
+    on = [setting for setting in savers if setting.flag]
     if on:
         keys = _listed(setting.key for setting in on)
         message = f"tag of {shown(claim.label, 120)} is `RECOMMENDED`, but the script sets {keys}"

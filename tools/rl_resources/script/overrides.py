@@ -346,6 +346,16 @@ class Run:
         return self.setting(f"{ACTOR}.fsdp_config.offload_policy")
 
     @property
+    def optimizer_on_host(self) -> Setting:
+        """Whether Megatron-Core keeps a fraction of the optimizer in host memory for good."""
+        return self.setting(f"{ACTOR}.optim.override_optimizer_config.optimizer_cpu_offload")
+
+    @property
+    def optimizer_fraction_on_host(self) -> Setting:
+        """The fraction of the optimizer that `optimizer_on_host` speaks of, 0 to 1."""
+        return self.setting(f"{ACTOR}.optim.override_optimizer_config.optimizer_offload_fraction")
+
+    @property
     def gradient_checkpointing(self) -> Setting:
         """Whether activations are computed again; Megatron does not read it."""
         return self.setting(f"{MODEL}.enable_gradient_checkpointing")
