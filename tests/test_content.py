@@ -12,7 +12,7 @@ from rl_resources.check.registry import Rule, all_rules
 from rl_resources.check.subject import ScriptText
 
 ROOT = Path(__file__).parents[1]
-FAMILIES = ("content", "variables", "arguments", "safety")
+FAMILIES = ("content", "variables", "arguments", "releases", "safety")
 RULES = {name: rule for name, rule in all_rules().items() if rule.family in FAMILIES}
 MAIN = "python3 -m verl.trainer.main_ppo"
 PATH = "run.sh"
@@ -116,8 +116,23 @@ TOLD = {
         (2, 3, "`trainer.nnodes` is set in line 1 already, to the same value"),
     ),
     "unknown-key": (
-        f"{MAIN} actor_rollout_ref.actor.megatron.grad_offload=True\n",
-        (1, 34, "`actor_rollout_ref.actor.megatron.grad_offload`: verl 0.9.1 has no such key"),
+        f"{MAIN} actor_rollout_ref.actor.fsdp_config.parm_offload=True\n",
+        (1, 34, "`actor_rollout_ref.actor.fsdp_config.parm_offload`: verl 0.9.1 has no such key"),
+    ),
+    "outdated-key": (
+        f"{MAIN} model_engine=megatron actor_rollout_ref.actor.megatron.grad_offload=True \\\n"
+        "  actor_rollout_ref.ref.megatron.grad_offload=True critic.load_weight=True\n",
+        (
+            1,
+            56,
+            "verl 0.9.1 has `actor_rollout_ref.actor.megatron.grad_offload`, "
+            "`actor_rollout_ref.ref.megatron.grad_offload` (line 2), `critic.load_weight` (line 2) "
+            "no more; 0.8.0 is the last release that takes all of them",
+        ),
+    ),
+    "outdated-plus": (
+        f"{MAIN} +actor_rollout_ref.model.lora_rank=32\n",
+        (1, 34, "`+actor_rollout_ref.model.lora_rank`: verl has it without `+` since 0.4.0"),
     ),
     "value-type": (
         f"batch=large\n{MAIN} data.train_batch_size=$batch\n",
@@ -128,20 +143,25 @@ TOLD = {
         (
             1,
             34,
-            "`actor_rollout_ref.rollout.log_prob_micro_batch_size` is a total: "
-            "verl/workers/engine_workers.py of verl 0.9.1 needs the size per GPU",
+            "verl 0.8.0 and later do not take the total "
+            "`actor_rollout_ref.rollout.log_prob_micro_batch_size` without the size per GPU",
         ),
     ),
     "deprecated-key": (
         f"{MAIN} data.val_batch_size=8\n",
-        (1, 34, "`data.val_batch_size` is deprecated, says verl/utils/config.py"),
+        (
+            1,
+            34,
+            "`data.val_batch_size` is deprecated since verl 0.3.0, says verl/utils/config.py",
+        ),
     ),
     "refused-value": (
         f"{MAIN} actor_rollout_ref.rollout.mode=sync\n",
         (
             1,
             65,
-            "`actor_rollout_ref.rollout.mode=sync` is refused by verl/workers/config/rollout.py",
+            "`actor_rollout_ref.rollout.mode=sync` is refused since verl 0.7.0 by "
+            "verl/workers/config/rollout.py",
         ),
     ),
     "private-path": (
@@ -305,6 +325,19 @@ TEMPTING = [
         "actor_rollout_ref.actor.ulysses_sequence_parallel_size=2\n",
     ),
     ("refused-value", f"{MAIN} actor_rollout_ref.rollout.mode=async\n"),
+    ("unknown-key", f"{MAIN} reward_model.strategy=fsdp +actor_rollout_ref.model.lora_rank=8\n"),
+    ("unknown-key", "python3 -m verl.trainer.main_generation data.path=x\n"),
+    ("outdated-key", f"{MAIN} critic.load_wieght=True trainer.nnodes=1\n"),
+    ("outdated-plus", f"{MAIN} +trainer.nnodes=1 ++actor_rollout_ref.model.lora_rank=8\n"),
+    (
+        "deprecated-key",
+        f"{MAIN} model_engine=megatron actor_rollout_ref.actor.optim.warmup_style=cosine\n",
+    ),
+    (
+        "total-micro-batch-size",
+        f"{MAIN} actor_rollout_ref.actor.ppo_micro_batch_size=8 "
+        "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1\n",
+    ),
     ("private-path", 'a="$HOME/data/x"\nb=/tmp/x\nc=/dev/shm/x\nd=/usr/bin/env\ne=/opt/conda\n'),
     ("private-path", 'a=${DATA_DIR:-/data/gsm8k}\n# /home/ann/x\ncd "$(dirname "$0")/data/x"\n'),
     ("private-path", "a=hdfs://host/data/x\nb=https://host/home/ann\nc=$ROOT/mnt/x\n"),

@@ -43,6 +43,7 @@ from rl_resources.script.framework.agreement import disagreement
 from rl_resources.script.framework.compose import Configuration
 from rl_resources.script.framework.describe import describe
 from rl_resources.script.framework.grammar import SweepError, is_function, read_value
+from rl_resources.script.framework.history import HISTORY, history, write_history
 from rl_resources.script.framework.releases import (
     cached_releases,
     configuration,
@@ -706,6 +707,7 @@ def root(tmp_path: Path, cache: Path) -> Path:
     for name in ("records", "schema", "examples"):
         shutil.copytree(ROOT / name, tmp_path / "root" / name)
     shutil.copy(ROOT / "datapackage.json", tmp_path / "root")
+    (tmp_path / "root" / HISTORY).mkdir(parents=True)
     table = tmp_path / "root" / "records" / "compatibility.csv"
     table.write_text(table.read_text(encoding="utf-8").split("\n")[0] + "\n", encoding="utf-8")
     for version in BOTH:
@@ -730,7 +732,11 @@ def test_every_script_is_composed_with_every_release(root: Path, cache: Path) ->
     }
     assert found.rows == read_dataset(read_package(root)).records["compatibility"]
     assert told == [f"verl 8.0: {len(scripts)} scripts", f"verl 9.0: {len(scripts)} scripts"]
-    assert compat(root, BOTH).files == found.files
+    past = found.files[f"{HISTORY}/verl.json"]
+    assert json.loads(past)["releases"] == list(BOTH)
+    assert compat(root, BOTH).files == {
+        path: text for path, text in found.files.items() if text != past
+    }
     assert not found.problems
 
 
@@ -856,6 +862,40 @@ def test_the_real_framework_says_the_same_as_the_table(version: str) -> None:
 def test_the_shipped_defaults_are_those_of_the_release() -> None:
     text = (ROOT / DEFAULTS / "verl.json").read_text(encoding="utf-8")
     assert text == describe(real(json.loads(text)["version"])), "run `rl-resources compat`"
+
+
+def test_the_shipped_history_is_that_of_all_releases() -> None:
+    text = (ROOT / HISTORY / "verl.json").read_text(encoding="utf-8")
+    known = [real(version) for version in json.loads(text)["releases"]]
+    assert text == write_history(known), "run `rl-resources compat`"
+
+
+def test_the_history_ends_with_the_release_of_the_defaults() -> None:
+    past, newest = history("verl"), shipped("verl")
+    assert past.releases[-1] == newest.version
+    assert list(past.releases) == in_order(past.releases)
+    assert set(past.gone) == set(newest.names)
+    for name, choice in newest.names.items():
+        now = newest.base(choice)
+        assert not {*now.values} & {*past.gone[name]}
+    assert set(past.since) <= {
+        key for choice in newest.names.values() for key in newest.base(choice).values
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "last"),
+    [
+        ("actor_rollout_ref.actor.megatron.grad_offload", "0.9.0"),
+        ("trainer.worker_nsight_options", "0.5.0"),
+        ("actor_rollout_ref.actor.optim.warmup_style", "0.4.0"),
+        ("data.train_batch_size", None),
+        ("data.train_batch_sizes", None),
+        ("trainer.worker_nsight", None),
+    ],
+)
+def test_the_last_release_that_had_a_key_or_section_is_known(key: str, last: str | None) -> None:
+    assert history("verl").last_with("ppo_megatron_trainer", key) == last
 
 
 def test_the_real_framework_is_the_same_without_hydra() -> None:

@@ -18,6 +18,7 @@ from rl_resources.errors import UnusableInput
 from rl_resources.package import Record, read_package
 from rl_resources.script import shell
 from rl_resources.script.framework.describe import describe
+from rl_resources.script.framework.history import HISTORY, write_history
 from rl_resources.script.framework.launched import Known, compose_launch
 from rl_resources.script.framework.releases import (
     DISTRIBUTIONS,
@@ -68,13 +69,15 @@ def compat(
     files: dict[str, str] = {}
     for framework in sorted({script.framework for script in scripts}):
         ours = [script for script in scripts if script.framework == framework]
-        known = None
+        composed: list[Configuration] = []
         for version in releases(framework) if versions is None else in_order(set(versions)):
             progress(f"{framework} {version}: {len(ours)} scripts")
-            known = configuration(framework, version)
-            rows += [row_of(script, framework, version, known) for script in ours]
-        if known is not None:
-            files |= _defaults(root, known)
+            composed.append(configuration(framework, version))
+            rows += [row_of(script, framework, version, composed[-1]) for script in ours]
+        if composed:
+            files |= _defaults(root, composed[-1])
+        if versions is None and (root / HISTORY).is_dir():
+            files[f"{HISTORY}/{framework}.json"] = write_history(composed)
     if versions is not None:
         rows += _kept(dataset, {script.name for script in scripts}, versions)
     rows.sort(key=lambda row: tuple(str(row[name]) for name in _KEY))

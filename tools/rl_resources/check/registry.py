@@ -38,6 +38,7 @@ FAMILIES: Mapping[str, Family] = {
     "content": Family("Script content", "script"),
     "variables": Family("Variables of a script", "script"),
     "arguments": Family("Arguments of a run", "script"),
+    "releases": Family("Settings of other releases", "script"),
     "safety": Family("Safety and privacy of a script", "script"),
     "agreement": Family("Agreement of row and script", "claim"),
     "page": Family("Hand-kept page", "page", "rl_resources.page.rules"),
