@@ -207,6 +207,24 @@ def _import_page(arguments: Arguments) -> int:
     return FOUND if empty or any(item.severity == "error" for item in findings) else 0
 
 
+def _diff(arguments: Arguments) -> int:
+    from rl_resources.answer.diff import diff
+    from rl_resources.render import changes
+    from rl_resources.revision import read_folder, read_state
+
+    root = _root(arguments)
+    old = read_state(root, arguments.old)
+    new = read_state(root, arguments.new) if arguments.new else read_folder(root)
+    found = diff(old, new)
+    if arguments.format == "markdown":
+        sys.stdout.write(changes.as_markdown(found, new))
+    else:
+        sys.stdout.write(
+            {"text": changes.as_text, "json": changes.as_json}[arguments.format](found)
+        )
+    return 0
+
+
 def _compat(arguments: Arguments) -> int:
     from rl_resources.compat import compat
     from rl_resources.output import write_file
@@ -281,6 +299,11 @@ def _parser() -> argparse.ArgumentParser:
         default="text",
         help="all but text write the findings to standard output; then --out alone writes CSV",
     )
+
+    sub = command("diff", _diff, "Say which records differ between two states.")
+    sub.add_argument("old", metavar="OLD", help="a git revision, or a folder with a dataset")
+    sub.add_argument("new", nargs="?", metavar="NEW", help="another one (default: the files here)")
+    sub.add_argument("--format", choices=["text", "json", "markdown"], default="text")
 
     sub = command("compat", _compat, "Compose every script's configuration with every release.")
     sub.add_argument(

@@ -25,8 +25,8 @@ def size_table(dataset: Dataset, size: str, script_url: str | None) -> str:
     rows = tuning_rows(dataset, size)
     if not rows:
         return f"### {size}\n\nNo record exists yet.\n"
-    lines = [_line(HEADERS), _line(["---"] * len(HEADERS))]
-    lines += [_line(_cells(row, size, script_url)) for row in rows]
+    lines = [table_line(HEADERS), table_line(["---"] * len(HEADERS))]
+    lines += [table_line(_cells(row, size, script_url)) for row in rows]
     notes = [f"- {escape(row.script)}: {escape(row.notes)}" for row in rows if row.disputed]
     return "\n".join([f"### {size}", "", *lines, *([""] if notes else []), *notes, ""])
 
@@ -45,5 +45,6 @@ def _cells(row: TuningRow, size: str, script_url: str | None) -> list[str]:
     return cells
 
 
-def _line(cells: Sequence[str]) -> str:
+def table_line(cells: Sequence[str]) -> str:
+    """One line of a pipe table; the cells are Markdown."""
     return f"| {' | '.join(cells)} |"

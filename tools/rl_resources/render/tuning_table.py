@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -84,7 +85,10 @@ def link_target(template: str | None, row: TuningRow, size: str) -> str | None:
 
 def tuning_rows(dataset: Dataset, size: str) -> list[TuningRow]:
     """The records whose model belongs to `size`, in canonical order."""
-    return [_row(dataset, record) for record in records_of_size(dataset, size)]
+    return [
+        tuning_row(record, script_path(dataset, record))
+        for record in records_of_size(dataset, size)
+    ]
 
 
 def records_of_size(dataset: Dataset, size: str) -> Sequence[Record]:
@@ -93,22 +97,21 @@ def records_of_size(dataset: Dataset, size: str) -> Sequence[Record]:
     return [row for row in dataset.records["tuning"] if models[row["model"]]["size"] == size]
 
 
-def _row(dataset: Dataset, record: Record) -> TuningRow:
+def tuning_row(record: Mapping[str, object], path: str) -> TuningRow:
+    """A record, typed or as text, as its row; what it lacks is unknown. `path` is its script's."""
+    cells = {name: "" if value is None else str(value) for name, value in record.items()}
+    known = defaultdict(str, cells)
     return TuningRow(
-        tag=str(record["tag"]),
-        model=str(record["model"]).partition("/")[2],
-        task=str(record["task"]),
-        resource=f"{record['gpus']}*{str(record['device']).upper()}",
-        max_batch=_known(record["max_batch"]),
-        train=str(record["train"]),
-        infer=f"{record['infer']}{_known(record['infer_version'])}",
-        script=str(record["script"]),
-        script_path=script_path(dataset, record),
-        contributor=_known(record["contributor"]),
-        status=str(record["status"]),
-        notes=_known(record["notes"]),
+        tag=known["tag"],
+        model=known["model"].partition("/")[2],
+        task=known["task"],
+        resource=f"{known['gpus']}*{known['device'].upper()}",
+        max_batch=known["max_batch"],
+        train=known["train"],
+        infer=known["infer"] + known["infer_version"],
+        script=known["script"],
+        script_path=path,
+        contributor=known["contributor"],
+        status=known["status"],
+        notes=known["notes"],
     )
-
-
-def _known(value: object) -> str:
-    return "" if value is None else str(value)

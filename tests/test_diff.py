@@ -1,0 +1,261 @@
+"""`diff`: which records differ between two states, and how that is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from rl_resources.answer.diff import Changed, Table, diff
+from rl_resources.cli import main
+from rl_resources.render import changes
+from sample_tree import apply, plant
+
+RECORD = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
+HOSTILE = "<script>x</script> **bold** [a](javascript:b) | `c` @someone #1 ::error::d\u202e"
+
+
+def _table(*rows: Mapping[str, str], key: tuple[str, ...] = ("id",)) -> Table:
+    return Table(key, tuple(dict.fromkeys(name for row in rows for name in row)), rows)
+
+
+def test_equal_tables_do_not_differ_whatever_the_order_of_their_rows() -> None:
+    one, other = {"id": "a", "x": "1"}, {"id": "b", "x": "2"}
+    assert diff({"t": _table(one, other)}, {"t": _table(other, one)}) == []
+
+
+def test_rows_are_removed_added_and_changed_field_by_field() -> None:
+    old = _table({"id": "a", "x": "1", "y": "2"}, {"id": "b", "x": "1", "y": "1"})
+    new = _table({"id": "a", "x": "1", "y": "3"}, {"id": "c", "x": "5", "y": "5"})
+    (found,) = diff({"t": old}, {"t": new})
+    assert [row["id"] for row in found.removed] == ["b"]
+    assert [row["id"] for row in found.added] == ["c"]
+    (changed,) = found.changed
+    assert (changed.key, [(item.field, item.old, item.new) for item in changed.changes]) == (
+        ("a",),
+        [("y", "2", "3")],
+    )
+
+
+def test_a_row_with_another_key_alone_is_renamed() -> None:
+    (found,) = diff({"t": _table({"id": "a", "x": "1"})}, {"t": _table({"id": "b", "x": "1"})})
+    assert [(pair.old, pair.new) for pair in found.renamed] == [(("a",), ("b",))]
+    assert (found.removed, found.added) == ((), ())
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        [{"id": "b", "x": "2"}],
+        [{"id": "b", "x": "1"}, {"id": "c", "x": "1"}],
+        [{"id": "b", "x": ""}],
+    ],
+    ids=["another cell", "two candidates", "no content"],
+)
+def test_a_rename_that_is_not_certain_is_a_removal_and_an_addition(
+    new: list[Mapping[str, str]],
+) -> None:
+    (found,) = diff({"t": _table({"id": "a", "x": "1"})}, {"t": _table(*new)})
+    assert found.renamed == ()
+    assert (len(found.removed), len(found.added)) == (1, len(new))
+
+
+def test_rows_that_refer_to_a_renamed_row_follow_it_silently() -> None:
+    key = ("id", "order")
+    child = {"id": "a", "order": "1", "x": "1"}
+    references = {"id": "t"}
+    old = {
+        "t": _table({"id": "a", "x": "1"}),
+        "of": Table(key, ("id", "order", "x"), (child,), references),
+    }
+    new = {
+        "t": _table({"id": "b", "x": "1"}),
+        "of": Table(key, ("id", "order", "x"), ({**child, "id": "b"},), references),
+    }
+    assert [item.name for item in diff(old, new)] == ["t"]
+
+
+def test_a_row_that_stands_twice_is_told_when_one_of_them_goes() -> None:
+    row = {"id": "a", "x": "1"}
+    (found,) = diff({"t": _table(row, row)}, {"t": _table(row)})
+    assert found.removed == (row,)
+
+
+def test_a_column_that_came_is_told_once_and_its_blank_cells_are_no_change() -> None:
+    old = _table({"id": "a"}, {"id": "b"})
+    new = _table({"id": "a", "x": ""}, {"id": "b", "x": "1"})
+    (found,) = diff({"t": old}, {"t": new})
+    assert found.columns_added == ("x",)
+    assert [row.key for row in found.changed] == [("b",)]
+
+
+def test_a_column_that_went_shows_the_cells_that_are_lost() -> None:
+    (found,) = diff({"t": _table({"id": "a", "x": "1"})}, {"t": _table({"id": "a"})})
+    assert found.columns_removed == ("x",)
+    assert [(item.old, item.new) for item in found.changed[0].changes] == [("1", "")]
+
+
+def test_a_table_that_went_has_lost_its_rows() -> None:
+    (found,) = diff({"t": _table({"id": "a", "x": "1"})}, {})
+    assert (found.name, len(found.removed), found.columns_removed) == ("t", 1, ())
+
+
+def test_changes_are_values_that_compare() -> None:
+    assert Changed(("a",), ()) == Changed(("a",), ())
+
+
+@pytest.fixture
+def states(tmp_path: Path) -> tuple[Path, Path]:
+    """Two folders: the sample, and a copy in which much has changed."""
+    old, new = plant(tmp_path / "old"), plant(tmp_path / "new")
+    tuning = "records/tuning.csv"
+    lines = (new / tuning).read_text(encoding="utf-8").splitlines()
+    (place,) = [number for number, line in enumerate(lines, 1) if line.startswith(RECORD)]
+    added = lines[place - 1].replace("_2_h800_", "_4_h800_").replace(",GRPO,2,", ",GRPO,4,")
+    apply(
+        new,
+        [
+            {"file": tuning, "delete_line": place},
+            {"file": tuning, "append": added + "\n"},
+            {
+                "file": tuning,
+                "replace": ",GRPO-LoRA,1,h100,1,16,",
+                "with": ",GRPO-LoRA,1,h100,1,32,",
+            },
+        ],
+    )
+    return old, new
+
+
+def test_text_says_what_differs_by_key_and_field(
+    states: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diff", str(states[0]), str(states[1])]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("tuning: 1 removed, 1 added, 1 changed\n")
+    assert f"  - {RECORD}\n" in told
+    assert "      max_batch: 16 -> 32\n" in told
+
+
+def test_json_holds_rows_as_objects(
+    states: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["diff", str(states[0]), str(states[1]), "--format", "json"])
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["table"] == "tuning"
+    assert found["removed"][0]["script"] == RECORD
+    assert found["changed"][0]["changes"] == [{"field": "max_batch", "old": "16", "new": "32"}]
+
+
+def test_markdown_says_deleted_rows_first_and_in_bold_and_renders_new_ones(
+    states: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["diff", str(states[0]), str(states[1]), "--format", "markdown"])
+    page = MarkdownIt("commonmark").enable("table").render(capsys.readouterr().out)
+    assert page.startswith("<p><strong>Deleted: 1 row of tuning</strong></p>")
+    assert f"<li><strong>{RECORD}</strong></li>" in page
+    assert page.count("<th>") == 9
+    assert "<td>4*H800</td>" in page
+    assert page.index("Deleted") < page.index("Added") < page.index("Changed")
+
+
+def test_nothing_that_a_contributor_wrote_is_active_in_markdown() -> None:
+    row = dict.fromkeys(["script", "model", "notes", "x"], HOSTILE)
+    old = {"tuning": _table(row, key=("script",)), "t": _table({**row, "id": "1"})}
+    new = {"tuning": _table({**row, "script": "b|", "x": ""}, key=("script",))}
+    new["t"] = _table({**row, "id": "1", "x": "![y](https://z)"}, {**row, "id": HOSTILE})
+    text = changes.as_markdown(diff(old, new), new)
+    page = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+    assert page.count("<strong>") == text.count("**") // 2
+    assert all(mark not in page for mark in ("<script", "<a", "<img", "<code", "\u202e"))
+    assert "@" not in text
+
+
+def test_a_long_list_of_additions_says_how_many_are_left_out() -> None:
+    rows = [{"id": str(number), "x": str(number)} for number in range(changes.MOST_LISTED + 5)]
+    text = changes.as_markdown(diff({}, {"t": _table(*rows)}), {})
+    assert "and 5 more" in text
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A checkout with the sample below its top folder, committed and tagged `one`."""
+    root = plant(tmp_path / "top" / "data")
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"], ["tag", "one"]):
+        _git(tmp_path / "top", *arguments)
+    return root
+
+
+def _git(root: Path, *arguments: str) -> str:
+    names = {
+        f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    done = subprocess.run(
+        ["git", *arguments], cwd=root, check=True, capture_output=True, text=True,
+        env={**os.environ, **names, "GIT_CONFIG_GLOBAL": "/dev/null"},
+    )  # fmt: skip
+    return done.stdout
+
+
+def test_a_revision_is_held_to_the_files_here_and_nothing_is_checked_out(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    apply(repository, [{"file": "records/trials.csv", "delete_line": 2}])
+    before = _git(repository, "status", "--porcelain")
+    assert main(["diff", "--root", str(repository), "one"]) == 0
+    assert capsys.readouterr().out.startswith("trials: 1 removed\n")
+    assert _git(repository, "status", "--porcelain") == before
+
+
+def test_a_revision_may_lack_tables_and_hold_properties_that_nobody_knows_today(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    descriptor = json.loads((repository / "datapackage.json").read_text(encoding="utf-8"))
+    resources = [item for item in descriptor["resources"] if item["name"] != "trials"]
+    (repository / "datapackage.json").write_text(json.dumps({"resources": resources}))
+    tasks = repository / "schema" / "tasks.json"
+    tasks.write_text(json.dumps({"fields": [{"odd": 1}], "primaryKey": "task"}))
+    _git(repository, "commit", "-qam", "two")
+    assert main(["diff", "--root", str(repository), "one", "HEAD"]) == 0
+    assert capsys.readouterr().out.startswith("trials: ")
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        ({"file": "records/tuning.csv", "delete": True}, "records/tuning.csv: is not there"),
+        ({"file": "records/tuning.csv", "append": '"open\n'}, "not CSV: unclosed-quote"),
+        ({"file": "records/tuning.csv", "append": "a,b\n"}, "2 cells where the header has"),
+        ({"file": "records/tuning.csv", "encode": "utf-16"}, "is not UTF-8"),
+        ({"file": "records/tuning.csv", "symlink": "/etc/hostname"}, "is not there"),
+        ({"file": "records/tuning.csv", "write": "a,b\n1,2\n"}, "lacks the key column 'script'"),
+        ({"file": "datapackage.json", "write": "["}, "is not JSON"),
+        ({"file": "datapackage.json", "write": "{}"}, "names its tables in no form"),
+        ({"file": "schema/tuning.json", "write": "{}"}, "says no primary key"),
+        (
+            {"file": "datapackage.json", "replace": "records/tuning.csv", "with": "../x.csv"},
+            "names its tables in no form",
+        ),
+    ],
+)
+def test_a_state_that_cannot_be_read_is_told_with_exit_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], edit: Mapping[str, str], told: str
+) -> None:
+    old, new = plant(tmp_path / "old"), plant(tmp_path / "new")
+    apply(new, [edit])
+    assert main(["diff", str(old), str(new)]) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, told in captured.err) == ("", True)
+
+
+@pytest.mark.parametrize("name", ["no-such-thing", "--output=x", "HEAD:records", ""])
+def test_what_is_neither_revision_nor_folder_is_refused(
+    repository: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert main(["diff", "--root", str(repository), "--", name]) == 2
+    assert "is neither a revision" in capsys.readouterr().err
