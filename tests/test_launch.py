@@ -211,6 +211,42 @@ def test_a_command_kept_as_text_is_read_too(runner: str) -> None:
     assert launch.line == 4
 
 
+def test_eval_expands_a_command_again_where_it_stands() -> None:
+    text = (
+        "export LR=1e-6 PART\n"
+        "CMD=(python3 -m verl.trainer.main_ppo\n"
+        "  a.lr=\\$LR a.tags=\\'[x]\\' \\$PART)\n"
+        "LR=2e-6\n"
+        'main() { local PART=b.c=3; eval "${CMD[@]}" "$@"; }\n'
+        'main "$@"\n'
+    )
+    launch = _only(text)
+    assert _values(launch) == {"a.lr": "2e-6", "a.tags": "[x]", "b.c": "3"}
+    assert launch.passes_arguments
+    assert [override.line for override in launch.overrides][:2] == [3, 3]
+
+
+def test_text_for_another_shell_sees_only_what_is_exported() -> None:
+    text = "export A=1\nB=2\nbash -c 'python3 -m verl.trainer.main_ppo x.a=$A x.b=$B'\n"
+    assert _values(_only(text)) == {"x.a": "1", "x.b": None}
+
+
+@pytest.mark.parametrize(
+    "start", ["$PYTHON -u -m", '"${LAUNCH[@]}" -m', "python3 $OPTIONS -m", '"$(which python)" -m']
+)
+def test_a_module_is_told_whatever_the_name_of_the_interpreter(start: str) -> None:
+    launch = _only(f"{start} verl.trainer.main_ppo a.b=1\n")
+    assert (launch.module, _values(launch)) == ("verl.trainer.main_ppo", {"a.b": "1"})
+
+
+def test_a_launch_behind_a_placeholder_is_told_although_the_script_as_shipped_stops_before() -> (
+    None
+):
+    guard = 'DATA={your_path}\nif [ "$DATA" = "{your_path}" ]; then exit 1; fi\n'
+    launch = _only(guard + "python3 -m verl.trainer.main_ppo a.b=$DATA\n")
+    assert _values(launch) == {"a.b": "{your_path}"}
+
+
 @pytest.mark.parametrize(
     ("between", "cause", "cause_line"),
     [

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,14 @@ def _argument_lists(data: bytes) -> list[list[str]]:
 
 
 def _launched(script: Script) -> list[Command]:
-    return [c for c in script.commands if c.name == "python3" and c.reach != "never"]
+    told = _with_inner(script.commands)
+    return [c for c in told if c.name == "python3" and c.reach != "never"]
+
+
+def _with_inner(commands: Sequence[Command]) -> Iterator[Command]:
+    for command in commands:
+        yield from _with_inner(command.inner)
+        yield command
 
 
 def _arguments(text: str) -> list[str | None]:
@@ -324,6 +332,9 @@ class ScriptWriter:
             lambda: f"{self._condition()} {self._pick('&&', '||')} {self._launch()}",
             lambda: f"cat <<{self._pick('E', chr(39) + 'E' + chr(39), '-E')}\n$a it's \"\nE\n:",
             lambda: 'set -- "$a" "${X[@]}"\npython3 L0 "$@" $#',
+            lambda: f"eval {self._pick('a=1', chr(39) + 'a=$B; N=$((N + 1))' + chr(39))}",
+            lambda: f'CMD={shlex.quote(self._launch())}\neval "$CMD"',
+            lambda: f"{self._pick(*ARRAYS)}=(python3 L0 \\$N '\"$B\"' a=\\'$N\\')",
         ]
         return self._call(*simple, *compound, *self._unknowns(depth))
 
@@ -732,6 +743,29 @@ def test_what_a_branch_appends_is_unknown_but_not_what_was_there() -> None:
     (command,) = _launched(script)
     assert [word.text for word in command.words[1:]] == ["a", None, "c", "d"]
     assert [word.many for word in command.words[1:]] == [False, True, False, False]
+
+
+def test_waiting_for_something_forgets_nothing_but_what_the_loop_changes() -> None:
+    waiting = "while true; do\n  if ask; then break; fi\n  N=$((N + 1))\n  sleep 5\ndone\n"
+    script = read(f"A=1 N=0\n{waiting}python3 $A $N\n")
+    (command,) = _launched(script)
+    assert [word.text for word in command.words[1:]] == ["1", None]
+    assert script.complete
+
+
+def test_what_eval_reads_is_followed() -> None:
+    script = read('N=1\nf() { python3 "$1" $N; }\neval \'N=2; f "a b"; M=\'$(ask)\npython3 $N $M\n')
+    inner = next(c for c in script.commands if c.name == "eval").inner
+    first, second = [c for c in (*inner, *script.commands) if c.name == "python3"]
+    assert [word.text for word in first.words] == ["python3", "a b", "2"]
+    assert [word.text for word in second.words] == ["python3", "2", None]
+    assert [r.name for r in script.references if r.name == "N"]
+
+
+def test_what_was_unknown_when_a_text_was_made_stays_so_when_it_is_evaluated() -> None:
+    script = read('CMD="python3 $A"\nA=5\neval "$CMD"\n')
+    (command,) = script.commands[-1].inner
+    assert [word.text for word in command.words] == ["python3", None]
 
 
 def test_a_function_nobody_calls_is_told_as_never_reached() -> None:

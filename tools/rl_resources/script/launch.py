@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from rl_resources.script.shell import Command, Part, Place, Script, Value, Word, reread
+from rl_resources.script.shell import Command, Place, Script, Value, Word, reread
 
 DEEPEST = 3
 _PART = r"(?:[A-Za-z_$][A-Za-z0-9_$-]*|[0-9]+)"
@@ -324,10 +324,11 @@ def _command_launches(script: Script, command: Command, depth: int) -> Iterator[
     if index is None:
         return
     before = command.words[:index]
-    value = _text_to_run(command, index)
-    inner = reread(script, value)
-    for nested in inner.commands:
-        for launch in _command_launches(inner, nested, depth - 1):
+    commands = command.inner
+    if command.name != "eval":
+        commands = reread(script, command.words[index].value, command.environment).commands
+    for nested in commands:
+        for launch in _command_launches(script, nested, depth - 1):
             exports = {**command.environment, **launch.exports}
             yield replace(
                 launch,
@@ -348,19 +349,6 @@ def _quoted_command(command: Command) -> int | None:
         if shell in ("bash", "sh", "zsh") and re.fullmatch(r"-[a-z]*c", options):
             return index + 2
     return None
-
-
-def _text_to_run(command: Command, index: int) -> Value:
-    """The word at `index`, and for `eval` all that follow it."""
-    parts = list(command.words[index].value.parts)
-    if command.name == "eval":
-        for word in command.words[index + 1 :]:
-            parts += [_blank(word), *word.value.parts]
-    return Value(tuple(parts))
-
-
-def _blank(word: Word) -> Part:
-    return Part(" ", word.site, word.site)
 
 
 def _launch(script: Script, command: Command) -> Launch | None:
@@ -416,6 +404,8 @@ class _CommandReader:
     def program(self) -> str | None:
         """The module or file that runs; `rest` are then its arguments."""
         while self.rest:
+            if self.rest[0].text is None:
+                return self._unnamed()
             name = (self.rest[0].text or "").rpartition("/")[2]
             if _PYTHON.fullmatch(name):
                 self._take(name)
@@ -455,7 +445,7 @@ class _CommandReader:
         while self.rest:
             text = self.rest[0].text
             if text is None:
-                return None
+                return self._unnamed()
             if not text.startswith("-"):
                 self.rest = self.rest[1:]
                 return self._started(text)
@@ -468,6 +458,16 @@ class _CommandReader:
             if text in ("-X", "-W"):
                 self.rest = self.rest[1:]
         return None
+
+    def _unnamed(self) -> str | None:
+        """The module of `$PYTHON -m MODULE`, whatever program or options that variable holds."""
+        texts = [word.text or "-" for word in self.rest]
+        options = next((i for i, text in enumerate(texts) if text[:1] != "-"), 0)
+        if not options or texts[options - 1] != "-m" or "." not in texts[options]:
+            return None
+        self.launcher.append("python")
+        self.rest = self.rest[options:]
+        return self._named_module("")
 
     def _named_module(self, attached: str) -> str | None:
         name: str | None = attached

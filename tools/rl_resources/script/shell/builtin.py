@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rl_resources.script.shell import arithmetic, condition
+from rl_resources.script.shell import arithmetic, condition, statements
 from rl_resources.script.shell.script import Option, Word
 from rl_resources.script.shell.state import Array, State, Variable, set_content
 from rl_resources.script.shell.surroundings import Status
-from rl_resources.script.shell.value import Place, Value, unknown
+from rl_resources.script.shell.value import Part, Place, Quoted, Value, literal, unknown
 
 if TYPE_CHECKING:
     from rl_resources.script.shell.evaluation import Evaluator
@@ -195,7 +195,18 @@ def _let(evaluator: Evaluator, arguments: Sequence[Word], state: State) -> Statu
 
 
 def _eval(evaluator: Evaluator, arguments: Sequence[Word], state: State) -> Status:
-    """What a text evaluated at run time assigns is not followed, so it is lost."""
+    parts: list[Part] = []
+    for word in arguments:
+        parts += [*word.value.parts, literal(" ", word.site)]
+    source = Quoted(Value(tuple(parts)), evaluator.source.whole)
+    tree = statements.read(source.text)
+    if tree.problems or not evaluator.budget.spend(1 + len(source.text) // 32):
+        return _lose_assigned(arguments, state)
+    return evaluator.evaluate(source, tree.statements, state)
+
+
+def _lose_assigned(arguments: Sequence[Word], state: State) -> Status:
+    """What an unreadable text assigns is not known."""
     for word in arguments:
         for name in _ASSIGNED.findall(word.value.shown) + sorted(
             arithmetic.assigned_names(word.value.shown)

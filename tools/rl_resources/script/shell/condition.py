@@ -14,6 +14,7 @@ from rl_resources.script.shell.value import Value
 
 DEEPEST = 30
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
+_PLACEHOLDER = re.compile(r"(?i)[{<][^{}<>]*(?:your|path|name|here)[^{}<>]*[}>]")
 _NUMERIC: Mapping[str, Callable[[int, int], bool]] = {
     "-eq": operator.eq,
     "-ne": operator.ne,
@@ -39,9 +40,12 @@ def both(left: Status, right: Status) -> Status:
 def decided(value: Value) -> str | None:
     """The text that a condition may rely on.
 
-    A setting that the script leaves empty is meant to come from outside, so it decides nothing.
+    A setting that the script leaves empty is meant to come from outside, and one that holds
+    `{your_path}` or `<path>` to be written over, so they decide nothing.
     """
-    return None if value.default and not value.text else value.text
+    text = value.text or ""
+    left_open = value.default if not text else value.names and _PLACEHOLDER.search(text)
+    return None if left_open else value.text
 
 
 def test(arguments: Sequence[Value]) -> Status:

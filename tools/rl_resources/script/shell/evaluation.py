@@ -47,6 +47,8 @@ class Evaluator(Expander):
         self.links = Links()
         self.unreached: set[int] = set()
         self.exports: dict[str, Value] = {}
+        self.homes: dict[int, tuple[FunctionDefinition, Source]] = {}
+        self._evaluated: list[Statements] = []
 
     def _run_substitution(self, body: Statements, state: State) -> None:
         kept, self.links = self.links, Links()
@@ -68,6 +70,16 @@ class Evaluator(Expander):
                     break
                 status = self._and_or(item, state)
         self._depth -= 1
+        return status
+
+    def evaluate(self, source: Source, statements: Statements, state: State) -> Status:
+        """Follow what the command noted last, an `eval`, has read in `source`."""
+        self._evaluated.append(statements)  # `unreached` and `homes` go by identity
+        outer, commands, links = self.source, self.log.commands, self.links
+        self.source, self.log.commands, self.links = source, [], Links()
+        status = self.run(statements, state)
+        commands[-1] = replace(commands[-1], inner=tuple(self.log.commands))
+        self.source, self.log.commands, self.links = outer, commands, links
         return status
 
     def pass_over(self, statements: Statements, state: State) -> None:
@@ -167,6 +179,7 @@ class Evaluator(Expander):
             return self._group(body, state)
         if isinstance(body, FunctionDefinition):
             state.functions = {**state.functions, body.name: body}
+            self.homes[id(body)] = body, self.source
             return True
         if isinstance(body, DoubleBracket):
             return condition.double_bracket(body, self, state)

@@ -182,6 +182,11 @@ class Expander:
         return found
 
     def _piece(self, piece: Piece, state: State, mode: Mode) -> Fragments:
+        known_unknown = self.source.unknown_at(piece.start)
+        if known_unknown is not None and not isinstance(piece, Literal | DoubleQuoted):
+            many = known_unknown.many or mode == "split"
+            part = replace(known_unknown, many=many)
+            return [Fragment(part, mode == "quoted", mode == "split")]
         if isinstance(piece, Literal):
             place = self.source.place(piece.start)
             return [Fragment(literal(piece.text, place), piece.quoted or mode == "quoted")]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rl_resources.script.shell.evaluation import Evaluator
 
 _MOST_PASSES = 4
+_MOST_DOUBTFUL_TURNS = 16
 
 
 def run_for(evaluator: Evaluator, body: For, state: State) -> Status:
@@ -92,9 +93,13 @@ def _conditional_loop(
     step: Callable[[State], object],
     state: State,
 ) -> Status:
-    """Iterate while the condition is known to hold, then as far as it cannot be known."""
+    """Iterate while the condition is known to hold, then as far as it cannot be known.
+
+    Of the turns after a `break` that may have been taken only the first are told apart.
+    """
+    doubtful = 0
     with _loop(evaluator, state) as escaped:
-        while True:
+        while doubtful <= _MOST_DOUBTFUL_TURNS:
             if evaluator.here.reach == "never" or evaluator.budget.exhausted:
                 break
             before = state.copy()
@@ -110,6 +115,9 @@ def _conditional_loop(
             if not _iterate(evaluator, body, state, escaped):
                 return None
             step(state)
+            doubtful += bool(escaped)
+            if _same(before.variables, state.variables):
+                break  # all further turns are alike
     return _unknown_loop(evaluator, begin, body, step, state)
 
 

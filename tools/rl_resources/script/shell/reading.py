@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rl_resources.script.shell import statements
 from rl_resources.script.shell.evaluation import Evaluator
 from rl_resources.script.shell.log import Budget
 from rl_resources.script.shell.script import Comment, Function, Problem, Script
 from rl_resources.script.shell.simple import run_uncalled
-from rl_resources.script.shell.state import State
+from rl_resources.script.shell.state import State, Variable
 from rl_resources.script.shell.syntax import FunctionDefinition, Tree
 from rl_resources.script.shell.value import Quoted, Source, Value
 
@@ -22,22 +24,25 @@ def read(script: str | bytes) -> Script:
     beginning is read, and `complete` is false.
     """
     text = script if isinstance(script, str) else script.decode("utf-8", "surrogateescape")
-    return _evaluated(Source(text[:LONGEST_SCRIPT]), text)
+    return _evaluated(Source(text[:LONGEST_SCRIPT]), text, {})
 
 
-def reread(script: Script, value: Value) -> Script:
-    """Read a value of a script, such as the argument of `eval`, as a script of its own.
+def reread(script: Script, value: Value, environment: Mapping[str, Value] | None = None) -> Script:
+    """Read a value of a script, such as the argument of `bash -c`, as a script of its own.
 
-    It is followed with no variable set. Places are those of the outer script.
+    It is followed with only the variables of the environment set. Places are those of the outer
+    script.
     """
-    return _evaluated(Quoted(value, script.text), script.text)
+    return _evaluated(Quoted(value, script.text), script.text, environment or {})
 
 
-def _evaluated(source: Source, text: str) -> Script:
+def _evaluated(source: Source, text: str, environment: Mapping[str, Value]) -> Script:
     tree = statements.read(source.text)
     budget = Budget()
     evaluator = Evaluator(source, budget)
-    state = State()
+    place = source.place(0)
+    variables = {name: Variable(value, place, True) for name, value in environment.items()}
+    state = State(variables)
     evaluator.run(tree.statements, state)
     run_uncalled(evaluator, state)
     return _told(text, source, tree, evaluator, state, not budget.exhausted)

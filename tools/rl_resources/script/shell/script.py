@@ -105,7 +105,8 @@ class Command:
     """A simple command each time that it is run, in the order of running.
 
     `pipeline` is its index and the number of commands in its pipeline. `before` and `after` are the
-    `&&` or `||` beside that pipeline. `environment` is what the script exports to it.
+    `&&` or `||` beside that pipeline. `environment` is what the script exports to it. `inner` are
+    the commands that an `eval` reads in its arguments and runs.
     """
 
     words: tuple[Word, ...]
@@ -126,6 +127,7 @@ class Command:
     background: bool
     before: str
     after: str
+    inner: tuple[Command, ...] = ()
 
     @property
     def name(self) -> str | None:

@@ -41,7 +41,7 @@ _KINDS: Mapping[str, AssignmentKind] = {
 def run_simple(evaluator: Evaluator, node: CommandNode, body: Simple, state: State) -> Status:
     """Expand a simple command, note it and do what it does to the state."""
     links = evaluator.links
-    words = _words(evaluator, body, state)
+    words, assigning = _words(evaluator, body, state)
     redirected = redirections(evaluator, node.redirects, state)
     evaluator.links = links
     if not words:
@@ -55,25 +55,28 @@ def run_simple(evaluator: Evaluator, node: CommandNode, body: Simple, state: Sta
     )
     exports = {item.name: item.value for item in assignments}
     _record(evaluator, node, body, words, assignments, redirected, state, exports)
-    return _call(evaluator, body, words, state, environment, exports)
+    if words[0].text in DECLARATIONS and words[0].text not in state.functions:
+        _declare(evaluator, words, assigning, state)
+        return True
+    return _call(evaluator, words, state, environment, exports)
 
 
-def _words(evaluator: Evaluator, body: Simple, state: State) -> tuple[Word, ...]:
+_Assigning = Mapping[int, AssignmentWord]
+
+
+def _words(evaluator: Evaluator, body: Simple, state: State) -> tuple[tuple[Word, ...], _Assigning]:
+    """The words, and which of them are assignments that a declaration makes."""
     found: list[Word] = []
+    assigning: dict[int, AssignmentWord] = {}
     for item in body.words:
         raw = evaluator.source.text[item.start : item.end]
         site = evaluator.source.place(item.start)
         if isinstance(item, AssignmentWord):
-            found.append(_assignment_word(evaluator, item, raw, state))
+            assigning[len(found)] = item
+            found.append(Word(Value((literal(raw, site),)), raw, site))
         else:
             found += [Word(value, raw, site) for value in evaluator.words(item, state)]
-    return tuple(found)
-
-
-def _assignment_word(evaluator: Evaluator, item: AssignmentWord, raw: str, state: State) -> Word:
-    """The word as a declaration's argument; its assignment is made by the declaration."""
-    place = evaluator.source.place(item.start)
-    return Word(Value((literal(raw, place),)), raw, place)
+    return tuple(found), assigning
 
 
 def redirections(
@@ -143,7 +146,6 @@ def _environment(
 
 def _call(
     evaluator: Evaluator,
-    body: Simple,
     words: tuple[Word, ...],
     state: State,
     environment: State,
@@ -156,22 +158,16 @@ def _call(
         return _call_function(
             evaluator, state.functions[name], words[1:], state, environment, exports
         )
-    if name in DECLARATIONS:
-        _declare(evaluator, body, words, state)
-        return True
     if name == "exec" and len(words) > 1:
         state.flow = "exit"
         return None
     return builtin.run(name, evaluator, words[1:], state)[1]
 
 
-def _declare(evaluator: Evaluator, body: Simple, words: tuple[Word, ...], state: State) -> None:
-    assigning = {
-        evaluator.source.place(item.start).offset: item
-        for item in body.words
-        if isinstance(item, AssignmentWord)
-    }
-    arguments = [assigning.get(word.site.offset, word) for word in words[1:]]
+def _declare(
+    evaluator: Evaluator, words: tuple[Word, ...], assigning: _Assigning, state: State
+) -> None:
+    arguments = [assigning.get(index, word) for index, word in enumerate(words)][1:]
     kind = _KINDS[words[0].text or "declare"]
     declaration.declare(evaluator, kind, arguments, state, bool(evaluator.here.function))
 
@@ -203,10 +199,11 @@ def _function_body(evaluator: Evaluator, function: FunctionDefinition, state: St
     doubt = state.doubt
     escaped: list[State] = []
     evaluator.frames.append(("function", escaped))
-    kept, evaluator.links = evaluator.links, Links()
+    kept, evaluator.links = (evaluator.links, evaluator.source), Links()
+    evaluator.source = evaluator.homes[id(function)][1]
     with evaluator.within(function=function.name, in_loop=False):
         status = evaluator.command(function.body, state)
-    evaluator.links = kept
+    evaluator.links, evaluator.source = kept
     evaluator.frames.pop()
     if state.flow == "return":
         state.flow = ""

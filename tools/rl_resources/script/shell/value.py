@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Literal
 
 Reason = Literal[
@@ -44,6 +45,10 @@ class Source:
         """The place of the character at `offset`."""
         line = bisect_right(self._starts, offset)
         return Place(offset, line, offset - self._starts[line - 1] + 1)
+
+    def unknown_at(self, offset: int) -> Part | None:
+        """The unknown part of a value that stands at `offset`; a script's own text has none."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +129,17 @@ class Value:
 class Quoted(Source):
     """The text of a value, read as a script of its own: places are those of the outer script.
 
-    Parts that are not known stand as they are written, so that they stay unknown.
+    Parts that are not known stand as they are written, or as `$?` where bash would not take that
+    for an expansion; `unknown_at` tells them.
     """
 
     def __init__(self, value: Value, whole: str) -> None:
         super().__init__(whole)
         self._outer = super().place
-        self.text = value.shown
         self._parts = value.parts
-        self._part_starts: list[int] = []
-        at = 0
-        for part in value.parts:
-            self._part_starts.append(at)
-            at += len(part.source if part.text is None else part.text)
+        texts = [_as_code(part) for part in value.parts]
+        self.text = "".join(texts)
+        self._part_starts = [0, *accumulate(map(len, texts))][: len(texts)]
 
     def place(self, offset: int) -> Place:
         """The place in the outer script; within a changed text that of its beginning."""
@@ -147,6 +150,17 @@ class Quoted(Source):
         if part.text is None or not self.whole.startswith(part.text, part.origin.offset):
             return part.origin
         return self._outer(part.origin.offset + offset - self._part_starts[index])
+
+    def unknown_at(self, offset: int) -> Part | None:
+        """The unknown part that stands at `offset`."""
+        index = bisect_right(self._part_starts, offset) - 1
+        return self._parts[index] if index >= 0 and self._parts[index].text is None else None
+
+
+def _as_code(part: Part) -> str:
+    if part.text is not None:
+        return part.text
+    return part.source if part.source[:1] in ("$", "`") else "$?"
 
 
 def bounded(parts: Iterable[Part]) -> Value:
