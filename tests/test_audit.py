@@ -231,6 +231,40 @@ CASES: dict[str, tuple[Edits, str]] = {
     ),
 }
 
+NOBODY = "33:9: the row names no contributor"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("- NA", NOBODY),
+        ("- N/A", NOBODY),
+        ("- \u2014", NOBODY),
+        ("- -", NOBODY),
+        ("-", "33:8: the row names no contributor"),
+        (
+            "- `Xiangyongan <https://github.com/SimonHuang>`_",
+            "33:9: the handle `Xiangyongan` links the account `SimonHuang`",
+        ),
+        ("- \\", ""),
+        ("- `@XiangYongan <https://github.com/Xiangyongan/>`_", ""),
+        ("- `Xiangyongan <https://example.org/people/7>`_", ""),
+    ],
+)
+def test_a_contributor_is_somebody_and_links_to_their_account(
+    dataset: Dataset, scripts: Path, said: str, expected: str
+) -> None:
+    found = _findings(dataset, scripts, PAGE.replace("- Xiangyongan", said))
+    assert found == ([f"page-contributor: {expected}"] if expected else [])
+
+
+def test_a_model_that_is_not_listed_still_has_its_size_and_its_script(
+    dataset: Dataset, scripts: Path
+) -> None:
+    found = _findings(dataset, scripts, PAGE.replace("- Qwen2-7B-Instruct", "- Nobody-14B"))
+    assert _rules_of(found) == {"page-model-section", "model-agrees"}
+
+
 MOVES = {
     "page-script-folder": (f"7b/{SEVEN}", f"14b/{SEVEN}"),
     "page-script-name": (f"14b/{FOURTEEN}", f"14b/{UNDERSCORE}"),

@@ -164,6 +164,10 @@ TOLD = {
             "verl/workers/config/rollout.py",
         ),
     ),
+    "private-service": (
+        "export HTTPS_PROXY=http://127.0.0.1:7890\n",
+        (1, 8, "`HTTPS_PROXY=http://127.0.0.1:7890` names the proxy of its author's network"),
+    ),
     "private-path": (
         "cd /home/ann/verl\n",
         (1, 4, "`/home/ann/verl` is a path of its author's machine"),
@@ -340,7 +344,16 @@ TEMPTING = [
     ),
     ("private-path", 'a="$HOME/data/x"\nb=/tmp/x\nc=/dev/shm/x\nd=/usr/bin/env\ne=/opt/conda\n'),
     ("private-path", 'a=${DATA_DIR:-/data/gsm8k}\n# /home/ann/x\ncd "$(dirname "$0")/data/x"\n'),
-    ("private-path", "a=hdfs://host/data/x\nb=https://host/home/ann\nc=$ROOT/mnt/x\n"),
+    ("private-path", "a=s3://host/data/x\nb=https://host/home/ann\nc=$ROOT/mnt/x\n"),
+    ("private-path", 'export HF_HOME=${HF_HOME:-"/mnt/team/hf"}\n'),
+    ("private-path", "a=/opt/nvidia/x\nb=/opt/conda/envs/x\nc=/optimum/x/y\n"),
+    ("private-service", "export no_proxy=127.0.0.1,10.0.0.0/8,192.168.1.4,.corp\n"),
+    ("private-service", "export HF_ENDPOINT=https://hf-mirror.com http_proxy= WANDB_ENTITY=\n"),
+    ("private-service", 'export WANDB_ENTITY="${WANDB_ENTITY:-me}" http_proxy="$PROXY"\n'),
+    ("private-service", "pip install a==10.3.9.90 'b>=10.0.0.1.post1'; c=10.1.0\n"),
+    ("private-service", "export NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=^lo,docker0\n"),
+    ("private-service", "ray start --head --node-ip-address=127.0.0.1 --dashboard-host=0.0.0.0\n"),
+    ("private-service", "export RAY_ADDRESS=${RAY_ADDRESS:-http://10.1.2.3:8265} # 10.1.2.3\n"),
     ("relative-path", f'cd "$(dirname "$0")"\n{MAIN} data.train_files=data/train.parquet\n'),
     (
         "relative-path",
@@ -373,6 +386,31 @@ TEMPTING = [
 @pytest.mark.parametrize(("name", "script"), TEMPTING)
 def test_what_only_looks_like_a_mistake_is_not_told(name: str, script: str) -> None:
     assert told(name, script) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "told_text"),
+    [
+        ("ray job submit --address=http://10.0.3.4:8265 -- python3 x.py\n", "10.0.3.4"),
+        ("a=hdfs://haruna/home/x/ckpt\necho $a\n", "hdfs://haruna/home/x/ckpt"),
+        ("export MASTER_ADDR=192.168.0.12\n", "192.168.0.12"),
+        ("curl http://storage.team.internal/model\n", "storage.team.internal"),
+        ("export WANDB_ENTITY=annlee\n", "WANDB_ENTITY=annlee"),
+        ("export WANDB_BASE_URL=https://wandb.lab.org\n", "WANDB_BASE_URL=https://wandb.lab.org"),
+        ("export NCCL_SOCKET_IFNAME=bond0\n", "NCCL_SOCKET_IFNAME=bond0"),
+    ],
+)
+def test_a_service_that_only_the_author_has_is_told_once(script: str, told_text: str) -> None:
+    ((_, _, message),) = told("private-service", script)
+    assert f"`{told_text}`" in message
+
+
+@pytest.mark.parametrize(
+    "path", ["/opt/tiger/verl", "/nas/models/x", "/mlx/users/ann/x", "/home/ann/envs/bin/activate"]
+)
+def test_a_path_of_another_kind_of_machine_is_told_once(path: str) -> None:
+    script = f"export PYTHONPATH={path}:$PYTHONPATH\n"
+    assert told("private-path", script) == [(1, 19, f"`{path}` is a path of its author's machine")]
 
 
 def test_every_rule_has_tempting_cases() -> None:

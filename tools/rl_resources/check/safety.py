@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from rl_resources.check.content import mistake
 from rl_resources.check.registry import Mistake, rule
@@ -18,7 +18,9 @@ _PRIVATE = re.compile(
     r"(?<![\w./~}\0$@%+-])(?:/(?:home|Users)/[\w.-]+"
     r"|/(?:root|mnt|nfs\w*|cpfs\w*|lustre|gpfs|fsx|scratch|shared?|data\d*|datasets?|ssd\d*"
     r"|nvme\d*|efs|ceph\w*|jfs|juicefs|user|users|apdcephfs\w*|ossfs|storage|projects?|work"
-    r"|public|models?|ckpts?|checkpoints?|pfs|afs|vepfs\w*|dfs)(?=/))[^\s,'\"\]);:]*"
+    r"|public|models?|ckpts?|checkpoints?|pfs|afs|vepfs\w*|dfs|nas\w*|oss|hdfs|mlx"
+    r"|opt/(?!(?:amazon|bitnami|conda|cuda|homebrew|hpcx|intel|mellanox|miniconda3?|miniforge3?|ml"
+    r"|nvidia|pytorch|ray|rocm\S*|slurm|venv|verl)/)[\w.-]+)(?=/))[^\s,'\"\]);:]*"
 )
 _SECRETS = (
     (re.compile(r"\bhf_[A-Za-z0-9]{30,}"), "Hugging Face token"),
@@ -43,6 +45,20 @@ _SECRETS = (
         "key",
     ),
 )
+_PRIVATE_HOST = re.compile(
+    r"(?:hdfs|viewfs)://[^\s'\"]+"
+    r"|(?<![\w.])(?<![=<>~!]=)(?:10(?:\.\d{1,3}){3}|192\.168(?:\.\d{1,3}){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d{1,3}){2})"
+    r"(?![\w./])(?:(?=/)/(?!\d))?"
+    r"|(?<=://)(?!host\.docker\.internal)[\w.-]+\.(?:internal|corp|intra|intranet|lan)\b"
+)
+_PROXIES = frozenset({"http_proxy", "https_proxy", "all_proxy", "ftp_proxy"})
+_ACCOUNTS: Mapping[str, re.Pattern[str]] = {
+    "WANDB_ENTITY": re.compile(r".+"),
+    "WANDB_BASE_URL": re.compile(r"(?!https?://(?:api\.)?wandb\.ai)https?://.+"),
+    "SWANLAB_WORKSPACE": re.compile(r".+"),
+}
+_INTERFACES = frozenset({"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"})
+_COMMON_INTERFACE = re.compile(r"\^.*|=?(?:eth\d*|lo|en|ib)(?:,(?:eth\d*|lo|en|ib))*")
 _HINT = re.compile(
     r"(?i)hf_|sk-|gh[pousr]_|github_pat|glpat|AKIA|ASIA|AIza|xox|BEGIN|wandb|://|key|token|secret"
     r"|passw"
@@ -64,6 +80,9 @@ _FORK_BOMB = re.compile(r"(?<![\w:.])([\w:.]{1,40})\s*\(\)\s*\{\s*\1\s*\|\s*\1\s
 LONGEST_LINE = 4096
 """What stands beyond it on a line is not searched: some patterns take its square in time."""
 
+_NO_USES = frozenset({"echo", "printf", "export", "declare", "typeset", "local", "readonly"})
+"""Commands whose words are only shown, or are assignments, which are looked at as such."""
+
 _DATA_KEYS = ("data.train_files", "data.val_files")
 
 
@@ -73,7 +92,7 @@ def _words(subject: ScriptText) -> Iterator[Value]:
         if item.reach != "never" and item.elements is None:
             yield item.value
     for command in subject.script.commands:
-        if command.reach != "never" and command.name not in ("echo", "printf"):
+        if command.reach != "never" and command.name not in _NO_USES:
             for word in command.words:
                 yield word.value
 
@@ -123,6 +142,46 @@ def private_path(subject: ScriptText) -> Iterator[Mistake]:
                 'Make it a setting with a default that everybody has: `${DATA_DIR:-"$HOME/data"}`.'
             )
             yield mistake(subject, place, message, mend)
+
+
+@rule(
+    summary="A script names no host, proxy or account that only its author has.",
+    reason="A reader's run waits for a machine that it cannot reach, or is refused by an account.",
+    severity="warning",
+    bad="`export http_proxy=http://10.1.2.3:3128`",
+    good='`export http_proxy="${http_proxy:-}"`',
+)
+def private_service(subject: ScriptText) -> Iterator[Mistake]:
+    told: set[int] = set()
+    for place, what in (*_private_settings(subject), *_private_hosts(subject)):
+        if place.line not in told:
+            told.add(place.line)
+            mend = "Take it away, or make it a setting that is read from the environment."
+            yield mistake(subject, place, what, mend)
+
+
+def _private_settings(subject: ScriptText) -> Iterator[tuple[Place, str]]:
+    for item in subject.script.assignments:
+        text = item.value.text
+        if not text or item.default or item.reach == "never":
+            continue
+        if item.name.lower() in _PROXIES:
+            yield item.place, f"`{shown(item.raw)}` names the proxy of its author's network"
+        elif item.name in _ACCOUNTS and _ACCOUNTS[item.name].fullmatch(text):
+            yield item.place, f"`{shown(item.raw)}` names an account of its author"
+        elif item.name in _INTERFACES and not _COMMON_INTERFACE.fullmatch(text):
+            yield item.place, f"`{shown(item.raw)}` names a network card of its author's machine"
+
+
+def _private_hosts(subject: ScriptText) -> Iterator[tuple[Place, str]]:
+    open_to = {
+        id(item.value) for item in subject.script.assignments if item.name.lower() == "no_proxy"
+    }
+    for value in _words(subject):
+        for host, part, at in _in_value(_PRIVATE_HOST, value) if id(value) not in open_to else ():
+            if not part.default and "no_proxy" not in (part.text or "").lower():
+                place = _within(subject, part, at)
+                yield place, f"`{shown(host)}` is an address in its author's network"
 
 
 @rule(

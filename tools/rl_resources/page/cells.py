@@ -12,6 +12,10 @@ _RESOURCE = re.compile(r"([1-9][0-9]{0,8})\s*[*xX\u00d7]\s*(\S.*)")
 _MAX_BATCH = re.compile(r"([1-9][0-9]{0,8})?\s*(\(disputed\))?")
 _MODEL_SIZE = re.compile(r"(\D[a-z0-9.-]*?-)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a[0-9])")
 _FEWEST_SIZES = 3
+_NOBODY = re.compile(
+    r"(?:n\.?/?a\.?|none|nil|null|nobody|tbd|todo|unknown|[-?/_.\u2013\u2014]*)", re.I
+)
+_PROFILE = re.compile(r"https?://(?:www\.)?(?:github|gitee|gitlab)\.com/@?([\w.-]+)/?(?:[?#].*)?")
 _BEFORE_VERSION = re.compile(r"[\s=v-]*")
 
 
@@ -22,6 +26,11 @@ class Problem:
     rule: str
     message: str
     help: str
+
+
+_NAMES_NOBODY = Problem(
+    "page-contributor", "the row names no contributor", "Write the account name of who ran it."
+)
 
 
 def known_word(
@@ -140,15 +149,21 @@ def _version(text: str, vocabulary: Vocabulary) -> str | Problem | None:
     )
 
 
-def contributor(text: str, vocabulary: Vocabulary) -> str | Problem | None:
-    """The public handle, without the `@` that some write before it."""
+def contributor(text: str, target: str | None, vocabulary: Vocabulary) -> str | Problem | None:
+    """The public handle, without the `@` that some write before it.
+
+    `target` is where the handle links to: the account of another name is a mistake.
+    """
     handle = text.removeprefix("@")
-    if not handle or vocabulary.matches("contributor", handle):
-        return handle or None
+    if _NOBODY.fullmatch(handle):
+        return _NAMES_NOBODY if handle else None
     if "@" in handle:
         return None  # an address is told where it stands, and never repeated
-    return Problem(
-        "page-contributor",
-        f"`{shown(text)}` is not a public handle",
-        "Write the account name of who ran it.",
-    )
+    if not vocabulary.matches("contributor", handle):
+        message = f"`{shown(text)}` is not a public handle"
+        return Problem("page-contributor", message, "Write the account name of who ran it.")
+    account = _PROFILE.fullmatch(target or "")
+    if account is not None and account[1].lower() != handle.lower():
+        message = f"the handle `{shown(handle)}` links the account `{shown(account[1])}`"
+        return Problem("page-contributor", message, "Mend whichever of the two is wrong.")
+    return handle

@@ -170,6 +170,11 @@ def _record(
     """The record of one row, and what is wrong with its cells by header."""
     text = {name: cell.text.strip() for name, cell in cells.items()}
     facts = _facts(text, link.script, context.vocabulary)
+    if "Contributor" in cells:
+        account = cells["Contributor"].target
+        facts["contributor"] = cell_text.contributor(
+            text["Contributor"], account, context.vocabulary
+        )
     problems = [
         (HEADER_OF[name], fact) for name, fact in facts.items() if isinstance(fact, Problem)
     ]
@@ -206,7 +211,6 @@ def _facts(text: Mapping[str, str], script: str, words: Vocabulary) -> dict[str,
         "train": known_word("backend", text["Train"], words.backends),
         "infer": engine,
         "infer_version": version,
-        "contributor": cell_text.contributor(text.get("Contributor", ""), words),
     }
 
 

@@ -20,7 +20,7 @@ from rl_resources.words import shown
 
 if TYPE_CHECKING:
     from rl_resources.page.records import Reading, ReadRow
-    from rl_resources.page.value import Heading, Table
+    from rl_resources.page.value import Cell, Heading, Table
 
 _NEAR, _FAR = 1.25, 1.6
 _ADDRESS = re.compile(
@@ -280,7 +280,16 @@ def page_unlisted_model(reading: Reading) -> Iterator[Mistake]:
             row.text("Model") in message for message in reading.contradicted.get(row.row.line, ())
         )
     }
+    told |= {row.cells["Model"].line for row in reading.rows if _is_misplaced(reading, row)}
     return (item for item in reading.told("page-unlisted-model") if item.line not in told)
+
+
+def _is_misplaced(reading: Reading, row: ReadRow) -> bool:
+    """Whether a row's model is of another size than its section, or than its script's name."""
+    if _right_heading(reading, row) is not None:
+        return True
+    name = next((name for other, name in _named_rows(reading) if other is row), None)
+    return name is not None and _is_of_another_size(row, name)
 
 
 @rule(
@@ -367,7 +376,18 @@ def page_infer_version(reading: Reading) -> Iterator[Mistake]:
     severity="warning",
 )
 def page_contributor(reading: Reading) -> Iterator[Mistake]:
-    return reading.told("page-contributor")
+    yield from reading.told("page-contributor")
+    if any(row.text("Contributor") for row in reading.rows):
+        for row in reading.rows:
+            cell = row.cells.get("Contributor")
+            if cell is not None and not _written(reading, cell):
+                message, mend = "the row names no contributor", "Write who ran it."
+                yield reading.mistake(cell, message, mend)
+
+
+def _written(reading: Reading, cell: Cell) -> str:
+    """The cell's text, or its `\\`, which says that nothing is known."""
+    return cell.text.strip() or reading.page.lines[cell.line - 1][cell.column - 1 :].strip(" -*+")
 
 
 @rule(
@@ -564,7 +584,8 @@ def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
     for row, name in _named_rows(reading):
         said = row.text("Model")
         same = _same_model(reading, row, name.model)
-        told = _is_unknown(reading, row) or _is_of_another_size(row, name)
+        doubtful = _is_unknown(reading, row) or _is_unlisted(reading, row)
+        told = doubtful or _is_of_another_size(row, name)
         if said and not same and not told and not _is_contradicted(reading, row, said, name.model):
             yield _against(reading, row, "Link", said, name.model)
 
@@ -624,8 +645,13 @@ def _same_model(reading: Reading, row: ReadRow, named: str) -> bool:
 
 
 def _is_unknown(reading: Reading, row: ReadRow) -> bool:
-    """Whether it is told that there is no model as the row names it, or none that is listed."""
-    told = (*reading.told("page-unknown-model"), *reading.told("page-unlisted-model"))
+    """Whether it is told that there is no model as the row names it."""
+    told = reading.told("page-unknown-model")
+    return row.cells["Model"].line in {mistake.line for mistake in told}
+
+
+def _is_unlisted(reading: Reading, row: ReadRow) -> bool:
+    told = reading.told("page-unlisted-model")
     return row.cells["Model"].line in {mistake.line for mistake in told}
 
 
