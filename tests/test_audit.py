@@ -177,6 +177,10 @@ CASES: dict[str, tuple[Edits, str]] = {
         [(f"`{SEVEN} <{BASE}/7b/{SEVEN}>`_", "see above")],
         "32:9: the row names no script, so it cannot become a record",
     ),
+    "page-broken-link": (
+        [(f"/7b/{SEVEN}>`_", f"/7b/{SEVEN} >`_")],
+        "32:9: the link is no link in reStructuredText: its markup is shown as text",
+    ),
     "page-missing-script": (
         [(f"/14b/{FOURTEEN}", f"/7b/{FOURTEEN}")],
         ("67:9: there is no qwen2.5-14b-instruct_grpo-lora_2_h100_fsdp_vllm.sh in 7b/"),
@@ -230,6 +234,30 @@ CASES: dict[str, tuple[Edits, str]] = {
         f"16:5: no row links the script 14b/{FOURTEEN}",
     ),
 }
+
+
+@pytest.mark.parametrize(
+    ("link", "told"),
+    [
+        (f"`{SEVEN} <{BASE}/7b/{SEVEN}>`", True),
+        (f"`{SEVEN} <{BASE}/7b/{SEVEN}>` _", True),
+        (f"[{SEVEN}]({BASE}/7b/{SEVEN})", True),
+        (f"`{SEVEN}`_", True),
+        (f"`{SEVEN} <{BASE}/7b/{SEVEN}>`__", False),
+        (f"{BASE}/7b/{SEVEN}", False),
+        (SEVEN, False),
+        (f"``{SEVEN}``", False),
+    ],
+)
+def test_a_link_whose_markup_is_wrong_is_told_and_read(
+    dataset: Dataset, scripts: Path, link: str, told: bool
+) -> None:
+    page = PAGE.replace(f"`{SEVEN} <{BASE}/7b/{SEVEN}>`_", link).replace("2*H800", "4*H800")
+    assert _rules_of(_findings(dataset, scripts, page)) == {
+        *(["page-broken-link"] if told else []),
+        "gpus-agree",
+    }
+
 
 NOBODY = "33:9: the row names no contributor"
 

@@ -164,6 +164,19 @@ TOLD = {
             "verl/workers/config/rollout.py",
         ),
     ),
+    "misleading-experiment": (
+        f"{MAIN} trainer.experiment_name=qwen2_5_7b \\\n"
+        "  actor_rollout_ref.model.path=Qwen/Qwen2.5-14B\n",
+        (1, 58, "the experiment `qwen2_5_7b` says `7b`, the run is `14b`"),
+    ),
+    "late-export": (
+        f"{MAIN}\nexport A=1\n",
+        (2, 8, "`A=1` comes after the run, which does not see it"),
+    ),
+    "overwritten-value": (
+        f"n=1\nset -x\nn=2\n{MAIN} trainer.nnodes=$n\n",
+        (3, 1, "`n` is set in line 1 already, and nothing reads that value"),
+    ),
     "private-service": (
         "export HTTPS_PROXY=http://127.0.0.1:7890\n",
         (1, 8, "`HTTPS_PROXY=http://127.0.0.1:7890` names the proxy of its author's network"),
@@ -346,6 +359,21 @@ TEMPTING = [
     ("private-path", 'a=${DATA_DIR:-/data/gsm8k}\n# /home/ann/x\ncd "$(dirname "$0")/data/x"\n'),
     ("private-path", "a=s3://host/data/x\nb=https://host/home/ann\nc=$ROOT/mnt/x\n"),
     ("private-path", 'export HF_HOME=${HF_HOME:-"/mnt/team/hf"}\n'),
+    ("misleading-experiment", f"{MAIN} trainer.experiment_name=main_ppo_test\n"),
+    ("misleading-experiment", f"{MAIN} trainer.experiment_name=gsm8k_fsdp2_vllm_grpo_vs_ppo\n"),
+    (
+        "misleading-experiment",
+        f"{MAIN} trainer.experiment_name=b_0p5b_ppo actor_rollout_ref.model.path=a/b-0.5B\n",
+    ),
+    ("late-export", f"export A=1\n{MAIN}\n"),
+    ("late-export", f"{MAIN}\nexport A=1\npython3 eval.py\n"),
+    ("late-export", f"{MAIN}\nexport A=1\n{MAIN}\n"),
+    ("overwritten-value", "n=1\nn=$((n + 1))\necho $n\n"),
+    ("overwritten-value", "n=1\nif [ -d a ]; then n=2; fi\nfor n in 3 4; do n=5; echo $n; done\n"),
+    ("overwritten-value", "n=1\necho $n\nn=2\necho $n\nn+=3\n"),
+    ("overwritten-value", "export A=1\npython3 a.py\nexport A=2\npython3 a.py\n"),
+    ("overwritten-value", "A=1 python3 a.py\nA=2 python3 a.py\nexport A\n"),
+    ("overwritten-value", "f() { n=1; n=2; }\nx=$(date)\nx=${x:-1}\n"),
     ("private-path", "a=/opt/nvidia/x\nb=/opt/conda/envs/x\nc=/optimum/x/y\n"),
     ("private-service", "export no_proxy=127.0.0.1,10.0.0.0/8,192.168.1.4,.corp\n"),
     ("private-service", "export HF_ENDPOINT=https://hf-mirror.com http_proxy= WANDB_ENTITY=\n"),
@@ -403,6 +431,14 @@ def test_what_only_looks_like_a_mistake_is_not_told(name: str, script: str) -> N
 def test_a_service_that_only_the_author_has_is_told_once(script: str, told_text: str) -> None:
     ((_, _, message),) = told("private-service", script)
     assert f"`{told_text}`" in message
+
+
+@pytest.mark.parametrize(
+    "command", ["rm -rf ~/.cache/huggingface", 'rm -rf "$HOME"/.cache', "pkill -9 -f python3"]
+)
+def test_what_takes_something_from_the_reader_is_told(command: str) -> None:
+    ((_, _, message),) = told("dangerous-command", command + "\n")
+    assert message.startswith(f"`{command}` ")
 
 
 @pytest.mark.parametrize(

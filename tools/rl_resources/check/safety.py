@@ -356,7 +356,7 @@ def _is_outside(word: Word) -> bool:
     text, raw = word.text, word.raw.strip("\"'")
     if text is not None:
         return bool(re.match(r"/|~", text)) and not _HARMLESS.match(text)
-    if re.fullmatch(r"\$\{?HOME\}?(?:/\*?)?", raw):
+    if re.fullmatch(r"(?:~|[\"']?\$\{?HOME\}?[\"']?)(?:/\*?|/\.(?!/).*)?", raw):
         return True
     first = word.value.parts[0]
     unset = first.text is None and first.reason == "environment" and first.name.islower()
@@ -379,6 +379,8 @@ def _fear_of_program(name: str, texts: Iterable[str]) -> str | None:
         return "publishes from the reader's machine"
     if name in ("ssh", "scp", "sftp"):
         return "uses the reader's keys on another machine"
+    if name in ("pkill", "killall") and re.search(r"(?:^|[\s/])(?:python|ray|vllm)[0-9.]*\b", line):
+        return "ends every such program of the reader, also those of other runs"
     if name in ("shutdown", "reboot", "poweroff", "halt"):
         return "stops the machine"
     return None

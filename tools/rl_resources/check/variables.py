@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from rl_resources.check.content import mistake, without_comments
+from rl_resources.check.experiment import contradictions
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.subject import ScriptText
 from rl_resources.check.undollared import undollared
 from rl_resources.script.framework import UNKNOWN
-from rl_resources.script.shell import Assignment, Reference
+from rl_resources.script.launch import Launch
+from rl_resources.script.shell import Assignment, Command, Reference
 from rl_resources.words import shown
 
 _WITH_DEFAULT = (":-", "-", ":=", "=", ":+", "+", ":?", "?")
@@ -32,6 +34,12 @@ _INDIRECT = re.compile(
     re.M,
 )
 _UNUSED_KINDS = frozenset({"plain", "declare", "local", "readonly", "default"})
+_OVERWRITTEN = frozenset({"plain", "export"})
+_NO_PROGRAMS = frozenset(
+    {"export", "set", "echo", "printf", "declare", "readonly", "exit", "wait", "true", ":", "sleep"}
+    | {"unset", "shopt", "date", "mkdir", "cd", "ulimit"}
+)
+"""Commands that start no program which reads settings from its environment."""
 _DEVICES = frozenset(
     {"CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}
     | {"ROCR_VISIBLE_DEVICES"}
@@ -261,6 +269,90 @@ def misleading_name(subject: ScriptText) -> Iterator[Mistake]:
             value = shown(item.value.shown)
             message = f"`{item.name}` says {said}, its value `{value}` says {holds}"
             yield mistake(subject, item.place, message, "Mend whichever of the two is wrong.")
+
+
+@rule(
+    summary="The name of an experiment says what the experiment is.",
+    reason="Logs and checkpoints are found by it; copied from another script it hides whose "
+    "they are.",
+    severity="warning",
+    bad="`python3 -m verl.trainer.main_ppo trainer.experiment_name=qwen3_14b_grpo "
+    "actor_rollout_ref.model.path=Qwen/Qwen3-8B`",
+    good="`python3 -m verl.trainer.main_ppo trainer.experiment_name=qwen3_8b_run "
+    "actor_rollout_ref.model.path=Qwen/Qwen3-8B`",
+)
+def misleading_experiment(subject: ScriptText) -> Iterator[Mistake]:
+    if subject.run is None or len(subject.launches) > 1:
+        return
+    for override in subject.run.launch.overrides:
+        if override.key == "trainer.experiment_name" and override.value:
+            for said, held in list(contradictions(override.value, subject.run))[:1]:
+                name = shown(override.value)
+                message = f"the experiment `{name}` says `{said}`, the run is `{held}`"
+                yield mistake(subject, override.origin, message, "Name it after what it does.")
+
+
+@rule(
+    summary="A variable is exported before the run that is to see it.",
+    reason="A program gets the environment as it is when it starts; what comes later is too late.",
+    bad="`python3 -m verl.trainer.main_ppo ⏎ export VLLM_USE_V1=1`",
+    good="`export VLLM_USE_V1=1 ⏎ python3 -m verl.trainer.main_ppo`",
+)
+def late_export(subject: ScriptText) -> Iterator[Mistake]:
+    script = subject.script
+    starts = [command.place.offset for run in subject.launches for command in _commands(run)]
+    after = [c for c in script.commands if c.words and c.place.offset > max(starts, default=0)]
+    if not starts or not script.complete or any(c.name not in _NO_PROGRAMS for c in after):
+        return
+    read = {item.name: item.place.offset for item in script.references}
+    for item in script.assignments:
+        late = item.exported and item.place.offset > max(starts) and not item.function
+        if late and read.get(item.name, -1) < item.place.offset and item.kind != "prefix":
+            message = f"`{shown(item.raw)}` comes after the run, which does not see it"
+            yield mistake(subject, item.place, message, "Move it above the command that trains.")
+
+
+def _commands(launch: Launch) -> tuple[Command, ...]:
+    return (launch.command, *launch.rest)
+
+
+@rule(
+    summary="A value is read before another takes its place.",
+    reason="The first of the two has no effect, and a reader may take it for the one that has.",
+    severity="warning",
+    bad='`nodes=1 ⏎ nodes=2 ⏎ echo "$nodes"`',
+    good='`nodes=2 ⏎ echo "$nodes"`',
+)
+def overwritten_value(subject: ScriptText) -> Iterator[Mistake]:
+    if _is_indirect(subject):
+        return
+    last: dict[str, Assignment] = {}
+    for item in subject.script.assignments:
+        before = last.pop(item.name, None)
+        plain = item.operator == "=" and item.elements is None and item.key is None
+        if before is not None and plain and not _is_used_between(subject, before, item):
+            message = f"`{item.name}` is set in line {before.place.line} already, and nothing reads"
+            mend = "Delete the one that is not meant."
+            yield mistake(subject, item.place, f"{message} that value", mend)
+        if plain and item.reach == "always" and item.kind in _OVERWRITTEN and not item.function:
+            last[item.name] = item
+
+
+def _is_used_between(subject: ScriptText, before: Assignment, item: Assignment) -> bool:
+    """Whether a value may have been read, or exported to a program, before the next one."""
+    if item.reach != "always" or item.kind not in _OVERWRITTEN or item.function:
+        return True
+    start, end = before.place.offset, item.place.offset + len(item.raw)
+    if end <= start or before.place.offset == item.place.offset:
+        return True
+    name = rf"(?<!\w){item.name}(?!\w)"
+    between = without_comments(subject)[start + len(before.raw) : item.place.offset]
+    own = subject.text[item.place.offset + len(item.name) : end]
+    runs = any(
+        c.words and c.name not in _NO_PROGRAMS and start < c.place.offset < end
+        for c in subject.script.commands
+    )
+    return bool(re.search(name, between) or re.search(name, own)) or (before.exported and runs)
 
 
 def contradiction(item: Assignment) -> tuple[str, str] | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.page.neighbours import orphans
+from rl_resources.page.script_link import link_as_text
 from rl_resources.script.name import FORM, ScriptName, parse
 from rl_resources.words import shown
 
@@ -448,6 +449,26 @@ def _first_cells(reading: Reading) -> set[str]:
 )
 def page_no_script(reading: Reading) -> Iterator[Mistake]:
     return reading.told("page-no-script")
+
+
+@rule(
+    summary="A link is one that reStructuredText makes.",
+    reason="With wrong markup a reader sees the address as text, and the script is not linked.",
+    bad="`` `a.sh <https://host/a.sh> `` without `_` at its end, or with a blank before the `>`",
+    good="`` `a.sh <https://host/a.sh>`_ ``",
+)
+def page_broken_link(reading: Reading) -> Iterator[Mistake]:
+    for row in reading.rows:
+        cell = row.cells["Link"]
+        source = reading.page.lines[cell.line - 1][cell.column - 1 :].strip()
+        if link_as_text(cell):
+            message = "the link is no link in reStructuredText: its markup is shown as text"
+        elif cell.target is None and re.search(r"\.sh(?:`_|_)_?$", source):
+            message = "the link has no address: nothing on the page says where it leads"
+        else:
+            continue
+        name = shown(row.link.script, 120)
+        yield reading.mistake(cell, message, f"Write `` `{name} <https://…/{name}>`_ ``.")
 
 
 @rule(

@@ -22,6 +22,8 @@ NO_SCRIPT = Problem(
 _SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
 _ESCAPED = re.compile(r"[_-]+")
 
+_AS_TEXT = re.compile(r"([^\s<>\[\]()\"`]+\.sh)[`\]]?\s*[<(]\s*([^\s<>()]+\.sh)\s*[>)]")
+
 Parts = tuple[str, ...]
 
 
@@ -54,8 +56,9 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
 
     `scripts` are paths below the folder of scripts, `None` where nobody knows them.
     """
-    address = _parts(_address_path(cell.target or ""))
-    label, target = _script_name(_parts(cell.text.strip())), _script_name(address)
+    text, aim = link_as_text(cell) or (cell.text.strip(), cell.target or "")
+    address = _parts(_address_path(aim))
+    label, target = _script_name(_parts(text)), _script_name(address)
     names = [name for name in (target, label) if name]
     if not names:
         return None
@@ -66,6 +69,12 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     size = folder.lower() if _SIZE_FOLDER.fullmatch(folder) else None
     meant = None if file else _meant(names[0], known)
     return Link(script, label, target, size, file, meant, _nearest(script, known))
+
+
+def link_as_text(cell: Cell) -> tuple[str, str] | None:
+    """Label and address where the markup of a link is wrong, so that a reader sees it as text."""
+    match = _AS_TEXT.search(cell.text)
+    return (match[1], match[2]) if match else None
 
 
 def _nearest(name: str, scripts: Sequence[str]) -> str | None:
