@@ -55,6 +55,11 @@ class Dataset:
         return self.frame("tuning")
 
     @property
+    def reports(self) -> pd.DataFrame:
+        """Configurations published elsewhere, one claim a row."""
+        return self.frame("reports")
+
+    @property
     def trials(self) -> pd.DataFrame:
         """Batch sizes tried while a record's limit was searched."""
         return self.frame("trials")

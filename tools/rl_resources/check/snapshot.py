@@ -18,7 +18,10 @@ from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSc
 from rl_resources.words import shown
 
 LARGEST_SCRIPT_BYTES = 1 << 20
-NEEDED = ("tuning", "trials", "models", "devices", "tasks", "backends", "frameworks", "sizes")
+NEEDED = (
+    *("tuning", "reports", "trials", "models", "devices", "tasks", "backends", "frameworks"),
+    "sizes",
+)
 
 
 def undecodable(data: bytes) -> int | None:
