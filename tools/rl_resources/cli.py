@@ -148,6 +148,26 @@ def _fmt(arguments: Arguments) -> int:
     return FOUND if left or (arguments.check and changed) else 0
 
 
+def _draft(arguments: Arguments) -> int:
+    from rl_resources.contribute.draft_command import draft_files
+    from rl_resources.render.findings import as_text
+    from rl_resources.words import printable
+
+    drafted = draft_files(
+        _root(arguments),
+        arguments.script or "",
+        log=arguments.log or "",
+        issue=arguments.issue or "",
+        given=arguments.set,
+        write=arguments.write,
+    )
+    for line in drafted.told():
+        print(f"draft: {printable(line)}", file=sys.stderr)  # noqa: T201
+    sys.stderr.write(as_text(drafted.findings))
+    sys.stdout.write(drafted.as_json() if arguments.format == "json" else drafted.as_csv())
+    return FOUND if arguments.write and drafted.refused else 0
+
+
 def _build(arguments: Arguments) -> int:
     from rl_resources.build import build
     from rl_resources.check import check_root
@@ -277,6 +297,29 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("fmt", _fmt, "Write the CSV files in canonical form.")
     sub.add_argument("paths", nargs="*", metavar="PATH", help="only these files")
     sub.add_argument("--check", action="store_true", help="say what would change, change nothing")
+
+    sub = command("draft", _draft, "Propose the row of a script that ran.")
+    sub.add_argument("script", nargs="?", metavar="SCRIPT", help="read, and never run")
+    sub.add_argument("--log", metavar="FILE", help="the run's log: console, JSON lines or CSV")
+    sub.add_argument("--issue", metavar="FILE", help="the body of an issue form")
+    sub.add_argument(
+        "--set", action="append", default=[], metavar="COLUMN=VALUE", help="state a cell yourself"
+    )
+    for column in ("device", "tag", "contributor"):
+        sub.add_argument(
+            f"--{column}",
+            action="append",
+            dest="set",
+            metavar="VALUE",
+            type=f"{column}={{}}".format,
+            help=f"short for --set {column}=VALUE",
+        )
+    sub.add_argument(
+        "--write",
+        action="store_true",
+        help="add the row, and copy or move the script to its place; overwrites nothing",
+    )
+    sub.add_argument("--format", choices=["csv", "json"], default="csv")
 
     sub = command("build", _build, "Build everything that is published.")
     sub.add_argument("--out", metavar="DIR", help="write DIR/site (default: build)")

@@ -1,0 +1,602 @@
+"""`draft`: a script that ran becomes a row, and nothing is ever overwritten."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rl_resources.check import check_root
+from rl_resources.cli import main
+from rl_resources.contribute.issue_form import read_form
+from rl_resources.package import read_package
+from sample_tree import plant
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = sorted((ROOT / "examples" / "tuning").rglob("*.sh"))
+SCHEMA = read_package(ROOT).resources["tuning"].schema
+STATED_ELSEWHERE = {"contributor", "max_batch", "status", "notes"}
+
+HEADER = "#!/usr/bin/env bash\n# Hardware: 2 x A100 80 GB\nset -euo pipefail\n"
+SETTINGS: Mapping[str, str] = {
+    "algorithm.adv_estimator": "grpo",
+    "data.train_batch_size": "128",
+    "data.max_prompt_length": "512",
+    "data.max_response_length": "2048",
+    "actor_rollout_ref.model.path": "Qwen/Qwen2.5-7B-Instruct",
+    "actor_rollout_ref.model.enable_gradient_checkpointing": "True",
+    "actor_rollout_ref.actor.ppo_mini_batch_size": "64",
+    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": "4",
+    "actor_rollout_ref.actor.fsdp_config.param_offload": "True",
+    "actor_rollout_ref.actor.fsdp_config.optimizer_offload": "True",
+    "actor_rollout_ref.rollout.name": "vllm",
+    "actor_rollout_ref.rollout.n": "8",
+    "actor_rollout_ref.rollout.tensor_model_parallel_size": "2",
+    "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu": "4",
+    "trainer.nnodes": "1",
+    "trainer.n_gpus_per_node": "2",
+}
+NAME = "qwen2.5-7b-instruct_grpo_2_a100-80g_fsdp_vllm.sh"
+PLACE = f"examples/tuning/7b/{NAME}"
+
+Draft = Callable[..., dict[str, object]]
+
+
+def script(header: str = HEADER, **changed: str) -> str:
+    chosen = {**SETTINGS, **{name.replace("__", "."): value for name, value in changed.items()}}
+    overrides = "".join(f" \\\n    {key}={value}" for key, value in chosen.items() if value)
+    return f'{header}python3 -m verl.trainer.main_ppo{overrides} \\\n    "$@"\n'
+
+
+def step(number: int, seconds: float = 90.0) -> str:
+    return (
+        f"(TaskRunner pid=1) step:{number} - perf/max_memory_allocated_gb:61.500 - "
+        f"timing_s/step:{seconds} - perf/throughput:1450.000\n"
+    )
+
+
+RAN = "".join(step(number) for number in range(1, 6))
+FAILED = step(1) + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.90 GiB.\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The shipped dataset, to be written to."""
+    root = tmp_path / "dataset"
+    for name in ("records", "schema", "examples"):
+        shutil.copytree(ROOT / name, root / name)
+    shutil.copy(ROOT / "datapackage.json", root)
+    return root
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / "run_it.sh"
+    path.write_text(script())
+    return path
+
+
+@pytest.fixture
+def draft(root: Path, capsys: pytest.CaptureFixture[str]) -> Draft:
+    """The draft as its JSON says it, with exit status and messages."""
+
+    def run(*arguments: object) -> dict[str, object]:
+        capsys.readouterr()
+        status = main(["draft", *map(str, arguments), "--root", str(root), "--format", "json"])
+        output = capsys.readouterr()
+        found = json.loads(output.out) if output.out else {}
+        return {**found, "exit": status, "said": output.err}
+
+    return run
+
+
+def log(tmp_path: Path, text: str, name: str = "run.log") -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def table(root: Path, name: str) -> list[dict[str, str]]:
+    with (root / "records" / f"{name}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_every_shipped_script_states_its_row_also_under_another_name(
+    path: Path, tmp_path: Path
+) -> None:
+    """In a dataset without the record; its header names the hardware that its name names."""
+    root = plant(tmp_path / "dataset")
+    for name in ("records", "examples"):
+        shutil.rmtree(root / name)
+        shutil.copytree(ROOT / name, root / name)
+    records = root / "records" / "tuning.csv"
+    records.write_text(records.read_text().split("\n")[0] + "\n")
+    (root / "records" / "trials.csv").write_text("script,order,batch,outcome\n")
+    wanted = next(row for row in table(ROOT, "tuning") if row["script"] == path.name)
+    strange = tmp_path / "run.sh"
+    shutil.copy(path, strange)
+    output = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdout", output)
+        assert main(["draft", str(strange), "--root", str(root)]) == 0
+    (found,) = csv.DictReader(io.StringIO(output.getvalue()))
+    differing = {name for name in wanted if found[name] != wanted[name]}
+    assert differing <= STATED_ELSEWHERE
+
+
+def test_everything_that_a_script_states_becomes_the_row(draft: Draft, mine: Path) -> None:
+    found = draft(mine)
+    assert found["exit"] == 0
+    assert found["path"] == PLACE
+    row = found["row"]
+    assert {name: value for name, value in row.items() if value is not None} == {
+        "script": NAME,
+        "tag": "MIN",
+        "model": "Qwen/Qwen2.5-7B-Instruct",
+        "task": "GRPO",
+        "gpus": 2,
+        "device": "a100-80g",
+        "nodes": 1,
+        "train": "fsdp",
+        "infer": "vllm",
+        "framework": "verl",
+        "max_prompt_length": 512,
+        "max_response_length": 2048,
+        "rollout_n": 8,
+        "status": "reported",
+    }
+
+
+def test_the_row_is_csv_on_standard_output_and_the_rest_is_not(
+    root: Path, mine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = files(root)
+    assert main(["draft", str(mine), "--root", str(root)]) == 0
+    output = capsys.readouterr()
+    (row,) = csv.DictReader(io.StringIO(output.out))
+    assert row["script"] == NAME
+    assert tuple(row) == SCHEMA.names
+    assert files(root) == before
+
+
+def test_every_blank_column_is_told_with_how_to_find_out(draft: Draft, mine: Path) -> None:
+    found = draft(mine)
+    blank = {name for name, value in found["row"].items() if value is None} - {"notes"}
+    assert set(found["unknown"]) == blank
+    for name in blank:
+        lines = [line for line in found["said"].splitlines() if f"draft: {name} is not" in line]
+        assert len(lines) == 1
+        assert f"--set {name}=" in lines[0]
+    assert "own batch is 128" in found["unknown"]["max_batch"]
+
+
+def test_what_is_stated_by_hand_counts_before_all_else(draft: Draft, mine: Path) -> None:
+    found = draft(mine, "--device", "h100", "--contributor", "@me", "--set", "host_memory_gb=512.0")
+    assert (found["row"]["device"], found["row"]["contributor"]) == ("h100", "me")
+    assert found["row"]["host_memory_gb"] == 512
+
+
+@pytest.mark.parametrize(
+    ("pair", "problem"),
+    [
+        ("devise=h100", "Did you mean `device`"),
+        ("gpus=eight", "is not of type integer"),
+        ("tag=SMALL", "is none of its words"),
+        ("device", "COLUMN=VALUE"),
+        ("script=x.sh", "is no column"),
+    ],
+)
+def test_a_cell_that_cannot_be_is_wrong_usage(
+    draft: Draft, mine: Path, pair: str, problem: str
+) -> None:
+    found = draft(mine, "--set", pair)
+    assert found["exit"] == 2
+    assert problem in found["said"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "tag"),
+    [
+        ({}, "MIN"),
+        (
+            {
+                "actor_rollout_ref__actor__fsdp_config__param_offload": "False",
+                "actor_rollout_ref__actor__fsdp_config__optimizer_offload": "False",
+                "actor_rollout_ref__model__enable_gradient_checkpointing": "False",
+            },
+            "RECOMMENDED",
+        ),
+        ({"actor_rollout_ref__actor__fsdp_config__param_offload": "False"}, None),
+    ],
+)
+def test_the_tag_is_judged_from_the_switches(
+    draft: Draft, mine: Path, changed: dict[str, str], tag: str | None
+) -> None:
+    mine.write_text(script(**changed))
+    found = draft(mine)
+    assert found["row"]["tag"] == tag
+    if tag is None:
+        assert "fsdp_config.param_offload` is off" in found["unknown"]["tag"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "task"),
+    [
+        ({"algorithm__adv_estimator": "gae"}, "PPO"),
+        ({"algorithm__adv_estimator": "rloo"}, "RLOO"),
+        ({"actor_rollout_ref__model__lora_rank": "32"}, "GRPO-LoRA"),
+        ({"actor_rollout_ref__actor__policy_loss__loss_mode": "gspo"}, "GSPO"),
+        ({"algorithm__filter_groups__enable": "True"}, "DAPO"),
+        ({"actor_rollout_ref__actor__clip_ratio_high": "0.28"}, None),
+        ({"algorithm__adv_estimator": "my_own"}, None),
+    ],
+)
+def test_the_task_is_what_the_rules_of_agreement_allow(
+    draft: Draft, mine: Path, changed: dict[str, str], task: str | None
+) -> None:
+    mine.write_text(script(**changed))
+    assert draft(mine)["row"]["task"] == task
+
+
+@pytest.mark.parametrize(
+    ("comment", "device"),
+    [
+        ("# 8xH800 80G", "h800"),
+        ("# tested on one A100-SXM4-40GB node", "a100-40g"),
+        ("# two A100s", None),
+        ("# Device: H20", "h20"),
+        ("# H20 with 141 GB", "h20-141g"),
+        ("# H100 or H200", None),
+        ("# nothing", None),
+    ],
+)
+def test_the_device_is_taken_where_a_comment_leaves_no_doubt(
+    draft: Draft, mine: Path, comment: str, device: str | None
+) -> None:
+    mine.write_text(script(f"#!/usr/bin/env bash\n{comment}\n"))
+    found = draft(mine)
+    assert found["row"]["device"] == device
+    assert device or (found["path"] is None and "device" in found["unknown"])
+
+
+@pytest.mark.parametrize(
+    ("comment", "version"),
+    [
+        ("# ran with vllm==0.8.3", "0.8.3"),
+        ("# vLLM 0.8.5.post1, torch 2.6", "0.8.5.post1"),
+        ("# needs vllm 0.8.3", None),
+        ("# vllm>=0.8.3", None),
+        ("# vllm 0.8.3 or newer", None),
+        ("# vllm 0.8.2 and vllm 0.8.3", None),
+        ("# vllm 0.8.x", None),
+    ],
+)
+def test_a_release_is_taken_where_a_comment_is_certain(
+    draft: Draft, mine: Path, comment: str, version: str | None
+) -> None:
+    mine.write_text(script(f"{HEADER}{comment}\n"))
+    assert draft(mine)["row"]["infer_version"] == version
+
+
+def test_a_search_in_comments_gives_limit_and_trials(draft: Draft, mine: Path) -> None:
+    mine.write_text(script(f"{HEADER}# batch: 100 ok, 128 ok, 256 oom\n"))
+    found = draft(mine)
+    assert found["row"]["max_batch"] == 128
+    assert [(row["batch"], row["outcome"]) for row in found["trials"]] == [
+        (100, "ran"),
+        (128, "ran"),
+        (256, "out-of-memory"),
+    ]
+
+
+def test_a_search_that_may_be_for_each_gpu_is_none(draft: Draft, mine: Path) -> None:
+    mine.write_text(script(f"{HEADER}# batch: 100 ok, 256 oom\n"))
+    found = draft(mine)
+    assert (found["row"]["max_batch"], found["trials"]) == (None, [])
+
+
+def test_a_model_in_a_folder_is_known_by_its_name(draft: Draft, mine: Path) -> None:
+    path = "${MODEL_ROOT}/Qwen2.5-7B-Instruct"
+    mine.write_text(script(actor_rollout_ref__model__path=path))
+    assert draft(mine)["row"]["model"] == "Qwen/Qwen2.5-7B-Instruct"
+
+
+def test_ascend_has_its_own_words_for_the_backends(draft: Draft, mine: Path) -> None:
+    mine.write_text(script("#!/usr/bin/env bash\n# Ascend 910B3\n", trainer__device="npu"))
+    row = draft(mine)["row"]
+    assert (row["device"], row["infer"], row["train"]) == ("ascend-910b3", "vllm-ascend", "fsdp")
+
+
+def test_a_log_fills_the_figures_and_says_how_many_steps_it_saw(
+    draft: Draft, mine: Path, tmp_path: Path
+) -> None:
+    text = (
+        "Initializing a V1 LLM engine (v0.8.3) with config: x\n"
+        + step(1, 400)
+        + "".join(step(number) for number in range(2, 7))
+    )
+    found = draft(mine, "--log", log(tmp_path, text))
+    row = found["row"]
+    assert (row["peak_memory_gb"], row["step_seconds"]) == (61.5, 90)
+    assert (row["tokens_per_second_per_gpu"], row["infer_version"]) == (1450, "0.8.3")
+    assert "6 training steps seen; 1 left out as warm-up" in found["said"]
+    assert [(item["batch"], item["outcome"]) for item in found["trials"]] == [(128, "ran")]
+
+
+def test_figures_of_another_batch_are_not_taken(draft: Draft, mine: Path, tmp_path: Path) -> None:
+    text = "  'train_batch_size': 64,\n" + RAN
+    found = draft(mine, "--log", log(tmp_path, text))
+    assert found["row"]["step_seconds"] is None
+    assert found["trials"][0]["batch"] == 64
+    assert "used a batch of 64, but the script asks for 128" in found["said"]
+
+
+def test_a_run_out_of_memory_becomes_a_trial_and_no_figure(
+    draft: Draft, mine: Path, tmp_path: Path, root: Path
+) -> None:
+    before = files(root)
+    found = draft(mine, "--log", log(tmp_path, FAILED), "--write")
+    assert [(item["batch"], item["outcome"]) for item in found["trials"]] == [
+        (128, "out-of-memory")
+    ]
+    assert found["row"]["peak_memory_gb"] is None
+    assert found["exit"] == 1
+    assert "a record is a run that fitted" in found["said"]
+    assert files(root) == before
+
+
+def test_a_run_out_of_memory_joins_the_record_of_a_run_that_fitted(
+    draft: Draft, mine: Path, tmp_path: Path, root: Path
+) -> None:
+    assert draft(mine, "--contributor", "me", "--log", log(tmp_path, RAN), "--write")["exit"] == 0
+    larger = "  'train_batch_size': 256,\n" + FAILED
+    found = draft(root / PLACE, "--log", log(tmp_path, larger), "--write")
+    assert found["exit"] == 0
+    assert [
+        (item["order"], item["batch"], item["outcome"])
+        for item in table(root, "trials")
+        if item["script"] == NAME
+    ] == [("1", "128", "ran"), ("2", "256", "out-of-memory")]
+    (row,) = (row for row in table(root, "tuning") if row["script"] == NAME)
+    assert (row["max_batch"], row["step_seconds"]) == ("128", "90")
+    assert [item for item in check_root(root) if item.severity == "error"] == []
+
+
+def test_want_of_host_memory_is_no_trial(draft: Draft, mine: Path, tmp_path: Path) -> None:
+    line = "(raylet) Task was killed due to the node running low on memory.\n"
+    found = draft(mine, "--log", log(tmp_path, RAN + line))
+    assert (found["trials"], found["row"]["step_seconds"]) == ([], None)
+    assert "for want of host memory" in found["said"]
+
+
+def test_write_adds_the_row_and_copies_the_script(draft: Draft, mine: Path, root: Path) -> None:
+    before = files(root)
+    found = draft(mine, "--contributor", "me", "--write")
+    assert (found["exit"], found["written"]) == (0, True)
+    after = files(root)
+    assert after.pop(PLACE) == mine.read_bytes()
+    assert (root / PLACE).stat().st_mode & 0o111
+    assert {path for path in after if after[path] != before.get(path)} == {"records/tuning.csv"}
+    lines = after["records/tuning.csv"].split(b"\n")
+    assert set(before["records/tuning.csv"].split(b"\n")) < set(lines)
+    assert [item for item in check_root(root) if item.severity == "error"] == []
+
+
+def test_write_moves_an_ill_named_script_of_the_dataset(draft: Draft, root: Path) -> None:
+    wrong = root / "examples" / "tuning" / "7B" / "my_run.sh"
+    wrong.parent.mkdir()
+    wrong.write_text(script())
+    found = draft(wrong, "--contributor", "me", "--write")
+    assert found["exit"] == 0
+    assert not wrong.exists()
+    assert (root / PLACE).read_text() == script()
+
+
+def test_a_second_write_changes_nothing(draft: Draft, mine: Path, root: Path) -> None:
+    draft(mine, "--contributor", "me", "--write")
+    before = files(root)
+    found = draft(mine, "--contributor", "somebody-else", "--write")
+    assert files(root) == before
+    assert "contributor is `me` there" in found["said"]
+
+
+def test_another_script_in_its_place_is_not_overwritten(
+    draft: Draft, mine: Path, root: Path
+) -> None:
+    (root / PLACE).write_text("#!/usr/bin/env bash\necho another\n")
+    before = files(root)
+    found = draft(mine, "--contributor", "me", "--write")
+    assert found["exit"] in {1, 2}
+    assert files(root) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),  # nobody is named as contributor or source
+        ("--contributor", "me", "--device", "h1000"),
+        ("--contributor", "me", "--set", "gpus=4"),
+    ],
+)
+def test_what_a_rule_objects_to_is_told_and_not_written(
+    draft: Draft, mine: Path, root: Path, arguments: tuple[str, ...]
+) -> None:
+    before = files(root)
+    found = draft(mine, *arguments, "--write")
+    assert (found["exit"], found["written"]) == (1, False)
+    assert "error:" in found["said"]
+    assert files(root) == before
+
+
+def test_a_row_that_lacks_a_required_cell_is_not_written(
+    draft: Draft, mine: Path, root: Path
+) -> None:
+    mine.write_text(script("#!/usr/bin/env bash\n"))
+    before = files(root)
+    found = draft(mine, "--write")
+    assert found["exit"] == 1
+    assert "the row lacks script, device" in found["said"]
+    assert files(root) == before
+
+
+def test_blank_cells_of_a_row_take_what_the_log_tells(
+    draft: Draft, mine: Path, tmp_path: Path, root: Path
+) -> None:
+    draft(mine, "--contributor", "me", "--write")
+    found = draft(root / PLACE, "--log", log(tmp_path, RAN), "--write")
+    assert found["exit"] == 0
+    (row,) = (row for row in table(root, "tuning") if row["script"] == NAME)
+    assert (row["step_seconds"], row["contributor"]) == ("90", "me")
+
+
+def test_a_log_of_another_release_fills_nothing(
+    draft: Draft, mine: Path, tmp_path: Path, root: Path
+) -> None:
+    draft(mine, "--contributor", "me", "--set", "infer_version=0.8.3", "--write")
+    text = "Initializing a V1 LLM engine (v0.9.1) with config: x\n" + RAN
+    found = draft(root / PLACE, "--log", log(tmp_path, text), "--write")
+    (row,) = (row for row in table(root, "tuning") if row["script"] == NAME)
+    assert (row["step_seconds"], row["infer_version"]) == ("", "0.8.3")
+    assert "infer_version is `0.8.3` there; what was read now says `0.9.1`" in found["said"]
+
+
+FORM = """### Tag
+
+MIN
+
+### Model
+
+Qwen/Qwen2.5-7B-Instruct
+
+### Task
+
+GRPO
+
+### GPUs
+
+2
+
+### Device
+
+a100-80g
+
+### Train
+
+fsdp
+
+### Infer
+
+vllm
+
+### Framework
+
+verl
+
+### Peak memory
+
+_No response_
+
+### Contributor
+
+@me
+"""
+
+
+def test_an_issue_form_becomes_a_row(draft: Draft, tmp_path: Path) -> None:
+    found = draft("--issue", log(tmp_path, FORM.replace("\n", "\r\n"), "issue.md"))
+    row = found["row"]
+    assert found["exit"] == 0
+    assert (row["script"], row["contributor"], row["gpus"]) == (NAME, "me", 2)
+    assert row["peak_memory_gb"] is None
+    assert "a record needs its script" in found["said"]
+
+
+def test_a_script_in_an_issue_form_is_read_and_written(
+    draft: Draft, tmp_path: Path, root: Path
+) -> None:
+    text = script(f"{HEADER}### Notes\n# ```\n")
+    body = f"### What ran\n\n```shell\n{text}```\n\n### Contributor\n\nme\n"
+    found = draft("--issue", log(tmp_path, body, "issue.md"), "--write")
+    assert found["exit"] == 0
+    assert found["row"]["notes"] is None
+    assert (root / PLACE).read_text() == text
+
+
+def test_an_answer_that_cannot_stand_in_its_column_is_told(draft: Draft, tmp_path: Path) -> None:
+    body = FORM.replace("\n2\n", "\ntwo\n").replace("### Device", "### Devise")
+    found = draft("--issue", log(tmp_path, body, "issue.md"))
+    assert found["row"]["gpus"] is None
+    assert "`GPUs`: `two` is not of type integer" in found["said"]
+    assert "`Devise` is no column. Did you mean `device`?" in found["said"]
+
+
+def test_every_column_can_be_answered_by_its_title() -> None:
+    body = "".join(f"### {field.title}\n\n{field.example}\n\n" for field in SCHEMA.fields)
+    facts = read_form(body, SCHEMA).facts
+    wanted = {field.name: field.write(field.read(str(field.example))) for field in SCHEMA.fields}
+    wanted.pop("script")
+    assert {name: fact.text for name, fact in facts.items()} == wanted
+
+
+def test_hostile_answers_reach_no_terminal(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = FORM.replace("MIN", "\x1b[2J\x07MIN\x00").replace("### Task", "### T\x1b]0;x\x07ask")
+    issue, run = log(tmp_path, body, "issue.md"), log(tmp_path, FAILED + "\x1b[31m\x07", "a.log")
+    main(["draft", "--issue", str(issue), "--log", str(run), "--root", str(root)])
+    output = capsys.readouterr()
+    assert not set(output.out + output.err) & set("\x1b\x07\x00")
+
+
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.text(st.sampled_from("# `~\nGPUs2Tag MIN\r\x00\x1b|=@"), max_size=200))
+def test_no_body_makes_the_form_stumble(body: str) -> None:
+    for fact in read_form(body, SCHEMA).facts.values():
+        assert fact.text == "" or fact.text.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [(b"\xff\xfe\x00", "no text in UTF-8"), (b"x" * (1 << 21), "larger than 1 MiB")],
+)
+def test_what_is_no_script_is_unreadable_input(
+    draft: Draft, mine: Path, data: bytes, problem: str
+) -> None:
+    mine.write_bytes(data)
+    found = draft(mine)
+    assert found["exit"] == 2
+    assert problem in found["said"]
+
+
+def test_missing_files_and_arguments_are_wrong_usage(draft: Draft, mine: Path) -> None:
+    assert draft()["exit"] == 2
+    assert draft("none.sh")["exit"] == 2
+    assert draft(mine, "--log", "none.log")["exit"] == 2
+    assert draft("--issue", "none.md")["exit"] == 2
+
+
+def test_a_script_that_starts_no_training_is_told(draft: Draft, mine: Path) -> None:
+    mine.write_text("#!/usr/bin/env bash\necho hello\n")
+    found = draft(mine)
+    assert "starts no training" in found["said"]
+    assert found["row"]["model"] is None
+
+
+def test_a_script_is_read_and_never_run(draft: Draft, mine: Path, tmp_path: Path) -> None:
+    mine.write_text(script(f"#!/usr/bin/env bash\ntouch {tmp_path}/ran\n"))
+    draft(mine)
+    assert not (tmp_path / "ran").exists()

@@ -1,0 +1,170 @@
+"""The command `draft`: files in, a draft out, as text and on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, take_snapshot, undecodable
+from rl_resources.check.subject import ScriptText
+from rl_resources.contribute.draft import Draft, Sources, draft
+from rl_resources.contribute.fact import given_facts
+from rl_resources.contribute.from_log import FIGURES
+from rl_resources.contribute.issue_form import Form, read_form
+from rl_resources.contribute.preview import objections
+from rl_resources.contribute.progress import shown_progress
+from rl_resources.contribute.proposal import Change, Proposal, Row, write_proposal
+from rl_resources.contribute.training_log import read_log
+from rl_resources.dataset import Dataset, read_dataset
+from rl_resources.errors import UnusableInput
+from rl_resources.finding import Finding
+from rl_resources.package import SCRIPTS, Field, Package, TableSchema, read_package
+from rl_resources.tabular import write
+from rl_resources.words import shown
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """A draft, what the rules say of it, and whether it was written."""
+
+    draft: Draft
+    dataset: Dataset
+    findings: Sequence[Finding]
+    written: bool
+
+    @property
+    def refused(self) -> bool:
+        """Whether nothing of it may be written."""
+        wrong = any(finding.severity == "error" for finding in self.findings)
+        return bool(self.draft.obstacles) or wrong
+
+    @property
+    def schema(self) -> TableSchema:
+        """The schema of the row."""
+        return self.dataset.package.resources["tuning"].schema
+
+    def as_csv(self) -> str:
+        """The header and the row."""
+        names = self.schema.names
+        return write([names, [self.draft.row[name] for name in names]])
+
+    def as_json(self) -> str:
+        """All of the draft as one object; numbers are numbers and blank cells `null`."""
+        trials = self.dataset.package.resources["trials"].schema
+        found = {
+            "path": self.draft.path,
+            "row": _typed(self.schema, self.draft.row),
+            "trials": [_typed(trials, row) for row in self.draft.trials],
+            "unknown": self.draft.unknown,
+            "remarks": self.draft.remarks,
+            "obstacles": self.draft.obstacles,
+            "findings": [finding.as_dict() for finding in self.findings],
+            "written": self.written,
+        }
+        return json.dumps(found, indent=2, ensure_ascii=False, default=str) + "\n"
+
+    def told(self) -> Iterator[str]:
+        """What is to be said beside the row, line by line."""
+        yield from self.draft.remarks
+        for row in self.draft.trials:
+            yield f"trial {row['order']}: a batch of {row['batch']}: {row['outcome']}"
+        for name, reason in self.draft.unknown.items():
+            yield f"{name} is not known: {reason}. {_how(self.schema.field(name))}".strip()
+        for obstacle in self.draft.obstacles:
+            yield f"cannot be written yet: {obstacle}"
+        if self.written:
+            yield from (_change_told(change) for change in self.draft.changes)
+            yield "Run `rl-resources check` before you commit."
+
+
+def draft_files(
+    root: Path, script: str, *, log: str, issue: str, given: Sequence[str], write: bool
+) -> Drafted:
+    """Read all files, and write what follows if that is wanted and no rule objects.
+
+    Raises `UnusableInput` for a file or argument that cannot be used, and `InvalidDataset`.
+    """
+    if not script and not issue:
+        raise UnusableInput("draft: no script is named", "Name the script that ran, or --issue.")
+    package = read_package(root)
+    dataset, snapshot = read_dataset(package), take_snapshot(package)
+    schema = package.resources["tuning"].schema
+    form = _form(issue, schema) if issue else None
+    sources = replace(_sources(package, script, form), form=form, given=given_facts(given, schema))
+    if log:
+        with shown_progress(Path(log).name) as progress:
+            sources = replace(sources, log=read_log(Path(log), progress))
+    found = draft(sources, dataset, snapshot)
+    findings = objections(snapshot, found.changes) if found.changes else []
+    drafted = Drafted(found, dataset, findings, written=write and bool(found.changes))
+    if not drafted.written or drafted.refused:
+        return replace(drafted, written=False)
+    write_proposal(root, Proposal(found.changes))
+    return drafted
+
+
+def _change_told(change: Change) -> str:
+    if change.was is None:
+        return f"{change.path}: written"
+    return f"{change.path}: {'removed' if change.becomes is None else 'changed'}"
+
+
+def _typed(schema: TableSchema, row: Row) -> dict[str, object]:
+    return {field.name: _value(field, row.get(field.name, "")) for field in schema.fields}
+
+
+def _value(field: Field, cell: str) -> object:
+    try:
+        return field.read(cell)
+    except ValueError:
+        return cell
+
+
+def _how(field: Field) -> str:
+    """How somebody finds out about a column and states it."""
+    if field.name == "script":
+        return ""
+    state = f"{field.description} --set {field.name}=… states it, as in `{field.example}`."
+    return f"--log FILE reads it off the run's log. {state}" if field.name in FIGURES else state
+
+
+def _form(name: str, schema: TableSchema) -> Form:
+    return read_form(_bytes(Path(name)).decode("utf-8", "replace"), schema)
+
+
+def _sources(package: Package, script: str, form: Form | None) -> Sources:
+    """The script on disk, else the one pasted into the form."""
+    if script:
+        path = Path(script)
+        data = _bytes(path)
+        if (at := undecodable(data)) is not None:
+            raise UnusableInput(
+                f"{shown(script, 500)}: is no text in UTF-8 (byte {at})", "Name the shell script."
+            )
+        return Sources(ScriptText(path.name, data.decode()), data, _held(package, path))
+    if form and form.script:
+        return Sources(ScriptText("script.sh", form.script), form.script.encode())
+    return Sources()
+
+
+def _held(package: Package, path: Path) -> str | None:
+    """The path relative to the root, where it is an ordinary file among the dataset's scripts."""
+    place, top = path.resolve(), package.root.resolve()
+    if path.is_symlink() or not place.is_relative_to(top / SCRIPTS):
+        return None
+    return place.relative_to(top).as_posix()
+
+
+def _bytes(path: Path) -> bytes:
+    """The content of a file that no reader could want larger."""
+    name = shown(str(path), 500)
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_SCRIPT_BYTES + 1)
+    except OSError as error:
+        raise UnusableInput(f"{name}: cannot be read: {error.strerror}") from error
+    if len(data) > LARGEST_SCRIPT_BYTES:
+        raise UnusableInput(f"{name}: is larger than {LARGEST_SCRIPT_BYTES >> 20} MiB")
+    return data
