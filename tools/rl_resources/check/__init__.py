@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from rl_resources.check.exemptions import Outcome
 from rl_resources.check.registry import Rule, Scope, all_rules, chosen_rules
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.check.subject import claims, script_texts
@@ -34,7 +35,12 @@ def check(
         "script": lambda: script_texts(snapshot),
         "claim": lambda: claims(snapshot),
     }
-    return findings_of(chosen_rules(select, ignore), subjects)
+    rules = chosen_rules(select, ignore)
+    outcome = Outcome(
+        snapshot, tuple(findings_of(rules, subjects)), frozenset(rule.name for rule in rules)
+    )
+    about_exemptions = findings_of(rules, {"outcome": lambda: [outcome]})
+    return sorted([*outcome.told, *about_exemptions], key=lambda finding: finding.position)
 
 
 Subjects = Mapping[Scope, Callable[[], Iterable[object]]]

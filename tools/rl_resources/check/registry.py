@@ -17,8 +17,10 @@ from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding, Severity
 from rl_resources.words import nearest, printable
 
-Scope = Literal["dataset", "script", "claim", "page"]
-"""What a rule looks at: a `Snapshot`, a `ScriptText`, a `Claim`, a page as `Reading`."""
+Scope = Literal["dataset", "script", "claim", "page", "outcome"]
+"""What a rule looks at: a `Snapshot`, a `ScriptText`, a `Claim`, a page as `Reading`, or what the
+other rules found, as `Outcome`.
+"""
 
 
 class Family(NamedTuple):
@@ -35,12 +37,14 @@ FAMILIES: Mapping[str, Family] = {
     "tables": Family("Records", "dataset"),
     "scripts": Family("Script name and place", "dataset"),
     "form": Family("Canonical form", "dataset"),
+    "moves": Family("Moved ids", "dataset"),
     "content": Family("Script content", "script"),
     "variables": Family("Variables of a script", "script"),
     "arguments": Family("Arguments of a run", "script"),
     "releases": Family("Settings of other releases", "script"),
     "safety": Family("Safety and privacy of a script", "script"),
     "agreement": Family("Agreement of row and script", "claim"),
+    "exemptions": Family("Exemptions", "outcome"),
     "page": Family("Hand-kept page", "page", "rl_resources.page.rules"),
 }
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
 
+from rl_resources.answer.moves import Move, moves
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Record, Value
 from rl_resources.render.tuning_table import records_of_size
@@ -35,6 +36,7 @@ def documents(dataset: Dataset, commit: str | None) -> list[Document]:
         records_document(dataset),
         *(size_document(dataset, str(size["size"])) for size in dataset.records["sizes"]),
         *(_record_document(dataset, record) for record in dataset.records["tuning"]),
+        *(_moved_document(dataset, move) for move in moves(dataset, "tuning")),
         *(_table_document(dataset, name) for name in tables),
     ]
     return [_index_document(dataset, listed, commit), *listed]
@@ -69,6 +71,11 @@ def _record_document(dataset: Dataset, record: Record) -> Document:
         "trials": trials,
     }
     return Document(f"records/{record_id(record)}.json", "schema/record.json", value)
+
+
+def _moved_document(dataset: Dataset, move: Move) -> Document:
+    value = {"dataset_version": dataset.version, **asdict(move), "moved_to": list(move.moved_to)}
+    return Document(f"records/{move.id}.json", "schema/moved-record.json", value)
 
 
 def _table_document(dataset: Dataset, name: str) -> Document:
@@ -140,6 +147,10 @@ def schemas(dataset: Dataset) -> dict[str, dict[str, Any]]:
             {"size": rows["sizes"], "count": _COUNT, "records": _array(record)},
         ),
     }
+    found["moved-record"] = _object(
+        "An id that is gone, and the records that stand for it today",
+        {"id": _TEXT, "moved_to": _array(_TEXT), "version": _TEXT, "reason": _TEXT},
+    )
     for name in tables:
         if name != "tuning":
             found[name] = _object(tables[name].title, {"count": _COUNT, name: _array(rows[name])})

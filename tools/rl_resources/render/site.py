@@ -25,6 +25,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from rl_resources.answer.compatibility import accepted_by, releases_of
+from rl_resources.answer.moves import former_ids, moves
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Field, Record, Resource, TableSchema
 from rl_resources.render.api import BASE, record_id
@@ -60,6 +61,9 @@ def pages(
             path = f"records/{record_id(record)}.md"
             values = _record_values(dataset, record, size, scripts[str(record["script"])])
             found[path] = site.page(path, "record.md", **values)
+    for move in moves(dataset, "tuning"):
+        path = f"records/{move.id}.md"
+        found[path] = site.page(path, "moved.md", move=move)
     return found
 
 
@@ -193,7 +197,7 @@ def _tables(dataset: Dataset) -> list[Mapping[str, Any]]:
 
 def _record_values(dataset: Dataset, record: Record, size: Size, script: str) -> Mapping[str, Any]:
     (row,) = (row for row in tuning_rows(dataset, size.name) if row.script == record["script"])
-    trials = [item for item in dataset.records["trials"] if item["script"] == record["script"]]
+    trials = _about(dataset, "trials", record)
     return {
         "size": size,
         "row": row,
@@ -203,9 +207,16 @@ def _record_values(dataset: Dataset, record: Record, size: Size, script: str) ->
         "largest_that_ran": max(_batches(trials, "ran"), default=None),
         "smallest_out_of_memory": min(_batches(trials, "out-of-memory"), default=None),
         "releases": releases_of(dataset, record["script"]),
+        "exemptions": _about(dataset, "exemptions", record),
+        "former_ids": former_ids(dataset, "tuning", record_id(record)),
         "path": script_path(dataset, record),
         "script": script,
     }
+
+
+def _about(dataset: Dataset, resource: str, record: Record) -> list[Record]:
+    """The rows of another table that name the record's script."""
+    return [row for row in dataset.records[resource] if row["script"] == record["script"]]
 
 
 def _batches(trials: Sequence[Record], outcome: str) -> Iterable[int]:

@@ -1,0 +1,56 @@
+"""An id that was published once still leads somewhere: its page and its document say where."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from urllib.parse import urljoin
+
+from jsonschema import Draft202012Validator
+
+from rl_resources import load
+from rl_resources.answer.moves import moves
+from rl_resources.dataset import Dataset
+from rl_resources.package import Record
+from rl_resources.render import api, site
+
+TODAY = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm"
+
+
+def _moved(*rows: tuple[str, tuple[str, ...] | None]) -> Dataset:
+    dataset = load()
+    moved: tuple[Record, ...] = tuple(
+        {"resource": "tuning", "id": name, "moved_to": to, "version": "2026.12.0", "reason": "Why."}
+        for name, to in rows
+    )
+    return dataclasses.replace(dataset, records={**dataset.records, "moved": moved})
+
+
+def test_moves_are_followed_to_what_stands_there_today() -> None:
+    dataset = _moved(("a", ("b", "c")), ("b", (TODAY,)), ("c", None))
+    assert [move.moved_to for move in moves(dataset, "tuning")] == [(TODAY,), (TODAY,), ()]
+
+
+def test_the_old_document_says_where_the_record_went_and_holds_its_schema() -> None:
+    dataset = _moved(("old", (TODAY,)))
+    files = api.files(dataset, None)
+    document = json.loads(files["api/v1/records/old.json"])
+    assert document["moved_to"] == [TODAY]
+    Draft202012Validator(json.loads(files["api/v1/schema/moved-record.json"])).validate(document)
+
+
+def test_the_old_page_links_to_the_new_one_which_names_the_old_id() -> None:
+    pages = site.pages(_moved(("old", (TODAY,))), _no_scripts(), None)
+    (link,) = re.findall(r'href="([^"]+)"', pages["records/old.md"])
+    assert urljoin("/records/old/", link) == f"/records/{TODAY}/"
+    assert "Formerly <code>old</code>" in pages[f"records/{TODAY}.md"]
+
+
+def test_a_withdrawn_record_says_so() -> None:
+    page = site.pages(_moved(("old", None)), _no_scripts(), None)["records/old.md"]
+    assert "withdrawn" in page
+
+
+def _no_scripts() -> dict[str, str]:
+    return {str(row["script"]): "" for row in load().records["tuning"]}

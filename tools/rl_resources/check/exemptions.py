@@ -1,0 +1,100 @@
+"""Rules that a record is let off, each with its reason, and the rules about these exemptions.
+
+Only rules about one script or one row can be let off: a file that cannot be read has no excuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from rl_resources.check.registry import Mistake, all_rules, rule
+from rl_resources.check.snapshot import Snapshot
+from rl_resources.finding import Finding
+from rl_resources.words import nearest, shown
+
+TABLE = "exemptions"
+EXEMPTABLE = frozenset({"script", "claim"})
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What the rules called `ran` found, before anything is let off."""
+
+    snapshot: Snapshot
+    findings: tuple[Finding, ...]
+    ran: frozenset[str]
+
+    @property
+    def told(self) -> list[Finding]:
+        """The findings that no exemption lets off."""
+        let_off = set(_exemptions(self.snapshot))
+        scripts = _scripts_of_lines(self.snapshot)
+        return [item for item in self.findings if _exemption(item, scripts) not in let_off]
+
+
+def _exemptions(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Script and rule of every exemption that may be had."""
+    table = snapshot.tables.get(TABLE)
+    rules = all_rules()
+    for row in range(len(table.rows) if table else 0):
+        name = table.cell(row, "rule") if table else ""
+        if table and name in rules and rules[name].scope in EXEMPTABLE:
+            yield table.cell(row, "script"), name
+
+
+def _exemption(finding: Finding, scripts: dict[tuple[str, int], str]) -> tuple[str, str]:
+    """Script and rule of the exemption that would let a finding off."""
+    at_row = scripts.get((finding.path, finding.line))
+    return at_row or finding.path.rpartition("/")[2], finding.rule
+
+
+def _scripts_of_lines(snapshot: Snapshot) -> dict[tuple[str, int], str]:
+    """The script that a row is about, by file and line."""
+    table = snapshot.tables["tuning"]
+    names = table.columns.get("script", ())
+    return {(table.path, table.rows[row].line): name for row, name in enumerate(names)}
+
+
+@rule(
+    summary="An exemption names a rule about a script or about a row with its script.",
+    reason="A misspelt name lets nothing off; a broken file can be let off nothing.",
+    bad="`min-saves-memry` as `rule`",
+    good="`min-saves-memory` as `rule`",
+)
+def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
+    rules = {name: found for name, found in all_rules().items() if found.scope in EXEMPTABLE}
+    table = outcome.snapshot.tables.get(TABLE)
+    if table is None:
+        return
+    for row, name in enumerate(table.columns.get("rule", ())):
+        if name and name not in rules:
+            known = name in all_rules()
+            wrong = "is about no single script" if known else "is no rule"
+            mend = "Delete this line, and mend what the rule tells." if known else ""
+            message = f"rule of {table.label(row)} is `{shown(name)}`, which {wrong}"
+            place = table.place(row, "rule")
+            yield Mistake(table.path, *place, message, mend or nearest(name, rules).sentence())
+
+
+@rule(
+    summary="Every exemption lets something off.",
+    reason="One that is left behind would hide the next mistake of its kind.",
+    bad="an exemption from `min-saves-memory` for a script that turns all offloading on",
+    good="no exemption",
+)
+def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
+    table = outcome.snapshot.tables.get(TABLE)
+    if table is None:
+        return
+    used = _used(outcome.findings, _scripts_of_lines(outcome.snapshot))
+    for row in range(len(table.rows)):
+        script, name = table.cell(row, "script"), table.cell(row, "rule")
+        known = name in outcome.ran and all_rules()[name].scope in EXEMPTABLE
+        if known and (script, name) not in used:
+            message = f"{shown(script, 120)} keeps `{name}` by now, so this exemption lets off none"
+            yield Mistake(table.path, *table.place(row, "script"), message, "Delete this line.")
+
+
+def _used(findings: Iterable[Finding], scripts: dict[tuple[str, int], str]) -> set[tuple[str, str]]:
+    return {_exemption(finding, scripts) for finding in findings}

@@ -1,0 +1,79 @@
+"""Rules about ids that were renamed, split or withdrawn: an old address must lead somewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.words import nearest, shown
+
+TABLE = "moved"
+Id = tuple[str, str]
+
+
+def _moves(snapshot: Snapshot) -> Iterator[tuple[Table, int, Id]]:
+    """Each row of the table with the id that it is about."""
+    table = snapshot.tables.get(TABLE)
+    for row in range(len(table.rows) if table else 0):
+        if table:
+            yield table, row, (table.cell(row, "resource"), table.cell(row, "id"))
+
+
+def _ids(snapshot: Snapshot, resource: str) -> Mapping[str, int]:
+    """The ids that stand in a table, with their rows."""
+    if resource not in snapshot.tables:
+        return {}
+    return {key.removesuffix(".sh"): row for key, row in snapshot.keys(resource).items()}
+
+
+@rule(
+    summary="An id that has moved stands in its table no longer.",
+    reason="One address cannot show a record and say that the record is gone.",
+    bad="`a_grpo_1_h100_fsdp_vllm` as `id` while `a_grpo_1_h100_fsdp_vllm.sh` has a row",
+    good="only ids that were published once and are gone",
+)
+def moved_id(snapshot: Snapshot) -> Iterator[Mistake]:
+    for table, row, (resource, name) in _moves(snapshot):
+        there = _ids(snapshot, resource).get(name)
+        if there is not None:
+            held = snapshot.tables[resource]
+            line = held.rows[there].line
+            message = f"id `{shown(name, 120)}` has moved, but {held.path}:{line} still holds it"
+            mend = "Delete this line, or give the record another id."
+            yield Mistake(table.path, *table.place(row, "id"), message, mend)
+
+
+@rule(
+    summary="What took an id's place exists, or has itself moved on.",
+    reason="A reader of the old address would be sent to a page that is not there.",
+    bad="`moved_to` names a record that nobody has entered",
+    good="`moved_to` names records of the same table",
+)
+def moved_target(snapshot: Snapshot) -> Iterator[Mistake]:
+    moved = {name: table.cell(row, "moved_to") for table, row, name in _moves(snapshot)}
+    for table, row, (resource, name) in _moves(snapshot):
+        known = _ids(snapshot, resource)
+        for target in table.cell(row, "moved_to").split():
+            at = (table.path, *table.place(row, "moved_to"))
+            if target not in known and (resource, target) not in moved:
+                message = f"moved_to of `{shown(name, 120)}` is `{shown(target, 120)}`, "
+                message += f"which no row of {resource} is called"
+                yield Mistake(*at, message, nearest(target, known).sentence())
+            elif _in_a_circle(moved, (resource, target), (resource, name)):
+                message = f"moved_to of `{shown(name, 120)}` leads back to it"
+                yield Mistake(*at, message, "Name the record that stands in the table today.")
+
+
+def _in_a_circle(moved: Mapping[Id, str], target: Id, start: Id) -> bool:
+    """Whether following the moves from `target` comes back to `start`."""
+    seen: set[Id] = set()
+    open_ = [target]
+    while open_:
+        here = open_.pop()
+        if here == start:
+            return True
+        if here not in seen:
+            seen.add(here)
+            open_ += [(here[0], name) for name in moved.get(here, "").split()]
+    return False
