@@ -710,3 +710,19 @@ def test_a_reference_model_needs_its_micro_batch() -> None:
     assert message("micro-batch-keys", settings=settings).startswith(
         f"neither `{REFERENCE}_per_gpu` nor its total is set"
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        ("pip install vllm==0.8.5\n", True),
+        ('pip3 install --no-deps "vllm[audio]==0.8.5" ray\n', True),
+        ("uv pip install vllm==0.8.3\n", False),
+        ("pip install vllm\npip install sglang==0.4.6 'vllm>=0.8.5'\n", False),
+        ('# pip install vllm==0.8.5\nif [ -n "$NEW" ]; then pip install vllm==0.8.5; fi\n', False),
+    ],
+)
+def test_the_release_that_a_script_installs_is_the_rows(before: str, told: bool) -> None:
+    found = findings("infer-version-agrees", {"infer_version": "0.8.3"}, before=before)
+    expected = ["infer_version of a.sh is `0.8.3`, but examples/tuning/7b/a.sh:1 installs `0.8.5`"]
+    assert [finding.message for finding in found] == (expected if told else [])

@@ -169,6 +169,14 @@ TOLD = {
         "  actor_rollout_ref.model.path=Qwen/Qwen2.5-14B\n",
         (1, 58, "the experiment `qwen2_5_7b` says `7b`, the run is `14b`"),
     ),
+    "module-without-switch": (
+        "python3 -u verl.trainer.main_ppo trainer.nnodes=1\n",
+        (1, 12, "`verl.trainer.main_ppo` is a module, and is started as a file"),
+    ),
+    "value-range": (
+        f"{MAIN} trainer.total_epochs=0\n",
+        (1, 55, "`trainer.total_epochs` is `0`, which is no number of 1 or more"),
+    ),
     "late-export": (
         f"{MAIN}\nexport A=1\n",
         (2, 8, "`A=1` comes after the run, which does not see it"),
@@ -365,6 +373,16 @@ TEMPTING = [
         "misleading-experiment",
         f"{MAIN} trainer.experiment_name=b_0p5b_ppo actor_rollout_ref.model.path=a/b-0.5B\n",
     ),
+    ("module-without-switch", "python3 -um verl.trainer.main_ppo trainer.nnodes=1\n"),
+    ("module-without-switch", "python3 verl/trainer/main_ppo.py trainer.nnodes=1\n"),
+    (
+        "module-without-switch",
+        "torchrun --nproc_per_node 2 -m verl.trainer.fsdp_sft_trainer a.b=1\n",
+    ),
+    ("module-without-switch", "python3 -m debugpy --listen 1 -m verl.trainer.main_ppo a.b=1\n"),
+    ("value-range", f"{MAIN} actor_rollout_ref.rollout.top_p=1.0 trainer.nnodes=1\n"),
+    ("value-range", f"{MAIN} actor_rollout_ref.rollout.top_p=$P trainer.nnodes=null\n"),
+    ("value-range", f"{MAIN} actor_rollout_ref.rollout.top_k=-1 trainer.save_freq=-1\n"),
     ("late-export", f"export A=1\n{MAIN}\n"),
     ("late-export", f"{MAIN}\nexport A=1\npython3 eval.py\n"),
     ("late-export", f"{MAIN}\nexport A=1\n{MAIN}\n"),
@@ -431,6 +449,14 @@ def test_what_only_looks_like_a_mistake_is_not_told(name: str, script: str) -> N
 def test_a_service_that_only_the_author_has_is_told_once(script: str, told_text: str) -> None:
     ((_, _, message),) = told("private-service", script)
     assert f"`{told_text}`" in message
+
+
+def test_wrong_ends_of_lines_are_one_mistake() -> None:
+    script = (
+        f"#!/bin/bash\nset -e\nn=2\n{MAIN} \\\n  trainer.nnodes=$n \\\n  trainer.total_epochs=1\n"
+    )
+    found = [name for name in RULES for _ in told(name, script.replace("\n", "\r\n"))]
+    assert found == ["shellcheck-error"]
 
 
 @pytest.mark.parametrize(

@@ -253,6 +253,25 @@ def backends_agree(claim: Claim) -> Iterator[Mistake]:
 
 
 @rule(
+    summary="The release of the rollout engine is the one that its script installs.",
+    reason="Another release takes other memory, or other settings.",
+    bad="`0.8.3` as `infer_version` beside `pip install vllm==0.8.5`",
+    good="`0.8.5` as `infer_version` beside `pip install vllm==0.8.5`",
+)
+def infer_version_agrees(claim: Claim) -> Iterator[Mistake]:
+    said, engine = claim.text("infer_version"), re.escape(claim.text("infer").lower())
+    for command in claim.script.script.commands if said and engine else ():
+        texts = [(word.text or "").lower() for word in command.words]
+        pinned = (re.fullmatch(rf"{engine}(?:\[.*\])?==([\w.]+)", text) for text in texts)
+        found = [match[1] for match in pinned if match and "install" in texts]
+        if found and command.reach == "always" and found[-1] != said:
+            path, line = shown(claim.script.path, 200), command.place.line
+            message = f"{_cell(claim, 'infer_version')}, but {path}:{line} installs `{found[-1]}`"
+            mend = f"Write `{shown(found[-1])}`, or mend the script."
+            yield Mistake(*claim.place("infer_version"), message, mend)
+
+
+@rule(
     summary="The row's lengths and responses for each prompt are those of its script.",
     reason="Memory grows with length and with the number of responses.",
     bad="`512` as `max_prompt_length` beside `data.max_prompt_length=1024`",

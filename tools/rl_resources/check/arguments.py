@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from math import inf
 
 from rl_resources.check.composing import (
     first_release,
@@ -199,3 +200,58 @@ def _is_followed_by_stray(launch: Launch, override: Override) -> bool:
         item.place.line == override.place.line and item.place.offset > override.place.offset
         for item in launch.stray
     )
+
+
+_ROLLOUT = "actor_rollout_ref.rollout"
+_BOUNDS: Mapping[str, tuple[float, float]] = {
+    f"{_ROLLOUT}.gpu_memory_utilization": (0.01, 1),
+    f"{_ROLLOUT}.top_p": (0.0001, 1),
+    f"{_ROLLOUT}.n": (1, inf),
+    f"{_ROLLOUT}.tensor_model_parallel_size": (1, inf),
+    "actor_rollout_ref.actor.ppo_mini_batch_size": (1, inf),
+    "actor_rollout_ref.actor.optim.lr": (0, 1),
+    "data.train_batch_size": (1, inf),
+    "data.max_prompt_length": (1, inf),
+    "data.max_response_length": (1, inf),
+    "trainer.nnodes": (1, inf),
+    "trainer.n_gpus_per_node": (1, inf),
+    "trainer.total_epochs": (1, inf),
+}
+"""The least and the largest value with which a run can train anything."""
+
+
+@rule(
+    summary="A number is one with which a run can train.",
+    reason="A share above 1, a size of 0 or a run of no epoch stops, or does nothing.",
+    bad="`python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=60`",
+    good="`python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=0.6`",
+)
+def value_range(subject: ScriptText) -> Iterator[Mistake]:
+    yield from once(
+        mistake(
+            subject,
+            override.origin,
+            f"`{override.key}` is `{shown(override.value or '')}`, which is no number "
+            f"{_range(*bounds)}",
+            "Mend the number.",
+        )
+        for launch in subject.launches
+        if is_frameworks(subject, launch)
+        for override in launch.overrides
+        if (bounds := _BOUNDS.get(override.key)) is not None
+        and (number := _number(override.value or "")) is not None
+        and not bounds[0] <= number <= bounds[1]
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _range(least: float, most: float) -> str:
+    if most == inf:
+        return f"of {least:g} or more"
+    return f"between 0 and {most:g}"

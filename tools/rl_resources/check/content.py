@@ -89,6 +89,8 @@ def _starts_nothing(command: Command) -> bool:
     good='`echo "start"`',
 )
 def syntax(subject: ScriptText) -> Iterator[Mistake]:
+    if "\r\n" in subject.text:
+        return  # what ShellCheck tells of is reason enough
     for problem in subject.script.problems[:1]:  # the others follow from the first
         known = _PROBLEMS.get(problem.kind, problem.kind.replace("-", " "))
         message = f"bash cannot read the script: {known}"
@@ -119,23 +121,29 @@ def shellcheck(subject: ScriptText) -> Iterator[Mistake]:
 
 def _shellcheck(subject: ScriptText, level: str) -> Iterator[Mistake]:
     told: set[int] = set()
+    places: set[tuple[int, int]] = set()
     for comment in comments(subject.text):
         if comment.level != level or _is_told_elsewhere(subject, comment, told):
             continue
         told.add(comment.code)
+        if (comment.code, comment.line) in places:
+            continue
+        places.add((comment.code, comment.line))
         message = f"ShellCheck SC{comment.code}: {comment.message}"
         mend = f"See the page of SC{comment.code} in ShellCheck's wiki."
         yield Mistake(subject.path, comment.line, comment.column, message, mend)
 
 
 def _is_told_elsewhere(subject: ScriptText, comment: Comment, told: set[int]) -> bool:
-    if comment.code in _LEFT_OUT or (comment.code == 1017 and 1017 in told):
+    if comment.code in _LEFT_OUT or 1017 in told:
         return True
-    if comment.code < 2000 and (subject.script.problems or 1017 in told):
+    if "\r\n" in subject.text:
         return comment.code != 1017
+    if comment.code < 2000 and subject.script.problems:
+        return True
     lines = {line for item in subject.lost for line in (item.cause_line, item.command.place.line)}
     return comment.line in lines or (
-        comment.code < 2000 and comment.code not in (1017, 1018, 1100) and 1073 in told
+        comment.code < 2000 and comment.code not in (1018, 1100) and 1073 in told
     )
 
 
@@ -162,6 +170,23 @@ def _lost_mistake(subject: ScriptText, item: Lost) -> Mistake:
     verb = "does not" if count == 1 else "do not"
     message = f"{what} {verb} reach the program: {cause} ends the command in line {item.cause_line}"
     return mistake(subject, item.command.place, message, mend)
+
+
+@rule(
+    summary="A module is started with `-m`.",
+    reason="Without it Python looks for a file of that name, and finds none.",
+    bad="`python3 verl.trainer.main_ppo trainer.nnodes=1`",
+    good="`python3 -m verl.trainer.main_ppo trainer.nnodes=1`",
+)
+def module_without_switch(subject: ScriptText) -> Iterator[Mistake]:
+    for launch in subject.launches:
+        texts = [word.text or "" for word in launch.command.words]
+        module = not re.search(r"[/]|\.py$", launch.program) and "." in launch.program
+        at = texts.index(launch.program) if module and launch.program in texts else 0
+        if at and not re.fullmatch(r"-[A-Za-z]*m|--module", texts[at - 1]):
+            word = launch.command.words[at]
+            message = f"`{shown(launch.program)}` is a module, and is started as a file"
+            yield mistake(subject, word.place, message, f"Write `-m {shown(launch.program)}`.")
 
 
 @rule(

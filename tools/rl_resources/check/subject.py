@@ -33,8 +33,8 @@ class ScriptText:
 
     @cached_property
     def script(self) -> Script:
-        """The script, evaluated without running it."""
-        return read(self.text)
+        """The script, evaluated without running it; with ends of lines as bash needs them."""
+        return read(self.text.replace("\\\r\n", " \\\n").replace("\r\n", " \n"))
 
     @cached_property
     def launches(self) -> tuple[Launch, ...]:

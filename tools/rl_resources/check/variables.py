@@ -282,12 +282,14 @@ def misleading_name(subject: ScriptText) -> Iterator[Mistake]:
     "actor_rollout_ref.model.path=Qwen/Qwen3-8B`",
 )
 def misleading_experiment(subject: ScriptText) -> Iterator[Mistake]:
+    """What the script's own name says as well is told where that name is held to its row."""
     if subject.run is None or len(subject.launches) > 1:
         return
     for override in subject.run.launch.overrides:
         if override.key == "trainer.experiment_name" and override.value:
-            for said, held in list(contradictions(override.value, subject.run))[:1]:
-                name = shown(override.value)
+            name, file = shown(override.value), subject.path.rpartition("/")[2].lower()
+            found = contradictions(override.value, subject.run)
+            for said, held in [pair for pair in found if pair[0] not in file][:1]:
                 message = f"the experiment `{name}` says `{said}`, the run is `{held}`"
                 yield mistake(subject, override.origin, message, "Name it after what it does.")
 
