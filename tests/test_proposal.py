@@ -67,6 +67,13 @@ def test_every_place_of_a_row_in_every_table_is_canonical(root: Path) -> None:
     assert [item for item in check_root(root) if item.rule == "row-order"] == []
 
 
+def test_many_rows_that_go_to_the_same_place_stand_in_order(root: Path) -> None:
+    rows = [DEVICE | {"device": f"zz{number}"} for number in (3, 1, 2)]
+    (change,) = add_rows(_snapshot(root), {"devices": rows})
+    last = (change.becomes or b"").decode().splitlines()[-3:]
+    assert [line[:3] for line in last] == ["zz1", "zz2", "zz3"]
+
+
 def test_a_last_line_without_its_end_gets_one(root: Path) -> None:
     path = root / "records/devices.csv"
     path.write_bytes(path.read_bytes().removesuffix(b"\n"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -59,6 +60,21 @@ def test_the_pandas_example_prints_a_row_for_each_record(site: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     records = (ROOT / "records" / "tuning.csv").read_text(encoding="utf-8").splitlines()
     assert len(done.stdout.splitlines()) == len(records)
+
+
+def test_new_as_printed_makes_the_row_that_is_printed_beside_it(tmp_path: Path) -> None:
+    for name in ("records", "schema", "examples"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "datapackage.json", tmp_path)
+    program_ = f"{sys.executable} -m rl_resources"
+    command = _block("sh", "rl-resources new").replace(".venv/bin/rl-resources", program_)
+    quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True, **quiet)  # type: ignore[call-overload]
+    script, _ = done.stdout.splitlines()
+    assert (tmp_path / script).is_file()
+    printed = _block("csv", "your-handle").strip()
+    untested = printed.replace("your-handle", "").replace(",reported,", ",untested,")
+    assert untested in (tmp_path / "records" / "tuning.csv").read_text(encoding="utf-8")
 
 
 def test_every_target_that_the_readme_names_exists() -> None:

@@ -168,6 +168,21 @@ def _draft(arguments: Arguments) -> int:
     return FOUND if arguments.write and drafted.refused else 0
 
 
+def _new(arguments: Arguments) -> int:
+    from rl_resources.contribute import command
+    from rl_resources.contribute.words import OPTIONS, Request
+
+    said = {name: getattr(arguments, name) for name in (*OPTIONS, "nodes", "contributor")}
+    growing = {"model": arguments.add_model, "device": arguments.add_device}
+    added = {option: cells for option, cells in growing.items() if cells is not None}
+    written = not arguments.dry_run
+    record = command.new(_root(arguments), Request(**said), added, write=written)
+    form = command.as_json if arguments.format == "json" else command.as_text
+    sys.stdout.write(form(record, written=written))
+    sys.stderr.write(command.next_step(record) if written else "Nothing was written.\n")
+    return 0
+
+
 def _build(arguments: Arguments) -> int:
     from rl_resources.build import build
     from rl_resources.check import check_root
@@ -320,6 +335,29 @@ def _parser() -> argparse.ArgumentParser:
         help="add the row, and copy or move the script to its place; overwrites nothing",
     )
     sub.add_argument("--format", choices=["csv", "json"], default="csv")
+
+    sub = command("new", _new, "Write a script and its row; ask on a terminal for what is missing.")
+    for option, example in (
+        ("model", "Qwen/Qwen2.5-7B-Instruct"),
+        ("task", "GRPO"),
+        ("gpus", "8"),
+        ("device", "h100"),
+        ("train", "fsdp"),
+        ("infer", "vllm"),
+        ("tag", "MIN or RECOMMENDED"),
+    ):
+        sub.add_argument(f"--{option}", metavar=option.upper(), help=f"for example {example}")
+    sub.add_argument("--nodes", metavar="N", help="machines (default: of 8 accelerators each)")
+    sub.add_argument("--contributor", metavar="HANDLE", help="your public handle")
+    for option in ("model", "device"):
+        sub.add_argument(
+            f"--add-{option}",
+            nargs="*",
+            metavar="COLUMN=VALUE",
+            help=f"add the {option} to its table, with these cells",
+        )
+    sub.add_argument("--dry-run", action="store_true", help="show the changes, write nothing")
+    sub.add_argument("--format", choices=["text", "json"], default="text")
 
     sub = command("build", _build, "Build everything that is published.")
     sub.add_argument("--out", metavar="DIR", help="write DIR/site (default: build)")

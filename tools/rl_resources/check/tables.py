@@ -239,7 +239,7 @@ def disputed_note(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 @rule(
-    summary="A record has a contributor or a source.",
+    summary="A record that ran has a contributor or a source.",
     reason="A claim that nobody made cannot be asked about.",
     bad="blank `contributor` and blank `source`",
     good="a handle as `contributor`",
@@ -249,7 +249,8 @@ def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
     if "source" not in table.columns:
         return
     for row, contributor in enumerate(table.columns.get("contributor", ())):
-        if not contributor and not table.cell(row, "source"):
+        untested = table.cell(row, "status") == "untested"
+        if not contributor and not table.cell(row, "source") and not untested:
             yield Mistake(
                 table.path,
                 *table.place(row, "contributor"),

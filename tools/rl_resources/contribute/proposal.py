@@ -98,9 +98,10 @@ def _with_rows(
         _refuse_strange(table, row)
         _refuse_held(table, row, held)
     lines = data.removesuffix(b"\n").split(b"\n")
+    end = len(lines)
     for row in sorted(rows, key=lambda row: key(_cells(row)), reverse=True):
         place = sum(other <= key(_cells(row)) for other in keys)
-        line = table.rows[place].line - 1 if place < len(keys) else len(lines)
+        line = table.rows[place].line - 1 if place < len(keys) else end
         text = write([[row.get(name, "") for name in table.schema.names]])
         lines.insert(line, text.removesuffix("\n").encode())
     return Change(table.path, data, b"\n".join(lines) + b"\n")

@@ -1,0 +1,510 @@
+"""`new`: every record that it offers to make is one that all rules accept."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, product
+from pathlib import Path
+
+import pytest
+
+from rl_resources.check import check
+from rl_resources.check.snapshot import Snapshot, take_snapshot
+from rl_resources.cli import main
+from rl_resources.contribute.new import NewRecord, new_record
+from rl_resources.contribute.offered import ALGORITHMS, engines, strategies
+from rl_resources.contribute.preview import preview
+from rl_resources.contribute.proposal import add_rows
+from rl_resources.contribute.sizes import Cluster, Shape, batch_of, engine_size, megatron_sizes
+from rl_resources.contribute.words import OPTIONS, Request, known
+from rl_resources.dataset import Dataset, read_dataset
+from rl_resources.errors import UnusableInput
+from rl_resources.package import Package, read_package
+from rl_resources.script.framework import compose_launch, shipped
+from rl_resources.script.framework.releases import cached_releases, configuration
+from rl_resources.script.launch import launches
+from rl_resources.script.shell import read
+
+ROOT = Path(__file__).parents[1]
+ASKED = {
+    "model": "Qwen/Qwen2.5-7B-Instruct",
+    "task": "GRPO",
+    "gpus": "8",
+    "device": "h100",
+    "train": "fsdp",
+    "infer": "vllm",
+    "tag": "MIN",
+}
+SMALL, LARGE = "Qwen/Qwen2.5-0.5B-Instruct", "Qwen/Qwen2.5-72B-Instruct"
+EXPERTS, BARE = "Qwen/Qwen3-30B-A3B", "nvidia/NVIDIA-Nemotron-Nano-9B-v2"
+GPUS = ("1", "2", "3", "6", "8", "12", "13", "24", "100", "512", "1000", "6000")
+SOURCE = f"https://github.com/some/where/blob/{'0' * 40}/config.json#L1"
+
+
+@pytest.fixture(scope="module")
+def package() -> Package:
+    return read_package(ROOT)
+
+
+@pytest.fixture(scope="module")
+def dataset(package: Package) -> Dataset:
+    return read_dataset(package)
+
+
+@pytest.fixture(scope="module")
+def snapshot(package: Package) -> Snapshot:
+    return take_snapshot(package)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A copy of the whole dataset."""
+    for name in ("records", "schema", "examples"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "datapackage.json", tmp_path)
+    return tmp_path
+
+
+def _arguments(root: Path, **changed: str | None) -> list[str]:
+    asked = {**ASKED, **changed}
+    pairs = [(f"--{name}", text) for name, text in asked.items() if text is not None]
+    return ["new", "--root", str(root), *chain.from_iterable(pairs)]
+
+
+def _files(root: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and ".git/" not in str(path)
+    }
+
+
+def _made(
+    combinations: Iterator[Sequence[str]], dataset: Dataset, snapshot: Snapshot
+) -> dict[str, NewRecord]:
+    """The records of the combinations that are offered, by their path."""
+    found = {}
+    for combination in combinations:
+        try:
+            record = new_record(Request(*combination), dataset, snapshot)
+        except UnusableInput:
+            continue
+        found.setdefault(record.path, record)
+    return found
+
+
+def _findings(records: Mapping[str, NewRecord], snapshot: Snapshot) -> list[str]:
+    """What all rules say of a dataset with these records added at once."""
+    rows = add_rows(snapshot, {"tuning": [record.row for record in records.values()]})
+    scripts = [record.proposal.changes[0] for record in records.values()]
+    return [f"{item.path}: {item.message}" for item in check(preview(snapshot, [*scripts, *rows]))]
+
+
+@pytest.mark.parametrize("tag", ["MIN", "RECOMMENDED"])
+def test_every_combination_that_is_offered_is_clean(
+    tag: str, dataset: Dataset, snapshot: Snapshot
+) -> None:
+    """Each word of each option at least once, with neighbours that change from one to the next."""
+    tasks, trains, infers = (known(dataset, name) for name in ("task", "train", "infer"))
+    devices, models = known(dataset, "device"), known(dataset, "model")
+    backends = product((SMALL, EXPERTS), tasks, ("8",), ("h100", "ascend-910b3"), trains, infers)
+    sizes = product((LARGE, BARE), ("GRPO",), GPUS, ("h20",), ("fsdp2", "megatron"), ("sglang",))
+    each_device = product((SMALL,), ("PPO",), ("16",), devices, ("fsdp",), ("vllm",))
+    each_model = product(models, ("DAPO",), ("32",), ("h200",), ("megatron",), ("vllm",))
+    every = [
+        *list(_thinned(backends, dataset)),
+        *sizes,
+        *each_device,
+        *each_model,
+    ]
+    made = _made(((*item, tag) for item in every), dataset, snapshot)
+    assert len(made) > len(models) + len(devices) + len(GPUS)
+    assert _findings(made, snapshot) == []
+
+
+def _thinned(
+    combinations: Iterator[tuple[str, ...]], dataset: Dataset
+) -> Iterator[tuple[str, ...]]:
+    """Every task and backend that is offered, each pair of them once."""
+    seen = set()
+    for item in combinations:
+        _, task, _, device, train, infer = item
+        pair = (task, train), (train, infer, device)
+        offered = train in (*strategies(shipped("verl")), "mindspeed")
+        if offered and any(part not in seen for part in pair):
+            seen.update(pair)
+            yield item
+
+
+def test_every_task_and_backend_is_offered_or_refused_with_what_is(
+    dataset: Dataset, snapshot: Snapshot
+) -> None:
+    refused = {}
+    for option in ("task", "train", "infer"):
+        for word in known(dataset, option):
+            asked = {**ASKED, option: word}
+            try:
+                new_record(Request(**asked), dataset, snapshot)
+            except UnusableInput as error:
+                refused[word] = str(error)
+    assert "deepspeed" in refused and "lmdeploy" in refused and "Online-DPO" in refused
+    assert refused["deepspeed"].endswith("it offers fsdp, fsdp2, megatron, torchtitan, veomni")
+    assert refused["lmdeploy"].endswith("it offers sglang, trtllm, vllm")
+    assert "for accelerators of Huawei, not for NVIDIA H100" in refused["vllm-ascend"]
+    offered = set(known(dataset, "task")) - set(refused)
+    assert {word.removesuffix("-LoRA") for word in offered} == set(ALGORITHMS)
+
+
+@pytest.mark.parametrize("train", ["fsdp", "fsdp2", "megatron", "torchtitan", "veomni"])
+@pytest.mark.parametrize(("tag", "on"), [("MIN", True), ("RECOMMENDED", False)])
+def test_the_tag_turns_every_memory_switch_of_the_backend(
+    train: str, tag: str, on: bool, dataset: Dataset, snapshot: Snapshot
+) -> None:
+    asked = {**ASKED, "task": "PPO", "train": train, "tag": tag}
+    record = new_record(Request(**asked), dataset, snapshot)
+    text = (record.proposal.changes[0].becomes or b"").decode()
+    (launch,) = launches(read(text))
+    composed = compose_launch(shipped("verl"), launch)
+    assert composed.accepted
+    section = {"fsdp": "fsdp_config", "fsdp2": "fsdp_config"}.get(train, train)
+    critic = {"fsdp": "fsdp", "fsdp2": "fsdp"}.get(train, train)
+    for place in (f"actor_rollout_ref.actor.{section}", f"critic.{critic}"):
+        assert composed.value(f"{place}.param_offload") is on
+        assert composed.value(f"{place}.optimizer_offload") is on
+        if train == "megatron":
+            granularity = composed.value(
+                f"{place}.override_transformer_config.recompute_granularity"
+            )
+            assert granularity == ("full" if on else None)
+    if train != "megatron":
+        for model in ("actor_rollout_ref.model", "critic.model"):
+            assert composed.value(f"{model}.enable_gradient_checkpointing") is on
+
+
+def test_scripts_compose_with_the_framework_s_own_configuration(
+    dataset: Dataset, snapshot: Snapshot
+) -> None:
+    release = shipped("verl").version
+    if release not in cached_releases("verl"):
+        pytest.skip(f"verl {release} is not in the cache; `rl-resources compat` fetches it")
+    real = configuration("verl", release)
+    pairs = product(known(dataset, "task"), strategies(shipped("verl")), ("MIN", "RECOMMENDED"))
+    combinations = (
+        (EXPERTS, task, "16", "h100", train, "vllm", tag)
+        for task, train, tag in pairs
+        if task in {"PPO", "PPO-LoRA", "GRPO-LoRA"} or (train, tag) == ("fsdp2", "MIN")
+    )
+    made = _made(combinations, dataset, snapshot)
+    assert len(made) > 20
+    for record in made.values():
+        (launch,) = launches(read((record.proposal.changes[0].becomes or b"").decode()))
+        composed = compose_launch(real, launch)
+        assert composed.accepted, (record.path, composed.rejected, composed.problem)
+        assert composed.missing == ("reward.reward_model.rollout.name",)
+
+
+def test_new_writes_a_script_that_can_be_started_and_its_row(
+    root: Path, capsys: pytest.CaptureFixture[str], no_terminal: None
+) -> None:
+    before = _files(root)
+    assert main(_arguments(root)) == 0
+    path = "examples/tuning/7b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh"
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [path, "records/tuning.csv"]
+    assert f"bash {path}" in err
+    assert (root / path).stat().st_mode & 0o111
+    after = _files(root)
+    assert {name for name in after if after[name] != before.get(name)} == {
+        path,
+        "records/tuning.csv",
+    }
+    assert main(["check", "--strict", "--root", str(root)]) == 0
+    subprocess.run(["bash", "-n", root / path], check=True)
+
+
+def test_the_row_says_that_nobody_has_run_it(dataset: Dataset, snapshot: Snapshot) -> None:
+    row = new_record(Request(**ASKED), dataset, snapshot).row
+    assert (row["status"], row.get("max_batch", ""), row["contributor"]) == ("untested", "", "")
+
+
+def test_nothing_is_overwritten(
+    root: Path, capsys: pytest.CaptureFixture[str], no_terminal: None
+) -> None:
+    assert main(_arguments(root)) == 0
+    before = _files(root)
+    assert main(_arguments(root, tag="RECOMMENDED")) == 2
+    assert "there is a row for qwen2.5-7b" in capsys.readouterr().err
+    assert _files(root) == before
+
+
+def test_a_script_without_a_row_is_not_overwritten(
+    root: Path, capsys: pytest.CaptureFixture[str], no_terminal: None
+) -> None:
+    path = root / "examples/tuning/7b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh"
+    path.write_text("mine")
+    before = _files(root)
+    assert main(_arguments(root)) == 2
+    assert "exists already, and nothing is overwritten" in capsys.readouterr().err
+    assert _files(root) == before
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_both_files_are_written_or_neither(
+    failing: int,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    no_terminal: None,
+) -> None:
+    real, calls = Path.replace, []
+
+    def replace(self: Path, target: Path) -> Path:
+        calls.append(target)
+        if len(calls) == failing:
+            raise OSError(28, "No space left on device", str(target))
+        return real(self, target)
+
+    before = _files(root)
+    monkeypatch.setattr(Path, "replace", replace)
+    assert main(_arguments(root)) == 2
+    assert _files(root) == before
+
+
+def test_all_that_is_missing_or_unknown_is_told_at_once(
+    root: Path, capsys: pytest.CaptureFixture[str], no_terminal: None
+) -> None:
+    before = _files(root)
+    asked = _arguments(root, tag=None, infer=None, device="h1000", gpus="0", task="GRP0")
+    assert main(asked) == 2
+    err = capsys.readouterr().err
+    assert "missing: --infer, --tag" in err
+    assert "`h1000` is not known. Did you mean `h100`" in err
+    assert "--add-device COLUMN=VALUE … adds it to records/devices.csv" in err
+    assert "gpus `0` is not a whole number from 1 to 100000" in err
+    assert "Did you mean `GRPO`" in err
+    assert "Traceback" not in err
+    assert _files(root) == before
+
+
+def test_a_dry_run_shows_the_changes_and_makes_none(
+    root: Path, capsys: pytest.CaptureFixture[str], no_terminal: None
+) -> None:
+    before = _files(root)
+    assert main([*_arguments(root), "--dry-run"]) == 0
+    assert "+qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh,MIN," in capsys.readouterr().out
+    assert _files(root) == before
+
+
+def test_json_names_row_and_files(
+    root: Path, capsys: pytest.CaptureFixture[str], no_terminal: None
+) -> None:
+    assert main([*_arguments(root, contributor="some-body"), "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["written"] is True
+    assert told["files"] == [told["script"], "records/tuning.csv"]
+    assert told["row"]["contributor"] == "some-body"
+
+
+def test_an_unknown_model_is_added_with_the_columns_it_needs(root: Path, no_terminal: None) -> None:
+    asked = [*_arguments(root, model="Some/Thing-9B"), "--add-model", "parameters_b=9"]
+    before = _files(root)
+    assert main(asked) == 1  # the source is missing
+    assert _files(root) == before
+    assert main([*asked, f"source={SOURCE}"]) == 0
+    assert (root / "examples/tuning/7b/thing-9b_grpo_8_h100_fsdp_vllm.sh").is_file()
+    assert main(["check", "--strict", "--root", str(root)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        (["parameters=9"], "`parameters` is no column of records/models.csv"),
+        (["nonsense"], "`nonsense` is not COLUMN=VALUE"),
+    ],
+)
+def test_a_cell_that_fits_no_column_is_refused(
+    cells: list[str],
+    told: str,
+    root: Path,
+    capsys: pytest.CaptureFixture[str],
+    no_terminal: None,
+) -> None:
+    assert main([*_arguments(root, model="Some/Thing-9B"), "--add-model", *cells]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_nodes_are_what_is_asked_for_where_they_divide_the_gpus(
+    root: Path, capsys: pytest.CaptureFixture[str], no_terminal: None
+) -> None:
+    assert main([*_arguments(root, gpus="16", nodes="3"), "--dry-run"]) == 2
+    assert "16 GPUs cannot be divided over 3 nodes" in capsys.readouterr().err
+    assert main([*_arguments(root, gpus="16", nodes="1"), "--dry-run"]) == 0
+    assert "GPUS_PER_NODE:-16}" in capsys.readouterr().out
+
+
+@pytest.fixture
+def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", Path(os.devnull).open())  # noqa: SIM115
+
+
+class Terminal:
+    """A process at a pseudo terminal: what it prints, and answers to it."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        code = "import sys; from rl_resources.cli import main; sys.exit(main(sys.argv[1:]))"
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execv(sys.executable, [sys.executable, "-c", code, *arguments])  # noqa: S606
+        self.text = ""
+
+    def answer(self, prompt: str, text: str) -> None:
+        """Wait for a prompt, then type an answer."""
+        at = len(self.text)
+        while prompt not in self.text[at:]:
+            self.text += os.read(self.fd, 4096).decode()
+        os.write(self.fd, f"{text}\n".encode())
+
+    def end(self) -> int:
+        """Read to the end; the exit status."""
+        try:
+            while data := os.read(self.fd, 4096):
+                self.text += data.decode()
+        except OSError:  # how the end of a pseudo terminal shows
+            pass
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def test_at_a_terminal_what_is_missing_is_asked_for(root: Path) -> None:
+    terminal = Terminal(["new", "--root", str(root), "--train", "fsdp", "--infer", "vlm"])
+    terminal.answer("Model", "qwen2.5-7b-instruct")
+    terminal.answer("Task", "?")
+    terminal.answer("DAPO-LoRA", "grpo")
+    terminal.answer("GPUs", "many")
+    terminal.answer("is not a whole number", "8")
+    terminal.answer("Device", "h101")
+    terminal.answer("[y/N]", "n")
+    terminal.answer("[h100]", "")
+    terminal.answer("[vllm]", "")
+    terminal.answer("Tag (MIN, RECOMMENDED)", "min")
+    terminal.answer("Contributor", "not a handle")
+    terminal.answer("is not one such as", "some-body")
+    assert terminal.end() == 0, terminal.text
+    row = next(
+        line
+        for line in (root / "records/tuning.csv").read_text().splitlines()
+        if line.startswith("qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh,MIN")
+    )
+    assert ",some-body," in row
+    assert main(["check", "--strict", "--root", str(root)]) == 0
+
+
+def test_at_a_terminal_an_unknown_device_is_added_cell_by_cell(root: Path) -> None:
+    asked = {name: text for name, text in ASKED.items() if name != "device"}
+    pairs = chain.from_iterable((f"--{name}", text) for name, text in asked.items())
+    terminal = Terminal(["new", "--root", str(root), *pairs, "--device", "h900-large"])
+    terminal.answer("[y/N]", "y")
+    terminal.answer("  name:", "NVIDIA H900")
+    terminal.answer("  vendor:", "")
+    terminal.answer("is blank", "NVIDIA")
+    terminal.answer("  memory_gb:", "much")
+    terminal.answer("not a number", "160")
+    terminal.answer("  source:", SOURCE)
+    terminal.answer("Contributor", "")
+    assert terminal.end() == 0, terminal.text
+    assert "h900-large,NVIDIA H900,NVIDIA,160," in (root / "records/devices.csv").read_text()
+    assert main(["check", "--strict", "--root", str(root)]) == 0
+
+
+def test_a_dialogue_that_is_left_writes_nothing(root: Path) -> None:
+    before = _files(root)
+    terminal = Terminal(["new", "--root", str(root)])
+    terminal.answer("Model", "qwen2.5-7b-instruct")
+    terminal.answer("Task", "\x04")
+    assert terminal.end() == 2
+    assert "Nothing was written" in terminal.text and "Traceback" not in terminal.text
+    assert _files(root) == before
+
+
+def _git(root: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=Nobody", "-c", "user.email=nobody@example.org")
+    subprocess.run(["git", "-C", root, *who, *arguments], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Qwen/Qwen2.5-14B", "Qwen/Qwen3-8B"),  # neighbours in canonical order
+        ("Qwen/Qwen3-8B", "Qwen/Qwen2.5-14B"),
+        (SMALL, LARGE),
+        ("Qwen/Qwen3-32B", "deepseek-ai/DeepSeek-V3"),
+        ("deepseek-ai/DeepSeek-V3", "deepseek-ai/DeepSeek-R1"),  # both after the last row
+    ],
+)
+def test_two_branches_that_add_a_record_of_different_models_merge_without_conflict(
+    one: str, other: str, root: Path, no_terminal: None
+) -> None:
+    shutil.copy(ROOT / ".gitattributes", root)
+    _git(root, "init", "-b", "main")
+    _git(root, "add", "-A")
+    _git(root, "commit", "-m", "base")
+    for branch, model in (("one", one), ("other", other)):
+        _git(root, "checkout", "-b", branch, "main")
+        assert main(_arguments(root, model=model, gpus="64")) == 0
+        _git(root, "add", "-A")
+        _git(root, "commit", "-m", branch)
+    _git(root, "merge", "one")
+    assert main(["check", "--root", str(root)]) == 0
+    main(["fmt", "--root", str(root)])
+    assert main(["check", "--strict", "--root", str(root)]) == 0
+    text = (root / "records/tuning.csv").read_text()
+    assert text.count(",untested,") == 2
+
+
+def test_engines_are_the_smallest_that_hold_the_weights_twice() -> None:
+    model = Shape(72.7, 80, 64, 8, None)
+    assert engine_size(model, Cluster(8, 1, 80), 0.6) == 8
+    assert engine_size(model, Cluster(8, 1, 288), 0.6) == 2
+    assert engine_size(model, Cluster(6, 1, 80), 0.6) == 2  # 64 heads are not divided by 3 or 6
+    assert engine_size(model, Cluster(32, 4, None), 0.6) == 8
+
+
+def test_megatron_splits_a_model_over_stages_when_a_node_does_not_hold_it() -> None:
+    split = megatron_sizes(Shape(405, 128, 128, 8, None), Cluster(64, 8, 80), offload=True)
+    assert (split.tensor, split.pipeline) == (8, 8)
+    uneven = megatron_sizes(Shape(405, 126, 128, 8, None), Cluster(64, 8, 80), offload=True)
+    assert (uneven.tensor, uneven.pipeline) == (8, 2)  # 126 layers are not divided by 4 or 8
+
+
+@pytest.mark.parametrize("gpus", [*range(1, 130), 1000, 6000, 100000])
+def test_batches_are_multiples_of_the_gpus(gpus: int) -> None:
+    batch = batch_of(gpus)
+    assert batch.step % gpus == batch.update % gpus == batch.step % batch.update == 0
+    assert batch.update >= 64
+
+
+def test_what_is_offered_is_read_off_the_shipped_configuration() -> None:
+    verl = shipped("verl")
+    assert set(strategies(verl)) == {"fsdp", "fsdp2", "megatron", "torchtitan", "veomni"}
+    assert set(engines(verl)) == {"vllm", "sglang", "trtllm"}
+
+
+def test_every_option_is_a_column_of_the_table(package: Package) -> None:
+    assert set(OPTIONS) <= set(package.resources["tuning"].schema.names)
+
+
+def test_the_header_names_the_hardware_and_says_that_it_is_a_start(
+    dataset: Dataset, snapshot: Snapshot
+) -> None:
+    asked = {**ASKED, "model": LARGE, "device": "t4", "gpus": "4"}
+    record = new_record(Request(**asked), dataset, snapshot)
+    text = (record.proposal.changes[0].becomes or b"").decode()
+    assert re.search(r"^# Hardware: 4 x NVIDIA T4 \(1 node\)$", text, re.MULTILINE)
+    assert "nobody has run it yet" in text
+    assert "Too small by arithmetic" in text
+    assert max(map(len, re.findall(r"^#.*$", text, re.MULTILINE))) <= 100

@@ -1,0 +1,172 @@
+"""Starting values for batch and parallel sizes: rules of thumb, stated here and nowhere tested.
+
+* A node has 8 accelerators, or the largest number below that divides them all.
+* A step has four updates of 64 prompts or more, each a multiple of the GPUs; one from 512 on.
+* A generating engine is the smallest group of GPUs in whose memory the weights in 16 bits take no
+  more than half of its share; without the figures it is a whole node.
+* Megatron splits a model into the fewest parts that leave half of the memory to activations, with
+  6 bytes a parameter for weights and gradients, and 12 for the optimizer's state, spread over the
+  data-parallel ranks, where it is not offloaded. Experts are spread over a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import gcd
+
+from rl_resources.errors import UnusableInput
+from rl_resources.package import Record
+
+MOST_PER_NODE = 8
+LARGEST_ENGINE = 64
+LEAST_UPDATE_PROMPTS = 64
+LARGEST_SPLIT_UPDATE_PROMPTS = 512
+UPDATES = 4
+SHARE_OF_ENGINE = {"MIN": 0.6, "RECOMMENDED": 0.4}
+WEIGHT_BYTES = 2
+GRADIENT_BYTES = 6
+OPTIMIZER_BYTES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The accelerators; `memory_gb` of each, `None` where it is not known."""
+
+    gpus: int
+    nodes: int
+    memory_gb: float | None
+
+    @property
+    def per_node(self) -> int:
+        """Accelerators of each node."""
+        return self.gpus // self.nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A model as far as it decides sizes; `parameters_b` counts 10⁹."""
+
+    parameters_b: float | None
+    layers: int | None
+    heads: int | None
+    kv_heads: int | None
+    experts: int | None
+
+    def splits_into(self, parts: int) -> bool:
+        """Whether every layer can be divided over `parts` GPUs."""
+        if self.heads is None:
+            return parts & (parts - 1) == 0 and parts <= MOST_PER_NODE
+        kv_heads = self.kv_heads or self.heads
+        return self.heads % parts == 0 and (kv_heads % parts == 0 or parts % kv_heads == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelParallel:
+    """How a training backend splits the model."""
+
+    tensor: int = 1
+    pipeline: int = 1
+    expert: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Prompts of a step and of an update."""
+
+    step: int
+    update: int
+
+
+def shape_of(model: Record) -> Shape:
+    """The figures of a row of `models`."""
+    names = ("layers", "attention_heads", "kv_heads", "experts")
+    layers, heads, kv_heads, experts = (
+        int(value) if isinstance(value := model.get(name), int) else None for name in names
+    )
+    parameters = model.get("parameters_b")
+    known = isinstance(parameters, int | float)
+    return Shape(float(parameters) if known else None, layers, heads, kv_heads, experts)  # type: ignore[arg-type]
+
+
+def cluster_of(gpus: int, nodes: int | None, device: Record) -> Cluster:
+    """The nodes of `gpus` accelerators.
+
+    Raises `UnusableInput` where `nodes` does not divide them.
+    """
+    if nodes is not None and gpus % nodes:
+        raise UnusableInput(f"{gpus} GPUs cannot be divided over {nodes} nodes")
+    memory = device.get("memory_gb")
+    each = max(number for number in range(1, MOST_PER_NODE + 1) if gpus % number == 0)
+    memory_gb = float(memory) if isinstance(memory, int | float) else None
+    return Cluster(gpus, nodes or gpus // each, memory_gb)
+
+
+def batch_of(gpus: int) -> Batch:
+    """Batches that every number of data-parallel ranks divides."""
+    update = -(-LEAST_UPDATE_PROMPTS // gpus) * gpus
+    return Batch(update * UPDATES if update < LARGEST_SPLIT_UPDATE_PROMPTS else update, update)
+
+
+def engine_size(shape: Shape, cluster: Cluster, share: float) -> int:
+    """GPUs of one generating engine, which fills its nodes where it spans several."""
+    sizes = [size for size in _engine_sizes(cluster) if shape.splits_into(size)]
+    memory, parameters = cluster.memory_gb, shape.parameters_b
+    if memory is None or parameters is None:
+        return max(size for size in sizes if size <= cluster.per_node)
+    room = memory * share / 2
+    fitting = (size for size in sizes if parameters * WEIGHT_BYTES / size <= room)
+    return next(fitting, sizes[-1])
+
+
+def _engine_sizes(cluster: Cluster) -> list[int]:
+    inside = _divisors(cluster.per_node)
+    over = [cluster.per_node * number for number in _divisors(cluster.nodes)]
+    return sorted({*inside, *(size for size in over if size <= LARGEST_ENGINE)})
+
+
+def _divisors(number: int) -> list[int]:
+    return [part for part in range(1, number + 1) if number % part == 0]
+
+
+def expert_parallel(shape: Shape, cluster: Cluster) -> int:
+    """GPUs of a node over which the experts of a layer are spread evenly."""
+    return gcd(shape.experts, cluster.per_node) if shape.experts else 1
+
+
+def megatron_sizes(shape: Shape, cluster: Cluster, *, offload: bool) -> ModelParallel:
+    """The fewest parts that fit; the most that are possible where none does."""
+    expert = expert_parallel(shape, cluster)
+    possible = list(_megatron_splits(shape, cluster, expert))
+    fitting = (split for split in possible if _fits(shape, cluster, split, offload=offload))
+    return next(fitting, possible[-1])
+
+
+def _megatron_splits(shape: Shape, cluster: Cluster, expert: int) -> Iterator[ModelParallel]:
+    kv_heads = shape.kv_heads or shape.heads or 1
+    tensors = [
+        size
+        for size in _divisors(cluster.per_node)
+        if shape.splits_into(size) and kv_heads % size == 0
+    ]
+    stages = [number for number in _divisors(cluster.nodes) if (shape.layers or 1) % number == 0]
+    for pipeline, tensor in product(stages, tensors):
+        if cluster.gpus % (tensor * pipeline) == 0 == cluster.gpus % (expert * pipeline):
+            yield ModelParallel(tensor, pipeline, expert)
+
+
+def _fits(shape: Shape, cluster: Cluster, split: ModelParallel, *, offload: bool) -> bool:
+    if shape.parameters_b is None or cluster.memory_gb is None:
+        return False
+    ranks = cluster.gpus // (split.tensor * split.pipeline)
+    each = GRADIENT_BYTES + (0 if offload else OPTIMIZER_BYTES / ranks)
+    parts = max(split.tensor, split.expert) * split.pipeline
+    return shape.parameters_b * each / parts <= cluster.memory_gb / 2
+
+
+def weights_lack_room(shape: Shape, cluster: Cluster) -> bool:
+    """Whether the weights alone in 16 bits are more than all accelerators hold together."""
+    if shape.parameters_b is None or cluster.memory_gb is None:
+        return False
+    return shape.parameters_b * WEIGHT_BYTES > cluster.memory_gb * cluster.gpus
