@@ -259,6 +259,26 @@ def test_a_link_whose_markup_is_wrong_is_told_and_read(
     }
 
 
+STEM = SEVEN.removesuffix(".sh")
+
+
+@pytest.mark.parametrize(
+    ("link", "told"),
+    [
+        (f"`{STEM} <{BASE}/7b/{SEVEN}>`_", []),
+        (f"`{STEM} <{BASE}/7b/{STEM}>`_", ["page-missing-script"]),
+        (f"`script <{BASE}/7b/{STEM}>`_", ["page-missing-script"]),
+        (f"`{SEVEN} <{BASE}/7b/{LORA}>`_", ["page-link-label"]),
+    ],
+)
+def test_a_name_without_its_ending_is_one_all_the_same(
+    dataset: Dataset, scripts: Path, link: str, told: list[str]
+) -> None:
+    page = PAGE.replace(f"`{SEVEN} <{BASE}/7b/{SEVEN}>`_", link)
+    found = _rules_of(_findings(dataset, scripts, page))
+    assert {rule for rule in found if rule.startswith("page-")} == set(told)
+
+
 NOBODY = "33:9: the row names no contributor"
 
 

@@ -20,7 +20,7 @@ _LEFT_OUT = frozenset(
     # told by rules of this package: unused, undefined, unquoted arguments, shebang, `rm`
     {2034, 2154, 2153, 2068, 2048, 2148, 1128, 2114, 2115}
     # a matter of taste in a launch script, or wrong for Hydra's lists in words and arrays
-    | {1083, 1090, 1091, 2026, 2027, 2043, 2046, 2054, 2086, 2140, 2155, 2164, 2206, 2207}
+    | {1010, 1083, 1090, 1091, 2026, 2027, 2043, 2046, 2054, 2086, 2140, 2155, 2164, 2206, 2207}
 )
 _NO_LAUNCHERS = frozenset(
     {"", ":", "[", "[[", "alias", "cat", "cd", "chmod", "cp", "date", "declare", "echo", "exit"}

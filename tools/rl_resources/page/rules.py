@@ -502,6 +502,8 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
 def page_same_script(reading: Reading) -> Iterator[Mistake]:
     first: dict[str, ReadRow] = {}
     for row in reading.rows:
+        if row.link.label not in (None, row.link.target or row.link.label):
+            continue  # told as a label
         before = first.setdefault(row.link.read or row.link.script, row)
         if before is not row:
             name, line = shown(row.link.script, 120), before.cells["Link"].line

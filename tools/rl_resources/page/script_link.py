@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from rl_resources.check.pairing import parsed
 from rl_resources.package import SCRIPTS
 from rl_resources.page.cells import Problem
 from rl_resources.page.value import Cell
@@ -59,6 +60,7 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     text, aim = link_as_text(cell) or (cell.text.strip(), cell.target or "")
     address = _parts(_address_path(aim))
     label, target = _script_name(_parts(text)), _script_name(address)
+    label = f"{label.removesuffix('.sh')}.sh" if label else None
     names = [name for name in (target, label) if name]
     if not names:
         return None
@@ -173,5 +175,6 @@ def _parts(path: str) -> Parts:
 
 
 def _script_name(parts: Parts) -> str | None:
-    """The last part of a path where it names a script."""
-    return parts[-1] if parts and parts[-1].endswith(".sh") else None
+    """The last part of a path where it names a script, also without the `.sh` at its end."""
+    last = parts[-1] if parts else ""
+    return last if last.endswith(".sh") or parsed(f"{last}.sh") else None
