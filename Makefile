@@ -7,7 +7,7 @@ READY := .venv/.ready
 # MkDocs Material announces its own end at every start; ARCHITECTURE.md says what that means for us.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: serve build check test lint lock clean
+.PHONY: serve build check test lint generate lock clean
 
 serve: $(READY)  ## validate, build and serve the site with live reload
 	-$(BIN)/rl-resources check
@@ -29,6 +29,9 @@ lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+generate: $(READY)  ## rewrite the files that are derived from rules and schemas
+	$(BIN)/python -m rl_resources.generate
 
 lock: $(READY)  ## pin the newest allowed requirements
 	$(BIN)/python -m pip install --quiet uv

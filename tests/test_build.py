@@ -71,6 +71,8 @@ def test_every_published_path_is_there(first: Path) -> None:
         "sizes/671b/index.html",
         f"records/{record}/index.html",
         "contributing/index.html",
+        "rules/index.html",
+        "rules/vocabulary/index.html",
         "data/index.html",
         "models/index.html",
         "devices/index.html",

@@ -37,7 +37,7 @@ from website import (
 RECORD = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm"
 SCRIPT = Path("examples/tuning/7b") / f"{RECORD}.sh"
 PAGES = ["/", "/sizes/7b/", "/sizes/405b/", f"/records/{RECORD}/", "/models/", "/devices/"]
-PAGES += ["/data/", "/contributing/"]
+PAGES += ["/data/", "/contributing/", "/rules/", "/rules/lost-line/"]
 
 PAYLOAD = (
     "<script>window.hacked=1</script> <img src=x onerror='window.hacked=1'> </td></table></div>"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from rl_resources.check.registry import FAMILIES, rules_by_family
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidDataset
 from rl_resources.finding import Finding
 from rl_resources.package import read_package
-from rl_resources.render import api, rst, site, validation
+from rl_resources.render import api, rst, rules, site, validation
 from rl_resources.repository import Repository, read_repository
 
 
@@ -34,6 +35,7 @@ def render_dataset(
     """As `render`, from values alone. `scripts` maps the name of a script to its text."""
     return {
         **site.pages(dataset, scripts, repository.url),
+        **rules.pages(dataset, repository.url, FAMILIES, rules_by_family()),
         **api.files(dataset, repository.commit),
         **_rst_files(dataset, repository.script_url()),
     }

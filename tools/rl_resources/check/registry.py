@@ -24,28 +24,93 @@ other rules found, as `Outcome`.
 
 
 class Family(NamedTuple):
-    """Rules of one module: that of the family's name in this package, or another one."""
+    """Rules of one module: that of the family's name in this package, or another one.
+
+    `summary` is what they hold a contribution to, as the contribution checklist says it.
+    """
 
     title: str
     scope: Scope
+    summary: str
     module: str = ""
 
 
 FAMILIES: Mapping[str, Family] = {
-    "files": Family("Files", "dataset"),
-    "cells": Family("Cells", "dataset"),
-    "tables": Family("Records", "dataset"),
-    "scripts": Family("Script name and place", "dataset"),
-    "form": Family("Canonical form", "dataset"),
-    "moves": Family("Moved ids", "dataset"),
-    "content": Family("Script content", "script"),
-    "variables": Family("Variables of a script", "script"),
-    "arguments": Family("Arguments of a run", "script"),
-    "releases": Family("Settings of other releases", "script"),
-    "safety": Family("Safety and privacy of a script", "script"),
-    "agreement": Family("Agreement of row and script", "claim"),
-    "exemptions": Family("Exemptions", "outcome"),
-    "page": Family("Hand-kept page", "page", "rl_resources.page.rules"),
+    "files": Family(
+        "Files",
+        "dataset",
+        "Each table is UTF-8 with LF line ends, its quotes are closed, its header is the schema's.",
+    ),
+    "cells": Family(
+        "Cells",
+        "dataset",
+        "Each cell has the form of its column and words that the tables know; nothing in it is "
+        "invisible, active or private.",
+    ),
+    "tables": Family(
+        "Records",
+        "dataset",
+        "Each key stands once, each record has a contributor or a source, and notes say what is "
+        "disputed.",
+    ),
+    "scripts": Family(
+        "Script name and place",
+        "dataset",
+        "Each row has one script, named after its six facts, in the folder of its model's size.",
+    ),
+    "form": Family(
+        "Canonical form",
+        "dataset",
+        "Rows stand in their order, with as few quotes as can be: `rl-resources fmt` does that.",
+    ),
+    "moves": Family(
+        "Moved ids",
+        "dataset",
+        "An id that once was published still leads somewhere.",
+    ),
+    "content": Family(
+        "Script content",
+        "script",
+        "bash accepts the script, ShellCheck finds nothing, every argument arrives, and a failure "
+        "ends it.",
+    ),
+    "variables": Family(
+        "Variables of a script",
+        "script",
+        "Each variable is set, is read, and holds what its name says.",
+    ),
+    "arguments": Family(
+        "Arguments of a run",
+        "script",
+        "Each setting exists in the framework's configuration, has its type, and is given once.",
+    ),
+    "releases": Family(
+        "Settings of other releases",
+        "script",
+        "Settings are written as the framework's newest release takes them.",
+    ),
+    "safety": Family(
+        "Safety and privacy of a script",
+        "script",
+        "The script holds no secret, no path of one person's disk and no dangerous command.",
+    ),
+    "agreement": Family(
+        "Agreement of row and script",
+        "claim",
+        "The row says what the script does, the script does what its tag promises, and its sizes "
+        "and batches divide as the framework asserts.",
+    ),
+    "exemptions": Family(
+        "Exemptions",
+        "outcome",
+        "A record is let off a rule only where it breaks it, and with a reason.",
+    ),
+    "page": Family(
+        "Hand-kept page",
+        "page",
+        "What `rl-resources import-page` holds a page to that is kept by hand.",
+        "rl_resources.page.rules",
+    ),
 }
 
 
@@ -116,6 +181,14 @@ def all_rules() -> Mapping[str, Rule]:
     return {
         rule.name: rule for family in FAMILIES for rule in _rules.values() if rule.family == family
     }
+
+
+def rules_by_family() -> dict[str, list[Rule]]:
+    """The rules of every family that has any, by the family's name."""
+    found: dict[str, list[Rule]] = {}
+    for item in all_rules().values():
+        found.setdefault(item.family, []).append(item)
+    return found
 
 
 def chosen_rules(select: Collection[str], ignore: Collection[str]) -> list[Rule]:

@@ -46,7 +46,7 @@ def pages(
     file of the repository. Raises `KeyError` for a record whose script is not in `scripts`, and
     `jinja2.TemplateError` for a template that cannot be used.
     """
-    site = _Site(dataset, repository_url, _environment(dataset.package.root / TEMPLATES))
+    site = Site(dataset, repository_url)
     found = {
         "index.md": site.page("index.md"),
         "models.md": site.page("models.md", sections=_sections(dataset, "models", "size")),
@@ -67,14 +67,12 @@ def pages(
     return found
 
 
-class _Site:
+class Site:
     """What all pages share."""
 
-    def __init__(
-        self, dataset: Dataset, repository_url: str | None, environment: Environment
-    ) -> None:
+    def __init__(self, dataset: Dataset, repository_url: str | None) -> None:
         self.sizes = sizes(dataset)
-        self._environment = environment
+        self._environment = _environment(dataset.package.root / TEMPLATES)
         self._shared = {
             "sizes": self.sizes,
             "api": BASE,
@@ -278,7 +276,7 @@ def is_web_address(text: str) -> bool:
 def page_url(path: str) -> str:
     """The address of a page below the site's root: `sizes/7b.md` has `sizes/7b/`."""
     stem = path.removesuffix(".md")
-    return "" if stem == "index" else f"{stem}/"
+    return stem.removesuffix("index") if PurePosixPath(stem).name == "index" else f"{stem}/"
 
 
 def address(page: str, target: str) -> str:

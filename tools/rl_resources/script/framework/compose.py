@@ -89,7 +89,7 @@ class Configuration:
         from hydra import compose, initialize_config_dir
         from hydra.errors import HydraException
         from omegaconf.errors import OmegaConfBaseException
-        from yaml import YAMLError  # type: ignore[import-untyped]
+        from yaml import YAMLError
 
         folder = str((self.folder / entry.folder).resolve())
         try:

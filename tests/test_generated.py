@@ -1,0 +1,150 @@
+"""What is derived from rules and schemas: committed files and the pages about rules."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rl_resources import generate
+from rl_resources.check import all_rules
+from rl_resources.check.registry import FAMILIES, rules_by_family
+from rl_resources.dataset import load
+from rl_resources.package import read_package
+from rl_resources.render import rules as text
+from rl_resources.render.issue_form import DECIDED_IN_REVIEW, issue_form
+
+ROOT = Path(__file__).parents[1]
+FORM = Path(".github/ISSUE_TEMPLATE/record.yml")
+SCHEMA = read_package(ROOT).resources["tuning"].schema
+DERIVED = sorted(generate.generated(ROOT))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of all that the derived files follow from, and of those files."""
+    for name in ("schema", "datapackage.json", *DERIVED):
+        target = tmp_path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, target)
+    return tmp_path
+
+
+@pytest.mark.parametrize("path", DERIVED)
+def test_no_committed_file_is_stale(path: str) -> None:
+    wanted = generate.generated(ROOT)[path]
+    assert (ROOT / path).read_text(encoding="utf-8") == wanted, f"run `{generate.COMMAND}`"
+
+
+def test_the_command_that_is_told_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert generate.COMMAND == "make generate"
+    assert "generate: $(READY)" in makefile
+    assert "-m rl_resources.generate" in makefile
+
+
+@pytest.mark.parametrize("path", DERIVED)
+def test_a_stale_file_is_told_with_the_command_and_then_mended(
+    checkout: Path, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = checkout / path
+    good = file.read_text(encoding="utf-8")
+    file.write_text(good.replace("record", "rekord").replace("script", "skript"))
+    damaged = file.read_text(encoding="utf-8")
+    command = ["--root", str(checkout)]
+    assert generate.main([*command, "--check"]) == 1
+    assert f"{path}: error: is stale\n  help: Run `make generate`." in capsys.readouterr().err
+    assert file.read_text(encoding="utf-8") == damaged
+    assert generate.main(command) == 0
+    assert generate.main([*command, "--check"]) == 0
+
+
+def test_what_is_written_by_hand_around_a_list_is_kept(checkout: Path) -> None:
+    file = checkout / "CONTRIBUTING.md"
+    file.write_text(
+        f"By hand.\n{file.read_text(encoding='utf-8')}".replace("**Cells**", "**Sells**")
+    )
+    generate.main(["--root", str(checkout)])
+    assert file.read_text(encoding="utf-8").startswith("By hand.\n")
+    assert "**Sells**" not in file.read_text(encoding="utf-8")
+
+
+def test_a_page_that_lost_its_marks_is_told_and_left_alone(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout / "CONTRIBUTING.md").write_text("Nothing.\n")
+    assert generate.main(["--root", str(checkout)]) == 2
+    assert "CONTRIBUTING.md: the marks" in capsys.readouterr().err
+    assert (checkout / "CONTRIBUTING.md").read_text() == "Nothing.\n"
+
+
+def test_the_module_runs_as_a_program() -> None:
+    command = [sys.executable, "-m", "rl_resources.generate", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("path", ["CONTRIBUTING.md", "site/pages/contributing.md"])
+def test_the_checklist_has_a_line_for_each_family_of_a_contribution_and_no_other(path: str) -> None:
+    page = (ROOT / path).read_text(encoding="utf-8")
+    told = [family for family in FAMILIES.values() if family.summary in page]
+    assert told == [family for family in FAMILIES.values() if family.scope != "page"]
+
+
+def test_a_family_that_says_something_else_makes_the_checklists_stale(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = FAMILIES["cells"]._replace(summary="Something else.")
+    monkeypatch.setattr(generate, "FAMILIES", {**FAMILIES, "cells": other})
+    assert set(generate.stale(checkout)) == {
+        "CONTRIBUTING.md",
+        "site/pages/contributing.md",
+        ".github/PULL_REQUEST_TEMPLATE.md",
+    }
+
+
+def test_the_pull_request_template_has_nothing_to_tick_and_no_rule_hides_its_end() -> None:
+    template = (ROOT / ".github/PULL_REQUEST_TEMPLATE.md").read_text(encoding="utf-8")
+    assert "[ ]" not in template
+    assert template.count("<!--") == template.count("-->") == 2
+    assert all(family.title in template for family in FAMILIES.values() if family.scope != "page")
+
+
+def test_every_rule_has_a_page_with_all_that_the_registry_says() -> None:
+    found = text.pages(load(ROOT), None, FAMILIES, rules_by_family())
+    assert set(found) == {"rules/index.md", *(f"rules/{name}.md" for name in all_rules())}
+    index = found["rules/index.md"]
+    assert [name for name in all_rules() if f'href="{name}/"' not in index] == []
+    formula = found["rules/formula.md"]
+    assert "run it" in formula
+    assert "=HYPERLINK(" in formula
+    assert "severity--error" in formula
+
+
+def test_the_form_asks_for_each_column_under_its_title() -> None:
+    body = yaml.safe_load(issue_form(SCHEMA))["body"]
+    asked = {item["id"]: item for item in body if "id" in item}
+    wanted = [name for name in SCHEMA.names if name not in DECIDED_IN_REVIEW]
+    assert list(asked) == [*wanted, "script_text", "log"]
+    for name in wanted:
+        field = SCHEMA.field(name)
+        assert asked[name]["attributes"]["label"] == field.title
+        assert asked[name].get("validations", {}).get("required", False) == field.required
+
+
+def test_the_form_offers_the_words_of_an_enumeration() -> None:
+    body = yaml.safe_load((ROOT / FORM).read_text(encoding="utf-8"))["body"]
+    (tag,) = [item for item in body if item.get("id") == "tag"]
+    assert (tag["type"], tag["attributes"]["options"]) == ("dropdown", ["MIN", "RECOMMENDED"])
+
+
+def test_the_form_is_one_that_the_schema_of_issue_forms_takes() -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
+    command += ["vendor.github-issue-forms", str(ROOT / FORM)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
