@@ -91,7 +91,7 @@ def message(*arguments: object, **named: object) -> str:
     return finding.message
 
 
-RULES = [name for name, rule in all_rules().items() if rule.family == "agreement"]
+RULES = [name for name, rule in all_rules().items() if rule.family in {"agreement", "running"}]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -198,8 +198,10 @@ def test_the_base_model_may_be_called_base_where_its_plain_name_is_the_base() ->
 
 def test_a_script_without_a_model_trains_the_frameworks() -> None:
     assert message("model-agrees", settings={f"{MODEL}.path": "-"}) == (
-        "model of a.sh is `Qwen/Qwen2.5-7B-Instruct`, but examples/tuning/7b/a.sh leaves "
-        "`actor_rollout_ref.model.path` at the framework's `~/models/deepseek-llm-7b-chat`: "
+        "model of a.sh is `Qwen/Qwen2.5-7B-Instruct`, but the run that "
+        "examples/tuning/7b/a.sh:1 starts does not set "
+        "`actor_rollout_ref.model.path`, and the framework then takes "
+        "`~/models/deepseek-llm-7b-chat`: "
         "another model"
     )
 
@@ -222,8 +224,9 @@ def test_a_task_that_the_script_does_not_train_is_told(
     task: str, settings: dict[str, str], key: str
 ) -> None:
     told = message("task-agrees", {"task": task}, settings)
-    assert told.startswith(f"task of a.sh is `{task}`, but {PATH}")
-    assert f" `{key}` " in told
+    assert told.startswith(f"task of a.sh is `{task}`, but ")
+    assert f"{PATH}:" in told
+    assert f" `{key}`" in told
 
 
 @pytest.mark.parametrize(
@@ -288,7 +291,6 @@ def test_gpus_that_agree_or_are_unknown_are_silent(
 @pytest.mark.parametrize(
     ("row", "settings", "start", "told"),
     [
-        ({}, {f"{ACTOR}.strategy": "fsdp2"}, START, "train of a.sh is `fsdp`"),
         ({"train": "fsdp2"}, {}, START, "train of a.sh is `fsdp2`"),
         ({}, {f"{ACTOR}.strategy": "-"}, f"{START} model_engine=megatron", "train of a.sh"),
         ({}, {f"{ROLLOUT}.name": "sglang"}, START, "infer of a.sh is `vllm`"),
@@ -300,6 +302,14 @@ def test_another_backend_is_told(
     assert message("backends-agree", row, settings, start=start).startswith(told)
 
 
+def test_fsdp2_under_the_name_of_both_is_a_warning() -> None:
+    assert message("backend-variant", settings={f"{ACTOR}.strategy": "fsdp2"}) == (
+        f"train of a.sh is `fsdp`, but {PATH}:7 sets `{ACTOR}.strategy` to `fsdp2`"
+    )
+    assert findings("backend-variant", {"train": "fsdp2"}, {f"{ACTOR}.strategy": "fsdp2"}) == []
+    assert findings("backend-variant", {"train": "fsdp2"}) == []
+
+
 @pytest.mark.parametrize(
     ("row", "settings"),
     [
@@ -309,6 +319,7 @@ def test_another_backend_is_told(
         ({}, {f"{ROLLOUT}.name": "-"}),
         ({}, {f"{ROLLOUT}.name": "${ENGINE}"}),
         ({}, {f"{ACTOR}.strategy": "-"}),
+        ({}, {f"{ACTOR}.strategy": "fsdp2"}),
     ],
 )
 def test_the_same_backend_is_silent(row: dict[str, str], settings: dict[str, str]) -> None:
@@ -499,7 +510,8 @@ def test_a_recommended_script_may_offload_its_reference_and_recompute() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "told", "line"), [("1", "is", 13), ("-", "is left at the framework's", 2)]
+    ("size", "told", "line"),
+    [("1", "is", 13), ("-", "is not set, and the framework then takes", 2)],
 )
 def test_a_group_of_one_is_told(size: str, told: str, line: int) -> None:
     (finding,) = findings("group-size", settings={f"{ROLLOUT}.n": size})
@@ -540,7 +552,8 @@ SEQUENCE = f"{ACTOR}.ulysses_sequence_parallel_size"
         (
             {"trainer.nnodes": "3", "trainer.n_gpus_per_node": "4", TENSOR: "6"}
             | {f"{MODEL}.path": "/models/policy"},
-            f"`{TENSOR}` is `6`: an engine of 6 GPUs does not fill nodes of 4",
+            f"`{TENSOR}` is `6`: an engine of 6 GPUs does not fill nodes of 4, "
+            "as verl demands since 0.7.0",
         ),
         ({SEQUENCE: "3"}, f"`{SEQUENCE}` is `3`: 8 GPUs cannot be divided into groups of it"),
         (
@@ -555,7 +568,7 @@ SEQUENCE = f"{ACTOR}.ulysses_sequence_parallel_size"
     ],
 )
 def test_parallel_sizes_that_do_not_divide_are_told(settings: dict[str, str], told: str) -> None:
-    assert message("parallel-sizes", settings=settings) == told
+    assert message("parallel-sizes", {"gpus": ""}, settings) == told
 
 
 @pytest.mark.parametrize(
@@ -605,11 +618,6 @@ TOTAL = f"{ACTOR}.ppo_micro_batch_size"
             f"`{MINI}` 64 x `{ROLLOUT}.n` 5 = 320 responses",
         ),
         (
-            {MINI: "12"},
-            f"`{MINI}` 12 x `{ROLLOUT}.n` 5 = 60 responses cannot be divided over "
-            "8 data-parallel ranks",
-        ),
-        (
             {MICRO: "-", TOTAL: "48"},
             f"`{TOTAL}` 48 does not divide `ppo_mini_batch_size` 64",
         ),
@@ -636,7 +644,53 @@ def test_batches_that_the_framework_refuses_are_told(settings: dict[str, str], t
     ],
 )
 def test_batches_that_the_framework_takes_are_silent(settings: dict[str, str]) -> None:
-    assert findings("batch-divisibility", settings=settings) == []
+    assert findings("batch-divisibility", {"gpus": ""}, settings) == []
+    assert findings("uneven-update", {"gpus": ""}, settings) == []
+
+
+MEGATRON = {
+    f"{ACTOR}.strategy": "megatron",
+    f"{ACTOR}.fsdp_config.param_offload": "-",
+    f"{ACTOR}.fsdp_config.optimizer_offload": "-",
+}
+
+
+@pytest.mark.parametrize(
+    ("settings", "start", "told"),
+    [
+        (
+            {MINI: "12"},
+            START,
+            f"`{MINI}` 12 x `{ROLLOUT}.n` 5 = 60 responses cannot be divided over 8 data-parallel "
+            "ranks, as verl demands since 0.8.0",
+        ),
+        (
+            MEGATRON | {MINI: "16", MICRO: "4"},
+            f"{START} model_engine=megatron",
+            f"`{MICRO}` 4 does not divide 10, the share of each rank in `{MINI}` 16 x "
+            f"`{ROLLOUT}.n` 5 = 80 responses, as verl demands since 0.8.0",
+        ),
+    ],
+)
+def test_updates_that_only_newer_releases_refuse_are_warnings(
+    settings: dict[str, str], start: str, told: str
+) -> None:
+    assert message("uneven-update", settings=settings, start=start) == told
+    assert findings("batch-divisibility", settings=settings, start=start) == []
+
+
+@pytest.mark.parametrize("gpus", ["3", "1", "12"])
+def test_a_wrong_number_of_gpus_is_one_mistake(gpus: str) -> None:
+    settings = {"trainer.n_gpus_per_node": gpus, f"{MODEL}.path": "/models/policy"}
+    told = [rule for rule in RULES for _ in findings(rule, settings=settings)]
+    assert told == ["gpus-agree"]
+
+
+@pytest.mark.parametrize("gpus", ["3", "1"])
+def test_gpus_that_nothing_divides_are_one_mistake(gpus: str) -> None:
+    settings = {"trainer.n_gpus_per_node": gpus, f"{MODEL}.path": "/models/policy"}
+    told = [rule for rule in RULES for _ in findings(rule, {"gpus": gpus}, settings)]
+    assert told == ["parallel-sizes"]
 
 
 TOKENS = f"{ROLLOUT}.max_num_batched_tokens"

@@ -310,7 +310,10 @@ def test_a_model_that_is_not_listed_still_has_its_size_and_its_script(
     dataset: Dataset, scripts: Path
 ) -> None:
     found = _findings(dataset, scripts, PAGE.replace("- Qwen2-7B-Instruct", "- Nobody-14B"))
-    assert _rules_of(found) == {"page-model-section", "model-agrees"}
+    assert _rules_of(found) == {"model-agrees"}
+    _retrain(scripts, "Nobody/Nobody-14B")
+    found = _findings(dataset, scripts, PAGE.replace("- Qwen2-7B-Instruct", "- Nobody-14B"))
+    assert "page-model-section" in _rules_of(found)
 
 
 MOVES = {
@@ -544,3 +547,73 @@ def test_findings_are_the_output_in_other_formats(
 
 def test_every_rule_of_a_page_has_a_case() -> None:
     assert set(CASES) == {rule.name for rule in all_rules().values() if rule.scope == "page"}
+
+
+def _changed(scripts: Path, path: str, old: str, new: str) -> None:
+    text = (scripts / path).read_text(encoding="utf-8")
+    assert old in text
+    (scripts / path).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def test_a_row_whose_script_cannot_start_is_disputed(dataset: Dataset, scripts: Path) -> None:
+    _changed(scripts, f"7b/{SEVEN}", 'model.path="${MODEL_PATH}"', "model.path=MODEL_PATH")
+    text, findings = _audited(dataset, scripts, PAGE)
+    assert [item.rule for item in findings] == ["missing-dollar"]
+    rows = {line.partition(",")[0]: line for line in text.splitlines()}
+    assert "disputed,The script has errors: `MODEL_PATH` lacks its `$`" in rows[SEVEN]
+    assert "disputed" not in rows[FOURTEEN]
+
+
+BATCH_KEY = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "rule"),
+    [
+        (f"7b/{SEVEN}", "GPUS_PER_NODE:-2", "GPUS_PER_NODE:-3", "gpus-agree"),
+        (f"7b/{SEVEN}", "GPUS_PER_NODE:-2", "GPUS_PER_NODE:-1", "gpus-agree"),
+        (f"7b/{SEVEN}", "strategy=fsdp", "strategy=fsdp2", "backend-variant"),
+        (f"7b/{SEVEN}", "strategy=fsdp", "strategy=megatron", "backends-agree"),
+        (f"7b/{SEVEN}", "TRAIN_BATCH_SIZE:-1024", "TRAIN_BATCH_SIZE:-128", "batch-divisibility"),
+        (f"7b/{SEVEN}", "MINI_BATCH_SIZE:-256", "MINI_BATCH_SIZE:-255", "uneven-update"),
+        (f"7b/{SEVEN}", f"{BATCH_KEY}=", f"{BATCH_KEY[:-8]}=", "total-micro-batch-size"),
+        (f"7b/{SEVEN}", "adv_estimator=grpo", "adv_estimator=gae", "task-agrees"),
+        (f"7b/{SEVEN}", "ROLLOUT_N:-5", "ROLLOUT_N:-1", "group-size"),
+        (f"7b/{SEVEN}", "TENSOR_PARALLEL_SIZE:-2", "TENSOR_PARALLEL_SIZE:-3", "parallel-sizes"),
+        (f"7b/{SEVEN}", "trainer.nnodes", "trainer.nnode", "unknown-key"),
+        (f"14b/{FOURTEEN}", "TRAIN_BATCH_SIZE:-116", "TRAIN_BATCH_SIZE:-200", "max-batch-agrees"),
+    ],
+)
+def test_one_mistake_in_a_script_is_one_finding(
+    dataset: Dataset, scripts: Path, path: str, old: str, new: str, rule: str
+) -> None:
+    _changed(scripts, path, old, new)
+    assert [item.rule for item in _audited(dataset, scripts, PAGE)[1]] == [rule]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("- GRPO-LoRA\n      - 1", "- GRPO\n      - 1", "task-agrees"),
+        ("- Qwen2-7B-Instruct", "- Qwen2.5-14B-Instruct", "model-agrees"),
+        ("- 2*H800", "- 4*H800", "gpus-agree"),
+        ("- fsdp\n      - vllm0.8.2", "- megatron\n      - vllm0.8.2", "backends-agree"),
+        ("- 116", "- 100", "max-batch-agrees"),
+    ],
+)
+def test_one_mistake_in_a_row_is_one_finding(
+    dataset: Dataset, scripts: Path, old: str, new: str, rule: str
+) -> None:
+    assert [item.rule for item in _audited(dataset, scripts, _edited([(old, new)]))[1]] == [rule]
+
+
+def test_the_size_of_the_section_may_stand_in_a_scripts_name(
+    dataset: Dataset, scripts: Path
+) -> None:
+    name = "qwen2.5-70b-instruct_grpo-lora_8_h100_fsdp_vllm.sh"
+    (source,) = (REPOSITORY / "examples" / "tuning").rglob(name.replace("70b", "72b"))
+    (scripts / "70b").mkdir()
+    shutil.copy(source, scripts / "70b" / name)
+    row = LORA_ROW.replace("2.5-7B", "2.5-72B").replace(LORA, name).replace("/7b/", "/70b/")
+    row = row.replace("1*H100", "8*H100")
+    assert _findings(dataset, scripts, f"{PAGE}\n70B\n~~~~\n\n{HEADER}{row}") == []

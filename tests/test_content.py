@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -96,7 +97,7 @@ TOLD = {
         (1, 1, "`CUDA_VISIBLE_DEVICES=0,1` chooses devices of its author's machine"),
     ),
     "misleading-name": (
-        "gsm8k_test_path=$HOME/data/math/test.parquet\n",
+        'gsm8k_test_path=$HOME/data/math/test.parquet\necho "$gsm8k_test_path"\n',
         (
             1,
             1,
@@ -352,6 +353,7 @@ TEMPTING = [
     ("refused-value", f"{MAIN} actor_rollout_ref.rollout.mode=async\n"),
     ("unknown-key", f"{MAIN} reward_model.strategy=fsdp +actor_rollout_ref.model.lora_rank=8\n"),
     ("unknown-key", "python3 -m verl.trainer.main_generation data.path=x\n"),
+    ("misleading-name", "gsm8k_test_path=$HOME/data/gsm8k/test.parquet\n"),
     ("outdated-key", f"{MAIN} critic.load_wieght=True trainer.nnodes=1\n"),
     ("outdated-plus", f"{MAIN} +trainer.nnodes=1 ++actor_rollout_ref.model.lora_rank=8\n"),
     (
@@ -431,6 +433,8 @@ TEMPTING = [
 
 @pytest.mark.parametrize(("name", "script"), TEMPTING)
 def test_what_only_looks_like_a_mistake_is_not_told(name: str, script: str) -> None:
+    if name == "misleading-name":  # of what nothing reads, that alone would be told
+        script += "".join(f'echo "${item}"\n' for item in re.findall(r"^(\w+)=", script, re.M))
     assert told(name, script) == []
 
 
@@ -473,6 +477,18 @@ def test_what_takes_something_from_the_reader_is_told(command: str) -> None:
 def test_a_path_of_another_kind_of_machine_is_told_once(path: str) -> None:
     script = f"export PYTHONPATH={path}:$PYTHONPATH\n"
     assert told("private-path", script) == [(1, 19, f"`{path}` is a path of its author's machine")]
+
+
+def test_keys_of_a_backend_that_is_not_chosen_are_one_mistake() -> None:
+    keys = ("tensor_model_parallel_size=2", "param_offload=True")
+    words = " ".join(f"actor_rollout_ref.actor.megatron.{key}" for key in keys)
+    assert len(told("unknown-key", f"{MAIN} {words} trainer.nnods=1\n")) == 2
+
+
+def test_a_name_that_misleads_is_not_told_of_what_nothing_reads() -> None:
+    script = "gsm8k_test_path=$HOME/data/math/test.parquet\n"
+    assert told("misleading-name", script) == []
+    assert len(told("unused-variable", script)) == 1
 
 
 def test_every_rule_has_tempting_cases() -> None:

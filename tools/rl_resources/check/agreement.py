@@ -1,9 +1,7 @@
-"""Whether a row and its script tell the same, and whether the run they describe can start.
+"""Whether a row and its script tell the same.
 
 Every rule looks at a `Claim`. What a script leaves out is the framework's default; what cannot be
-known without running it is never told. Rules about run-time assertions of the framework name the
-file and function that asserts and the first release in which it does; only what every release
-since then asserts is told.
+known without running it is never told.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from rl_resources.check.same_model import is_id, likeness, model_in_path
 from rl_resources.check.subject import Claim, ScriptText, Trial
 from rl_resources.check.trial_comments import trials_in_comments
 from rl_resources.script.launch import Launch
-from rl_resources.script.overrides import ACTOR, REFERENCE, ROLLOUT, Run, Setting
+from rl_resources.script.overrides import Run, Setting
 from rl_resources.words import shown
 
 ADAPTERS = re.compile(r"[-+_ ]*q?lora$", re.IGNORECASE)
@@ -47,9 +45,6 @@ LOSSES: Mapping[str, str] = {
 """The `policy_loss.loss_mode` that makes an algorithm out of GRPO."""
 
 _KNOWN_ESTIMATORS = frozenset().union(*ESTIMATORS.values())
-_GROUPED = frozenset({"grpo", "grpo_vectorized", "grpo_passk", "rloo", "rloo_vectorized", "gdpo"})
-GROUP_ESTIMATORS = _GROUPED | {"reinforce_plus_plus_baseline", "opo", "gpg"}
-"""Estimators that compare the responses to one prompt with each other."""
 
 TRAIN_BACKENDS = frozenset({"fsdp", "fsdp2", "megatron", "veomni", "torchtitan"})
 INFER_BACKENDS = frozenset({"vllm", "sglang", "hf", "trtllm", "vllm_omni"})
@@ -60,7 +55,8 @@ SAME_BACKEND: Mapping[str, str] = {
 }
 
 
-def _run(claim: Claim) -> Run | None:
+def run_of(claim: Claim) -> Run | None:
+    """What the claim's script does, as `training_run` has it."""
     return training_run(claim.script)
 
 
@@ -80,7 +76,7 @@ def _arguments(launch: Launch) -> tuple[object, ...]:
     return (launch.module, launch.config_name, *overrides)
 
 
-def _at(claim: Claim, run: Run, setting: Setting) -> tuple[str, int, int]:
+def at(claim: Claim, run: Run, setting: Setting) -> tuple[str, int, int]:
     """Where a setting is defined in the script; where it starts the run, for a default."""
     place = setting.origin or setting.place
     line, column = (place.line, place.column) if place else (run.launch.line, run.launch.column)
@@ -88,20 +84,24 @@ def _at(claim: Claim, run: Run, setting: Setting) -> tuple[str, int, int]:
 
 
 def _shown_place(claim: Claim, run: Run, setting: Setting) -> tuple[str, int]:
-    path, line, _ = _at(claim, run, setting)
+    path, line, _ = at(claim, run, setting)
     return shown(path, 200), line
 
 
 def _said_by_script(claim: Claim, run: Run, setting: Setting) -> str:
     """The script's side of a contradiction, in words."""
     path, line = _shown_place(claim, run, setting)
-    value = shown(_written(setting.value))
+    value = shown(written(setting.value))
     if setting.place is None:
-        return f"{path} leaves `{setting.key}` at the framework's `{value}`"
+        return (
+            f"the run that {path}:{line} starts does not set `{setting.key}`, and the framework "
+            f"then takes `{value}`"
+        )
     return f"{path}:{line} sets `{setting.key}` to `{value}`"
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
+    """A value as a script writes it."""
     return "null" if value is None else str(value)
 
 
@@ -143,7 +143,7 @@ def _other_model(claim: Claim, *, family_alone: bool) -> Iterator[Mistake]:
     Of a name without an owner it may be that only family and size are meant: that the script trains
     another variant of these is then the milder mistake.
     """
-    run, known = _run(claim), claim.models or tuple(filter(None, [claim.text("model")]))
+    run, known = run_of(claim), claim.models or tuple(filter(None, [claim.text("model")]))
     path = run.model_path_end if run else None
     if run is None or not path or not claim.text("model") or path in claim.script.script.names:
         return
@@ -168,7 +168,7 @@ def _other_model(claim: Claim, *, family_alone: bool) -> Iterator[Mistake]:
     good="`GRPO-LoRA` beside `actor_rollout_ref.model.lora_rank=32`",
 )
 def task_agrees(claim: Claim) -> Iterator[Mistake]:
-    run, task = _run(claim), claim.text("task")
+    run, task = run_of(claim), claim.text("task")
     if run is None or not task:
         return
     setting = contradicting_algorithm(run, algorithm_of(task))
@@ -178,7 +178,9 @@ def task_agrees(claim: Claim) -> Iterator[Mistake]:
     rank, adapters = run.lora_rank, bool(ADAPTERS.search(task))
     if rank.number is not None and (rank.number > 0) != adapters:
         right = ADAPTERS.sub("", task) if adapters else f"{task}-LoRA"
-        yield _differs(claim, run, "task", rank, right)
+        trains = "all weights train" if adapters else "adapters alone train"
+        found = _differs(claim, run, "task", rank, right)
+        yield found._replace(message=f"{found.message}: {trains}, which is `{shown(right)}`")
 
 
 def algorithm_of(task: str) -> str:
@@ -218,7 +220,7 @@ def _missing_style(run: Run, algorithm: str) -> Setting | None:
     good="`16` as `gpus` beside `trainer.nnodes=2 trainer.n_gpus_per_node=8`",
 )
 def gpus_agree(claim: Claim) -> Iterator[Mistake]:
-    run = _run(claim)
+    run = run_of(claim)
     if run is None:
         return
     wanted, gpus = claim.number("gpus"), run.gpus.number
@@ -235,21 +237,46 @@ def gpus_agree(claim: Claim) -> Iterator[Mistake]:
 @rule(
     summary="The row's backends are those that its script trains and generates with.",
     reason="Memory and speed are those of the backend that really ran.",
-    bad="`fsdp` as `train` beside `actor_rollout_ref.actor.strategy=fsdp2`",
-    good="`fsdp2` as `train` beside `actor_rollout_ref.actor.strategy=fsdp2`",
+    bad="`fsdp` as `train` beside `actor_rollout_ref.actor.strategy=megatron`",
+    good="`megatron` as `train` beside `actor_rollout_ref.actor.strategy=megatron`",
 )
 def backends_agree(claim: Claim) -> Iterator[Mistake]:
-    run = _run(claim)
+    run = run_of(claim)
     if run is None:
         return
     for column, setting, known in (
         ("train", run.train_backend, TRAIN_BACKENDS),
         ("infer", run.infer_backend, INFER_BACKENDS),
     ):
-        said = claim.text(column).lower()
-        said = SAME_BACKEND.get(said, said)
-        if said and setting.text in known and said != setting.text:
+        said = _backend(claim, column)
+        other = said and setting.text in known and said != setting.text
+        if other and (said, setting.text) != _FAMILY_AND_ITS_SECOND:
             yield _differs(claim, run, column, setting, setting.text or "")
+
+
+def _backend(claim: Claim, column: str) -> str:
+    said = claim.text(column).lower()
+    return SAME_BACKEND.get(said, said)
+
+
+_FAMILY_AND_ITS_SECOND = ("fsdp", "fsdp2")
+
+
+@rule(
+    severity="warning",
+    summary="A row says `fsdp2` where its script trains with FSDP2.",
+    reason="FSDP2 offloads and shards in its own way, and its memory is not that of FSDP.",
+    bad="`fsdp` as `train` beside `actor_rollout_ref.actor.strategy=fsdp2`",
+    good="`fsdp2` as `train` beside `actor_rollout_ref.actor.strategy=fsdp2`",
+)
+def backend_variant(claim: Claim) -> Iterator[Mistake]:
+    """`fsdp` may also be meant as the name of both."""
+    run = run_of(claim)
+    if run is None:
+        return
+    said, setting = _backend(claim, "train"), run.train_backend
+    if (said, setting.text) == _FAMILY_AND_ITS_SECOND:
+        yield _differs(claim, run, "train", setting, "fsdp2")
 
 
 @rule(
@@ -278,7 +305,7 @@ def infer_version_agrees(claim: Claim) -> Iterator[Mistake]:
     good="`1024` as `max_prompt_length` beside `data.max_prompt_length=1024`",
 )
 def lengths_agree(claim: Claim) -> Iterator[Mistake]:
-    run = _run(claim)
+    run = run_of(claim)
     if run is None:
         return
     for column, setting in (
@@ -298,7 +325,7 @@ def lengths_agree(claim: Claim) -> Iterator[Mistake]:
     good="`128` as `max_batch` beside `data.train_batch_size=128`",
 )
 def max_batch_agrees(claim: Claim) -> Iterator[Mistake]:
-    run, most = _run(claim), claim.number("max_batch")
+    run, most = run_of(claim), claim.number("max_batch")
     if run is None or most is None or claim.disputed:
         return
     batch = run.train_batch_size
@@ -314,7 +341,7 @@ def max_batch_agrees(claim: Claim) -> Iterator[Mistake]:
     good="`64` as `max_batch` beside `data.train_batch_size=64`",
 )
 def max_batch_shown(claim: Claim) -> Iterator[Mistake]:
-    run, most = _run(claim), claim.number("max_batch")
+    run, most = run_of(claim), claim.number("max_batch")
     if run is None or most is None or claim.disputed or _contradiction(claim, run):
         return
     batch = run.train_batch_size
@@ -333,7 +360,7 @@ def max_batch_shown(claim: Claim) -> Iterator[Mistake]:
     good="`100` as `max_batch` beside the comment `# 64 ok, 128 oom, 100 ok, 101 oom`",
 )
 def max_batch_against_trials(claim: Claim) -> Iterator[Mistake]:
-    run = _run(claim)
+    run = run_of(claim)
     reason = _contradiction(claim, run) if claim.number("max_batch") is not None else ""
     if not reason or claim.disputed:
         return
@@ -389,7 +416,7 @@ def min_saves_memory(claim: Claim) -> Iterator[Mistake]:
     `_build_model_optimizer`, now verl/workers/engine/fsdp/transformer_impl.py. Megatron's follows
     the actor.
     """
-    run = _run(claim)
+    run = run_of(claim)
     if run is None or claim.text("tag").upper() != "MIN":
         return
     off = [setting for setting in memory_savers(run) if setting.flag is False]
@@ -399,7 +426,7 @@ def min_saves_memory(claim: Claim) -> Iterator[Mistake]:
     message = f"tag of {shown(claim.label, 120)} is `MIN`, but the script does not turn on {keys}"
     mend = f"Set {_listed(f'{setting.key}=True' for setting in off)}."
     set_off = [setting for setting in off if setting.place]
-    place = _at(claim, run, set_off[0]) if set_off else claim.place("tag")
+    place = at(claim, run, set_off[0]) if set_off else claim.place("tag")
     yield Mistake(*place, message, mend)
 
 
@@ -432,7 +459,7 @@ def _listed(words: Iterable[str]) -> str:
 )
 def recommended_is_fast(claim: Claim) -> Iterator[Mistake]:
     """The reference model may be offloaded: it runs once a step."""
-    run = _run(claim)
+    run = run_of(claim)
     if run is None or claim.text("tag").upper() != "RECOMMENDED":
         return
     savers = (run.param_offload, run.optimizer_offload, run.offload_policy, run.optimizer_on_host)
@@ -441,282 +468,4 @@ def recommended_is_fast(claim: Claim) -> Iterator[Mistake]:
         keys = _listed(setting.key for setting in on)
         message = f"tag of {shown(claim.label, 120)} is `RECOMMENDED`, but the script sets {keys}"
         mend = f"Set {_listed(f'{setting.key}=False' for setting in on)}, or write `MIN`."
-        yield Mistake(*_at(claim, run, on[0]), message, mend)
-
-
-@rule(
-    summary="An estimator that compares responses gets more than one for each prompt.",
-    reason="A group of one has nothing to compare with: there is no relative advantage.",
-    bad="`algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=1`",
-    good="`algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=5`",
-)
-def group_size(claim: Claim) -> Iterator[Mistake]:
-    """Mean 0 and spread 1 stand in for those of a group of one, since 0.2.
-
-    verl/trainer/ppo/core_algos.py, `compute_grpo_outcome_advantage` and those of the other
-    estimators; `compute_grpo_passk_outcome_advantage` asserts two.
-    """
-    run = _run(claim)
-    estimator, size = (run.estimator, run.rollout_n) if run else (None, None)
-    if run is None or estimator is None or size is None or size.number is None:
-        return
-    if estimator.text not in GROUP_ESTIMATORS or size.number > 1:
-        return
-    known = "is" if size.place else "is left at the framework's"
-    message = f"`{estimator.text}` compares responses, but `{size.key}` {known} `{size.number}`"
-    place = _at(claim, run, size if size.place else estimator)
-    yield Mistake(
-        *place, message, f"Set `{size.key}` to the responses for each prompt, at least 2."
-    )
-
-
-@rule(
-    summary="Parallel sizes divide the GPUs and the model's attention heads.",
-    reason="The run stops at its start with an assertion.",
-    bad="`trainer.n_gpus_per_node=8 actor_rollout_ref.rollout.tensor_model_parallel_size=3`",
-    good="`trainer.n_gpus_per_node=8 actor_rollout_ref.rollout.tensor_model_parallel_size=4`",
-)
-def parallel_sizes(claim: Claim) -> Iterator[Mistake]:
-    """Sizes that the framework, Megatron or the generating engine refuses.
-
-    * Rollout: verl/workers/fsdp_workers.py `_build_rollout` since 0.2, megatron_workers.py since
-      0.4.0, verl/workers/engine_workers.py `init_model` since 0.7.0. An engine may span nodes if it
-      fills them: verl/workers/rollout/replica.py `RolloutReplica.__init__`.
-    * Ulysses: the device mesh of the same workers since 0.2; heads in
-      verl/models/transformers/monkey_patch.py `apply_monkey_patch` since 0.3; packed sequences in
-      verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.2, now `FSDPActorConfig.validate`.
-    * Megatron: verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.4.0, now
-      verl/utils/config.py `validate_config`.
-    * Heads: vLLM's `ModelConfig.verify_with_parallel_config`, SGLang's and Megatron's layers.
-    """
-    run = _run(claim)
-    if run is None:
-        return
-    for setting, problem in _parallel_problems(run, _heads(claim, run)):
-        message = f"`{setting.key}` is `{_written(setting.value)}`: {problem}"
-        mend = "Choose a size that divides both the GPUs and the heads, or other GPUs."
-        if setting.key.endswith("use_remove_padding"):
-            mend = f"Set `{setting.key}=True`, or the sequence parallel size to 1."
-        yield Mistake(*_at(claim, run, setting), message, mend)
-
-
-def _heads(claim: Claim, run: Run) -> int | None:
-    """Attention heads of the model that both the row and the script name."""
-    text, path = claim.model_facts.get("attention_heads", ""), run.model_path_end
-    name = model_in_path(path, claim.models) if path else None
-    same = name is not None and likeness(name, claim.models) == "same"
-    return int(text) if same and text.isascii() and text.isdigit() and int(text) else None
-
-
-def _parallel_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, str]]:
-    yield from _rollout_problems(run, heads)
-    if run.trains_with_megatron:
-        yield from _divides(run.tensor_parallel_size, run.training_model_size, run.gpus, heads)
-    elif run.trains_with_megatron is False:
-        size = run.sequence_parallel_size
-        yield from _divides(size, size.number, run.gpus, heads)
-        if (size.number or 0) > 1 and run.removes_padding.flag is False:
-            yield (
-                run.removes_padding,
-                f"sequence parallel size {size.number} needs packed sequences",
-            )
-
-
-def _rollout_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, str]]:
-    if run.infer_backend.text not in {"vllm", "sglang"}:
-        return
-    size, whole, node = run.rollout_tensor_parallel_size, run.rollout_model_size, run.gpus_per_node
-    problems = list(_divides(size, whole, run.gpus, heads))
-    yield from problems
-    if problems or not whole or not node.number or not run.gpus.number:
-        return
-    if whole > node.number and whole % node.number:
-        yield size, f"an engine of {whole} GPUs does not fill nodes of {node.number}"
-
-
-def _divides(
-    setting: Setting, whole: int | None, gpus: Setting, heads: int | None
-) -> Iterator[tuple[Setting, str]]:
-    """Whether GPUs and heads can be divided; `whole` counts the GPUs that work together."""
-    if whole and gpus.number and gpus.number % whole:
-        groups = "groups of it" if whole == setting.value else f"its groups of {whole} in all"
-        whose = "1 GPU" if gpus.number == 1 else f"{gpus.number} GPUs"
-        yield setting, f"{whose} cannot be divided into {groups}"
-    elif heads and setting.number and heads % setting.number:
-        yield setting, f"the model's {heads} attention heads cannot be divided by it"
-
-
-@rule(
-    summary="Batches divide as the framework asserts.",
-    reason="The run stops at its start, or at its first update, with an assertion.",
-    bad="`data.train_batch_size=64 actor_rollout_ref.actor.ppo_mini_batch_size=128`",
-    good="`data.train_batch_size=128 actor_rollout_ref.actor.ppo_mini_batch_size=64`",
-)
-def batch_divisibility(claim: Claim) -> Iterator[Mistake]:
-    """Without dynamic batches, for a run on one pool of GPUs.
-
-    * Responses of a step by GPUs: verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.2,
-      now verl/utils/config.py `validate_config`; with Megatron by ranks x micro batch since 0.4.0.
-    * Step at least as large as an update: the same since 0.3.0, now `ActorConfig.validate`.
-    * Update by micro batch: verl/workers/fsdp_workers.py `ActorRolloutRefWorker.__init__` since
-      0.4.0, now verl/workers/engine/utils.py `prepare_micro_batches`. Updates that the ranks do not
-      divide were rounded down; `TrainingWorker.train_mini_batch` of verl/workers/engine_workers.py
-      now asserts.
-    * Totals of micro batches: `_validate_config` since 0.2, now `ActorConfig.validate`.
-    """
-    run = _run(claim)
-    if run is None or run.dynamic_batch.flag is not False:
-        return
-    for setting, message, mend in _batch_problems(run):
-        yield Mistake(*_at(claim, run, setting), message, mend)
-
-
-_Problem = tuple[Setting, str, str]
-
-
-def _batch_problems(run: Run) -> Iterator[_Problem]:
-    step = list(_step_problems(run))
-    yield from step
-    same = run.mini_batch_size.number == run.train_batch_size.number
-    if not (step and same) and not _exceeds_step(run):
-        yield from _update_problems(run)
-    yield from _total_problems(run)
-
-
-def _step_problems(run: Run) -> Iterator[_Problem]:
-    batch, n = run.train_batch_size, run.rollout_n.number
-    parts = _least_batch(run)
-    if batch.number and n and parts and batch.number * n % parts:
-        yield (
-            batch,
-            f"`{batch.key}` {batch.number} x `{ROLLOUT}.n` {n} = {batch.number * n} responses "
-            f"cannot be divided by {parts}, {_what_divides(run)}",
-            f"Choose a batch whose product with {n} is a multiple of {parts}.",
-        )
-    if _exceeds_step(run):
-        mini = run.mini_batch_size
-        message = f"`{mini.key}` is `{mini.number}`, more than `{batch.key}` `{batch.number}`"
-        yield mini, message, f"Set it to {batch.number} or less."
-
-
-def _exceeds_step(run: Run) -> bool:
-    batch, mini = run.train_batch_size.number, run.mini_batch_size.number
-    return batch is not None and mini is not None and mini > batch
-
-
-def _least_batch(run: Run) -> int | None:
-    """What the responses of a step must be a multiple of."""
-    if run.trains_with_megatron is False:
-        return run.gpus.number
-    ranks, micro = _ranks(run), run.micro_batch_size_per_gpu.number
-    return ranks * micro if run.trains_with_megatron and ranks and micro else None
-
-
-def _what_divides(run: Run) -> str:
-    ranks = "data-parallel ranks x micro batch"
-    return ranks if run.trains_with_megatron else "the number of GPUs"
-
-
-def _ranks(run: Run) -> int | None:
-    """Data-parallel ranks of the training, where the sizes divide the GPUs."""
-    gpus, size = run.gpus.number, run.training_model_size
-    return gpus // size if gpus and size and gpus % size == 0 else None
-
-
-def _update_problems(run: Run) -> Iterator[_Problem]:
-    mini, n, ranks = run.mini_batch_size, run.rollout_n.number, _ranks(run)
-    if not mini.number or not n or not ranks:
-        return
-    responses, micro = mini.number * n, run.micro_batch_size_per_gpu
-    told = f"`{mini.key}` {mini.number} x `{ROLLOUT}.n` {n} = {responses} responses"
-    if responses % ranks:
-        mend = f"Choose a size whose product with {n} is a multiple of {ranks}."
-        yield mini, f"{told} cannot be divided over {ranks} data-parallel ranks", mend
-    elif micro.number and responses // ranks % micro.number:
-        share = responses // ranks
-        message = (
-            f"`{micro.key}` {micro.number} does not divide {share}, the share of each rank in "
-        )
-        yield micro, f"{message}{told}", f"Choose a divisor of {share}."
-
-
-def _total_problems(run: Run) -> Iterator[_Problem]:
-    total, mini = run.micro_batch_size, run.mini_batch_size.number
-    if not total.number or run.micro_batch_size_per_gpu.number:
-        return
-    if mini and mini % total.number:
-        message = f"`{total.key}` {total.number} does not divide `ppo_mini_batch_size` {mini}"
-        yield total, message, f"Choose a divisor of {mini}."
-    sequence, gpus = run.sequence_parallel_size.number, run.gpus.number
-    if sequence and gpus and total.number * sequence < gpus:
-        message = f"`{total.key}` {total.number} gives some of the {gpus} GPUs nothing to do"
-        yield total, message, f"Set it to {-(-gpus // sequence)} or more."
-
-
-@rule(
-    summary="Without chunked prefill, a whole sequence fits into max_num_batched_tokens.",
-    reason="vLLM refuses to start: no prompt of full length could ever be scheduled.",
-    bad="`rollout.enable_chunked_prefill=False rollout.max_num_batched_tokens=1024`, "
-    "prompts of 512 and responses of 1024",
-    good="`rollout.enable_chunked_prefill=False rollout.max_num_batched_tokens=1536`, "
-    "prompts of 512 and responses of 1024",
-)
-def batched_tokens(claim: Claim) -> Iterator[Mistake]:
-    """vLLM's `SchedulerConfig` refuses it; 0.9.1 raises the number and warns.
-
-    verl hands the number over in verl/workers/rollout/vllm_rollout/ since 0.2; the later release
-    mends it in vllm_async_server.py `_validate_configs`.
-    """
-    run = _run(claim)
-    if run is None or run.infer_backend.text != "vllm" or run.chunked_prefill.flag is not False:
-        return
-    tokens, needed = run.max_num_batched_tokens, _sequence_length(run)
-    if tokens.number is not None and needed is not None and tokens.number < needed:
-        place = tokens if tokens.place else run.chunked_prefill
-        message = (
-            f"`{tokens.key}` is `{tokens.number}`, less than one sequence of {needed} tokens, "
-            "and chunked prefill is off"
-        )
-        mend = f"Set it to {needed} or more, or `{run.chunked_prefill.key}=True`."
-        yield Mistake(*_at(claim, run, place), message, mend)
-
-
-def _sequence_length(run: Run) -> int | None:
-    most = run.max_model_len
-    if most.value is not None:
-        return most.number
-    prompt, response = run.max_prompt_length.number, run.max_response_length.number
-    return None if prompt is None or response is None else prompt + response
-
-
-@rule(
-    summary="A micro batch is given for each GPU, and not as a total as well.",
-    reason="The framework refuses a run that gives both, or neither.",
-    bad="`ppo_micro_batch_size=32 ppo_micro_batch_size_per_gpu=4`",
-    good="`ppo_micro_batch_size_per_gpu=4`",
-)
-def micro_batch_keys(claim: Claim) -> Iterator[Mistake]:
-    """verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.2.
-
-    Now verl/utils/config.py `validate_config` and verl/workers/config/actor.py `ActorConfig`. With
-    dynamic batches neither is read.
-    """
-    run = _run(claim)
-    if run is None or run.dynamic_batch.flag is not False:
-        return
-    for key in _micro_batch_keys(run):
-        total, each = run.setting(key), run.setting(f"{key}_per_gpu")
-        if total.number is not None and each.number is not None:
-            message = f"both `{total.key}` and `{each.key}` are set"
-            yield Mistake(*_at(claim, run, total), message, f"Leave out `{total.key}`.")
-        elif total.value is None and each.value is None:
-            message = f"neither `{each.key}` nor its total is set, and `{_DYNAMIC}` is off"
-            yield Mistake(*_at(claim, run, each), message, f"Set `{each.key}`.")
-
-
-_DYNAMIC = f"{ACTOR}.use_dynamic_bsz"
-
-
-def _micro_batch_keys(run: Run) -> list[str]:
-    keys = [f"{ACTOR}.ppo_micro_batch_size", f"{ROLLOUT}.log_prob_micro_batch_size"]
-    return [*keys, f"{REFERENCE}.log_prob_micro_batch_size"] if run.uses_reference else keys
+        yield Mistake(*at(claim, run, on[0]), message, mend)

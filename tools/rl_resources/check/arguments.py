@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from math import inf
 
 from rl_resources.check.composing import (
+    Rejected,
     first_release,
     is_frameworks,
     last_release,
@@ -142,36 +143,59 @@ def _list_of(subject: ScriptText, launch: Launch, override: Override) -> Place:
     good="`python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8`",
 )
 def unknown_key(subject: ScriptText) -> Iterator[Mistake]:
-    """What no release ever took; `outdated_key` tells what older ones did."""
-    yield from once(
-        mistake(
-            subject,
-            place_of(launch, rejection),
-            f"`{shown(rejection.key, 120)}`: {_reason(rejection)}",
-            _key_mend(subject, rejection, composition),
-        )
-        for launch, composition, rejection in rejections(subject)
-        if rejection.kind in ("unknown-key", "existing-key", "group", "reference", "no-module")
-        and last_release(subject, (launch, composition, rejection)) is None
-        and first_release(subject, rejection) is None
-    )
+    """What no release ever took; `outdated_key` tells what older ones did.
+
+    Keys that another choice of backend has are one mistake: the choice is missing.
+    """
+    yield from once(_unknown(subject))
+
+
+def _unknown(subject: ScriptText) -> Iterator[Mistake]:
+    chosen: set[str] = set()
+    for launch, composition, rejection in rejections(subject):
+        if rejection.kind not in _UNKNOWN or _is_of_another_release(
+            subject, (launch, composition, rejection)
+        ):
+            continue
+        choice = _other_choice(subject, rejection)
+        if choice in chosen:
+            continue
+        chosen |= {choice} - {""}
+        message = f"`{shown(rejection.key, 120)}`: {_reason(rejection)}"
+        mend = choice or _key_mend(rejection, composition)
+        yield mistake(subject, place_of(launch, rejection), message, mend)
+
+
+_UNKNOWN = ("unknown-key", "existing-key", "group", "reference", "no-module")
+
+
+def _is_of_another_release(subject: ScriptText, rejected: Rejected) -> bool:
+    past = last_release(subject, rejected), first_release(subject, rejected[-1])
+    return past != (None, None)
+
+
+def _other_choice(subject: ScriptText, rejection: Rejection) -> str:
+    """The mend where another choice of backend has the key; empty where none has."""
+    known, key = shipped(subject.framework), rejection.key
+    for choice in known.choices if rejection.kind == "unknown-key" else ():
+        base = known.base(choice)
+        if choice != "dp" and (key in base.values or key in base.nodes):
+            return (
+                f"Add `{known.group}={choice}`: this key and others like it belong to that engine."
+            )
+    return ""
 
 
 def _reason(rejection: Rejection) -> str:
     return rejection.reason.partition("; the nearest is")[0]
 
 
-def _key_mend(subject: ScriptText, rejection: Rejection, composition: Composition) -> str:
+def _key_mend(rejection: Rejection, composition: Composition) -> str:
     key = rejection.key
     if rejection.kind == "existing-key":
         return f"Write `{key}` without `+`."
     if rejection.kind in ("group", "reference", "no-module"):
         return f"Write one that {composition.framework} {composition.version} has."
-    known = shipped(subject.framework)
-    for choice in known.choices:
-        base = known.base(choice)
-        if choice != "dp" and (key in base.values or key in base.nodes):
-            return f"Add `{known.group}={choice}`: the key belongs to that engine."
     close = get_close_matches(key, [*composition.values, *composition.nodes], 1, 0.85)
     if close:
         return f"Did you mean `{close[0]}`?"

@@ -111,6 +111,21 @@ FAMILIES: Mapping[str, Family] = {
         "What `rl-resources import-page` holds a page to that is kept by hand.",
         "rl_resources.page.rules",
     ),
+    "files": Family("Files", "dataset"),
+    "cells": Family("Cells", "dataset"),
+    "tables": Family("Records", "dataset"),
+    "scripts": Family("Script name and place", "dataset"),
+    "form": Family("Canonical form", "dataset"),
+    "moves": Family("Moved ids", "dataset"),
+    "content": Family("Script content", "script"),
+    "variables": Family("Variables of a script", "script"),
+    "arguments": Family("Arguments of a run", "script"),
+    "releases": Family("Settings of other releases", "script"),
+    "safety": Family("Safety and privacy of a script", "script"),
+    "agreement": Family("Agreement of row and script", "claim"),
+    "running": Family("What the framework refuses at its start", "claim"),
+    "exemptions": Family("Exemptions", "outcome"),
+    "page": Family("Hand-kept page", "page", "rl_resources.page.rules"),
 }
 
 

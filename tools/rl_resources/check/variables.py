@@ -261,10 +261,13 @@ def _needed_devices(subject: ScriptText) -> int | None:
     good='`gsm8k_test_path=$HOME/data/gsm8k/test.parquet; echo "$gsm8k_test_path"`',
 )
 def misleading_name(subject: ScriptText) -> Iterator[Mistake]:
+    """Of a variable that nothing reads that alone is told."""
+    unread = {(item.line, item.column) for item in unused_variable(subject)}
     wrong = {item.name for item in subject.script.assignments if contradiction(item)}
     for item in subject.script.assignments:
         found = contradiction(item)
-        if found is not None and not wrong & set(item.value.names):
+        place = item.place.line, item.place.column
+        if found is not None and place not in unread and not wrong & set(item.value.names):
             said, holds = found
             value = shown(item.value.shown)
             message = f"`{item.name}` says {said}, its value `{value}` says {holds}"

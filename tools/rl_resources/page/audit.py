@@ -52,7 +52,8 @@ def import_page(
 def audit(reading: Reading, texts: Texts) -> Audit:
     """Hold a page to all rules but those of datasets, with the scripts in `texts` by their path.
 
-    A row that an error says something else of than its script becomes a disputed record.
+    A row becomes a disputed record where its script does something else, or cannot do what it is
+    for: whatever ran was then another script.
     """
     rules = tuple(all_rules().values())
     told = {row: _told(rules, reading, row, texts) for row in reading.rows}
@@ -62,10 +63,19 @@ def audit(reading: Reading, texts: Texts) -> Audit:
     page = replace(reading, contradicted=contradicted)
     found = findings_of(rules, {"page": lambda: [page], "script": texts.values})
     every = {*found, *(finding for findings in told.values() for finding in findings)}
+    wrong = _errors_of_scripts(texts, found)
     return Audit(
         tuple(sorted(every, key=lambda finding: finding.position)),
-        tuple(_record(row, told[row]) for row in reading.rows),
+        tuple(_record(row, told[row], wrong.get(row.link.read or "", ())) for row in reading.rows),
     )
+
+
+def _errors_of_scripts(texts: Texts, found: Iterable[Finding]) -> dict[str, list[Finding]]:
+    errors: dict[str, list[Finding]] = {}
+    for finding in found:
+        if finding.severity == "error":
+            errors.setdefault(finding.path, []).append(finding)
+    return {name: errors.get(text.path, []) for name, text in texts.items()}
 
 
 def _told(rules: Iterable[Rule], reading: Reading, row: ReadRow, texts: Texts) -> list[Finding]:
@@ -115,14 +125,19 @@ def _said(reading: Reading, row: ReadRow, column: str) -> Said | None:
     return Said(text, cell.line, cell.column) if text else None
 
 
-def _record(row: ReadRow, told: Sequence[Finding]) -> Record:
-    """The record of a row, in doubt where the script does something else."""
-    errors = list(dict.fromkeys(found.message for found in told if found.severity == "error"))
-    if not errors:
+def _record(row: ReadRow, told: Sequence[Finding], wrong: Sequence[Finding]) -> Record:
+    """The record of a row, in doubt where its script does something else or has errors."""
+    contradictions = _words("Page and script disagree", told)
+    errors = _words("The script has errors", wrong)
+    if not contradictions and not errors:
         return row.record
-    said = row.record["notes"]
-    notes = " ".join(filter(None, [_cell(said), f"Page and script disagree: {'; '.join(errors)}."]))
+    notes = " ".join(filter(None, [_cell(row.record["notes"]), contradictions, errors]))
     return {**row.record, "status": "disputed", "notes": notes}
+
+
+def _words(what: str, found: Sequence[Finding]) -> str:
+    errors = dict.fromkeys(finding.message for finding in found if finding.severity == "error")
+    return f"{what}: {'; '.join(errors)}." if errors else ""
 
 
 def _text(page: Path) -> str:

@@ -27,6 +27,7 @@ _NEAR, _FAR = 1.25, 1.6
 _ADDRESS = re.compile(
     r"(?<![\w.%+/:-])(?:mailto:)?(?P<name>[\w.%+-]+)@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?![\w.:/-]*[:/])"
 )
+_SIZE = re.compile(r"(?<![\w.])([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])(?!-[0-9]+e)")
 _SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
 _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
 
@@ -203,7 +204,7 @@ def _billions(heading: Heading | None) -> float | None:
 def page_model_section(reading: Reading) -> Iterator[Mistake]:
     for row in reading.rows:
         right = _right_heading(reading, row)
-        if right is not None:
+        if right is not None and not _trains_another_model(reading, row):
             heading = reading.page.heading_of(row.table)
             message = (
                 f"{shown(row.text('Model'))} stands under the size "
@@ -211,6 +212,13 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
             )
             mend = f"Move the row under {shown(right.title)}, or mend its model."
             yield reading.mistake(row.cells["Model"], message, mend)
+
+
+def _trains_another_model(reading: Reading, row: ReadRow) -> bool:
+    """Whether it is told that the script trains another model: it is the cell that is wrong."""
+    said = f"is `{shown(row.text('Model'))}`, but "
+    told = reading.contradicted.get(row.row.line, ())
+    return any(said in message and message.endswith(": another model") for message in told)
 
 
 def _right_heading(reading: Reading, row: ReadRow) -> Heading | None:
@@ -239,7 +247,7 @@ def _model_size(reading: Reading, row: ReadRow) -> float | None:
 
 
 def _named_size(name: str) -> float | None:
-    found = re.search(r"(?<![\w.])([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])(?!-[0-9]+e)", name.lower())
+    found = _SIZE.search(name.lower())
     return float(found[1]) or None if found else None
 
 
@@ -662,9 +670,14 @@ def _says_more(one: str, other: str) -> bool:
 
 
 def _same_model(reading: Reading, row: ReadRow, named: str) -> bool:
+    """Whether a name means the row's model, also by the size of its section: 70b for 72B."""
     said = row.text("Model").lower().rpartition("/")[2]
     known = reading.context.vocabulary.slugs.get(named)
-    return _says_more(said, named) or (known is not None and known == row.record["model"])
+    if _says_more(said, named) or (known is not None and known == row.record["model"]):
+        return True
+    size = _named_size(named)
+    by_section = size is not None and size == _billions(reading.page.heading_of(row.table))
+    return by_section and _says_more(_SIZE.sub("#", said), _SIZE.sub("#", named))
 
 
 def _is_unknown(reading: Reading, row: ReadRow) -> bool:

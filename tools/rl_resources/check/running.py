@@ -1,0 +1,354 @@
+"""What the framework and its engines refuse when a run starts: the run that a claim describes.
+
+Rules about assertions of the framework name the file and function that asserts, and the first
+release in which it does. What every release since then asserts is an error; what only newer ones
+assert is a warning that names the release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rl_resources.check.agreement import at, run_of, written
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.same_model import likeness, model_in_path
+from rl_resources.check.subject import Claim
+from rl_resources.script.overrides import ACTOR, REFERENCE, ROLLOUT, Run, Setting
+
+_GROUPED = frozenset({"grpo", "grpo_vectorized", "grpo_passk", "rloo", "rloo_vectorized", "gdpo"})
+GROUP_ESTIMATORS = _GROUPED | {"reinforce_plus_plus_baseline", "opo", "gpg"}
+"""Estimators that compare the responses to one prompt with each other."""
+
+
+@rule(
+    summary="An estimator that compares responses gets more than one for each prompt.",
+    reason="A group of one has nothing to compare with: there is no relative advantage.",
+    bad="`algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=1`",
+    good="`algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=5`",
+)
+def group_size(claim: Claim) -> Iterator[Mistake]:
+    """Mean 0 and spread 1 stand in for those of a group of one, since 0.2.
+
+    verl/trainer/ppo/core_algos.py, `compute_grpo_outcome_advantage` and those of the other
+    estimators; `compute_grpo_passk_outcome_advantage` asserts two.
+    """
+    run = run_of(claim)
+    estimator, size = (run.estimator, run.rollout_n) if run else (None, None)
+    if run is None or estimator is None or size is None or size.number is None:
+        return
+    if estimator.text not in GROUP_ESTIMATORS or size.number > 1:
+        return
+    known = "is" if size.place else "is not set, and the framework then takes"
+    message = f"`{estimator.text}` compares responses, but `{size.key}` {known} `{size.number}`"
+    place = at(claim, run, size if size.place else estimator)
+    yield Mistake(
+        *place, message, f"Set `{size.key}` to the responses for each prompt, at least 2."
+    )
+
+
+@rule(
+    summary="Parallel sizes divide the GPUs and the model's attention heads.",
+    reason="The run stops at its start with an assertion.",
+    bad="`trainer.n_gpus_per_node=8 actor_rollout_ref.rollout.tensor_model_parallel_size=3`",
+    good="`trainer.n_gpus_per_node=8 actor_rollout_ref.rollout.tensor_model_parallel_size=4`",
+)
+def parallel_sizes(claim: Claim) -> Iterator[Mistake]:
+    """Sizes that the framework, Megatron or the generating engine refuses.
+
+    * Rollout: verl/workers/fsdp_workers.py `_build_rollout` since 0.2, megatron_workers.py since
+      0.4.0; since 0.8.0 verl/workers/engine_workers.py `init_model`, which 0.7.0 has for its new
+      workers alone. An engine may span nodes if it fills them: verl/workers/rollout/replica.py
+      `RolloutReplica.__init__`, which every run goes through since 0.7.0.
+    * Ulysses: the device mesh of the same workers since 0.2; heads in
+      verl/models/transformers/monkey_patch.py `apply_monkey_patch` since 0.3; packed sequences in
+      verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.2, now `FSDPActorConfig.validate`.
+    * Megatron: verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.4.0, now
+      verl/utils/config.py `validate_config`.
+    * Heads: vLLM's `ModelConfig.verify_with_parallel_config`, from its first releases on;
+      Megatron-Core's `TransformerConfig.__post_init__`. Of SGLang they are not asked.
+    """
+    run = run_of(claim)
+    if run is None or _has_other_gpus(claim, run):
+        return
+    for setting, problem in _parallel_problems(run, _heads(claim, run)):
+        message = f"`{setting.key}` is `{written(setting.value)}`: {problem}"
+        mend = "Choose a size that divides both the GPUs and the heads, or other GPUs."
+        if setting.key.endswith("use_remove_padding"):
+            mend = f"Set `{setting.key}=True`, or the sequence parallel size to 1."
+        yield Mistake(*at(claim, run, setting), message, mend)
+
+
+def _has_other_gpus(claim: Claim, run: Run) -> bool:
+    """Whether it is told that row and script differ in their GPUs: sizes follow from that."""
+    said, gpus = claim.number("gpus"), run.gpus.number
+    return said is not None and gpus is not None and said != gpus
+
+
+def _heads(claim: Claim, run: Run) -> int | None:
+    """Attention heads of the model that both the row and the script name."""
+    text, path = claim.model_facts.get("attention_heads", ""), run.model_path_end
+    name = model_in_path(path, claim.models) if path else None
+    same = name is not None and likeness(name, claim.models) == "same"
+    return int(text) if same and text.isascii() and text.isdigit() and int(text) else None
+
+
+def _parallel_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, str]]:
+    yield from _rollout_problems(run, heads)
+    if run.trains_with_megatron:
+        yield from _divides(run.tensor_parallel_size, run.training_model_size, run.gpus, heads)
+    elif run.trains_with_megatron is False:
+        size = run.sequence_parallel_size
+        yield from _divides(size, size.number, run.gpus, heads)
+        if (size.number or 0) > 1 and run.removes_padding.flag is False:
+            yield (
+                run.removes_padding,
+                f"sequence parallel size {size.number} needs packed sequences",
+            )
+
+
+def _rollout_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, str]]:
+    if run.infer_backend.text not in {"vllm", "sglang"}:
+        return
+    size, whole, node = run.rollout_tensor_parallel_size, run.rollout_model_size, run.gpus_per_node
+    asked = heads if run.infer_backend.text == "vllm" else None
+    problems = list(_divides(size, whole, run.gpus, asked))
+    yield from problems
+    if problems or not whole or not node.number or not run.gpus.number:
+        return
+    if whole > node.number and whole % node.number:
+        yield (
+            size,
+            f"an engine of {whole} GPUs does not fill nodes of {node.number}, as verl demands "
+            "since 0.7.0",
+        )
+
+
+def _divides(
+    setting: Setting, whole: int | None, gpus: Setting, heads: int | None
+) -> Iterator[tuple[Setting, str]]:
+    """Whether GPUs and heads can be divided; `whole` counts the GPUs that work together."""
+    if whole and gpus.number and gpus.number % whole:
+        groups = "groups of it" if whole == setting.value else f"its groups of {whole} in all"
+        whose = "1 GPU" if gpus.number == 1 else f"{gpus.number} GPUs"
+        yield setting, f"{whose} cannot be divided into {groups}"
+    elif heads and setting.number and heads % setting.number:
+        yield setting, f"the model's {heads} attention heads cannot be divided by it"
+
+
+@rule(
+    summary="Batches divide as the framework asserts.",
+    reason="The run stops at its start, or at its first update, with an assertion.",
+    bad="`data.train_batch_size=64 actor_rollout_ref.actor.ppo_mini_batch_size=128`",
+    good="`data.train_batch_size=128 actor_rollout_ref.actor.ppo_mini_batch_size=64`",
+)
+def batch_divisibility(claim: Claim) -> Iterator[Mistake]:
+    """Without dynamic batches, for a run on one pool of GPUs.
+
+    * Responses of a step by GPUs: verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.2,
+      now verl/utils/config.py `validate_config`; with Megatron by ranks x micro batch since 0.4.0.
+    * Step at least as large as an update: the same since 0.3.0, now `ActorConfig.validate`.
+    * Update by micro batch under FSDP: verl/workers/fsdp_workers.py
+      `ActorRolloutRefWorker.__init__` since 0.2; since 0.8.0 verl/workers/engine/utils.py
+      `prepare_micro_batches`.
+    * Totals of micro batches: `_validate_config` since 0.2, now `ActorConfig.validate`.
+    """
+    run = _run_in_fixed_batches(claim)
+    if run is None:
+        return
+    for setting, message, mend in _batch_problems(run):
+        yield Mistake(*at(claim, run, setting), message, mend)
+
+
+@rule(
+    severity="warning",
+    summary="Every rank gets the same whole micro batches of an update.",
+    reason="Up to verl 0.7 the rest was left out in silence; since 0.8.0 the run stops at its "
+    "first update.",
+    bad="`actor_rollout_ref.actor.ppo_mini_batch_size=63 actor_rollout_ref.rollout.n=1` on 8 GPUs",
+    good="`actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.rollout.n=1` on 8 GPUs",
+)
+def uneven_update(claim: Claim) -> Iterator[Mistake]:
+    """Older workers round down: verl/workers/fsdp_workers.py and megatron_workers.py, `__init__`.
+
+    verl/workers/engine_workers.py `train_mini_batch` asserts, which every run goes through since
+    0.8.0; the same of Megatron's micro batches, verl/workers/engine/utils.py.
+    """
+    run = _run_in_fixed_batches(claim)
+    if run is None or _exceeds_step(run) or _step_is_told(run):
+        return
+    for setting, message, mend in _uneven_problems(run):
+        yield Mistake(*at(claim, run, setting), f"{message}, as verl demands since 0.8.0", mend)
+
+
+_Problem = tuple[Setting, str, str]
+
+
+def _run_in_fixed_batches(claim: Claim) -> Run | None:
+    """The run, where its GPUs are clear and its parallel sizes divide them."""
+    run = run_of(claim)
+    if run is None or run.dynamic_batch.flag is not False or _has_other_gpus(claim, run):
+        return None
+    return None if any(_parallel_problems(run, None)) else run
+
+
+def _step_is_told(run: Run) -> bool:
+    """Whether the step cannot be divided either, and update and step are one size."""
+    same = run.mini_batch_size.number == run.train_batch_size.number
+    return same and any(_step_problems(run))
+
+
+def _batch_problems(run: Run) -> Iterator[_Problem]:
+    yield from _step_problems(run)
+    if run.trains_with_megatron is False and not _exceeds_step(run) and not _step_is_told(run):
+        yield from _micro_problems(run)
+    yield from _total_problems(run)
+
+
+def _step_problems(run: Run) -> Iterator[_Problem]:
+    batch, n = run.train_batch_size, run.rollout_n.number
+    parts = _least_batch(run)
+    if batch.number and n and parts and batch.number * n % parts:
+        yield (
+            batch,
+            f"`{batch.key}` {batch.number} x `{ROLLOUT}.n` {n} = {batch.number * n} responses "
+            f"cannot be divided by {parts}, {_what_divides(run)}",
+            f"Choose a batch whose product with {n} is a multiple of {parts}.",
+        )
+    if _exceeds_step(run):
+        mini = run.mini_batch_size
+        message = f"`{mini.key}` is `{mini.number}`, more than `{batch.key}` `{batch.number}`"
+        yield mini, message, f"Set it to {batch.number} or less."
+
+
+def _exceeds_step(run: Run) -> bool:
+    batch, mini = run.train_batch_size.number, run.mini_batch_size.number
+    return batch is not None and mini is not None and mini > batch
+
+
+def _least_batch(run: Run) -> int | None:
+    """What the responses of a step must be a multiple of."""
+    if run.trains_with_megatron is False:
+        return run.gpus.number
+    ranks, micro = _ranks(run), run.micro_batch_size_per_gpu.number
+    return ranks * micro if run.trains_with_megatron and ranks and micro else None
+
+
+def _what_divides(run: Run) -> str:
+    ranks = "data-parallel ranks x micro batch"
+    return ranks if run.trains_with_megatron else "the number of GPUs"
+
+
+def _ranks(run: Run) -> int | None:
+    """Data-parallel ranks of the training, where the sizes divide the GPUs."""
+    gpus, size = run.gpus.number, run.training_model_size
+    return gpus // size if gpus and size and gpus % size == 0 else None
+
+
+def _uneven_problems(run: Run) -> Iterator[_Problem]:
+    mini, n, ranks = run.mini_batch_size, run.rollout_n.number, _ranks(run)
+    if mini.number and n and ranks and mini.number * n % ranks:
+        mend = f"Choose a size whose product with {n} is a multiple of {ranks}."
+        message = f"{_update(run)} cannot be divided over {ranks} data-parallel ranks"
+        yield mini, message, mend
+    elif run.trains_with_megatron:
+        yield from _micro_problems(run)
+
+
+def _micro_problems(run: Run) -> Iterator[_Problem]:
+    """Micro batches that do not divide a rank's share of an update, where ranks have equal ones."""
+    mini, n, ranks = run.mini_batch_size.number, run.rollout_n.number, _ranks(run)
+    micro = run.micro_batch_size_per_gpu
+    if not mini or not n or not ranks or not micro.number or mini * n % ranks:
+        return
+    share = mini * n // ranks
+    if share % micro.number:
+        message = f"`{micro.key}` {micro.number} does not divide {share}, the share of each rank in"
+        yield micro, f"{message} {_update(run)}", f"Choose a divisor of {share}."
+
+
+def _update(run: Run) -> str:
+    mini, n = run.mini_batch_size, run.rollout_n.number or 0
+    return f"`{mini.key}` {mini.number} x `{ROLLOUT}.n` {n} = {(mini.number or 0) * n} responses"
+
+
+def _total_problems(run: Run) -> Iterator[_Problem]:
+    total, mini = run.micro_batch_size, run.mini_batch_size.number
+    if not total.number or run.micro_batch_size_per_gpu.number:
+        return
+    if mini and mini % total.number:
+        message = f"`{total.key}` {total.number} does not divide `ppo_mini_batch_size` {mini}"
+        yield total, message, f"Choose a divisor of {mini}."
+    sequence, gpus = run.sequence_parallel_size.number, run.gpus.number
+    if sequence and gpus and total.number * sequence < gpus:
+        message = f"`{total.key}` {total.number} gives some of the {gpus} GPUs nothing to do"
+        yield total, message, f"Set it to {-(-gpus // sequence)} or more."
+
+
+@rule(
+    summary="Without chunked prefill, a whole sequence fits into max_num_batched_tokens.",
+    reason="vLLM refuses to start: no prompt of full length could ever be scheduled. verl 0.9.1 "
+    "raises the number, so that the script's own is not the one that runs.",
+    bad="`rollout.enable_chunked_prefill=False rollout.max_num_batched_tokens=1024`, "
+    "prompts of 512 and responses of 1024",
+    good="`rollout.enable_chunked_prefill=False rollout.max_num_batched_tokens=1536`, "
+    "prompts of 512 and responses of 1024",
+)
+def batched_tokens(claim: Claim) -> Iterator[Mistake]:
+    """vLLM's `SchedulerConfig` refuses it, unless verl raises the number.
+
+    verl hands the number over in verl/workers/rollout/vllm_rollout/ since 0.2; 0.9.1 raises it and
+    warns, 0.8.0 does not yet: vllm_async_server.py `_validate_configs`.
+    """
+    run = run_of(claim)
+    if run is None or run.infer_backend.text != "vllm" or run.chunked_prefill.flag is not False:
+        return
+    tokens, needed = run.max_num_batched_tokens, _sequence_length(run)
+    if tokens.number is not None and needed is not None and tokens.number < needed:
+        place = tokens if tokens.place else run.chunked_prefill
+        message = (
+            f"`{tokens.key}` is `{tokens.number}`, less than one sequence of {needed} tokens, "
+            "and chunked prefill is off"
+        )
+        mend = f"Set it to {needed} or more, or `{run.chunked_prefill.key}=True`."
+        yield Mistake(*at(claim, run, place), message, mend)
+
+
+def _sequence_length(run: Run) -> int | None:
+    most = run.max_model_len
+    if most.value is not None:
+        return most.number
+    prompt, response = run.max_prompt_length.number, run.max_response_length.number
+    return None if prompt is None or response is None else prompt + response
+
+
+@rule(
+    summary="A micro batch is given for each GPU, and not as a total as well.",
+    reason="The framework refuses a run that gives both, or neither.",
+    bad="`ppo_micro_batch_size=32 ppo_micro_batch_size_per_gpu=4`",
+    good="`ppo_micro_batch_size_per_gpu=4`",
+)
+def micro_batch_keys(claim: Claim) -> Iterator[Mistake]:
+    """verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.2.
+
+    Now verl/utils/config.py `validate_config` and verl/workers/config/actor.py `ActorConfig`. With
+    dynamic batches neither is read.
+    """
+    run = run_of(claim)
+    if run is None or run.dynamic_batch.flag is not False:
+        return
+    for key in _micro_batch_keys(run):
+        total, each = run.setting(key), run.setting(f"{key}_per_gpu")
+        if total.number is not None and each.number is not None:
+            message = f"both `{total.key}` and `{each.key}` are set"
+            yield Mistake(*at(claim, run, total), message, f"Leave out `{total.key}`.")
+        elif total.value is None and each.value is None:
+            message = f"neither `{each.key}` nor its total is set, and `{_DYNAMIC}` is off"
+            yield Mistake(*at(claim, run, each), message, f"Set `{each.key}`.")
+
+
+_DYNAMIC = f"{ACTOR}.use_dynamic_bsz"
+
+
+def _micro_batch_keys(run: Run) -> list[str]:
+    keys = [f"{ACTOR}.ppo_micro_batch_size", f"{ROLLOUT}.log_prob_micro_batch_size"]
+    return [*keys, f"{REFERENCE}.log_prob_micro_batch_size"] if run.uses_reference else keys
