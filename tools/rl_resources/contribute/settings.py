@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rl_resources.check.agreement import GROUP_ESTIMATORS
+from rl_resources.check.running import GROUP_ESTIMATORS
 from rl_resources.contribute import sizes
 from rl_resources.contribute.offered import (
     ALGORITHMS,
