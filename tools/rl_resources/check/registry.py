@@ -97,8 +97,12 @@ FAMILIES: Mapping[str, Family] = {
     "agreement": Family(
         "Agreement of row and script",
         "claim",
-        "The row says what the script does, the script does what its tag promises, and its sizes "
-        "and batches divide as the framework asserts.",
+        "The row says what the script does, and the script does what its tag promises.",
+    ),
+    "running": Family(
+        "What the framework refuses at its start",
+        "claim",
+        "Batches and parallel sizes divide as the framework asserts.",
     ),
     "exemptions": Family(
         "Exemptions",
@@ -111,21 +115,6 @@ FAMILIES: Mapping[str, Family] = {
         "What `rl-resources import-page` holds a page to that is kept by hand.",
         "rl_resources.page.rules",
     ),
-    "files": Family("Files", "dataset"),
-    "cells": Family("Cells", "dataset"),
-    "tables": Family("Records", "dataset"),
-    "scripts": Family("Script name and place", "dataset"),
-    "form": Family("Canonical form", "dataset"),
-    "moves": Family("Moved ids", "dataset"),
-    "content": Family("Script content", "script"),
-    "variables": Family("Variables of a script", "script"),
-    "arguments": Family("Arguments of a run", "script"),
-    "releases": Family("Settings of other releases", "script"),
-    "safety": Family("Safety and privacy of a script", "script"),
-    "agreement": Family("Agreement of row and script", "claim"),
-    "running": Family("What the framework refuses at its start", "claim"),
-    "exemptions": Family("Exemptions", "outcome"),
-    "page": Family("Hand-kept page", "page", "rl_resources.page.rules"),
 }
 
 
