@@ -279,6 +279,7 @@ def test_the_device_is_taken_where_a_comment_leaves_no_doubt(
         ("# ran with vllm==0.8.3", "0.8.3"),
         ("# vLLM 0.8.5.post1, torch 2.6", "0.8.5.post1"),
         ("# needs vllm 0.8.3", None),
+        ("# written for vllm 0.8.3", None),
         ("# vllm>=0.8.3", None),
         ("# vllm 0.8.3 or newer", None),
         ("# vllm 0.8.2 and vllm 0.8.3", None),
@@ -461,6 +462,21 @@ def test_blank_cells_of_a_row_take_what_the_log_tells(
     assert found["exit"] == 0
     (row,) = (row for row in table(root, "tuning") if row["script"] == NAME)
     assert (row["step_seconds"], row["contributor"]) == ("90", "me")
+
+
+def test_a_record_that_new_made_waits_for_the_log_of_its_first_run(
+    draft: Draft, tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = {"model": "Qwen/Qwen2.5-3B-Instruct", "task": "GRPO", "gpus": "4", "device": "h100"}
+    asked |= {"train": "fsdp", "infer": "vllm", "tag": "MIN", "contributor": "me"}
+    options = [word for name, value in asked.items() for word in (f"--{name}", value)]
+    assert main(["new", *options, "--root", str(root)]) == 0
+    path = root / "examples" / "tuning" / "3b" / "qwen2.5-3b-instruct_grpo_4_h100_fsdp_vllm.sh"
+    assert draft(path)["row"]["status"] == "untested"
+    assert draft(path, "--log", log(tmp_path, RAN), "--write")["exit"] == 0
+    (row,) = (row for row in table(root, "tuning") if row["script"] == path.name)
+    assert (row["status"], row["step_seconds"], row["framework_version"]) == ("reported", "90", "")
+    assert [item for item in check_root(root) if item.severity == "error"] == []
 
 
 def test_a_log_of_another_release_fills_nothing(

@@ -78,6 +78,5 @@ def next_step(record: NewRecord) -> str:
     """What to do with a record that was written."""
     return (
         f"Run it: bash {record.path}\n"
-        "When it has run, write what you know into its row and set status to `reported`; then "
-        "`rl-resources check`.\n"
+        f"When it has run: rl-resources draft {record.path} --log LOG --write\n"
     )

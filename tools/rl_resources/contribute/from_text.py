@@ -26,7 +26,9 @@ _RELEASE = re.compile(
 _HARDWARE = re.compile(
     r"#+\s*(?:hardware|devices?|gpus?|resources?|accelerators?)\b", re.IGNORECASE
 )
-_AT_LEAST = re.compile(r"requires?|needs?|at least|since|minimum|>|<|~", re.IGNORECASE)
+_NOT_RUN_WITH = re.compile(
+    r"requires?|needs?|at least|since|minimum|>|<|~|\bfor (?:vllm|sglang|verl)\b", re.IGNORECASE
+)
 
 
 def name_facts(named: ScriptName | None, dataset: Dataset) -> Facts:
@@ -91,7 +93,7 @@ def _the_release(program: str, texts: Iterable[str], dataset: Dataset, column: s
     found = {
         match[2].rstrip(".")
         for text in texts
-        if not _AT_LEAST.search(text)
+        if not _NOT_RUN_WITH.search(text)
         for match in _RELEASE.finditer(text)
         if match[1].lower() == program
     }
