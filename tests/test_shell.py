@@ -358,8 +358,44 @@ class ScriptWriter:
             lambda: f"unset {self._pick('a', 'B', 'X', 'X[0]')}",
             lambda: 'eval "a=1 B+=x"',
             lambda: "printf -v a %s zz",
+            *self._rare(),
         ]
         return found + [lambda: f"{self._condition()} && return"] * self._in_function
+
+    def _rare(self) -> list[Callable[[], str]]:
+        """Idioms that launch scripts hold here and there."""
+        launch, call = self._launch, "python3 L0"
+        return [
+            lambda: f"mapfile -t X <<< {self._pick('$B', chr(34) + '$a' + chr(34))}\n{launch()}",
+            lambda: f'IFS={self._pick(",", "/", " ")} read -r a B <<< "1,2/3 $c_1"\n{launch()}',
+            lambda: f"IFS={self._pick(',', '/', 'x')}\n{launch()}\nIFS=$' \\t\\n'",
+            lambda: f"declare -n R={self._pick('a', 'B')}\nR={self._word()}\n{launch()}",
+            lambda: (
+                f"case {self._pick('$a', '$B', 'x')} in\n{self._pattern()}) a=1 {self._falling()}\n"
+                f"{self._pattern()}) {launch()} {self._falling()}\n*) N=5 ;;\nesac\n{launch()}"
+            ),
+            lambda: (
+                f'declare -A D=([k]=1 [j]="$a")\nD[z]={self._word()}\n'
+                f'{call} "${{D[{self._pick("k", "j", "z", "q")}]}}" "${{#D[@]}}" "${{D[@]}}"'
+            ),
+            lambda: (
+                "set -- -a one -b two\nOPTIND=1\nwhile getopts a:b o; do case $o in\n"
+                "a) a=$OPTARG ;;\nb) B=set ;;\nesac; done\nshift $((OPTIND - 1))\n"
+                f'{call} "$a" "$B" "$@"'
+            ),
+            lambda: f"trap 'a=9' {self._pick('EXIT', 'INT')}",
+            lambda: f"select k in a b; do {launch()}; break; done < /dev/null",
+            lambda: f"[[ $B =~ {self._pick('^([a-z ]+)$', 'p.q', 'zz')} ]] && {self._assignment()}",
+            lambda: f'[[ $MODEL =~ /(.*) ]]\n{call} "${{BASH_REMATCH[1]:-none}}"',
+            lambda: f'shopt -s extglob\n{call} "${{MODEL##{self._pick("+([A-Z])", "@(Org)/")}}}"',
+            lambda: f'for i in "${{X[@]}}"; do Y+=("k.v=$i" ${{i:+--n}}); done\n{call} "${{Y[@]}}"',
+            lambda: f"until [ $((N -= 3)) -lt 3 ]; do\n{launch()}\ndone",
+            lambda: f'while true; do\nask > /dev/null && break\nN=$((N + 1))\ndone\n{call} "$N"',
+            lambda: f'T="a=$(ask) B=\\$N"\neval "$T"\n{call} "$a" "$B"',
+        ]
+
+    def _falling(self) -> str:
+        return self._pick(";;", ";&", ";;&")
 
     def _otherwise(self, depth: int) -> str:
         return self._call(
@@ -754,7 +790,8 @@ def test_waiting_for_something_forgets_nothing_but_what_the_loop_changes() -> No
 
 
 def test_what_eval_reads_is_followed() -> None:
-    script = read('N=1\nf() { python3 "$1" $N; }\neval \'N=2; f "a b"; M=\'$(ask)\npython3 $N $M\n')
+    text = 'N=1\nf() { python3 "$1" $N; }\neval \'N=2; f "a b"\'\neval M=$(ask)\n'
+    script = read(text + "python3 $N $M\n")
     inner = next(c for c in script.commands if c.name == "eval").inner
     first, second = [c for c in (*inner, *script.commands) if c.name == "python3"]
     assert [word.text for word in first.words] == ["python3", "a b", "2"]

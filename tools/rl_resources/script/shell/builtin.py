@@ -202,11 +202,14 @@ def _eval(evaluator: Evaluator, arguments: Sequence[Word], state: State) -> Stat
     tree = statements.read(source.text)
     if tree.problems or not evaluator.budget.spend(1 + len(source.text) // 32):
         return _lose_assigned(arguments, state)
-    return evaluator.evaluate(source, tree.statements, state)
+    status = evaluator.evaluate(source, tree.statements, state)
+    if all(word.value.known for word in arguments):
+        return status
+    return _lose_assigned(arguments, state)
 
 
 def _lose_assigned(arguments: Sequence[Word], state: State) -> Status:
-    """What an unreadable text assigns is not known."""
+    """What a text assigns that bash may read otherwise is not known."""
     for word in arguments:
         for name in _ASSIGNED.findall(word.value.shown) + sorted(
             arithmetic.assigned_names(word.value.shown)

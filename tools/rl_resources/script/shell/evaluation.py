@@ -274,13 +274,16 @@ class Evaluator(Expander):
         outcomes: list[State] = []
         surroundings = self.here
         reached = True
+        falls = False  # a `;&` before goes on here whatever the pattern
         for item in body.items:
             if not reached:
                 self.pass_over(item.body, state)
                 continue
             status = self._pattern_status(item, text, state)
-            if item.terminator != ";;":
+            entered = falls or status is not False
+            if item.terminator != ";;" or (falls and status is False):
                 status = None
+            falls = entered and item.terminator == ";&"
             if status is False:
                 self.pass_over(item.body, state)
             elif status is True:

@@ -46,6 +46,7 @@ from rl_resources.script.shell.value import (
 
 _NAME = re.compile(r"0[xX][0-9a-fA-F]+|[0-9][0-9A-Za-z_@#]*|([A-Za-z_][A-Za-z0-9_]*)")
 _SPECIAL = frozenset("?$!-0_")
+_PLAIN = re.compile(r"[^~{}*?\[\]()]+")
 _ASSIGNING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
@@ -76,6 +77,9 @@ class Expander:
     def words(self, word: Word, state: State) -> list[Value]:
         """The words that one word becomes in a command or a list."""
         self.budget.spend()
+        plain = self._plain(word)
+        if plain is not None:
+            return [plain]
         alternatives = braces.alternatives(word.pieces)
         if not alternatives:
             return [self._lost(word.start, word.end)]
@@ -91,6 +95,13 @@ class Expander:
                 found += fields.split(fragments, separators or "", self.source, paths)
         return found
 
+    def _plain(self, word: Word) -> Value | None:
+        """The value of a word in which bash expands nothing, as most are."""
+        match word.pieces:
+            case (Literal(text=text, start=start, quoted=False),) if _PLAIN.fullmatch(text):
+                return Value((literal(text, self.source.place(start)),))
+        return None
+
     def _lost(self, start: int, end: int) -> Value:
         place = self.source.place(start)
         return Value((unknown(place, self.source.text[start:end], "limit", many=True),))
@@ -105,6 +116,9 @@ class Expander:
     def value(self, word: Word, state: State) -> Value:
         """A word that is not split, as the right side of an assignment is not."""
         self.budget.spend()
+        plain = self._plain(word)
+        if plain is not None:
+            return plain
         fragments = self._tilde(word.pieces, state, assigned=True, whole=True)
         return fields.joined(fragments)
 

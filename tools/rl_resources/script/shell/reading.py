@@ -13,7 +13,7 @@ from rl_resources.script.shell.state import State, Variable
 from rl_resources.script.shell.syntax import FunctionDefinition, Tree
 from rl_resources.script.shell.value import Quoted, Source, Value
 
-LONGEST_SCRIPT = 1 << 19
+LONGEST_SCRIPT = 1 << 17  # three times the longest launch script that we know of
 
 
 def read(script: str | bytes) -> Script:

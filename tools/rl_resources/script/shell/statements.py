@@ -1,9 +1,8 @@
 """Reads commands: simple ones, lists, pipelines and compound ones, with their redirections.
 
-Why not tree-sitter-bash (0.25.1): it drops the word of a backslash before a blank, joins the lines
-before a command with `<<<` to that command, marks errors in scripts that bash accepts (27 of 433 on
-a Debian system, where this reader agrees with `bash -n` on all), and needs time with the square of
-the length of a pipeline.
+Why not tree-sitter-bash (0.25.1): it drops the word of a backslash before a blank, and marks errors
+in scripts that bash accepts (27 of 433 on a Debian system, where this reader agrees with `bash -n`
+on all).
 """
 
 from __future__ import annotations
