@@ -38,6 +38,7 @@ RECORD = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm"
 SCRIPT = Path("examples/tuning/7b") / f"{RECORD}.sh"
 PAGES = ["/", "/sizes/7b/", "/sizes/405b/", f"/records/{RECORD}/", "/models/", "/devices/"]
 PAGES += ["/data/", "/contributing/", "/rules/", "/rules/lost-line/"]
+PAGES += ["/reports/", "/reports/7b/", "/coverage/"]
 
 PAYLOAD = (
     "<script>window.hacked=1</script> <img src=x onerror='window.hacked=1'> </td></table></div>"

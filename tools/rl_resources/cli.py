@@ -275,6 +275,23 @@ def _compat(arguments: Arguments) -> int:
     return FOUND if found.problems else 0
 
 
+def _coverage(arguments: Arguments) -> int:
+    from rl_resources.answer.coverage import coverage
+    from rl_resources.dataset import read_dataset
+    from rl_resources.package import read_package
+    from rl_resources.render import coverage as form
+
+    dataset = read_dataset(read_package(_root(arguments)))
+    found = coverage(dataset)
+    texts = {
+        "text": lambda: form.as_text(dataset, found),
+        "json": lambda: form.as_json(dataset, found),
+        "csv": lambda: form.as_csv(found),
+    }
+    sys.stdout.write(texts[arguments.format]())
+    return 0
+
+
 def _rules(arguments: Arguments) -> int:
     from rl_resources.check import chosen_rules
 
@@ -390,6 +407,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--framework-version", nargs="+", metavar="V", help="only these releases, keep the rest"
     )
+
+    sub = command("coverage", _coverage, "Say what the dataset holds and lacks.")
+    sub.add_argument("--format", choices=["text", "json", "csv"], default="text")
 
     sub = command("rules", _rules, "List the rules, or explain one.")
     sub.add_argument("name", nargs="?", metavar="NAME")

@@ -12,6 +12,11 @@ def in_order(versions: Iterable[str]) -> list[str]:
     return sorted(versions, key=_key)
 
 
+def is_version(text: str) -> bool:
+    """Whether PEP 440 knows a text as the number of a release."""
+    return _key(text)[0]
+
+
 def _key(text: str) -> tuple[bool, Version, str]:
     try:
         return True, Version(text), text

@@ -1,0 +1,153 @@
+"""What the dataset holds and lacks, and how old its figures are."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import re
+from datetime import date
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from rl_resources import load
+from rl_resources.answer.age import Ages
+from rl_resources.answer.coverage import coverage
+from rl_resources.cli import main
+from rl_resources.dataset import Dataset
+from rl_resources.render import site
+from rl_resources.render.report_table import report_rows
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return load()
+
+
+def _with_reports(dataset: Dataset, *changes: dict[str, Any]) -> Dataset:
+    """The dataset without records, with one report for each change of the first one."""
+    first = dataset.records["reports"][0]
+    blank: dict[str, Any] = {**dict.fromkeys(first), "outcome": "ran", "source_url": "https://x/"}
+    blank |= {"report": "r", "gpus": 8, "basis": "stated", "evidence_kind": "documentation"}
+    blank |= {"size": "7B", "task": "GRPO", "device": "h100", "source_repo": "a/a"}
+    reports = tuple(blank | change for change in changes)
+    return dataclasses.replace(
+        dataset, records={**dataset.records, "tuning": (), "trials": (), "reports": reports}
+    )
+
+
+def test_every_record_and_report_is_counted_once(dataset: Dataset) -> None:
+    found = coverage(dataset)
+    assert sum(cell.records for cell in found.cells) == len(dataset.records["tuning"])
+    told = sum(cell.all_reports + cell.out_of_memory for cell in found.cells)
+    assert told + found.unplaced == len(dataset.records["reports"])
+
+
+def test_a_report_that_ran_out_of_memory_is_never_one_that_ran(dataset: Dataset) -> None:
+    (cell,) = coverage(_with_reports(dataset, {"outcome": "out-of-memory", "tag": "MIN"})).cells
+    assert (cell.all_reports, cell.out_of_memory, cell.projects) == (0, 1, 0)
+    assert coverage(_with_reports(dataset, {"outcome": "out-of-memory"})).wanted == []
+
+
+def test_more_projects_are_wanted_before_more_reports(dataset: Dataset) -> None:
+    many = [{"device": "h20"}] * 5
+    two = [{"device": "h100"}, {"device": "h100", "source_repo": "b/b"}]
+    found = coverage(_with_reports(dataset, *many, *two))
+    assert [(cell.device, cell.projects, cell.all_reports) for cell in found.wanted] == [
+        ("h100", 2, 2),
+        ("h20", 1, 5),
+    ]
+
+
+def test_what_a_record_holds_is_not_wanted(dataset: Dataset) -> None:
+    found = coverage(dataset)
+    held = {(cell.size, cell.task, cell.device) for cell in found.cells if cell.records}
+    assert ("7B", "GRPO", "h800") in held
+    assert held.isdisjoint((cell.size, cell.task, cell.device) for cell in found.wanted)
+
+
+def test_a_report_without_a_device_stands_in_no_cell(dataset: Dataset) -> None:
+    found = coverage(_with_reports(dataset, {"device": None}))
+    assert (found.cells, found.unplaced) == ((), 1)
+
+
+def test_the_command_says_the_same_in_every_format(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["coverage", "--format", "json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert main(["coverage", "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [{name: str(cell[name]) for name in cell} for cell in value["cells"]] == rows
+    assert main(["coverage"]) == 0
+    text = capsys.readouterr().out
+    assert text.count("\n") > len(rows)
+    first = value["wanted"][0]
+    assert re.search(
+        rf"^{first['size']} +{first['task']} +{first['device']} +\d+ +\d+$", text, re.M
+    )
+
+
+def test_an_empty_cell_leads_to_the_form_filled_in(dataset: Dataset) -> None:
+    scripts = {str(row["script"]): "" for row in dataset.records["tuning"]}
+    page = site.pages(dataset, scripts, "https://github.com/OWNER/NAME")["coverage.md"]
+    links = re.findall(r'class="open" href="([^"]+)"', page)
+    address = urlsplit(links[0].replace("&amp;", "&"))
+    assert address.path == "/OWNER/NAME/issues/new"
+    assert set(parse_qs(address.query)) == {"template", "task", "device"}
+
+
+def test_without_a_repository_an_empty_cell_leads_to_our_own_page(dataset: Dataset) -> None:
+    scripts = {str(row["script"]): "" for row in dataset.records["tuning"]}
+    page = site.pages(dataset, scripts, None)["coverage.md"]
+    assert re.search(r'class="open" href="\.\./contributing/\?', page)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, []),
+        ({"source_changed_on": date(2025, 11, 1)}, []),
+        ({"source_changed_on": date(2025, 10, 31)}, ["older than a year: 2025-10"]),
+        ({"framework": "verl", "framework_version": "0.7.1"}, []),
+        (
+            {"framework": "verl", "framework_version": "v0.7.0"},
+            ["4 releases old: verl 0.7.0, the newest is 0.9.1"],
+        ),
+        ({"framework": "verl", "framework_version": "main@2026-08"}, []),
+        ({"framework": "trl", "framework_version": "0.1"}, []),
+    ],
+)
+def test_an_old_figure_is_told_at_the_version_of_the_dataset(
+    dataset: Dataset, changes: dict[str, Any], said: list[str]
+) -> None:
+    row = dict.fromkeys(dataset.records["reports"][0]) | changes
+    assert Ages(dataset).remarks(row) == said
+
+
+def test_a_report_is_shown_with_lengths_group_and_the_unit_of_its_batch(dataset: Dataset) -> None:
+    changed = _with_reports(
+        dataset,
+        {
+            "gpus_maximum": 32,
+            "max_prompt_length": 512,
+            "batch": 64,
+            "batch_unit": "unstated",
+            "rollout_n": 5,
+            "source_repo": None,
+            "source_url": "https://github.com/a/b/issues/12",
+        },
+    )
+    (row,) = report_rows(changed, "7B")
+    assert (row.resource, row.lengths) == ("8 to 32 x h100", "512 + ?")
+    assert row.batch == "64 (unit not stated), 5 responses each"
+    assert row.source == "a/b#12"
+
+
+def test_every_report_stands_on_one_page(dataset: Dataset) -> None:
+    scripts = {str(row["script"]): "" for row in dataset.records["tuning"]}
+    pages = site.pages(dataset, scripts, None)
+    text = "".join(page for path, page in pages.items() if path.startswith("reports/"))
+    ids = re.findall(r'<tr id="([^"]+)"', text)
+    assert sorted(ids) == sorted(str(row["report"]) for row in dataset.records["reports"])
