@@ -65,6 +65,7 @@ def _apply(path: Path, edit: Edit) -> None:
         case {"write": text}:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text.encode())
+            path.chmod(0o755 if path.suffix == ".sh" else 0o644)
         case _:
             before = path.read_bytes()
             after = _edited(before, edit)

@@ -94,7 +94,7 @@ def text_of(findings: Sequence[dict[str, Any]]) -> str:
 
 def test_the_untouched_sample_has_no_findings(root: Path, capsys: Output) -> None:
     assert main(["check", "--strict"]) == 0
-    assert capsys.readouterr() == ("", "No findings.\n")
+    assert capsys.readouterr() == ("", "No findings in 4 records and 4 scripts.\n")
 
 
 @pytest.mark.parametrize("case", FINDINGS.values(), ids=FINDINGS.keys())
@@ -147,7 +147,9 @@ def test_following_the_help_leaves_nothing(case: Case, root: Path, capsys: Outpu
     if "run" in case:
         assert main(case["run"]) == 0
         capsys.readouterr()
-    assert check(capsys, "--strict") == (0, "", "No findings.\n")
+    status, text, summary = check(capsys, "--strict")
+    assert (status, text) == (0, "")
+    assert summary.startswith("No findings in ")
 
 
 SPOILERS = st.sampled_from(

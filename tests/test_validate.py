@@ -329,7 +329,10 @@ def test_fmt_check_says_what_it_would_do_and_does_nothing(
     apply(root, [{"file": "records/trials.csv", "replace": "\n", "with": "\r\n", "all": True}])
     before = path.read_bytes()
     assert main(["fmt", "--check", "--root", str(root)]) == 1
-    assert capsys.readouterr().out == "records/trials.csv: would be rewritten\n"
+    shown = capsys.readouterr()
+    assert shown.err == "records/trials.csv: would be rewritten\n"
+    assert "-script,order,batch,outcome\\u000d\n" in shown.out
+    assert "+script,order,batch,outcome\n" in shown.out
     assert path.read_bytes() == before
     assert main(["fmt", "--root", str(root)]) == 0
     assert path.read_bytes() == before.replace(b"\r\n", b"\n")

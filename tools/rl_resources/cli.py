@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 from rl_resources.errors import InvalidDataset, InvalidOutput, RlResourcesError, UnusableInput
 
 if TYPE_CHECKING:
+    from rl_resources.check import Rule
+    from rl_resources.check.snapshot import Snapshot
     from rl_resources.finding import Finding
     from rl_resources.package import Package
 
@@ -71,21 +73,62 @@ def _root(arguments: Arguments) -> Path:
 
 
 def _check(arguments: Arguments) -> int:
-    from rl_resources.check import check
+    from rl_resources.check import chosen_rules, findings_in
     from rl_resources.check.snapshot import take_snapshot
     from rl_resources.package import read_package
     from rl_resources.render import findings as form
 
     root = _root(arguments)
     snapshot = take_snapshot(read_package(root))
-    found = check(snapshot, arguments.select, arguments.ignore)
-    if arguments.paths:
-        wanted = [_relative(snapshot.package, path) for path in arguments.paths]
-        found = [item for item in found if any(_below(item.path, path) for path in wanted)]
+    rules = chosen_rules(arguments.select, arguments.ignore)
+    wanted = [_relative(snapshot.package, path) for path in arguments.paths] or ["."]
+
+    def asked(path: str) -> bool:
+        return any(_below(path, folder) for folder in wanted)
+
+    if arguments.fix:
+        snapshot = _fixed(snapshot, rules, asked)
+    found = [item for item in findings_in(snapshot, rules) if asked(item.path)]
     _write_findings(found, arguments.format, snapshot.package.version)
-    sys.stderr.write(form.summary(found) + "\n")
+    looked_at = {
+        "record": len(snapshot.tables["tuning"].rows),
+        "script": len(snapshot.scripts),
+    }
+    sys.stderr.write(f"{form.summary(found, looked_at)}\n")
+    if not arguments.fix and (count := _fixable(snapshot, rules, asked, found)):
+        words = "1 of them is" if count == 1 else f"{count} of them are"
+        sys.stderr.write(f"{words} mended by `rl-resources check --fix`.\n")
     strict = {"error", "warning"} if arguments.strict else {"error"}
     return FOUND if any(item.severity in strict for item in found) else 0
+
+
+def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], bool]) -> Snapshot:
+    """Write the mends that are certain, say what they are, and read all files anew."""
+    from rl_resources.check.snapshot import take_snapshot
+    from rl_resources.contribute.fix import fix
+    from rl_resources.contribute.proposal import write_proposal
+
+    fixed = fix(snapshot, rules, asked)
+    write_proposal(snapshot.package.root, fixed.proposal)
+    for line in fixed.done:
+        print(line, file=sys.stderr)  # noqa: T201
+    return take_snapshot(snapshot.package)
+
+
+def _fixable(
+    snapshot: Snapshot,
+    rules: Sequence[Rule],
+    asked: Callable[[str], bool],
+    found: Sequence[Finding],
+) -> int:
+    """How many findings `--fix` would leave less."""
+    from rl_resources.check import findings_in
+    from rl_resources.contribute.fix import fix
+
+    if not {item.rule for item in found} & {rule.name for rule in rules if rule.fixable}:
+        return 0
+    left = findings_in(fix(snapshot, rules, asked).snapshot, rules)
+    return max(0, len(found) - len([item for item in left if asked(item.path)]))
 
 
 def _write_findings(findings: Sequence[Finding], kind: str, version: str) -> None:
@@ -125,9 +168,10 @@ def _below(path: str, folder: str) -> bool:
 
 def _fmt(arguments: Arguments) -> int:
     from rl_resources.check.snapshot import take_snapshot
+    from rl_resources.contribute.proposal import Change, Proposal, write_proposal
     from rl_resources.fmt import format_tables, unformattable
-    from rl_resources.output import write_file
     from rl_resources.package import read_package
+    from rl_resources.render.findings import shown_diff
 
     root = _root(arguments)
     snapshot = take_snapshot(read_package(root))
@@ -137,15 +181,25 @@ def _fmt(arguments: Arguments) -> int:
         return any(_below(path, folder) for folder in wanted)
 
     left = [path for path in unformattable(snapshot) if asked(path)]
-    changed = {path: text for path, text in format_tables(snapshot).items() if asked(path)}
-    for path, text in changed.items():
-        if not arguments.check:
-            write_file(root / path, text)
-        print(f"{path}: {'would be rewritten' if arguments.check else 'rewritten'}")  # noqa: T201
+    tables = {table.path: table for table in snapshot.tables.values()}
+    proposal = Proposal(
+        tuple(
+            Change(path, tables[path].data, text.encode("utf-8"))
+            for path, text in format_tables(snapshot).items()
+            if asked(path)
+        )
+    )
+    if arguments.check:
+        sys.stdout.write(shown_diff(proposal.diff()))
+    else:
+        write_proposal(root, proposal)
+    for change in proposal.changes:
+        done = "would be rewritten" if arguments.check else "rewritten"
+        print(f"{change.path}: {done}", file=sys.stderr)  # noqa: T201
     for path in left:
         message = f"{path}: left alone, because it cannot be read; `rl-resources check` says why"
         print(message, file=sys.stderr)  # noqa: T201
-    return FOUND if left or (arguments.check and changed) else 0
+    return FOUND if left or (arguments.check and proposal.changes) else 0
 
 
 def _draft(arguments: Arguments) -> int:
@@ -297,7 +351,8 @@ def _rules(arguments: Arguments) -> int:
 
     names = [arguments.name] if arguments.name else []
     for rule in chosen_rules(names, []):
-        print(f"{rule.name} ({rule.severity}): {rule.summary}")  # noqa: T201
+        fixable = ", fixable" if rule.fixable else ""
+        print(f"{rule.name} ({rule.severity}{fixable}): {rule.summary}")  # noqa: T201
         if names:
             print(f"  why:  {rule.reason}\n  bad:  {rule.bad}\n  good: {rule.good}")  # noqa: T201
     return 0
@@ -325,10 +380,11 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--select", type=_words, default=[], metavar="R,…", help="only these rules")
     sub.add_argument("--ignore", type=_words, default=[], metavar="R,…", help="not these rules")
     sub.add_argument("--strict", action="store_true", help="count warnings as errors")
+    sub.add_argument("--fix", action="store_true", help="make the mends that are certain first")
 
     sub = command("fmt", _fmt, "Write the CSV files in canonical form.")
     sub.add_argument("paths", nargs="*", metavar="PATH", help="only these files")
-    sub.add_argument("--check", action="store_true", help="say what would change, change nothing")
+    sub.add_argument("--check", action="store_true", help="show what would change, change nothing")
 
     sub = command("draft", _draft, "Propose the row of a script that ran.")
     sub.add_argument("script", nargs="?", metavar="SCRIPT", help="read, and never run")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rl_resources.check.exemptions import Outcome
@@ -12,7 +12,16 @@ from rl_resources.check.subject import claims, script_texts
 from rl_resources.finding import Finding
 from rl_resources.package import read_package
 
-__all__ = ["Rule", "all_rules", "check", "check_root", "chosen_rules", "findings_of"]
+__all__ = [
+    "Rule",
+    "all_rules",
+    "check",
+    "check_root",
+    "chosen_rules",
+    "findings_in",
+    "findings_of",
+    "subjects_of",
+]
 
 
 def check_root(root: Path) -> list[Finding]:
@@ -30,20 +39,27 @@ def check(
 
     Raises `UnusableInput` for a name that no rule has.
     """
-    subjects: Subjects = {
-        "dataset": lambda: [snapshot],
-        "script": lambda: script_texts(snapshot),
-        "claim": lambda: claims(snapshot),
-    }
-    rules = chosen_rules(select, ignore)
-    outcome = Outcome(
-        snapshot, tuple(findings_of(rules, subjects)), frozenset(rule.name for rule in rules)
-    )
+    return findings_in(snapshot, chosen_rules(select, ignore))
+
+
+def findings_in(snapshot: Snapshot, rules: Sequence[Rule]) -> list[Finding]:
+    """All findings of these rules in a dataset, in the order of the files."""
+    told = findings_of(rules, subjects_of(snapshot))
+    outcome = Outcome(snapshot, tuple(told), frozenset(rule.name for rule in rules))
     about_exemptions = findings_of(rules, {"outcome": lambda: [outcome]})
     return sorted([*outcome.told, *about_exemptions], key=lambda finding: finding.position)
 
 
 Subjects = Mapping[Scope, Callable[[], Iterable[object]]]
+
+
+def subjects_of(snapshot: Snapshot) -> Subjects:
+    """What rules of each scope look at in a dataset."""
+    return {
+        "dataset": lambda: [snapshot],
+        "script": lambda: script_texts(snapshot),
+        "claim": lambda: claims(snapshot),
+    }
 
 
 def findings_of(rules: Iterable[Rule], subjects: Subjects) -> list[Finding]:

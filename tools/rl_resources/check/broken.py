@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from rl_resources.check.alignment import realigned
 from rl_resources.check.registry import Mistake
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import Field, ForeignKey
 from rl_resources.words import shown
 
+SHIFTED = "shifted"
+LEAST_SHIFTED_CELLS = 3
+MOST_SHIFTED_ROWS = 20
 _TEXTS = frozenset({"string", "list"})
 INVISIBLE = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
@@ -42,6 +47,11 @@ class BrokenCell(NamedTuple):
         return self.table.cell(self.row, self.field.name)
 
     @property
+    def shifted(self) -> bool:
+        """Whether it stands in the wrong column, as its whole row does."""
+        return self.constraint == SHIFTED
+
+    @property
     def limit(self) -> object:
         """The constraint's value in the schema."""
         return self.field.constraints.get(self.constraint)
@@ -63,7 +73,7 @@ def broken_cells(snapshot: Snapshot) -> tuple[BrokenCell, ...]:
     What a text may not hold goes before the schema's constraints: the zero-width space in `h100`
     is the mistake, not that no device is called so.
     """
-    return tuple(cell for table in snapshot.tables.values() for cell in _broken_of(snapshot, table))
+    return tuple(cell for table in snapshot.tables.values() for cell in _by_row(snapshot, table))
 
 
 @lru_cache(maxsize=1)
@@ -83,10 +93,29 @@ def broken_keys(snapshot: Snapshot) -> frozenset[tuple[str, int, str]]:
     )
 
 
+def _by_row(snapshot: Snapshot, table: Table) -> Iterator[BrokenCell]:
+    """The broken cells of a table; of a row that is shifted all cells that would move."""
+    rows: dict[int, list[BrokenCell]] = defaultdict(list)
+    for broken in _broken_of(snapshot, table):
+        rows[broken.row].append(broken)
+    shifted = [row for row, cells in rows.items() if len(cells) >= LEAST_SHIFTED_CELLS]
+    for row in shifted[:MOST_SHIFTED_ROWS] if table.names == table.schema.names else ():
+        rows[row] = list(_shifted(snapshot, table, row)) or rows[row]
+    yield from (cell for cells in rows.values() for cell in cells)
+
+
+def _shifted(snapshot: Snapshot, table: Table, row: int) -> Iterator[BrokenCell]:
+    cells = table.rows[row].cells
+    meant = realigned(table.schema, cells, vocabulary_of(snapshot, table))
+    for at, field in enumerate(table.schema.fields):
+        if any(other[at] != cells[at] for other in meant):
+            yield BrokenCell(table, row, field, SHIFTED)
+
+
 def _broken_of(snapshot: Snapshot, table: Table) -> Iterator[BrokenCell]:
     from rl_resources.schema.validate import failures
 
-    found = failures(table.schema, table.columns, _vocabulary(snapshot, table))
+    found = failures(table.schema, table.columns, vocabulary_of(snapshot, table))
     by_schema = {(failure.row, failure.field): failure.constraint for failure in found}
     for field in table.schema.fields:
         for row, cell in enumerate(table.columns.get(field.name, ())):
@@ -122,7 +151,7 @@ def _holds_mail(cell: str) -> bool:
     return False
 
 
-def _vocabulary(snapshot: Snapshot, table: Table) -> Mapping[str, Collection[str]]:
+def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, Collection[str]]:
     """The words of every foreign key whose own table can be read and has rows."""
     return {
         key.field: words

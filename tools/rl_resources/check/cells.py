@@ -5,14 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from rl_resources.check.broken import INVISIBLE, MARKUP, BrokenCell, broken_cells
+from rl_resources.check.alignment import realigned
+from rl_resources.check.broken import (
+    INVISIBLE,
+    MARKUP,
+    SHIFTED,
+    BrokenCell,
+    broken_cells,
+    vocabulary_of,
+)
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.check.spelling import certain, likely
 from rl_resources.check.tables import slug_of
 from rl_resources.package import TYPES, Field
+from rl_resources.tabular import write
 from rl_resources.words import nearest, shown
 
 MOST_CHARACTERS_TO_MEND = 500
+MOST_ROWS_TO_CHOOSE = 3
 
 
 def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
@@ -52,7 +63,33 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
             wrong = f"which is not {kind.words}"
         unit = f" in {broken.field.unit}" if broken.field.unit else ""
         blank = "" if broken.field.required else ", or leave it blank"
-        yield broken.mistake(wrong, f"Write {kind.words}{unit} and nothing else{blank}.")
+        mend = f"Write {kind.words}{unit} and nothing else{blank}."
+        if (meant := certain(snapshot, broken)) is not None:
+            mend = f"Write `{meant}`."
+        elif number := likely(broken.field, broken.cell):
+            mend = f"Write `{number}`: {kind.words}{unit} and nothing else."
+        yield broken.mistake(wrong, mend)
+
+
+@rule(
+    summary="Every cell of a row stands in its own column.",
+    reason="A cell that is forgotten puts every value after it under the wrong name.",
+    bad="`…,GRPO,8,h100,,fsdp,vllm,…` under `…,task,gpus,device,nodes,max_batch,train,infer,…`",
+    good="`…,GRPO,8,h100,1,,fsdp,vllm,…` under `…,task,gpus,device,nodes,max_batch,train,infer,…`",
+)
+def shifted_cells(snapshot: Snapshot) -> Iterator[Mistake]:
+    told: set[tuple[str, int]] = set()
+    for broken in _cells(snapshot, SHIFTED):
+        table, row = broken.table, broken.table.rows[broken.row]
+        meant = realigned(table.schema, row.cells, vocabulary_of(snapshot, table))
+        if not meant or (table.path, row.line) in told:
+            continue
+        told.add((table.path, row.line))
+        rows = [shown(write([cells]).rstrip("\n"), 2000) for cells in meant[:MOST_ROWS_TO_CHOOSE]]
+        mend = (
+            f"Write: {rows[0]}" if len(meant) == 1 else f"Write what is right: {' or: '.join(rows)}"
+        )
+        yield broken.mistake("and the cells from here on stand in the wrong columns", mend)
 
 
 @rule(
@@ -63,10 +100,12 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
 )
 def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
     for broken, others in _grouped(_cells(snapshot, "enum")):
-        close = nearest(broken.cell, _words(broken.limit))
+        mend = nearest(broken.cell, _words(broken.limit)).sentence()
+        if meant := certain(snapshot, broken):
+            mend = f"Write `{meant}`."
         yield broken.mistake(
             f"which is no {broken.field.title.lower()}{_also(others)}",
-            close.sentence() or f"The words are listed in {broken.table.schema.path}.",
+            mend or f"The words are listed in {broken.table.schema.path}.",
         )
     for broken, others in _grouped(_cells(snapshot, "vocabulary")):
         key = broken.table.schema.foreign_key(broken.field.name)
@@ -76,6 +115,10 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
         if target.lost or _has_broken_key(snapshot, target, broken.cell):
             continue  # its row may be there and cannot be read, which is told there
         close = nearest(broken.cell, sorted(target.mentioned(key.reference)))
+        if meant := certain(snapshot, broken):
+            mend = f"Write `{shown(meant)}`."
+            yield broken.mistake(f"which {target.path} does not hold{_also(others)}", mend)
+            continue
         add = f"To use a new word, add its row to {target.path} first."
         yield broken.mistake(
             f"which {target.path} does not hold{_also(others)}",

@@ -218,7 +218,7 @@ def shebang(subject: ScriptText) -> Iterator[Mistake]:
     first = subject.script.lines[0].removeprefix("\ufeff")
     mend = "Begin the file with the line `#!/usr/bin/env bash`."
     if not first.startswith("#!"):
-        below = _shebang_below(subject)
+        below = shebang_below(subject)
         message = (
             f"the shebang stands in line {below}, where it is a comment"
             if below
@@ -233,7 +233,8 @@ def shebang(subject: ScriptText) -> Iterator[Mistake]:
             yield Mistake(subject.path, 1, 1, message, "Write `#!/usr/bin/env bash`.")
 
 
-def _shebang_below(subject: ScriptText) -> int | None:
+def shebang_below(subject: ScriptText) -> int | None:
+    """The line of a shebang that does not stand first."""
     lines = enumerate(subject.script.lines[:10], 1)
     return next((number for number, line in lines if re.match(r"\s*#!\s*/", line)), None)
 
@@ -285,13 +286,20 @@ def _first_line(subject: ScriptText) -> int:
     good='`python3 -m verl.trainer.main_ppo "$@"`',
 )
 def unquoted_arguments(subject: ScriptText) -> Iterator[Mistake]:
-    for reference in subject.script.references:
-        if reference.reach == "never" or reference.quoted or not _is_list(reference):
-            continue
-        raw = shown(reference.raw)
-        right = '"$@"' if reference.name in "@*" else f'"{raw.replace("[*]", "[@]")}"'
+    for place, right in unquoted(subject):
+        raw = shown(right.strip('"'))
         message = f"`{raw}` without quotes splits and globs every argument"
-        yield mistake(subject, reference.place, message, f"Write `{right}`.")
+        yield mistake(subject, place, message, f"Write `{shown(right)}`.")
+
+
+def unquoted(subject: ScriptText) -> Iterator[tuple[Place, str]]:
+    """Where lists of arguments stand without quotes, and what to write there."""
+    if subject.script.problems:
+        return  # what is quoted there is not what its author sees
+    for reference in subject.script.references:
+        if reference.reach != "never" and not reference.quoted and _is_list(reference):
+            whole = '"$@"' if reference.name in "@*" else f'"{reference.raw}"'
+            yield reference.place, whole.replace("[*]", "[@]")
 
 
 def _is_list(reference: Reference) -> bool:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import PurePosixPath
 
+from rl_resources.check.alignment import realigned
+from rl_resources.check.broken import vocabulary_of
+from rl_resources.check.conflict import conflicts
+from rl_resources.check.pairing import scripts
 from rl_resources.check.registry import Mistake, rule
-from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.check.snapshot import ScriptFile, Snapshot, Table
 from rl_resources.tabular import Defect, Row, quote, write
 from rl_resources.words import nearest, shown
 
@@ -75,8 +80,8 @@ def encoding(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 @rule(
-    summary="A CSV file does not begin with a byte order mark.",
-    reason="The mark becomes a part of the first column's name.",
+    summary="A file does not begin with a byte order mark.",
+    reason="The mark becomes a part of the first column's name, or hides a script's shebang.",
     bad="EF BB BF before `script,tag,…`",
     good="`script,tag,…` from the first byte",
 )
@@ -90,6 +95,15 @@ def byte_order_mark(snapshot: Snapshot) -> Iterator[Mistake]:
                 "the file begins with a byte order mark",
                 "Save it as UTF-8 without BOM, or run `rl-resources fmt`.",
             )
+    for script in marked_scripts(snapshot):
+        message = "the script begins with a byte order mark: no system finds its shebang"
+        mend = "Save it as UTF-8 without BOM, or run `rl-resources check --fix`."
+        yield Mistake(script.path, 1, 1, message, mend)
+
+
+def marked_scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
+    """The scripts that begin with a byte order mark."""
+    return (item for item in scripts(snapshot) if (item.text or "").startswith("\ufeff"))
 
 
 @rule(
@@ -114,6 +128,22 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
             end = "End it as every other line, or run `rl-resources fmt`."
             column = len(lines[-1]) + 1
             yield Mistake(table.path, len(lines), column, "the last line has no line end", end)
+    for script in crlf_scripts(snapshot):
+        yield _script_line_ends(script)
+
+
+def crlf_scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
+    """The scripts with line ends of Windows."""
+    return (item for item in scripts(snapshot) if "\r\n" in (item.text or ""))
+
+
+def _script_line_ends(script: ScriptFile) -> Mistake:
+    lines = (script.text or "").split("\n")
+    wrong = [number for number, line in enumerate(lines, 1) if line.endswith("\r")]
+    count = "1 line ends" if len(wrong) == 1 else f"{len(wrong)} lines end"
+    message = f"{count} with CR LF: bash takes the CR for a part of the last word"
+    mend = "Save it with LF line ends, or run `rl-resources check --fix`."
+    return Mistake(script.path, wrong[0], len(lines[wrong[0] - 1]), message, mend)
 
 
 @rule(
@@ -157,6 +187,10 @@ def _users(snapshot: Snapshot, table: Table) -> list[str]:
 def header(snapshot: Snapshot) -> Iterator[Mistake]:
     for table in _decoded(snapshot):
         header = table.text.header
+        for row in table.text.rows:
+            if row.cells == table.schema.names:
+                message = "the header stands here once more"
+                yield Mistake(table.path, row.line, 1, message, "Delete this line.")
         if header is None or table.header == table.schema.names or header.blank:
             continue
         for index, message, mend in _worth_telling(table):
@@ -168,7 +202,10 @@ def _worth_telling(table: Table) -> list[tuple[int, str, str]]:
     """The header's mistakes, or the one that they come from; the mend is blank for a new header."""
     if table.separator != ",":
         message = f"the columns are parted by {table.separator!r}, not by commas"
-        mend = "Part the cells by commas in every line; put a cell that holds one in quotes."
+        mend = (
+            "Part the cells by commas in every line, a cell that holds one in quotes; or run "
+            "`rl-resources check --fix`."
+        )
         return [(0, message, mend)]
     if not table.has_header:
         return [(0, "the first line is not the header", "")]
@@ -198,8 +235,13 @@ def _header_mistakes(table: Table) -> Iterator[tuple[int, str, str]]:
         missing = [other for other in missing if other not in meant]
         mend = f"Write `{meant[0]}`." if meant else f"Take it out of the header{rows}."
         yield index, f"there is no column {shown(name)!r}", mend
+    bring_back = (
+        ""
+        if table.names == wanted
+        else f"Bring the column back: `git checkout -- {table.path}`, then make your change again."
+    )
     for name in missing:
-        yield min(wanted.index(name), len(found) - 1), f"the column {name!r} is missing", ""
+        yield min(wanted.index(name), len(found) - 1), f"the column {name!r} is missing", bring_back
     if sorted(found) == sorted(wanted):
         at = next(index for index, name in enumerate(found) if name != wanted[index])
         yield at, f"{found[at]!r} stands where {wanted[at]!r} is wanted", ""
@@ -255,6 +297,13 @@ def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
                 message = f"lines {defect.line} to {last} are a merge conflict"
                 mend = "Keep the rows that are right and delete the lines that git put around them."
             yield Mistake(table.path, defect.line, 1, message, mend)
+    for script in scripts(snapshot):
+        for first, last in conflicts(script.text or ""):
+            message = f"lines {first} to {last} are a merge conflict"
+            mend = "Keep the lines that are right and delete those that git put around them."
+            if first == last:
+                message, mend = "the line is left of a merge conflict", "Delete it."
+            yield Mistake(script.path, first, 1, message, mend)
 
 
 @rule(
@@ -276,18 +325,20 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
             elif not any(row.cells):
                 yield Mistake(table.path, row.line, 1, "all cells are blank", "Delete the line.")
             elif len(row.cells) != len(table.names):
-                yield _length_mistake(table, row)
+                yield _length_mistake(snapshot, table, row)
 
 
-def _length_mistake(table: Table, row: Row) -> Mistake:
+def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
     cells, wanted = len(row.cells), len(table.names)
-    tabbed = table.lines[row.line - 1].split("\t")
+    column = len(table.lines[row.line - 1].split("\t")[0]) + 1
     message = f"the row has {cells} cells where {wanted} are wanted"
-    if len(tabbed) == wanted:
+    if len(table.lines[row.line - 1].split("\t")) == wanted:
         message = "the row has tabs between its cells where commas are wanted"
-        mend = f"Write: {shown(write([tabbed]).rstrip(), 2000)}"
-        return Mistake(table.path, row.line, len(tabbed[0]) + 1, message, mend)
-    if cells < wanted:
+        mend = f"Write: {shown(mended_row(snapshot, table, row) or '', 2000)}"
+        return Mistake(table.path, row.line, column, message, mend)
+    if whole := mended_row(snapshot, table, row):
+        mend = f"Write: {shown(whole, 2000)}"
+    elif cells < wanted:
         mend = (
             f"A blank cell needs its comma too. If all {cells} cells are right, "
             f"write {wanted - cells} more `,` at the end of the line."
@@ -300,6 +351,19 @@ def _length_mistake(table: Table, row: Row) -> Mistake:
             cell = quote(",".join(row.cells[wanted - 1 :]))
             mend += f" If it is {last.name}, write: {shown(cell, 600)}"
     return Mistake(table.path, *row.place(min(wanted, cells) - 1), message, mend)
+
+
+@lru_cache(maxsize=256)
+def mended_row(snapshot: Snapshot, table: Table, row: Row) -> str | None:
+    """The line that a row of another length certainly means; `None` where that is in doubt."""
+    if row.blank or table.names != table.schema.names or len(row.cells) == len(table.names):
+        return None
+    tabbed = tuple(table.lines[row.line - 1].split("\t"))
+    meant: tuple[str, ...] | None = tabbed if len(tabbed) == len(table.names) else None
+    if meant is None and not any("\n" in cell for cell in row.cells):
+        fitting = realigned(table.schema, row.cells, vocabulary_of(snapshot, table))
+        meant = fitting[0] if len(fitting) == 1 else None
+    return write([meant]).rstrip("\n") if meant else None
 
 
 @rule(

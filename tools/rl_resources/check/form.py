@@ -12,7 +12,7 @@ from rl_resources.check.scripts import name_against_row
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.check.tables import duplicate_key, model_size
 from rl_resources.order import SortKey, sort_key
-from rl_resources.tabular import Row, quote
+from rl_resources.tabular import Row, quote, write
 from rl_resources.words import shown
 
 FMT = "Run `rl-resources fmt`."
@@ -78,6 +78,19 @@ def order_keys(snapshot: Snapshot, table: Table) -> list[SortKey]:
         sort_key(snapshot.package, table.schema, partial(table.cell, row), snapshot.find)
         for row in _indices(table.rows)
     ]
+
+
+def canonical(snapshot: Snapshot, table: Table) -> str | None:
+    """The whole file with LF, minimal quotes and rows in order; `None` where it cannot be read."""
+    if table.data is None or table.undecodable is not None or table.text.defects:
+        return None
+    if table.text.header is None or len(table.rows) != len(table.text.rows):
+        return None
+    if table.text.header.cells != table.schema.names:
+        return None
+    keys = order_keys(snapshot, table)
+    rows = [row for _, row in sorted(zip(keys, table.rows, strict=True), key=lambda pair: pair[0])]
+    return write([table.text.header.cells, *(row.cells for row in rows)])
 
 
 def _indices(rows: Sequence[object]) -> range:

@@ -4,6 +4,9 @@ A rule is one generator that yields `Mistake`s. Its family says what it looks at
 one script, one claim (a row with its script), or one hand-kept page. Its name is that of its
 function; severity, reason and examples stand beside it in the decorator. Everything that talks
 about rules (`check`, the rule pages, the contribution checklist) reads them from here.
+
+A rule whose mend is certain has a fixer: a function of the same name in `fixers/`, in the module of
+its family. It looks at what its rule looks at and yields edits; it writes nothing.
 """
 
 from __future__ import annotations
@@ -132,6 +135,29 @@ class Mistake(NamedTuple):
     help: str
 
 
+class Rewrite(NamedTuple):
+    """A file's new text."""
+
+    path: str
+    text: str
+
+
+class Move(NamedTuple):
+    """A file's new path."""
+
+    path: str
+    to: str
+
+
+class MakeExecutable(NamedTuple):
+    """A file that shall be executable."""
+
+    path: str
+
+
+Edit = Rewrite | Move | MakeExecutable
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A rule with all that is said about it. `bad` and `good` are one small example each."""
@@ -156,10 +182,21 @@ class Rule:
             texts = printable(mistake.message), printable(mistake.help)
             yield Finding(self.name, self.severity, *mistake[:3], *texts)
 
+    @property
+    def fixable(self) -> bool:
+        """Whether it has a fixer. What is doubtful in a single case the fixer leaves alone."""
+        return self.name in _fixers
+
+    def edits(self, subject: object) -> Iterable[Edit]:
+        """What its fixer would do to a subject of its scope; nothing where it has none."""
+        return _fixers[self.name](subject) if self.fixable else ()
+
 
 _rules: dict[str, Rule] = {}
+_fixers: dict[str, Callable[[Any], Iterable[Edit]]] = {}
 
 Check = TypeVar("Check", bound=Callable[[Any], Iterable[Mistake]])
+Fix = TypeVar("Fix", bound=Callable[[Any], Iterable[Edit]])
 
 
 def rule(
@@ -178,10 +215,17 @@ def rule(
     return register
 
 
+def fixer(fix: Fix) -> Fix:
+    """Register the decorated generator as the fixer of the rule of its name."""
+    _fixers[str(fix.__name__).replace("_", "-")] = fix
+    return fix
+
+
 def all_rules() -> Mapping[str, Rule]:
     """Every rule by name, by family and within it in the order of the source."""
     for family in FAMILIES:
         import_module(_module(family))
+    import_module("rl_resources.check.fixers")
     return {
         rule.name: rule for family in FAMILIES for rule in _rules.values() if rule.family == family
     }

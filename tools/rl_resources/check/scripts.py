@@ -188,6 +188,11 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
                 )
 
 
+def moved_path(snapshot: Snapshot, script: ScriptFile) -> str:
+    """Where a script belongs; where it lies, if that is not known."""
+    return f"{_wanted_folder(snapshot, script) or script.folder}/{script.name}"
+
+
 def _wanted_folder(snapshot: Snapshot, script: ScriptFile) -> str | None:
     name = parsed(script.name)
     return folder_of(snapshot, size_of(snapshot, name.model)) if name else None
@@ -357,3 +362,23 @@ def script_text(snapshot: Snapshot) -> Iterator[Mistake]:
             message = f"byte {script.data[at]:02X} is not text in UTF-8"
             line = before.count(b"\n") + 1
             yield Mistake(script.path, line, column, message, "Save the script as UTF-8.")
+
+
+@rule(
+    severity="warning",
+    summary="A script is executable.",
+    reason="`./script.sh` ends with `Permission denied`, and so do schedulers that start files.",
+    bad="a script of mode 644",
+    good="a script of mode 755",
+)
+def executable_script(snapshot: Snapshot) -> Iterator[Mistake]:
+    for script in not_executable(snapshot):
+        path = shown(shlex.quote(script.path), 300)
+        message = "the file is not executable: starting it ends with `Permission denied`"
+        yield Mistake(script.path, 1, 1, message, f"Run `chmod +x {path}`.")
+
+
+def not_executable(snapshot: Snapshot) -> Iterator[ScriptFile]:
+    """The scripts that lack the mode, where the system has modes."""
+    named = (item for item in scripts(snapshot) if item.name.lower().endswith(".sh"))
+    return (item for item in named if item.executable is False)

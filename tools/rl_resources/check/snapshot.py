@@ -6,6 +6,7 @@ Rules are functions on this value and touch no file themselves.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -126,11 +127,12 @@ class Table:
 
     @cached_property
     def rows(self) -> tuple[tabular.Row, ...]:
-        """The records that can be read: as many cells as columns, and not all blank."""
+        """The records that can be read: as many cells as columns, not all blank, no header."""
         if self.separator != ",":
             return ()
-        width = len(self.names)
-        return tuple(row for row in self.text.rows if len(row.cells) == width and any(row.cells))
+        width, names = len(self.names), self.schema.names
+        full = (row for row in self.text.rows if len(row.cells) == width and any(row.cells))
+        return tuple(row for row in full if row.cells != names)
 
     @cached_property
     def columns(self) -> Mapping[str, tuple[str, ...]]:
@@ -191,17 +193,26 @@ class ScriptFile:
     """One entry below the folder of scripts. `target` is where a symbolic link leads.
 
     `data` is `None` where the entry is no ordinary file that can be read, or is too large for one.
+    `executable` is `None` where the system does not know.
     """
 
     path: str
     target: str | None = None
     leaves_tree: bool = False
     data: bytes | None = None
+    executable: bool | None = None
 
     @property
     def name(self) -> str:
         """The file name."""
         return self.path.rpartition("/")[2]
+
+    @cached_property
+    def text(self) -> str | None:
+        """The file's text; `None` where it has none in UTF-8."""
+        return (
+            None if self.data is None or undecodable(self.data) is not None else self.data.decode()
+        )
 
     @property
     def folder(self) -> str:
@@ -301,10 +312,18 @@ def _script_files(root: Path) -> list[ScriptFile]:
 def _script_file(root: Path, path: Path) -> ScriptFile:
     relative = path.relative_to(root).as_posix()
     if not path.is_symlink():
-        return ScriptFile(relative, data=_script_data(path))
+        return ScriptFile(relative, data=_script_data(path), executable=_executable(path))
     target, folder = _resolved(path), (root / SCRIPTS).parent.resolve() / SCRIPTS.name
     leaves = target is not None and not target.is_relative_to(folder)
     return ScriptFile(relative, str(path.readlink()), leaves)
+
+
+def _executable(path: Path) -> bool | None:
+    """Whether its owner may run a file. Windows has no such mode."""
+    try:
+        return None if os.name == "nt" else bool(path.stat().st_mode & stat.S_IXUSR)
+    except OSError:
+        return None
 
 
 def _script_data(path: Path) -> bytes | None:

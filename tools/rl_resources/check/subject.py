@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from rl_resources.check.broken import broken_places
+from rl_resources.check.conflict import conflicts
 from rl_resources.check.pairing import pairing, scripts
-from rl_resources.check.snapshot import Snapshot, undecodable
+from rl_resources.check.snapshot import Snapshot
 from rl_resources.script.joined import joined
 from rl_resources.script.launch import Launch, Lost, launches, lost
 from rl_resources.script.overrides import Run, describe
@@ -114,11 +115,15 @@ def _script_text(path: str, text: str) -> ScriptText:
 
 @lru_cache(maxsize=1)
 def script_texts(snapshot: Snapshot) -> tuple[ScriptText, ...]:
-    """Every script of the dataset that can be read."""
+    """Every script of the dataset that can be read.
+
+    A byte order mark and the line ends of Windows are told as such; nothing else follows from them.
+    Of a script with a merge conflict nobody knows what it shall be.
+    """
     return tuple(
-        _script_text(script.path, script.data.decode("utf-8"))
+        _script_text(script.path, script.text.removeprefix("\ufeff").replace("\r\n", "\n"))
         for script in scripts(snapshot)
-        if script.data is not None and undecodable(script.data) is None
+        if script.text is not None and not conflicts(script.text)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
@@ -73,7 +74,12 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
     tuning = snapshot.tables["tuning"]
     for row, train in enumerate(tuning.columns.get("train", ())):
         infer = tuning.cell(row, "infer")
-        wrong = [name for name in ("train", "infer") if misplaced(snapshot, row, name)]
+        wrong = [
+            name
+            for name in ("train", "infer")
+            if misplaced(snapshot, row, name)
+            and (tuning.path, row, name) not in broken_keys(snapshot)
+        ]
         if len(wrong) == 2 and role_of(snapshot, train) == "infer":
             yield Mistake(
                 tuning.path,
@@ -257,3 +263,34 @@ def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
                 f"contributor and source of {table.label(row)} are both blank",
                 "Write your public handle as contributor.",
             )
+
+
+_BRANCH = re.compile(
+    r"https://(?:github\.com|gitlab\.com|huggingface\.co)/(?:datasets/)?[^/]+/[^/]+/(?:-/)?"
+    r"(?:blob|tree|raw|blame|resolve)/(?![0-9a-f]{7,64}/)(?P<branch>[^/]+)"
+    r"|https://raw\.githubusercontent\.com/[^/]+/[^/]+/(?![0-9a-f]{7,64}/)(?P<raw>[^/]+)"
+)
+
+
+@rule(
+    severity="warning",
+    summary="A record's source and evidence name a commit, not a branch.",
+    reason="What a branch holds changes; next month the address shows other figures, or nothing.",
+    bad="`https://github.com/OWNER/REPOSITORY/blob/main/PATH`",
+    good="`https://github.com/OWNER/REPOSITORY/blob/COMMIT/PATH`, COMMIT of 40 hexadecimal digits",
+)
+def permalink(snapshot: Snapshot) -> Iterator[Mistake]:
+    table = snapshot.tables["tuning"]
+    for name in ("evidence", "source"):
+        for row, cell in enumerate(table.columns.get(name, ())):
+            match = _BRANCH.match(cell) if len(cell) < 2000 else None
+            if match is not None and (table.path, row, name) not in broken_keys(snapshot):
+                branch = match["branch"] or match["raw"]
+                yield Mistake(
+                    table.path,
+                    *table.place(row, name),
+                    f"{name} of {table.label(row)} shows whatever the branch `{shown(branch)}` "
+                    "holds on that day",
+                    f"Write the commit in the place of `{shown(branch)}`: on GitHub the key `y` "
+                    "puts it into the address.",
+                )

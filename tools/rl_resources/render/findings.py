@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -108,10 +108,16 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def summary(findings: Sequence[Finding]) -> str:
-    """One line that counts what was found."""
+def shown_diff(diff: str) -> str:
+    """A diff with every sign that a terminal would not show, such as CR, as an escape."""
+    return "".join(f"{printable(line)}\n" for line in diff.split("\n")[:-1])
+
+
+def summary(findings: Sequence[Finding], looked_at: Mapping[str, int] | None = None) -> str:
+    """One line that counts what was found; where that is nothing, what was `looked_at`."""
     if not findings:
-        return "No findings."
+        words = [_counted(count, word) or f"no {word}" for word, count in (looked_at or {}).items()]
+        return f"No findings{' in ' if words else ''}{' and '.join(words)}."
     counts = Counter(finding.severity for finding in findings)
     words = [_counted(counts[severity], severity) for severity in ("error", "warning")]
     files = len({finding.path for finding in findings})

@@ -1,0 +1,280 @@
+"""`check --fix`: each fixer mends what its rule tells, loses nothing, and has nothing left to do.
+
+A test's words are the rule's name, then what was wrong.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rl_resources.check import all_rules, check
+from rl_resources.check.snapshot import ScriptFile, Snapshot, Table, take_snapshot
+from rl_resources.cli import main
+from rl_resources.contribute.fix import Fixed, fix
+from rl_resources.package import read_package
+from sample_tree import apply, plant
+
+SCRIPT = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
+TUNING = "records/tuning.csv"
+TRIALS = "records/trials.csv"
+BACKENDS = "records/backends.csv"
+FIXABLE = [rule.name for rule in all_rules().values() if rule.fixable]
+Output = pytest.CaptureFixture[str]
+Edit = dict[str, Any]
+
+
+def crlf(path: str) -> Edit:
+    return {"file": path, "replace": "\n", "with": "\r\n", "all": True}
+
+
+def swap(path: str, old: str, new: str) -> Edit:
+    return {"file": path, "replace": old, "with": new}
+
+
+ROW = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh,MIN,Qwen/Qwen2-7B-Instruct,GRPO,2,h800,1,,"
+LAST_TRIAL = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh,3,100,ran\n"
+UPPER = "Qwen2-7B-Instruct_GRPO_2_H800_FSDP_vLLM.SH"
+MENDED: dict[str, list[Edit]] = {
+    "byte-order-mark of a table": [swap(TRIALS, "script,", "\ufeffscript,")],
+    "byte-order-mark of a script": [swap(SCRIPT, "#!/usr", "\ufeff#!/usr")],
+    "line-ending of Windows in a table": [crlf(TRIALS)],
+    "line-ending of an old Mac": [
+        {"file": TRIALS, "replace": "\n", "with": "\r", "all": True},
+    ],
+    "line-ending of Windows in a script": [crlf(SCRIPT)],
+    "line-ending missing at the end": [swap(TRIALS, LAST_TRIAL, LAST_TRIAL[:-1])],
+    "header with semicolons": [
+        {"file": TRIALS, "replace": ",", "with": ";", "all": True},
+    ],
+    "header in capitals": [swap(TRIALS, "script,order", "Script, Order")],
+    "header twice": [
+        {"file": TRIALS, "before_line": 2, "with": "script,order,batch,outcome"},
+    ],
+    "row-length with tabs": [swap(TRIALS, LAST_TRIAL, LAST_TRIAL.replace(",", "\t"))],
+    "row-length with a comma too many": [swap(TRIALS, LAST_TRIAL, LAST_TRIAL[:-1] + ",\n")],
+    "row-length with blank lines": [{"file": TRIALS, "append": "\n\n"}],
+    "canonical-quoting of words": [swap(TRIALS, "3,100,ran", '3,"100","ran"')],
+    "row-order of a row at the end": [
+        {"file": TRIALS, "delete_line": 4},
+        {"file": TRIALS, "before_line": 2, "with": LAST_TRIAL[:-1]},
+    ],
+    "type of a whole number with a point": [swap(TUNING, "GRPO,2,h800", "GRPO,2.0,h800")],
+    "vocabulary in capitals": [swap(TUNING, "GRPO,2,h800", "grpo,2,H800")],
+    "pattern of a version": [swap(TUNING, f"{ROW}fsdp,vllm,", f"{ROW}fsdp,vllm,v")],
+    "outer-space around a word": [swap(TUNING, "GRPO,2,h800,", "GRPO,2 , h800,")],
+    "invisible-character in a word": [swap(TUNING, "GRPO,2,h800,", "GRPO,2,h8\u200b00,")],
+    "shifted-cells of a row": [
+        swap(TUNING, "GRPO,2,h800", "GRPO,2,,h800"),
+        swap(TUNING, "Xiangyongan,,,,reported,\n", "Xiangyongan,,,,reported\n"),
+    ],
+    "script-name in capitals": [{"file": SCRIPT, "rename": UPPER}],
+    "script-place of another size": [
+        {"file": SCRIPT, "rename": f"../14b/{SCRIPT.rpartition('/')[2]}"},
+    ],
+    "executable-script without its mode": [{"file": SCRIPT, "mode": "0644"}],
+    "shebang missing": [swap(SCRIPT, "#!/usr/bin/env bash\n", "")],
+    "shebang of sh": [swap(SCRIPT, "#!/usr/bin/env bash", "#!/bin/sh")],
+    "strict-mode missing": [swap(SCRIPT, "set -euo pipefail\n\n", "")],
+    "unquoted-arguments at the end": [swap(SCRIPT, '"$@"', "$@")],
+    "lost-line without a backslash": [swap(SCRIPT, '"${DATA[@]}" \\', '"${DATA[@]}"')],
+    "lost-line with a blank after it": [swap(SCRIPT, '"${DATA[@]}" \\', '"${DATA[@]}" \\ ')],
+    "everything at once": [
+        crlf(TRIALS),
+        swap(TRIALS, "3,100,ran", '3,"100.0","Ran"'),
+        crlf(SCRIPT),
+        swap(SCRIPT, '"$@"', "$@"),
+        {"file": SCRIPT, "mode": "0644"},
+        {"file": SCRIPT, "rename": UPPER},
+        swap(TUNING, "GRPO,2,h800", "grpo,2 ,H800"),
+    ],
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return plant(tmp_path / "dataset")
+
+
+def contents(root: Path) -> dict[str, tuple[bytes, int]]:
+    files = (path for path in root.rglob("*") if path.is_file())
+    return {
+        str(path.relative_to(root)): (path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
+        for path in files
+    }
+
+
+@pytest.mark.parametrize("name", [name for name in MENDED if name != "everything at once"])
+def test_a_certain_mend_is_made_and_nothing_else_changes(
+    name: str, root: Path, capsys: Output
+) -> None:
+    sound = contents(root)
+    apply(root, MENDED[name])
+    assert contents(root) != sound
+    assert name.split()[0] in {item.rule for item in check(take_snapshot(read_package(root)))}
+    assert main(["check", "--fix", "--strict", "--root", str(root)]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert f"({name.split()[0]})\n" in shown.err
+    assert shown.err.endswith("No findings in 4 records and 4 scripts.\n")
+    if name != "strict-mode missing":  # where the options stand is a matter of taste
+        assert contents(root) == sound
+    fixed = contents(root)
+    assert main(["check", "--fix", "--root", str(root)]) == 0
+    assert contents(root) == fixed
+
+
+def test_every_fixer_is_tested_and_has_its_rule() -> None:
+    assert {name.split()[0] for name in MENDED} - {"everything"} == set(FIXABLE)
+
+
+def test_rules_say_whether_they_are_fixable(capsys: Output) -> None:
+    assert main(["rules"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" (")[0] for line in lines if ", fixable): " in line] == FIXABLE
+
+
+def in_memory(root: Path, *edits: Edit) -> Snapshot:
+    apply(root, edits)
+    return take_snapshot(read_package(root))
+
+
+def fixed(snapshot: Snapshot) -> Fixed:
+    return fix(snapshot, list(all_rules().values()))
+
+
+def test_several_mends_of_one_file_are_all_made(root: Path) -> None:
+    sound = in_memory(root)
+    found = fixed(in_memory(root, *MENDED["everything at once"]))
+    assert check(found.snapshot) == []
+    for name, table in found.snapshot.tables.items():
+        assert table.data == sound.tables[name].data
+    assert found.snapshot.scripts == sound.scripts
+    assert not fixed(found.snapshot).proposal.changes
+
+
+DOUBTFUL: dict[str, list[Edit]] = {
+    "a file in Latin-1": [{"file": TRIALS, "append": "x"}, {"file": TRIALS, "encode": "utf-16"}],
+    "an unclosed quote": [swap(TRIALS, "3,100,ran", '3,"100,ran')],
+    "a merge conflict": [
+        {"file": TRIALS, "before_line": 2, "with": "<<<<<<< HEAD\n=======\n>>>>>>> theirs"},
+    ],
+    "a word that is misspelt": [swap(TUNING, "GRPO,2,h800", "GPRO,2,h800")],
+    "a number with words": [swap(TUNING, "GRPO,2,h800", "GRPO,2 GPUs,h800")],
+    "a date that two countries read differently": [
+        swap(TUNING, "Xiangyongan,,,,reported,\n", "Xiangyongan,06/07/2025,,,reported,\n"),
+    ],
+    "a cell that may be missing in two places": [swap(TUNING, f"{ROW}fsdp", f"{ROW[:-1]}fsdp")],
+    "strict mode where something may fail on purpose": [
+        swap(SCRIPT, "set -euo pipefail\n", "pkill -9 ray\n"),
+    ],
+    "strict mode where something may not be set": [
+        swap(SCRIPT, "set -euo pipefail\n", "set -x\necho $undefined_here\n"),
+    ],
+    "a name that is taken": [
+        {"file": f"{SCRIPT.replace('7b/', '14b/')}", "write": "#!/usr/bin/env bash\n"},
+    ],
+}
+
+
+@pytest.mark.parametrize("edits", DOUBTFUL.values(), ids=DOUBTFUL)
+def test_what_is_in_doubt_is_left_to_a_person(edits: list[Edit], root: Path) -> None:
+    snapshot = in_memory(root, *edits)
+    assert check(snapshot)
+    assert not fixed(snapshot).proposal.changes
+
+
+def test_only_the_files_and_rules_that_are_named_change(root: Path, capsys: Output) -> None:
+    apply(root, [crlf(TRIALS), crlf(TUNING), swap(TUNING, "GRPO,2,h800,", "GRPO,2,H800,")])
+    before = contents(root)
+    assert main(["check", "--root", str(root), "--fix", str(root / TRIALS)]) == 0
+    assert {path for path, content in contents(root).items() if content != before[path]} == {TRIALS}
+    assert main(["check", "--root", str(root), "--fix", "--select", "line-ending"]) == 0
+    assert b"\r" not in (root / TUNING).read_bytes()
+    assert b",H800," in (root / TUNING).read_bytes()
+    capsys.readouterr()
+
+
+def test_check_says_how_many_findings_would_be_mended(root: Path, capsys: Output) -> None:
+    apply(root, [crlf(TRIALS), swap(TUNING, "GRPO,2,h800", "GPRO,2,h800")])
+    before = contents(root)
+    assert main(["check", "--root", str(root)]) == 1
+    shown = capsys.readouterr().err.splitlines()
+    assert shown == ["2 errors in 2 files.", "1 of them is mended by `rl-resources check --fix`."]
+    assert contents(root) == before
+
+
+SIGNS = '"|,|\t| |;|\ufeff|\u200b|\u00a0|H100|1.0|$@|é|\r\n|\r|\n|\n\n|<<<<<<< a\n|set -x\n|\\ \n'
+SPOILERS = st.sampled_from(SIGNS.split("|"))
+
+
+@cache
+def _sample() -> Snapshot:
+    with TemporaryDirectory() as folder:
+        return take_snapshot(read_package(plant(Path(folder) / "dataset")))
+
+
+@given(st.data())
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_whatever_a_file_holds_a_second_fix_finds_nothing_to_do(data: st.DataObject) -> None:
+    sample = _sample()
+    path = data.draw(st.sampled_from([TRIALS, TUNING, BACKENDS, SCRIPT]))
+    spoilt = _with(sample, path, _spoilt(data, _bytes(sample, path).decode()).encode())
+    assert not fixed(fixed(spoilt).snapshot).proposal.changes
+
+
+@given(st.data())
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_whatever_a_file_holds_a_fix_of_its_form_loses_no_row(data: st.DataObject) -> None:
+    sample = _sample()
+    path = data.draw(st.sampled_from([TRIALS, TUNING, BACKENDS]))
+    spoilt = _with(sample, path, _spoilt(data, _bytes(sample, path).decode()).encode())
+    after = fix(spoilt, [all_rules()[name] for name in FORM]).snapshot
+    assert _rows(after, path) == _rows(spoilt, path)
+
+
+FORM = ["byte-order-mark", "line-ending", "row-length", "canonical-quoting", "row-order"]
+
+
+def _spoilt(data: st.DataObject, text: str) -> str:
+    for spoiler in data.draw(st.lists(SPOILERS, min_size=1, max_size=3)):
+        at = data.draw(st.integers(0, len(text)))
+        text = text[:at] + spoiler + text[at:]
+    return text
+
+
+def _bytes(snapshot: Snapshot, path: str) -> bytes:
+    files = {table.path: table.data for table in snapshot.tables.values()}
+    files |= {script.path: script.data for script in snapshot.scripts}
+    return files[path] or b""
+
+
+def _with(snapshot: Snapshot, path: str, data: bytes) -> Snapshot:
+    tables = {
+        name: Table(table.resource, data) if table.path == path else table
+        for name, table in snapshot.tables.items()
+    }
+    scripts = tuple(
+        ScriptFile(path, data=data, executable=True) if script.path == path else script
+        for script in snapshot.scripts
+    )
+    return Snapshot(snapshot.package, tables, scripts)
+
+
+def _rows(snapshot: Snapshot, path: str) -> Counter[str]:
+    """The letters and digits of every line that has any: what no fixer may lose."""
+    (table,) = (table for table in snapshot.tables.values() if table.path == path)
+    bare = ("".join(filter(str.isalnum, line.lower())) for line in table.lines)
+    return Counter(filter(None, bare))

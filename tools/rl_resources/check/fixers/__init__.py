@@ -1,0 +1,5 @@
+"""Fixers of the rules whose mend is certain, each in the module of its rule's family."""
+
+from rl_resources.check.fixers import cells, content, files, form, scripts
+
+__all__ = ["cells", "content", "files", "form", "scripts"]

@@ -1,0 +1,56 @@
+"""Fixers of cells that are spelt in another way than their column wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rl_resources.check.alignment import realigned
+from rl_resources.check.broken import broken_cells, vocabulary_of
+from rl_resources.check.fixers.lines import rewrite, with_cells
+from rl_resources.check.registry import Rewrite, fixer
+from rl_resources.check.snapshot import Snapshot
+from rl_resources.check.spelling import certain
+from rl_resources.tabular import write
+
+
+def _spelt(snapshot: Snapshot, *constraints: str) -> Iterator[Rewrite]:
+    cells = (cell for cell in broken_cells(snapshot) if cell.constraint in constraints)
+    meant = ((cell, certain(snapshot, cell)) for cell in cells)
+    return with_cells([(cell, text) for cell, text in meant if text is not None])
+
+
+@fixer
+def type(snapshot: Snapshot) -> Iterator[Rewrite]:  # noqa: A001 (the rule's name)
+    return _spelt(snapshot, "type")
+
+
+@fixer
+def vocabulary(snapshot: Snapshot) -> Iterator[Rewrite]:
+    return _spelt(snapshot, "enum", "vocabulary")
+
+
+@fixer
+def pattern(snapshot: Snapshot) -> Iterator[Rewrite]:
+    return _spelt(snapshot, "pattern")
+
+
+@fixer
+def outer_space(snapshot: Snapshot) -> Iterator[Rewrite]:
+    return _spelt(snapshot, "space")
+
+
+@fixer
+def invisible_character(snapshot: Snapshot) -> Iterator[Rewrite]:
+    return _spelt(snapshot, "invisible")
+
+
+@fixer
+def shifted_cells(snapshot: Snapshot) -> Iterator[Rewrite]:
+    shifted = {(cell.table, cell.row) for cell in broken_cells(snapshot) if cell.shifted}
+    for table in {table for table, _ in shifted}:
+        meant = {
+            line.line: realigned(table.schema, line.cells, vocabulary_of(snapshot, table))
+            for line in (table.rows[row] for of, row in shifted if of is table)
+        }
+        lines = {line: write(rows)[:-1] for line, rows in meant.items() if len(rows) == 1}
+        yield from rewrite(table, lines)

@@ -1,0 +1,86 @@
+"""Fixers of a script as a bash program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rl_resources.check.content import shebang_below, unquoted
+from rl_resources.check.fixers.lines import with_lines
+from rl_resources.check.registry import Rewrite, fixer
+from rl_resources.check.subject import ScriptText
+
+SHEBANG = "#!/usr/bin/env bash"
+STRICT = "set -euo pipefail"
+_WITH_DEFAULT = (":-", "-", ":=", "=", ":+", "+", ":?", "?")
+_ALWAYS_SET = frozenset({*"@*#?$!0", "HOME", "PATH", "PWD"})
+_CANNOT_FAIL = frozenset({"set", "export", "echo", "printf", "declare", "readonly", "ulimit", ":"})
+
+
+@fixer
+def shebang(subject: ScriptText) -> Iterator[Rewrite]:
+    lines = subject.text.split("\n")
+    below = shebang_below(subject)
+    if lines[0].startswith("#!"):
+        lines[0] = SHEBANG
+    else:
+        if below and all(not line.strip() for line in lines[: below - 1]):
+            lines = lines[below:]
+        lines.insert(0, SHEBANG)
+    yield Rewrite(subject.path, "\n".join(lines))
+
+
+@fixer
+def strict_mode(subject: ScriptText) -> Iterator[Rewrite]:
+    """Only where the options change nothing of a run that succeeds."""
+    if not (_nothing_is_unset(subject) and _nothing_fails_on_purpose(subject)):
+        return
+    number = min((item.place.line for item in subject.script.commands), default=0)
+    first = min([number, *(item.place.line for item in subject.script.assignments)])
+    lines = subject.text.split("\n")
+    if first and not lines[first - 2 : first - 1][0].endswith("\\"):
+        new = [STRICT] if lines[first - 1].startswith("set ") else [STRICT, ""]
+        yield Rewrite(subject.path, "\n".join([*lines[: first - 1], *new, *lines[first - 1 :]]))
+
+
+def _nothing_is_unset(subject: ScriptText) -> bool:
+    """Whether `-u` has nothing to complain of, so far as it can be seen."""
+    return subject.script.complete and all(
+        item.defined == "yes" or item.operator in _WITH_DEFAULT or item.name in _ALWAYS_SET
+        for item in subject.script.references
+    )
+
+
+def _nothing_fails_on_purpose(subject: ScriptText) -> bool:
+    """Whether every command before the last is one that `-e` and `pipefail` do not stop at."""
+    launched = {launch.command.place.offset for launch in subject.launches}
+    simple = all(
+        not command.words or command.name in _CANNOT_FAIL or command.place.offset in launched
+        for command in subject.script.commands
+    )
+    piped = any(command.pipeline[1] > 1 for command in subject.script.commands)
+    return simple and not piped and not subject.script.problems and not subject.lost
+
+
+@fixer
+def unquoted_arguments(subject: ScriptText) -> Iterator[Rewrite]:
+    """Where the list is a whole word."""
+    text = subject.text
+    for place, right in sorted(unquoted(subject), reverse=True, key=lambda item: item[0].offset):
+        raw = re.compile(r"(?<![^\s(])\$(?:[@*]|\{[^\s{}]*\})(?=[\s)]|$)").match(text, place.offset)
+        if raw:
+            text = text[: raw.start()] + right + text[raw.end() :]
+    yield Rewrite(subject.path, text)
+
+
+@fixer
+def lost_line(subject: ScriptText) -> Iterator[Rewrite]:
+    """What stands after a backslash goes; where there is none, it comes."""
+    lines: dict[int, str | None] = {}
+    for item in subject.lost:
+        line = subject.script.lines[item.cause_line - 1]
+        if item.cause == "space-after-backslash":
+            lines[item.cause_line] = line.rstrip()
+        elif item.cause == "no-backslash" and "#" not in line:
+            lines[item.cause_line] = f"{line.rstrip()} \\"
+    yield Rewrite(subject.path, with_lines(subject.text, lines))
