@@ -508,3 +508,13 @@ def test_the_header_names_the_hardware_and_says_that_it_is_a_start(
     assert "nobody has run it yet" in text
     assert "Too small by arithmetic" in text
     assert max(map(len, re.findall(r"^#.*$", text, re.MULTILINE))) <= 100
+
+
+def test_the_tables_say_that_a_record_is_untested(
+    root: Path, capsys: pytest.CaptureFixture[str], no_terminal: None
+) -> None:
+    assert main(_arguments(root)) == 0
+    capsys.readouterr()
+    for kind in ("markdown", "rst"):
+        assert main(["export", kind, "--size", "7B", "--root", str(root)]) == 0
+        assert "untested" in capsys.readouterr().out

@@ -49,7 +49,7 @@ RECOMMENDED
 
 MaxBatch is the most prompts in one training step that are known to run. It is blank where nobody
 has searched for the limit. It reads *disputed* where published facts contradict each other; a note
-below the table then says which.
+below the table then says which. It reads *untested* where nobody has run the script yet.
 
 A script is named ``{form}``
 and lies in ``{scripts}/<size>/``, the size in lower case.

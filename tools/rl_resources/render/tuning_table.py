@@ -51,9 +51,14 @@ class TuningRow:
         return self.status == "disputed"
 
     @property
+    def in_doubt(self) -> bool:
+        """Whether a reader must know the status before any figure."""
+        return self.disputed or self.status == "untested"
+
+    @property
     def marked_max_batch(self) -> str:
         """The limit as it must stand wherever it is shown: never without its doubt."""
-        return f"{self.max_batch} (disputed)".lstrip() if self.disputed else self.max_batch
+        return f"{self.max_batch} ({self.status})".lstrip() if self.in_doubt else self.max_batch
 
     def cells(self) -> tuple[str, ...]:
         """The nine cells in the order of `HEADERS`; the link's cell is the script's name."""
