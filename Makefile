@@ -7,7 +7,7 @@ READY := .venv/.ready
 # MkDocs Material announces its own end at every start; ARCHITECTURE.md says what that means for us.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: serve build check test lint generate lock clean
+.PHONY: serve build check test lint generate release lock clean
 
 serve: $(READY)  ## validate, build and serve the site with live reload
 	-$(BIN)/rl-resources check
@@ -33,13 +33,16 @@ lint: $(READY)
 generate: $(READY)  ## rewrite the files that are derived from rules and schemas
 	$(BIN)/python -m rl_resources.generate
 
+release: $(READY)  ## commit the next version, write its artefacts to dist; DRY_RUN=1 only tells
+	$(BIN)/python -m rl_resources.release $(if $(DRY_RUN),--dry-run)
+
 lock: $(READY)  ## pin the newest allowed requirements
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --all-extras \
 	  --upgrade --custom-compile-command "make lock" --output-file requirements.txt pyproject.toml
 
 clean:
-	rm -rf .venv build
+	rm -rf .venv build dist
 
 $(READY): requirements.txt pyproject.toml tools/setup/environment.sh
 	sh tools/setup/environment.sh $(PYTHON)
