@@ -545,11 +545,16 @@ def test_a_script_in_an_issue_form_is_read_and_written(
     draft: Draft, tmp_path: Path, root: Path
 ) -> None:
     text = script(f"{HEADER}### Notes\n# ```\n")
-    body = f"### What ran\n\n```shell\n{text}```\n\n### Contributor\n\nme\n"
+    body = f"### Script\n\n```shell\n{text}```\n\n### Contributor\n\nme\n"
     found = draft("--issue", log(tmp_path, body, "issue.md"), "--write")
     assert found["exit"] == 0
     assert found["row"]["notes"] is None
     assert (root / PLACE).read_text() == text
+
+
+def test_a_log_in_an_issue_form_is_no_script() -> None:
+    body = "### Script\n\n_No response_\n\n### Log\n\n```text\npython3 -m x\n```\n"
+    assert read_form(body, SCHEMA).script == ""
 
 
 def test_an_answer_that_cannot_stand_in_its_column_is_told(draft: Draft, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The body of an issue form as GitHub renders it: `### title`, a blank line, the answer.
 
-Titles are those of the columns. A code block anywhere is the script or the log of the run.
+Titles are those of the columns. A code block that starts a program, but for the log, is the script.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def read_form(body: str, schema: TableSchema) -> Form:
         block = _code(answer)
         field = columns.get(title.lower())
         if block is not None:
-            script = script or (block if _LAUNCH.search(block) else "")
+            starts = title.lower() != "log" and _LAUNCH.search(block)
+            script = script or (block if starts else "")
         elif field is not None and field.name != "script" and answer.lower() not in NO_ANSWER:
             fact = cell(field, answer)
             facts.setdefault(field.name, fact)
