@@ -18,7 +18,7 @@ from rl_resources.answer.age import Ages
 from rl_resources.answer.coverage import coverage
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset
-from rl_resources.render import site
+from rl_resources.render import coverage_page, reports
 from rl_resources.render.report_table import report_rows
 
 
@@ -90,8 +90,7 @@ def test_the_command_says_the_same_in_every_format(capsys: pytest.CaptureFixture
 
 
 def test_an_empty_cell_leads_to_the_form_filled_in(dataset: Dataset) -> None:
-    scripts = {str(row["script"]): "" for row in dataset.records["tuning"]}
-    page = site.pages(dataset, scripts, "https://github.com/OWNER/NAME")["coverage.md"]
+    page = coverage_page.pages(dataset, "https://github.com/OWNER/NAME")["coverage.md"]
     links = re.findall(r'class="open" href="([^"]+)"', page)
     address = urlsplit(links[0].replace("&amp;", "&"))
     assert address.path == "/OWNER/NAME/issues/new"
@@ -99,8 +98,7 @@ def test_an_empty_cell_leads_to_the_form_filled_in(dataset: Dataset) -> None:
 
 
 def test_without_a_repository_an_empty_cell_leads_to_our_own_page(dataset: Dataset) -> None:
-    scripts = {str(row["script"]): "" for row in dataset.records["tuning"]}
-    page = site.pages(dataset, scripts, None)["coverage.md"]
+    page = coverage_page.pages(dataset, None)["coverage.md"]
     assert re.search(r'class="open" href="\.\./contributing/\?', page)
 
 
@@ -146,8 +144,7 @@ def test_a_report_is_shown_with_lengths_group_and_the_unit_of_its_batch(dataset:
 
 
 def test_every_report_stands_on_one_page(dataset: Dataset) -> None:
-    scripts = {str(row["script"]): "" for row in dataset.records["tuning"]}
-    pages = site.pages(dataset, scripts, None)
+    pages = reports.pages(dataset, None)
     text = "".join(page for path, page in pages.items() if path.startswith("reports/"))
     ids = re.findall(r'<tr id="([^"]+)"', text)
     assert sorted(ids) == sorted(str(row["report"]) for row in dataset.records["reports"])

@@ -10,7 +10,7 @@ from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidDataset
 from rl_resources.finding import Finding
 from rl_resources.package import read_package
-from rl_resources.render import api, rst, rules, site, validation
+from rl_resources.render import api, coverage_page, reports, rst, rules, site, validation
 from rl_resources.repository import Repository, read_repository
 
 
@@ -35,6 +35,8 @@ def render_dataset(
     """As `render`, from values alone. `scripts` maps the name of a script to its text."""
     return {
         **site.pages(dataset, scripts, repository.url),
+        **reports.pages(dataset, repository.url),
+        **coverage_page.pages(dataset, repository.url),
         **rules.pages(dataset, repository.url, FAMILIES, rules_by_family()),
         **api.files(dataset, repository.commit),
         **_rst_files(dataset, repository.script_url()),

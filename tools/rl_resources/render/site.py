@@ -14,29 +14,24 @@ import html
 import json
 import posixpath
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from rl_resources.answer.age import Ages
 from rl_resources.answer.compatibility import accepted_by, releases_of
-from rl_resources.answer.coverage import WANTED_RULE, Cell, coverage
 from rl_resources.answer.moves import former_ids, moves
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Field, Record, Resource, TableSchema
 from rl_resources.render.api import BASE, record_id
-from rl_resources.render.coverage import MOST_WANTED, task_tables
 from rl_resources.render.dictionary import columns
 from rl_resources.render.markdown import escape
-from rl_resources.render.report_table import HEADERS as REPORT_HEADERS
-from rl_resources.render.report_table import ReportRow, report_rows
 from rl_resources.render.tuning_table import HEADERS, records_of_size, tuning_rows
 
 TEMPLATES = PurePosixPath("site/templates")
@@ -59,7 +54,6 @@ def pages(
         "devices.md": site.page("devices.md", sections=_sections(dataset, "devices", "vendor")),
         "data.md": site.page("data.md", tables=_tables(dataset)),
     }
-    found |= _report_pages(site, dataset) | {"coverage.md": _coverage_page(site, dataset)}
     for size in site.sizes:
         rows = tuning_rows(dataset, size.name)
         accepted = {row.script: accepted_by(releases_of(dataset, row.script)) for row in rows}
@@ -101,82 +95,6 @@ class Site:
         """The text of the page at `path`, by the template of that name unless another is named."""
         found = self._environment.get_template(f"{template or path}.jinja")
         return found.render(**self._shared, **values, to=partial(address, path))
-
-
-@dataclass(frozen=True, slots=True)
-class Reports:
-    """The reports of one size; the last section holds those whose size is not known."""
-
-    name: str
-    rows: Sequence[ReportRow]
-
-    @property
-    def path(self) -> str:
-        """Its page, relative to the folder of pages."""
-        return f"reports/{_id(self.name)}.md"
-
-    @property
-    def url(self) -> str:
-        """Its page, relative to the root of the site."""
-        return page_url(self.path)
-
-    @property
-    def failed(self) -> int:
-        """How many ran out of memory."""
-        return sum(row.failed for row in self.rows)
-
-
-def _report_pages(site: Site, dataset: Dataset) -> dict[str, str]:
-    sections = [Reports(size.name, report_rows(dataset, size.name)) for size in site.sizes]
-    sections.append(Reports("Unknown size", report_rows(dataset, None)))
-    sections = [section for section in sections if section.rows]
-    places = {row.id: f"{item.url}#{row.id}" for item in sections for row in item.rows}
-    schema = dataset.package.resources["reports"].schema
-    columns = [
-        {
-            "field": schema.fields[schema.index(name)],
-            "counts": Counter(str(row[name]) for row in dataset.records["reports"]),
-        }
-        for name in ("basis", "evidence_kind")
-    ]
-    pages = {"reports.md": site.page("reports.md", sections=sections, columns=columns)}
-    sizes = {size.name: size for size in site.sizes}
-    for section in sections:
-        pages[section.path] = site.page(
-            section.path,
-            "reports-of-size.md",
-            name=section.name,
-            size=sizes.get(section.name),
-            rows=section.rows,
-            report_headers=REPORT_HEADERS,
-            sections=sections,
-            places=places,
-        )
-    return pages
-
-
-def _coverage_page(site: Site, dataset: Dataset) -> str:
-    found = coverage(dataset)
-    missing: dict[str, list[str]] = {}
-    for size, tag in found.missing_tags(size.name for size in site.sizes):
-        missing.setdefault(tag, []).append(size)
-    return site.page(
-        "coverage.md",
-        tables=task_tables(dataset, found),
-        wanted=found.wanted[:MOST_WANTED],
-        wanted_rule=WANTED_RULE,
-        missing=missing,
-        unplaced=found.unplaced,
-        start=partial(_start_of_contribution, site.repository),
-    )
-
-
-def _start_of_contribution(repository: str, cell: Cell) -> str:
-    """Where a record of a cell begins: the form of the repository, filled in, or our own page."""
-    known = {"task": cell.task, "device": cell.device}
-    if is_web_address(repository):
-        return f"{repository}/issues/new?{urlencode({'template': 'record.yml', **known})}"
-    return f"{address('coverage.md', 'contributing/')}?{urlencode({'size': cell.size, **known})}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +179,7 @@ def _section(dataset: Dataset, resource: str, group: str, title: str) -> Section
         if field.name != group and any(row[field.name] is not None for row in rows)
     )
     return Section(
-        _id(title),
+        slug(title),
         title,
         fields,
         tuple(
@@ -352,10 +270,11 @@ def _row_address(dataset: Dataset, resource: str, key: str) -> str:
 
 def anchor(schema: TableSchema, record: Record) -> str:
     """The id of a row on its page."""
-    return f"row-{_id(str(record[schema.primary_key[0]]))}"
+    return f"row-{slug(str(record[schema.primary_key[0]]))}"
 
 
-def _id(text: str) -> str:
+def slug(text: str) -> str:
+    """A text as part of an address."""
     return re.sub(r"[^a-z0-9.-]+", "-", text.lower())
 
 

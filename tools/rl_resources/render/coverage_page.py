@@ -1,0 +1,38 @@
+"""The page of what the dataset holds and lacks."""
+
+from __future__ import annotations
+
+from functools import partial
+from urllib.parse import urlencode
+
+from rl_resources.answer.coverage import WANTED_RULE, Cell, coverage
+from rl_resources.dataset import Dataset
+from rl_resources.render.coverage import MOST_WANTED, task_tables
+from rl_resources.render.site import Site, address, is_web_address
+
+
+def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
+    """The page of what there is and what is missing."""
+    site = Site(dataset, repository_url)
+    found = coverage(dataset)
+    missing: dict[str, list[str]] = {}
+    for size, tag in found.missing_tags(size.name for size in site.sizes):
+        missing.setdefault(tag, []).append(size)
+    page = site.page(
+        "coverage.md",
+        tables=task_tables(dataset, found),
+        wanted=found.wanted[:MOST_WANTED],
+        wanted_rule=WANTED_RULE,
+        missing=missing,
+        unplaced=found.unplaced,
+        start=partial(_start_of_contribution, site.repository),
+    )
+    return {"coverage.md": page}
+
+
+def _start_of_contribution(repository: str, cell: Cell) -> str:
+    """Where a record of a cell begins: the form of the repository, filled in, or our own page."""
+    known = {"task": cell.task, "device": cell.device}
+    if is_web_address(repository):
+        return f"{repository}/issues/new?{urlencode({'template': 'record.yml', **known})}"
+    return f"{address('coverage.md', 'contributing/')}?{urlencode({'size': cell.size, **known})}"
