@@ -69,6 +69,14 @@ def test_what_a_record_holds_is_not_wanted(dataset: Dataset) -> None:
     assert held.isdisjoint((cell.size, cell.task, cell.device) for cell in found.wanted)
 
 
+def test_a_record_that_nobody_has_run_is_still_wanted(dataset: Dataset) -> None:
+    untested = tuple({**row, "status": "untested"} for row in dataset.records["tuning"])
+    found = coverage(dataclasses.replace(dataset, records={**dataset.records, "tuning": untested}))
+    assert sum(cell.records for cell in found.cells) == 0
+    assert sum(cell.untested for cell in found.cells) == len(untested)
+    assert len(found.missing_tags(["7B"])) == 2
+
+
 def test_a_report_without_a_device_stands_in_no_cell(dataset: Dataset) -> None:
     found = coverage(_with_reports(dataset, {"device": None}))
     assert (found.cells, found.unplaced) == ((), 1)

@@ -30,7 +30,8 @@ class Cell:
     """What is known of one size, task and device. Counts of rows; `projects` counts sources.
 
     `reports` are those that ran and whose source gives no tag; the tagged ones stand beside them.
-    A report that ran out of memory is none of these.
+    A report that ran out of memory is none of these, and a record that nobody has run yet is none
+    of the records.
     """
 
     size: str
@@ -43,6 +44,7 @@ class Cell:
     reports: int = 0
     out_of_memory: int = 0
     projects: int = 0
+    untested: int = 0
 
     @property
     def records(self) -> int:
@@ -120,15 +122,17 @@ def _grouped(rows: list[tuple[Place, Record]]) -> dict[Place, list[Record]]:
 
 def _cell(place: Place, records: list[Record], reports: list[Record]) -> Cell:
     ran = [row for row in reports if row["outcome"] == "ran"]
+    tested = [row for row in records if row["status"] != "untested"]
     return Cell(
         *place,
-        records_min=_tagged(records, "MIN"),
-        records_recommended=_tagged(records, "RECOMMENDED"),
+        records_min=_tagged(tested, "MIN"),
+        records_recommended=_tagged(tested, "RECOMMENDED"),
         reports_min=_tagged(ran, "MIN"),
         reports_recommended=_tagged(ran, "RECOMMENDED"),
         reports=_tagged(ran, None),
         out_of_memory=len(reports) - len(ran),
         projects=len(set(_projects(ran))),
+        untested=len(records) - len(tested),
     )
 
 

@@ -93,7 +93,7 @@ def as_text(dataset: Dataset, found: Coverage) -> str:
     held = [
         (
             *_place(cell),
-            _tags(cell.records_min, cell.records_recommended),
+            _records(cell),
             _reports(cell),
             _blank(cell.out_of_memory),
         )
@@ -127,6 +127,11 @@ def _place(cell: Cell) -> tuple[str, str, str]:
 def _tags(minimum: int, recommended: int) -> str:
     named = ((minimum, "MIN"), (recommended, "RECOMMENDED"))
     return ", ".join(f"{count} {tag}" for count, tag in named if count)
+
+
+def _records(cell: Cell) -> str:
+    tested = _tags(cell.records_min, cell.records_recommended)
+    return ", ".join(filter(None, [tested, f"{cell.untested} untested" if cell.untested else ""]))
 
 
 def _reports(cell: Cell) -> str:
