@@ -38,7 +38,7 @@ FINDINGS = {name: case for name, case in CASES.items() if case["status"] != 2}
 UNUSABLE = {name: case for name, case in CASES.items() if case["status"] == 2}
 MENDED = {name: case for name, case in CASES.items() if "mend" in case or "run" in case}
 # Rules about what a script does and about hand-kept pages have their own tests.
-FAMILIES = {"files", "cells", "tables", "scripts", "form", "moves"}
+FAMILIES = {"files", "cells", "tables", "provenance", "scripts", "form", "moves"}
 RULES = [rule.name for rule in all_rules().values() if rule.family in FAMILIES]
 SELECT = ["--select", ",".join(RULES)]
 KEYS = ["rule", "severity", "path", "line", "column", "message", "help"]

@@ -17,13 +17,14 @@ def report_id(statement: Statement) -> str:
     The hash is of everything that tells the statement from others, so the id depends neither on
     other statements nor on our tables of words.
     """
-    words = (statement[column] for column in ("model", "task", "num_gpus", "device"))
+    model = statement["model"].rpartition("/")[2]
+    words = (model, *(statement[column] for column in ("task", "num_gpus", "device")))
     digest = hashlib.sha256("\x1f".join(statement.identity).encode()).hexdigest()
     return "-".join(filter(None, [*(_slug(word) for word in words), digest[:_DIGITS]]))
 
 
 def _slug(words: str) -> str:
     """Lower-case letters, digits and points; no more than forty signs."""
-    ascii_words = unicodedata.normalize("NFKD", words.rpartition("/")[2]).encode("ascii", "ignore")
+    ascii_words = unicodedata.normalize("NFKD", words).encode("ascii", "ignore")
     bare = re.sub(r"[^a-z0-9.]+", "-", ascii_words.decode().lower())
     return re.sub(r"[.-]*-[.-]*|\.{2,}", "-", bare)[:40].strip(".-")

@@ -56,6 +56,8 @@ def _own(statement: Statement) -> list[str]:
     if statement["confidence"] == "derived-from-script":
         script = statement["script_path"]
         found.append(f"Derived from the settings of {_place(script)}." if script else "")
+    if statement["max_response_length"] == "9632":
+        found.append("9,632 is what the script computes; 8,192 was probably meant.")
     if peak := _unread_peak(statement):
         found.append(f"Memory as published: {peak}.")
     return [remark for remark in found if remark]

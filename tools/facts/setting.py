@@ -24,7 +24,7 @@ def setting_cells(statement: Statement) -> dict[str, str]:
     """The columns of settings; blank where the source does not say."""
     told = "; ".join(statement[c] for c in ("parallelism", "train_backend", "task", "notes"))
     adapters = "LoRA" in statement["task"]
-    rank = _RANK.search(told) if adapters else None
+    rank = _RANK.search(f"{told}; {statement['quote']}") if adapters else None
     return {
         "lora_rank": next(filter(None, rank.groups())) if rank else "",
         "parallelism": _parallelism(statement["parallelism"]),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from urllib.parse import quote
 
 from facts.statement import Statement
 from facts.words import mapping
+from rl_resources.source import THREAD, permalink
 
 COMMIT_MESSAGE = "(commit message)"
-THREAD = re.compile(r"https://github\.com/[^/\s]+/[^/\s]+/(?:issues|pull|discussions)/\d+\S*")
 _BASIS = {
     "measured": "measured",
     "stated": "stated",
@@ -26,11 +25,8 @@ def source_cells(statement: Statement) -> dict[str, str] | None:
         thread = THREAD.fullmatch(statement["evidence_url"] or path)
         return {"source_url": thread[0]} if thread else None
     cells = {"source_repo": repo, "source_commit": commit, "source_lines": lines}
-    if path == COMMIT_MESSAGE:
-        return cells | {"source_url": f"https://github.com/{repo}/commit/{commit}"}
-    address = quote(path)
-    anchor = f"#L{lines.partition('+')[0].replace('-', '-L')}"
-    url = f"https://github.com/{repo}/blob/{commit}/{address}{anchor if lines else ''}"
+    address = "" if path == COMMIT_MESSAGE else quote(path)
+    url = permalink(repo, commit, address, lines)
     return cells | {"source_path": address, "source_url": url}
 
 

@@ -104,7 +104,7 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
         if meant := certain(snapshot, broken):
             mend = f"Write `{meant}`."
         yield broken.mistake(
-            f"which is no {broken.field.title.lower()}{_also(others)}",
+            f"which is no {broken.field.title.lower()}{_also(broken, others)}",
             mend or f"The words are listed in {broken.table.schema.path}.",
         )
     for broken, others in _grouped(_cells(snapshot, "vocabulary")):
@@ -117,11 +117,11 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
         close = nearest(broken.cell, sorted(target.mentioned(key.reference)))
         if meant := certain(snapshot, broken):
             mend = f"Write `{shown(meant)}`."
-            yield broken.mistake(f"which {target.path} does not hold{_also(others)}", mend)
+            yield broken.mistake(f"which {target.path} does not hold{_also(broken, others)}", mend)
             continue
         add = f"To use a new word, add its row to {target.path} first."
         yield broken.mistake(
-            f"which {target.path} does not hold{_also(others)}",
+            f"which {target.path} does not hold{_also(broken, others)}",
             f"{close.sentence()} {add}".strip(),
         )
 
@@ -136,21 +136,28 @@ def _has_broken_key(snapshot: Snapshot, table: Table, word: str) -> bool:
 def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[BrokenCell]]]:
     """Cells with the same word in the same column: the first and the others.
 
-    A row that is missing in another table is one mistake, however often its word stands here.
+    A row that is missing in another table is one mistake, however often and in however many
+    tables its word stands.
     """
     groups: dict[tuple[str, str, str], list[BrokenCell]] = {}
     for broken in cells:
-        key = (broken.table.path, broken.field.name, broken.cell)
-        groups.setdefault(key, []).append(broken)
+        foreign = broken.table.schema.foreign_key(broken.field.name)
+        words = foreign.resource if foreign else broken.table.path
+        groups.setdefault((words, broken.field.name, broken.cell), []).append(broken)
     return ((first, others) for first, *others in groups.values())
 
 
-def _also(others: Sequence[BrokenCell]) -> str:
-    lines = [str(broken.table.rows[broken.row].line) for broken in others]
-    if not lines:
-        return ""
-    listed = ", ".join(lines[:5]) + (", …" if len(lines) > 5 else "")
-    return f" (also in line{'s' if len(lines) > 1 else ''} {listed})"
+def _also(first: BrokenCell, others: Sequence[BrokenCell]) -> str:
+    here = [broken for broken in others if broken.table is first.table]
+    lines = [str(broken.table.rows[broken.row].line) for broken in here]
+    places = [f"line{'s' if len(lines) > 1 else ''} {_some(lines)}"] if lines else []
+    elsewhere = (broken for broken in others if broken.table is not first.table)
+    places += dict.fromkeys(broken.table.path for broken in elsewhere)
+    return f" (also in {' and '.join(places)})" if places else ""
+
+
+def _some(lines: Sequence[str]) -> str:
+    return ", ".join(lines[:5]) + (", …" if len(lines) > 5 else "")
 
 
 def _words(limit: object) -> list[str]:

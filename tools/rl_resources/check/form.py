@@ -7,6 +7,7 @@ from functools import partial
 from itertools import pairwise
 
 from rl_resources.check.broken import broken_places
+from rl_resources.check.provenance import report_size
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.scripts import name_against_row
 from rl_resources.check.snapshot import Snapshot, Table
@@ -50,6 +51,7 @@ def _doubtful_places(snapshot: Snapshot) -> frozenset[Place]:
     mistakes = (
         *duplicate_key(snapshot),
         *model_size(snapshot),
+        *report_size(snapshot),
         *name_against_row(snapshot),
     )
     return broken_places(snapshot) | {(item.path, item.line, item.column) for item in mistakes}

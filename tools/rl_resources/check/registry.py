@@ -56,6 +56,12 @@ FAMILIES: Mapping[str, Family] = {
         "Each key stands once, each record has a contributor or a source, and notes say what is "
         "disputed.",
     ),
+    "provenance": Family(
+        "Provenance of reports",
+        "dataset",
+        "Each published figure leads to the line that it was read from, at a commit, and names "
+        "what contradicts it.",
+    ),
     "scripts": Family(
         "Script name and place",
         "dataset",

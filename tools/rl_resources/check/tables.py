@@ -12,6 +12,7 @@ from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import number
 from rl_resources.words import shown
 
+_RUNS = ("tuning", "reports")
 _BOUNDS = frozenset({"from_parameters_b", "below_parameters_b"})
 
 
@@ -71,30 +72,34 @@ def _duplicate_mend(table: Table, copy: int, first: int) -> str:
     good="`fsdp` as `train`",
 )
 def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
-    tuning = snapshot.tables["tuning"]
-    for row, train in enumerate(tuning.columns.get("train", ())):
-        infer = tuning.cell(row, "infer")
+    for resource in _RUNS:
+        yield from _roles(snapshot, snapshot.tables[resource])
+
+
+def _roles(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
+    for row, train in enumerate(table.columns.get("train", ())):
+        infer = table.cell(row, "infer")
         wrong = [
             name
             for name in ("train", "infer")
-            if misplaced(snapshot, row, name)
-            and (tuning.path, row, name) not in broken_keys(snapshot)
+            if misplaced(snapshot, row, name, table)
+            and (table.path, row, name) not in broken_keys(snapshot)
         ]
         if len(wrong) == 2 and role_of(snapshot, train) == "infer":
             yield Mistake(
-                tuning.path,
-                *tuning.place(row, "train"),
-                f"train and infer of {tuning.label(row)} are `{train}` and `{infer}`: "
+                table.path,
+                *table.place(row, "train"),
+                f"train and infer of {table.label(row)} are `{train}` and `{infer}`: "
                 "they have changed places",
                 f"Write `{infer}` as train and `{train}` as infer.",
             )
             continue
         for name in wrong:
-            word = tuning.cell(row, name)
+            word = table.cell(row, name)
             yield Mistake(
-                tuning.path,
-                *tuning.place(row, name),
-                f"{name} of {tuning.label(row)} is `{shown(word)}`, "
+                table.path,
+                *table.place(row, name),
+                f"{name} of {table.label(row)} is `{shown(word)}`, "
                 f"which is for `{role_of(snapshot, word)}`",
                 f"Backends for `{name}` are {_listed(words_for(snapshot, name))}.",
             )
@@ -102,7 +107,7 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def role_of(snapshot: Snapshot, backend: str) -> str:
     """`train` or `infer`; blank for a backend that is not known or whose row does not say."""
-    row = snapshot.keys("backends").get(backend)
+    row = snapshot.keys("backends").get(backend) if backend else None
     return snapshot.tables["backends"].cell(row, "role") if row is not None else ""
 
 
@@ -111,10 +116,12 @@ def words_for(snapshot: Snapshot, role: str) -> list[str]:
     return [word for word in snapshot.keys("backends") if role_of(snapshot, word) == role]
 
 
-def misplaced(snapshot: Snapshot, row: int, name: str) -> bool:
-    """Whether `train` or `infer` of a tuning record names a backend of the other role."""
+def misplaced(snapshot: Snapshot, row: int, name: str, table: Table | None = None) -> bool:
+    """Whether `train` or `infer` of a row, of a tuning record if no table is given, names a
+    backend of the other role.
+    """
     other = {"train": "infer", "infer": "train"}[name]
-    return role_of(snapshot, snapshot.tables["tuning"].cell(row, name)) == other
+    return role_of(snapshot, (table or snapshot.tables["tuning"]).cell(row, name)) == other
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -208,16 +215,16 @@ def slug_of(model: str) -> str:
     good="8 `gpus` on 2 `nodes`",
 )
 def whole_nodes(snapshot: Snapshot) -> Iterator[Mistake]:
-    table = snapshot.tables["tuning"]
-    for row, nodes in enumerate(table.columns.get("nodes", ())):
-        gpus = table.cell(row, "gpus")
-        if _counts(nodes) and _counts(gpus) and int(gpus) % int(nodes):
-            yield Mistake(
-                table.path,
-                *table.place(row, "nodes"),
-                f"nodes of {table.label(row)} is `{nodes}`, which does not divide {gpus} GPUs",
-                "Write the number of machines, each with the same number of GPUs.",
-            )
+    for table in (snapshot.tables[resource] for resource in _RUNS):
+        for row, nodes in enumerate(table.columns.get("nodes", ())):
+            gpus = table.cell(row, "gpus")
+            if _counts(nodes) and _counts(gpus) and int(gpus) % int(nodes):
+                yield Mistake(
+                    table.path,
+                    *table.place(row, "nodes"),
+                    f"nodes of {table.label(row)} is `{nodes}`, which does not divide {gpus} GPUs",
+                    "Write the number of machines, each with the same number of GPUs.",
+                )
 
 
 def _counts(cell: str) -> bool:

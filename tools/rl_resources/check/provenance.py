@@ -1,0 +1,235 @@
+"""Rules about where a published figure comes from, and what contradicts it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+
+from rl_resources.check.broken import broken_keys
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.check.tables import sizes_by_parameters
+from rl_resources.source import THREAD, branch_of, permalink
+from rl_resources.words import nearest, shown
+
+PLACE = ("source_repo", "source_commit", "source_path", "source_lines")
+_ADDRESSES = {"tuning": ("source", "evidence"), "reports": ("source_url",)}
+_WORDS_OF_TAG = {
+    "MIN": re.compile(
+        r"\bmin(?:imum|imal)?\b|\bat least\b|\bas few as\b|\bfewest\b", re.IGNORECASE
+    ),
+    "RECOMMENDED": re.compile(r"\brecommend(?:ed|s)?\b", re.IGNORECASE),
+}
+_NAME_ONE = "Name the other report, or none."
+# Two reports that agree in all of these speak of the same configuration.
+_CONFIGURATION = (
+    *("size", "model", "model_as_published", "task", "task_as_published", "gpus", "gpus_maximum"),
+    *("device", "device_as_published", "device_memory_gb", "framework", "framework_as_published"),
+    *("framework_version", "train", "train_as_published", "infer", "infer_as_published"),
+    *("infer_version", "batch", "batch_unit", "prompts_per_step", "rollout_n"),
+    *("max_prompt_length", "max_response_length", "max_total_length", "lora_rank"),
+    *("parallelism", "memory_optimisations", "script_path"),
+)
+
+
+@rule(
+    summary="A report's address is the permalink of its repository, commit, path and lines, "
+    "or a thread.",
+    reason="A reader must come to the very line that the figure was read from.",
+    bad="`https://github.com/OWNER/REPOSITORY/blob/main/README.md`",
+    good="`https://github.com/OWNER/REPOSITORY/blob/COMMIT/README.md#L12`",
+)
+def source_address(snapshot: Snapshot) -> Iterator[Mistake]:
+    table = snapshot.tables["reports"]
+    for row, url in enumerate(table.columns.get("source_url", ())):
+        if _is_broken(snapshot, table, row, (*PLACE, "source_url")):
+            continue
+        repo, commit, path, lines = (table.cell(row, name) for name in PLACE)
+        label = table.label(row)
+        if bool(repo) != bool(commit) or (path and not repo) or (path and not lines):
+            blank = "source_lines" if repo and commit else _blank_of(repo, commit)
+            yield Mistake(
+                table.path,
+                *table.place(row, blank),
+                f"{blank} of {label} is blank, but the source is a file at a commit",
+                "Fill repository, commit, path and lines, or leave all four blank for a thread.",
+            )
+        elif repo and url != (wanted := permalink(repo, commit, path, lines)):
+            yield Mistake(
+                table.path,
+                *table.place(row, "source_url"),
+                f"source_url of {label} is `{shown(url, 200)}`, which is not the permalink "
+                "of its repository, commit, path and lines",
+                f"Write `{shown(wanted, 400)}`, or mend those columns.",
+            )
+        elif not repo and not branch_of(url) and THREAD.fullmatch(url) is None:
+            yield Mistake(
+                table.path,
+                *table.place(row, "source_url"),
+                f"source_url of {label} is `{shown(url, 200)}`, which is neither a permalink "
+                "nor a thread",
+                "Fill source_repo, source_commit, source_path and source_lines, "
+                "or give the address of an issue, a pull request or a discussion.",
+            )
+
+
+def _blank_of(repo: str, commit: str) -> str:
+    return "source_commit" if repo and not commit else "source_repo"
+
+
+def _is_broken(snapshot: Snapshot, table: Table, row: int, names: Sequence[str]) -> bool:
+    broken = broken_keys(snapshot)
+    return any((table.path, row, name) in broken for name in names)
+
+
+@rule(
+    summary="The address of a source names a commit, not a branch.",
+    reason="A branch moves on: next month the line says something else, or is gone.",
+    bad="`https://github.com/OWNER/REPOSITORY/blob/main/README.md#L12`",
+    good="`https://github.com/OWNER/REPOSITORY/blob/COMMIT/README.md#L12`",
+)
+def source_branch(snapshot: Snapshot) -> Iterator[Mistake]:
+    for resource, names in _ADDRESSES.items():
+        table = snapshot.tables[resource]
+        for name in names:
+            for row, url in enumerate(table.columns.get(name, ())):
+                branch = branch_of(url)
+                told = (table.path, row, name) in broken_keys(snapshot)
+                if branch and not told and not _is_a_place(table, row):
+                    yield Mistake(
+                        table.path,
+                        *table.place(row, name),
+                        f"{name} of {table.label(row)} names the branch or tag `{shown(branch)}`",
+                        "Open the file at that address, press `y`, and write the address "
+                        "that you are led to.",
+                    )
+
+
+def _is_a_place(table: Table, row: int) -> bool:
+    """Whether the row says repository and commit, so that its address is held to them."""
+    return "source_repo" in table.columns and bool(table.cell(row, "source_repo"))
+
+
+@rule(
+    summary="A report's tag stands beside the source's own word for it.",
+    reason="What a source only ran on is neither the least that is needed nor the best.",
+    bad="`MIN` beside `should be enough`",
+    good="`MIN` beside `at least`",
+)
+def tag_wording(snapshot: Snapshot) -> Iterator[Mistake]:
+    table = snapshot.tables["reports"]
+    for row, tag in enumerate(table.columns.get("tag", ())):
+        wording = table.cell(row, "requirement_wording")
+        if tag in _WORDS_OF_TAG and not _WORDS_OF_TAG[tag].search(wording):
+            said = f"says `{shown(wording)}`" if wording else "is blank"
+            yield Mistake(
+                table.path,
+                *table.place(row, "tag"),
+                f"tag of {table.label(row)} is `{tag}`, but requirement_wording {said}",
+                "Write the source's own word, such as minimum, at least or recommended, "
+                "or leave the tag blank.",
+            )
+
+
+@rule(
+    summary="A report stands in the size of its model.",
+    reason="The size decides on which page a reader finds it.",
+    bad="`Qwen/Qwen2.5-7B-Instruct` under `14B`",
+    good="`Qwen/Qwen2.5-7B-Instruct` under `7B`",
+)
+def report_size(snapshot: Snapshot) -> Iterator[Mistake]:
+    table, models = snapshot.tables["reports"], snapshot.tables["models"]
+    for row, size in enumerate(table.columns.get("size", ())):
+        model = table.cell(row, "model")
+        known = snapshot.keys("models").get(model) if model else None
+        if known is None or _is_broken(snapshot, table, row, ("size", "model")):
+            continue
+        wanted = models.cell(known, "size")
+        fitting = sizes_by_parameters(snapshot, known)
+        doubtful = wanted not in snapshot.keys("sizes") or (fitting and wanted not in fitting)
+        if size != wanted and not doubtful:
+            is_now = f"is `{shown(size)}`" if size else "is blank"
+            yield Mistake(
+                table.path,
+                *table.place(row, "size"),
+                f"size of {table.label(row)} {is_now}, but its model belongs to `{wanted}`",
+                f"Write `{wanted}`.",
+            )
+
+
+@rule(
+    summary="Reports that contradict each other name each other.",
+    reason="Whoever reads one must learn of the other.",
+    bad="a report that names another, which does not name it back",
+    good="two reports that name each other",
+)
+def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
+    table = snapshot.tables["reports"]
+    if table.lost or any(
+        (table.path, row, "report") in broken_keys(snapshot) for row in _rows(table)
+    ):
+        return
+    named = _named(table)
+    for report, others in named.items():
+        row = snapshot.keys("reports")[report]
+        for other in others:
+            if other not in named or other == report:
+                close = nearest(other, named)
+                yield Mistake(
+                    table.path,
+                    *table.place(row, "contradicts"),
+                    f"contradicts of {table.label(row)} names `{shown(other, 120)}`, "
+                    f"which is {'itself' if other == report else 'no report'}",
+                    (close.sentence() if other != report else "") or _NAME_ONE,
+                )
+            elif report not in named[other] and named[other] <= named.keys():
+                back = snapshot.keys("reports")[other]
+                yield Mistake(
+                    table.path,
+                    *table.place(back, "contradicts"),
+                    f"contradicts of {table.label(back)} does not name `{shown(report, 120)}`, "
+                    f"which names it in line {table.place(row, 'report')[0]}",
+                    f"Add `{shown(report, 120)}`.",
+                )
+
+
+def _rows(table: Table) -> range:
+    return range(len(table.rows))
+
+
+def _named(table: Table) -> Mapping[str, frozenset[str]]:
+    """The reports that each report says it contradicts."""
+    ids = table.columns.get("report", ())
+    return {
+        report: frozenset(table.cell(row, "contradicts").split()) for row, report in enumerate(ids)
+    }
+
+
+@rule(
+    summary="Of one configuration no report says that it ran and another that it ran out of "
+    "memory, unless they name each other.",
+    reason="A figure in dispute must never look settled.",
+    bad="two reports that differ in `outcome` alone",
+    good="the same two with each other's id as `contradicts`",
+)
+def contradiction_not_named(snapshot: Snapshot) -> Iterator[Mistake]:
+    table = snapshot.tables["reports"]
+    named = _named(table)
+    outcomes: dict[tuple[str, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for row, outcome in enumerate(table.columns.get("outcome", ())):
+        key = tuple(table.cell(row, name) for name in _CONFIGURATION)
+        outcomes[key][outcome].append(row)
+    for found in outcomes.values():
+        for ran, failed in product(found.get("ran", ()), found.get("out-of-memory", ())):
+            one, other = table.cell(ran, "report"), table.cell(failed, "report")
+            if other not in named[one] and one not in named[other]:
+                yield Mistake(
+                    table.path,
+                    *table.place(failed, "outcome"),
+                    f"{table.label(failed)} ran out of memory and {table.label(ran)} "
+                    f"(line {table.place(ran, 'report')[0]}) ran, with the same configuration",
+                    "Write each one's id as contradicts of the other, "
+                    "or fill the column in which they differ.",
+                )
