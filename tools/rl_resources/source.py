@@ -7,12 +7,6 @@ import re
 THREAD = re.compile(
     r"https://github\.com/[\w.-]+/[\w.-]+/(?:issues|pull|discussions)/[0-9]+(?:#[\w-]+)?"
 )
-_BRANCH = re.compile(
-    r"https://(?:(?:www\.)?github\.com/[\w.-]+/[\w.-]+/(?:blob|tree|raw|blame)"
-    r"|raw\.githubusercontent\.com/[\w.-]+/[\w.-]+"
-    r"|huggingface\.co/(?:(?:datasets|spaces)/)?[\w.-]+/[\w.-]+/(?:blob|tree|raw|blame|resolve))"
-    r"/(?P<revision>[^/?#]+)"
-)
 
 
 def permalink(repo: str, commit: str, path: str, lines: str) -> str:
@@ -24,11 +18,3 @@ def permalink(repo: str, commit: str, path: str, lines: str) -> str:
         return f"https://github.com/{repo}/commit/{commit}"
     first = lines.partition("+")[0].replace("-", "-L")
     return f"https://github.com/{repo}/blob/{commit}/{path}" + (f"#L{first}" if first else "")
-
-
-def branch_of(address: str) -> str:
-    """The branch or tag that an address of a file names; empty where it names a commit or none."""
-    found = _BRANCH.match(address)
-    if found is None or re.fullmatch(r"[0-9a-f]{40}", found["revision"]):
-        return ""
-    return found["revision"]

@@ -59,7 +59,8 @@ def moved_target(snapshot: Snapshot) -> Iterator[Mistake]:
             if target not in known and (resource, target) not in moved:
                 message = f"moved_to of `{shown(name, 120)}` is `{shown(target, 120)}`, "
                 message += f"which no row of {resource} is called"
-                yield Mistake(*at, message, nearest(target, known).sentence())
+                close = nearest(target, known).sentence()
+                yield Mistake(*at, message, close or f"Name a row of {resource}.")
             elif _in_a_circle(moved, (resource, target), (resource, name)):
                 message = f"moved_to of `{shown(name, 120)}` leads back to it"
                 yield Mistake(*at, message, "Name the record that stands in the table today.")

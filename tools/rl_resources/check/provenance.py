@@ -11,11 +11,10 @@ from rl_resources.check.broken import broken_keys
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.check.tables import sizes_by_parameters
-from rl_resources.source import THREAD, branch_of, permalink
+from rl_resources.source import THREAD, permalink
 from rl_resources.words import nearest, shown
 
 PLACE = ("source_repo", "source_commit", "source_path", "source_lines")
-_ADDRESSES = {"tuning": ("source", "evidence"), "reports": ("source_url",)}
 _WORDS_OF_TAG = {
     "MIN": re.compile(
         r"\bmin(?:imum|imal)?\b|\bat least\b|\bas few as\b|\bfewest\b", re.IGNORECASE
@@ -64,7 +63,7 @@ def source_address(snapshot: Snapshot) -> Iterator[Mistake]:
                 "of its repository, commit, path and lines",
                 f"Write `{shown(wanted, 400)}`, or mend those columns.",
             )
-        elif not repo and not branch_of(url) and THREAD.fullmatch(url) is None:
+        elif not repo and THREAD.fullmatch(url) is None:
             yield Mistake(
                 table.path,
                 *table.place(row, "source_url"),
@@ -82,34 +81,6 @@ def _blank_of(repo: str, commit: str) -> str:
 def _is_broken(snapshot: Snapshot, table: Table, row: int, names: Sequence[str]) -> bool:
     broken = broken_keys(snapshot)
     return any((table.path, row, name) in broken for name in names)
-
-
-@rule(
-    summary="The address of a source names a commit, not a branch.",
-    reason="A branch moves on: next month the line says something else, or is gone.",
-    bad="`https://github.com/OWNER/REPOSITORY/blob/main/README.md#L12`",
-    good="`https://github.com/OWNER/REPOSITORY/blob/COMMIT/README.md#L12`",
-)
-def source_branch(snapshot: Snapshot) -> Iterator[Mistake]:
-    for resource, names in _ADDRESSES.items():
-        table = snapshot.tables[resource]
-        for name in names:
-            for row, url in enumerate(table.columns.get(name, ())):
-                branch = branch_of(url)
-                told = (table.path, row, name) in broken_keys(snapshot)
-                if branch and not told and not _is_a_place(table, row):
-                    yield Mistake(
-                        table.path,
-                        *table.place(row, name),
-                        f"{name} of {table.label(row)} names the branch or tag `{shown(branch)}`",
-                        "Open the file at that address, press `y`, and write the address "
-                        "that you are led to.",
-                    )
-
-
-def _is_a_place(table: Table, row: int) -> bool:
-    """Whether the row says repository and commit, so that its address is held to them."""
-    return "source_repo" in table.columns and bool(table.cell(row, "source_repo"))
 
 
 @rule(
