@@ -17,7 +17,7 @@ def report_id(statement: Statement) -> str:
     The hash is of everything that tells the statement from others, so the id depends neither on
     other statements nor on our tables of words.
     """
-    model = statement["model"].rpartition("/")[2]
+    model = re.sub(r"\A[\w.-]+/", "", statement["model"])
     words = (model, *(statement[column] for column in ("task", "num_gpus", "device")))
     digest = hashlib.sha256("\x1f".join(statement.identity).encode()).hexdigest()
     return "-".join(filter(None, [*(_slug(word) for word in words), digest[:_DIGITS]]))
