@@ -9,6 +9,7 @@ from facts.statement import Statement
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _ABOUT = re.compile(r"~?([0-9]+(?:\.[0-9]+)?)(?: \((?:mean|median|stated|max)\b.*\))?")
 _PER_GPU = re.compile(r"([0-9.]+) tokens/s(?:ec)?/GPU|([0-9.]+) tokens/GPU/s|([0-9.]+) tok/s/GPU")
+_ROLLOUT_N = re.compile(r"\brollout\.n ?= ?([0-9]+)")
 _BYTES = re.compile(r'"device_peak_bytes": ([0-9]+)')
 GIBIBYTE_GB = 1.073741824
 _UNITS = {"prompts": "prompts", "samples": "responses", "trajectories": "responses"} | {
@@ -51,8 +52,13 @@ def batch_cells(statement: Statement) -> dict[str, str]:
         "batch_unit": unit,
         "batch_as_published": "; ".join(filter(None, (told, micro))),
         "prompts_per_step": statement["prompts_per_step"],
-        "rollout_n": statement["samples_per_prompt"],
+        "rollout_n": statement["samples_per_prompt"] or _generations(statement["quote"]),
     }
+
+
+def _generations(quote: str) -> str:
+    found = _ROLLOUT_N.search(quote)
+    return found[1] if found else ""
 
 
 def _batch_unit(statement: Statement) -> str:
