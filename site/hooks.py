@@ -24,7 +24,7 @@ from mkdocs.livereload import LiveReloadServer
 from mkdocs.structure.files import File, Files
 
 from rl_resources import publish
-from rl_resources.build import MARK
+from rl_resources.build import CHECKED, MARK
 from rl_resources.check import check_root
 from rl_resources.errors import InvalidDataset, RlResourcesError
 from rl_resources.render.findings import as_text
@@ -44,7 +44,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
     """Check and render before MkDocs empties the folder of the last build."""
     root = Path(config.config_file_path).parent
     try:
-        _session.files = _render(root)
+        _session.files = _render(root, checked=config.extra.get(CHECKED, False))
         _session.mistakes = ""
     except Exception as error:  # whatever is wrong, a server must live on to show it
         _session.mistakes = _told(error)
@@ -53,13 +53,12 @@ def on_pre_build(config: MkDocsConfig) -> None:
         sys.stderr.write(_session.mistakes)
 
 
-def _render(root: Path) -> Mapping[str, str]:
-    findings = [finding for finding in check_root(root) if finding.severity == "error"]
-    if findings:
-        raise InvalidDataset(findings)
-    if not _session.serving:  # a preview need not wait for what only publishing promises
-        publish.hold_to_schemas(root)
-    return publish.render(root)
+def _render(root: Path, *, checked: bool) -> Mapping[str, str]:
+    findings = [] if checked else check_root(root)
+    if errors := [finding for finding in findings if finding.severity == "error"]:
+        raise InvalidDataset(errors)
+    # A preview need not wait for what only publishing promises.
+    return publish.render(root, held=not _session.serving)
 
 
 def _told(error: Exception) -> str:

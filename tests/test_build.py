@@ -115,7 +115,7 @@ def test_a_document_that_breaks_its_schema_stops_the_build_and_keeps_the_old_out
     old = _old_output(tmp_path)
     monkeypatch.setattr(api, "record_id", lambda record: 7)
     assert main(["build", "--root", str(ROOT), "--out", str(tmp_path)]) == 1
-    assert "7 is not of type 'string'" in capsys.readouterr().err
+    assert '7 is not of type "string"' in capsys.readouterr().err
     assert _files(tmp_path) == [f"site/{MARK}", "site/index.html"]
     assert old.read_text() == "old"
 

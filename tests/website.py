@@ -26,11 +26,12 @@ MKDOCS = (sys.executable, "-m", "mkdocs")
 MKDOCS_WITHOUT_RULES = (
     sys.executable,
     "-c",
-    "from rl_resources import check, publish; check.check_root = lambda root: [];"
-    "publish.hold_to_schemas = lambda root: None;"
+    "from rl_resources import check; check.check_root = lambda root: [];"
+    "from rl_resources.render import validation;"
+    "validation.hold_to_schemas = lambda documents, schemas: None;"
     "from mkdocs.__main__ import cli; cli()",
 )
-PATIENCE_SECONDS = 15
+PATIENCE_SECONDS = 60
 
 
 def copy_checkout(target: Path) -> Path:

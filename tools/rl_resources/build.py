@@ -14,16 +14,18 @@ from rl_resources.repository import read_repository
 
 CONFIGURATION = "mkdocs.yml"
 MARK = ".built-by-rl-resources"
+CHECKED = "checked"
 SOURCES = ("site", "records", "schema", "examples", "tools", "tests", ".git")
 KEPT = "The old output is kept."
 
 
-def build(root: Path, out: Path) -> Path:
+def build(root: Path, out: Path, *, checked: bool = False) -> Path:
     """Build `out/site` from the checkout at `root` and return it.
 
-    The same commit gives the same bytes: every time of day is that of the commit. Raises
-    `UnreadableDataset` where `root` is no checkout with pages, `UnusableInput` where `out` may not
-    be written to, `InvalidOutput` where MkDocs fails; the old output is then kept.
+    `checked` says that the caller has held the dataset to all rules already. The same commit gives
+    the same bytes: every time of day is that of the commit. Raises `UnreadableDataset` where `root`
+    is no checkout with pages, `UnusableInput` where `out` may not be written to, `InvalidOutput`
+    where MkDocs fails; the old output is then kept.
     """
     configuration = root / CONFIGURATION
     if not configuration.is_file():
@@ -33,7 +35,7 @@ def build(root: Path, out: Path) -> Path:
     target = out / "site"
     _refuse_anything_else(root, target)
     with new_folder(target) as staging, _commit_time(root):
-        _mkdocs(configuration, staging)
+        _mkdocs(configuration, staging, checked=checked)
     return target
 
 
@@ -58,7 +60,7 @@ def _refuse_anything_else(root: Path, target: Path) -> None:
             )
 
 
-def _mkdocs(configuration: Path, folder: Path) -> None:
+def _mkdocs(configuration: Path, folder: Path, *, checked: bool) -> None:
     from mkdocs.commands.build import build as mkdocs_build
     from mkdocs.config import load_config
     from mkdocs.exceptions import MkDocsException
@@ -66,6 +68,7 @@ def _mkdocs(configuration: Path, folder: Path) -> None:
     with _warnings("mkdocs") as told:
         try:
             config = load_config(config_file=str(configuration), site_dir=str(folder))
+            config.extra[CHECKED] = checked
             config.plugins.on_startup(command="build", dirty=False)
             mkdocs_build(config)
             config.plugins.on_shutdown()

@@ -245,7 +245,8 @@ def _build(arguments: Arguments) -> int:
     findings = check_root(root)
     if findings and _tell(findings):
         return FOUND
-    site = build(root, Path(arguments.out) if arguments.out else root / "build")
+    out = Path(arguments.out) if arguments.out else root / "build"
+    site = build(root, out, checked=True)
     print(site)  # noqa: T201
     return 0
 

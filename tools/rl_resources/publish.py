@@ -14,19 +14,18 @@ from rl_resources.render import api, coverage_page, reports, rst, rules, site, v
 from rl_resources.repository import Repository, read_repository
 
 
-def render(root: Path) -> dict[str, str]:
+def render(root: Path, *, held: bool = True) -> dict[str, str]:
     """All generated files by path: Markdown pages, JSON documents with schemas, RST.
 
-    Raises `InvalidDataset` and `UnreadableDataset`. Nothing is written.
+    Raises `InvalidDataset` and `UnreadableDataset`; where JSON is to be `held` to the schema that
+    is published beside it, `InvalidOutput` too. Nothing is written.
     """
     dataset = read_dataset(read_package(root))
-    return render_dataset(dataset, _script_texts(root, dataset), read_repository(root))
-
-
-def hold_to_schemas(root: Path) -> None:
-    """Raise `InvalidOutput` where a JSON document breaks the schema published beside it."""
-    dataset = read_dataset(read_package(root))
-    validation.hold_to_schemas(api.documents(dataset, None), api.schemas(dataset))
+    repository = read_repository(root)
+    if held:
+        documents = api.documents(dataset, repository.commit)
+        validation.hold_to_schemas(documents, api.schemas(dataset))
+    return render_dataset(dataset, _script_texts(root, dataset), repository)
 
 
 def render_dataset(
