@@ -279,6 +279,49 @@ def test_a_name_without_its_ending_is_one_all_the_same(
     assert {rule for rule in found if rule.startswith("page-")} == set(told)
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_label_that_fits_the_row_is_believed_before_the_address(
+    dataset: Dataset, scripts: Path, there: bool
+) -> None:
+    """One mistake is one finding: nothing of the row is held to a script of another run."""
+    page = PAGE.replace(f"/7b/{LORA}>", f"/7b/{SEVEN}>")
+    if not there:
+        (scripts / "7b" / LORA).unlink()
+    (found,) = _findings(dataset, scripts, page)
+    assert found == f"page-link-label: 41:9: the link is called {LORA} and leads to {SEVEN}"
+
+
+def test_a_misspelt_folder_in_one_address_of_three_is_told(dataset: Dataset, scripts: Path) -> None:
+    """The folder of the scripts alone does not show it; the other addresses do."""
+    page = PAGE.replace(f"tuning/7b/{LORA}", f"tunning/7b/{LORA}")
+    (found,) = _findings(dataset, scripts, page)
+    assert (
+        found == "page-missing-script: 41:9: the link leads into tunning/, the others into tuning/"
+    )
+    assert not _findings(dataset, scripts, page.replace("tunning", "archive"))
+
+
+def test_a_device_without_its_memory_is_asked_for_it(dataset: Dataset, scripts: Path) -> None:
+    page = PAGE.replace("- 2*H800", "- 2*A100")
+    assert "page-unknown-device: 28:9: `A100` can be a100-40g or a100-80g" in _findings(
+        dataset, scripts, page
+    )
+
+
+def test_a_family_that_names_call_otherwise_is_one_mistake(dataset: Dataset, scripts: Path) -> None:
+    page = PAGE
+    for name in (LORA, FOURTEEN):
+        (script,) = scripts.rglob(name)
+        renamed = name.replace("qwen2.5", "qwen2")
+        script.rename(script.with_name(renamed))
+        page = page.replace(name, renamed)
+    (found,) = _findings(dataset, scripts, page)
+    assert found == (
+        "page-name-of-model: 41:9: the row says `Qwen2.5-7B-Instruct`, the name of its script "
+        "`qwen2-7b-instruct`; so does the row of line 67"
+    )
+
+
 NOBODY = "33:9: the row names no contributor"
 
 
@@ -504,7 +547,9 @@ def test_a_row_that_its_script_contradicts_is_disputed_and_told_once(
     dataset: Dataset, scripts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rules = {name: rule for name, rule in all_rules().items() if rule.scope == "page"}
-    monkeypatch.setitem(FAMILIES, "agreed", Family("Agreement", "claim"))
+    monkeypatch.setitem(
+        FAMILIES, "agreed", Family("Agreement", "claim", "What a test holds rows to.")
+    )
     rules["two"] = Rule("two", "agreed", "error", "", "", "", "", _two_gpus)
     monkeypatch.setattr(auditing, "all_rules", lambda: rules)
     text, findings = _audited(dataset, scripts, PAGE.replace("2*H800", "4*H800"))

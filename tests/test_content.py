@@ -479,6 +479,12 @@ def test_a_path_of_another_kind_of_machine_is_told_once(path: str) -> None:
     assert told("private-path", script) == [(1, 19, f"`{path}` is a path of its author's machine")]
 
 
+def test_a_home_of_somebody_is_no_default_and_a_usual_folder_is_one() -> None:
+    script = 'a=${DATA:-"/home/ann/data"}\nb=${DATA:-/data/gsm8k}\nc=${DATA:-/home/user/data}\n'
+    message = "`/home/ann/data` is a path of its author's machine"
+    assert told("private-path", script) == [(1, 12, message)]
+
+
 def test_keys_of_a_backend_that_is_not_chosen_are_one_mistake() -> None:
     keys = ("tensor_model_parallel_size=2", "param_offload=True")
     words = " ".join(f"actor_rollout_ref.actor.megatron.{key}" for key in keys)

@@ -35,6 +35,21 @@ def nearest(word: str, known: Iterable[str]) -> Nearest:
     return Nearest(tuple(by_lower[candidate] for candidate in best), known)
 
 
+def is_slip(first: str, second: str) -> bool:
+    """Whether one letter is missing, added, changed, or two are swapped; digits are no slip."""
+    start = 0
+    while start < min(len(first), len(second)) and first[start] == second[start]:
+        start += 1
+    end = 0
+    limit = min(len(first), len(second)) - start
+    while end < limit and first[-1 - end] == second[-1 - end]:
+        end += 1
+    one, other = first[start : len(first) - end], second[start : len(second) - end]
+    if not start or any(sign.isdigit() for sign in one + other):
+        return False
+    return max(len(one), len(other)) == 1 or (len(one) == 2 and one == other[::-1])
+
+
 def _alternatives(words: tuple[str, ...]) -> str:
     quoted = [f"`{shown(word, 200)}`" for word in words]
     return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + f" or {quoted[-1]}"

@@ -22,6 +22,8 @@ _PRIVATE = re.compile(
     r"|opt/(?!(?:amazon|bitnami|conda|cuda|homebrew|hpcx|intel|mellanox|miniconda3?|miniforge3?|ml"
     r"|nvidia|pytorch|ray|rocm\S*|slurm|venv|verl)/)[\w.-]+)(?=/))[^\s,'\"\]);:]*"
 )
+_HOME = re.compile(r"/(?:home|Users)/(?!user\b|username\b|you\b|your\w*)", re.IGNORECASE)
+"""A folder that nobody else has, so that it is no default either; others may be usual somewhere."""
 _SECRETS = (
     (re.compile(r"\bhf_[A-Za-z0-9]{30,}"), "Hugging Face token"),
     (re.compile(r"\bsk-(?:proj-|ant-)?[A-Za-z0-9_-]{20,}"), "API key"),
@@ -134,7 +136,7 @@ def private_path(subject: ScriptText) -> Iterator[Mistake]:
     for value in _words(subject):
         for path, part, at in _in_value(_PRIVATE, value):
             place = _within(subject, part, at)
-            if part.default or place.offset in told:
+            if (part.default and not _HOME.match(path)) or place.offset in told:
                 continue
             told.add(place.offset)
             message = f"`{shown(path)}` is a path of its author's machine"

@@ -14,7 +14,7 @@ from rl_resources.check.undollared import undollared
 from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.launch import Launch
 from rl_resources.script.shell import Assignment, Command, Reference
-from rl_resources.words import shown
+from rl_resources.words import is_slip, shown
 
 _WITH_DEFAULT = (":-", "-", ":=", "=", ":+", "+", ":?", "?")
 _OUTSIDE = frozenset({"http_proxy", "https_proxy", "no_proxy", "all_proxy", "ftp_proxy", "_"})
@@ -122,22 +122,9 @@ def _similar(subject: ScriptText, name: str) -> str:
         return ""
     names = sorted(subject.script.names)
     same = [known for known in names if known.lower() == name.lower()]
-    return next(iter(same + [known for known in names if _is_slip(known, name)]), "")
-
-
-def _is_slip(first: str, second: str) -> bool:
-    """Whether one letter is missing, added, changed, or two are swapped; digits are no slip."""
-    start = 0
-    while start < min(len(first), len(second)) and first[start] == second[start]:
-        start += 1
-    end = 0
-    limit = min(len(first), len(second)) - start
-    while end < limit and first[-1 - end] == second[-1 - end]:
-        end += 1
-    one, other = first[start : len(first) - end], second[start : len(second) - end]
-    if not start or any(sign.isdigit() for sign in one + other) or len(min(first, second)) < 4:
-        return False
-    return max(len(one), len(other)) == 1 or (len(one) == 2 and one == other[::-1])
+    return next(
+        iter(same + [known for known in names if len(known) > 3 and is_slip(known, name)]), ""
+    )
 
 
 @rule(

@@ -41,6 +41,8 @@ def known_word(
     words = spellings.get(text.lower(), ())
     if not text:
         return Problem(rule, f"the row names no {kind}", f"Write the {kind} into the cell.")
+    if not words and kind == "device":
+        words = _with_memory(text, spellings)
     if not words:
         return Problem(rule, f"`{shown(text)}` is no known {kind}", _help(kind, text, spellings))
     if confirmed is not None and confirmed in words:
@@ -50,6 +52,13 @@ def known_word(
     return Problem(
         rule, f"`{shown(text)}` can be {' or '.join(words)}", "Write which one is meant."
     )
+
+
+def _with_memory(text: str, devices: Spellings) -> tuple[str, ...]:
+    """The devices of a name that leaves out the size of their memory, where there are several."""
+    wanted = re.compile(rf"{re.escape(text.lower())}-[0-9]+g")
+    words = sorted({word for found in devices.values() for word in found if wanted.fullmatch(word)})
+    return tuple(words) if len(words) > 1 else ()
 
 
 def model(text: str, spellings: Spellings, confirmed: str | None) -> str | Problem:

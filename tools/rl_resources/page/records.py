@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from rl_resources.check.registry import Mistake
 from rl_resources.dataset import Dataset
@@ -129,7 +130,7 @@ def _table_rows(
             problems.append((row, _row_length(row, table.header)))
             continue
         cells = {name: row.cells[place] for name, place in known.items()}
-        link = link_of(cells["Link"], context.scripts)
+        link = link_of(cells["Link"], context.scripts, partial(_fit, cells))
         if link is None:
             problems.append((cells["Link"], NO_SCRIPT))
             continue
@@ -137,6 +138,20 @@ def _table_rows(
         rows.append(ReadRow(table, row, cells, link, record))
         problems += [(cells[name], problem) for name, problem in wrong if problem.rule]
     return rows, problems
+
+
+def _fit(cells: Cells, script: str) -> int:
+    """How many of its row's words a script's name says."""
+    try:
+        parts = parse(script)
+    except ValueError:
+        return 0
+    said = {name: cell.text.strip().lower() for name, cell in cells.items()}
+    gpus, _, device = re.sub(r"\s", "", said["Resource"]).partition("*")
+    engine = said["Infer"].startswith(parts.infer)
+    same = (parts.task, str(parts.gpus), parts.device, parts.train)
+    pairs = zip(same, (said["Task"], gpus, device, said["Train"]), strict=True)
+    return sum(one == other for one, other in pairs) + engine
 
 
 def columns(header: Row) -> dict[str, int]:

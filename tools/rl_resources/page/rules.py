@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING
 
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.page.neighbours import orphans
-from rl_resources.page.script_link import link_as_text
+from rl_resources.page.script_link import folder_above, link_as_text
 from rl_resources.script.name import FORM, ScriptName, parse
-from rl_resources.words import shown
+from rl_resources.words import is_slip, shown
 
 if TYPE_CHECKING:
     from rl_resources.page.records import Reading, ReadRow
     from rl_resources.page.value import Cell, Heading, Table
 
 _NEAR, _FAR = 1.25, 1.6
+_FEWEST_ALIKE = 2
 _ADDRESS = re.compile(
     r"(?<![\w.%+/:-])(?:mailto:)?(?P<name>[\w.%+-]+)@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?![\w.:/-]*[:/])"
 )
@@ -486,7 +487,14 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
     good="a link to the script as it is called",
 )
 def page_missing_script(reading: Reading) -> Iterator[Mistake]:
-    return reading.told("page-missing-script")
+    yield from reading.told("page-missing-script")
+    folders = {id(row): folder_above(row.cells["Link"]) for row in reading.rows}
+    usual, most = next(iter(Counter(filter(None, folders.values())).most_common(1)), ("", 0))
+    for row in reading.rows:
+        folder = folders[id(row)] or usual
+        if most >= _FEWEST_ALIKE and not _is_dead(reading, row) and is_slip(folder, usual):
+            message = f"the link leads into {shown(folder)}/, the others into {shown(usual)}/"
+            yield reading.mistake(row.cells["Link"], message, f"Write `{shown(usual)}`.")
 
 
 @rule(
@@ -494,7 +502,6 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
     reason="A reader believes the label, and gets another script.",
     bad="a link called `a.sh` that leads to `b.sh`",
     good="a link called `b.sh` that leads to `b.sh`",
-    severity="warning",
 )
 def page_link_label(reading: Reading) -> Iterator[Mistake]:
     return reading.told("page-link-label")
@@ -612,13 +619,33 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
     severity="warning",
 )
 def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
+    """Rows whose names differ in the same way are one mistake: a family is called otherwise."""
+    alike: dict[tuple[str, str], list[tuple[ReadRow, ScriptName]]] = {}
     for row, name in _named_rows(reading):
-        said = row.text("Model")
-        same = _same_model(reading, row, name.model)
-        doubtful = _is_unknown(reading, row) or _is_unlisted(reading, row)
-        told = doubtful or _is_of_another_size(row, name)
-        if said and not same and not told and not _is_contradicted(reading, row, said, name.model):
-            yield _against(reading, row, "Link", said, name.model)
+        if _is_of_another_name(reading, row, name):
+            families = _family(row.text("Model")), _family(name.model)
+            alike.setdefault(families, []).append((row, name))
+    for (row, name), *more in alike.values():
+        found = _against(reading, row, "Link", row.text("Model"), name.model)
+        lines = ", ".join(str(other.cells["Link"].line) for other, _ in more)
+        also = f"; so do the rows of lines {lines}" if len(more) > 1 else ""
+        also = f"; so does the row of line {lines}" if len(more) == 1 else also
+        yield found._replace(message=found.message + also)
+
+
+def _family(model: str) -> str:
+    """A model's name up to its size."""
+    name = model.lower().rpartition("/")[2]
+    return _SIZE.split(name, maxsplit=1)[0]
+
+
+def _is_of_another_name(reading: Reading, row: ReadRow, name: ScriptName) -> bool:
+    said = row.text("Model")
+    same = not said or _same_model(reading, row, name.model)
+    doubtful = _is_unknown(reading, row) or _is_unlisted(reading, row)
+    if same or doubtful or _is_of_another_size(row, name):
+        return False
+    return not _is_contradicted(reading, row, said, name.model)
 
 
 _HEADERS = {

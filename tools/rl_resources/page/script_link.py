@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
@@ -52,10 +52,13 @@ class Link:
         return self.file or self.meant
 
 
-def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
+def link_of(
+    cell: Cell, scripts: Sequence[str] | None, fit: Callable[[str], int] = lambda name: 0
+) -> Link | None:
     """What the cell leads to; `None` where it names no script at all.
 
-    `scripts` are paths below the folder of scripts, `None` where nobody knows them.
+    `scripts` are paths below the folder of scripts, `None` where nobody knows them. Of two scripts
+    the one that the address names is meant, unless the label's has the better `fit`.
     """
     text, aim = link_as_text(cell) or (cell.text.strip(), cell.target or "")
     address = _parts(_address_path(aim))
@@ -65,6 +68,8 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     if not names:
         return None
     known = scripts or ()
+    if target and label and _file(target, address, known) and fit(label) > fit(target):
+        names = [label]
     file = next((found for name in names if (found := _file(name, address, known))), None)
     script = names[0] if file is None else PurePosixPath(file).name
     folder = address[-2] if target and len(address) > 1 else ""
@@ -96,13 +101,26 @@ def link_problems(link: Link, scripts: Sequence[str] | None) -> Iterator[Problem
             f"Link `{shown(link.script, 120)}`, as it is called.",
         )
     elif link.label and link.target and link.label != link.target:
+        other = link.script == link.label
         yield Problem(
             "page-link-label",
             f"the link is called {shown(link.label, 120)} and leads to {shown(link.target, 120)}",
-            "Name the link as the script that it leads to.",
+            f"Link `{shown(link.label, 120)}`, as the row describes it."
+            if other
+            else "Name the link as the script that it leads to.",
         )
+        if other:
+            return
     if scripts is not None and link.file is None:
         yield _missing(link, scripts)
+
+
+def folder_above(cell: Cell) -> str | None:
+    """The folder in which the folders of the sizes lie, as the cell's address has it."""
+    parts = _parts(_address_path((link_as_text(cell) or ("", cell.target or ""))[1]))[:-1]
+    if parts and _SIZE_FOLDER.fullmatch(parts[-1]):
+        parts = parts[:-1]
+    return parts[-1] if parts else None
 
 
 def _missing(link: Link, scripts: Sequence[str]) -> Problem:
