@@ -22,17 +22,23 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.livereload import LiveReloadServer
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 from rl_resources import publish
 from rl_resources.build import CHECKED, MARK
 from rl_resources.check import check_root
 from rl_resources.errors import InvalidDataset, RlResourcesError
 from rl_resources.render.findings import as_text
+from rl_resources.render.site import page_url
 
 WATCHED = ("records", "schema", "examples", "site/templates", "site/assets")
 
+# The many pages that no page written by hand links to. A server keeps those whose text has not
+# changed as they are.
+KEPT = ("records/", "reports/", "rules/")
+
 # MkDocs loads this file once a process, so what is kept here outlives the rebuilds of a server.
-_session = SimpleNamespace(serving=False, files={}, mistakes="")
+_session = SimpleNamespace(serving=False, files={}, mistakes="", built={}, frame="")
 
 
 def on_startup(*, command: str, **_: Any) -> None:
@@ -79,9 +85,23 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     if not _session.files:
         links = config.validation.links
         links.not_found = links.anchors = logging.INFO  # what is not there yet is no mistake
+    _forget_another_frame(config)
     for path, content in generated.items():
+        text, output = _session.built.get(path, ("", ""))
+        if output and text == content and not _session.mistakes:
+            # As a finished file, which the search of a preview leaves out.
+            path, content = page_url(path) + "index.html", output
         files.append(File.generated(config, path, content=content))
     return files
+
+
+def _forget_another_frame(config: MkDocsConfig) -> None:
+    """Keep no page that was built with other settings or another theme."""
+    overrides = Path(config.theme.custom_dir or ".").rglob("*.html")
+    texts = [Path(config.config_file_path), *sorted(overrides)]
+    frame = "".join(path.read_text(encoding="utf-8") for path in texts)
+    if frame != _session.frame:
+        _session.frame, _session.built = frame, {}
 
 
 def _placeholders(files: Files, config: MkDocsConfig) -> dict[str, str]:
@@ -129,10 +149,15 @@ def _box(mistakes: str) -> str:
     )
 
 
-def on_post_page(output: str, **_: Any) -> str:
+def on_post_page(output: str, page: Page, **_: Any) -> str:
     """Name the theme's search dialog for readers that do not see it."""
     dialog = 'data-md-component="search" role="dialog"'
-    return output.replace(dialog, f'{dialog} aria-label="Search"')
+    named = output.replace(dialog, f'{dialog} aria-label="Search"')
+    path = page.file.src_uri
+    kept = path.startswith(KEPT) and not path.endswith("/index.md")
+    if _session.serving and kept and not _session.mistakes:
+        _session.built[path] = (_session.files[path], named)
+    return named
 
 
 def on_post_build(config: MkDocsConfig) -> None:

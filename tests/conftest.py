@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
+
+from rl_resources.errors import UnusableInput
+from rl_resources.script.framework.releases import Configuration, configuration
 
 # CI tries the same examples every time, so that a failure there is of the change and not of chance.
 settings.register_profile("ci", derandomize=True)
@@ -28,6 +32,20 @@ def program(*names: str) -> str:
             pytest.fail(reason)
         pytest.skip(reason)
     return found
+
+
+@cache
+def release_of_verl(version: str) -> Configuration:
+    """The configuration of a release, from the cache or the package index.
+
+    Without either the test is skipped, or fails where `CI` is `true`.
+    """
+    try:
+        return configuration("verl", version)
+    except UnusableInput as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"needs verl {version}: {error}")
 
 
 @pytest.fixture(scope="session")

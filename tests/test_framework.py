@@ -12,7 +12,6 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 import rl_resources
+from conftest import release_of_verl
 from rl_resources import UnusableInput, tabular
 from rl_resources.answer.compatibility import accepted_by
 from rl_resources.compat import Script, compat, row_of
@@ -833,19 +833,9 @@ def test_the_shipped_defaults_need_no_hydra() -> None:
     assert done.stdout == "[]\n"
 
 
-@lru_cache
-def real(version: str) -> Configuration:
-    try:
-        return configuration("verl", version)
-    except UnusableInput as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"needs verl {version}: {error}")
-
-
 @pytest.mark.parametrize("version", ["0.4.1", "0.9.1"])
 def test_the_real_framework_says_the_same_as_the_table(version: str) -> None:
-    known = real(version)
+    known = release_of_verl(version)
     rows = rl_resources.load(ROOT).records["compatibility"]
     wanted = {row["script"]: row for row in rows if row["framework_version"] == version}
     for path in SCRIPTS:
@@ -861,12 +851,14 @@ def test_the_real_framework_says_the_same_as_the_table(version: str) -> None:
 
 def test_the_shipped_defaults_are_those_of_the_release() -> None:
     text = (ROOT / DEFAULTS / "verl.json").read_text(encoding="utf-8")
-    assert text == describe(real(json.loads(text)["version"])), "run `rl-resources compat`"
+    assert text == describe(release_of_verl(json.loads(text)["version"])), (
+        "run `rl-resources compat`"
+    )
 
 
 def test_the_shipped_history_is_that_of_all_releases() -> None:
     text = (ROOT / HISTORY / "verl.json").read_text(encoding="utf-8")
-    known = [real(version) for version in json.loads(text)["releases"]]
+    known = [release_of_verl(version) for version in json.loads(text)["releases"]]
     assert text == write_history(known), "run `rl-resources compat`"
 
 
@@ -900,7 +892,7 @@ def test_the_last_release_that_had_a_key_or_section_is_known(key: str, last: str
 
 def test_the_real_framework_is_the_same_without_hydra() -> None:
     light = shipped("verl")
-    known = real(light.version)
+    known = release_of_verl(light.version)
     for path in SCRIPTS:
         launch = launch_of(path)
         assert compose_launch(known, launch) == compose_launch(light, launch)

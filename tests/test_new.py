@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import release_of_verl
 from rl_resources.check import check
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
@@ -28,7 +29,6 @@ from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.package import Package, read_package
 from rl_resources.script.framework import compose_launch, shipped
-from rl_resources.script.framework.releases import cached_releases, configuration
 from rl_resources.script.launch import launches
 from rl_resources.script.shell import read
 
@@ -191,10 +191,7 @@ def test_the_tag_turns_every_memory_switch_of_the_backend(
 def test_scripts_compose_with_the_framework_s_own_configuration(
     dataset: Dataset, snapshot: Snapshot
 ) -> None:
-    release = shipped("verl").version
-    if release not in cached_releases("verl"):
-        pytest.skip(f"verl {release} is not in the cache; `rl-resources compat` fetches it")
-    real = configuration("verl", release)
+    real = release_of_verl(shipped("verl").version)
     pairs = product(known(dataset, "task"), strategies(shipped("verl")), ("MIN", "RECOMMENDED"))
     combinations = (
         (EXPERTS, task, "16", "h100", train, "vllm", tag)

@@ -139,9 +139,9 @@ def _free_port() -> int:
 def read(address: str) -> str:
     """The text at an address; empty while there is none."""
     try:
-        with urllib.request.urlopen(address, timeout=5) as reply:  # noqa: S310
+        with urllib.request.urlopen(address, timeout=30) as reply:  # noqa: S310
             text: str = reply.read().decode()
-    except (urllib.error.URLError, ConnectionError):
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
         return ""
     return text
 

@@ -111,7 +111,7 @@ def _order(dataset: Dataset) -> list[Mapping[object, int]]:
 
 
 def _rank(order: list[Mapping[object, int]], place: Place) -> tuple[int, ...]:
-    return tuple(ranks[word] for ranks, word in zip(order, place, strict=True))
+    return tuple(ranks.get(word, len(ranks)) for ranks, word in zip(order, place, strict=True))
 
 
 def _grouped(rows: list[tuple[Place, Record]]) -> dict[Place, list[Record]]:

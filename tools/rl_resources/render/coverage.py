@@ -56,7 +56,7 @@ def task_tables(dataset: Dataset, found: Coverage) -> list[TaskTable]:
             )
             for device in devices
         ]
-        title = str(dataset.by_key["tasks"][task]["title"])
+        title = str(dataset.by_key["tasks"].get(task, {}).get("title", task))
         tables.append(TaskTable(task, title, tuple(rows)))
     return tables
 
