@@ -729,6 +729,62 @@ def test_a_sequence_that_fits_or_is_cut_is_silent(settings: dict[str, str]) -> N
     assert findings("batched-tokens", settings=settings) == []
 
 
+OLD_ENGINE = {"infer_version": "0.8.3"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "tokens", "sequence"),
+    [
+        ({TOKENS: "1024"}, 1024, 1536),
+        ({CHUNKED: "True", TOKENS: "1536", f"{ROLLOUT}.max_model_len": "2048"}, 1536, 2048),
+        ({"data.max_response_length": "8192"}, 8192, 8704),
+    ],
+)
+def test_older_verl_wants_a_whole_sequence_with_chunked_prefill_too(
+    settings: dict[str, str], tokens: int, sequence: int
+) -> None:
+    assert message("chunked-tokens", OLD_ENGINE, settings) == (
+        f"`{TOKENS}` is `{tokens}`, less than one sequence of {sequence} tokens, "
+        "which verl 0.3.0 to 0.6.0 refuse with chunked prefill on"
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "settings"),
+    [
+        ({}, {TOKENS: "1024"}),
+        ({"infer_version": "0.11.0"}, {TOKENS: "1024"}),
+        (OLD_ENGINE, {TOKENS: "1536"}),
+        (OLD_ENGINE, {TOKENS: "1024", CHUNKED: "False"}),
+        (OLD_ENGINE, {TOKENS: "1024", f"{ROLLOUT}.name": "sglang"}),
+        (OLD_ENGINE, {TOKENS: "1024", f"{ROLLOUT}.mode": "async"}),
+        (OLD_ENGINE, {TOKENS: "$TOKENS"}),
+    ],
+)
+def test_newer_releases_and_other_engines_take_chunks(
+    row: dict[str, str], settings: dict[str, str]
+) -> None:
+    assert findings("chunked-tokens", row, settings) == []
+
+
+EXPERTS = f"{ACTOR}.megatron.expert_model_parallel_size"
+
+
+@pytest.mark.parametrize(("shared", "told"), [("", 1), ("null", 1), ("1", 0), ("$SIZE", 0)])
+def test_the_groups_of_experts_divide_the_gpus(shared: str, told: int) -> None:
+    """Experts are cut like all other weights unless the script says otherwise."""
+    sizes = f" {ACTOR}.megatron.expert_tensor_parallel_size={shared}" if shared else ""
+    start = (
+        f"{START} model_engine=megatron {ACTOR}.megatron.tensor_model_parallel_size=4 "
+        f"{EXPERTS}=4{sizes}"
+    )
+    found = findings("parallel-sizes", settings={f"{ACTOR}.strategy": "megatron"}, start=start)
+    assert [item.message for item in found] == [
+        f"`{EXPERTS}` is `4`: 8 GPUs cannot be divided into its groups of 4 x 4 x 1 = 16, "
+        "experts x their tensor parallel size x stages"
+    ] * told
+
+
 def test_both_kinds_of_micro_batch_are_told_at_the_total() -> None:
     (finding,) = findings("micro-batch-keys", settings={TOTAL: "64"})
     assert finding.message == f"both `{TOTAL}` and `{MICRO}` are set"

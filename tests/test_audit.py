@@ -6,6 +6,7 @@ The page and its mistakes are of our own making; the scripts are those of the da
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -320,6 +321,15 @@ def test_a_family_that_names_call_otherwise_is_one_mistake(dataset: Dataset, scr
         "page-name-of-model: 41:9: the row says `Qwen2.5-7B-Instruct`, the name of its script "
         "`qwen2-7b-instruct`; so does the row of line 67"
     )
+
+
+def test_how_a_script_begins_is_one_warning(dataset: Dataset, scripts: Path) -> None:
+    script = scripts / "7b" / SEVEN
+    text = script.read_text(encoding="utf-8")
+    script.write_text(re.sub(r"^(?:#!|set -).*\n", "", text, flags=re.M), encoding="utf-8")
+    assert _rules_of(_findings(dataset, scripts, PAGE)) == {"strict-mode"}
+    (found,) = _audited(dataset, scripts, PAGE)[1]
+    assert found.message.endswith("it does not set `-e`, and it has no shebang")
 
 
 NOBODY = "33:9: the row names no contributor"

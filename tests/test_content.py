@@ -178,6 +178,18 @@ TOLD = {
         f"{MAIN} trainer.total_epochs=0\n",
         (1, 55, "`trainer.total_epochs` is `0`, which is no number of 1 or more"),
     ),
+    "misspelt-value": (
+        f"{MAIN} actor_rollout_ref.rollout.name=vlm\n",
+        (
+            1,
+            65,
+            "`actor_rollout_ref.rollout.name` is `vlm`, which the framework does not know",
+        ),
+    ),
+    "empty-value": (
+        f"train_files=\n{MAIN} data.train_files=\"['$train_files']\" data.val_files=$other\n",
+        (2, 52, "`data.train_files` is empty"),
+    ),
     "late-export": (
         f"{MAIN}\nexport A=1\n",
         (2, 8, "`A=1` comes after the run, which does not see it"),
@@ -397,6 +409,12 @@ TEMPTING = [
     ("private-path", "a=/opt/nvidia/x\nb=/opt/conda/envs/x\nc=/optimum/x/y\n"),
     ("private-service", "export no_proxy=127.0.0.1,10.0.0.0/8,192.168.1.4,.corp\n"),
     ("private-service", "export HF_ENDPOINT=https://hf-mirror.com http_proxy= WANDB_ENTITY=\n"),
+    ("misspelt-value", f"{MAIN} algorithm.adv_estimator=gspo actor_rollout_ref.rollout.name=vl\n"),
+    ("misspelt-value", f"{MAIN} actor_rollout_ref.rollout.name=vllm_rollout trainer.nnodes=1\n"),
+    ("empty-value", f"{MAIN} data.train_files=$TRAIN data.val_files=${{VAL:-}}\n"),
+    ("empty-value", f"train=${{TRAIN:-}}\n{MAIN} data.train_files=$train\n"),
+    ("empty-value", f"{MAIN} data.train_files= data.train_files=$HOME/train.parquet\n"),
+    ("undefined-variable", 'if [ "$device_name" ] && [ "$device_name" == npu ]; then :; fi\n'),
     ("private-service", 'export WANDB_ENTITY="${WANDB_ENTITY:-me}" http_proxy="$PROXY"\n'),
     ("private-service", "pip install a==10.3.9.90 'b>=10.0.0.1.post1'; c=10.1.0\n"),
     ("private-service", "export NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=^lo,docker0\n"),
@@ -477,6 +495,27 @@ def test_what_takes_something_from_the_reader_is_told(command: str) -> None:
 def test_a_path_of_another_kind_of_machine_is_told_once(path: str) -> None:
     script = f"export PYTHONPATH={path}:$PYTHONPATH\n"
     assert told("private-path", script) == [(1, 19, f"`{path}` is a path of its author's machine")]
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("vlm", "vllm"), ("vllmm", "vllm"), ("slgang", "sglang"), ("sgland", None), ("", None)],
+)
+def test_only_a_slip_of_a_known_word_is_told(word: str, meant: str | None) -> None:
+    script = ScriptText(PATH, f"{MAIN} actor_rollout_ref.rollout.name={word}\n")
+    helps = [finding.help for finding in RULES["misspelt-value"].findings(script)]
+    assert helps == ([f"Did you mean `{meant}`?"] if meant else [])
+
+
+def test_the_variable_that_nothing_reads_is_the_one_that_was_meant() -> None:
+    """An undefined name and an unused one are one mistake where they share a telling word."""
+    script = (
+        "gsm8k_train_path=$HOME/train.parquet\nmath_path=$HOME/test.parquet\n"
+        f"{MAIN} data.train_files=$train_files data.val_files=$math_path\n"
+    )
+    (found,) = RULES["undefined-variable"].findings(ScriptText(PATH, script))
+    assert found.help == "Did you mean `gsm8k_train_path`?"
+    assert told("unused-variable", script) == []
 
 
 def test_a_home_of_somebody_is_no_default_and_a_usual_folder_is_one() -> None:

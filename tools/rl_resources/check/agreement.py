@@ -44,7 +44,7 @@ LOSSES: Mapping[str, str] = {
 }
 """The `policy_loss.loss_mode` that makes an algorithm out of GRPO."""
 
-_KNOWN_ESTIMATORS = frozenset().union(*ESTIMATORS.values())
+KNOWN_ESTIMATORS = frozenset().union(*ESTIMATORS.values())
 
 TRAIN_BACKENDS = frozenset({"fsdp", "fsdp2", "megatron", "veomni", "torchtitan"})
 INFER_BACKENDS = frozenset({"vllm", "sglang", "hf", "trtllm", "vllm_omni"})
@@ -190,7 +190,7 @@ def algorithm_of(task: str) -> str:
 def contradicting_algorithm(run: Run, algorithm: str) -> Setting | None:
     """The setting that makes the run another algorithm than the one named."""
     wanted, estimator = ESTIMATORS.get(algorithm), run.estimator
-    if wanted is None or estimator.text not in _KNOWN_ESTIMATORS:
+    if wanted is None or estimator.text not in KNOWN_ESTIMATORS:
         return None
     if estimator.text not in wanted:
         return estimator

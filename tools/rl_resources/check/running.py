@@ -7,7 +7,9 @@ assert is a warning that names the release.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from math import prod
 
 from rl_resources.check.agreement import at, run_of, written
 from rl_resources.check.registry import Mistake, rule
@@ -63,7 +65,9 @@ def parallel_sizes(claim: Claim) -> Iterator[Mistake]:
       verl/models/transformers/monkey_patch.py `apply_monkey_patch` since 0.3; packed sequences in
       verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.2, now `FSDPActorConfig.validate`.
     * Megatron: verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.4.0, now
-      verl/utils/config.py `validate_config`.
+      verl/utils/config.py `validate_config`. Of the groups of the experts Megatron-Core's
+      `initialize_model_parallel` asks it, where their tensor parallel size is by default that of
+      the other weights.
     * Heads: vLLM's `ModelConfig.verify_with_parallel_config`, from its first releases on;
       Megatron-Core's `TransformerConfig.__post_init__`. Of SGLang they are not asked.
     """
@@ -95,7 +99,10 @@ def _heads(claim: Claim, run: Run) -> int | None:
 def _parallel_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, str]]:
     yield from _rollout_problems(run, heads)
     if run.trains_with_megatron:
-        yield from _divides(run.tensor_parallel_size, run.training_model_size, run.gpus, heads)
+        problems = list(
+            _divides(run.tensor_parallel_size, run.training_model_size, run.gpus, heads)
+        )
+        yield from problems or _expert_problems(run)
     elif run.trains_with_megatron is False:
         size = run.sequence_parallel_size
         yield from _divides(size, size.number, run.gpus, heads)
@@ -104,6 +111,24 @@ def _parallel_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, s
                 run.removes_padding,
                 f"sequence parallel size {size.number} needs packed sequences",
             )
+
+
+def _expert_problems(run: Run) -> Iterator[tuple[Setting, str]]:
+    """The groups of the experts, whose tensor parallel size is that of the rest unless set."""
+    spread, tensor = run.expert_parallel_size, run.expert_tensor_parallel_size
+    shared = run.tensor_parallel_size if tensor.value is None else tensor
+    parts = (spread.number, shared.number, run.pipeline_parallel_size.number)
+    gpus = run.gpus.number
+    if None in parts or gpus is None or parts[0] == 1:
+        return
+    whole = prod(part or 1 for part in parts)
+    if gpus % whole:
+        sizes = f"{parts[0]} x {parts[1]} x {parts[2]}"
+        yield (
+            spread,
+            f"{gpus} GPUs cannot be divided into its groups of {sizes} = {whole}, experts x "
+            "their tensor parallel size x stages",
+        )
 
 
 def _rollout_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, str]]:
@@ -310,6 +335,43 @@ def batched_tokens(claim: Claim) -> Iterator[Mistake]:
             "and chunked prefill is off"
         )
         mend = f"Set it to {needed} or more, or `{run.chunked_prefill.key}=True`."
+        yield Mistake(*at(claim, run, place), message, mend)
+
+
+_LAST_ENGINE = (0, 11)
+"""The release of vLLM from which on verl's newer releases run with it."""
+
+
+@rule(
+    severity="warning",
+    summary="With chunked prefill, older verl wants a whole sequence to fit as well.",
+    reason="verl 0.3.0 to 0.6.0 stop at the start of the engine.",
+    bad="`vllm0.8.3` in the row, `rollout.max_num_batched_tokens=1024`, prompts of 512 and "
+    "responses of 1024",
+    good="`vllm0.8.3` in the row, `rollout.max_num_batched_tokens=1536`, prompts of 512 and "
+    "responses of 1024",
+)
+def chunked_tokens(claim: Claim) -> Iterator[Mistake]:
+    """verl/workers/rollout/vllm_rollout/vllm_rollout_spmd.py `vLLMRollout.__init__`.
+
+    Told only where the claim's release of the engine is one of those that these releases use.
+    """
+    run = run_of(claim)
+    if run is None or run.infer_backend.text != "vllm" or run.chunked_prefill.flag is not True:
+        return
+    release = re.match(r"([0-9]+)\.([0-9]+)", claim.text("infer_version"))
+    is_old = release is not None and (int(release[1]), int(release[2])) < _LAST_ENGINE
+    tokens, needed = run.max_num_batched_tokens, _sequence_length(run)
+    is_server = any(item.key == f"{ROLLOUT}.mode" for item in run.launch.overrides)
+    if not is_old or is_server or tokens.number is None or needed is None:
+        return
+    if tokens.number < needed:
+        place = next((item for item in (tokens, run.max_response_length) if item.place), tokens)
+        message = (
+            f"`{tokens.key}` is `{tokens.number}`, less than one sequence of {needed} tokens, "
+            "which verl 0.3.0 to 0.6.0 refuse with chunked prefill on"
+        )
+        mend = f"Set it to {needed} or more, or `{run.chunked_prefill.key}=False` as well."
         yield Mistake(*at(claim, run, place), message, mend)
 
 

@@ -99,7 +99,7 @@ def _undefined(subject: ScriptText, reference: Reference) -> str | None:
         return similar if similar and name not in subject.script.names else None
     if name in subject.script.names and _is_set_above(subject, reference):
         return None
-    return _similar(subject, name) or ""
+    return _similar(subject, name) or _unread_alike(subject, name)
 
 
 def _is_set_above(subject: ScriptText, reference: Reference) -> bool:
@@ -112,7 +112,8 @@ def _is_set_above(subject: ScriptText, reference: Reference) -> bool:
 
 def _is_tested(subject: ScriptText, name: str) -> bool:
     """Whether the script asks if the name is set: then it may come from outside."""
-    asked = rf"""-[nzv]\s+["']?\$?\{{?{name}\b|\$\{{{name}:?[-+?=]"""
+    alone = rf"""\[\s+["']?\$\{{?{name}\}}?["']?\s+\]"""
+    asked = rf"""-[nzv]\s+["']?\$?\{{?{name}\b|\$\{{{name}:?[-+?=]|{alone}"""
     return re.search(asked, subject.text) is not None
 
 
@@ -125,6 +126,20 @@ def _similar(subject: ScriptText, name: str) -> str:
     return next(
         iter(same + [known for known in names if len(known) > 3 and is_slip(known, name)]), ""
     )
+
+
+def _unread_alike(subject: ScriptText, name: str) -> str:
+    """The one variable that nothing reads and whose name shares a telling word with this one."""
+    unread = subject.script.names - _read_names(subject)
+    alike = [known for known in unread if _telling_words(known) & _telling_words(name)]
+    return alike[0] if len(alike) == 1 else ""
+
+
+def _telling_words(name: str) -> set[str]:
+    return {word for word in name.lower().split("_") if len(word) > 3} - _GENERAL_WORDS
+
+
+_GENERAL_WORDS = {"path", "file", "files", "name", "size", "data", "root", "home"}
 
 
 @rule(
@@ -159,6 +174,12 @@ def _should_be_used(item: Assignment) -> bool:
 @lru_cache(maxsize=64)
 def _used_names(subject: ScriptText) -> frozenset[str]:
     """Names that are read or exported, and those that another rule says were meant to be."""
+    meant = (_undefined(subject, reference) for reference in subject.script.references)
+    return _read_names(subject).union(name for name in meant if name)
+
+
+@lru_cache(maxsize=64)
+def _read_names(subject: ScriptText) -> frozenset[str]:
     script = subject.script
     read = set(re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)", without_comments(subject)))
     read |= {reference.name for reference in script.references}
@@ -167,8 +188,7 @@ def _used_names(subject: ScriptText) -> frozenset[str]:
         if command.name in ("export", "declare", "typeset", "readonly", "let", "unset", "read"):
             read |= {(word.text or "").partition("=")[0] for word in command.words[1:]}
     read |= {found.name for found in undollared(subject)}
-    meant = (_undefined(subject, reference) for reference in script.references)
-    return frozenset(read | {name for name in meant if name})
+    return frozenset(read)
 
 
 @rule(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -62,12 +62,27 @@ def audit(reading: Reading, texts: Texts) -> Audit:
     }
     page = replace(reading, contradicted=contradicted)
     found = findings_of(rules, {"page": lambda: [page], "script": texts.values})
-    every = {*found, *(finding for findings in told.values() for finding in findings)}
+    every = {*_style_once(texts, found), *(item for items in told.values() for item in items)}
     wrong = _errors_of_scripts(texts, found)
     return Audit(
         tuple(sorted(every, key=lambda finding: finding.position)),
         tuple(_record(row, told[row], wrong.get(row.link.read or "", ())) for row in reading.rows),
     )
+
+
+def _style_once(texts: Texts, found: Sequence[Finding]) -> Iterator[Finding]:
+    """What was found, with how a script begins as one finding: whoever mends it mends both."""
+    bare = {text.path for text in texts.values() if not text.text.startswith("#!")}
+    lax = {item.path for item in found if item.rule == "strict-mode"}
+    for item in found:
+        if item.path not in bare & lax or item.rule not in {"shebang", "strict-mode"}:
+            yield item
+        elif item.rule == "strict-mode":
+            message = f"{item.message}, and it has no shebang"
+            yield replace(item, message=message, help=_BEGINNING)
+
+
+_BEGINNING = "Begin the file with `#!/usr/bin/env bash` and `set -euo pipefail`."
 
 
 def _errors_of_scripts(texts: Texts, found: Iterable[Finding]) -> dict[str, list[Finding]]:

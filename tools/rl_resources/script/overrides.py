@@ -288,6 +288,11 @@ class Run:
         return self.setting(f"{ACTOR}.megatron.expert_model_parallel_size")
 
     @property
+    def expert_tensor_parallel_size(self) -> Setting:
+        """GPUs that share each expert's weight in Megatron; `None` is as many as share others."""
+        return self.setting(f"{ACTOR}.megatron.expert_tensor_parallel_size")
+
+    @property
     def sequence_parallel_size(self) -> Setting:
         """GPUs that share each sequence under FSDP; the deprecated key wins where it is above 1."""
         old = self.setting(f"{ACTOR}.ulysses_sequence_parallel_size")
