@@ -62,6 +62,24 @@ def test_the_pandas_example_prints_a_row_for_each_record(site: str) -> None:
     assert len(done.stdout.splitlines()) == len(records)
 
 
+def test_find_as_printed_answers_with_the_command_of_a_script() -> None:
+    command = _block("sh", "rl-resources find").replace(
+        ".venv/bin/rl-resources", f"{sys.executable} -m rl_resources"
+    )
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    (started,) = re.findall(r"^  bash (\S+\.sh)$", done.stdout, re.MULTILINE)
+    assert (ROOT / started).is_file()
+
+
+def test_find_in_python_as_printed_prints_answers_of_both_standings() -> None:
+    code = _block("python", ".find(")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "tested" in done.stdout
+    assert "should-fit" in done.stdout
+
+
 def test_new_as_printed_makes_the_row_that_is_printed_beside_it(tmp_path: Path) -> None:
     for name in ("records", "schema", "examples"):
         shutil.copytree(ROOT / name, tmp_path / name)

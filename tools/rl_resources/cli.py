@@ -330,6 +330,32 @@ def _compat(arguments: Arguments) -> int:
     return FOUND if found.problems else 0
 
 
+def _find(arguments: Arguments) -> int:
+    from shutil import get_terminal_size
+
+    from rl_resources.answer.ask import ask
+    from rl_resources.answer.question import Words
+    from rl_resources.dataset import read_dataset
+    from rl_resources.package import read_package
+    from rl_resources.render import find as form
+
+    dataset = read_dataset(read_package(_root(arguments)))
+    asked = {name: getattr(arguments, name) for name in Words.__dataclass_fields__}
+    found, notes = ask(dataset, Words(**asked))
+    if arguments.format == "json":
+        sys.stdout.write(form.as_json(found, notes, dataset.version))
+    elif arguments.format == "csv":
+        sys.stdout.write(form.as_csv(found))
+        sys.stderr.write(form.beside(found, notes))
+    else:
+        colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        width = get_terminal_size((100, 24)).columns
+        sys.stdout.write(
+            form.as_text(found, notes, limit=arguments.limit, width=width, colour=colour)
+        )
+    return 0 if found.answers else FOUND
+
+
 def _coverage(arguments: Arguments) -> int:
     from rl_resources.answer.coverage import coverage
     from rl_resources.dataset import read_dataset
@@ -357,6 +383,12 @@ def _rules(arguments: Arguments) -> int:
         if names:
             print(f"  why:  {rule.reason}\n  bad:  {rule.bad}\n  good: {rule.good}")  # noqa: T201
     return 0
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0")
+    return int(text)
 
 
 def _words(text: str) -> list[str]:
@@ -464,6 +496,25 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--framework-version", nargs="+", metavar="V", help="only these releases, keep the rest"
     )
+
+    sub = command("find", _find, "Say what runs on your hardware, best first, and why.")
+    for option, metavar, help_ in (
+        ("model", "M", "Hugging Face id or its short name; `7B` is taken for a size"),
+        ("size", "S", "for example 7B"),
+        ("task", "T", "for example GRPO or GRPO-LoRA"),
+        ("gpus", "N", "how many accelerators you have (default: any number)"),
+        ("train", "BACKEND", "training backend, for example fsdp"),
+        ("infer", "BACKEND", "rollout engine, for example vllm"),
+        ("tag", "TAG", "MIN or RECOMMENDED"),
+    ):
+        sub.add_argument(f"--{option}", metavar=metavar, help=help_)
+    hardware = sub.add_mutually_exclusive_group()
+    hardware.add_argument("--device", metavar="D", help="for example h100 or 'A100 80GB'")
+    hardware.add_argument("--memory", metavar="GB", help="of one device, whoever makes it")
+    sub.add_argument(
+        "--limit", type=_count, default=10, metavar="N", help="answers in text; 0: all"
+    )
+    sub.add_argument("--format", choices=["text", "json", "csv"], default="text")
 
     sub = command("coverage", _coverage, "Say what the dataset holds and lacks.")
     sub.add_argument("--format", choices=["text", "json", "csv"], default="text")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rl_resources import tabular
 from rl_resources.errors import InvalidDataset, UnreadableDataset
 from rl_resources.finding import Finding
-from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Record, Resource, read_package
+from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Record, Resource, Value, read_package
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,6 +94,36 @@ class Dataset:
         """Sections by total parameters."""
         return self.frame("sizes")
 
+    def find(
+        self,
+        *,
+        model: str | None = None,
+        size: str | None = None,
+        task: str | None = None,
+        gpus: int | None = None,
+        device: str | None = None,
+        memory: float | str | None = None,
+        train: str | None = None,
+        infer: str | None = None,
+        tag: str | None = None,
+    ) -> pd.DataFrame:
+        """What runs on this hardware, best first, one answer a row, as `rl-resources find` tells.
+
+        `memory` is that of one device, in GB; ask either it or the device. `standing` is `tested`
+        or `should-fit`, `reason` says why. There is no row where nothing fits; what comes nearest,
+        what ran out of memory and all else that the command tells are in `frame.attrs`, as
+        `find --format json` has them.
+
+        Raises `UnusableInput` with the nearest known words.
+        """
+        from rl_resources.answer.question import Words
+        from rl_resources.render.find import as_frame
+
+        words: dict[str, object] = {"model": model, "size": size, "task": task, "gpus": gpus}
+        words |= {"device": device, "memory": memory, "train": train, "infer": infer, "tag": tag}
+        asked = {name: str(word) for name, word in words.items() if word is not None}
+        return as_frame(self, Words(**asked))
+
 
 def load(root: str | Path | None = None) -> Dataset:
     """Load the dataset at `root`; by default the one that this package was installed with.
@@ -170,8 +200,12 @@ def _typed_record(resource: Resource, row: tabular.Row) -> Record:
     fields = resource.schema.fields
     if len(row.cells) != len(fields):
         raise _CellError(row.line, 1, f"{len(row.cells)} cells where {len(fields)} are wanted")
-    record = {}
+    record: dict[str, Value] = {}
     for index, (field, cell) in enumerate(zip(fields, row.cells, strict=True)):
+        if not cell or field.type == "string":
+            # Nine cells in ten: no call for them, because this loop is most of a short command.
+            record[field.name] = cell or None
+            continue
         try:
             record[field.name] = field.read(cell)
         except ValueError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date
+from functools import cache
 
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record
@@ -28,7 +29,7 @@ class Ages:
         known = defaultdict(set)
         for row in dataset.records["compatibility"]:
             known[str(row["framework"])].add(str(row["framework_version"]))
-        self._releases = {name: in_order(versions) for name, versions in known.items()}
+        self._releases = {name: tuple(in_order(versions)) for name, versions in known.items()}
 
     def remarks(self, row: Record) -> list[str]:
         """What is to be said of a row; nothing where it is recent or of unknown age."""
@@ -43,8 +44,8 @@ class Ages:
     def _by_release(self, row: Record) -> str:
         framework, text = str(row["framework"] or ""), str(row["framework_version"] or "")
         release = text.removeprefix("release/").removeprefix("v")
-        known = self._releases.get(framework, [])
-        newer = _after(known, release) if is_version(release) else []
+        known = self._releases.get(framework, ())
+        newer = _after(known, release)
         if len(newer) <= RELEASES:
             return ""
         return f"{len(newer)} releases old: {framework} {release}, the newest is {known[-1]}"
@@ -56,6 +57,9 @@ def published_in(version: str) -> date:
     return date(int(year), int(month), 1)
 
 
-def _after(known: Sequence[str], release: str) -> Sequence[str]:
+@cache
+def _after(known: tuple[str, ...], release: str) -> Sequence[str]:
+    if not known or not is_version(release):
+        return ()
     both = in_order({*known, release})
     return both[both.index(release) + 1 :]

@@ -1,0 +1,548 @@
+"""What runs on this hardware: the rules on literal configurations, then questions to the data."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from rl_resources import UnusableInput, load
+from rl_resources.answer.ask import ask
+from rl_resources.answer.configurations import Configuration, configurations
+from rl_resources.answer.find import ORDER, RELAXATIONS, Found, find
+from rl_resources.answer.hardware import Devices
+from rl_resources.answer.question import Question, Words, understand
+from rl_resources.cli import main
+from rl_resources.dataset import Dataset
+from rl_resources.render.find import as_text, start
+
+_MEMORY = {"h100": 80.0, "a100-80g": 80.0, "a100-40g": 40.0, "t4": 16.0, "mi300x": 192.0}
+_POSITIONS = {"1.5B": 2, "3B": 3, "7B": 4, "14B": 5}
+_BLANK: dict[str, Any] = {
+    name: {"str": "", "int": 0, "float": 0.0}.get(str(kind.__forward_arg__), ())
+    for name, kind in Configuration.__annotations__.items()
+}
+H100 = Question(device="h100", vendor="NVIDIA", memory_gb=80)
+
+
+def _report(id_: str = "r", *, gpus: int = 1, device: str = "h100", **more: Any) -> Configuration:
+    cells = {
+        "kind": "report",
+        "outcome": "ran",
+        "trust": "stated",
+        "size": "7B",
+        "model_shown": "7B",
+        "task": "GRPO",
+        "task_shown": "GRPO",
+        "device_shown": device,
+        "possible_devices": (device,),
+        "vendor": "AMD" if device.startswith("mi") else "NVIDIA",
+        "memory_gb": _MEMORY.get(device, 0.0),
+    }
+    cells |= more
+    cells.setdefault("position", _POSITIONS[cells["size"]])
+    return Configuration(**(_BLANK | {"id": id_, "gpus": gpus, "device": device} | cells))
+
+
+def _record(id_: str = "s", **more: Any) -> Configuration:
+    known = {"kind": "record", "trust": "reported", "script": f"examples/tuning/7b/{id_}.sh"}
+    return _report(id_, **(known | more))
+
+
+def _standings(question: Question, *rows: Configuration) -> dict[str, str]:
+    found = find(rows, question)
+    told = [*found.answers, *found.unclear, *found.failures]
+    return {item.configuration.id: item.standing for item in told}
+
+
+def test_a_run_on_that_device_within_the_gpus_is_tested() -> None:
+    asked = replace(H100, gpus=8)
+    rows = (_report("less", gpus=4), _report("same", gpus=8), _report("more", gpus=16))
+    assert _standings(asked, *rows) == {"less": "tested", "same": "tested"}
+
+
+def test_a_run_on_no_more_memory_of_the_same_vendor_should_fit_and_says_not_tested() -> None:
+    asked = replace(H100, gpus=8)
+    found = find([_report(device="a100-80g", gpus=8)], asked)
+    (answer,) = found.answers
+    assert answer.standing == "should-fit"
+    assert answer.reason.startswith("Should fit, not tested on 8 x h100: ")
+
+
+def test_more_memory_each_or_more_gpus_never_fits() -> None:
+    asked = Question(device="a100-40g", vendor="NVIDIA", memory_gb=40, gpus=4)
+    assert _standings(asked, _report(gpus=1), _report(device="t4", gpus=8)) == {}
+
+
+def test_another_vendors_run_never_fits_a_device() -> None:
+    asked = Question(device="mi300x", vendor="AMD", memory_gb=192, gpus=8)
+    assert _standings(asked, _report(device="h100", gpus=1)) == {}
+
+
+def test_memory_without_a_device_takes_any_vendor() -> None:
+    asked = Question(memory_gb=192, gpus=1)
+    rows = (_report("amd", device="mi300x"), _report("nvidia", device="h100"))
+    assert _standings(asked, *rows) == {"amd": "tested", "nvidia": "should-fit"}
+
+
+def test_without_a_number_of_gpus_any_number_is_enough() -> None:
+    assert _standings(H100, _report(gpus=512)) == {"r": "tested"}
+
+
+def test_a_run_of_a_device_with_unknown_memory_fits_only_that_device() -> None:
+    row = _report(device="ascend-910b", vendor="Huawei", memory_gb=0.0)
+    own = Question(device="ascend-910b", vendor="Huawei")
+    other = Question(device="ascend-910c", vendor="Huawei", memory_gb=64)
+    assert _standings(own, row) == {"r": "tested"}
+    assert _standings(other, row) == {}
+
+
+def test_a_report_without_a_device_should_fit_where_its_memory_is_known() -> None:
+    row = _report(device="", device_shown="H100/A100", memory_gb=80.0)
+    assert _standings(replace(H100, gpus=1), row) == {"r": "should-fit"}
+    assert _standings(Question(memory_gb=80, gpus=1), row) == {"r": "tested"}
+
+
+def test_a_device_of_which_the_memory_is_not_told_is_unclear_for_the_smaller_one() -> None:
+    row = _report(device="", device_shown="A100", memory_gb=80.0)
+    row = row._replace(possible_devices=("a100-40g", "a100-80g"))
+    smaller = Question(device="a100-40g", vendor="NVIDIA", memory_gb=40)
+    assert _standings(smaller, row) == {"r": "unclear"}
+    assert _standings(replace(smaller, device="a100-80g", memory_gb=80), row) == {"r": "should-fit"}
+
+
+def test_of_a_range_of_gpus_the_lower_end_counts_and_the_range_is_told() -> None:
+    (answer,) = find([_report(gpus=8, gpus_maximum=32)], replace(H100, gpus=8)).answers
+    assert "8 to 32 x h100" in answer.reason
+
+
+@pytest.mark.parametrize("trust", ["untested", "estimated-by-source"])
+def test_what_nobody_ran_is_unclear_and_no_answer(trust: str) -> None:
+    found = find([_report(trust=trust)], H100)
+    assert found.answers == ()
+    assert [item.standing for item in found.unclear] == ["unclear"]
+
+
+def test_a_word_that_was_asked_is_not_matched_by_a_blank() -> None:
+    row = _report(train="fsdp", infer="vllm", tag="MIN", model="a/b")
+    for name in ("train", "infer", "tag", "model", "task"):
+        asked = replace(H100, **{name: getattr(row, name)})
+        assert _standings(asked, row) == {"r": "tested"}
+        assert _standings(asked, row._replace(**{name: ""})) == {}
+
+
+def test_records_come_before_reports_and_tested_before_should_fit() -> None:
+    rows = (
+        _report("report-a100", device="a100-80g"),
+        _report("report-h100"),
+        _record("record-a100", device="a100-80g"),
+        _record("record-h100"),
+    )
+    answers = find(rows, replace(H100, gpus=1)).answers
+    ids = [item.configuration.id for item in answers]
+    assert ids == ["record-h100", "record-a100", "report-h100", "report-a100"]
+
+
+def test_the_undisputed_and_the_nearest_hardware_come_first() -> None:
+    rows = (
+        _record("disputed", gpus=8, trust="disputed"),
+        _record("one", gpus=1),
+        _record("eight", gpus=8),
+        _record("old", gpus=8, remarks=("older than a year",)),
+    )
+    ids = [item.configuration.id for item in find(rows, replace(H100, gpus=8)).answers]
+    assert ids == ["eight", "old", "one", "disputed"]
+
+
+def test_with_the_hardware_open_the_smallest_comes_first_and_unknown_memory_last() -> None:
+    rows = (
+        _report("eight", gpus=8),
+        _report("unknown", device="x"),
+        _report("one"),
+        _report("t4", device="t4"),
+    )
+    ids = [item.configuration.id for item in find(rows, Question(size="7B")).answers]
+    assert ids == ["t4", "one", "unknown", "eight"]
+
+
+def test_nothing_fits_tells_the_smallest_and_what_is_missing() -> None:
+    rows = (_report("big", gpus=8), _report("small", gpus=2))
+    found = find(rows, Question(size="7B", position=4, memory_gb=24, gpus=1))
+    assert [item.kind for item in found.nearest] == ["smallest-tested"]
+    (nearest,) = found.nearest
+    assert nearest.answer.configuration.id == "small"
+    assert nearest.reason == "The smallest tested one needs 2 x 80 GB, you have 1 x 24 GB."
+
+
+def test_nothing_fits_offers_adapters_and_the_largest_smaller_size() -> None:
+    rows = (
+        _report("full"),
+        _report("adapters", task="GRPO-LoRA", device="t4"),
+        _report("tiny", size="1.5B", device="t4"),
+        _report("smaller", size="3B", device="t4"),
+    )
+    asked = Question(
+        size="7B", position=4, task="GRPO", adapter_task="GRPO-LoRA", memory_gb=16, gpus=1
+    )
+    nearest = {item.kind: item.answer.configuration.id for item in find(rows, asked).nearest}
+    assert nearest == {
+        "smallest-tested": "full",
+        "adapters": "adapters",
+        "other-task": "adapters",
+        "smaller-size": "smaller",
+    }
+
+
+def test_nothing_of_the_own_vendor_says_so_and_not_that_memory_is_missing() -> None:
+    asked = Question(size="7B", position=4, device="mi300x", vendor="AMD", memory_gb=192, gpus=8)
+    (nearest,) = find([_report()], asked).nearest
+    assert nearest.reason == (
+        "The smallest tested one is 1 x h100 (80 GB) of NVIDIA; "
+        "on AMD nothing is tested, and the software is another."
+    )
+
+
+def test_a_model_that_does_not_fit_leads_to_another_of_its_size() -> None:
+    rows = (_report("own", gpus=8, model="a/own"), _report("other", gpus=1, model="a/other"))
+    asked = replace(H100, model="a/own", size="7B", position=4, gpus=1)
+    kinds = [item.kind for item in find(rows, asked).nearest]
+    assert kinds == ["smallest-tested", "other-model"]
+
+
+def test_a_failure_is_told_on_the_device_and_on_no_less_and_never_as_an_answer() -> None:
+    rows = (
+        _report("fewer", gpus=1, outcome="out-of-memory"),
+        _report("same", gpus=4, outcome="out-of-memory"),
+        _report("more", gpus=8, device="a100-80g", outcome="out-of-memory"),
+        _report("weaker", gpus=8, device="t4", outcome="out-of-memory"),
+        _report("other-vendor", gpus=8, device="mi300x", outcome="out-of-memory"),
+    )
+    found = find(rows, replace(H100, gpus=4))
+    assert found.answers == ()
+    assert [item.configuration.id for item in found.failures] == ["same", "more", "fewer"]
+    assert "fewer accelerators than your 4" in found.failures[-1].reason
+
+
+def test_reports_that_contradict_each_other_are_told_together() -> None:
+    rows = (
+        _report("says-yes", contradicts=("says-no",)),
+        _report("says-no", device="t4", outcome="out-of-memory", contradicts=("says-yes",)),
+    )
+    found = find(rows, H100)
+    assert {name: [row.id for row in others] for name, others in found.contradictions.items()} == {
+        "says-yes": ["says-no"]
+    }
+    assert "Contradicted: 7B GRPO, out of memory on 1 x t4 (16 GB)" in _text(found)
+
+
+def test_trials_that_failed_are_told_beside_their_record() -> None:
+    found = find([_record(failed_batches=(101, 128))], H100)
+    assert "Trials ran out of memory at a batch of 101, 128 prompts." in _text(found)
+
+
+def test_the_reverse_question_tells_the_largest_size_and_longest_context_of_each_task() -> None:
+    rows = (
+        _report("small", size="3B", max_total_length=99_999),
+        _report("large", size="14B", max_prompt_length=1000, max_response_length=24),
+        _report("long", size="14B", max_total_length=4096),
+        _report("ppo", task="PPO"),
+        _report("too-large", size="14B", task="PPO", gpus=8),
+    )
+    found = find(rows, replace(H100, gpus=1))
+    told = {
+        item.task: (item.size, item.longest.configuration.id, item.longest.configuration.length)
+        for item in found.largest
+    }
+    assert told == {"GRPO": ("14B", "long", 4096), "PPO": ("7B", "ppo", 0)}
+
+
+def test_the_best_script_is_that_of_the_first_record() -> None:
+    found = find([_report("r"), _record("s"), _record("t", gpus=2)], H100)
+    assert found.script is not None
+    assert start(found.script) == "bash examples/tuning/7b/s.sh"
+
+
+def _text(found: Found) -> str:
+    return as_text(found, (), limit=0, width=200, colour=False)
+
+
+_ROWS = some.lists(
+    some.builds(
+        _report,
+        some.text("abc", min_size=1, max_size=3),
+        gpus=some.sampled_from([1, 2, 4, 8, 16]),
+        device=some.sampled_from([*_MEMORY, "unknown"]),
+        size=some.sampled_from(list(_POSITIONS)),
+        task=some.sampled_from(["GRPO", "GRPO-LoRA", "PPO", ""]),
+        outcome=some.sampled_from(["ran", "ran", "out-of-memory"]),
+        trust=some.sampled_from(["measured", "stated", "estimated-by-source"]),
+        max_total_length=some.sampled_from([0, 1024, 4096]),
+    ),
+    max_size=12,
+    unique_by=lambda row: row.id,
+)
+_QUESTIONS = some.builds(
+    lambda size, task, gpus, hardware: Question(
+        size=size,
+        position=_POSITIONS.get(size, 0),
+        task=task,
+        gpus=gpus,
+        device=hardware[0],
+        vendor=hardware[1],
+        memory_gb=hardware[2],
+    ),
+    some.sampled_from(["", *_POSITIONS]),
+    some.sampled_from(["", "GRPO", "PPO"]),
+    some.sampled_from([0, 1, 2, 4, 8]),
+    some.sampled_from([("", "", 0), ("", "", 40), ("", "", 80)])
+    | some.sampled_from([("h100", "NVIDIA", 80), ("mi300x", "AMD", 192), ("t4", "NVIDIA", 16)]),
+)
+
+
+def _ids(found: Found) -> list[str]:
+    return [item.configuration.id for item in found.answers]
+
+
+@given(_ROWS, _QUESTIONS)
+def test_no_answer_needs_more_than_was_asked(rows: list[Configuration], asked: Question) -> None:
+    for item in find(rows, asked).answers:
+        row = item.configuration
+        assert not asked.gpus or row.gpus <= asked.gpus
+        assert not asked.memory_gb or row.memory_gb <= asked.memory_gb
+        assert not asked.vendor or row.vendor == asked.vendor
+        assert row.outcome == "ran"
+
+
+@given(_ROWS, _QUESTIONS)
+def test_every_configuration_is_told_at_most_once(
+    rows: list[Configuration], asked: Question
+) -> None:
+    found = find(rows, asked)
+    told = [*_ids(found), *(item.configuration.id for item in (*found.unclear, *found.failures))]
+    assert len(told) == len(set(told))
+
+
+@given(_ROWS, _QUESTIONS, some.randoms())
+def test_the_order_does_not_depend_on_the_order_of_the_data(
+    rows: list[Configuration], asked: Question, chance: Any
+) -> None:
+    shuffled = rows[:]
+    chance.shuffle(shuffled)
+    assert find(shuffled, asked) == find(rows, asked)
+
+
+@given(_ROWS, _QUESTIONS, some.integers(1, 8))
+def test_more_gpus_never_remove_an_answer(
+    rows: list[Configuration], asked: Question, more: int
+) -> None:
+    richer = replace(asked, gpus=asked.gpus + more if asked.gpus else 0)
+    assert set(_ids(find(rows, asked))) <= set(_ids(find(rows, richer)))
+
+
+@given(_ROWS, some.sampled_from([16, 24, 40, 80]), some.integers(0, 200))
+def test_more_memory_never_removes_an_answer(
+    rows: list[Configuration], memory: int, more: int
+) -> None:
+    asked, richer = Question(memory_gb=memory), Question(memory_gb=memory + more)
+    assert set(_ids(find(rows, asked))) <= set(_ids(find(rows, richer)))
+
+
+@given(_ROWS, _QUESTIONS)
+def test_what_is_offered_as_nearest_fits_unless_it_says_what_is_missing(
+    rows: list[Configuration], asked: Question
+) -> None:
+    found = find(rows, asked)
+    assert not (found.answers and found.nearest)
+    for item in found.nearest:
+        beyond = item.answer.standing == "beyond"
+        assert beyond == (item.kind == "smallest-tested")
+
+
+def test_every_kind_of_order_and_relaxation_has_its_own_name() -> None:
+    for table in (ORDER, RELAXATIONS):
+        names = [name for name, _ in table]
+        assert len(names) == len(set(names))
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return load()
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("H100", "h100"),
+        ("h100 80GB", "h100"),
+        ("NVIDIA H100", "h100"),
+        ("A100 80GB", "a100-80g"),
+        ("a100-40gb", "a100-40g"),
+        ("A100 (80)", "a100-80g"),
+        ("RTX 4090", "rtx-4090"),
+        ("4090", "rtx-4090"),
+        ("H20", "h20"),
+        ("H20 141GB", "h20-141g"),
+        ("MI300X", "mi300x"),
+    ],
+)
+def test_a_device_is_known_by_the_words_people_use(dataset: Dataset, said: str, meant: str) -> None:
+    assert Devices(dataset).named(said) == [meant]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ({"model": "7B"}, {"size": "7B", "model": ""}),
+        ({"model": "8b"}, {"size": "7B", "model": ""}),
+        ({"size": "7"}, {"size": "7B"}),
+        ({"size": "30B-A3B"}, {"size": "32B"}),
+        ({"model": "qwen2.5-7b-instruct"}, {"model": "Qwen/Qwen2.5-7B-Instruct", "size": "7B"}),
+        ({"model": "QWEN/qwen2.5-7b-INSTRUCT"}, {"model": "Qwen/Qwen2.5-7B-Instruct"}),
+        ({"task": "grpo lora"}, {"task": "GRPO-LoRA", "adapter_task": ""}),
+        ({"task": "grpo"}, {"task": "GRPO", "adapter_task": "GRPO-LoRA"}),
+        ({"memory": "24"}, {"memory_gb": 24, "vendor": "", "device": ""}),
+        ({"memory": "24564MiB"}, {"memory_gb": 24}),
+        ({"memory": "80 GiB"}, {"memory_gb": 80}),
+        ({"device": "H100"}, {"device": "h100", "vendor": "NVIDIA", "memory_gb": 80}),
+        ({"train": "FSDP", "tag": "min"}, {"train": "fsdp", "tag": "MIN"}),
+    ],
+)
+def test_words_are_understood(
+    dataset: Dataset, words: dict[str, str], expected: dict[str, object]
+) -> None:
+    question = understand(dataset, Words(**words)).question
+    assert {name: getattr(question, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "help_"),
+    [
+        ({"device": "h1000"}, "Did you mean `h100`"),
+        ({"device": "A100"}, "Did you mean `a100-40g` or `a100-80g`?"),
+        ({"device": "zx81"}, "Ask by memory with --memory"),
+        ({"model": "Qwen2.5-7B-Instrct"}, "Did you mean `Qwen2.5-7B-Instruct`"),
+        ({"model": "nothing-like-it"}, "ask by size"),
+        ({"model": "Qwen/Qwen2.5-7B", "size": "3B"}, "Leave --size out"),
+        ({"size": "huge"}, "`7B`"),
+        ({"task": "GRP"}, "Did you mean `GRPO`"),
+        ({"train": "vlm"}, "`fsdp`"),
+        ({"tag": "minimum"}, "MIN"),
+        ({"gpus": "0"}, "--gpus 8"),
+        ({"gpus": "8xh100"}, "--gpus 8"),
+        ({"memory": "much"}, "--memory 80"),
+        ({"memory": "-1"}, "--memory 80"),
+        ({"device": "h100", "memory": "80"}, "A device has its memory"),
+    ],
+)
+def test_a_word_that_is_not_known_gets_the_nearest(
+    dataset: Dataset, words: dict[str, str], help_: str
+) -> None:
+    with pytest.raises(UnusableInput) as caught:
+        understand(dataset, Words(**words))
+    assert help_ in caught.value.help
+
+
+def test_every_record_and_report_is_a_configuration_with_an_id_of_its_own(
+    dataset: Dataset,
+) -> None:
+    rows = configurations(dataset)
+    assert len(rows) == len(dataset.records["tuning"]) + len(dataset.records["reports"])
+    assert len({row.id for row in rows}) == len(rows)
+    assert {row.standing for row in ask(dataset, Words())[0].answers} == {"tested"}
+
+
+def test_every_record_is_an_answer_to_the_question_about_itself(dataset: Dataset) -> None:
+    for row in dataset.records["tuning"]:
+        if row["status"] == "untested":
+            continue
+        names = ("model", "task", "gpus", "device", "train", "infer", "tag")
+        found, _ = ask(dataset, Words(**{name: str(row[name]) for name in names}))
+        assert found.script is not None
+        assert found.answers[0].configuration.script.endswith(f"/{row['script']}")
+
+
+def test_an_h20_of_unknown_memory_is_not_an_answer_for_the_smaller_h20(dataset: Dataset) -> None:
+    found, _ = ask(dataset, Words(device="h20"))
+    unclear = [item.configuration for item in found.unclear]
+    assert any(row.device_shown == "H20" and not row.device for row in unclear)
+    assert all(item.configuration.device_shown != "H20" for item in found.answers)
+
+
+def test_a_7b_with_all_weights_on_one_24_gb_card_is_not_known_but_adapters_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status = main(["find", "--model", "7B", "--task", "GRPO", "--gpus", "1", "--memory", "24"])
+    text = capsys.readouterr().out
+    assert status == 1
+    assert "The smallest tested one needs 1 x 80 GB, you have 1 x 24 GB." in text
+    assert "Adapter training (GRPO-LoRA)" in text
+
+
+def test_find_prints_the_command_of_the_best_script(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["find", "--size", "7B", "--gpus", "2", "--device", "h800"]) == 0
+    script = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
+    text = capsys.readouterr().out
+    assert f"  bash {script}\n" in text
+    assert "\x1b" not in text
+
+
+def test_json_csv_and_python_tell_the_same_answers(
+    dataset: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["find", "--size", "7B", "--gpus", "8", "--device", "h100"]
+    assert main([*asked, "--format", "json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert main([*asked, "--format", "csv"]) == 0
+    lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    frame = dataset.find(size="7B", gpus=8, device="H100")
+    ids = [item["id"] for item in value["answers"]]
+    assert ids == [line["id"] for line in lines] == frame["id"].tolist()
+    assert list(value["answers"][0]) == list(frame.columns) == list(lines[0])
+    assert frame.attrs["start"] == value["start"]
+    assert frame.attrs["failures"] == value["failures"]
+
+
+def test_a_frame_without_answers_has_its_columns_and_tells_the_nearest(dataset: Dataset) -> None:
+    frame = dataset.find(size="70B", task="PPO", gpus=1, memory=16)
+    assert len(frame) == 0
+    assert frame["gpus"].dtype == "Int64"
+    assert frame.attrs["nearest"][0]["nearest"] == "smallest-tested"
+
+
+def test_csv_without_answers_is_a_header_and_the_nearest_goes_to_a_person(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["find", "--size", "70B", "--task", "PPO", "--gpus", "1", "--memory", "16"]
+    assert main([*asked, "--format", "csv"]) == 1
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) == 1
+    assert "you have 1 x 16 GB" in told.err
+
+
+def test_a_bad_word_ends_with_status_2_and_the_nearest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["find", "--device", "h10"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "`h100`" in told.err
+
+
+def test_colour_is_for_a_terminal_alone(dataset: Dataset) -> None:
+    found, notes = ask(dataset, Words(size="7B"))
+    coloured = as_text(found, notes, limit=3, width=80, colour=True)
+    plain = as_text(found, notes, limit=3, width=80, colour=False)
+    assert "\x1b[1m" in coloured
+    assert "\x1b" not in plain
+
+
+def test_signs_that_a_terminal_obeys_are_shown_and_not_sent() -> None:
+    found = find([_report(model_shown="a\x1b[2Jb", notes="", source="https://x/\x07")], H100)
+    assert "\x1b" not in _text(found)
+    assert "\x07" not in _text(found)

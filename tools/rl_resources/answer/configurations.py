@@ -1,0 +1,237 @@
+"""Records and reports in one shape, so that one question can be asked of both.
+
+The shape holds only texts, numbers and lists of texts: it can be published as JSON, and a program
+that knows nothing of our tables can ask it the same questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rl_resources.answer.age import Ages
+from rl_resources.answer.hardware import Devices, Hardware
+from rl_resources.dataset import Dataset, script_path
+from rl_resources.package import Record
+
+UNTESTED = "untested"
+ESTIMATED = "estimated-by-source"
+
+
+class Configuration(NamedTuple):
+    """One record or report. A blank text or a 0 is unknown; memory in GB, lengths in tokens.
+
+    `device` is blank where the source does not tell which one of `possible_devices` it is; then
+    `memory_gb` is the most that it can be. `trust` is the status of a record or the basis of a
+    report. `failed_batches` are the batches of the record's trials that ran out of memory.
+    """
+
+    id: str
+    kind: str
+    outcome: str
+    tag: str
+    size: str
+    position: int
+    model: str
+    model_shown: str
+    task: str
+    task_shown: str
+    gpus: int
+    gpus_maximum: int
+    nodes: int
+    device: str
+    device_shown: str
+    possible_devices: tuple[str, ...]
+    vendor: str
+    memory_gb: float
+    framework: str
+    train: str
+    infer: str
+    backends_shown: str
+    max_prompt_length: int
+    max_response_length: int
+    max_total_length: int
+    rollout_n: int
+    batch: int
+    batch_unit: str
+    failed_batches: tuple[int, ...]
+    peak_memory_gb: float
+    host_memory_gb: float
+    step_seconds: float
+    trust: str
+    evidence_kind: str
+    wording: str
+    remarks: tuple[str, ...]
+    contradicts: tuple[str, ...]
+    script: str
+    source: str
+    notes: str
+
+    @property
+    def length(self) -> int:
+        """The longest prompt and response together, as far as told; 0 if nothing is."""
+        return self.max_total_length or self.max_prompt_length + self.max_response_length
+
+    @property
+    def total_memory_gb(self) -> float:
+        """Memory of all accelerators; 0 if unknown."""
+        return self.gpus * self.memory_gb
+
+
+def configurations(dataset: Dataset) -> list[Configuration]:
+    """All records and all reports of a dataset."""
+    devices, ages = Devices(dataset), Ages(dataset)
+    positions: dict[object, int] = {
+        row["size"]: _whole(row, "position") for row in dataset.records["sizes"]
+    }
+    failed: dict[object, list[int]] = {}
+    for trial in dataset.records["trials"]:
+        if trial["outcome"] != "ran":
+            failed.setdefault(trial["script"], []).append(_whole(trial, "batch"))
+    records = (
+        _of_record(dataset, row, devices, ages, positions, failed)
+        for row in dataset.records["tuning"]
+    )
+    reports = (_of_report(row, devices, ages, positions) for row in dataset.records["reports"])
+    return [*records, *reports]
+
+
+def _of_record(
+    dataset: Dataset,
+    row: Record,
+    devices: Devices,
+    ages: Ages,
+    positions: dict[object, int],
+    failed: dict[object, list[int]],
+) -> Configuration:
+    size = dataset.by_key["models"][row["model"]]["size"]
+    script, device = str(row["script"]), str(row["device"])
+    hardware = devices.of(device)
+    return Configuration(
+        id=script.removesuffix(".sh"),
+        kind="record",
+        outcome="ran",
+        tag=_text(row, "tag"),
+        size=str(size),
+        position=positions[size],
+        model=str(row["model"]),
+        model_shown=str(row["model"]),
+        task=str(row["task"]),
+        task_shown=str(row["task"]),
+        gpus=_whole(row, "gpus"),
+        gpus_maximum=0,
+        nodes=_whole(row, "nodes"),
+        device=device,
+        device_shown=device,
+        possible_devices=(device,),
+        vendor=hardware.vendor,
+        memory_gb=hardware.memory_gb,
+        framework=_joined(_text(row, "framework"), _text(row, "framework_version")),
+        train=_text(row, "train"),
+        infer=_text(row, "infer"),
+        backends_shown=_joined(
+            _text(row, "train"), _text(row, "infer"), _text(row, "infer_version")
+        ),
+        max_prompt_length=_whole(row, "max_prompt_length"),
+        max_response_length=_whole(row, "max_response_length"),
+        max_total_length=0,
+        rollout_n=_whole(row, "rollout_n"),
+        batch=_whole(row, "max_batch"),
+        batch_unit="prompts" if row["max_batch"] else "",
+        failed_batches=tuple(sorted(failed.get(row["script"], ()))),
+        peak_memory_gb=_number(row, "peak_memory_gb"),
+        host_memory_gb=_number(row, "host_memory_gb"),
+        step_seconds=_number(row, "step_seconds"),
+        trust=str(row["status"]),
+        evidence_kind="",
+        wording="",
+        remarks=tuple(ages.remarks(row)),
+        contradicts=(),
+        script=script_path(dataset, row),
+        source=_text(row, "source"),
+        notes=_text(row, "notes"),
+    )
+
+
+def _of_report(
+    row: Record, devices: Devices, ages: Ages, positions: dict[object, int]
+) -> Configuration:
+    device, published = _text(row, "device"), _text(row, "device_as_published")
+    hardware = (
+        devices.of(device)
+        if device
+        else devices.published(published, _number(row, "device_memory_gb"))
+    )
+    if not hardware.memory_gb:
+        hardware = Hardware(hardware.vendor, _number(row, "device_memory_gb"))
+    batch = "batch" if row["batch"] else "prompts_per_step"
+    unit = _text(row, "batch_unit") if row["batch"] else "prompts"
+    return Configuration(
+        id=str(row["report"]),
+        kind="report",
+        outcome=str(row["outcome"]),
+        tag=_text(row, "tag"),
+        size=_text(row, "size"),
+        position=positions.get(row["size"], 0),
+        model=_text(row, "model"),
+        model_shown=_text(row, "model") or _text(row, "model_as_published"),
+        task=_text(row, "task"),
+        task_shown=_text(row, "task") or _text(row, "task_as_published"),
+        gpus=_whole(row, "gpus"),
+        gpus_maximum=_whole(row, "gpus_maximum"),
+        nodes=_whole(row, "nodes"),
+        device=device,
+        device_shown=device or published,
+        possible_devices=(device,) if device else devices.possible(published),
+        vendor=hardware.vendor,
+        memory_gb=hardware.memory_gb,
+        framework=_joined(_text(row, "framework_as_published"), _text(row, "framework_version")),
+        train=_text(row, "train"),
+        infer=_text(row, "infer"),
+        backends_shown=_joined(
+            _text(row, "train") or _text(row, "train_as_published"),
+            _text(row, "infer") or _text(row, "infer_as_published"),
+            _text(row, "infer_version"),
+        ),
+        max_prompt_length=_whole(row, "max_prompt_length"),
+        max_response_length=_whole(row, "max_response_length"),
+        max_total_length=_whole(row, "max_total_length"),
+        rollout_n=_whole(row, "rollout_n"),
+        batch=_whole(row, batch),
+        batch_unit=unit if row[batch] else "",
+        failed_batches=(),
+        peak_memory_gb=_number(row, "peak_memory_gb"),
+        host_memory_gb=_number(row, "host_memory_gb"),
+        step_seconds=_number(row, "step_seconds"),
+        trust=str(row["basis"]),
+        evidence_kind=str(row["evidence_kind"]),
+        wording=_text(row, "requirement_wording"),
+        remarks=tuple(ages.remarks(row)),
+        contradicts=tuple(_items(row["contradicts"])),
+        script="",
+        source=str(row["source_url"]),
+        notes=_text(row, "notes"),
+    )
+
+
+def _text(row: Record, name: str) -> str:
+    value = row[name]
+    return "" if value is None else str(value)
+
+
+def _joined(*parts: str) -> str:
+    return " ".join(filter(None, parts))
+
+
+def _items(value: object) -> Iterator[str]:
+    return map(str, value) if isinstance(value, tuple) else iter(())
+
+
+def _whole(row: Record, name: str) -> int:
+    value = row[name]
+    return value if isinstance(value, int) else 0
+
+
+def _number(row: Record, name: str) -> float:
+    value = row[name]
+    return float(value) if isinstance(value, int | float) else 0

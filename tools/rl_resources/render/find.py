@@ -1,0 +1,269 @@
+"""Answers of `find` as text for a person, and as JSON and CSV for a program."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from rl_resources.answer.ask import ask
+from rl_resources.answer.configurations import Configuration
+from rl_resources.answer.find import Answer, Found, asked_hardware, resource
+from rl_resources.answer.question import Question, Words
+from rl_resources.dataset import Dataset
+from rl_resources.words import printable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+_COLUMNS = ("#", "FIT", "TAG", "MODEL", "TASK", "HARDWARE")
+_MOST_ASIDE = 5
+
+_PANDAS_TYPES: Mapping[type, str] = {str: "string", int: "Int64", float: "Float64"}
+_COLUMN_TYPES: Mapping[str, str] = {
+    "standing": "string",
+    "reason": "string",
+    **{
+        name: _PANDAS_TYPES.get(kind, "object")
+        for name, kind in get_type_hints(Configuration).items()
+    },
+}
+
+
+def flat(answer: Answer) -> dict[str, object]:
+    """An answer as one level of columns; what is unknown is `None`."""
+    row = answer.configuration
+    known = {
+        name: list(value) if isinstance(value, tuple) else value or None
+        for name, value in zip(row._fields, row, strict=True)
+    }
+    return {"standing": answer.standing, "reason": answer.reason, **known}
+
+
+def start(row: Configuration) -> str:
+    """The command that starts a record's script."""
+    return f"bash {row.script}"
+
+
+def as_json(found: Found, notes: Iterable[str], version: str) -> str:
+    """Everything that was found."""
+    return json.dumps(as_value(found, notes, version), indent=1, ensure_ascii=False) + "\n"
+
+
+def as_frame(dataset: Dataset, words: Words) -> pd.DataFrame:
+    """The answers as a DataFrame with the columns of `flat`; all else is in its `attrs`."""
+    import pandas as pd
+
+    found, notes = ask(dataset, words)
+    value = as_value(found, notes, dataset.version)
+    rows = value.pop("answers")
+    frame = pd.DataFrame(
+        {
+            name: pd.Series([row[name] for row in rows], dtype=dtype)
+            for name, dtype in _COLUMN_TYPES.items()
+        }
+    )
+    frame.attrs.update(value)
+    return frame
+
+
+def as_value(found: Found, notes: Iterable[str], version: str) -> dict[str, Any]:
+    """Everything that was found, in values that JSON has."""
+    asked = {item.name: getattr(found.question, item.name) or None for item in fields(Question)}
+    return {
+        "dataset_version": version,
+        "question": asked,
+        "notes": list(notes),
+        "answers": [flat(item) for item in found.answers],
+        "start": start(found.script) if found.script else None,
+        "largest": [
+            {"task": item.task, "size": item.size}
+            | {"best": item.best.configuration.id, "longest": item.longest.configuration.id}
+            | {"longest_tokens": item.longest.configuration.length or None}
+            for item in found.largest
+        ],
+        "nearest": [
+            {"nearest": item.kind, "missing": item.reason, **flat(item.answer)}
+            for item in found.nearest
+        ],
+        "failures": [flat(item) for item in found.failures],
+        "unclear": [flat(item) for item in found.unclear],
+        "contradictions": {
+            name: [
+                flat(Answer(row, row.outcome, found.question)) | {"reason": None} for row in rows
+            ]
+            for name, rows in found.contradictions.items()
+        },
+    }
+
+
+def as_csv(found: Found) -> str:
+    """One line an answer, with the columns of `flat`."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMN_TYPES, lineterminator="\n")
+    writer.writeheader()
+    for item in found.answers:
+        cells = flat(item).items()
+        writer.writerow({k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in cells})
+    return text.getvalue()
+
+
+def beside(found: Found, notes: Iterable[str]) -> str:
+    """What does not stand in the lines of CSV, for a person who reads them."""
+    lines = [*notes, *(item.reason for item in found.nearest)]
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def as_text(found: Found, notes: Iterable[str], *, limit: int, width: int, colour: bool) -> str:
+    """Everything that was found, in lines of `width`; of the answers `limit`, or with 0 all."""
+    bold, dim, plain = (_BOLD, _DIM, _PLAIN) if colour else ("", "", "")
+    wrapped = _Wrapped(width)
+    lines = [f"{bold}{_headline(found)}{plain}", *wrapped.all(notes, "")]
+    shown = found.answers[: limit or None]
+    if found.largest:
+        lines += ["", f"{bold}Largest size known to run, by task{plain}", *_largest(found)]
+    if shown:
+        lines += ["", *_table(found, shown, wrapped, (bold, dim, plain))]
+    if left := len(found.answers) - len(shown):
+        lines += ["", f"{left} more answers: give --limit {len(found.answers)}."]
+    if row := found.script:
+        lines += ["", f"{bold}Start the best script{plain}", f"  {start(row)}"]
+        if row.nodes > 1:
+            lines += [f"  on the first of {row.nodes} nodes, once they form one Ray cluster"]
+    if found.nearest:
+        lines += ["", f"{bold}Nothing that is known fits. The nearest{plain}"]
+        for item in found.nearest:
+            lines += wrapped.all([item.reason], "- ")
+            lines += wrapped.all(_facts(item.answer.configuration, found), "  ")
+    for title, items in (
+        ("Known to run out of memory", found.failures),
+        ("Not clear, so not counted", found.unclear),
+    ):
+        if items:
+            lines += ["", f"{bold}{title}{plain}", *_aside(items, found, wrapped)]
+    return "\n".join(lines) + "\n"
+
+
+class _Wrapped:
+    """Text in lines of a width. Addresses are not broken."""
+
+    def __init__(self, width: int) -> None:
+        self._width = max(40, width)
+
+    def all(self, texts: Iterable[str], mark: str) -> list[str]:
+        return [line for text in texts for line in self._one(printable(text), mark)]
+
+    def _one(self, text: str, mark: str) -> list[str]:
+        return textwrap.wrap(
+            text,
+            self._width,
+            initial_indent=mark,
+            subsequent_indent=" " * len(mark),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+
+def _headline(found: Found) -> str:
+    asked = found.question
+    words = (asked.model or asked.size, asked.task, asked.train, asked.infer, asked.tag)
+    on = asked_hardware(asked)
+    what = ", ".join(filter(None, words)) or "Any model"
+    tested = sum(item.standing == "tested" for item in found.answers)
+    counts = f"{tested} tested, {len(found.answers) - tested} should fit"
+    return f"{what}{f' on {on}' if on else ''}: {counts}"
+
+
+def _largest(found: Found) -> Iterator[str]:
+    rows = [("TASK", "SIZE", "FIT", "HARDWARE", "LONGEST CONTEXT")]
+    for item in found.largest:
+        best, longest = item.best, item.longest.configuration
+        length = (
+            f"{longest.length} tokens on {resource(longest)}" if longest.length else "not known"
+        )
+        standing = best.standing.replace("-", " ")
+        rows.append((item.task, item.size, standing, resource(best.configuration), length))
+    yield from (f"  {line}" for line in _aligned(rows))
+
+
+def _table(
+    found: Found, shown: Iterable[Answer], wrapped: _Wrapped, style: tuple[str, str, str]
+) -> Iterator[str]:
+    bold, dim, plain = style
+    rows: list[tuple[str, ...]] = [_COLUMNS]
+    shown = list(shown)
+    for number, item in enumerate(shown, 1):
+        row = item.configuration
+        cells = (row.tag, row.model_shown.rpartition("/")[2], row.task_shown, resource(row))
+        rows.append((str(number), item.standing.replace("-", " "), *map(printable, cells)))
+    head, *lines = _aligned(rows)
+    yield f"{dim}{head}{plain}"
+    for line, item in zip(lines, shown, strict=True):
+        yield f"{bold}{line}{plain}"
+        yield from wrapped.all([item.reason, *_facts(item.configuration, found)], "   ")
+
+
+def _aside(items: tuple[Answer, ...], found: Found, wrapped: _Wrapped) -> Iterator[str]:
+    for item in items[:_MOST_ASIDE]:
+        row = item.configuration
+        name = f"{row.model_shown} {row.task_shown}"
+        yield from wrapped.all([f"{name}: {item.reason}"], "- ")
+        yield from wrapped.all(_facts(row, found), "  ")
+    if len(items) > _MOST_ASIDE:
+        yield f"- {len(items) - _MOST_ASIDE} more: give --format json."
+
+
+def _facts(row: Configuration, found: Found) -> Iterator[str]:
+    """Figures, trust, failures, source and contradictions of a configuration, each one line."""
+    if figures := "; ".join(filter(None, _figures(row))):
+        yield figures
+    yield "; ".join(filter(None, _trust(row)))
+    if row.failed_batches:
+        listed = ", ".join(map(str, row.failed_batches))
+        yield f"Trials ran out of memory at a batch of {listed} prompts."
+    yield row.source or row.script
+    for other in found.contradictions.get(row.id, ()):
+        outcome = {"ran": "it ran", "out-of-memory": "out of memory"}[other.outcome]
+        says = f"{outcome} on {resource(other)} ({other.trust.replace('-', ' ')})"
+        yield f"Contradicted: {other.model_shown} {other.task_shown}, {says}: {other.source}"
+
+
+def _figures(row: Configuration) -> Iterator[str]:
+    if row.max_prompt_length or row.max_response_length:
+        both = (row.max_prompt_length or "?", row.max_response_length or "?")
+        yield f"lengths {both[0]} + {both[1]} tokens"
+    if row.max_total_length:
+        yield f"{row.max_total_length} tokens in all"
+    if row.batch:
+        unit = {"per-device": "per device", "unstated": "(unit not stated)"}.get(row.batch_unit)
+        yield f"batch {row.batch} {unit or row.batch_unit}"
+    for value, text in (
+        (row.rollout_n, "{:g} generations a prompt"),
+        (row.host_memory_gb, "host memory {:g} GB"),
+        (row.step_seconds, "step {:g} s"),
+        (row.peak_memory_gb, "peak {:g} GB"),
+    ):
+        if value:
+            yield text.format(value)
+
+
+def _trust(row: Configuration) -> Iterator[str]:
+    yield f"{row.kind}, {row.trust.replace('-', ' ')}"
+    yield row.evidence_kind.replace("-", " ")
+    yield f"in its words: {row.wording}" if row.wording else ""
+    yield " ".join(filter(None, (row.framework, row.backends_shown)))
+    yield from row.remarks
+
+
+def _aligned(rows: Iterable[tuple[str, ...]]) -> list[str]:
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
