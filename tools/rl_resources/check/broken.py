@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -113,17 +113,30 @@ def _shifted(snapshot: Snapshot, table: Table, row: int) -> Iterator[BrokenCell]
 
 
 def _broken_of(snapshot: Snapshot, table: Table) -> Iterator[BrokenCell]:
-    from rl_resources.schema.validate import failures
+    from rl_resources.schema.verdicts import failures
 
     found = failures(table.schema, table.columns, vocabulary_of(snapshot, table))
     by_schema = {(failure.row, failure.field): failure.constraint for failure in found}
+    told = {field for _, field in by_schema}
     for field in table.schema.fields:
-        for row, cell in enumerate(table.columns.get(field.name, ())):
+        cells = table.columns.get(field.name, ())
+        for row, cell in enumerate(cells if field.name in told or _may_be_broken(cells) else ()):
             if "\n" in cell:
                 continue  # told as a line break
             constraint = by_schema.get((row, field.name))
             if wrong := _text_mistake(field, cell, constraint) or constraint:
                 yield BrokenCell(table, row, field, wrong)
+
+
+def _may_be_broken(cells: Sequence[str]) -> bool:
+    """Whether any cell of a column has a sign of a text mistake: all of them looked at at once."""
+    text = "\n".join(("", *cells, ""))
+    plain = text.replace("\n", "")
+    return (
+        not (plain.isascii() and plain.isprintable())
+        or any(sign in text for sign in ("@", "\n ", " \n", *_MARKUP_SIGNS))
+        or any(f"\n{sign}" in text for sign in _FORMULA_SIGNS)
+    )
 
 
 def _text_mistake(field: Field, cell: str, constraint: str | None) -> str | None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import sysconfig
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from rl_resources.cache import cache_folder, keep
 
 LONGEST_RUN_SECONDS = 30
 _OPTIONS = ("--format=json1", "--severity=warning", "--shell=bash", "--norc", "-")
@@ -35,12 +35,12 @@ def comments(text: str) -> tuple[Comment, ...]:
     program = _program()
     if program is None:
         return ()
-    cache = _folder() / f"{_key(text)}.json"
+    cache = cache_folder("shellcheck") / f"{_key(text)}.json"
     remembered = _remembered(cache)
     if remembered is None:
         remembered = _answer(program, text)
         if remembered is not None:
-            _remember(cache, remembered)
+            keep(cache, json.dumps(remembered))
     return tuple(_comments(remembered)) if remembered is not None else ()
 
 
@@ -55,13 +55,6 @@ def _program() -> str | None:
     name = f"shellcheck{sysconfig.get_config_var('EXE') or ''}"
     beside = Path(sysconfig.get_path("scripts")) / name
     return str(beside) if beside.is_file() else shutil.which("shellcheck")
-
-
-def _folder() -> Path:
-    if own := os.environ.get("RL_RESOURCES_CACHE"):
-        return Path(own) / "shellcheck"
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "rl-resources" / "shellcheck"
 
 
 def _key(text: str) -> str:
@@ -93,14 +86,6 @@ def _is_answer(answer: object) -> bool:
         and isinstance(answer.get("comments"), list)
         and all(isinstance(item, dict) and needed <= set(item) for item in answer["comments"])
     )
-
-
-def _remember(cache: Path, answer: Any) -> None:
-    with suppress(OSError):  # a cache that cannot be written costs time only
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        own = cache.with_suffix(f".{os.getpid()}")
-        own.write_text(json.dumps(answer), encoding="utf-8")
-        own.replace(cache)
 
 
 def _answer(program: str, text: str) -> Any:

@@ -10,6 +10,7 @@ from rl_resources.check.broken import broken_keys, broken_places
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import number
+from rl_resources.schema.unique import duplicates
 from rl_resources.words import shown
 
 _RUNS = ("tuning", "reports")
@@ -49,8 +50,6 @@ def _unique_columns(table: Table) -> list[tuple[str, ...]]:
 
 def copies(table: Table, names: Sequence[str]) -> list[tuple[int, int]]:
     """Rows whose cells in `names` together stood before: (copy, first) by index."""
-    from rl_resources.schema.validate import duplicates
-
     if not all(name in table.columns for name in names):
         return []
     return duplicates([table.columns[name] for name in names])

@@ -135,19 +135,6 @@ def _rank(constraint: str) -> int:
     return PRECEDENCE.index(constraint)
 
 
-def duplicates(columns: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
-    """Rows whose key, the cells of all `columns` together, stood before: (copy, first) by index.
-
-    Rows with a blank in the key are left out.
-    """
-    first: dict[tuple[str, ...], int] = {}
-    copies = []
-    for row, key in enumerate(zip(*columns, strict=True)):
-        if all(key) and first.setdefault(key, row) != row:
-            copies.append((row, first[key]))
-    return copies
-
-
 def _type_failures(raw: pl.DataFrame, fields: Sequence[Field]) -> Iterator[Failure]:
     """Cells not written as their type, and whole numbers that no machine integer holds."""
     for field in fields:

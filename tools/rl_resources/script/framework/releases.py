@@ -7,7 +7,6 @@ fetches wheels: to look at a source archive pip would run its build script.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 
+from rl_resources.cache import cache_folder
 from rl_resources.errors import UnusableInput
 from rl_resources.output import new_folder
 from rl_resources.script.framework.archive import SUFFIXES, read_archive
@@ -33,12 +33,8 @@ _ENDINGS = (".yaml", ".yml")
 _LISTED = re.compile(r"^Available versions: (?P<versions>.+)$", re.M)
 
 
-def cache_folder() -> Path:
-    """Where releases are kept; `RL_RESOURCES_CACHE` moves it."""
-    if own := os.environ.get("RL_RESOURCES_CACHE"):
-        return Path(own) / "frameworks"
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "rl-resources" / "frameworks"
+def _folder() -> Path:
+    return cache_folder("frameworks")
 
 
 def releases(framework: str) -> list[str]:
@@ -59,7 +55,7 @@ def releases(framework: str) -> list[str]:
 
 def cached_releases(framework: str) -> list[str]:
     """The releases that need no network, oldest first."""
-    folder = cache_folder() / framework
+    folder = _folder() / framework
     found = [path.name for path in folder.glob("*") if _VERSION.fullmatch(path.name)]
     return in_order([version for version in found if _cached(framework, version)])
 
@@ -77,7 +73,7 @@ def configuration(framework: str, version: str) -> Configuration:
         _fetch(framework, distribution, version)
         known = _cached(framework, version)
     if known is None:
-        raise UnusableInput(f"{framework} {version}: the cache at {cache_folder()} was changed")
+        raise UnusableInput(f"{framework} {version}: the cache at {_folder()} was changed")
     return known
 
 
@@ -91,7 +87,7 @@ def _distribution(framework: str) -> str:
 
 
 def _cached(framework: str, version: str) -> Configuration | None:
-    folder = cache_folder() / framework / version
+    folder = _folder() / framework / version
     try:
         index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
         if index["layout"] != _LAYOUT:
@@ -117,7 +113,7 @@ def _fetch(framework: str, distribution: str, version: str) -> None:
 
 def _given_archive(distribution: str, version: str) -> Path | None:
     """An archive that a person has put into the cache, of which a source archive is one too."""
-    found = sorted(cache_folder().glob(f"{distribution}-{version}*"))
+    found = sorted(_folder().glob(f"{distribution}-{version}*"))
     named = re.compile(re.escape(f"{distribution}-{version}") + r"(?:-.+\.whl|\.tar\.gz)")
     return next((path for path in found if named.fullmatch(path.name)), None)
 
@@ -131,7 +127,7 @@ def unpack(archive: Path, framework: str, version: str) -> None:
     sources = {_importable(path): data for path, data in files.items() if path.endswith(".py")}
     modules = entries(sources)
     folders = {PurePosixPath(entry.folder) for entry in modules.values()}
-    with new_folder(cache_folder() / framework / version) as target:
+    with new_folder(_folder() / framework / version) as target:
         kept = 0
         for path, data in files.items():
             inside = PurePosixPath(_importable(path))
@@ -165,7 +161,7 @@ def _pip(*arguments: str) -> str:
         f"the package registry does not answer: {reason}",
         "Check the network and pip's settings; name releases that are cached with "
         f"--framework-version ({_cached_words()}); or put a release's archive, "
-        f"{' or '.join(SUFFIXES)}, into {cache_folder()}.",
+        f"{' or '.join(SUFFIXES)}, into {_folder()}.",
     )
 
 
