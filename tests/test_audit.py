@@ -332,6 +332,13 @@ def test_how_a_script_begins_is_one_warning(dataset: Dataset, scripts: Path) -> 
     assert found.message.endswith("it does not set `-e`, and it has no shebang")
 
 
+def test_a_task_that_script_and_name_contradict_is_one_mistake(
+    dataset: Dataset, scripts: Path
+) -> None:
+    page = PAGE.replace("- GRPO\n", "- GSPO\n", 1)
+    assert [found.rule for found in _audited(dataset, scripts, page)[1]] == ["task-agrees"]
+
+
 NOBODY = "33:9: the row names no contributor"
 
 

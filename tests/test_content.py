@@ -518,6 +518,26 @@ def test_the_variable_that_nothing_reads_is_the_one_that_was_meant() -> None:
     assert told("unused-variable", script) == []
 
 
+def test_a_name_from_outside_is_one_that_no_unread_variable_means() -> None:
+    script = f"gsm8k_train_path=$HOME/train.parquet\n{MAIN} data.train_files=$TRAIN_FILES\n"
+    assert told("undefined-variable", script) == [(2, 51, "`$TRAIN_FILES` is not set")]
+    assert told("undefined-variable", script.replace("gsm8k_train", "gsm8k")) == []
+
+
+def test_an_override_behind_the_pipe_into_tee_is_told() -> None:
+    script = f"{MAIN} trainer.nnodes=1 2>&1 | tee log.txt \\\n  trainer.save_freq=2 trainer.a=1\n"
+    message = "`trainer.save_freq=2` goes to `tee`, and not to the training program"
+    assert told("stray-argument", script) == [(2, 3, message)]
+    assert told("stray-argument", f"{MAIN} trainer.nnodes=1 | tee a.b=c.log=x/log\n") != []
+    assert told("stray-argument", f"{MAIN} trainer.nnodes=1 | tee logs/a=b.log run.log\n") == []
+
+
+def test_a_comment_behind_a_backslash_is_one_mistake() -> None:
+    script = f"{MAIN} \\\n  trainer.nnodes=1 \\ # one\n  trainer.save_freq=2\n"
+    assert told("stray-argument", script) == []
+    assert [line for line, _, _ in told("lost-line", script)] == [3]
+
+
 def test_a_home_of_somebody_is_no_default_and_a_usual_folder_is_one() -> None:
     script = 'a=${DATA:-"/home/ann/data"}\nb=${DATA:-/data/gsm8k}\nc=${DATA:-/home/user/data}\n'
     message = "`/home/ann/data` is a path of its author's machine"

@@ -340,6 +340,14 @@ def test_a_resource_is_a_number_a_sign_and_a_device(dataset: Dataset, text: str)
     assert (record["gpus"], record["device"], findings) == (2, "h800", [])
 
 
+@pytest.mark.parametrize("text", ["8*A100-80GB", "8*A100 80G", "8*A100(80GB)", "8*A100 (80g)"])
+def test_a_device_may_carry_the_size_of_its_memory(dataset: Dataset, text: str) -> None:
+    record, findings = _one(dataset, Resource=text)
+    assert (record["device"], findings) == ("a100-80g", [])
+    record, (finding,) = _one(dataset, Resource="8*H800(40G)")
+    assert (record["device"], finding.rule) == (None, "page-unknown-device")
+
+
 @pytest.mark.parametrize("text", ["H800", "0*H800", "two*H800", "2*", "\\", "9" * 5000 + "*H800"])
 def test_another_resource_is_a_finding(dataset: Dataset, text: str) -> None:
     record, findings = _one(dataset, Resource=text)

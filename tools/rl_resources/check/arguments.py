@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from itertools import islice
 from math import inf
 
 from rl_resources.check.agreement import INFER_BACKENDS, KNOWN_ESTIMATORS, TRAIN_BACKENDS
@@ -40,12 +41,30 @@ def stray_argument(subject: ScriptText) -> Iterator[Mistake]:
         for stray in launch.stray
         if not _is_before_lost(subject, stray)
     )
+    yield from _handed_to_tee(subject)
+
+
+def _handed_to_tee(subject: ScriptText) -> Iterator[Mistake]:
+    """The first override behind a pipe into `tee`, which takes each for a file to write."""
+    pipes = {launch.command.pipeline[1] for launch in subject.launches}
+    for command in subject.script.commands:
+        index, length = command.pipeline
+        if command.name == "tee" and index and length in pipes:
+            words = (word for word in command.words if _OVERRIDE.match(word.raw))
+            for word in islice(words, 1):
+                message = f"`{shown(word.raw)}` goes to `tee`, and not to the training program"
+                mend = "Write it before the `|`, and all that follows it too."
+                yield mistake(subject, word.place, message, mend)
+
+
+_OVERRIDE = re.compile(r"[+~]{0,2}[a-z_]\w*(?:\.\w+)+=")
 
 
 def _is_before_lost(subject: ScriptText, stray: Stray) -> bool:
-    """Whether it is the escaped blank that cut off a lost line."""
-    blank = not (stray.value.text or "x").strip()
-    return blank and any(item.cause_line == stray.place.line for item in subject.lost)
+    """Whether it is the escaped blank that cut off a lost line, or a comment behind it."""
+    line = subject.script.lines[stray.place.line - 1][: stray.place.column]
+    escaped = stray.raw.startswith("\\") or re.search(r"\\\s+#", line) is not None
+    return escaped and any(item.cause_line == stray.place.line for item in subject.lost)
 
 
 def _stray_mistake(subject: ScriptText, launch: Launch, stray: Stray) -> Mistake:

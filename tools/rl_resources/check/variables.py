@@ -95,7 +95,8 @@ def _undefined(subject: ScriptText, reference: Reference) -> str | None:
     if name in _OUTSIDE or _is_indirect(subject) or _is_tested(subject, name):
         return None
     if name.isupper():
-        similar = _similar(subject, name)
+        unread = _unread_alike(subject, name)  # in capitals it too would come from outside
+        similar = _similar(subject, name) or ("" if unread.isupper() else unread)
         return similar if similar and name not in subject.script.names else None
     if name in subject.script.names and _is_set_above(subject, reference):
         return None

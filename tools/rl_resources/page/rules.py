@@ -603,7 +603,8 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
             said = _said(row, part)
             named = str(getattr(name, part))
             agrees = not said or _agrees(reading, part, said, named)
-            if not agrees and not _is_contradicted(reading, row, said, named):
+            told = _is_held_to_script(reading, row, part)
+            if not agrees and not told and not _is_contradicted(reading, row, said, named):
                 yield _against(reading, row, header, said, named)
         model = row.text("Model")
         other = _is_of_another_size(row, name) and not _is_unknown(reading, row)
@@ -661,6 +662,12 @@ def _against(reading: Reading, row: ReadRow, header: str, said: str, name: str) 
     message = f"the row says `{shown(said)}`, the name of its script `{shown(name)}`"
     mend = f"Mend the row, or the name {shown(row.link.script, 120)}."
     return reading.mistake(row.cells[header], message, mend)
+
+
+def _is_held_to_script(reading: Reading, row: ReadRow, part: str) -> bool:
+    """Whether it is told already that the script does something else than the row says of it."""
+    told = reading.contradicted.get(row.row.line, ())
+    return any(message.startswith(f"{part} of ") for message in told)
 
 
 def _is_contradicted(reading: Reading, row: ReadRow, said: str, named: str) -> bool:

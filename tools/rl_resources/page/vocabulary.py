@@ -5,12 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 
 from rl_resources.dataset import Dataset
 from rl_resources.package import Field
 
 Spellings = Mapping[str, tuple[str, ...]]
+
+_MEMORY = re.compile(r"-[0-9]+g$")
+_MEMORY_FORMS = tuple(
+    f"{before}{{:g}}{unit}{after}"
+    for before, after in (("-", ""), (" ", ""), ("(", ")"), (" (", ")"))
+    for unit in ("g", "gb")
+)
+"""How pages add the size of the memory to the name of a device."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +62,12 @@ class Vocabulary:
     def _device_spellings(self) -> Iterator[tuple[str, str]]:
         for row in self.dataset.records["devices"]:
             aliases = row["aliases"] if isinstance(row["aliases"], tuple) else ()
-            for spelling in (str(row["device"]), str(row["name"]), *aliases):
-                yield spelling, str(row["device"])
+            key = str(row["device"])
+            stem, memory = _MEMORY.sub("", key), row["memory_gb"]
+            forms = _MEMORY_FORMS if isinstance(memory, int | float | Decimal) else ()
+            written = (stem + form.format(memory) for form in forms)
+            for spelling in (key, str(row["name"]), *aliases, *written):
+                yield spelling, key
 
     @cached_property
     def backends(self) -> Spellings:
