@@ -194,9 +194,37 @@ def test_nothing_fits_offers_adapters_and_the_largest_smaller_size() -> None:
     assert nearest == {
         "smallest-tested": "full",
         "adapters": "adapters",
-        "other-task": "adapters",
         "smaller-size": "smaller",
     }
+
+
+def test_an_estimate_is_never_the_smallest_tested() -> None:
+    rows = (_report("guess", gpus=2, trust="estimated-by-source"), _report("ran", gpus=4))
+    (nearest,) = find(rows, replace(H100, size="7B", position=4, gpus=1)).nearest
+    assert nearest.answer.configuration.id == "ran"
+
+
+def test_where_no_smaller_size_has_the_task_another_task_is_offered() -> None:
+    rows = (_report("ppo", task="PPO", gpus=8), _report("grpo", size="3B"))
+    asked = replace(H100, size="7B", position=4, task="PPO", gpus=1)
+    nearest = {item.kind: item.answer.configuration.id for item in find(rows, asked).nearest}
+    assert nearest == {"smallest-tested": "ppo", "smaller-anything": "grpo"}
+
+
+def test_where_no_smaller_size_has_the_backends_the_task_is_kept_with_others() -> None:
+    rows = (
+        _report("own", train="megatron", gpus=8),
+        _report("ppo", size="3B", task="PPO", train="fsdp", gpus=1),
+        _report("grpo", size="1.5B", train="fsdp", gpus=1),
+    )
+    asked = replace(H100, size="7B", position=4, task="GRPO", train="megatron", gpus=1)
+    nearest = {item.kind: item.answer.configuration.id for item in find(rows, asked).nearest}
+    assert nearest == {"smallest-tested": "own", "smaller-other-backends": "grpo"}
+
+
+def test_the_smallest_hardware_is_told_where_a_record_of_more_comes_first() -> None:
+    found = find([_record(gpus=8), _report("small", gpus=2)], Question(size="7B", position=4))
+    assert "The least memory in all: 7B, GRPO, 2 x h100 (80 GB) (report, small)." in _text(found)
 
 
 def test_nothing_of_the_own_vendor_says_so_and_not_that_memory_is_missing() -> None:
@@ -226,7 +254,7 @@ def test_a_failure_is_told_on_the_device_and_on_no_less_and_never_as_an_answer()
     found = find(rows, replace(H100, gpus=4))
     assert found.answers == ()
     assert [item.configuration.id for item in found.failures] == ["same", "more", "fewer"]
-    assert "fewer accelerators than your 4" in found.failures[-1].reason
+    assert "fewer accelerators than you have" in found.failures[-1].reason
 
 
 def test_reports_that_contradict_each_other_are_told_together() -> None:

@@ -17,8 +17,9 @@ A pure function on plain values, so that the command, Python and a page answer a
 3. Answers are those that are tested or should fit, in the order of `ORDER`.
 4. Failures are configurations that ran out of memory on the asked device or memory with any number
    of accelerators, or on no less of both of the same vendor; those on no less hardware come first.
-5. Without an answer, the nearest: the matching configuration that needs the least memory in all,
-   and what is missing; then for each of `RELAXATIONS` its best answer.
+5. Without an answer, the nearest: the matching configuration that ran and needs the least memory
+   in all, and what is missing; then for each of `RELAXATIONS` its best answer; then the largest
+   smaller size with an answer, also with adapters alone.
 6. Without model and size, for each task the largest size that has an answer, and of that size the
    longest context.
 """
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from rl_resources.answer.configurations import ESTIMATED, UNTESTED, Configuration
 from rl_resources.answer.question import Question
@@ -37,6 +39,7 @@ UNCLEAR = "unclear"
 FAILED = "out-of-memory"
 BEYOND = "beyond"
 
+_NOT_RUN = frozenset({UNTESTED, ESTIMATED})
 _FARTHEST = 1_000_000_000
 
 
@@ -93,6 +96,11 @@ class Found:
         """The best answer that has a script here."""
         records = (item.configuration for item in self.answers)
         return next((item for item in records if item.script), None)
+
+    @property
+    def smallest(self) -> Answer | None:
+        """The answer that needs the least memory in all, record or report."""
+        return min(self.answers, key=lambda item: _size_of(item.configuration), default=None)
 
 
 Key = Callable[[Question, Configuration, str], int | float | str]
@@ -185,7 +193,7 @@ def _standing(question: Question, row: Configuration) -> str:
     fits = exact or _no_more_memory(question, row)
     if not enough:
         return BEYOND
-    if row.trust in {UNTESTED, ESTIMATED}:
+    if row.trust in _NOT_RUN:
         return UNCLEAR if fits else BEYOND
     if fits:
         return TESTED if exact else SHOULD_FIT
@@ -251,6 +259,14 @@ RELAXATIONS: tuple[tuple[str, Callable[[Question], Question | None]], ...] = (
             else None
         ),
     ),
+    (
+        "adapters-other-backends",
+        lambda q: (
+            replace(q, task=q.adapter_task, adapter_task="", train="", infer="", tag="")
+            if q.adapter_task and (q.train or q.infer or q.tag)
+            else None
+        ),
+    ),
     ("other-task", lambda q: replace(q, task="", adapter_task="") if q.task else None),
 )
 """What to give up, one thing at a time, to find something that fits; then a smaller size."""
@@ -259,25 +275,58 @@ RELAXATIONS: tuple[tuple[str, Callable[[Question], Question | None]], ...] = (
 def _nearest(
     configurations: Sequence[Configuration], judged: Sequence[Answer], question: Question
 ) -> Iterable[Nearest]:
-    ran = [item for item in judged if item.standing == BEYOND]
-    same_stack = [item for item in ran if _same_stack(question, item.configuration)]
+    """What is missing, then what would fit instead; no configuration twice."""
+    told = set()
+    for item in (
+        *_smallest_beyond(judged, question),
+        *_relaxed(configurations, question),
+        *_smaller(configurations, question),
+    ):
+        if item.answer.configuration.id not in told:
+            told.add(item.answer.configuration.id)
+            yield item
+
+
+def _smallest_beyond(judged: Iterable[Answer], question: Question) -> Iterable[Nearest]:
+    ran = [
+        item
+        for item in judged
+        if item.standing == BEYOND and item.configuration.trust not in _NOT_RUN
+    ]
+    # A configuration of another vendor is told only where there is none of the asked one.
+    own = [item for item in ran if _same_stack(question, item.configuration)]
     if ran:
-        # A configuration of another vendor is told only where there is none of the asked one.
-        least = min(same_stack or ran, key=lambda item: _size_of(item.configuration))
+        least = min(own or ran, key=lambda item: _size_of(item.configuration))
         yield Nearest("smallest-tested", _missing(question, least.configuration), least)
+
+
+def _relaxed(configurations: Sequence[Configuration], question: Question) -> Iterable[Nearest]:
     for kind, relax in RELAXATIONS:
         wider = relax(question)
         if wider and (best := _best(configurations, wider)):
             yield Nearest(kind, _instead(kind, question, best), best)
-    for kind, task in (
-        ("smaller-size", question.task),
-        ("smaller-adapters", question.adapter_task),
-    ):
-        if kind == "smaller-adapters" and not task:
-            continue
-        open_size = replace(question, model="", size="", position=0, task=task, adapter_task="")
-        smaller = [row for row in configurations if 0 < row.position < question.position]
-        if best := _best(smaller, open_size):
+
+
+def _smaller(configurations: Iterable[Configuration], question: Question) -> Iterable[Nearest]:
+    """The largest smaller size that fits, with as much of the question as fits at all.
+
+    Where adapters were not asked, also the largest with adapters alone.
+    """
+    smaller = [row for row in configurations if 0 < row.position < question.position]
+    as_asked = replace(question, model="", size="", position=0, adapter_task="")
+    other_backends = replace(as_asked, train="", infer="", tag="")
+    widening = (
+        ("smaller-size", as_asked),
+        ("smaller-other-backends", other_backends),
+        ("smaller-anything", replace(other_backends, task="")),
+    )
+    adapters = [
+        ("smaller-adapters", replace(asked, task=question.adapter_task))
+        for asked in (as_asked, other_backends)
+    ]
+    for kinds in (widening, adapters if question.adapter_task else []):
+        found = ((kind, _best(smaller, asked)) for kind, asked in kinds)
+        for kind, best in islice(((kind, best) for kind, best in found if best), 1):
             yield Nearest(kind, _instead(kind, question, best), best)
 
 
@@ -293,8 +342,9 @@ def _largest(answers: Sequence[Answer]) -> Iterable[Largest]:
     for item in answers:
         if item.configuration.task and item.configuration.size:
             by_task.setdefault(item.configuration.task, []).append(item)
-    for task, items in sorted(by_task.items(), key=lambda pair: (-_top(pair[1]), pair[0])):
-        of_size = [item for item in items if item.configuration.position == _top(items)]
+    tops = {task: _top(items) for task, items in by_task.items()}
+    for task in sorted(by_task, key=lambda name: (-tops[name], name)):
+        of_size = [item for item in by_task[task] if item.configuration.position == tops[task]]
         longest = max(of_size, key=lambda item: item.configuration.length)
         yield Largest(task, of_size[0].configuration.size, of_size[0], longest)
 
@@ -375,10 +425,16 @@ def _doubt(row: Configuration, on: str, yours: str) -> str:
 
 
 def _beside(question: Question, row: Configuration) -> str:
-    if not question.gpus or row.gpus == question.gpus:
-        return ""
-    than = "fewer" if row.gpus < question.gpus else "more"
-    return f", {than} accelerators than your {question.gpus}"
+    """How the hardware of a failure differs from that of the question."""
+    more = [
+        f"{'more' if has > asked else 'less' if noun == 'memory' else 'fewer'} {noun}"
+        for noun, has, asked in (
+            ("accelerators", row.gpus, question.gpus),
+            ("memory", row.memory_gb, question.memory_gb),
+        )
+        if asked and has and has != asked
+    ]
+    return f", {' and '.join(more)} than you have" if more else ""
 
 
 def _missing(question: Question, row: Configuration) -> str:
@@ -407,8 +463,14 @@ def _instead(kind: str, question: Question, answer: Answer) -> str:
         "adapters": f"Adapter training ({row.task}) of {row.model_shown}",
         "adapters-other-model": f"Adapter training ({row.task}) of another {row.size} model,"
         f" {row.model_shown},",
+        "adapters-other-backends": f"Adapter training ({row.task}) with other backends "
+        f"({row.backends_shown}) of {row.model_shown}",
         "other-task": f"Another task, {row.task_shown}, of {row.model_shown}",
         "smaller-size": f"The nearest smaller size that fits is {row.size}: {row.model_shown}",
+        "smaller-other-backends": f"With other backends ({row.backends_shown}) the nearest smaller "
+        f"size that fits is {row.size}: {row.model_shown}",
+        "smaller-anything": f"With another task ({row.task_shown}) the nearest smaller size that "
+        f"fits is {row.size}: {row.model_shown}",
         "smaller-adapters": f"With adapter training ({row.task}) the nearest smaller size that "
         f"fits is {row.size}: {row.model_shown}",
     }[kind]

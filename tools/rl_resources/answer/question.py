@@ -83,6 +83,8 @@ def understand(dataset: Dataset, words: Words) -> Understood:
         notes.append(f"{device} is {name}, {known}.")
     elif memory:
         notes.append(f"Devices of any maker with {memory:g} GB or less count: no device is asked.")
+    if memory and words.gpus is None:
+        notes.append("Any number of accelerators counts: none is asked.")
     task = _task(dataset, words.task)
     return Understood(
         Question(

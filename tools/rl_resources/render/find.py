@@ -81,6 +81,7 @@ def as_value(found: Found, notes: Iterable[str], version: str) -> dict[str, Any]
         "notes": list(notes),
         "answers": [flat(item) for item in found.answers],
         "start": start(found.script) if found.script else None,
+        "smallest": found.smallest.configuration.id if found.smallest else None,
         "largest": [
             {"task": item.task, "size": item.size}
             | {"best": item.best.configuration.id, "longest": item.longest.configuration.id}
@@ -123,14 +124,16 @@ def as_text(found: Found, notes: Iterable[str], *, limit: int, width: int, colou
     """Everything that was found, in lines of `width`; of the answers `limit`, or with 0 all."""
     bold, dim, plain = (_BOLD, _DIM, _PLAIN) if colour else ("", "", "")
     wrapped = _Wrapped(width)
-    lines = [f"{bold}{_headline(found)}{plain}", *wrapped.all(notes, "")]
+    lines = [f"{bold}{_headline(found)}{plain}", *wrapped.all([*notes, *_smallest(found)], "")]
     shown = found.answers[: limit or None]
     if found.largest:
         lines += ["", f"{bold}Largest size known to run, by task{plain}", *_largest(found)]
     if shown:
         lines += ["", *_table(found, shown, wrapped, (bold, dim, plain))]
     if left := len(found.answers) - len(shown):
-        lines += ["", f"{left} more answers: give --limit {len(found.answers)}."]
+        lines += ["", f"{left} more: give --limit {len(found.answers)}."]
+    if len({item.configuration.framework for item in shown}) > 1:
+        lines += ["", "A figure of one framework, or of one release, says little about another."]
     if row := found.script:
         lines += ["", f"{bold}Start the best script{plain}", f"  {start(row)}"]
         if row.nodes > 1:
@@ -177,6 +180,15 @@ def _headline(found: Found) -> str:
     tested = sum(item.standing == "tested" for item in found.answers)
     counts = f"{tested} tested, {len(found.answers) - tested} should fit"
     return f"{what}{f' on {on}' if on else ''}: {counts}"
+
+
+def _smallest(found: Found) -> Iterator[str]:
+    """The smallest hardware of a model or size, where the order does not bring it to the top."""
+    smallest = found.smallest
+    if smallest and found.question.size and smallest != found.answers[0]:
+        row = smallest.configuration
+        shown = f"{row.model_shown}, {row.task_shown}, {resource(row)}"
+        yield f"The least memory in all: {shown} ({row.kind}, {row.id})."
 
 
 def _largest(found: Found) -> Iterator[str]:
