@@ -195,12 +195,28 @@ def _array(items: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_json(value: Mapping[str, Any]) -> str:
-    """JSON text as it is published: readable, keys in the order given, one final line end."""
-    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    """JSON text as it is published: keys in the order given, one row of a table a line."""
+    lines = [f" {_compact(name)}: {_rows(item)}" for name, item in value.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _rows(item: Any) -> str:
+    if not isinstance(item, list) or not all(isinstance(row, dict) for row in item):
+        return _compact(item)
+    rows = ",\n".join(f"  {_compact(row)}" for row in item)
+    return f"[\n{rows}\n ]" if rows else "[]"
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _indented(schema: Mapping[str, Any]) -> str:
+    return json.dumps(schema, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def files(dataset: Dataset, commit: str | None) -> dict[str, str]:
     """Documents and schemas by their path on the site."""
     found = {item.path: as_json(item.value) for item in documents(dataset, commit)}
-    found |= {path: as_json(schema) for path, schema in schemas(dataset).items()}
+    found |= {path: _indented(schema) for path, schema in schemas(dataset).items()}
     return {f"{BASE}/{path}": text for path, text in found.items()}
