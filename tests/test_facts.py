@@ -11,8 +11,9 @@ import pytest
 
 from facts.__main__ import run
 from facts.identity import report_id
+from facts.notes import notes
 from facts.source import line_ranges
-from facts.statement import read_statements
+from facts.statement import Statement, read_statements
 from rl_resources.cli import main
 from sample_tree import plant
 
@@ -111,6 +112,7 @@ def test_measured_bytes_become_gigabytes(root: Path) -> None:
     _, reports = convert(root)
     report = reports["T1"]
     assert (report["peak_memory_gb"], report["peak_train_memory_gb"]) == ("11.3", "5.9")
+    assert report["device_memory_gb"] == "85.5"
     assert (report["lora_rank"], report["batch_unit"]) == ("8", "responses")
     assert "@" not in report["source_path"] + report["source_url"]
 
@@ -127,6 +129,24 @@ def test_a_tag_needs_its_word_and_a_device_its_memory(root: Path) -> None:
     assert (reports["T3"]["device"], reports["T3"]["device_as_published"]) == ("", "H100/H20")
     assert reports["T3"]["speed_as_published"] == "1,5 k tokens"
     assert reports["T4"]["tokens_per_second_per_gpu"] == "1600"
+
+
+@pytest.mark.parametrize(
+    ("cells", "note"),
+    [
+        ({"notes": "a few steps only (--num-rollout 3)"}, "Rollouts of the test: 3."),
+        ({"notes": "a few steps only"}, ""),
+        ({"device_memory_gb": "2*64"}, "The source counts packages of 2 devices of 64 GB."),
+        (
+            {"step_time_s": "40.6 (mean of 9 steps in the log)"},
+            "The step time is a mean of 9 steps.",
+        ),
+    ],
+)
+def test_a_note_says_what_a_figure_counts_and_no_more_than_the_source(
+    cells: dict[str, str], note: str
+) -> None:
+    assert notes(Statement("other-frameworks", "T", cells)) == note
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from facts.statement import Statement
 from facts.words import table
 
 _CEILING = re.compile(r"(max GPU0 mem|mean total_step_time) < ([0-9.]+) (GB|s)")
+_PACKAGE = re.compile(r"(\d)\*(\d+)")
+_MEAN = re.compile(r"\((mean of \d+ steps|median)")
 _CEILINGS = {
     "max GPU0 mem": "The test fails above {} GB on the first GPU.",
     "mean total_step_time": "The test fails where a step takes more than {} s on average.",
@@ -58,6 +60,10 @@ def _own(statement: Statement) -> list[str]:
         found.append(f"Derived from the settings of {_place(script)}." if script else "")
     if statement["max_response_length"] == "9632":
         found.append("9,632 is what the script computes; 8,192 was probably meant.")
+    if package := _PACKAGE.fullmatch(statement["device_memory_gb"]):
+        found.append("The source counts packages of {} devices of {} GB.".format(*package.groups()))
+    if mean := _MEAN.search(statement["step_time_s"]):
+        found.append(f"The step time is a {mean[1]}.")
     if peak := _unread_peak(statement):
         found.append(f"Memory as published: {peak}.")
     return [remark for remark in found if remark]
