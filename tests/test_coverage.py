@@ -156,3 +156,11 @@ def test_every_report_stands_on_one_page(dataset: Dataset) -> None:
     text = "".join(page for path, page in pages.items() if path.startswith("reports/"))
     ids = re.findall(r'<tr id="([^"]+)"', text)
     assert sorted(ids) == sorted(str(row["report"]) for row in dataset.records["reports"])
+
+
+def test_a_claim_of_a_report_stands_in_the_words_of_its_source(dataset: Dataset) -> None:
+    tagged = {"tag": "MIN", "requirement_wording": "suggest at least"}
+    weak = {"report": "s", "requirement_wording": "I think"}
+    page = reports.pages(_with_reports(dataset, tagged, weak), None)["reports/7b.md"]
+    assert "MIN: the source says “suggest at least”" in page
+    assert ">the source says “I think”" in page

@@ -150,6 +150,13 @@ def test_a_disputed_figure_never_stands_without_its_doubt(browser: Browser, addr
         assert "16 disputed" in fact.inner_text()
 
 
+def test_every_row_of_a_size_shows_how_sure_it_is(browser: Browser, address: str) -> None:
+    with visited(browser, f"{address}/sizes/7b/") as (page, _):
+        rows = page.locator("table.tuning tr:has([data-label=Tag])")
+        assert rows.count() == 2
+        assert rows.locator(".status").all_inner_texts() == ["reported", "disputed"]
+
+
 def test_a_size_without_records_says_so_and_how_to_add_one() -> None:
     dataset = load()
     bare = dataclasses.replace(dataset, records={**dataset.records, "tuning": ()})
