@@ -65,7 +65,8 @@ def _batch_unit(statement: Statement) -> str:
     """verl and what is built on it count prompts; elsewhere the transcription says the unit."""
     if told := statement["batch_unit"]:
         return _UNITS.get(re.split(r"[\s_]", told)[0], "unstated")
-    from_script = statement["script_path"] or statement["source_path"].endswith((".sh", ".yaml", ".log"))
+    path = statement["source_path"]
+    from_script = statement["script_path"] or path.endswith((".sh", ".yaml", ".log"))
     return "prompts" if statement.file == "verl-family" and from_script else "unstated"
 
 
