@@ -583,6 +583,56 @@ def test_hostile_answers_reach_no_terminal(
     assert not set(output.out + output.err) & set("\x1b\x07\x00")
 
 
+def test_the_log_of_an_issue_form_gives_figures(draft: Draft, tmp_path: Path) -> None:
+    body = f"### Script\n\n```bash\n{script()}```\n\n### Log\n\n```text\n{RAN}```\n"
+    found = draft("--issue", log(tmp_path, body, "issue.md"))
+    row = found["row"]
+    assert (row["peak_memory_gb"], row["step_seconds"]) == (61.5, 90)
+    assert "5 training steps seen" in found["said"]
+
+
+def test_a_log_of_an_issue_form_that_tells_nothing_is_only_pointed_out(
+    draft: Draft, tmp_path: Path
+) -> None:
+    body = f"### Script\n\n```bash\n{script()}```\n\n### Log\n\nit went well\n"
+    found = draft("--issue", log(tmp_path, body, "issue.md"), "--contributor", "me", "--write")
+    assert (found["exit"], found["written"]) == (0, True)
+    assert "`Log`: holds no training step" in found["said"]
+
+
+def test_a_script_is_mended_on_its_way_and_its_author_keeps_theirs(
+    draft: Draft, mine: Path, root: Path
+) -> None:
+    theirs = script("# Hardware: 2 x A100 80 GB\n").replace('"$@"', "$@").replace("\n", "\r\n")
+    mine.write_bytes(theirs.encode())
+    found = draft(mine, "--contributor", "me", "--write")
+    assert found["mended"] == ["line-ending", "shebang", "strict-mode", "unquoted-arguments"]
+    assert "ready to commit" in found["said"]
+    assert check_root(root) == []
+    assert mine.read_bytes() == theirs.encode()
+    again = draft(mine, "--contributor", "me", "--write")
+    assert (again["exit"], again["written"], again["mended"]) == (0, False, [])
+    assert "the dataset has all of this" in again["said"]
+
+
+def test_what_is_refused_is_told_of_the_file_that_its_author_has(draft: Draft, mine: Path) -> None:
+    mine.write_text(script("# Hardware: 2 x A100 80 GB\n") + "if true; then\n")
+    found = draft(mine, "--contributor", "me", "--write")
+    assert (found["exit"], found["written"]) == (1, False)
+    assert {item["path"] for item in found["findings"]} == {str(mine)}
+    assert "Nothing was written: " in found["said"]
+
+
+def test_a_log_of_another_release_than_the_record_is_told_as_such(
+    draft: Draft, mine: Path, tmp_path: Path
+) -> None:
+    draft(mine, "--contributor", "me", "--set", "infer_version=0.8.3", "--write")
+    other = "Initializing a V1 LLM engine (v0.9.0) with config\n" + RAN
+    found = draft(mine, "--log", log(tmp_path, other))
+    assert "the log is of another infer_version than the row" in found["said"]
+    assert found["row"]["peak_memory_gb"] is None
+
+
 @settings(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -282,7 +282,7 @@ def test_all_that_is_missing_or_unknown_is_told_at_once(
     err = capsys.readouterr().err
     assert "missing: --infer, --tag" in err
     assert "`h1000` is not known. Did you mean `h100`" in err
-    assert "--add-device COLUMN=VALUE … adds it to records/devices.csv" in err
+    assert "--add-device name=… vendor=… source=… adds it to records/devices.csv" in err
     assert "gpus `0` is not a whole number from 1 to 100000" in err
     assert "Did you mean `GRPO`" in err
     assert "Traceback" not in err
@@ -515,3 +515,22 @@ def test_the_tables_say_that_a_record_is_untested(
     for kind in ("markdown", "rst"):
         assert main(["export", kind, "--size", "7B", "--root", str(root)]) == 0
         assert "untested" in capsys.readouterr().out
+
+
+def test_the_other_tag_of_a_configuration_is_refused_with_the_reason(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(_arguments(root, tag="MIN")) == 0
+    assert main(_arguments(root, tag="RECOMMENDED")) == 2
+    told = capsys.readouterr().err
+    assert "it is the MIN one" in told
+    assert "a configuration is either MIN or RECOMMENDED" in told
+
+
+def test_gpus_that_divide_over_no_nodes_of_several_are_pointed_out(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(_arguments(root, gpus="13")) == 0
+    told = capsys.readouterr().err
+    assert "13 nodes of 1; --nodes says otherwise" in told
+    assert "--contributor HANDLE --write" in told

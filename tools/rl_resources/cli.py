@@ -218,6 +218,7 @@ def _draft(arguments: Arguments) -> int:
     for line in drafted.told():
         print(f"draft: {printable(line)}", file=sys.stderr)  # noqa: T201
     sys.stderr.write(as_text(drafted.findings))
+    print(f"draft: {drafted.verdict(asked=arguments.write)}", file=sys.stderr)  # noqa: T201
     sys.stdout.write(drafted.as_json() if arguments.format == "json" else drafted.as_csv())
     return FOUND if arguments.write and drafted.refused else 0
 

@@ -76,7 +76,10 @@ def as_json(record: NewRecord, *, written: bool) -> str:
 
 def next_step(record: NewRecord) -> str:
     """What to do with a record that was written."""
+    who = "" if record.row["contributor"] else " --contributor HANDLE"
+    alone = record.row["nodes"] == record.row["gpus"] != "1"
     return (
-        f"Run it: bash {record.path}\n"
-        f"When it has run: rl-resources draft {record.path} --log LOG --write\n"
+        (f"It has {record.row['nodes']} nodes of 1; --nodes says otherwise.\n" if alone else "")
+        + f"Run it: bash {record.path}\n"
+        f"When it has run: rl-resources draft {record.path} --log LOG{who} --write\n"
     )

@@ -213,13 +213,21 @@ class _Maker:
 
         A log of other releases than the row's tells of another run, so nothing is taken from it.
         """
-        table = self.snapshot.tables["tuning"]
-        held = {name: table.cell(at, name) for name in self.schema.names}
-        if any(held[name] not in {"", row[name]} for name in self._releases):
+        held = self._held_cells(at)
+        if self._other_releases(at, row):
             return held
         filled = {name: held[name] or row[name] for name in held}
         ran = self.sources.log is not None and self.sources.log.out_of_memory is None
         return filled | ({"status": row["status"]} if ran and held["status"] == UNTESTED else {})
+
+    def _held_cells(self, at: int) -> dict[str, str]:
+        table = self.snapshot.tables["tuning"]
+        return {name: table.cell(at, name) for name in self.schema.names}
+
+    def _other_releases(self, at: int, row: Row) -> list[str]:
+        """The columns of releases in which the log contradicts the row that there is."""
+        held = self._held_cells(at)
+        return [name for name in self._releases if held[name] not in {"", row[name]}]
 
     @property
     def _releases(self) -> list[str]:
@@ -316,7 +324,7 @@ class _Maker:
         if model and model not in self.dataset.by_key["models"]:
             yield f"`{shown(model)}` is not in records/models.csv"
         if self.held_row is not None:
-            yield from self._differences(proposed, row)
+            yield from self._differences(self.held_row, proposed, row)
 
     def _place_remarks(self) -> Iterator[str]:
         path, held = self.path, self.sources.held
@@ -325,9 +333,14 @@ class _Maker:
         elif path and self.sources.script and held is None:
             yield f"the script belongs at {path}: --write puts a copy there"
 
-    def _differences(self, proposed: Row, row: Row) -> Iterator[str]:
+    def _differences(self, at: int, proposed: Row, row: Row) -> Iterator[str]:
         path = self.snapshot.tables["tuning"].path
         yield f"{path}:{self._line} has this configuration; no cell of it is overwritten"
+        if others := self._other_releases(at, proposed):
+            yield (
+                f"the log is of another {' and '.join(others)} than the row, so no figure of it is "
+                "taken; edit the row where the new run shall replace the old one"
+            )
         for name in self.schema.names:
             if name not in {"script", "status"} and proposed[name] not in {"", row[name]}:
                 there = f"`{shown(row[name])}`" if row[name] else "blank"

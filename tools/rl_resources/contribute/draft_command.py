@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, take_snapshot, undecodable
+from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, Snapshot, take_snapshot, undecodable
 from rl_resources.check.subject import ScriptText
 from rl_resources.contribute.draft import Draft, Sources, draft
 from rl_resources.contribute.fact import given_facts
 from rl_resources.contribute.from_log import FIGURES
 from rl_resources.contribute.issue_form import Form, read_form
-from rl_resources.contribute.preview import objections
+from rl_resources.contribute.preview import mended_scripts, objections
 from rl_resources.contribute.progress import shown_progress
 from rl_resources.contribute.proposal import Change, Proposal, Row, write_proposal
-from rl_resources.contribute.training_log import read_log
+from rl_resources.contribute.training_log import read_excerpt, read_log
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding
@@ -27,11 +27,15 @@ from rl_resources.words import shown
 
 @dataclass(frozen=True)
 class Drafted:
-    """A draft, what the rules say of it, and whether it was written."""
+    """A draft, what the rules say of it, and whether it was written.
+
+    `mended` are the rules whose fixers changed the script on its way to its place.
+    """
 
     draft: Draft
     dataset: Dataset
     findings: Sequence[Finding]
+    mended: Sequence[str]
     written: bool
 
     @property
@@ -61,6 +65,7 @@ class Drafted:
             "remarks": self.draft.remarks,
             "obstacles": self.draft.obstacles,
             "findings": [finding.as_dict() for finding in self.findings],
+            "mended": self.mended,
             "written": self.written,
         }
         return json.dumps(found, indent=2, ensure_ascii=False, default=str) + "\n"
@@ -74,9 +79,24 @@ class Drafted:
             yield f"{name} is not known: {reason}. {_how(self.schema.field(name))}".strip()
         for obstacle in self.draft.obstacles:
             yield f"cannot be written yet: {obstacle}"
+        if self.mended:
+            done = "mended the script" if self.written else "--write mends the script"
+            yield f"{done} on its way there, as `check --fix` does: {', '.join(self.mended)}"
         if self.written:
             yield from (_change_told(change) for change in self.draft.changes)
-            yield "Run `rl-resources check` before you commit."
+
+    def verdict(self, *, asked: bool) -> str:
+        """What became of it, for the last line; `asked` is whether it was to be written."""
+        if self.refused:
+            state = "state a cell with --set COLUMN=VALUE, mend the script, or add what lacks"
+            return f"Nothing was written: {state}, then draft again."
+        if not self.draft.changes:
+            return "Nothing to write: the dataset has all of this."
+        if not asked:
+            return "Nothing was written yet: --write does it."
+        if self.findings:
+            return "Mend this before you commit: CI counts warnings too."
+        return "No rule objects: ready to commit."
 
 
 def draft_files(
@@ -93,16 +113,43 @@ def draft_files(
     schema = package.resources["tuning"].schema
     form = _form(issue, schema) if issue else None
     sources = replace(_sources(package, script, form), form=form, given=given_facts(given, schema))
-    if log:
-        with shown_progress(Path(log).name) as progress:
-            sources = replace(sources, log=read_log(Path(log), progress))
-    found = draft(sources, dataset, snapshot)
-    findings = objections(snapshot, found.changes) if found.changes else []
-    drafted = Drafted(found, dataset, findings, written=write and bool(found.changes))
-    if not drafted.written or drafted.refused:
-        return replace(drafted, written=False)
-    write_proposal(root, Proposal(found.changes))
-    return drafted
+    sources = _with_log(sources, log)
+    drafted = _judged(draft(sources, dataset, snapshot), dataset, snapshot, script)
+    if not write or not drafted.draft.changes or drafted.refused:
+        return drafted
+    write_proposal(root, Proposal(drafted.draft.changes))
+    return replace(drafted, written=True)
+
+
+def _judged(found: Draft, dataset: Dataset, snapshot: Snapshot, script: str) -> Drafted:
+    """The draft with its script mended as far as that is certain, and what rules say of it.
+
+    Where they refuse it all the same, they speak of the script as its author has it.
+    """
+    changes, mended = mended_scripts(snapshot, found.changes)
+    findings = objections(snapshot, changes) if changes else []
+    drafted = Drafted(replace(found, changes=changes), dataset, findings, mended, written=False)
+    if not drafted.refused:
+        return drafted
+    own = [
+        replace(item, path=script) if script and item.path == found.path else item
+        for item in objections(snapshot, found.changes)
+    ]
+    return replace(drafted, draft=found, findings=own, mended=())
+
+
+def _with_log(sources: Sources, name: str) -> Sources:
+    """The log that is named, else the lines pasted into the form, where they are of use."""
+    if name:
+        with shown_progress(Path(name).name) as progress:
+            return replace(sources, log=read_log(Path(name), progress))
+    form = sources.form
+    if form is None or not form.log:
+        return sources
+    try:
+        return replace(sources, log=read_excerpt(form.log, "`Log`"))
+    except UnusableInput as error:
+        return replace(sources, form=replace(form, remarks=(*form.remarks, str(error))))
 
 
 def _change_told(change: Change) -> str:

@@ -20,6 +20,7 @@ class Fixed:
 
     proposal: Proposal
     done: tuple[str, ...]
+    rules: tuple[str, ...]
     snapshot: Snapshot
 
 
@@ -29,7 +30,7 @@ def fix(
     """Apply the fixers of those `rules` that have something to say, again and again, until none
     changes anything. Only files whose path is `asked` for change. Nothing is written.
     """
-    done: dict[str, None] = {}
+    done: dict[str, str] = {}
     now = snapshot
     fixable = [rule for rule in rules if rule.fixable]
     for _ in range(MOST_ROUNDS):
@@ -40,10 +41,11 @@ def fix(
             for edit in _edits(now, rule, paths) if paths else ():
                 if asked(edit.path) and (after := _edited(now, edit)) is not now:
                     now = after
-                    done[_in_words(rule, edit)] = None
+                    done[_in_words(rule, edit)] = rule.name
         if now is before:
             break
-    return Fixed(Proposal(tuple(_changes(snapshot, now))), tuple(done), now)
+    names = tuple(dict.fromkeys(done.values()))
+    return Fixed(Proposal(tuple(_changes(snapshot, now))), tuple(done), names, now)
 
 
 def _edits(snapshot: Snapshot, rule: Rule, paths: Collection[str]) -> list[Edit]:

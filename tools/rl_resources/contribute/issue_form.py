@@ -1,6 +1,7 @@
 """The body of an issue form as GitHub renders it: `### title`, a blank line, the answer.
 
-Titles are those of the columns. A code block that starts a program, but for the log, is the script.
+Titles are those of the columns. A code block that starts a program is the script, what stands under
+`Log` the log.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ _LAUNCH = re.compile(r"\bpython3?\b|\bray job submit\b|\btorchrun\b|^#!.*sh\b", 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What somebody filled in. `script` is the text of a script, empty where there is none."""
+    """What somebody filled in. `script` and `log` are pasted text, empty where there is none."""
 
     facts: Facts
     script: str
+    log: str
     remarks: tuple[str, ...]
 
 
@@ -33,13 +35,14 @@ def read_form(body: str, schema: TableSchema) -> Form:
     columns = {field.title.lower(): field for field in schema.fields}
     facts: dict[str, Fact] = {}
     remarks: list[str] = []
-    script = ""
+    script = log = ""
     for title, answer in _sections(body):
         block = _code(answer)
         field = columns.get(title.lower())
-        if block is not None:
-            starts = title.lower() != "log" and _LAUNCH.search(block)
-            script = script or (block if starts else "")
+        if title.lower() == "log":
+            log = log or _text(answer if block is None else block)
+        elif block is not None:
+            script = script or (block if _LAUNCH.search(block) else "")
         elif field is not None and field.name != "script" and answer.lower() not in NO_ANSWER:
             fact = cell(field, answer)
             facts.setdefault(field.name, fact)
@@ -49,7 +52,11 @@ def read_form(body: str, schema: TableSchema) -> Form:
             likely = nearest(title, columns)
             if likely.words:
                 remarks.append(f"`{shown(title)}` is no column. {likely.sentence()}")
-    return Form(facts, script, tuple(remarks))
+    return Form(facts, script, log, tuple(remarks))
+
+
+def _text(answer: str) -> str:
+    return "" if answer.strip().lower() in {"", *NO_ANSWER} else answer
 
 
 def _sections(body: str) -> Iterator[tuple[str, str]]:

@@ -51,8 +51,18 @@ def _unknown(dataset: Dataset, option: str, text: str) -> Iterator[str]:
         words.read(dataset, option, text)
     except UnknownWord as error:
         table = GROWING.get(option)
-        adding = f" --add-{option} COLUMN=VALUE … adds it to records/{table}.csv." if table else ""
-        yield f"--{option}: {error}{adding}"
+        yield f"--{option}: {error}{_adding(dataset, option, table) if table else ''}"
+
+
+def _adding(dataset: Dataset, option: str, table: str) -> str:
+    """How a word is added to its table: the columns that it needs and that nothing else tells."""
+    fields = dataset.package.resources[table].schema.fields
+    derived = {option, *with_defaults(table, {}, dataset)}
+    needed = [field.name for field in fields if field.required and field.name not in derived]
+    # A model's size follows from its parameters.
+    needed += ["parameters_b"] if table == "models" else []
+    cells = " ".join(f"{name}=…" for name in needed)
+    return f" --add-{option} {cells} adds it to records/{table}.csv."
 
 
 def new_record(request: Request, dataset: Dataset, snapshot: Snapshot) -> NewRecord:
@@ -70,6 +80,7 @@ def new_record(request: Request, dataset: Dataset, snapshot: Snapshot) -> NewRec
     configuration = _configuration(request, dataset, said, added)
     name = _name(configuration)
     path = f"{SCRIPTS}/{str(configuration.model['size']).lower()}/{name}"
+    _refuse_held(snapshot, str(name), configuration.tag)
     stem = str(name).removesuffix(".sh")
     text = settings.script(configuration, shipped(FRAMEWORK), stem).text()
     row = _tuning_row(configuration, str(name), request.said("contributor"))
@@ -78,6 +89,26 @@ def new_record(request: Request, dataset: Dataset, snapshot: Snapshot) -> NewRec
     )
     script = Change(path, None, text.encode(), executable=True)
     return NewRecord(path, row, Proposal((script, *tables)))
+
+
+def _refuse_held(snapshot: Snapshot, script: str, tag: str) -> None:
+    """A name has no tag in it, so that two tags of one configuration cannot both be records."""
+    at = snapshot.keys("tuning").get(script)
+    if at is None:
+        return
+    table = snapshot.tables["tuning"]
+    held = table.cell(at, "tag")
+    why = (
+        f"; it is the {held} one. Names have no tag in them, so a configuration is either "
+        f"{held} or {tag}"
+        if held != tag
+        else ""
+    )
+    raise UnusableInput(
+        f"{table.path}:{table.rows[at].line}: there is a row for {script} already{why}",
+        "Change that row and its script, or choose another configuration: other GPUs, task or "
+        "backends.",
+    )
 
 
 def _configuration(

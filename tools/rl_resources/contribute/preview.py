@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from rl_resources.check import all_rules, check
 from rl_resources.check.snapshot import ScriptFile, Snapshot, Table
+from rl_resources.contribute.fix import fix
 from rl_resources.contribute.proposal import Change, Row, add_rows
 from rl_resources.finding import Finding
 from rl_resources.package import SCRIPTS
@@ -27,6 +28,26 @@ def preview(snapshot: Snapshot, changes: Sequence[Change]) -> Snapshot:
     ]
     scripts = tuple(sorted([*kept, *new], key=lambda script: script.path))
     return replace(snapshot, tables=tables, scripts=scripts)
+
+
+def mended_scripts(
+    snapshot: Snapshot, changes: Sequence[Change]
+) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+    """The changes with every mend that is certain made in the scripts that they bring.
+
+    Beside them the names of the rules whose fixers did it. A script that the dataset has in that
+    form already is no change.
+    """
+    new = {change.path for change in changes if change.path.startswith(f"{SCRIPTS}/")}
+    rules = list(all_rules().values())
+    fixed = fix(preview(snapshot, changes), rules, new.__contains__) if new else None
+    if fixed is None or not fixed.proposal.changes:
+        return tuple(changes), ()
+    becomes = {change.path: change.becomes for change in fixed.proposal.changes}
+    held = {script.path: script.data for script in snapshot.scripts}
+    mended = (replace(item, becomes=becomes.get(item.path, item.becomes)) for item in changes)
+    kept = tuple(item for item in mended if item.was != item.becomes != held.get(item.path))
+    return kept, fixed.rules if any(item.path in new for item in kept) else ()
 
 
 def objections(

@@ -79,7 +79,8 @@ def read(dataset: Dataset, option: str, text: str) -> str:
     meant |= {word.lower(): word for word in words}
     if (found := meant.get(text.lower())) is not None:
         return found
-    raise UnknownWord(f"{option} `{shown(text)}` is not known. {nearest(text, words).sentence()}")
+    close = nearest(text, words).sentence()
+    raise UnknownWord(f"{option} `{shown(text)}` is not known. {close}".rstrip())
 
 
 def _other_names(dataset: Dataset, option: str) -> Iterator[tuple[str, str]]:

@@ -61,12 +61,21 @@ class RuleText(Protocol):
     def reason(self) -> str:
         """Why it wants that."""
 
+    @property
+    def bad(self) -> str:
+        """What it objects to."""
+
+    @property
+    def good(self) -> str:
+        """What it wants instead."""
+
 
 def _sarif_rule(rule: RuleText) -> dict[str, Any]:
     return {
         "id": rule.name,
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.reason},
+        "help": {"text": f"Bad: {rule.bad}\nGood: {rule.good}\nPage: /rules/{rule.name}/"},
         "defaultConfiguration": {"level": rule.severity},
     }
 

@@ -68,38 +68,50 @@ def read_log(path: Path, progress: Progress = lambda _done, _size: None) -> Trai
     be read, or says neither a step nor an end for want of memory.
     """
     damage = Damage()
-    source = pieces(blocks(path, progress, damage), damage)
+    return _read(path.name, shown(str(path), 500), blocks(path, progress, damage), damage)
+
+
+def read_excerpt(text: str, label: str) -> TrainingLog:
+    """Read lines of a log that somebody pasted under the heading `label`.
+
+    Raises `UnusableInput` where they say neither a step nor an end for want of memory.
+    """
+    return _read("", label, iter([text.encode()]), Damage())
+
+
+def _read(file_name: str, label: str, source: Iterator[bytes], damage: Damage) -> TrainingLog:
     reader = _Reader()
-    for event in _events(path, source):
+    for event in _events(file_name, pieces(source, damage)):
         reader.take(event)
     if not reader.tally.steps and reader.out_of_memory is None:
-        raise UnusableInput(_nothing(path, reader, damage), _WANTED)
+        raise UnusableInput(f"{label}: {_nothing(reader, damage)}", _WANTED)
     return reader.result(damage)
 
 
 _WANTED = (
     "Wanted is verl's console output (lines with `step:12 - …timing_s/step:93.5 - …`), the file "
-    "of its `file` logger (JSON lines), or a CSV export with columns such as `timing_s/step`."
+    "of its `file` logger (JSON lines), or a CSV export with columns such as `timing_s/step`. "
+    "Figures that another log shows are stated with --set, as in --set step_seconds=93.5."
 )
 
 
-def _nothing(path: Path, reader: _Reader, damage: Damage) -> str:
+def _nothing(reader: _Reader, damage: Damage) -> str:
     reason = "holds no training step"
     if reader.validations:
         reason = f"holds validations ({reader.validations}), but no training step"
     if damage.broken_at:
         reason += f", and breaks off: {shown(damage.broken_at)}"
-    return f"{shown(str(path), 500)}: {reason}"
+    return reason
 
 
-def _events(path: Path, source: Iterator[bytes]) -> Iterator[Event]:
+def _events(file_name: str, source: Iterator[bytes]) -> Iterator[Event]:
     """The events of a log; its first line that is not blank tells of which kind it is."""
     first = next((piece for piece in source if piece.strip()), b"")
     line = next((line for line in first.split(b"\n", 64) if line.strip()), b"")
     whole = chain([first], source)
     if tables.json_object(line) is not None:
         return tables.json_events(_lines(whole))
-    names = tables.header(line, path.name) if line else None
+    names = tables.header(line, file_name) if line else None
     if names is not None:
         rows = _lines(whole)
         next(rows)
