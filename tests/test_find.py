@@ -290,6 +290,18 @@ def test_the_reverse_question_tells_the_largest_size_and_longest_context_of_each
     assert told == {"GRPO": ("14B", "long", 4096), "PPO": ("7B", "ppo", 0)}
 
 
+def test_a_length_of_which_a_part_is_unknown_is_told_as_at_least() -> None:
+    known = find([_report(max_prompt_length=256, max_response_length=256)], H100)
+    partly = find([_report(max_response_length=256)], H100)
+    assert "  512 tokens on" in _text(known)
+    assert "  at least 256 tokens on" in _text(partly)
+
+
+def test_a_disputed_record_says_what_is_disputed() -> None:
+    found = find([_record(trust="disputed", notes="The page says 16, the log 100.")], H100)
+    assert "Disputed: The page says 16, the log 100." in _text(found)
+
+
 def test_the_best_script_is_that_of_the_first_record() -> None:
     found = find([_report("r"), _record("s"), _record("t", gpus=2)], H100)
     assert found.script is not None

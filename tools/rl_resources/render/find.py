@@ -195,9 +195,10 @@ def _largest(found: Found) -> Iterator[str]:
     rows = [("TASK", "SIZE", "FIT", "HARDWARE", "LONGEST CONTEXT")]
     for item in found.largest:
         best, longest = item.best, item.longest.configuration
-        length = (
-            f"{longest.length} tokens on {resource(longest)}" if longest.length else "not known"
-        )
+        both = longest.max_prompt_length and longest.max_response_length
+        least = "" if longest.max_total_length or both else "at least "
+        length = f"{least}{longest.length} tokens on {resource(longest)}"
+        length = length if longest.length else "not known"
         standing = best.standing.replace("-", " ")
         rows.append((item.task, item.size, standing, resource(best.configuration), length))
     yield from (f"  {line}" for line in _aligned(rows))
@@ -238,6 +239,8 @@ def _facts(row: Configuration, found: Found) -> Iterator[str]:
     if row.failed_batches:
         listed = ", ".join(map(str, row.failed_batches))
         yield f"Trials ran out of memory at a batch of {listed} prompts."
+    if row.trust == "disputed":
+        yield f"Disputed: {row.notes}"
     yield row.source or row.script
     for other in found.contradictions.get(row.id, ()):
         outcome = {"ran": "it ran", "out-of-memory": "out of memory"}[other.outcome]
