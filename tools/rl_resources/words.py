@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 MOST_LISTED = 12
@@ -57,6 +57,21 @@ def _alternatives(words: tuple[str, ...]) -> str:
 
 def _listed(words: tuple[str, ...]) -> str:
     return ", ".join(f"`{shown(word, 200)}`" for word in words)
+
+
+def lines_in_words(lines: Sequence[int]) -> str:
+    """Line numbers, ascending, as `line 7` or `lines 2 to 8, 11 and 12`."""
+    runs: list[list[int]] = []
+    for line in lines:
+        if runs and runs[-1][-1] == line - 1:
+            runs[-1].append(line)
+        else:
+            runs.append([line])
+    words = [
+        f"{run[0]} to {run[-1]}" if len(run) > 2 else " and ".join(map(str, run)) for run in runs
+    ]
+    most = ", ".join(words[:MOST_LISTED]) + (", …" if len(words) > MOST_LISTED else "")
+    return f"line{'s' if len(lines) > 1 else ''} {most}"
 
 
 def shown(value: str, most: int = 60) -> str:

@@ -116,6 +116,40 @@ def _differs(claim: Claim, run: Run, column: str, setting: Setting, right: str) 
     return Mistake(*claim.place(column), message, mend)
 
 
+def _by_majority(
+    claim: Claim, run: Run, column: str, setting: Setting, wanted: str, found: Mistake
+) -> Iterator[Mistake]:
+    """`found`, a cell that contradicts its script, unless the script's name tells who is wrong.
+
+    Where the name contradicts the cell, that is told by the rule about names. Where it agrees with
+    the cell, the script is wrong: its `setting` should be `wanted`.
+    """
+    match claim.named.get(column):
+        case None:
+            yield found
+        case True:
+            path, line, place = at(claim, run, setting)
+            verb = "is" if setting.place else "is not set, and the framework takes"
+            message = (
+                f"`{setting.key}` {verb} `{shown(written(setting.value))}`, but the script's name "
+                f"and {column} in {claim.path}:{claim.place(column)[1]} say "
+                f"`{shown(claim.text(column))}`"
+            )
+            yield Mistake(path, line, place, message, _script_mend(claim, setting, wanted))
+
+
+def _script_mend(claim: Claim, setting: Setting, wanted: str) -> str:
+    if not wanted:
+        return f"Set `{setting.key}` so that the script does what its name says."
+    text, origin = claim.script.text, setting.origin or setting.place
+    value = written(setting.value)
+    if origin and re.compile(re.escape(value) + r"(?![\w.-])").match(text, origin.offset):
+        begin = text.rfind("\n", 0, origin.offset) + 1
+        rest = text[origin.offset + len(value) :].partition("\n")[0]
+        return f"Write: {shown(f'{text[begin : origin.offset]}{wanted}{rest}'.strip(), 600)}"
+    return f"Set `{setting.key}={shown(wanted)}`."
+
+
 @rule(
     summary="The row's model is the one that its script trains.",
     reason="A reader who plans with the row trains another checkpoint.",
@@ -158,7 +192,9 @@ def _other_model(claim: Claim, *, family_alone: bool) -> Iterator[Mistake]:
     message = f"{_cell(claim, 'model')}, but {where}: {what}"
     right = name if is_id(name) or "/" not in known[0] else f"the Hugging Face id of {name}"
     quoted = f"`{shown(right)}`" if right == name else right
-    yield Mistake(*claim.place("model"), message, f"Write {quoted}, or mend the script.")
+    found = Mistake(*claim.place("model"), message, f"Write {quoted}, or mend the script.")
+    setting = replace(run.model_path, value=path)
+    yield from _by_majority(claim, run, "model", setting, claim.text("model"), found)
 
 
 @rule(
@@ -174,17 +210,28 @@ def task_agrees(claim: Claim) -> Iterator[Mistake]:
     setting = contradicting_algorithm(run, algorithm_of(task))
     if setting is not None:
         message = f"{_cell(claim, 'task')}, but {_said_by_script(claim, run, setting)}"
-        yield Mistake(*claim.place("task"), message, "Write the task of the script, or mend it.")
+        mend = "Write the task of the script, or mend it."
+        found = Mistake(*claim.place("task"), message, mend)
+        wanted = _wanted_value(run, setting, algorithm_of(task))
+        yield from _by_majority(claim, run, "task", setting, wanted, found)
     rank, adapters = run.lora_rank, bool(ADAPTERS.search(task))
     if rank.number is not None and (rank.number > 0) != adapters:
         right = ADAPTERS.sub("", task) if adapters else f"{task}-LoRA"
         trains = "all weights train" if adapters else "adapters alone train"
         found = _differs(claim, run, "task", rank, right)
-        yield found._replace(message=f"{found.message}: {trains}, which is `{shown(right)}`")
+        found = found._replace(message=f"{found.message}: {trains}, which is `{shown(right)}`")
+        yield from _by_majority(claim, run, "task", rank, "" if adapters else "0", found)
 
 
 def algorithm_of(task: str) -> str:
     return ADAPTERS.sub("", task).upper()
+
+
+def _wanted_value(run: Run, setting: Setting, algorithm: str) -> str:
+    """What the setting would be for the algorithm; empty where more than one value would do."""
+    if setting == run.estimator and algorithm in ESTIMATORS:
+        return min(ESTIMATORS[algorithm])
+    return LOSSES.get(algorithm, "vanilla") if setting == run.loss_mode else ""
 
 
 def contradicting_algorithm(run: Run, algorithm: str) -> Setting | None:
@@ -227,11 +274,20 @@ def gpus_agree(claim: Claim) -> Iterator[Mistake]:
     if wanted is not None and gpus is not None and wanted != gpus:
         parts = [_said_by_script(claim, run, part) for part in (run.nodes, run.gpus_per_node)]
         message = f"{_cell(claim, 'gpus')}, but {' and '.join(parts)}, which makes `{gpus}`"
-        yield Mistake(*claim.place("gpus"), message, f"Write `{gpus}`, or mend the script.")
+        found = Mistake(*claim.place("gpus"), message, f"Write `{gpus}`, or mend the script.")
+        yield from _by_majority(claim, run, "gpus", *_wrong_count(claim, run, wanted), found)
         return
     nodes, wanted = run.nodes, claim.number("nodes")
     if wanted is not None and nodes.number is not None and wanted != nodes.number:
         yield _differs(claim, run, "nodes", nodes, str(nodes.number))
+
+
+def _wrong_count(claim: Claim, run: Run, gpus: int) -> tuple[Setting, str]:
+    """The setting that keeps a script from `gpus` in all, and what it should be."""
+    nodes, each = run.nodes.number or 1, run.gpus_per_node.number or 1
+    if gpus == each * (claim.number("nodes") or 0):
+        return run.nodes, claim.text("nodes")
+    return run.gpus_per_node, str(gpus // nodes) if gpus % nodes == 0 else ""
 
 
 @rule(
@@ -251,7 +307,8 @@ def backends_agree(claim: Claim) -> Iterator[Mistake]:
         said = _backend(claim, column)
         other = said and setting.text in known and said != setting.text
         if other and (said, setting.text) != _FAMILY_AND_ITS_SECOND:
-            yield _differs(claim, run, column, setting, setting.text or "")
+            found = _differs(claim, run, column, setting, setting.text or "")
+            yield from _by_majority(claim, run, column, setting, said, found)
 
 
 def _backend(claim: Claim, column: str) -> str:
@@ -276,7 +333,8 @@ def backend_variant(claim: Claim) -> Iterator[Mistake]:
         return
     said, setting = _backend(claim, "train"), run.train_backend
     if (said, setting.text) == _FAMILY_AND_ITS_SECOND:
-        yield _differs(claim, run, "train", setting, "fsdp2")
+        found = _differs(claim, run, "train", setting, "fsdp2")
+        yield from _by_majority(claim, run, "train", setting, said, found)
 
 
 @rule(

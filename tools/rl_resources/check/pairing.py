@@ -13,6 +13,7 @@ from rl_resources.check.snapshot import ScriptFile, Snapshot
 from rl_resources.check.tables import misplaced, role_of, slug_of
 from rl_resources.package import SCRIPTS
 from rl_resources.script.name import PARTS, ScriptName, parse
+from rl_resources.words import lines_in_words
 
 IGNORED = frozenset({"README.md"})
 LIKENESS = 0.8
@@ -155,6 +156,40 @@ def words_of_part(snapshot: Snapshot, part: str) -> Mapping[str, str]:
     other = {"train": "infer", "infer": "train"}.get(part)
     words = table.mentioned(column)
     return {word.lower(): word for word in words if not other or role_of(snapshot, word) != other}
+
+
+def unknown_part(snapshot: Snapshot, name: ScriptName, row: int | None) -> str | None:
+    """The first part of a name that no table knows, unless its row has it wrong, too."""
+    for part in TABLES:
+        words = words_of_part(snapshot, part)
+        told = row is not None and is_told(snapshot, row, part)
+        if words and getattr(name, part) not in words and not told:
+            return part
+    return None
+
+
+def agreement_with_name(snapshot: Snapshot, file_name: str, row: int) -> Mapping[str, bool]:
+    """For each part of a script's name whether the row's cell says the same.
+
+    A cell that another rule speaks of is left out, and all are where the name itself is in doubt.
+    """
+    name = parsed(file_name)
+    if name is None or row in pairing(snapshot).path_of or unknown_part(snapshot, name, row):
+        return {}
+    words = {part: word_in_name(snapshot, row, part) for part in PARTS}
+    return {part: word == str(getattr(name, part)) for part, word in words.items() if word}
+
+
+def lines_about(snapshot: Snapshot, script: str) -> list[tuple[str, str]]:
+    """The files beside the records that have rows about a script, and which lines, in words."""
+    found = []
+    for table in snapshot.tables.values():
+        for key in table.schema.foreign_keys:
+            cells = table.columns.get(key.field, ()) if key.resource == "tuning" else ()
+            lines = [table.rows[row].line for row, cell in enumerate(cells) if cell == script]
+            if lines:
+                found.append((table.path, lines_in_words(lines)))
+    return found
 
 
 def folder_of(snapshot: Snapshot, size: str) -> str | None:

@@ -14,16 +14,18 @@ from pathlib import PurePosixPath
 from rl_resources.check.broken import broken_places
 from rl_resources.check.pairing import (
     TABLES,
+    agreement_with_name,
     expected_name,
     folder_of,
-    is_told,
+    lines_about,
     pairing,
     parsed,
     scripts,
-    word_in_name,
+    unknown_part,
     words_of_part,
 )
 from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.renaming import also_in, git_move, renaming
 from rl_resources.check.snapshot import (
     LARGEST_SCRIPT_BYTES,
     ScriptFile,
@@ -31,8 +33,9 @@ from rl_resources.check.snapshot import (
     undecodable,
 )
 from rl_resources.check.tables import size_of
+from rl_resources.check.witness import agreement_mend, another_run_mend
 from rl_resources.package import SCRIPTS
-from rl_resources.script.name import FORM, PARTS, ScriptName, parse
+from rl_resources.script.name import FORM, parse
 from rl_resources.words import nearest, shown
 
 MOST_PARTS_TOLD_APART = 2
@@ -48,20 +51,11 @@ def _name_mistake(snapshot: Snapshot, file_name: str, row: int | None) -> str | 
         name = parse(file_name)
     except ValueError as error:
         return str(error)
-    part = _unknown_part(snapshot, name, row)
+    part = unknown_part(snapshot, name, row)
     if part is None:
         return None
     path = snapshot.tables[TABLES[part][0]].path
     return f"its {part} part `{getattr(name, part)}` is no {_KINDS.get(part, part)} of {path}"
-
-
-def _unknown_part(snapshot: Snapshot, name: ScriptName, row: int | None) -> str | None:
-    for part in TABLES:
-        words = words_of_part(snapshot, part)
-        told = row is not None and is_told(snapshot, row, part)
-        if words and getattr(name, part) not in words and not told:
-            return part
-    return None
 
 
 def _name_mend(snapshot: Snapshot, file_name: str, row: int | None) -> str:
@@ -69,7 +63,7 @@ def _name_mend(snapshot: Snapshot, file_name: str, row: int | None) -> str:
     if expected is not None and str(expected) != file_name:
         return f"By the other cells of its row it is called `{expected}`."
     name = parsed(file_name)
-    part = _unknown_part(snapshot, name, row) if name else None
+    part = unknown_part(snapshot, name, row) if name else None
     if part is not None:
         close = nearest(getattr(name, part), sorted(words_of_part(snapshot, part))).sentence()
         path = snapshot.tables[TABLES[part][0]].path
@@ -130,26 +124,9 @@ def _rename(snapshot: Snapshot, script: ScriptFile) -> str:
     folder = folder_of(snapshot, size_of(snapshot, expected.model)) if expected else None
     if row is None or not expected or not folder or str(expected) == script.name:
         return _name_mend(snapshot, script.name, row)
-    mend = f"Rename it: `{_git_move(script.path, f'{folder}/{expected}')}`"
-    cell = snapshot.tables["tuning"].cell(row, "script")
-    if cell == str(expected):
-        return f"{mend}."
-    return f"{mend}, and write `{expected}` in its row{_also_in(snapshot, cell)}."
-
-
-def _also_in(snapshot: Snapshot, script: str) -> str:
-    """Other files whose rows name a script."""
-    paths = [
-        table.path
-        for table in snapshot.tables.values()
-        for key in table.schema.foreign_keys
-        if key.resource == "tuning" and script in table.columns.get(key.field, ())
-    ]
-    return f" and in {' and '.join(paths)}" if paths else ""
-
-
-def _git_move(old: str, new: str) -> str:
-    return f"git mv {shown(shlex.quote(old), 300)} {shown(shlex.quote(new), 300)}"
+    if snapshot.tables["tuning"].cell(row, "script") != str(expected):
+        return renaming(snapshot, row, script.path, f"{folder}/{expected}")
+    return f"Rename it: `{git_move(script.path, f'{folder}/{expected}')}`."
 
 
 def _joined(wrong: str) -> str:
@@ -170,7 +147,7 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
     for folder, inside in folders.items():
         wanted = [_wanted_folder(snapshot, script) for script in inside]
         if len(inside) > 1 and folder != str(SCRIPTS) and _is_misnamed(folder, wanted, folders):
-            move = _git_move(folder, str(wanted[0]))
+            move = git_move(folder, str(wanted[0]))
             message = f"the folder {shown(folder, 120)}/ is called {wanted[0]}/ by its scripts"
             yield Mistake(inside[0].path, 1, 1, message, f"Rename it: `{move}`.")
             continue
@@ -184,7 +161,7 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
                     f"the script lies in {shown(folder, 120)}/, its model belongs to {right}/",
                     f"Delete it, {new} exists."
                     if new in paths
-                    else f"Move it: `{_git_move(script.path, new)}`.",
+                    else f"Move it: `{git_move(script.path, new)}`.",
                 )
 
 
@@ -241,12 +218,14 @@ def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
         known = script.name in named or script.path in pairing(snapshot).row_of
         if known or script.target is not None or _name_mistake(snapshot, script.name, None):
             continue
+        path = shown(shlex.quote(script.path), 300)
         yield Mistake(
             script.path,
             1,
             1,
             f"no row of {tuning.path} names this script",
-            f"Add a row that begins with `{script.name},`.",
+            f"Have its row written: `rl-resources draft {path} --contributor HANDLE --write`, with "
+            "your public handle.",
         )
 
 
@@ -290,11 +269,18 @@ def _lost_script_mend(snapshot: Snapshot, file_name: str, row: int) -> str:
     path = pairing(snapshot).path_of.get(row)
     if path is None:
         folder = _folder_of_name(snapshot, file_name) or SCRIPTS
-        return f"Add it as {folder}/{file_name}, or delete the row{_also_in(snapshot, file_name)}."
-    called = PurePosixPath(path).name
-    if str(expected_name(snapshot, row)) == called:
-        return f"Write `{called}`: so is the script called, and so do the other cells say."
-    return f"{path} has no row: write `{called}` here, or rename the file to `{file_name}`."
+        rest = [f"{where} of {path}" for path, where in lines_about(snapshot, file_name)]
+        delete = " and ".join(["this line", *rest])
+        return f"Put the script back as {folder}/{file_name}, or delete {delete}."
+    called, expected = PurePosixPath(path).name, str(expected_name(snapshot, row))
+    if expected == called:
+        here = also_in(snapshot, file_name, "here")
+        return f"Write `{called}`{here}: so is the script called, and so do the other cells say."
+    folder = _folder_of_name(snapshot, file_name) or str(PurePosixPath(path).parent)
+    move = git_move(path, f"{folder}/{file_name}")
+    if expected == file_name:
+        return f"Give the script back the name that all cells of this row say: `{move}`."
+    return f"Give {path} this name: `{move}`."
 
 
 @rule(
@@ -306,37 +292,28 @@ def _lost_script_mend(snapshot: Snapshot, file_name: str, row: int) -> str:
 def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
     tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
     for file_name, row in pairs.rows.items():
-        name = parsed(file_name)
-        if name is None or row in pairs.path_of or _unknown_part(snapshot, name, row):
-            continue
-        differing = [
-            part
-            for part in PARTS
-            if word_in_name(snapshot, row, part) not in {None, str(getattr(name, part))}
-        ]
-        if len(differing) > MOST_PARTS_TOLD_APART:
+        agreement = agreement_with_name(snapshot, file_name, row)
+        said = {
+            part: str(getattr(parse(file_name), part))
+            for part, agrees in agreement.items()
+            if not agrees
+        }
+        if len(said) > MOST_PARTS_TOLD_APART:
             yield Mistake(
                 tuning.path,
                 *tuning.place(row, "script"),
-                f"the row of {file_name} describes another run: {', '.join(differing)} differ",
-                f"Its cells say `{expected_name(snapshot, row)}`: mend them, or the name.",
+                f"the row of {file_name} describes another run: {', '.join(said)} differ",
+                another_run_mend(snapshot, row, said),
             )
             continue
-        for part in differing:
+        for part, word in said.items():
             yield Mistake(
                 tuning.path,
                 *tuning.place(row, part),
                 f"{part} of {file_name} is `{shown(tuning.cell(row, part))}`, "
-                f"but the name says `{getattr(name, part)}`",
-                _agreement_mend(snapshot, row, part, str(getattr(name, part))),
+                f"but the name says `{word}`",
+                agreement_mend(snapshot, row, part, word),
             )
-
-
-def _agreement_mend(snapshot: Snapshot, row: int, part: str, said: str) -> str:
-    word = said if part == "gpus" else words_of_part(snapshot, part).get(said, said)
-    expected = expected_name(snapshot, row)
-    rename = f", or call the script `{expected}`, in its row too" if expected else ""
-    return f"Write `{word}`{rename}."
 
 
 @rule(

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 
 from rl_resources.check.broken import broken_places
 from rl_resources.check.conflict import conflicts
-from rl_resources.check.pairing import pairing, scripts
+from rl_resources.check.pairing import agreement_with_name, pairing, scripts
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.script.joined import joined
 from rl_resources.script.launch import Launch, Lost, launches, lost
@@ -77,6 +77,7 @@ class Claim:
     `said` maps columns of the tuning table to their cells; a column that is blank or wrong by
     another rule is left out. `path` is the file that the claim stands in, `label` what messages
     call it. `models` are the names under which the claim's model is known: its id first.
+    `named` says of columns whether the script's name agrees with the cell.
     """
 
     path: str
@@ -85,6 +86,7 @@ class Claim:
     script: ScriptText
     trials: tuple[Trial, ...] = ()
     models: tuple[str, ...] = ()
+    named: Mapping[str, bool] = field(default_factory=dict)
     model_facts: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -127,16 +129,21 @@ def script_texts(snapshot: Snapshot) -> tuple[ScriptText, ...]:
     )
 
 
-@lru_cache(maxsize=1)
 def claims(snapshot: Snapshot) -> tuple[Claim, ...]:
     """Every tuning record whose script can be read, with it."""
+    return tuple(claims_by_row(snapshot).values())
+
+
+@lru_cache(maxsize=1)
+def claims_by_row(snapshot: Snapshot) -> Mapping[int, Claim]:
+    """The claims by the row that makes them."""
     texts = {item.path: item for item in script_texts(snapshot)}
     pairs = pairing(snapshot)
-    return tuple(
-        _claim(snapshot, row, texts[path])
+    return {
+        row: _claim(snapshot, row, texts[path])
         for path in texts
         if (row := pairs.row(pairs.files[path.rpartition("/")[2]])) is not None
-    )
+    }
 
 
 def _claim(snapshot: Snapshot, row: int, script: ScriptText) -> Claim:
@@ -157,6 +164,7 @@ def _claim(snapshot: Snapshot, row: int, script: ScriptText) -> Claim:
         script,
         _trials(snapshot, tuning.cell(row, "script")),
         tuple(filter(None, (facts.get("model", ""), facts.get("slug", "")))),
+        agreement_with_name(snapshot, tuning.cell(row, "script"), row),
         facts,
     )
 
