@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +22,28 @@ NEW_ROW = (
     "fsdp,vllm,,verl,,1024,1024,5,,,,,your-handle,,,,reported,"
 )
 NEW_LINE = 6
+ROWS = (REPOSITORY / "records/tuning.csv").read_text(encoding="utf-8").splitlines()
 WORDS: Mapping[str, str] = {
     "SCRIPT": SCRIPT,
     "NEWROW": NEW_ROW,
     "BLANKNODES": NEW_ROW.replace("h100,1,", "h100,,"),
     "TABBEDROW": NEW_ROW.replace(",", "\t"),
+    "SEMICOLONROW": NEW_ROW.replace(",", ";"),
+    "RECOMMENDEDROW": NEW_ROW.replace(",MIN,", ",RECOMMENDED,"),
     "OTHERROW": NEW_ROW.replace("your-handle", "her-handle"),
     "NEW": NEW,
     "LORA": "examples/tuning/7b/qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh",
     "TUNING": "records/tuning.csv",
     "TRIALS": "records/trials.csv",
-    "LASTROW": (REPOSITORY / "records/tuning.csv").read_text(encoding="utf-8").splitlines()[-1],
+    "MODELS": "records/models.csv",
+    "COMPATIBILITY": "records/compatibility.csv",
+    "SEARCHED": "examples/tuning/14b/qwen2.5-14b-instruct_grpo-lora_2_h100_fsdp_vllm.sh",
+    "MODELROW": "Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4",
+    "LASTROW": ROWS[-1],
+    "HEADER": ROWS[0],
+    "QUOTEDROW": f'{NEW_ROW}"Ran on one node, without NVLink, at night."',
+    "OPENROW": f'{NEW_ROW}"Ran on one node, without NVLink, at night.',
+    "CLOSEDROW": f'{NEW_ROW}Ran on one node, without NVLink, at night."',
 }
 
 Case = Mapping[str, Any]
@@ -63,12 +74,19 @@ def plant_repository(root: Path, *, new: bool) -> Path:
     for folder in ("records", "schema", "examples"):
         shutil.copytree(REPOSITORY / folder, root / folder)
     shutil.copy(REPOSITORY / "datapackage.json", root)
+    _shorten(root / "records/reports.csv")
     git(root, "init", "--quiet")
     commit(root)
     if new:
         _contribute(root)
         commit(root)
     return root
+
+
+def _shorten(path: Path) -> None:
+    """Leave a few of many rows, which no case is about, so that each case is quick."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:10]), encoding="utf-8")
 
 
 def _contribute(root: Path) -> None:
@@ -91,9 +109,3 @@ def commit(root: Path) -> None:
 def git(root: Path, *arguments: str) -> None:
     """Run git in `root`; raises where it fails."""
     subprocess.run(["git", "-C", str(root), *arguments], check=True, capture_output=True)
-
-
-def prepared(root: Path, edits: Iterable[Case]) -> None:
-    """Make the edits, and commit them as a contributor would."""
-    apply(root, edits)
-    commit(root)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
 
+from remembered import remembered
 from rl_resources.errors import UnusableInput
 from rl_resources.schema import verdicts
 from rl_resources.script.framework.releases import Configuration, configuration
@@ -57,6 +58,12 @@ def release_of_verl(version: str) -> Configuration:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(f"needs verl {version}: {error}")
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine judges a column that it has seen before no second time."""
+    monkeypatch.setattr("rl_resources.schema.validate.failures", remembered)
 
 
 @pytest.fixture(scope="session")

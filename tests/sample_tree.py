@@ -93,12 +93,18 @@ def _edited(data: bytes, edit: Edit) -> bytes:
             lines = data.split(b"\n")
             return b"\n".join([*lines[: number - 1], text.encode(), *lines[number - 1 :]])
         case {"delete_line": number}:
-            lines = data.split(b"\n")
-            return b"\n".join([*lines[: number - 1], *lines[number:]])
+            return _without_lines(data, number, number)
+        case {"delete_lines": [first, last]}:
+            return _without_lines(data, first, last)
         case {"replace": old}:
             return _replaced(data, old.encode(), edit)
         case _:
             raise AssertionError(f"no edit is called {sorted(edit)}")
+
+
+def _without_lines(data: bytes, first: int, last: int) -> bytes:
+    lines = data.split(b"\n")
+    return b"\n".join([*lines[: first - 1], *lines[last:]])
 
 
 def _replaced(data: bytes, old: bytes, edit: Edit) -> bytes:

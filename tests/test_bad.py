@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,12 +25,11 @@ from rl_resources.check import check as all_findings
 from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
 from rl_resources.finding import Finding
-from rl_resources.package import TableSchema, read_package
+from rl_resources.package import read_package
 from rl_resources.render.findings import as_github
-from rl_resources.schema.validate import Failure, failures
 from rl_resources.tabular import quote
 from rl_resources.words import printable
-from sample_tree import REPOSITORY, apply, plant
+from sample_tree import apply, plant
 
 BAD = sorted((Path(__file__).parent / "bad").glob("*.toml"))
 CASES = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in BAD}
@@ -44,32 +43,7 @@ SELECT = ["--select", ",".join(RULES)]
 KEYS = ["rule", "severity", "path", "line", "column", "message", "help"]
 
 Case = dict[str, Any]
-Columns = Mapping[str, Sequence[str]]
-Vocabulary = Mapping[str, Collection[str]]
-Words = frozenset[str] | None
 Output = pytest.CaptureFixture[str]
-
-
-@cache
-def _failures(path: str, name: str, cells: tuple[str, ...], words: Words) -> list[Failure]:
-    schema = read_package(REPOSITORY).resources[Path(path).stem].schema
-    return failures(schema, {name: cells}, {} if words is None else {name: words})
-
-
-def _remembered(schema: TableSchema, columns: Columns, vocabulary: Vocabulary) -> list[Failure]:
-    """The engine's verdict, which judges each column by itself: here each content once, as most
-    cases leave most columns as they are.
-    """
-    found = []
-    for name, cells in columns.items():
-        words = frozenset(vocabulary[name]) if name in vocabulary else None
-        found += _failures(schema.path, name, tuple(cells), words)
-    return sorted(found, key=lambda failure: (failure.row, schema.index(failure.field)))
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rl_resources.schema.validate.failures", _remembered)
 
 
 @pytest.fixture

@@ -1,22 +1,25 @@
 """Contributions as people botch them: each is told at its file and line, and its help mends it.
 
-`follow` does what the help says, literally: what it writes or runs stands in the help or, where the
-help asks to delete, keep or undo something, is what stood there.
+`follow` does what the help says, literally: what a step writes or runs must stand in a help. A step
+that deletes, or that writes what only the contributor can know, quotes the help that asks for it as
+`asked`.
 """
 
 from __future__ import annotations
 
 import shlex
+import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from botched_tree import commit, load, plant_repository, prepared
-from rl_resources.check import check_root
+from botched_tree import commit, load, plant_repository
+from rl_resources.check import all_rules, check_root
 from rl_resources.cli import main
+from rl_resources.finding import Finding
 from sample_tree import apply
 
 CASES = {
@@ -24,29 +27,46 @@ CASES = {
     for path in sorted((Path(__file__).parent / "botched").glob("*.toml"))
     for name, case in load(path).items()
 }
+FIX = "rl-resources check --fix"
+"""`check` names it below its findings where it would mend one of them."""
 
 
-def follow(root: Path, step: Mapping[str, Any]) -> None:
-    """An edit, or a command that the help names."""
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Mapping[bool, Path]:
+    """The dataset without and with a good contribution, each a repository."""
+    folder = tmp_path_factory.mktemp("sound")
+    return {new: plant_repository(folder / str(new), new=new) for new in (False, True)}
+
+
+def follow(root: Path, step: Mapping[str, Any], found: Sequence[Finding]) -> None:
+    """Do what a help says: an edit, or a command that it names."""
+    asked = step.get("asked") or step.get("run") or str(step["with"]).strip("\n")
+    assert asked
+    fixable = any(all_rules()[item.rule].fixable for item in found)
+    assert (asked == FIX and fixable) or any(asked in item.help for item in found), asked
     if "run" not in step:
         apply(root, [step])
         return
     program, *arguments = shlex.split(step["run"])
     if program == "rl-resources":
-        assert main([*arguments, "--root", str(root)]) == 0
+        own = {"draft": [str(root / part) if "/" in part else part for part in arguments]}
+        assert main([*own.get(arguments[0], arguments), "--root", str(root)]) == 0
     else:
         subprocess.run([program, *arguments], cwd=root, check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.usefixtures("quick")
 def test_a_botched_contribution_is_told_where_it_is_and_mended_by_its_help(
-    case: Mapping[str, Any], tmp_path: Path
+    case: Mapping[str, Any], sound: Mapping[bool, Path], tmp_path: Path
 ) -> None:
-    root = plant_repository(tmp_path / "dataset", new=case.get("new", False))
-    prepared(root, case["edit"])
+    root = tmp_path / "dataset"
+    shutil.copytree(sound[case.get("new", False)], root)
+    apply(root, case["edit"])
+    if any("git mv" in step.get("run", "") for step in case["follow"]):
+        commit(root)
     found = check_root(root)
     assert sorted(f"{item.path}:{item.line} {item.rule}" for item in found) == sorted(case["told"])
     for step in case["follow"]:
-        follow(root, step)
-    commit(root)
+        follow(root, step, found)
     assert check_root(root) == []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -123,3 +125,57 @@ def test_a_file_that_fmt_cannot_read_is_said_to_be_left_alone(
     assert main(["fmt", "--root", str(root)]) == 1
     assert "left alone" in capsys.readouterr().err
     assert tuning.read_text(encoding="utf-8") == spoilt
+
+
+def _on_a_terminal(root: Path, **environment: str) -> str:
+    """What `check` shows on a terminal, of a dataset with one mistake."""
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "rl_resources", "check", "--root", str(root)]
+    plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    done = subprocess.Popen(command, stdout=slave, stderr=slave, env=plain | environment)
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            shown += (part := os.read(master, 4096))
+        except OSError:  # Linux says so that the other end is closed
+            break
+        if not part:
+            break
+    assert done.wait() == 1
+    os.close(master)
+    return shown.decode()
+
+
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [
+        ({"TERM": "xterm-256color"}, True),
+        ({"TERM": "xterm-256color", "NO_COLOR": "1"}, False),
+        ({"TERM": "dumb"}, False),
+    ],
+)
+def test_findings_are_coloured_on_a_terminal_that_wants_it(
+    environment: dict[str, str], coloured: bool, tmp_path: Path
+) -> None:
+    root = plant(tmp_path / "dataset")
+    tuning = root / "records" / "tuning.csv"
+    text = tuning.read_text(encoding="utf-8")
+    tuning.write_text(text.replace(",h800,", ",h8000,", 1), encoding="utf-8")
+    shown = _on_a_terminal(root, **environment)
+    signs = ("\x1b[1m", "\x1b[31m", "\x1b[36m", "\x1b[0m") if coloured else ("",) * 4
+    bold, red, cyan, plain = signs
+    place = f"{bold}records/tuning.csv:2:78{plain}"
+    assert shown.startswith(f"{place}: {red}error{plain}: {cyan}vocabulary{plain}: device of")
+    assert ("\x1b" in shown) is coloured
+
+
+def test_findings_that_go_to_a_file_are_not_coloured(tmp_path: Path) -> None:
+    root = plant(tmp_path / "dataset")
+    (root / "records" / "trials.csv").write_bytes(b"script\n")
+    command = [sys.executable, "-m", "rl_resources", "check", "--root", str(root)]
+    done = subprocess.run(
+        command, capture_output=True, env={**os.environ, "TERM": "xterm"}, check=False
+    )
+    assert done.returncode == 1
+    assert b"\x1b" not in done.stdout + done.stderr

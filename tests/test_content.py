@@ -49,10 +49,10 @@ TOLD = {
     "lost-line": (
         f"{MAIN} \\\n  trainer.nnodes=1 \\ \n  trainer.save_freq=2 \\\n  trainer.test_freq=2\n",
         (
-            3,
-            3,
-            "`trainer.save_freq=2` and 1 more do not reach the program: a blank after the "
-            "backslash ends the command in line 2",
+            2,
+            21,
+            "a blank after the backslash ends the command: `trainer.save_freq=2` and 1 more in "
+            "line 3 do not reach the program",
         ),
     ),
     "shebang": (
@@ -535,7 +535,7 @@ def test_an_override_behind_the_pipe_into_tee_is_told() -> None:
 def test_a_comment_behind_a_backslash_is_one_mistake() -> None:
     script = f"{MAIN} \\\n  trainer.nnodes=1 \\ # one\n  trainer.save_freq=2\n"
     assert told("stray-argument", script) == []
-    assert [line for line, _, _ in told("lost-line", script)] == [3]
+    assert [line for line, _, _ in told("lost-line", script)] == [2]
 
 
 def test_a_home_of_somebody_is_no_default_and_a_usual_folder_is_one() -> None:

@@ -27,6 +27,7 @@ SCRIPT = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 TUNING = "records/tuning.csv"
 TRIALS = "records/trials.csv"
 BACKENDS = "records/backends.csv"
+COMPATIBILITY = "records/compatibility.csv"
 FIXABLE = [rule.name for rule in all_rules().values() if rule.fixable]
 Output = pytest.CaptureFixture[str]
 Edit = dict[str, Any]
@@ -67,6 +68,7 @@ MENDED: dict[str, list[Edit]] = {
         {"file": TRIALS, "delete_line": 4},
         {"file": TRIALS, "before_line": 2, "with": LAST_TRIAL[:-1]},
     ],
+    "stale-lines of an edited script": [swap(COMPATIBILITY, "false,49 ", "false,8 ")],
     "type of a whole number with a point": [swap(TUNING, "GRPO,2,h800", "GRPO,2.0,h800")],
     "vocabulary in capitals": [swap(TUNING, "GRPO,2,h800", "grpo,2,H800")],
     "pattern of a version": [swap(TUNING, f"{ROW}fsdp,vllm,", f"{ROW}fsdp,vllm,v")],
@@ -99,6 +101,18 @@ MENDED: dict[str, list[Edit]] = {
 }
 
 
+FIRST: dict[str, list[Edit]] = {
+    "stale-lines of an edited script": [
+        {
+            "file": COMPATIBILITY,
+            "write": "script,framework,framework_version,accepted,rejected\n"
+            f"{ROW.partition(',')[0]},verl,0.3.0,false,49 algorithm.use_kl_in_reward unknown-key\n",
+        }
+    ],
+}
+"""What the sample lacks for a case."""
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return plant(tmp_path / "dataset")
@@ -116,6 +130,7 @@ def contents(root: Path) -> dict[str, tuple[bytes, int]]:
 def test_a_certain_mend_is_made_and_nothing_else_changes(
     name: str, root: Path, capsys: Output
 ) -> None:
+    apply(root, FIRST.get(name, []))
     sound = contents(root)
     apply(root, MENDED[name])
     assert contents(root) != sound

@@ -60,9 +60,10 @@ def _complain(error: RlResourcesError) -> None:
 
 
 def _tell(findings: Sequence[Finding]) -> int:
-    from rl_resources.render.findings import as_text, summary
+    from rl_resources.render.findings import as_text, summary, wants_colour
 
-    sys.stderr.write(as_text(findings) + summary(findings) + "\n")
+    text = as_text(findings, coloured=wants_colour(sys.stderr, os.environ))
+    sys.stderr.write(f"{text}{summary(findings)}\n")
     return FOUND if any(finding.severity == "error" for finding in findings) else 0
 
 
@@ -137,9 +138,10 @@ def _write_findings(findings: Sequence[Finding], kind: str, version: str) -> Non
 
     if kind == "sarif":
         text = form.as_sarif(findings, all_rules().values(), version)
+    elif kind == "text":
+        text = form.as_text(findings, coloured=form.wants_colour(sys.stdout, os.environ))
     else:
-        writers = {"text": form.as_text, "json": form.as_json, "github": form.as_github}
-        text = writers[kind](findings)
+        text = {"json": form.as_json, "github": form.as_github}[kind](findings)
     sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
 
 
@@ -204,7 +206,7 @@ def _fmt(arguments: Arguments) -> int:
 
 def _draft(arguments: Arguments) -> int:
     from rl_resources.contribute.draft_command import draft_files
-    from rl_resources.render.findings import as_text
+    from rl_resources.render.findings import as_text, wants_colour
     from rl_resources.words import printable
 
     drafted = draft_files(
@@ -217,7 +219,8 @@ def _draft(arguments: Arguments) -> int:
     )
     for line in drafted.told():
         print(f"draft: {printable(line)}", file=sys.stderr)  # noqa: T201
-    sys.stderr.write(as_text(drafted.findings))
+    coloured = wants_colour(sys.stderr, os.environ)
+    sys.stderr.write(as_text(drafted.findings, coloured=coloured))
     print(f"draft: {drafted.verdict(asked=arguments.write)}", file=sys.stderr)  # noqa: T201
     sys.stdout.write(drafted.as_json() if arguments.format == "json" else drafted.as_csv())
     return FOUND if arguments.write and drafted.refused else 0

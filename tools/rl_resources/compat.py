@@ -20,6 +20,7 @@ from rl_resources.script import shell
 from rl_resources.script.framework.describe import describe
 from rl_resources.script.framework.history import HISTORY, write_history
 from rl_resources.script.framework.launched import Known, compose_launch
+from rl_resources.script.framework.rejected import Rejected
 from rl_resources.script.framework.releases import (
     DISTRIBUTIONS,
     configuration,
@@ -142,19 +143,13 @@ def row_of(script: Script, framework: str, version: str, known: Known) -> Record
 def _rejected(launch: Launch, composed: Composition) -> Iterator[str]:
     for item in composed.rejected:
         line = launch.overrides[item.index].line if item.index >= 0 else launch.line
-        yield _cell(line, item.key, item.kind)
+        yield str(Rejected(line, item.key, item.kind))
 
 
 def _stray(launch: Launch) -> Iterator[str]:
     """Arguments that are no overrides: Hydra stops at them."""
     for stray in launch.stray:
-        yield _cell(stray.place.line, stray.value.shown, "syntax")
-
-
-def _cell(line: int, key: str, kind: str) -> str:
-    """`line key kind`; whatever cannot stand in a list of words becomes `_`."""
-    word = "".join("_" if sign.isspace() or sign == ";" else sign for sign in key)
-    return f"{line} {word[:200] or '_'} {kind}"
+        yield str(Rejected(stray.place.line, stray.value.shown, "syntax"))
 
 
 def _kept(dataset: Dataset, scripts: set[str], versions: Iterable[str]) -> Iterator[Record]:

@@ -14,16 +14,18 @@ from rl_resources.check.broken import (
     broken_cells,
     vocabulary_of,
 )
+from rl_resources.check.compatibility import TABLE as COMPATIBILITY
+from rl_resources.check.compatibility import renamed_script
+from rl_resources.check.files import written_rows
+from rl_resources.check.pairing import lines_about
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.check.spelling import certain, likely
-from rl_resources.check.tables import slug_of
+from rl_resources.check.tables import new_row, slug_of
 from rl_resources.package import TYPES, Field
-from rl_resources.tabular import write
 from rl_resources.words import nearest, shown
 
 MOST_CHARACTERS_TO_MEND = 500
-MOST_ROWS_TO_CHOOSE = 3
 
 
 def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
@@ -85,11 +87,8 @@ def shifted_cells(snapshot: Snapshot) -> Iterator[Mistake]:
         if not meant or (table.path, row.line) in told:
             continue
         told.add((table.path, row.line))
-        rows = [shown(write([cells]).rstrip("\n"), 2000) for cells in meant[:MOST_ROWS_TO_CHOOSE]]
-        mend = (
-            f"Write: {rows[0]}" if len(meant) == 1 else f"Write what is right: {' or: '.join(rows)}"
-        )
-        yield broken.mistake("and the cells from here on stand in the wrong columns", mend)
+        wrong = "and the cells from here on stand in the wrong columns"
+        yield broken.mistake(wrong, written_rows(meant))
 
 
 @rule(
@@ -115,15 +114,27 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
         if target.lost or _has_broken_key(snapshot, target, broken.cell):
             continue  # its row may be there and cannot be read, which is told there
         close = nearest(broken.cell, sorted(target.mentioned(key.reference)))
-        if meant := certain(snapshot, broken):
-            mend = f"Write `{shown(meant)}`."
-            yield broken.mistake(f"which {target.path} does not hold{_also(broken, others)}", mend)
-            continue
-        add = f"To use a new word, add its row to {target.path} first."
         yield broken.mistake(
             f"which {target.path} does not hold{_also(broken, others)}",
-            f"{close.sentence()} {add}".strip(),
+            _known_word(snapshot, broken)
+            or f"{close.sentence()} {new_row(target, broken.cell)}".strip(),
         )
+
+
+def _known_word(snapshot: Snapshot, broken: BrokenCell) -> str:
+    """What to write for a word that had a meaning once, or has it in another spelling."""
+    meant = certain(snapshot, broken)
+    places = [f"{where} of {path}" for path, where in lines_about(snapshot, broken.cell)]
+    if meant and meant == renamed_script(snapshot, broken.cell):
+        return (
+            f"The script is called `{shown(meant, 200)}` by now: run `rl-resources check --fix`, "
+            f"or write that in {' and '.join(places)}."
+        )
+    if meant:
+        return f"Write `{shown(meant)}`."
+    known = snapshot.tables.get(COMPATIBILITY)
+    gone = places and known and broken.cell in known.columns.get("script", ())
+    return f"The script is gone: delete {' and '.join(places)}." if gone else ""
 
 
 def _has_broken_key(snapshot: Snapshot, table: Table, word: str) -> bool:
@@ -183,9 +194,10 @@ def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's na
             continue
         unit = f" {broken.field.unit}" if broken.field.unit else ""
         bounds = _bounds(broken.field)
+        blank = "" if broken.field.required else ", or leave it blank"
         yield broken.mistake(
             sides[broken.constraint].format(broken.limit),
-            f"{broken.field.title}: {bounds}{unit}. {broken.field.description}",
+            f"Write {bounds}{unit}{blank}. {broken.field.title}: {broken.field.description}",
         )
 
 

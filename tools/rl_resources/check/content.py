@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.shellcheck import Comment, comments
 from rl_resources.check.subject import ScriptText
+from rl_resources.check.unclosed import unclosed_quote
 from rl_resources.script.launch import Launch, Lost
 from rl_resources.script.shell import Command, Place, Reference
 from rl_resources.words import shown
@@ -53,6 +54,7 @@ _CAUSES = {
     ),
     "no-backslash": ("a line without a backslash", "End that line with ` \\`."),
 }
+_CONTINUED = frozenset({"no-backslash", "space-after-backslash"})
 _DANGLING = re.compile(r"([^\S\n]*)\\(?:\n[^\S\n]*(?:\n|\Z)|\Z)")
 _IGNORED = re.compile(r"\s*\|\|\s*(true|:|echo|printf)(?![\w-])")
 
@@ -92,6 +94,11 @@ def syntax(subject: ScriptText) -> Iterator[Mistake]:
     if "\r\n" in subject.text:
         return  # what ShellCheck tells of is reason enough
     for problem in subject.script.problems[:1]:  # the others follow from the first
+        if quote := unclosed_quote(subject.text):
+            message = "bash cannot read the script: this quote is never closed"
+            mend = f"Write: {shown(quote.closed.strip(), 600)}"
+            yield Mistake(subject.path, quote.line, quote.column, message, mend)
+            continue
         known = _PROBLEMS.get(problem.kind, problem.kind.replace("-", " "))
         message = f"bash cannot read the script: {known}"
         mend = "Mend it here, then see that `bash -n` is silent about the script."
@@ -168,8 +175,16 @@ def _lost_mistake(subject: ScriptText, item: Lost) -> Mistake:
     count = max(len(item.overrides), 1)
     what = f"`{first}`" + (f" and {count - 1} more" if count > 1 else "")
     verb = "does not" if count == 1 else "do not"
-    message = f"{what} {verb} reach the program: {cause} ends the command in line {item.cause_line}"
-    return mistake(subject, item.command.place, message, mend)
+    line = subject.script.lines[item.cause_line - 1]
+    message = (
+        f"{cause} ends the command: {what} in line {item.command.place.line} {verb} reach the "
+        "program"
+    )
+    if item.cause in _CONTINUED:
+        bare = line.rstrip().rstrip("\\").rstrip()
+        mend = f"Write: {shown(f'{bare.strip()}', 600)} \\"
+    column = len(line.rstrip()) + 1 if item.cause in _CONTINUED else 1
+    return Mistake(subject.path, item.cause_line, column, message, mend)
 
 
 @rule(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from rl_resources.check.alignment import realigned
+from rl_resources.check.alignment import fits, realigned, requoted
 from rl_resources.check.broken import vocabulary_of
 from rl_resources.check.conflict import conflicts
 from rl_resources.check.pairing import scripts
@@ -17,6 +17,7 @@ from rl_resources.tabular import Defect, Row, quote, write
 from rl_resources.words import nearest, shown
 
 MOST_HEADER_MISTAKES = 3
+MOST_ROWS_TO_CHOOSE = 3
 
 
 def _readable(snapshot: Snapshot) -> Iterator[Table]:
@@ -195,7 +196,27 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
             continue
         for index, message, mend in _worth_telling(table):
             whole = f"The header must be: {','.join(table.schema.names)}"
+            if reordered(snapshot, table):
+                whole = "Run `rl-resources check --fix`, which moves the cells with their names."
             yield Mistake(table.path, *header.place(index), message, mend or whole)
+
+
+@lru_cache(maxsize=8)
+def reordered(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
+    """The lines of a table whose columns stand in another order, in that of the schema.
+
+    Empty unless every row then fits the schema: else the names alone may be in disorder.
+    """
+    wanted, rows = table.schema.names, [row for row in table.text.rows if not row.blank]
+    sound = not table.text.defects and all(len(row.cells) == len(wanted) for row in rows)
+    if table.header == wanted or sorted(table.header) != sorted(wanted) or not sound:
+        return {}
+    order = [table.header.index(name) for name in wanted]
+    lines = {row.line: tuple(row.cells[at] for at in order) for row in rows}
+    fitting = fits(table.schema, list(lines.values()), vocabulary_of(snapshot, table))
+    first = table.text.header.line if table.text.header else 1
+    texts = {line: write([cells]).rstrip("\n") for line, cells in lines.items()}
+    return {first: ",".join(wanted), **texts} if len(fitting) == len(rows) else {}
 
 
 def _worth_telling(table: Table) -> list[tuple[int, str, str]]:
@@ -250,7 +271,7 @@ def _header_mistakes(table: Table) -> Iterator[tuple[int, str, str]]:
 _DEFECTS = {
     "unclosed-quote": (
         "a quote opens here and is not closed on this line",
-        'Close it with `"` before the next comma; write a quote inside a quoted cell as `""`.',
+        'Close it with `"` at the end of its cell; write a quote inside a quoted cell as `""`.',
     ),
     "stray-quote": (
         "text stands beside a quoted part of the cell",
@@ -269,11 +290,15 @@ def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
     for table in _decoded(snapshot):
         for defect in table.text.defects:
             if defect.kind in _DEFECTS:
-                yield _quoting_mistake(table, defect)
+                yield _quoting_mistake(snapshot, table, defect)
 
 
-def _quoting_mistake(table: Table, defect: Defect) -> Mistake:
+def _quoting_mistake(snapshot: Snapshot, table: Table, defect: Defect) -> Mistake:
     message, mend = _DEFECTS[defect.kind]
+    line = table.lines[defect.line - 1]
+    if table.names == table.schema.names:
+        meant = requoted(table.schema, line, vocabulary_of(snapshot, table))
+        mend = written_rows(meant) if meant else mend
     return Mistake(
         table.path, defect.line, defect.column, f"{message}: {shown(defect.cell, 30)}", mend
     )
@@ -330,14 +355,15 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
     cells, wanted = len(row.cells), len(table.names)
-    column = len(table.lines[row.line - 1].split("\t")[0]) + 1
     message = f"the row has {cells} cells where {wanted} are wanted"
-    if len(table.lines[row.line - 1].split("\t")) == wanted:
-        message = "the row has tabs between its cells where commas are wanted"
+    if sign := _other_separator(table, row):
+        column = len(table.lines[row.line - 1].split(sign)[0]) + 1
+        message = f"the row has {_SIGNS[sign]} between its cells where commas are wanted"
         mend = f"Write: {shown(mended_row(snapshot, table, row) or '', 2000)}"
         return Mistake(table.path, row.line, column, message, mend)
-    if whole := mended_row(snapshot, table, row):
-        mend = f"Write: {shown(whole, 2000)}"
+    meant = _rows_meant(snapshot, table, row)
+    if 0 < len(meant) <= MOST_ROWS_TO_CHOOSE:
+        mend = written_rows(meant)
     elif cells < wanted:
         mend = (
             f"A blank cell needs its comma too. If all {cells} cells are right, "
@@ -353,17 +379,39 @@ def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
     return Mistake(table.path, *row.place(min(wanted, cells) - 1), message, mend)
 
 
+_SIGNS = {"\t": "tabs", ";": "semicolons", "|": "bars"}
+
+
+def _other_separator(table: Table, row: Row) -> str:
+    """What stands between the cells of a row that has none of its commas; mostly nothing does."""
+    line, width = table.lines[row.line - 1], len(table.names)
+    return next((sign for sign in _SIGNS if len(line.split(sign)) == width), "")
+
+
 @lru_cache(maxsize=256)
 def mended_row(snapshot: Snapshot, table: Table, row: Row) -> str | None:
     """The line that a row of another length certainly means; `None` where that is in doubt."""
     if row.blank or table.names != table.schema.names or len(row.cells) == len(table.names):
         return None
-    tabbed = tuple(table.lines[row.line - 1].split("\t"))
-    meant: tuple[str, ...] | None = tabbed if len(tabbed) == len(table.names) else None
-    if meant is None and not any("\n" in cell for cell in row.cells):
-        fitting = realigned(table.schema, row.cells, vocabulary_of(snapshot, table))
-        meant = fitting[0] if len(fitting) == 1 else None
-    return write([meant]).rstrip("\n") if meant else None
+    sign = _other_separator(table, row)
+    if sign:
+        return write([table.lines[row.line - 1].split(sign)]).rstrip("\n")
+    meant = _rows_meant(snapshot, table, row)
+    return write(meant).rstrip("\n") if len(meant) == 1 else None
+
+
+@lru_cache(maxsize=256)
+def _rows_meant(snapshot: Snapshot, table: Table, row: Row) -> list[tuple[str, ...]]:
+    """The rows that one of another length may mean."""
+    if table.names != table.schema.names or any("\n" in cell for cell in row.cells):
+        return []
+    return realigned(table.schema, row.cells, vocabulary_of(snapshot, table))
+
+
+def written_rows(rows: Sequence[tuple[str, ...]]) -> str:
+    """What to write where a line means one of these rows."""
+    lines = [shown(write([cells]).rstrip("\n"), 2000) for cells in rows[:MOST_ROWS_TO_CHOOSE]]
+    return f"Write{'' if len(rows) == 1 else ' what is right'}: {' or: '.join(lines)}"
 
 
 @rule(

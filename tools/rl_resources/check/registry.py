@@ -77,6 +77,11 @@ FAMILIES: Mapping[str, Family] = {
         "dataset",
         "An id that once was published still leads somewhere.",
     ),
+    "compatibility": Family(
+        "Compatibility with releases",
+        "dataset",
+        "The generated rows on releases speak of the scripts as they stand.",
+    ),
     "content": Family(
         "Script content",
         "script",

@@ -24,6 +24,7 @@ _PRIVATE = re.compile(
 )
 _HOME = re.compile(r"/(?:home|Users)/(?!user\b|username\b|you\b|your\w*)", re.IGNORECASE)
 """A folder that nobody else has, so that it is no default either; others may be usual somewhere."""
+_OWN_HOME = re.compile(r"/(?:(?:home|Users)/[^/]+|root)(?=/)")
 _SECRETS = (
     (re.compile(r"\bhf_[A-Za-z0-9]{30,}"), "Hugging Face token"),
     (re.compile(r"\bsk-(?:proj-|ant-)?[A-Za-z0-9_-]{20,}"), "API key"),
@@ -143,6 +144,8 @@ def private_path(subject: ScriptText) -> Iterator[Mistake]:
             mend = (
                 'Make it a setting with a default that everybody has: `${DATA_DIR:-"$HOME/data"}`.'
             )
+            if own := _OWN_HOME.match(path):
+                mend = f"Write `${{HOME}}{shown(path[own.end() :])}`."
             yield mistake(subject, place, message, mend)
 
 

@@ -32,7 +32,7 @@ from rl_resources.check.snapshot import (
     Snapshot,
     undecodable,
 )
-from rl_resources.check.tables import size_of
+from rl_resources.check.tables import new_row, size_of
 from rl_resources.check.witness import agreement_mend, another_run_mend
 from rl_resources.package import SCRIPTS
 from rl_resources.script.name import FORM, parse
@@ -66,8 +66,9 @@ def _name_mend(snapshot: Snapshot, file_name: str, row: int | None) -> str:
     part = unknown_part(snapshot, name, row) if name else None
     if part is not None:
         close = nearest(getattr(name, part), sorted(words_of_part(snapshot, part))).sentence()
-        path = snapshot.tables[TABLES[part][0]].path
-        return f"{close} A new {_KINDS.get(part, part)} needs its row in {path} first.".strip()
+        table = snapshot.tables[TABLES[part][0]]
+        what = f"A new {_KINDS.get(part, part)} needs its row in {table.path} first."
+        return f"{close} {what if part == 'model' else new_row(table, getattr(name, part))}".strip()
     return (
         f"The form is {FORM}, in lower case; `_` separates, so no part holds one. "
         "The model part is the Hugging Face name without its owner."

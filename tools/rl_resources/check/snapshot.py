@@ -180,12 +180,13 @@ class Table:
         ragged = [row.cells for row in self.text.rows if len(row.cells) != width and not row.blank]
         broken = [record for defect in self.text.defects for record in defect.records]
         header = [] if self.has_header else [self.header]
-        return (*map(_split_at_tabs, ragged), *broken, *header)
+        return (*map(_split, ragged), *broken, *header)
 
 
-def _split_at_tabs(cells: tuple[str, ...]) -> tuple[str, ...]:
-    """The cells of a row that was pasted from a spreadsheet."""
-    return tuple("\t".join(cells).split("\t")) if "\t" in cells[0] else cells
+def _split(cells: tuple[str, ...]) -> tuple[str, ...]:
+    """The cells of a row that was pasted from a spreadsheet, with tabs or semicolons."""
+    sign = next((sign for sign in "\t;" if sign in cells[0]), "")
+    return tuple(sign.join(cells).split(sign)) if sign else cells
 
 
 @dataclass(frozen=True)

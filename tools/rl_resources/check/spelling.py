@@ -8,11 +8,13 @@ from datetime import date
 from functools import lru_cache
 
 from rl_resources.check.broken import INVISIBLE, BrokenCell
+from rl_resources.check.compatibility import renamed_script
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.package import Field
 
 MOST_CHARACTERS = 500
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
+_COUNT = re.compile(r"\A\s*\d+\s*[xX\u00d7*]\s*")
 _YEAR_FIRST = re.compile(r"(?P<year>\d{4})(?P<sign>[-/.]?)(?P<month>\d\d?)(?P=sign)(?P<day>\d\d?)")
 _DAY_FIRST = re.compile(r"(?P<day>\d\d?)\.(?P<month>\d\d?)\.(?P<year>\d{4})")
 _SLASHES = re.compile(r"(?P<one>\d\d?)[/-](?P<other>\d\d?)[/-](?P<year>\d{4})")
@@ -114,12 +116,11 @@ _SPELLINGS: Mapping[str, Callable[[str], str | None]] = {
 
 def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     """The one word of the vocabulary that differs in case, signs around it, or is its alias."""
-    wanted = _plain(broken.cell)
-    return (
-        next(iter(found), None)
-        if len(found := set(_alike(snapshot, broken, wanted))) == 1
-        else None
-    )
+    cell = broken.cell
+    for wanted in dict.fromkeys([_plain(cell), _plain(_COUNT.sub("", cell))]):
+        if found := set(_alike(snapshot, broken, wanted)):
+            return found.pop() if len(found) == 1 else None
+    return None
 
 
 def _alike(snapshot: Snapshot, broken: BrokenCell, wanted: str) -> Iterator[str]:
@@ -129,6 +130,8 @@ def _alike(snapshot: Snapshot, broken: BrokenCell, wanted: str) -> Iterator[str]
         words = [str(word) for word in limit] if isinstance(limit, list) else []
         yield from (word for word in words if _plain(word) == wanted)
         return
+    if key.resource == "tuning" and (script := renamed_script(snapshot, broken.cell)):
+        yield script
     yield from words_meant(snapshot, key.resource).get(wanted, ())
 
 

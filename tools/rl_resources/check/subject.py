@@ -86,8 +86,8 @@ class Claim:
     script: ScriptText
     trials: tuple[Trial, ...] = ()
     models: tuple[str, ...] = ()
-    named: Mapping[str, bool] = field(default_factory=dict)
     model_facts: Mapping[str, str] = field(default_factory=dict)
+    named: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def disputed(self) -> bool:
@@ -164,8 +164,8 @@ def _claim(snapshot: Snapshot, row: int, script: ScriptText) -> Claim:
         script,
         _trials(snapshot, tuning.cell(row, "script")),
         tuple(filter(None, (facts.get("model", ""), facts.get("slug", "")))),
-        agreement_with_name(snapshot, tuning.cell(row, "script"), row),
         facts,
+        agreement_with_name(snapshot, tuning.cell(row, "script"), row),
     )
 
 

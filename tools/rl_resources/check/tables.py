@@ -10,7 +10,9 @@ from rl_resources.check.broken import broken_keys, broken_places
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import number
+from rl_resources.package import Field
 from rl_resources.schema.unique import duplicates
+from rl_resources.tabular import write
 from rl_resources.words import shown
 
 _RUNS = ("tuning", "reports")
@@ -205,6 +207,29 @@ def slug_of(model: str) -> str:
     """The model's part of a script name; a sign that parts cannot hold becomes `-`."""
     name = model.rpartition("/")[2].lower()
     return "".join(sign if sign.isalnum() or sign in ".-" else "-" for sign in name)
+
+
+def new_row(table: Table, key: str) -> str:
+    """What to do so that a table knows a word: a row to copy, in capitals what is to be filled in.
+
+    Empty for the records, whose rows belong to scripts.
+    """
+    if table.resource.name == "tuning":
+        return ""
+    cells = [_new_cell(table, field, key) for field in table.schema.fields]
+    what = table.resource.name.removesuffix("s")
+    return (
+        f"A new {what} needs its row in {table.path}: fill in the words in capitals of "
+        f"`{shown(write([cells]).rstrip(), 600)}`, add it, and run `rl-resources fmt`."
+    )
+
+
+def _new_cell(table: Table, field: Field, key: str) -> str:
+    if field.name == table.schema.primary_key[0]:
+        return key
+    if field.name == "slug":
+        return slug_of(key)
+    return field.name.upper() if field.required else ""
 
 
 @rule(

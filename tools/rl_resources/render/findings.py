@@ -4,22 +4,47 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TextIO
 from urllib.parse import quote
 
 from rl_resources.finding import Finding
 from rl_resources.words import printable
 
+_BOLD, _RED, _YELLOW, _CYAN, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[36m", "\x1b[0m"
+_COLOURS = {"error": _RED, "warning": _YELLOW}
 
-def as_text(findings: Sequence[Finding]) -> str:
-    """Two lines a finding, `path:line:column: severity: rule: message` and `help: …`."""
-    return "".join(
-        f"{printable(finding.path)}:{finding.line}:{finding.column}: "
-        f"{finding.severity}: {finding.rule}: {finding.message}\n"
-        + (f"  help: {finding.help}\n" if finding.help else "")
-        for finding in findings
-    )
+
+def as_text(findings: Sequence[Finding], *, coloured: bool = False) -> str:
+    """Two lines a finding, `path:line:column: severity: rule: message` and `help: …`.
+
+    Place, severity and rule may be `coloured`, as a terminal that can do so wants them.
+    """
+    return "".join(_text_of(finding, _painted if coloured else _bare) for finding in findings)
+
+
+def _text_of(finding: Finding, paint: Callable[[str, str], str]) -> str:
+    place = paint(f"{printable(finding.path)}:{finding.line}:{finding.column}", _BOLD)
+    severity = paint(finding.severity, _COLOURS[finding.severity])
+    text = f"{place}: {severity}: {paint(finding.rule, _CYAN)}: {finding.message}\n"
+    return text + (f"  help: {finding.help}\n" if finding.help else "")
+
+
+def _painted(text: str, colour: str) -> str:
+    return f"{colour}{text}{_PLAIN}"
+
+
+def _bare(text: str, _: str) -> str:
+    return text
+
+
+def wants_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether a stream is a terminal that shows colours and whose user has not declined them.
+
+    `NO_COLOR` declines where it holds anything (https://no-color.org); so does the terminal `dumb`.
+    """
+    declined = environment.get("NO_COLOR") or environment.get("TERM", "") in {"", "dumb"}
+    return not declined and stream.isatty()
 
 
 def as_json(findings: Sequence[Finding]) -> str:

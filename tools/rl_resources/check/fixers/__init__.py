@@ -1,5 +1,5 @@
 """Fixers of the rules whose mend is certain, each in the module of its rule's family."""
 
-from rl_resources.check.fixers import cells, content, files, form, scripts
+from rl_resources.check.fixers import cells, compatibility, content, files, form, scripts
 
-__all__ = ["cells", "content", "files", "form", "scripts"]
+__all__ = ["cells", "compatibility", "content", "files", "form", "scripts"]

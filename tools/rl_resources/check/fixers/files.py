@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rl_resources.check.files import crlf_scripts, marked_scripts, mended_row
+from rl_resources.check.files import crlf_scripts, marked_scripts, mended_row, reordered
 from rl_resources.check.fixers.lines import rewrite
 from rl_resources.check.registry import Rewrite, fixer
 from rl_resources.check.snapshot import Snapshot, Table
@@ -47,6 +47,8 @@ def header(snapshot: Snapshot) -> Iterator[Rewrite]:
             again = (row.line for row in table.text.rows if row.cells == wanted)
             lines: dict[int, str | None] = dict.fromkeys(again)
             yield from rewrite(table, lines | {table.text.header.line: ",".join(wanted)})
+        else:
+            yield from rewrite(table, reordered(snapshot, table))
 
 
 def _plain(name: str) -> str:
