@@ -70,3 +70,20 @@ def test_a_botched_contribution_is_told_where_it_is_and_mended_by_its_help(
     for step in case["follow"]:
         follow(root, step, found)
     assert check_root(root) == []
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_release_that_only_one_script_lacks_is_told_with_the_command_that_adds_it(
+    sound: Mapping[bool, Path], tmp_path: Path
+) -> None:
+    root = tmp_path / "dataset"
+    shutil.copytree(sound[False], root)
+    apply(root, [{"file": "records/compatibility.csv", "delete_line": 2}])
+    (found,) = check_root(root)
+    assert (found.path, found.line, found.rule) == (
+        "records/compatibility.csv",
+        2,
+        "missing-release",
+    )
+    assert found.message.endswith(" has no row for verl 0.1")
+    assert "`rl-resources compat`" in found.help
