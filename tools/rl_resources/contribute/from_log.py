@@ -68,7 +68,8 @@ def _remarks(log: TrainingLog, other_batch: int | None) -> Iterator[str]:
         f"because they also validate or save; medians are over {log.measured}"
     )
     if log.earlier_runs:
-        yield f"{log.earlier_runs} earlier runs in the same log are left out"
+        runs = "run" if log.earlier_runs == 1 else "runs"
+        yield f"{log.earlier_runs} earlier {runs} in the same log left out"
     if log.validations:
         yield f"{log.validations} validations without a training step are left out"
     if log.out_of_memory:
