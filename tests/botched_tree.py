@@ -1,4 +1,7 @@
-"""The shipped dataset as a git repository to botch, and what is done to it.
+"""A dataset as a git repository to botch, and what is done to it.
+
+The dataset is the shipped one as it was once, with a few of its many reports, so that a record that
+is added today moves no line of a case. Schemas and descriptor are those of today.
 
 An edit is one of `sample_tree`. A case may write `SCRIPT`, `LORA`, `TUNING`, … for what `WORDS`
 says. With `new` the case begins from a good contribution: one more script and its row.
@@ -15,6 +18,7 @@ from typing import Any
 
 from sample_tree import REPOSITORY, apply
 
+DATASET = Path(__file__).parent / "botched/dataset"
 SCRIPT = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 NEW = "examples/tuning/7b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh"
 NEW_ROW = (
@@ -22,7 +26,7 @@ NEW_ROW = (
     "fsdp,vllm,,verl,,1024,1024,5,,,,,your-handle,,,,reported,"
 )
 NEW_LINE = 6
-ROWS = (REPOSITORY / "records/tuning.csv").read_text(encoding="utf-8").splitlines()
+ROWS = (DATASET / "records/tuning.csv").read_text(encoding="utf-8").splitlines()
 WORDS: Mapping[str, str] = {
     "SCRIPT": SCRIPT,
     "NEWROW": NEW_ROW,
@@ -70,23 +74,15 @@ def _spelt_out(value: Any) -> Any:
 
 def plant_repository(root: Path, *, new: bool) -> Path:
     """Copy the dataset to `root`, commit it, and add a good contribution where `new` says so."""
-    root.mkdir()
-    for folder in ("records", "schema", "examples"):
-        shutil.copytree(REPOSITORY / folder, root / folder)
+    shutil.copytree(DATASET, root)
+    shutil.copytree(REPOSITORY / "schema", root / "schema")
     shutil.copy(REPOSITORY / "datapackage.json", root)
-    _shorten(root / "records/reports.csv")
     git(root, "init", "--quiet")
     commit(root)
     if new:
         _contribute(root)
         commit(root)
     return root
-
-
-def _shorten(path: Path) -> None:
-    """Leave a few of many rows, which no case is about, so that each case is quick."""
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    path.write_text("".join(lines[:10]), encoding="utf-8")
 
 
 def _contribute(root: Path) -> None:
