@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import logging
+import re
 import sys
 import traceback
 from collections.abc import Mapping
@@ -37,8 +38,10 @@ WATCHED = ("records", "schema", "examples", "site/templates", "site/assets")
 # changed as they are.
 KEPT = ("records/", "reports/", "rules/")
 
+_TABLE = re.compile(r"^<table.*?^</table>$", re.M | re.S)
+
 # MkDocs loads this file once a process, so what is kept here outlives the rebuilds of a server.
-_session = SimpleNamespace(serving=False, files={}, mistakes="", built={}, frame="")
+_session = SimpleNamespace(serving=False, files={}, mistakes="", built={}, frame="", tables=[])
 
 
 def on_startup(*, command: str, **_: Any) -> None:
@@ -136,8 +139,30 @@ def on_env(env: Environment, **_: Any) -> Environment:
     return env
 
 
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Keep tables from Markdown, which would read through them and give them back as they are.
+
+    In generated pages alone, whose cells are escaped, and in none that shows code as written.
+    """
+    _session.tables = []
+    if page.file.src_uri not in _session.files or re.search("^(```|~~~)", markdown, re.M):
+        return markdown
+    return _TABLE.sub(_cut, markdown)
+
+
+def _cut(table: re.Match[str]) -> str:
+    _session.tables.append(table[0])
+    return _place(len(_session.tables) - 1)
+
+
+def _place(number: int) -> str:
+    return f'<div data-table="{number}"></div>'
+
+
 def on_page_content(content: str, **_: Any) -> str:
-    """Put what is wrong with the data before the text of every page."""
+    """Put the tables back, and what is wrong with the data before the text of every page."""
+    for number, table in enumerate(_session.tables):
+        content = content.replace(_place(number), table, 1)
     return _box(_session.mistakes) + content if _session.mistakes else content
 
 
