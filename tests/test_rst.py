@@ -20,7 +20,7 @@ from rl_resources import load
 from rl_resources.dataset import Dataset
 from rl_resources.package import SCRIPTS, Record
 from rl_resources.render.rst import device_tuning, escape, link, literal, one_line, size_table
-from rl_resources.render.tuning_table import HEADERS
+from rl_resources.render.tuning_table import HEADERS, tuning_rows
 from rl_resources.script.name import FORM
 
 SIZES = ["0.5B", "1.5B", "3B", "7B", "14B", "32B", "70B", "405B", "671B"]
@@ -228,7 +228,7 @@ def test_sphinx_includes_one_table_under_a_heading_of_another_page(
     pages = {"index": host, "7b": size_table(dataset, "7B", TEMPLATE)}
     page = _build(tmp_path, pages, excluded="7b.rst")["index"]
     records = [row for row in _html_cells(page) if row]
-    assert [row[1] for row in records] == ["Qwen2-7B-Instruct", "Qwen2.5-7B-Instruct"]
+    assert [row[1] for row in records] == [row.model for row in tuning_rows(dataset, "7B")]
     assert "After it." in page
 
 

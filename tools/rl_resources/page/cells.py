@@ -9,7 +9,7 @@ from rl_resources.page.vocabulary import Spellings, Vocabulary
 from rl_resources.words import nearest, shown
 
 _RESOURCE = re.compile(r"([1-9][0-9]{0,8})\s*[*xX\u00d7]\s*(\S.*)")
-_MAX_BATCH = re.compile(r"([1-9][0-9]{0,8})?\s*(\(disputed\))?")
+_MAX_BATCH = re.compile(r"([1-9][0-9]{0,8})?\s*(?:\((disputed|untested)\))?")
 _MODEL_SIZE = re.compile(r"(\D[a-z0-9.-]*?-)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a[0-9])")
 _FEWEST_SIZES = 3
 _NOBODY = re.compile(
@@ -116,7 +116,7 @@ def resource(
 
 
 def max_batch(text: str) -> int | Problem | None:
-    """The number of prompts, `None` where it is unknown, with or without a mark of dispute."""
+    """The number of prompts, `None` where it is unknown, with or without a mark of its status."""
     match = _MAX_BATCH.fullmatch(text)
     if match is not None:
         return int(match[1]) if match[1] else None
@@ -127,9 +127,10 @@ def max_batch(text: str) -> int | Problem | None:
     )
 
 
-def marked_disputed(text: str) -> bool:
-    """Whether a MaxBatch carries the mark of dispute that our own pages give it."""
-    return text.endswith("(disputed)")
+def marked_status(text: str) -> str:
+    """The status that our own pages put behind a MaxBatch; blank where it carries none."""
+    match = _MAX_BATCH.fullmatch(text)
+    return (match[2] or "") if match else ""
 
 
 def infer(text: str, vocabulary: Vocabulary) -> tuple[str | Problem, str | Problem | None]:

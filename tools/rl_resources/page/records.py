@@ -21,7 +21,7 @@ from rl_resources.words import shown
 
 MAY_LACK = frozenset({"MaxBatch", "Contributor"})
 _FEWEST_HEADERS = 3
-_REMARK = re.compile(r"(?: \((disputed|reproduced)\))?(?:: (.*))?", re.DOTALL)
+_REMARK = re.compile(r"(?: \((disputed|reproduced|untested)\))?(?:: (.*))?", re.DOTALL)
 HEADER_OF: Mapping[str, str] = {
     "tag": "Tag",
     "model": "Model",
@@ -202,11 +202,11 @@ def _record(
 
 
 def _judgement(text: Mapping[str, str], remark: Remark, published: str) -> dict[str, Value]:
-    """Status and notes; the mark in the MaxBatch cell alone is enough for a dispute."""
-    disputed = cell_text.marked_disputed(text.get("MaxBatch", ""))
+    """Status and notes; the mark in the MaxBatch cell alone is enough."""
+    marked = cell_text.marked_status(text.get("MaxBatch", ""))
     status, said = remark
     return {
-        "status": "disputed" if disputed else status or "reported",
+        "status": marked or status or "reported",
         "notes": " ".join(filter(None, [said, published])) or None,
     }
 
