@@ -62,7 +62,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
         sys.stderr.write(_session.mistakes)
 
 
-def _render(root: Path, *, checked: bool) -> Mapping[str, str]:
+def _render(root: Path, *, checked: bool) -> Mapping[str, str | bytes]:
     findings = [] if checked else check_root(root)
     if errors := [finding for finding in findings if finding.severity == "error"]:
         raise InvalidDataset(errors)
@@ -90,12 +90,19 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         links.not_found = links.anchors = logging.INFO  # what is not there yet is no mistake
     _forget_another_frame(config)
     for path, content in generated.items():
+        if _published_as_it_is(path, content):
+            continue
         text, output = _session.built.get(path, ("", ""))
         if output and text == content and not _session.mistakes:
             # As a finished file, which the search of a preview leaves out.
             path, content = page_url(path) + "index.html", output
         files.append(File.generated(config, path, content=content))
     return files
+
+
+def _published_as_it_is(path: str, content: str | bytes) -> bool:
+    """Whether MkDocs would take the file for a page, which it is not: `on_post_build` writes it."""
+    return isinstance(content, bytes) and path.endswith(".md")
 
 
 def _forget_another_frame(config: MkDocsConfig) -> None:
@@ -107,7 +114,7 @@ def _forget_another_frame(config: MkDocsConfig) -> None:
         _session.frame, _session.built = frame, {}
 
 
-def _placeholders(files: Files, config: MkDocsConfig) -> dict[str, str]:
+def _placeholders(files: Files, config: MkDocsConfig) -> dict[str, str | bytes]:
     pages = {path: title for item in config.nav or [] for title, path in item.items()}
     return {
         path: f"# {title}\n\nThis page comes with the data, which cannot be shown yet.\n"
@@ -186,8 +193,13 @@ def on_post_page(output: str, page: Page, **_: Any) -> str:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Mark the folder as one that may be replaced, whoever asked MkDocs to build it."""
-    (Path(config.site_dir) / MARK).touch()
+    """Write what is no page, and mark the folder as one that may be replaced, whoever built it."""
+    folder = Path(config.site_dir)
+    (folder / MARK).touch()
+    for path, content in _session.files.items():
+        if _published_as_it_is(path, content):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
 
 
 def on_serve(server: LiveReloadServer, config: MkDocsConfig, **_: Any) -> LiveReloadServer:

@@ -31,7 +31,7 @@ def field(type_: str = "string", name: str = "x", **constraints: Any) -> Field:
 
 
 def schema(*fields: Field) -> TableSchema:
-    return TableSchema("schema/t.json", "T", "T.", fields, (fields[0].name,), (), ())
+    return TableSchema("schema/t.json", "T", "T.", fields, (fields[0].name,), (), (), {})
 
 
 def kinds(column: Field, *cells: str, words: frozenset[str] | None = None) -> list[str | None]:

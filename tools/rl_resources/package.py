@@ -145,7 +145,7 @@ class ForeignKey:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """One Table Schema file."""
+    """One Table Schema file; `document` is all that it says, as it says it."""
 
     path: str
     title: str
@@ -154,6 +154,7 @@ class TableSchema:
     primary_key: tuple[str, ...]
     foreign_keys: tuple[ForeignKey, ...]
     order_by: tuple[str, ...]
+    document: Mapping[str, Any]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -187,7 +188,7 @@ class Resource:
 
 @dataclass(frozen=True)
 class Package:
-    """The whole descriptor."""
+    """The whole descriptor; `document` is all that it says, as it says it."""
 
     root: Path
     title: str
@@ -195,6 +196,7 @@ class Package:
     version: str
     licenses: tuple[Mapping[str, str], ...]
     resources: Mapping[str, Resource]
+    document: Mapping[str, Any]
 
 
 def read_package(root: Path) -> Package:
@@ -212,6 +214,7 @@ def read_package(root: Path) -> Package:
             version=str(descriptor["version"]),
             licenses=tuple(descriptor["licenses"]),
             resources={resource.name: resource for resource in resources},
+            document=descriptor,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UnreadableDataset(
@@ -255,6 +258,7 @@ def _table_schema(root: Path, path: Any) -> TableSchema:
             primary_key=tuple(raw["primaryKey"]),
             foreign_keys=tuple(map(_foreign_key, raw.get("foreignKeys", ()))),
             order_by=tuple(raw["orderBy"]),
+            document=raw,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UnreadableDataset(

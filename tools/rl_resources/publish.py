@@ -11,11 +11,14 @@ from rl_resources.errors import InvalidDataset
 from rl_resources.finding import Finding
 from rl_resources.package import read_package
 from rl_resources.render import api, coverage_page, reports, rst, rules, site, validation
+from rl_resources.render.downloads import downloads
 from rl_resources.repository import Repository, read_repository
 
 
-def render(root: Path, *, held: bool = True) -> dict[str, str]:
-    """All generated files by path: Markdown pages, JSON documents with schemas, RST.
+def render(root: Path, *, held: bool = True) -> dict[str, str | bytes]:
+    """All generated files by path: Markdown pages, JSON documents with schemas, RST, downloads.
+
+    Text that is called `.md` is a page. Bytes are published as they are, whatever they are called.
 
     Raises `InvalidDataset` and `UnreadableDataset`; where JSON is to be `held` to the schema that
     is published beside it, `InvalidOutput` too. Nothing is written.
@@ -30,7 +33,7 @@ def render(root: Path, *, held: bool = True) -> dict[str, str]:
 
 def render_dataset(
     dataset: Dataset, scripts: Mapping[str, str], repository: Repository
-) -> dict[str, str]:
+) -> dict[str, str | bytes]:
     """As `render`, from values alone. `scripts` maps the name of a script to its text."""
     return {
         **site.pages(dataset, scripts, repository.url),
@@ -39,6 +42,7 @@ def render_dataset(
         **rules.pages(dataset, repository.url, FAMILIES, rules_by_family()),
         **api.files(dataset, repository.commit),
         **_rst_files(dataset, repository.script_url()),
+        **{item.path: item.content for item in downloads(dataset)},
     }
 
 
