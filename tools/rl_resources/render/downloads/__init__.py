@@ -1,8 +1,8 @@
 """The files below `/downloads`: every table in the forms that other tools open.
 
 All of them hold the same cells. A CSV file holds every text as `records/` has it: `check` refuses
-one that a spreadsheet would take for a formula, so nothing has to be escaped, and reading gives back
-what was written.
+one that a spreadsheet would take for a formula, so nothing has to be escaped, and reading gives
+back what was written.
 """
 
 from __future__ import annotations
