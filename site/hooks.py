@@ -13,6 +13,7 @@ import re
 import sys
 import traceback
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +31,7 @@ from rl_resources.build import CHECKED, MARK
 from rl_resources.check import check_root
 from rl_resources.errors import InvalidDataset, RlResourcesError
 from rl_resources.render.findings import as_text
+from rl_resources.render.policy import content_security_policy
 from rl_resources.render.site import page_url
 
 WATCHED = ("records", "schema", "examples", "site/templates", "site/assets")
@@ -141,7 +143,10 @@ _compiled = _CompiledTemplates()
 
 
 def on_env(env: Environment, **_: Any) -> Environment:
-    """Make rebuilds of a server shorter."""
+    """Give the templates what they ask for, and make rebuilds of a server shorter."""
+    env.filters["content_security_policy"] = partial(
+        content_security_policy, any_inline=_session.serving
+    )
     env.bytecode_cache = _compiled
     return env
 
@@ -181,15 +186,12 @@ def _box(mistakes: str) -> str:
     )
 
 
-def on_post_page(output: str, page: Page, **_: Any) -> str:
-    """Name the theme's search dialog for readers that do not see it."""
-    dialog = 'data-md-component="search" role="dialog"'
-    named = output.replace(dialog, f'{dialog} aria-label="Search"')
+def on_post_page(output: str, page: Page, **_: Any) -> None:
+    """Keep what the next rebuild of a server need not make again."""
     path = page.file.src_uri
     kept = path.startswith(KEPT) and not path.endswith("/index.md")
     if _session.serving and kept and not _session.mistakes:
-        _session.built[path] = (_session.files[path], named)
-    return named
+        _session.built[path] = (_session.files[path], output)
 
 
 def on_post_build(config: MkDocsConfig) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -15,6 +16,7 @@ from remembered import remembered
 from rl_resources.errors import UnusableInput
 from rl_resources.schema import verdicts
 from rl_resources.script.framework.releases import Configuration, configuration
+from website import ROOT, build_site, served
 
 # CI tries the same examples every time, so that a failure there is of the change and not of chance.
 settings.register_profile("ci", derandomize=True)
@@ -77,3 +79,19 @@ def browser() -> Iterator[Browser]:
         chromium_browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
         yield chromium_browser
         chromium_browser.close()
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of this checkout."""
+    target = tmp_path_factory.mktemp("built") / "site"
+    done = build_site(ROOT, target)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+@pytest.fixture(scope="session")
+def address(built: Path) -> Iterator[str]:
+    """Where the site of this checkout is served, without a closing slash."""
+    with served(built) as origin:
+        yield origin

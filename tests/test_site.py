@@ -23,6 +23,8 @@ from rl_resources.render import dictionary, site
 from rl_resources.render.tuning_table import HEADERS
 from website import (
     MKDOCS_WITHOUT_RULES,
+    PAGES,
+    RECORD,
     ROOT,
     build_site,
     copy_checkout,
@@ -34,11 +36,7 @@ from website import (
     visited,
 )
 
-RECORD = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm"
 SCRIPT = Path("examples/tuning/7b") / f"{RECORD}.sh"
-PAGES = ["/", "/sizes/7b/", "/sizes/405b/", f"/records/{RECORD}/", "/models/", "/devices/"]
-PAGES += ["/data/", "/contributing/", "/rules/", "/rules/lost-line/"]
-PAGES += ["/reports/", "/reports/7b/", "/coverage/"]
 
 PAYLOAD = (
     "<script>window.hacked=1</script> <img src=x onerror='window.hacked=1'> </td></table></div>"
@@ -51,20 +49,6 @@ SCRIPT_PAYLOAD = (
     "~~~\n<img src=x onerror='window.hacked=1'>\n--8<-- 'x'\n{{ 7*7 }} {% raw %} &amp;\n"
     "cat <<-END\n\ttab\n\tEND\n   \nline with spaces at its end   \n\n\n# [x](javascript:1)\n"
 )
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("built") / "site"
-    done = build_site(ROOT, target)
-    assert done.returncode == 0, done.stderr
-    return target
-
-
-@pytest.fixture(scope="module")
-def address(built: Path) -> Iterator[str]:
-    with served(built) as origin:
-        yield origin
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Literal
 
 from playwright.sync_api import Browser, Page
 
@@ -32,6 +33,11 @@ MKDOCS_WITHOUT_RULES = (
     "from mkdocs.__main__ import cli; cli()",
 )
 PATIENCE_SECONDS = 60
+RECORD = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm"
+# One page of each kind.
+PAGES = ("/", "/sizes/7b/", "/sizes/405b/", f"/records/{RECORD}/", "/models/", "/devices/")
+PAGES += ("/data/", "/contributing/", "/rules/", "/rules/lost-line/")
+PAGES += ("/reports/", "/reports/7b/", "/coverage/", "/404.html")
 
 
 def copy_checkout(target: Path) -> Path:
@@ -82,9 +88,15 @@ def served(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def visited(browser: Browser, address: str, width: int = 1280) -> Iterator[tuple[Page, list[str]]]:
+def visited(
+    browser: Browser,
+    address: str,
+    width: int = 1280,
+    colours: Literal["light", "dark"] = "light",
+    until: Literal["load", "networkidle"] = "networkidle",
+) -> Iterator[tuple[Page, list[str]]]:
     """Open a page; gives it with a list that collects all that goes wrong on it."""
-    context = browser.new_context(viewport={"width": width, "height": 800})
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=colours)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
     wrong: list[str] = []
@@ -95,7 +107,7 @@ def visited(browser: Browser, address: str, width: int = 1280) -> Iterator[tuple
     page.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}"))
     page.on("request", lambda request: _note_foreign(wrong, request.url, origin))
     page.on("response", lambda reply: _note_status(wrong, reply.url, reply.status))
-    page.goto(address, wait_until="networkidle")
+    page.goto(address, wait_until=until)
     yield page, wrong
     context.close()
 
