@@ -18,9 +18,10 @@ from rl_resources.answer.configurations import Configuration, configurations
 from rl_resources.answer.find import ORDER, RELAXATIONS, Found, find
 from rl_resources.answer.hardware import Devices
 from rl_resources.answer.question import Question, Words, understand
+from rl_resources.answer.sentences import start
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset
-from rl_resources.render.find import as_text, start
+from rl_resources.render.find import as_text
 
 _MEMORY = {"h100": 80.0, "a100-80g": 80.0, "a100-40g": 40.0, "t4": 16.0, "mi300x": 192.0}
 _POSITIONS = {"1.5B": 2, "3B": 3, "7B": 4, "14B": 5}
@@ -405,8 +406,7 @@ def test_what_is_offered_as_nearest_fits_unless_it_says_what_is_missing(
 
 
 def test_every_kind_of_order_and_relaxation_has_its_own_name() -> None:
-    for table in (ORDER, RELAXATIONS):
-        names = [name for name, _ in table]
+    for names in (ORDER, [item.kind for item in RELAXATIONS]):
         assert len(names) == len(set(names))
 
 
@@ -449,6 +449,11 @@ def test_a_device_is_known_by_the_words_people_use(dataset: Dataset, said: str, 
         ({"memory": "24"}, {"memory_gb": 24, "vendor": "", "device": ""}),
         ({"memory": "24564MiB"}, {"memory_gb": 24}),
         ({"memory": "80 GiB"}, {"memory_gb": 80}),
+        ({"device": "80 GB"}, {"memory_gb": 80, "device": ""}),
+        ({"device": "24"}, {"memory_gb": 24, "device": ""}),
+        ({"device": "141 GB"}, {"memory_gb": 141, "device": ""}),
+        ({"device": "4090"}, {"device": "rtx-4090", "memory_gb": 24}),
+        ({"task": "REINFORCE++"}, {"task": "REINFORCE-PP"}),
         ({"device": "H100"}, {"device": "h100", "vendor": "NVIDIA", "memory_gb": 80}),
         ({"train": "FSDP", "tag": "min"}, {"train": "fsdp", "tag": "MIN"}),
     ],

@@ -10,7 +10,7 @@ from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidDataset
 from rl_resources.finding import Finding
 from rl_resources.package import read_package
-from rl_resources.render import api, coverage_page, reports, rst, rules, site, validation
+from rl_resources.render import api, coverage_page, finder, reports, rst, rules, site, validation
 from rl_resources.render.downloads import downloads
 from rl_resources.repository import Repository, read_repository
 
@@ -41,6 +41,7 @@ def render_dataset(
         **coverage_page.pages(dataset, repository.url),
         **rules.pages(dataset, repository.url, FAMILIES, rules_by_family()),
         **api.files(dataset, repository.commit),
+        **finder.files(dataset),
         **_rst_files(dataset, repository.script_url()),
         **{item.path: item.content for item in downloads(dataset)},
     }

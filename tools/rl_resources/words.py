@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 MOST_LISTED = 12
+MOST_COMPARED = 100
+"""Letters of a word that are compared; from 200 on difflib would leave out what is frequent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ def nearest(word: str, known: Iterable[str]) -> Nearest:
     """Up to three of `known` that look like `word`, upper and lower case regardless."""
     known = tuple(known)
     by_lower = {candidate.lower(): candidate for candidate in known}
-    wanted = word[:200].lower()
+    wanted = word[:MOST_COMPARED].lower()
     close = difflib.get_close_matches(wanted, by_lower, n=3, cutoff=0.6)
     best = close[:1] if close and close[0] == wanted else close
     return Nearest(tuple(by_lower[candidate] for candidate in best), known)

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
+from rl_resources.answer.vocabulary import TAGS
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record
-
-TAGS = ("MIN", "RECOMMENDED")
 
 WANTED_RULE = (
     "A combination is wanted when no record holds it although reports say that it ran: first those "

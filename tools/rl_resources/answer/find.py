@@ -27,19 +27,25 @@ A pure function on plain values, so that the command, Python and a page answer a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
-from rl_resources.answer.configurations import ESTIMATED, UNTESTED, Configuration
+from rl_resources.answer.configurations import Configuration
 from rl_resources.answer.question import Question
+from rl_resources.answer.sentences import instead, missing, reason
+from rl_resources.answer.standing import (
+    BEYOND,
+    FAILED,
+    NOT_RUN,
+    SHOULD_FIT,
+    TESTED,
+    UNCLEAR,
+    no_less,
+    on_that_device,
+    same_stack,
+    standing,
+)
 
-TESTED = "tested"
-SHOULD_FIT = "should-fit"
-UNCLEAR = "unclear"
-FAILED = "out-of-memory"
-BEYOND = "beyond"
-
-_NOT_RUN = frozenset({UNTESTED, ESTIMATED})
 _FARTHEST = 1_000_000_000
 
 
@@ -54,7 +60,7 @@ class Answer:
     @property
     def reason(self) -> str:
         """One sentence that says why it is told."""
-        return _reason(self.question, self.configuration, self.standing)
+        return reason(self.question, self.configuration, self.standing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +106,12 @@ class Found:
     @property
     def smallest(self) -> Answer | None:
         """The answer that needs the least memory in all, record or report."""
-        return min(self.answers, key=lambda item: _size_of(item.configuration), default=None)
+        return min(self.answers, key=lambda item: size_of(item.configuration), default=None)
 
 
 Key = Callable[[Question, Configuration, str], int | float | str]
 
-ORDER: tuple[tuple[str, Key], ...] = (
+BY_QUESTION: tuple[tuple[str, Key], ...] = (
     ("records before reports", lambda _, row, __: int(row.kind != "record")),
     ("tested before should fit", lambda _, __, standing: int(standing != TESTED)),
     ("larger models first", lambda _, row, __: -row.position),
@@ -115,14 +121,17 @@ ORDER: tuple[tuple[str, Key], ...] = (
     ),
     ("the same hardware first", lambda asked, row, _: _distance(asked.gpus, row.gpus)),
     ("the same memory first", lambda asked, row, _: _distance(asked.memory_gb, row.memory_gb)),
-    ("recent before old", lambda _, row, __: int(bool(row.remarks))),
-    (
-        "reproduced or measured first",
-        lambda _, row, __: int(row.trust not in {"reproduced", "measured"}),
-    ),
-    ("longer context first", lambda _, row, __: -row.length),
-    ("by id", lambda _, row, __: row.id),
 )
+
+BY_ITSELF: tuple[tuple[str, Callable[[Configuration], int | float | str]], ...] = (
+    ("recent before old", lambda row: int(bool(row.remarks))),
+    ("reproduced or measured first", lambda row: int(row.trust not in {"reproduced", "measured"})),
+    ("longer context first", lambda row: -row.length),
+    ("by id", lambda row: row.id),
+)
+"""The end of the order, which no question changes: a table in this order need not tell it again."""
+
+ORDER = tuple(name for name, _ in (*BY_QUESTION, *BY_ITSELF))
 """How answers are ordered: by the first of these that differs, smaller first."""
 
 
@@ -155,10 +164,12 @@ def find(configurations: Sequence[Configuration], question: Question) -> Found:
 
 
 def _judged(configurations: Iterable[Configuration], question: Question) -> list[Answer]:
+    names = ("model" if question.model else "size", "task", "train", "infer", "tag")
+    asked = [(name, getattr(question, name)) for name in names if getattr(question, name)]
     return [
-        Answer(row, _standing(question, row), question)
+        Answer(row, standing(question, row), question)
         for row in configurations
-        if _matches(question, row)
+        if all(getattr(row, name) == word for name, word in asked)
     ]
 
 
@@ -168,108 +179,87 @@ def _answers(judged: Iterable[Answer], question: Question) -> tuple[Answer, ...]
 
 def _ordered(answers: Iterable[Answer], question: Question) -> tuple[Answer, ...]:
     def keys(item: Answer) -> tuple[int | float | str, ...]:
-        return tuple(key(question, item.configuration, item.standing) for _, key in ORDER)
+        row = item.configuration
+        first = (key(question, row, item.standing) for _, key in BY_QUESTION)
+        return (*first, *order_by_itself(row))
 
     return tuple(sorted(answers, key=keys))
 
 
-def _matches(question: Question, row: Configuration) -> bool:
-    asked = (
-        (question.model, row.model),
-        ("" if question.model else question.size, row.size),
-        (question.task, row.task),
-        (question.train, row.train),
-        (question.infer, row.infer),
-        (question.tag, row.tag),
-    )
-    return all(not word or word == has for word, has in asked)
-
-
-def _standing(question: Question, row: Configuration) -> str:
-    if row.outcome != "ran":
-        return FAILED
-    enough = not question.gpus or row.gpus <= question.gpus
-    exact = _on_that_device(question, row)
-    fits = exact or _no_more_memory(question, row)
-    if not enough:
-        return BEYOND
-    if row.trust in _NOT_RUN:
-        return UNCLEAR if fits else BEYOND
-    if fits:
-        return TESTED if exact else SHOULD_FIT
-    return UNCLEAR if question.device in row.possible_devices else BEYOND
-
-
-def _on_that_device(question: Question, row: Configuration) -> bool:
-    if question.device:
-        return row.device == question.device
-    return not question.memory_gb or row.memory_gb == question.memory_gb
-
-
-def _no_more_memory(question: Question, row: Configuration) -> bool:
-    return _same_stack(question, row) and 0 < row.memory_gb <= question.memory_gb
-
-
-def _same_stack(question: Question, row: Configuration) -> bool:
-    return not question.device or row.vendor == question.vendor
+def order_by_itself(row: Configuration) -> tuple[int | float | str, ...]:
+    """The end of the order of a configuration."""
+    return tuple(key(row) for _, key in BY_ITSELF)
 
 
 def _failures(judged: Iterable[Answer], question: Question) -> tuple[Answer, ...]:
-    failed = [item for item in judged if item.standing == FAILED]
-
-    def no_less(row: Configuration) -> bool:
-        known = question.memory_gb or not question.device
-        return (
-            bool(known)
-            and row.gpus >= question.gpus
-            and row.memory_gb >= question.memory_gb
-            and _same_stack(question, row)
-        )
-
-    near = [
+    near = (
         item
-        for item in failed
-        if _on_that_device(question, item.configuration) or no_less(item.configuration)
-    ]
-    return tuple(
-        sorted(
-            near, key=lambda item: (not no_less(item.configuration), *_size_of(item.configuration))
-        )
+        for item in judged
+        if item.standing == FAILED
+        and (on_that_device(question, item.configuration) or no_less(question, item.configuration))
     )
 
+    def keys(item: Answer) -> tuple[bool | float | str, ...]:
+        return not no_less(question, item.configuration), *size_of(item.configuration)
 
-def _size_of(row: Configuration) -> tuple[bool, float, int, str]:
+    return tuple(sorted(near, key=keys))
+
+
+def size_of(row: Configuration) -> tuple[bool, float, int, str]:
     """A configuration by the memory that it needs in all; what is unknown comes last."""
     return not row.memory_gb, row.total_memory_gb, row.gpus, row.id
 
 
-RELAXATIONS: tuple[tuple[str, Callable[[Question], Question | None]], ...] = (
-    ("other-backends", lambda q: replace(q, train="", infer="") if q.train or q.infer else None),
-    ("other-tag", lambda q: replace(q, tag="") if q.tag else None),
-    ("other-model", lambda q: replace(q, model="") if q.model else None),
-    (
-        "adapters",
-        lambda q: replace(q, task=q.adapter_task, adapter_task="") if q.adapter_task else None,
-    ),
-    (
-        "adapters-other-model",
-        lambda q: (
-            replace(q, model="", task=q.adapter_task, adapter_task="")
-            if q.model and q.adapter_task
-            else None
-        ),
-    ),
-    (
-        "adapters-other-backends",
-        lambda q: (
-            replace(q, task=q.adapter_task, adapter_task="", train="", infer="", tag="")
-            if q.adapter_task and (q.train or q.infer or q.tag)
-            else None
-        ),
-    ),
-    ("other-task", lambda q: replace(q, task="", adapter_task="") if q.task else None),
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """What of a question is given up: the words in `drops`, and with `adapters` the whole weights.
+
+    It applies where any of the words was asked, and adapters where the task can be had with them.
+    """
+
+    kind: str
+    drops: tuple[str, ...]
+    adapters: bool = False
+
+    def of(self, question: Question) -> Question | None:
+        """The wider question; `None` where there is nothing to give up."""
+        if self.adapters and not question.adapter_task:
+            return None
+        if self.drops and not any(getattr(question, name) for name in self.drops):
+            return None
+        wider = replace(question, **{name: _OPEN[name] for name in self.drops})
+        return (
+            replace(wider, task=question.adapter_task, adapter_task="") if self.adapters else wider
+        )
+
+
+_OPEN: dict[str, Any] = {field.name: field.default for field in fields(Question)}
+_BACKENDS = ("train", "infer")
+_SIZE = ("model", "size", "position")
+
+RELAXATIONS = (
+    Relaxation("other-backends", _BACKENDS),
+    Relaxation("other-tag", ("tag",)),
+    Relaxation("other-model", ("model",)),
+    Relaxation("adapters", (), adapters=True),
+    Relaxation("adapters-other-model", ("model",), adapters=True),
+    Relaxation("adapters-other-backends", (*_BACKENDS, "tag"), adapters=True),
+    Relaxation("other-task", ("task", "adapter_task")),
 )
-"""What to give up, one thing at a time, to find something that fits; then a smaller size."""
+"""What to give up, one thing at a time, to find something that fits."""
+
+SMALLER = (
+    (
+        Relaxation("smaller-size", (*_SIZE, "adapter_task")),
+        Relaxation("smaller-other-backends", (*_SIZE, "adapter_task", *_BACKENDS, "tag")),
+        Relaxation("smaller-anything", (*_SIZE, "adapter_task", *_BACKENDS, "tag", "task")),
+    ),
+    (
+        Relaxation("smaller-adapters", _SIZE, adapters=True),
+        Relaxation("smaller-adapters", (*_SIZE, *_BACKENDS, "tag"), adapters=True),
+    ),
+)
+"""What to give up for a smaller size: of each line the first with an answer."""
 
 
 def _nearest(
@@ -291,20 +281,18 @@ def _smallest_beyond(judged: Iterable[Answer], question: Question) -> Iterable[N
     ran = [
         item
         for item in judged
-        if item.standing == BEYOND and item.configuration.trust not in _NOT_RUN
+        if item.standing == BEYOND and item.configuration.trust not in NOT_RUN
     ]
     # A configuration of another vendor is told only where there is none of the asked one.
-    own = [item for item in ran if _same_stack(question, item.configuration)]
+    own = [item for item in ran if same_stack(question, item.configuration)]
     if ran:
-        least = min(own or ran, key=lambda item: _size_of(item.configuration))
-        yield Nearest("smallest-tested", _missing(question, least.configuration), least)
+        least = min(own or ran, key=lambda item: size_of(item.configuration))
+        yield Nearest("smallest-tested", missing(question, least.configuration), least)
 
 
 def _relaxed(configurations: Sequence[Configuration], question: Question) -> Iterable[Nearest]:
-    for kind, relax in RELAXATIONS:
-        wider = relax(question)
-        if wider and (best := _best(configurations, wider)):
-            yield Nearest(kind, _instead(kind, question, best), best)
+    for relaxation in RELAXATIONS:
+        yield from _instead(configurations, question, relaxation)
 
 
 def _smaller(configurations: Iterable[Configuration], question: Question) -> Iterable[Nearest]:
@@ -313,21 +301,20 @@ def _smaller(configurations: Iterable[Configuration], question: Question) -> Ite
     Where adapters were not asked, also the largest with adapters alone.
     """
     smaller = [row for row in configurations if 0 < row.position < question.position]
-    as_asked = replace(question, model="", size="", position=0, adapter_task="")
-    other_backends = replace(as_asked, train="", infer="", tag="")
-    widening = (
-        ("smaller-size", as_asked),
-        ("smaller-other-backends", other_backends),
-        ("smaller-anything", replace(other_backends, task="")),
-    )
-    adapters = [
-        ("smaller-adapters", replace(asked, task=question.adapter_task))
-        for asked in (as_asked, other_backends)
-    ]
-    for kinds in (widening, adapters if question.adapter_task else []):
-        found = ((kind, _best(smaller, asked)) for kind, asked in kinds)
-        for kind, best in islice(((kind, best) for kind, best in found if best), 1):
-            yield Nearest(kind, _instead(kind, question, best), best)
+    for line in SMALLER if smaller else ():
+        found = (_instead(smaller, question, relaxation) for relaxation in line)
+        yield from next(filter(None, found), ())
+
+
+def _instead(
+    configurations: Sequence[Configuration], question: Question, relaxation: Relaxation
+) -> tuple[Nearest, ...]:
+    """The best answer to the wider question, if there is one."""
+    kind, wider = relaxation.kind, relaxation.of(question)
+    best = wider and _best(configurations, wider)
+    if not best:
+        return ()
+    return (Nearest(kind, instead(kind, question, best.configuration, best.standing), best),)
 
 
 def _best(configurations: Iterable[Configuration], question: Question) -> Answer | None:
@@ -362,117 +349,3 @@ def _contradictions(
         for row in (item.configuration for item in told)
         if row.contradicts
     }
-
-
-def resource(row: Configuration) -> str:
-    """The accelerators of a configuration: `2 x h800 (80 GB)`."""
-    most = f" to {row.gpus_maximum}" if row.gpus_maximum else ""
-    bound = "at most " if not row.device and len(row.possible_devices) > 1 else ""
-    memory = f" ({bound}{row.memory_gb:g} GB)" if row.memory_gb else ""
-    return f"{row.gpus}{most} x {row.device_shown}{memory}"
-
-
-def asked_hardware(question: Question) -> str:
-    """The hardware of a question: `8 x h100`; blank where it is open."""
-    each = f"{question.memory_gb:g} GB" if question.memory_gb else ""
-    device = question.device or each
-    if not question.gpus:
-        return device
-    return f"{question.gpus} x {device}" if device else _accelerators(question.gpus)
-
-
-def _accelerators(count: int) -> str:
-    return f"{count} accelerator{'' if count == 1 else 's'}"
-
-
-_RAN = {
-    "measured": "a run of which measurements are published",
-    "stated": "a run that its source tells of",
-    "derived": "a run of which its source publishes the settings",
-}
-
-
-def _ran(row: Configuration) -> str:
-    return "a run whose script is kept here" if row.kind == "record" else _RAN[row.trust]
-
-
-def _reason(question: Question, row: Configuration, standing: str) -> str:
-    on = f"on {resource(row)}"
-    yours = asked_hardware(question)
-    if standing == TESTED:
-        return f"Tested: {_ran(row)}, {on}{f', within your {yours}' if yours else ''}."
-    if standing == SHOULD_FIT:
-        return (
-            f"Should fit, not tested on {yours}: {_ran(row)}, {on}, "
-            "so on no more accelerators of no more memory each."
-        )
-    if standing == FAILED:
-        return f"Ran out of memory {on}{_beside(question, row)}."
-    if standing == UNCLEAR:
-        return _doubt(row, on, yours)
-    return _missing(question, row)
-
-
-def _doubt(row: Configuration, on: str, yours: str) -> str:
-    if row.trust == UNTESTED:
-        return f"A script for {resource(row)} that nobody has run yet."
-    if row.trust == ESTIMATED:
-        return f"The source estimates that it runs {on}; nobody says to have run it."
-    return (
-        f"Ran {on}, and the source does not say which of {', '.join(row.possible_devices)} it was; "
-        f"whether that covers {yours} is not known."
-    )
-
-
-def _beside(question: Question, row: Configuration) -> str:
-    """How the hardware of a failure differs from that of the question."""
-    more = [
-        f"{'more' if has > asked else 'less' if noun == 'memory' else 'fewer'} {noun}"
-        for noun, has, asked in (
-            ("accelerators", row.gpus, question.gpus),
-            ("memory", row.memory_gb, question.memory_gb),
-        )
-        if asked and has and has != asked
-    ]
-    return f", {' and '.join(more)} than you have" if more else ""
-
-
-def _missing(question: Question, row: Configuration) -> str:
-    """What the hardware lacks: `needs 2 x 80 GB, you have 1 x 24 GB`."""
-    if question.device and not _same_stack(question, row):
-        vendor = row.vendor or "another or an unknown maker"
-        return (
-            f"The smallest tested one is {resource(row)} of {vendor}; "
-            f"on {question.vendor} nothing is tested, and the software is another."
-        )
-    need = f"{row.gpus} x {_each(row.memory_gb, row.device_shown)}"
-    have = f"{question.gpus or 'any number of'} x {_each(question.memory_gb, question.device)}"
-    return f"The smallest tested one needs {need}, you have {have}."
-
-
-def _each(memory_gb: float, device: str) -> str:
-    return f"{memory_gb:g} GB" if memory_gb else f"{device or 'any device'}"
-
-
-def _instead(kind: str, question: Question, answer: Answer) -> str:
-    row = answer.configuration
-    what = {
-        "other-backends": f"With other backends ({row.backends_shown})",
-        "other-tag": f"Without the tag {question.tag}",
-        "other-model": f"Another model of the size {row.size}, {row.model_shown},",
-        "adapters": f"Adapter training ({row.task}) of {row.model_shown}",
-        "adapters-other-model": f"Adapter training ({row.task}) of another {row.size} model,"
-        f" {row.model_shown},",
-        "adapters-other-backends": f"Adapter training ({row.task}) with other backends "
-        f"({row.backends_shown}) of {row.model_shown}",
-        "other-task": f"Another task, {row.task_shown}, of {row.model_shown}",
-        "smaller-size": f"The nearest smaller size that fits is {row.size}: {row.model_shown}",
-        "smaller-other-backends": f"With other backends ({row.backends_shown}) the nearest smaller "
-        f"size that fits is {row.size}: {row.model_shown}",
-        "smaller-anything": f"With another task ({row.task_shown}) the nearest smaller size that "
-        f"fits is {row.size}: {row.model_shown}",
-        "smaller-adapters": f"With adapter training ({row.task}) the nearest smaller size that "
-        f"fits is {row.size}: {row.model_shown}",
-    }[kind]
-    fits = "is tested" if answer.standing == TESTED else "should fit, not tested there: it ran"
-    return f"{what} {fits} on {resource(row)}."

@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record
 
-_VENDORS = re.compile(r"\b(?:nvidia|amd|huawei|intel|geforce|tesla|instinct|per gpu)\b")
-_SHORTEST_PART = 4
+VENDORS = r"\b(?:nvidia|amd|huawei|intel|geforce|tesla|instinct|per gpu)\b"
+"""What says nothing of a device beside its name, in lower case."""
+
+SHORTEST_PART = 4
+"""Letters of a name's end that are enough to mean the device."""
+
+_VENDORS = re.compile(VENDORS, re.ASCII)
 _BETWEEN = re.compile(r"\s*(?:/|,|\bor\b|\band\b)\s*")
 
 
@@ -27,35 +32,35 @@ class Devices:
 
     def __init__(self, dataset: Dataset) -> None:
         self.rows: Mapping[object, Record] = dataset.by_key["devices"]
-        self._spelt: dict[str, str] = {}
-        self._families: dict[str, list[str]] = {}
+        self.spelt: dict[str, str] = {}
+        self.families: dict[str, list[str]] = {}
         self._meant: dict[str, list[list[str]]] = {}
         for key, row in self.rows.items():
             for text in (key, row["name"], *_items(row["aliases"])):
-                self._spelt.setdefault(_plain(str(text)), str(key))
+                self.spelt.setdefault(_plain(str(text)), str(key))
             stem = _plain(_stem(str(key)))
-            self._families.setdefault(stem, []).append(str(key))
+            self.families.setdefault(stem, []).append(str(key))
             if isinstance(memory := row["memory_gb"], float):
                 for end in (f"{memory:g}", f"{memory:g}g"):
-                    self._spelt.setdefault(stem + end, str(key))
+                    self.spelt.setdefault(stem + end, str(key))
 
     def named(self, text: str) -> list[str]:
         """The devices that a person's words can mean: one, several of different memory, or none."""
         plain = _plain(text)
-        if plain in self._spelt:
-            return [self._spelt[plain]]
-        if plain in self._families:
-            return self._families[plain]
+        if plain in self.spelt:
+            return [self.spelt[plain]]
+        if plain in self.families:
+            return self.families[plain]
         ends = [str(key) for key in self.rows if _plain(str(key)).endswith(plain)]
-        return ends if len(plain) >= _SHORTEST_PART else []
+        return ends if len(plain) >= SHORTEST_PART else []
 
     def _family(self, text: str) -> list[str]:
         """All devices that a source's words can mean where it does not say which memory."""
         plain = _plain(text)
-        if found := self._families.get(plain):
+        if found := self.families.get(plain):
             return found
         begin = [str(key) for key in self.rows if _plain(str(key)).startswith(plain)]
-        return self.named(text) or (begin if len(plain) > _SHORTEST_PART else [])
+        return self.named(text) or (begin if len(plain) > SHORTEST_PART else [])
 
     def of(self, device: str) -> Hardware:
         """Vendor and memory of a device by its key."""

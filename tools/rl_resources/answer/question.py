@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rl_resources.answer.hardware import Devices
+from rl_resources.answer.vocabulary import (
+    BILLIONS,
+    COUNT,
+    MEMORY,
+    Device,
+    plain,
+    vocabulary,
+)
+from rl_resources.answer.wording import COMMAND, number, say
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.words import nearest, shown
 
-TAGS = ("MIN", "RECOMMENDED")
-_BILLIONS = re.compile(r"([0-9]+(?:\.[0-9]+)?)(?:b(?:-a[0-9.]+b)?)?", re.IGNORECASE)
-_MEMORY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(gb|gib|g|mib|mb|tb|)", re.IGNORECASE)
-_MIB_PER_GB = 1024
-_COUNT = re.compile(r"[1-9][0-9]{0,6}")
+MIB_PER_GB = 1024
+MOST_GB = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """A question as it was asked; `None` leaves open."""
+    """A question as it was asked; `None` leaves open.
+
+    A number as model is a size, and an amount as device is a memory.
+    """
 
     model: str | None = None
     size: str | None = None
@@ -66,181 +74,159 @@ class Understood:
 
 def understand(dataset: Dataset, words: Words) -> Understood:
     """Turn words into keys. Raises `UnusableInput` with the nearest known words."""
-    model, size, notes = _model_and_size(dataset, words)
-    if words.device is not None and words.memory is not None:
-        raise UnusableInput(
-            "a device and a memory are both asked",
-            "A device has its memory: give --device, or --memory for any device of that memory.",
+    return Reader(dataset).understood(words)
+
+
+class Reader:
+    """Reads questions to one dataset.
+
+    `asking` is how one asks, for sentences that say how to ask better.
+    """
+
+    def __init__(self, dataset: Dataset, asking: Mapping[str, str] = COMMAND) -> None:
+        self.devices = Devices(dataset)
+        self.known = vocabulary(dataset, self.devices)
+        self.asking = asking
+
+    def understood(self, words: Words) -> Understood:
+        """As `understand`."""
+        model, size, notes = self._model_and_size(words)
+        device, memory = self._device_and_memory(words)
+        own = self.known.devices[device] if device else Device("", "", memory)
+        notes += _about(device, own, any_number=words.gpus is None)
+        task = self._word("task", words.task)
+        return Understood(
+            Question(
+                model=model,
+                size=size,
+                position=next((item.position for item in self.known.sizes if item.name == size), 0),
+                task=task,
+                adapter_task=self.known.tasks[task] if task else "",
+                gpus=self._gpus(words.gpus),
+                device=device,
+                vendor=own.vendor,
+                memory_gb=own.memory_gb,
+                train=self._word("train", words.train),
+                infer=self._word("infer", words.infer),
+                tag=self._word("tag", words.tag),
+            ),
+            tuple(notes),
         )
-    device = _device(Devices(dataset), words.device) if words.device is not None else ""
-    memory = _memory(words.memory) if words.memory is not None else 0.0
-    vendor = ""
-    if device:
-        hardware = Devices(dataset).of(device)
-        vendor, memory = hardware.vendor, hardware.memory_gb
-        name = dataset.by_key["devices"][device]["name"]
-        known = f"{memory:g} GB each" if memory else "memory not known: only runs on it count"
-        notes.append(f"{device} is {name}, {known}.")
-    elif memory:
-        notes.append(f"Devices of any maker with {memory:g} GB or less count: no device is asked.")
-    if memory and words.gpus is None:
-        notes.append("Any number of accelerators counts: none is asked.")
-    task = _task(dataset, words.task)
-    return Understood(
-        Question(
-            model=model,
-            size=size,
-            position=_position(dataset, size),
-            task=task,
-            adapter_task=_adapter_task(dataset, task),
-            gpus=_gpus(words.gpus),
-            device=device,
-            vendor=vendor,
-            memory_gb=memory,
-            train=_backend(dataset, "train", words.train),
-            infer=_backend(dataset, "infer", words.infer),
-            tag=_word("tag", words.tag, TAGS),
-        ),
-        tuple(notes),
-    )
 
+    def _model_and_size(self, words: Words) -> tuple[str, str, list[str]]:
+        """Key of the model, name of the size, and what to tell; a number as model is a size."""
+        notes: list[str] = []
+        asked_size, model = words.size, ""
+        if words.model is not None:
+            if asked_size is None and BILLIONS.fullmatch(words.model.strip()):
+                asked_size = words.model
+            else:
+                model = self._model(words.model)
+        size = self._size(asked_size) if asked_size is not None else ""
+        if size and plain(asked_size or "").removesuffix("b") != plain(size).removesuffix("b"):
+            notes.append(say("belongs-to", word=shown((asked_size or "").strip()), size=size))
+        if model:
+            own = self.known.models[model]
+            if size and size != own:
+                raise UnusableInput(
+                    say("other-size", model=model, own=own, size=size),
+                    say("leave-out", **self.asking),
+                )
+            size = own
+        return model, size, notes
 
-def _model_and_size(dataset: Dataset, words: Words) -> tuple[str, str, list[str]]:
-    """Key of the model, name of the size, and what to tell; a number as model is a size."""
-    notes: list[str] = []
-    asked_size, model = words.size, ""
-    if words.model is not None:
-        billions = _BILLIONS.fullmatch(words.model.strip())
-        if billions and asked_size is None:
-            asked_size = words.model
-        else:
-            model = _model(dataset, words.model)
-    size = _size(dataset, asked_size) if asked_size is not None else ""
-    if size and _plain(asked_size or "").removesuffix("b") != _plain(size).removesuffix("b"):
-        notes.append(f"{(asked_size or '').strip()} belongs to the size {size}.")
-    if model:
-        own = str(dataset.by_key["models"][model]["size"])
-        if size and size != own:
+    def _model(self, text: str) -> str:
+        if found := self.known.spelt_models.get(plain(text)):
+            return found
+        close = nearest(
+            text.rpartition("/")[2], [key.rpartition("/")[2] for key in self.known.models]
+        )
+        sizes = ", ".join(f"`{size.name}`" for size in self.known.sizes)
+        by_size = say("ask-by-size", sizes=sizes, **self.asking)
+        raise _unknown("model", text, close.sentence() or by_size)
+
+    def _size(self, text: str) -> str:
+        names = {size.name.lower(): size.name for size in self.known.sizes}
+        lower = text.strip().lower()
+        if found := names.get(lower) or names.get(f"{lower}b"):
+            return found
+        billions = BILLIONS.fullmatch(lower)
+        for size in self.known.sizes if billions and float(billions[1]) else ():
+            if billions and (size.below is None or float(billions[1]) < size.below):
+                return size.name
+        raise _unknown("size", text, nearest(text, names.values()).sentence())
+
+    def _device_and_memory(self, words: Words) -> tuple[str, float]:
+        """Key of the device and GB of memory, of which one at most is asked."""
+        if words.device is not None and words.memory is not None:
+            raise UnusableInput(say("device-and-memory"), say("device-has-memory", **self.asking))
+        if words.device is not None and not self._is_amount(words.device):
+            return self._device(words.device), 0.0
+        amount = words.device if words.memory is None else words.memory
+        return "", 0.0 if amount is None else self._memory(amount)
+
+    def _is_amount(self, text: str) -> bool:
+        """Whether a device is asked by its memory: `80 GB`, or `80` if no device is called so."""
+        amount = MEMORY.fullmatch(text.strip())
+        return amount is not None and bool(amount[2] or not self.devices.named(text))
+
+    def _device(self, text: str) -> str:
+        found = self.devices.named(text)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            listed = say("or").join(f"`{key}`" for key in found)
             raise UnusableInput(
-                f"model {model} is of size {own}, not {size}", "Leave --size out, or --model."
+                say("several-devices", word=shown(text)), say("did-you-mean", words=listed)
             )
-        size = own
-    return model, size, notes
+        known = tuple(self.known.devices)
+        by_memory = say("ask-by-memory", devices=", ".join(known), **self.asking)
+        raise _unknown("device", text, nearest(text, known).sentence() or by_memory)
+
+    def _memory(self, text: str) -> float:
+        """GB of one device. Makers call 24 GiB 24 GB, and so do the tables: GiB count as GB."""
+        found = MEMORY.fullmatch(text.strip())
+        amount = float(found[1]) if found else 0
+        if found and found[2].lower() in {"mib", "mb"}:
+            amount = -(-amount // MIB_PER_GB)
+        if found and found[2].lower() == "tb":
+            amount *= 1000
+        if not 0 < amount <= MOST_GB:
+            raise UnusableInput(
+                say("no-memory", word=shown(text)), say("write-memory", **self.asking)
+            )
+        return amount
+
+    def _gpus(self, text: str | None) -> int:
+        if text is None:
+            return 0
+        if not COUNT.fullmatch(text.strip()):
+            raise UnusableInput(say("no-gpus", word=shown(text)), say("write-gpus", **self.asking))
+        return int(text)
+
+    def _word(self, kind: str, text: str | None) -> str:
+        """The known word that `text` spells, upper and lower case and punctuation regardless."""
+        if text is None:
+            return ""
+        words = self.known.words[kind]
+        by_plain = {plain(word): word for word in words}
+        if found := by_plain.get(plain(text)):
+            return found
+        listed = say("known-are", words=", ".join(f"`{word}`" for word in words))
+        raise _unknown(kind, text, nearest(text, words).sentence() or listed)
 
 
-def _model(dataset: Dataset, text: str) -> str:
-    models = dataset.by_key["models"]
-    by_name: dict[str, str] = {}
-    for key, row in models.items():
-        for name in (str(key), str(row["slug"]), str(key).rpartition("/")[2]):
-            by_name.setdefault(_plain(name), str(key))
-    if found := by_name.get(_plain(text)):
-        return found
-    short = {str(key).rpartition("/")[2]: str(key) for key in models}
-    close = nearest(text.rpartition("/")[2], short)
-    raise _unknown("model", text, close.sentence() or _by_size(dataset))
-
-
-def _by_size(dataset: Dataset) -> str:
-    names = ", ".join(f"`{row['size']}`" for row in dataset.records["sizes"])
-    return f"Nothing is known of it; ask by size with --size: {names}."
-
-
-def _size(dataset: Dataset, text: str) -> str:
-    names = {str(row["size"]).lower(): str(row["size"]) for row in dataset.records["sizes"]}
-    plain = text.strip().lower()
-    if plain in names or f"{plain}b" in names:
-        return names.get(plain) or names[f"{plain}b"]
-    billions = _BILLIONS.fullmatch(plain)
-    for row in dataset.records["sizes"] if billions and float(billions[1]) else ():
-        below = row["below_parameters_b"]
-        if billions and (below is None or float(billions[1]) < float(str(below))):
-            return str(row["size"])
-    raise _unknown("size", text, nearest(text, names.values()).sentence())
-
-
-def _position(dataset: Dataset, size: str) -> int:
-    return int(str(dataset.by_key["sizes"][size]["position"])) if size else 0
-
-
-def _device(devices: Devices, text: str) -> str:
-    found = devices.named(text)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        listed = " or ".join(f"`{key}`" for key in found)
-        raise UnusableInput(
-            f"device `{shown(text)}` comes with different memory", f"Did you mean {listed}?"
-        )
-    known = nearest(text, map(str, devices.rows))
-    help_ = known.sentence() or (
-        "Ask by memory with --memory; known devices: " + ", ".join(map(str, devices.rows)) + "."
-    )
-    raise _unknown("device", text, help_)
-
-
-def _memory(text: str) -> float:
-    """GB of one device. Makers call 24 GiB 24 GB, and so do the tables: GiB count as GB."""
-    found = _MEMORY.fullmatch(text.strip())
-    number = float(found[1]) if found else 0
-    if found and found[2].lower() in {"mib", "mb"}:
-        number = -(-number // _MIB_PER_GB)
-    if found and found[2].lower() == "tb":
-        number *= 1000
-    if not 0 < number <= 10_000:
-        raise UnusableInput(
-            f"memory `{shown(text)}` is not an amount of GB", "Write for example `--memory 80`."
-        )
-    return number
-
-
-def _gpus(text: str | None) -> int:
-    if text is None:
-        return 0
-    if not _COUNT.fullmatch(text.strip()):
-        raise UnusableInput(
-            f"gpus `{shown(text)}` is not a number of accelerators from 1",
-            "Write for example `--gpus 8`; the device has an option of its own.",
-        )
-    return int(text)
-
-
-def _task(dataset: Dataset, text: str | None) -> str:
-    return _word("task", text, map(str, dataset.by_key["tasks"]))
-
-
-def _adapter_task(dataset: Dataset, task: str) -> str:
-    rows = dataset.by_key["tasks"]
-    if not task or rows[task]["adapters_only"]:
-        return ""
-    same = (
-        str(key)
-        for key, row in rows.items()
-        if row["adapters_only"] and row["algorithm"] == rows[task]["algorithm"]
-    )
-    return next(same, "")
-
-
-def _backend(dataset: Dataset, role: str, text: str | None) -> str:
-    known = (str(row["backend"]) for row in dataset.records["backends"] if row["role"] == role)
-    return _word(role, text, known)
-
-
-def _word(kind: str, text: str | None, known: Iterable[str]) -> str:
-    """The known word that `text` spells, upper and lower case and punctuation regardless."""
-    if text is None:
-        return ""
-    words = tuple(known)
-    by_plain = {_plain(word): word for word in words}
-    if found := by_plain.get(_plain(text)):
-        return found
-    help_ = nearest(text, words).sentence()
-    raise _unknown(kind, text, help_ or "Known are " + ", ".join(f"`{w}`" for w in words) + ".")
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[\s_+-]+", "-", text.strip().lower()).replace("++", "-pp")
+def _about(device: str, own: Device, *, any_number: bool) -> Iterable[str]:
+    """How the hardware was understood."""
+    memory = number(own.memory_gb)
+    if device:
+        known = say("known-memory" if own.memory_gb else "unknown-memory", memory=memory)
+        yield say("known-device", device=device, name=own.name, memory=known)
+    elif own.memory_gb:
+        yield say("any-maker", memory=memory)
+    if own.memory_gb and any_number:
+        yield say("any-gpus")
 
 
 def _unknown(kind: str, text: str, help_: str) -> UnusableInput:
-    return UnusableInput(f"{kind} `{shown(text)}` is not known", help_)
+    return UnusableInput(say("unknown-word", kind=kind, word=shown(text)), help_)

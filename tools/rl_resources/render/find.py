@@ -10,10 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from rl_resources.answer import sentences
 from rl_resources.answer.ask import ask
 from rl_resources.answer.configurations import Configuration
-from rl_resources.answer.find import Answer, Found, asked_hardware, resource
+from rl_resources.answer.find import Answer, Found
 from rl_resources.answer.question import Question, Words
+from rl_resources.answer.sentences import resource, start
+from rl_resources.answer.wording import say
 from rl_resources.dataset import Dataset
 from rl_resources.words import printable
 
@@ -43,11 +46,6 @@ def flat(answer: Answer) -> dict[str, object]:
         for name, value in zip(row._fields, row, strict=True)
     }
     return {"standing": answer.standing, "reason": answer.reason, **known}
-
-
-def start(row: Configuration) -> str:
-    """The command that starts a record's script."""
-    return f"bash {row.script}"
 
 
 def as_json(found: Found, notes: Iterable[str], version: str) -> str:
@@ -133,11 +131,11 @@ def as_text(found: Found, notes: Iterable[str], *, limit: int, width: int, colou
     if left := len(found.answers) - len(shown):
         lines += ["", f"{left} more: give --limit {len(found.answers)}."]
     if len({item.configuration.framework for item in shown}) > 1:
-        lines += ["", "A figure of one framework, or of one release, says little about another."]
+        lines += ["", say("frameworks")]
     if row := found.script:
         lines += ["", f"{bold}Start the best script{plain}", f"  {start(row)}"]
         if row.nodes > 1:
-            lines += [f"  on the first of {row.nodes} nodes, once they form one Ray cluster"]
+            lines += [f"  {say('nodes', nodes=row.nodes)}"]
     if found.nearest:
         lines += ["", f"{bold}Nothing that is known fits. The nearest{plain}"]
         for item in found.nearest:
@@ -173,32 +171,21 @@ class _Wrapped:
 
 
 def _headline(found: Found) -> str:
-    asked = found.question
-    words = (asked.model or asked.size, asked.task, asked.train, asked.infer, asked.tag)
-    on = asked_hardware(asked)
-    what = ", ".join(filter(None, words)) or "Any model"
     tested = sum(item.standing == "tested" for item in found.answers)
-    counts = f"{tested} tested, {len(found.answers) - tested} should fit"
-    return f"{what}{f' on {on}' if on else ''}: {counts}"
+    return sentences.headline(found.question, tested, len(found.answers))
 
 
 def _smallest(found: Found) -> Iterator[str]:
     """The smallest hardware of a model or size, where the order does not bring it to the top."""
     smallest = found.smallest
     if smallest and found.question.size and smallest != found.answers[0]:
-        row = smallest.configuration
-        shown = f"{row.model_shown}, {row.task_shown}, {resource(row)}"
-        yield f"The least memory in all: {shown} ({row.kind}, {row.id})."
+        yield sentences.smallest(smallest.configuration)
 
 
 def _largest(found: Found) -> Iterator[str]:
     rows = [("TASK", "SIZE", "FIT", "HARDWARE", "LONGEST CONTEXT")]
     for item in found.largest:
-        best, longest = item.best, item.longest.configuration
-        both = longest.max_prompt_length and longest.max_response_length
-        least = "" if longest.max_total_length or both else "at least "
-        length = f"{least}{longest.length} tokens on {resource(longest)}"
-        length = length if longest.length else "not known"
+        best, length = item.best, sentences.longest(item.longest.configuration)
         standing = best.standing.replace("-", " ")
         rows.append((item.task, item.size, standing, resource(best.configuration), length))
     yield from (f"  {line}" for line in _aligned(rows))
@@ -233,46 +220,13 @@ def _aside(items: tuple[Answer, ...], found: Found, wrapped: _Wrapped) -> Iterat
 
 def _facts(row: Configuration, found: Found) -> Iterator[str]:
     """Figures, trust, failures, source and contradictions of a configuration, each one line."""
-    if figures := "; ".join(filter(None, _figures(row))):
+    if figures := "; ".join(sentences.figures(row)):
         yield figures
-    yield "; ".join(filter(None, _trust(row)))
-    if row.failed_batches:
-        listed = ", ".join(map(str, row.failed_batches))
-        yield f"Trials ran out of memory at a batch of {listed} prompts."
-    if row.trust == "disputed":
-        yield f"Disputed: {row.notes}"
+    yield "; ".join(sentences.trust(row))
+    yield from sentences.doubts(row)
     yield row.source or row.script
     for other in found.contradictions.get(row.id, ()):
-        outcome = {"ran": "it ran", "out-of-memory": "out of memory"}[other.outcome]
-        says = f"{outcome} on {resource(other)} ({other.trust.replace('-', ' ')})"
-        yield f"Contradicted: {other.model_shown} {other.task_shown}, {says}: {other.source}"
-
-
-def _figures(row: Configuration) -> Iterator[str]:
-    if row.max_prompt_length or row.max_response_length:
-        both = (row.max_prompt_length or "?", row.max_response_length or "?")
-        yield f"lengths {both[0]} + {both[1]} tokens"
-    if row.max_total_length:
-        yield f"{row.max_total_length} tokens in all"
-    if row.batch:
-        unit = {"per-device": "per device", "unstated": "(unit not stated)"}.get(row.batch_unit)
-        yield f"batch {row.batch} {unit or row.batch_unit}"
-    for value, text in (
-        (row.rollout_n, "{:g} generations a prompt"),
-        (row.host_memory_gb, "host memory {:g} GB"),
-        (row.step_seconds, "step {:g} s"),
-        (row.peak_memory_gb, "peak {:g} GB"),
-    ):
-        if value:
-            yield text.format(value)
-
-
-def _trust(row: Configuration) -> Iterator[str]:
-    yield f"{row.kind}, {row.trust.replace('-', ' ')}"
-    yield row.evidence_kind.replace("-", " ")
-    yield f"in its words: {row.wording}" if row.wording else ""
-    yield " ".join(filter(None, (row.framework, row.backends_shown)))
-    yield from row.remarks
+        yield f"{sentences.contradicted(other)}: {other.source}"
 
 
 def _aligned(rows: Iterable[tuple[str, ...]]) -> list[str]:

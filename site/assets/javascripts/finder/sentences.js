@@ -1,0 +1,207 @@
+/**
+ * Answers in words, with the templates that the command fills in: see `answer/sentences.py`.
+ *
+ * @typedef {import("./table.js").Rules} Rules
+ * @typedef {import("./table.js").Row} Row
+ * @typedef {import("./question.js").Question} Question
+ */
+
+import { BEYOND, FAILED, SHOULD_FIT, TESTED, UNCLEAR } from "./answer.js";
+import { number, say } from "./text.js";
+
+/** The accelerators of a row: `2 x h800 (80 GB)`. @param {Rules} rules @param {Row} row */
+export function resource(rules, row) {
+  const most = row.gpus_maximum ? say(rules, "to", { gpus: row.gpus_maximum }) : "";
+  const bound = !row.device && row.possible_devices.length > 1;
+  const each = bound ? "memory-at-most" : "memory-each";
+  const memory = row.memory_gb ? say(rules, each, { memory: number(row.memory_gb) }) : "";
+  return say(rules, "resource", { gpus: `${row.gpus}${most}`, device: row.device_shown, memory });
+}
+
+/** The hardware of a question; blank where it is open. @param {Rules} rules @param {Question} asked */
+export function askedHardware(rules, asked) {
+  const device = asked.device || (asked.memory_gb ? each(rules, asked.memory_gb, "") : "");
+  if (!asked.gpus) return device;
+  if (device) return say(rules, "resource", { gpus: asked.gpus, device, memory: "" });
+  return say(rules, asked.gpus === 1 ? "accelerator" : "accelerators", { gpus: asked.gpus });
+}
+
+/** @param {Rules} rules @param {number} memory @param {string} device */
+function each(rules, memory, device) {
+  if (memory) return say(rules, "gigabytes", { memory: number(memory) });
+  return device || say(rules, "any-device");
+}
+
+/**
+ * One sentence that says why a row is told.
+ *
+ * @param {Rules} rules
+ * @param {Question} question
+ * @param {Row} row
+ * @param {string} standing
+ */
+export function reason(rules, question, row, standing) {
+  const yours = askedHardware(rules, question);
+  const words = { resource: resource(rules, row), yours };
+  switch (standing) {
+    case TESTED: {
+      const within = yours ? say(rules, "within", { yours }) : "";
+      return say(rules, standing, { ...words, ran: ran(rules, row), within });
+    }
+    case SHOULD_FIT:
+      return say(rules, standing, { ...words, ran: ran(rules, row) });
+    case FAILED:
+      return say(rules, standing, { ...words, beside: beside(rules, question, row) });
+    case UNCLEAR: {
+      const name = rules.not_run.includes(row.trust) ? row.trust : "one-of-several";
+      return say(rules, name, { ...words, devices: row.possible_devices.join(", ") });
+    }
+    default:
+      return missing(rules, question, row);
+  }
+}
+
+/** @param {Rules} rules @param {Row} row */
+const ran = (rules, row) => say(rules, `ran-${row.kind === "record" ? "record" : row.trust}`);
+
+/** How the hardware of a failure differs. @param {Rules} rules @param {Question} asked @param {Row} row */
+function beside(rules, asked, row) {
+  const compared = /** @type {const} */ ([
+    ["fewer-accelerators", "more-accelerators", row.gpus, asked.gpus],
+    ["less-memory", "more-memory", row.memory_gb, asked.memory_gb],
+  ]);
+  const names = compared
+    .filter(([, , has, wanted]) => wanted && has && has !== wanted)
+    .map(([less, more, has, wanted]) => say(rules, has > wanted ? more : less));
+  return names.length ? say(rules, "beside", { differences: names.join(" and ") }) : "";
+}
+
+/** What the hardware lacks. @param {Rules} rules @param {Question} asked @param {Row} row */
+function missing(rules, asked, row) {
+  if (asked.device && row.vendor !== asked.vendor) {
+    const vendor = row.vendor || say(rules, "unknown-vendor");
+    const words = { resource: resource(rules, row), vendor, own: asked.vendor };
+    return say(rules, "another-vendor", words);
+  }
+  const have = asked.gpus || say(rules, "any-number");
+  return say(rules, "needs", {
+    need: `${row.gpus} x ${each(rules, row.memory_gb, row.device_shown)}`,
+    have: `${have} x ${each(rules, asked.memory_gb, asked.device)}`,
+  });
+}
+
+/**
+ * What comes nearest where nothing fits: what is missing, or what fits instead.
+ *
+ * @param {Rules} rules
+ * @param {Question} question the one that was asked, not the wider one
+ * @param {string} kind
+ * @param {Row} row
+ * @param {string} standing
+ */
+export function nearestReason(rules, question, kind, row, standing) {
+  if (standing === BEYOND) return missing(rules, question, row);
+  const what = say(rules, kind, {
+    backends: row.backends_shown,
+    tag: question.tag,
+    size: row.size,
+    model: row.model_shown,
+    task: row.task_shown,
+  });
+  const fits = say(rules, `instead-${standing}`);
+  return say(rules, "instead", { what, fits, resource: resource(rules, row) });
+}
+
+/**
+ * What was asked, and how many answers there are.
+ *
+ * @param {Rules} rules
+ * @param {import("./answer.js").Found} found
+ */
+export function headline(rules, { question, answers }) {
+  const asked = [question.model || question.size, question.task];
+  asked.push(question.train, question.infer, question.tag);
+  const yours = askedHardware(rules, question);
+  const tested = answers.filter(({ standing }) => standing === TESTED).length;
+  return say(rules, "headline", {
+    what: asked.filter(Boolean).join(", ") || say(rules, "any-model"),
+    on: yours ? say(rules, "headline-on", { yours }) : "",
+    tested,
+    fitting: answers.length - tested,
+  });
+}
+
+/** The row that needs the least memory in all. @param {Rules} rules @param {Row} row */
+export function smallest(rules, row) {
+  const { model_shown: model, task_shown: task, kind, id } = row;
+  return say(rules, "smallest", { model, task, kind, id, resource: resource(rules, row) });
+}
+
+/** The context of a row and where it ran. @param {Rules} rules @param {Row} row */
+export function longest(rules, row) {
+  if (!row.length) return say(rules, "not-known");
+  const whole = row.max_total_length || (row.max_prompt_length && row.max_response_length);
+  const words = { length: row.length, resource: resource(rules, row) };
+  return say(rules, whole ? "longest" : "longest-of-part", words);
+}
+
+/**
+ * What is known of lengths, batch, generations, memory and time.
+ *
+ * @param {Rules} rules
+ * @param {Row} row
+ */
+export function* figures(rules, row) {
+  const { max_prompt_length: prompt, max_response_length: response, batch } = row;
+  if (prompt || response) {
+    yield say(rules, "lengths", { prompt: prompt || "?", response: response || "?" });
+  }
+  if (row.max_total_length) yield say(rules, "length-in-all", { length: row.max_total_length });
+  if (batch) {
+    const name = `batch-${row.batch_unit}`;
+    const known = Object.hasOwn(rules.sentences, name) ? name : "batch";
+    yield say(rules, known, { batch, unit: row.batch_unit });
+  }
+  for (const name of rules.figures) {
+    if (row[name]) yield say(rules, name, { figure: number(row[name]) });
+  }
+}
+
+/**
+ * Why a row may be believed: kind, basis, evidence, software, age.
+ *
+ * @param {Rules} rules
+ * @param {Row} row
+ */
+export function* trust(rules, row) {
+  yield `${row.kind}, ${spaced(row.trust)}`;
+  if (row.evidence_kind) yield spaced(row.evidence_kind);
+  if (row.wording) yield say(rules, "in-its-words", { wording: row.wording });
+  const software = [row.framework, row.backends_shown].filter(Boolean).join(" ");
+  if (software) yield software;
+  yield* row.remarks;
+}
+
+/** Trials that failed, and what is disputed. @param {Rules} rules @param {Row} row */
+export function* doubts(rules, row) {
+  const batches = row.failed_batches;
+  if (batches.length) yield say(rules, "failed-batches", { batches: batches.join(", ") });
+  if (row.trust === "disputed") yield say(rules, "disputed", { notes: row.notes });
+}
+
+/** What another report says against one. @param {Rules} rules @param {Row} other */
+export function contradicted(rules, other) {
+  return say(rules, "contradicted", {
+    model: other.model_shown,
+    task: other.task_shown,
+    outcome: say(rules, `contradicted-${other.outcome}`),
+    resource: resource(rules, other),
+    trust: spaced(other.trust),
+  });
+}
+
+/** The command that starts a record's script. @param {Rules} rules @param {Row} row */
+export const start = (rules, row) => say(rules, "start", { script: row.script });
+
+/** A key as words. @param {string} text */
+export const spaced = (text) => text.replaceAll("-", " ");

@@ -1,0 +1,186 @@
+"""The finder of the front page answers as the command and Python do: one asks both."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import program
+from rl_resources import UnusableInput, load
+from rl_resources.answer import sentences
+from rl_resources.answer.configurations import Configuration, configurations
+from rl_resources.answer.find import Answer, Found, find
+from rl_resources.answer.question import Reader, Words
+from rl_resources.answer.wording import PAGE
+from rl_resources.dataset import Dataset
+from rl_resources.render import finder
+from website import ROOT
+
+MODULES = ROOT / "site" / "assets" / "javascripts" / "finder"
+MOST = 8
+QUESTIONS = 3000
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return load(ROOT)
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The modules where Node takes them for modules."""
+    folder = tmp_path_factory.mktemp("modules")
+    shutil.copytree(MODULES, folder, dirs_exist_ok=True)
+    (folder / "package.json").write_text('{"type": "module"}')
+    return folder
+
+
+def told_by_the_page(
+    modules: Path, data: dict[str, str], questions: Sequence[dict[str, str]]
+) -> list[Any]:
+    path = modules / "finder.json"
+    path.write_text(data[finder.PATH], encoding="utf-8")
+    script = ROOT / "tests" / "finder" / "answers.mjs"
+    done = subprocess.run(
+        [program("node", "nodejs"), str(script), str(modules), str(path)],
+        input=json.dumps(questions),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answers: list[Any] = json.loads(done.stdout)
+    return answers
+
+
+def told_by_python(
+    reader: Reader, rows: Sequence[Configuration], words: dict[str, str]
+) -> dict[str, Any]:
+    try:
+        understood = reader.understood(Words(**words))
+    except UnusableInput as error:
+        return {"message": str(error), "help": error.help}
+    found = find(rows, understood.question)
+    return {"notes": list(understood.notes), **_told(found)}
+
+
+def _told(found: Found) -> dict[str, Any]:
+    def answer(item: Answer) -> dict[str, Any]:
+        row = item.configuration
+        tells = (sentences.figures, sentences.trust, sentences.doubts)
+        others = found.contradictions.get(row.id, ())
+        return {
+            "id": row.id,
+            "standing": item.standing,
+            "reason": item.reason,
+            "facts": [list(tell(row)) for tell in tells],
+            "contradicted": [sentences.contradicted(other) for other in others],
+            "start": sentences.start(row) if row.script else None,
+        }
+
+    def ids(items: Iterable[Answer]) -> list[list[str]]:
+        return [[item.configuration.id, item.standing] for item in items]
+
+    groups = (found.answers, found.unclear, found.failures)
+    tested = sum(item.standing == "tested" for item in found.answers)
+    return {
+        "question": asdict(found.question),
+        "headline": sentences.headline(found.question, tested, len(found.answers)),
+        "answers": ids(found.answers),
+        "unclear": ids(found.unclear),
+        "failures": ids(found.failures),
+        "some": [[answer(item) for item in group[:MOST]] for group in groups],
+        "nearest": [[item.kind, item.reason, answer(item.answer)] for item in found.nearest],
+        "largest": [
+            [
+                item.task,
+                item.size,
+                item.best.configuration.id,
+                item.longest.configuration.id,
+                sentences.longest(item.longest.configuration),
+            ]
+            for item in found.largest
+        ],
+        "start": found.script.id if found.script else None,
+        "smallest": sentences.smallest(found.smallest.configuration) if found.smallest else None,
+    }
+
+
+def questions(dataset: Dataset, number: int) -> Iterator[dict[str, str]]:
+    """Questions of every kind: whole, in part, misspelt, impossible, with the model left open."""
+    words = _words(dataset)
+    chance = random.Random(20261121)  # noqa: S311
+    return (_question(words, chance) for _ in range(number))
+
+
+def _question(words: Mapping[str, list[str]], chance: random.Random) -> dict[str, str]:
+    asked = {}
+    for name, share in _SHARES.items():
+        if chance.random() < share:
+            word = chance.choice(words[name])
+            asked[name] = _misspelt(word, chance) if chance.random() < 0.03 else word
+    return asked
+
+
+_SHARES = {
+    "gpus": 0.7,
+    "device": 0.6,
+    "memory": 0.08,
+    "model": 0.5,
+    "size": 0.05,
+    "task": 0.5,
+    "train": 0.15,
+    "infer": 0.12,
+    "tag": 0.12,
+}
+
+
+def _words(dataset: Dataset) -> dict[str, list[str]]:
+    keys = {name: [str(key) for key in rows] for name, rows in dataset.by_key.items()}
+    names = [str(row["name"]) for row in dataset.records["devices"]]
+    roles = {
+        role: [str(row["backend"]) for row in dataset.records["backends"] if row["role"] == role]
+        for role in ("train", "infer")
+    }
+    common = ["GRPO", "GRPO-LoRA", "PPO", "DAPO", "grpo lora", "REINFORCE++"]
+    return {
+        "gpus": ["1", "2", "3", "4", "6", "8", "12", "16", "24", "32", "64", " 8 ", "512", "0"],
+        "device": [*keys["devices"], *names, "H100 80GB", "A100", "4090", "80", "24 GB", "141GB"]
+        + ["nvidia a100 (40)", "zx81", "24564MiB", "h20", "H20", "h100", "h800", "a100-80g"] * 2,
+        "memory": ["16", "24", "40", "48", "80", "80 GiB", "141", "192", "0.1tb", "much", "1e3"],
+        "model": [*keys["models"], *(key.rpartition("/")[2] for key in keys["models"])]
+        + [*keys["sizes"], "8b", "7", "30B-A3B", "235b", "0", "2.12"] * 12,
+        "size": [*keys["sizes"], "7", "huge", "9.9", "1000"],
+        "task": [*keys["tasks"], *common * 8],
+        "train": [*roles["train"], *(key.upper() for key in roles["train"]), "vllm"],
+        "infer": [*roles["infer"], "VLLM", "fsdp"],
+        "tag": ["MIN", "RECOMMENDED", "min"] * 3 + ["minimum"],
+    }
+
+
+_STRANGE = "aA0 -_/.+Bé\u00a0\u2028\u00df<&\"'`{}\x00\U0001f600"
+
+
+def _misspelt(word: str, chance: random.Random) -> str:
+    place = chance.randrange(len(word) + 1)
+    return word[:place] + chance.choice(_STRANGE) + word[place + chance.randrange(3) :]
+
+
+def test_the_page_answers_three_thousand_questions_as_python_does(
+    dataset: Dataset, modules: Path
+) -> None:
+    asked = [{}, *questions(dataset, QUESTIONS)]
+    rows, reader = configurations(dataset), Reader(dataset, PAGE)
+    answers = told_by_the_page(modules, finder.files(dataset), asked)
+    for words, answer in zip(asked, answers, strict=True):
+        assert answer == told_by_python(reader, rows, words), words
+    kinds = {name for answer in answers for name in answer if answer[name]}
+    assert kinds >= {"message", "answers", "unclear", "failures", "nearest", "largest", "start"}

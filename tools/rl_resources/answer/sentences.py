@@ -1,0 +1,177 @@
+"""Answers in words.
+
+The functions here choose a template of `wording` and fill it in. The page of the site does the same
+with the same templates, which are published beside the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rl_resources.answer.configurations import ESTIMATED, UNTESTED, Configuration
+from rl_resources.answer.question import Question
+from rl_resources.answer.standing import FAILED, SHOULD_FIT, TESTED, UNCLEAR, same_stack
+from rl_resources.answer.wording import FIGURES, SENTENCES, number, say
+
+
+def resource(row: Configuration) -> str:
+    """The accelerators of a configuration: `2 x h800 (80 GB)`."""
+    most = say("to", gpus=row.gpus_maximum) if row.gpus_maximum else ""
+    bound = not row.device and len(row.possible_devices) > 1
+    each = "memory-at-most" if bound else "memory-each"
+    memory = say(each, memory=number(row.memory_gb)) if row.memory_gb else ""
+    return say("resource", gpus=f"{row.gpus}{most}", device=row.device_shown, memory=memory)
+
+
+def asked_hardware(question: Question) -> str:
+    """The hardware of a question: `8 x h100`; blank where it is open."""
+    device = question.device or (_each(question.memory_gb, "") if question.memory_gb else "")
+    if not question.gpus:
+        return device
+    if device:
+        return say("resource", gpus=question.gpus, device=device, memory="")
+    return say("accelerator" if question.gpus == 1 else "accelerators", gpus=question.gpus)
+
+
+def _each(memory_gb: float, device: str) -> str:
+    if memory_gb:
+        return say("gigabytes", memory=number(memory_gb))
+    return device or say("any-device")
+
+
+def reason(question: Question, row: Configuration, standing: str) -> str:
+    """One sentence that says why a configuration is told."""
+    on, yours = resource(row), asked_hardware(question)
+    if standing == TESTED:
+        within = say("within", yours=yours) if yours else ""
+        return say(standing, ran=_ran(row), resource=on, within=within)
+    if standing == SHOULD_FIT:
+        return say(standing, ran=_ran(row), resource=on, yours=yours)
+    if standing == FAILED:
+        return say(standing, resource=on, beside=_beside(question, row))
+    if standing == UNCLEAR:
+        name = row.trust if row.trust in {UNTESTED, ESTIMATED} else "one-of-several"
+        return say(name, resource=on, devices=", ".join(row.possible_devices), yours=yours)
+    return missing(question, row)
+
+
+def _ran(row: Configuration) -> str:
+    return say("ran-record" if row.kind == "record" else f"ran-{row.trust}")
+
+
+def _beside(question: Question, row: Configuration) -> str:
+    """How the hardware of a failure differs from that of the question."""
+    compared = (
+        ("fewer-accelerators", "more-accelerators", row.gpus, question.gpus),
+        ("less-memory", "more-memory", row.memory_gb, question.memory_gb),
+    )
+    names = [
+        more if has > asked else less
+        for less, more, has, asked in compared
+        if asked and has and has != asked
+    ]
+    return say("beside", differences=" and ".join(map(say, names))) if names else ""
+
+
+def missing(question: Question, row: Configuration) -> str:
+    """What the hardware lacks: `needs 2 x 80 GB, you have 1 x 24 GB`."""
+    if not same_stack(question, row):
+        vendor = row.vendor or say("unknown-vendor")
+        return say("another-vendor", resource=resource(row), vendor=vendor, own=question.vendor)
+    have = question.gpus or say("any-number")
+    return say(
+        "needs",
+        need=f"{row.gpus} x {_each(row.memory_gb, row.device_shown)}",
+        have=f"{have} x {_each(question.memory_gb, question.device)}",
+    )
+
+
+def instead(kind: str, question: Question, row: Configuration, standing: str) -> str:
+    """What fits when something of the question is given up."""
+    what = say(
+        kind,
+        backends=row.backends_shown,
+        tag=question.tag,
+        size=row.size,
+        model=row.model_shown,
+        task=row.task_shown,
+    )
+    return say("instead", what=what, fits=say(f"instead-{standing}"), resource=resource(row))
+
+
+def headline(question: Question, tested: int, answers: int) -> str:
+    """What was asked, and how many answers there are."""
+    asked = [question.model or question.size, question.task]
+    asked += [question.train, question.infer, question.tag]
+    what = ", ".join(filter(None, asked)) or say("any-model")
+    yours = asked_hardware(question)
+    on = say("headline-on", yours=yours) if yours else ""
+    return say("headline", what=what, on=on, tested=tested, fitting=answers - tested)
+
+
+def smallest(row: Configuration) -> str:
+    """The configuration that needs the least memory in all."""
+    task = row.task_shown
+    words = {"model": row.model_shown, "task": task, "kind": row.kind, "id": row.id}
+    return say("smallest", **words, resource=resource(row))
+
+
+def longest(row: Configuration) -> str:
+    """The context of a configuration and where it ran."""
+    if not row.length:
+        return say("not-known")
+    whole = row.max_total_length or (row.max_prompt_length and row.max_response_length)
+    name = "longest" if whole else "longest-of-part"
+    return say(name, length=row.length, resource=resource(row))
+
+
+def figures(row: Configuration) -> Iterator[str]:
+    """What is known of lengths, batch, generations, memory and time."""
+    prompt, response = row.max_prompt_length, row.max_response_length
+    if prompt or response:
+        yield say("lengths", prompt=prompt or "?", response=response or "?")
+    if row.max_total_length:
+        yield say("length-in-all", length=row.max_total_length)
+    if row.batch:
+        own = f"batch-{row.batch_unit}"
+        yield say(own if own in SENTENCES else "batch", batch=row.batch, unit=row.batch_unit)
+    for name in FIGURES:
+        if value := getattr(row, name):
+            yield say(name, figure=number(value))
+
+
+def trust(row: Configuration) -> Iterator[str]:
+    """Why a configuration may be believed: kind, basis, evidence, software, age."""
+    yield f"{row.kind}, {row.trust.replace('-', ' ')}"
+    if row.evidence_kind:
+        yield row.evidence_kind.replace("-", " ")
+    if row.wording:
+        yield say("in-its-words", wording=row.wording)
+    if software := " ".join(filter(None, (row.framework, row.backends_shown))):
+        yield software
+    yield from row.remarks
+
+
+def doubts(row: Configuration) -> Iterator[str]:
+    """Trials that failed, and what is disputed."""
+    if row.failed_batches:
+        yield say("failed-batches", batches=", ".join(map(str, row.failed_batches)))
+    if row.trust == "disputed":
+        yield say("disputed", notes=row.notes)
+
+
+def contradicted(other: Configuration) -> str:
+    """What another report says against one."""
+    return say(
+        "contradicted",
+        model=other.model_shown,
+        task=other.task_shown,
+        outcome=say(f"contradicted-{other.outcome}"),
+        resource=resource(other),
+        trust=other.trust.replace("-", " "),
+    )
+
+
+def start(row: Configuration) -> str:
+    """The command that starts a record's script."""
+    return say("start", script=row.script)

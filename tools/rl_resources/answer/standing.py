@@ -1,0 +1,58 @@
+"""How a configuration stands to the hardware that was asked: rule 2 of `find`."""
+
+from __future__ import annotations
+
+from rl_resources.answer.configurations import ESTIMATED, UNTESTED, Configuration
+from rl_resources.answer.question import Question
+
+TESTED = "tested"
+SHOULD_FIT = "should-fit"
+UNCLEAR = "unclear"
+FAILED = "out-of-memory"
+BEYOND = "beyond"
+
+NOT_RUN = frozenset({UNTESTED, ESTIMATED})
+"""The trust of configurations that nobody says to have run."""
+
+
+def standing(question: Question, row: Configuration) -> str:
+    """One of the five standings."""
+    if row.outcome != "ran":
+        return FAILED
+    enough = not question.gpus or row.gpus <= question.gpus
+    exact = on_that_device(question, row)
+    fits = exact or _no_more_memory(question, row)
+    if not enough:
+        return BEYOND
+    if row.trust in NOT_RUN:
+        return UNCLEAR if fits else BEYOND
+    if fits:
+        return TESTED if exact else SHOULD_FIT
+    return UNCLEAR if question.device in row.possible_devices else BEYOND
+
+
+def on_that_device(question: Question, row: Configuration) -> bool:
+    """Whether it ran on the asked device, or a device of just the asked memory."""
+    if question.device:
+        return row.device == question.device
+    return not question.memory_gb or row.memory_gb == question.memory_gb
+
+
+def _no_more_memory(question: Question, row: Configuration) -> bool:
+    return same_stack(question, row) and 0 < row.memory_gb <= question.memory_gb
+
+
+def same_stack(question: Question, row: Configuration) -> bool:
+    """Whether it ran on the asked vendor's software."""
+    return not question.device or row.vendor == question.vendor
+
+
+def no_less(question: Question, row: Configuration) -> bool:
+    """Whether it had no fewer accelerators of no less memory each, of the same vendor."""
+    known = question.memory_gb or not question.device
+    return (
+        bool(known)
+        and row.gpus >= question.gpus
+        and row.memory_gb >= question.memory_gb
+        and same_stack(question, row)
+    )

@@ -1,0 +1,146 @@
+"""The sentences of answers, as templates that the command, Python and the page fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SENTENCES = {
+    "resource": "{gpus} x {device}{memory}",
+    "to": " to {gpus}",
+    "memory-each": " ({memory} GB)",
+    "memory-at-most": " (at most {memory} GB)",
+    "gigabytes": "{memory} GB",
+    "accelerator": "1 accelerator",
+    "accelerators": "{gpus} accelerators",
+    "any-device": "any device",
+    "any-number": "any number of",
+    "ran-record": "a run whose script is kept here",
+    "ran-measured": "a run of which measurements are published",
+    "ran-stated": "a run that its source tells of",
+    "ran-derived": "a run of which its source publishes the settings",
+    "tested": "Tested: {ran}, on {resource}{within}.",
+    "within": ", within your {yours}",
+    "should-fit": "Should fit, not tested on {yours}: {ran}, on {resource}, "
+    "so on no more accelerators of no more memory each.",
+    "out-of-memory": "Ran out of memory on {resource}{beside}.",
+    "beside": ", {differences} than you have",
+    "more-accelerators": "more accelerators",
+    "fewer-accelerators": "fewer accelerators",
+    "more-memory": "more memory",
+    "less-memory": "less memory",
+    "untested": "A script for {resource} that nobody has run yet.",
+    "estimated-by-source": "The source estimates that it runs on {resource}; "
+    "nobody says to have run it.",
+    "one-of-several": "Ran on {resource}, and the source does not say which of {devices} it was; "
+    "whether that covers {yours} is not known.",
+    "another-vendor": "The smallest tested one is {resource} of {vendor}; "
+    "on {own} nothing is tested, and the software is another.",
+    "unknown-vendor": "another or an unknown maker",
+    "needs": "The smallest tested one needs {need}, you have {have}.",
+    "instead": "{what} {fits} on {resource}.",
+    "instead-tested": "is tested",
+    "instead-should-fit": "should fit, not tested there: it ran",
+    "other-backends": "With other backends ({backends})",
+    "other-tag": "Without the tag {tag}",
+    "other-model": "Another model of the size {size}, {model},",
+    "adapters": "Adapter training ({task}) of {model}",
+    "adapters-other-model": "Adapter training ({task}) of another {size} model, {model},",
+    "adapters-other-backends": "Adapter training ({task}) with other backends ({backends}) "
+    "of {model}",
+    "other-task": "Another task, {task}, of {model}",
+    "smaller-size": "The nearest smaller size that fits is {size}: {model}",
+    "smaller-other-backends": "With other backends ({backends}) the nearest smaller size that fits "
+    "is {size}: {model}",
+    "smaller-anything": "With another task ({task}) the nearest smaller size that fits "
+    "is {size}: {model}",
+    "smaller-adapters": "With adapter training ({task}) the nearest smaller size that fits "
+    "is {size}: {model}",
+    "any-model": "Any model",
+    "headline": "{what}{on}: {tested} tested, {fitting} should fit",
+    "headline-on": " on {yours}",
+    "smallest": "The least memory in all: {model}, {task}, {resource} ({kind}, {id}).",
+    "longest": "{length} tokens on {resource}",
+    "longest-of-part": "at least {length} tokens on {resource}",
+    "not-known": "not known",
+    "lengths": "lengths {prompt} + {response} tokens",
+    "length-in-all": "{length} tokens in all",
+    "batch": "batch {batch} {unit}",
+    "batch-per-device": "batch {batch} per device",
+    "batch-unstated": "batch {batch} (unit not stated)",
+    "rollout_n": "{figure} generations a prompt",
+    "host_memory_gb": "host memory {figure} GB",
+    "step_seconds": "step {figure} s",
+    "peak_memory_gb": "peak {figure} GB",
+    "in-its-words": "in its words: {wording}",
+    "failed-batches": "Trials ran out of memory at a batch of {batches} prompts.",
+    "disputed": "Disputed: {notes}",
+    "contradicted": "Contradicted: {model} {task}, {outcome} on {resource} ({trust})",
+    "contradicted-ran": "it ran",
+    "contradicted-out-of-memory": "out of memory",
+    "start": "bash {script}",
+    "nodes": "on the first of {nodes} nodes, once they form one Ray cluster",
+    "unknown-word": "{kind} `{word}` is not known",
+    "did-you-mean": "Did you mean {words}?",
+    "known-are": "Known are {words}.",
+    "or": " or ",
+    "several-devices": "device `{word}` comes with different memory",
+    "device-and-memory": "a device and a memory are both asked",
+    "device-has-memory": "A device has its memory: give {device}, or {memory} for any device "
+    "of that memory.",
+    "known-device": "{device} is {name}, {memory}.",
+    "known-memory": "{memory} GB each",
+    "unknown-memory": "memory not known: only runs on it count",
+    "any-maker": "Devices of any maker with {memory} GB or less count: no device is asked.",
+    "any-gpus": "Any number of accelerators counts: none is asked.",
+    "belongs-to": "{word} belongs to the size {size}.",
+    "other-size": "model {model} is of size {own}, not {size}",
+    "leave-out": "Leave {size} out, or {model}.",
+    "ask-by-size": "Nothing is known of it; ask by size{with_size}: {sizes}.",
+    "ask-by-memory": "Ask by memory{with_memory}; known devices: {devices}.",
+    "no-memory": "memory `{word}` is not an amount of GB",
+    "write-memory": "Write for example `{memory_80}`.",
+    "no-gpus": "gpus `{word}` is not a number of accelerators from 1",
+    "write-gpus": "Write for example `{gpus_8}`; the device has {own_place}.",
+    "frameworks": "A figure of one framework, or of one release, says little about another.",
+}
+"""Templates by name. A kind of `Nearest`, a standing and a trust are names of templates too."""
+
+FIGURES = ("rollout_n", "host_memory_gb", "step_seconds", "peak_memory_gb")
+"""Columns that are told as one figure each, in this order."""
+
+
+COMMAND: Mapping[str, str] = {
+    "device": "--device",
+    "memory": "--memory",
+    "size": "--size",
+    "model": "--model",
+    "with_size": " with --size",
+    "with_memory": " with --memory",
+    "memory_80": "--memory 80",
+    "gpus_8": "--gpus 8",
+    "own_place": "an option of its own",
+}
+"""How a question is asked on the command line, for sentences that say how to ask it better."""
+
+PAGE: Mapping[str, str] = {
+    "device": "a device",
+    "memory": "an amount",
+    "size": "the size",
+    "model": "the model",
+    "with_size": "",
+    "with_memory": ", such as `80 GB`",
+    "memory_80": "80 GB",
+    "gpus_8": "8",
+    "own_place": "a field of its own",
+}
+"""The same for the page."""
+
+
+def say(name: str, /, **words: object) -> str:
+    """The template `name` filled in."""
+    return SENTENCES[name].format_map(words)
+
+
+def number(value: float) -> str:
+    """A figure with at most six digits that count."""
+    return f"{value:g}"

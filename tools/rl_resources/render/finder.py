@@ -1,0 +1,78 @@
+"""What the finder of the front page reads: rows, words and rules, as compact JSON.
+
+A column is a list of numbers, or `words`, its different values, with `at`, the place among them of
+each row. Rows stand in the order that no question changes, so that the page need not know it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rl_resources.answer.configurations import Configuration, configurations
+from rl_resources.answer.find import RELAXATIONS, SMALLER, Relaxation, order_by_itself
+from rl_resources.answer.hardware import SHORTEST_PART, VENDORS, Devices
+from rl_resources.answer.question import MIB_PER_GB, MOST_GB
+from rl_resources.answer.standing import NOT_RUN
+from rl_resources.answer.vocabulary import PATTERNS, vocabulary
+from rl_resources.answer.wording import FIGURES, PAGE, SENTENCES
+from rl_resources.dataset import Dataset
+from rl_resources.words import MOST_COMPARED, MOST_LISTED
+
+PATH = "assets/finder.json"
+_ABOUT = (
+    "Data of the finder on the front page, in a form that may change with any release. "
+    "Programs find theirs under api/v1, which stays."
+)
+
+
+def files(dataset: Dataset) -> dict[str, str]:
+    """The file by its path on the site."""
+    value = rules(dataset) | {"columns": columns(configurations(dataset))}
+    return {PATH: json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"}
+
+
+def rules(dataset: Dataset) -> dict[str, Any]:
+    """All that is needed to understand a question and to word its answers."""
+    return {
+        "about": _ABOUT,
+        "dataset_version": dataset.version,
+        "vocabulary": asdict(vocabulary(dataset, Devices(dataset))),
+        "patterns": {**PATTERNS, "vendors": VENDORS},
+        "limits": {
+            "listed": MOST_LISTED,
+            "compared": MOST_COMPARED,
+            "shortest_part": SHORTEST_PART,
+            "mib_per_gb": MIB_PER_GB,
+            "most_gb": MOST_GB,
+        },
+        "not_run": sorted(NOT_RUN),
+        "relaxations": _relaxations(RELAXATIONS),
+        "smaller": [_relaxations(line) for line in SMALLER],
+        "sentences": SENTENCES,
+        "figures": FIGURES,
+        "asking": PAGE,
+    }
+
+
+def _relaxations(relaxations: Iterable[Relaxation]) -> list[dict[str, Any]]:
+    return [asdict(item) for item in relaxations]
+
+
+def columns(rows: Iterable[Configuration]) -> dict[str, Any]:
+    """Rows by column. Notes are given where they are told, with what is disputed."""
+    told = [row if row.trust == "disputed" else row._replace(notes="") for row in rows]
+    told.sort(key=order_by_itself)
+    return {name: _column([row[place] for row in told]) for place, name in _FIELDS}
+
+
+_FIELDS = tuple(enumerate(Configuration._fields))
+
+
+def _column(values: Sequence[Any]) -> Sequence[float] | Mapping[str, Any]:
+    if all(isinstance(value, int | float) for value in values):
+        return [int(value) if value == int(value) else value for value in values]
+    words = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    return {"words": list(words), "at": [words[value] for value in values]}
