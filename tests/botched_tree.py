@@ -72,11 +72,17 @@ def _spelt_out(value: Any) -> Any:
     return value
 
 
-def plant_repository(root: Path, *, new: bool) -> Path:
-    """Copy the dataset to `root`, commit it, and add a good contribution where `new` says so."""
-    shutil.copytree(DATASET, root)
+def plant_frozen(root: Path) -> Path:
+    """Copy the dataset to the folder `root`."""
+    shutil.copytree(DATASET, root, dirs_exist_ok=True)
     shutil.copytree(REPOSITORY / "schema", root / "schema")
     shutil.copy(REPOSITORY / "datapackage.json", root)
+    return root
+
+
+def plant_repository(root: Path, *, new: bool) -> Path:
+    """Copy the dataset to `root`, commit it, and add a good contribution where `new` says so."""
+    plant_frozen(root)
     git(root, "init", "--quiet")
     commit(root)
     if new:

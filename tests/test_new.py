@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from botched_tree import plant_frozen
 from conftest import release_of_verl
 from rl_resources.check import check
 from rl_resources.check.snapshot import Snapshot, take_snapshot
@@ -49,8 +50,8 @@ SOURCE = f"https://github.com/some/where/blob/{'0' * 40}/config.json#L1"
 
 
 @pytest.fixture(scope="module")
-def package() -> Package:
-    return read_package(ROOT)
+def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
+    return read_package(plant_frozen(tmp_path_factory.mktemp("frozen")))
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +66,8 @@ def snapshot(package: Package) -> Snapshot:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A copy of the whole dataset."""
-    for name in ("records", "schema", "examples"):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    shutil.copy(ROOT / "datapackage.json", tmp_path)
-    return tmp_path
+    """A copy of the dataset as it was once: what is asked for here may be shipped some day."""
+    return plant_frozen(tmp_path)
 
 
 def _arguments(root: Path, **changed: str | None) -> list[str]:
