@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
+import re
+import subprocess
+from collections.abc import Iterator
 from io import StringIO
 from typing import Any
+from urllib.parse import urljoin
 
 import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from conftest import program
 from rl_resources import InvalidOutput, load
 from rl_resources.dataset import Dataset
 from rl_resources.render import api
@@ -24,13 +31,23 @@ def dataset() -> Dataset:
 
 @pytest.fixture(scope="module")
 def files(dataset: Dataset) -> dict[str, Any]:
-    return {path: json.loads(text) for path, text in api.files(dataset, "0" * 40).items()}
+    return parsed(dataset, commit="0" * 40, commit_time=0, files={"downloads/a.csv": b"a\xff\n"})
+
+
+def parsed(dataset: Dataset, **known: Any) -> dict[str, Any]:
+    """Every file of the API as a value."""
+    publication = api.Publication(**known)
+    listed = api.documents(dataset, publication)
+    texts = api.files(dataset, publication, listed)
+    return {path: json.loads(text) for path, text in texts.items()}
 
 
 def test_every_document_holds_the_schema_that_the_index_names(files: dict[str, Any]) -> None:
     listed = files["api/v1/index.json"]["documents"]
     assert {f"api/v1/{item['path']}" for item in listed} == {
-        path for path in files if "/schema/" not in path and not path.endswith("/index.json")
+        path
+        for path in files
+        if "/schema/" not in path and not path.endswith(("/index.json", "/openapi.json"))
     }
     for item in listed:
         schema = files[f"api/v1/{item['schema']}"]
@@ -50,13 +67,31 @@ def test_numbers_are_numbers_and_blanks_are_null(files: dict[str, Any]) -> None:
     assert record["path"] == "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 
 
-def test_no_column_holds_two_types(files: dict[str, Any]) -> None:
+def test_no_field_of_any_document_holds_two_types(files: dict[str, Any]) -> None:
     types: dict[str, set[str]] = {}
-    for record in files["api/v1/records.json"]["records"]:
-        for name, value in record.items():
-            if value is not None:
-                types.setdefault(name, set()).add(type(value).__name__)
-    assert {name: found for name, found in types.items() if len(found) > 1} == {}
+    for path, document in files.items():
+        if "/schema/" not in path and not path.endswith("/openapi.json"):
+            for place, kind in kinds(document, _kind(path)):
+                types.setdefault(place, set()).add(kind)
+    assert len(types) > 300
+    assert {place: found for place, found in types.items() if len(found) > 1} == {}
+
+
+def _kind(path: str) -> str:
+    folder, _, name = path.removeprefix("api/v1/").rpartition("/")
+    return folder or name
+
+
+def kinds(value: Any, place: str) -> Iterator[tuple[str, str]]:
+    """Each place below a value with the type that stands there; whole and broken numbers differ."""
+    if value is not None:
+        yield place, type(value).__name__
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from kinds(item, f"{place}.{name}")
+    if isinstance(value, list):
+        for item in value:
+            yield from kinds(item, f"{place}[]")
 
 
 def test_lists_are_arrays(files: dict[str, Any]) -> None:
@@ -67,7 +102,7 @@ def test_lists_are_arrays(files: dict[str, Any]) -> None:
 
 def test_a_size_without_records_is_an_empty_list(dataset: Dataset) -> None:
     bare = dataclasses.replace(dataset, records={**dataset.records, "tuning": ()})
-    document = json.loads(api.files(bare, None)["api/v1/sizes/671b.json"])
+    document = api.size_document(bare, "671B").value
     assert document["records"] == []
     assert document["size"]["size"] == "671B"
 
@@ -101,3 +136,127 @@ def test_a_document_that_breaks_its_schema_is_refused(dataset: Dataset) -> None:
     broken["records"] = [{**broken["records"][0], "gpus": "two"}]
     with pytest.raises(InvalidOutput, match=r"records/0/gpus: .two. is not"):
         hold_to_schemas([dataclasses.replace(document, value=broken)], api.schemas(dataset))
+
+
+def test_a_field_that_no_schema_names_is_refused_though_consumers_must_bear_it(
+    dataset: Dataset,
+) -> None:
+    document = api.records_document(dataset)
+    more = {**document.value, "records": [{**document.value["records"][0], "new": 1}]}
+    schema = api.schemas(dataset)["schema/records.json"]
+    Draft202012Validator(schema).validate(more)
+    with pytest.raises(InvalidOutput, match="'new'"):
+        hold_to_schemas([dataclasses.replace(document, value=more)], api.schemas(dataset))
+
+
+def test_a_schema_stands_alone(files: dict[str, Any]) -> None:
+    for path, schema in files.items():
+        if "/schema/" in path:
+            Draft202012Validator.check_schema(schema)
+            targets = {item for place, item in _targets(schema)}
+            assert targets <= {f"#/$defs/{name}" for name in schema.get("$defs", {})}
+            assert targets == {f"#/$defs/{name}" for name in schema.get("$defs", {})}
+
+
+def _targets(value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name == "$ref":
+                yield name, item
+            yield from _targets(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _targets(item)
+
+
+def test_everything_in_one_document_is_what_the_others_hold(files: dict[str, Any]) -> None:
+    whole = files["api/v1/all.json"]
+    tables = [name for name, value in whole.items() if isinstance(value, list)]
+    tables.remove("licenses")
+    assert set(tables) == set(files["api/v1/index.json"]["counts"])
+    for name in tables:
+        assert whole[name] == files[f"api/v1/{name}.json"][name]
+
+
+def test_the_index_has_the_checksum_of_every_document_and_download(dataset: Dataset) -> None:
+    others = {"downloads/a.csv": b"a\xff\n", "rst/7b.rst": "ä\n", "index.md": "# A page\n"}
+    publication = api.Publication(files=others)
+    texts = api.files(dataset, publication, api.documents(dataset, publication))
+    index = json.loads(texts["api/v1/index.json"])
+    published = {**texts, **others}
+    listed = [*index["documents"], *index["downloads"]]
+    assert [item["path"] for item in index["downloads"]] == [
+        "../../downloads/a.csv",
+        "../../rst/7b.rst",
+    ]
+    for item in listed:
+        content = published[urljoin("/api/v1/index.json", item["path"])[1:]]
+        data = content.encode() if isinstance(content, str) else content
+        assert (item["bytes"], item["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
+
+
+def test_the_index_names_no_commit_of_a_changed_checkout(dataset: Dataset) -> None:
+    index = parsed(dataset, commit=None, commit_time=1_700_000_000)["api/v1/index.json"]
+    assert (index["commit"], index["committed_at"]) == (None, None)
+    index = parsed(dataset, commit="0" * 40, commit_time=1_700_000_000)["api/v1/index.json"]
+    assert index["committed_at"] == "2023-11-14T22:13:20Z"
+
+
+def test_the_description_is_valid_openapi_and_has_every_document(files: dict[str, Any]) -> None:
+    description = files["api/v1/openapi.json"]
+    OpenAPIV31SpecValidator(description).validate()
+    patterns = [re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(p)) for p in description["paths"]]
+    for item in files["api/v1/index.json"]["documents"]:
+        assert any(re.fullmatch(pattern, f"/{item['path']}") for pattern in patterns), item["path"]
+
+
+def test_every_example_of_the_description_is_a_real_response(files: dict[str, Any]) -> None:
+    description = files["api/v1/openapi.json"]
+    seen = 0
+    for path, item in description["paths"].items():
+        operation = item["get"]
+        place = path[1:]
+        for parameter in operation.get("parameters", ()):
+            place = place.replace(f"{{{parameter['name']}}}", parameter["example"])
+        content = operation["responses"]["200"]["content"]["application/json"]
+        example = content["examples"]["published"]
+        schema = {**content["schema"], "components": description["components"]}
+        real = files[f"api/v1/{place}"]
+        Draft202012Validator(schema).validate(real)
+        if "value" in example:
+            seen += 1
+            assert example["value"] == real
+        else:
+            assert example["externalValue"] == place
+    assert seen >= 5
+
+
+def test_every_row_that_the_description_shows_is_published(files: dict[str, Any]) -> None:
+    shown = {
+        name: schema["examples"]
+        for name, schema in files["api/v1/openapi.json"]["components"]["schemas"].items()
+        if "examples" in schema
+    }
+    whole = files["api/v1/all.json"]
+    assert shown["Record"] == whole["records"][:1]
+    assert shown["Device"] == whole["devices"][:1]
+    assert len(shown) >= 10
+
+
+def test_the_description_names_a_server_only_where_the_address_is_known(dataset: Dataset) -> None:
+    here = parsed(dataset)["api/v1/openapi.json"]["servers"]
+    there = parsed(dataset, site="https://example.org/x/")["api/v1/openapi.json"]["servers"]
+    assert (here, there) == ([{"url": "."}], [{"url": "https://example.org/x/api/v1"}])
+
+
+def test_jq_selects_the_records_of_few_gpus(dataset: Dataset) -> None:
+    jq = [program("jq"), "-r", ".records[] | select(.gpus<=2) | .id"]
+    text = api.size_document(dataset, "7B").text
+    done = subprocess.run(jq, input=text, capture_output=True, text=True, check=True)
+    wanted = [
+        str(row["script"]).removesuffix(".sh")
+        for row in dataset.records["tuning"]
+        if dataset.by_key["models"][row["model"]]["size"] == "7B" and int(str(row["gpus"])) <= 2
+    ]
+    assert wanted
+    assert done.stdout.split() == wanted

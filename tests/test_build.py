@@ -13,7 +13,7 @@ from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput
 from rl_resources.build import MARK, build
 from rl_resources.cli import main
 from rl_resources.output import new_folder
-from rl_resources.render import api
+from rl_resources.render.api import document
 
 ROOT = Path(__file__).parents[1]
 
@@ -81,6 +81,8 @@ def test_every_published_path_is_there(first: Path) -> None:
         f"api/v1/records/{record}.json",
         "api/v1/sizes/7b.json",
         "api/v1/schema/records.json",
+        "api/v1/all.json",
+        "api/v1/openapi.json",
         "rst/device_tuning.rst",
         "rst/7b.rst",
     ]
@@ -113,7 +115,7 @@ def test_a_document_that_breaks_its_schema_stops_the_build_and_keeps_the_old_out
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old = _old_output(tmp_path)
-    monkeypatch.setattr(api, "record_id", lambda record: 7)
+    monkeypatch.setattr(document, "record_id", lambda record: 7)
     assert main(["build", "--root", str(ROOT), "--out", str(tmp_path)]) == 1
     assert '7 is not of type "string"' in capsys.readouterr().err
     assert _files(tmp_path) == [f"site/{MARK}", "site/index.html"]

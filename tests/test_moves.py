@@ -34,10 +34,12 @@ def test_moves_are_followed_to_what_stands_there_today() -> None:
 
 def test_the_old_document_says_where_the_record_went_and_holds_its_schema() -> None:
     dataset = _moved(("old", (TODAY,)))
-    files = api.files(dataset, None)
-    document = json.loads(files["api/v1/records/old.json"])
-    assert document["moved_to"] == [TODAY]
-    Draft202012Validator(json.loads(files["api/v1/schema/moved-record.json"])).validate(document)
+    by_path = {item.path: item for item in api.documents(dataset, api.Publication())}
+    document = json.loads(by_path["records/old.json"].text)
+    moved = {"moved_to": [TODAY], "version": "2026.12.0", "reason": "Why."}
+    assert document["record"] is None
+    assert document["moved"] == moved
+    Draft202012Validator(api.schemas(dataset)["schema/record.json"]).validate(document)
 
 
 def test_the_old_page_links_to_the_new_one_which_names_the_old_id() -> None:

@@ -12,7 +12,7 @@ from rl_resources.finding import Finding
 from rl_resources.package import read_package
 from rl_resources.render import api, coverage_page, finder, reports, rst, rules, site, validation
 from rl_resources.render.downloads import downloads
-from rl_resources.repository import Repository, read_repository
+from rl_resources.repository import Repository, read_repository, site_address
 
 
 def render(root: Path, *, held: bool = True) -> dict[str, str | bytes]:
@@ -25,22 +25,25 @@ def render(root: Path, *, held: bool = True) -> dict[str, str | bytes]:
     """
     dataset = read_dataset(read_package(root))
     repository = read_repository(root)
+    found = render_dataset(dataset, _script_texts(root, dataset), repository)
+    publication = api.Publication(
+        repository.commit, repository.commit_time, site_address() or "", found
+    )
+    documents = api.documents(dataset, publication)
     if held:
-        documents = api.documents(dataset, repository.commit)
         validation.hold_to_schemas(documents, api.schemas(dataset))
-    return render_dataset(dataset, _script_texts(root, dataset), repository)
+    return found | api.files(dataset, publication, documents)
 
 
 def render_dataset(
     dataset: Dataset, scripts: Mapping[str, str], repository: Repository
 ) -> dict[str, str | bytes]:
-    """As `render`, from values alone. `scripts` maps the name of a script to its text."""
+    """All but the JSON, from values alone. `scripts` maps the name of a script to its text."""
     return {
         **site.pages(dataset, scripts, repository.url),
         **reports.pages(dataset, repository.url),
         **coverage_page.pages(dataset, repository.url),
         **rules.pages(dataset, repository.url, FAMILIES, rules_by_family()),
-        **api.files(dataset, repository.commit),
         **finder.files(dataset),
         **_rst_files(dataset, repository.script_url()),
         **{item.path: item.content for item in downloads(dataset)},

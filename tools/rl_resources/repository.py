@@ -40,6 +40,17 @@ def read_repository(root: Path) -> Repository:
     return Repository(commit or None, int(time) if time else None, public_address(remote))
 
 
+def site_address() -> str | None:
+    """Where the site is published, with a closing slash, if `SITE_URL` in the environment says it.
+
+    MkDocs takes the same variable.
+    """
+    address = os.environ.get("SITE_URL", "")
+    if not address.startswith(("https://", "http://")):
+        return None
+    return f"{address.rstrip('/')}/"
+
+
 def public_address(remote: str) -> str | None:
     """The https address of a remote, without credentials; `None` for anything not on the web."""
     match = _HTTPS.fullmatch(remote) or _SSH.fullmatch(remote)

@@ -61,5 +61,4 @@ def row_schema(schema: TableSchema, extra: Mapping[str, Any] | None = None) -> d
         "description": schema.description,
         "properties": properties,
         "required": list(properties),
-        "additionalProperties": False,
     }

@@ -1,0 +1,27 @@
+"""The published JSON: documents (values), their schemas, and the OpenAPI document of them all."""
+
+from rl_resources.render.api.document import (
+    BASE,
+    Document,
+    Publication,
+    documents,
+    record_id,
+    records_document,
+    size_document,
+)
+from rl_resources.render.api.schema import schemas
+from rl_resources.render.api.text import as_json
+from rl_resources.render.api.tree import files
+
+__all__ = [
+    "BASE",
+    "Document",
+    "Publication",
+    "as_json",
+    "documents",
+    "files",
+    "record_id",
+    "records_document",
+    "schemas",
+    "size_document",
+]
