@@ -13,7 +13,8 @@ from rl_resources import load
 from rl_resources.answer.moves import moves
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record
-from rl_resources.render import api, site
+from rl_resources.render import api, record_page
+from rl_resources.repository import Repository
 
 TODAY = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm"
 
@@ -43,16 +44,17 @@ def test_the_old_document_says_where_the_record_went_and_holds_its_schema() -> N
 
 
 def test_the_old_page_links_to_the_new_one_which_names_the_old_id() -> None:
-    pages = site.pages(_moved(("old", (TODAY,))), _no_scripts(), None)
+    pages = _pages(_moved(("old", (TODAY,))))
     (link,) = re.findall(r'href="([^"]+)"', pages["records/old.md"])
     assert urljoin("/records/old/", link) == f"/records/{TODAY}/"
     assert "Formerly <code>old</code>" in pages[f"records/{TODAY}.md"]
 
 
 def test_a_withdrawn_record_says_so() -> None:
-    page = site.pages(_moved(("old", None)), _no_scripts(), None)["records/old.md"]
+    page = _pages(_moved(("old", None)))["records/old.md"]
     assert "withdrawn" in page
 
 
-def _no_scripts() -> dict[str, str]:
-    return {str(row["script"]): "" for row in load().records["tuning"]}
+def _pages(dataset: Dataset) -> dict[str, str]:
+    no_scripts = {str(row["script"]): "" for row in dataset.records["tuning"]}
+    return record_page.pages(dataset, no_scripts, {}, Repository(None, None, None))

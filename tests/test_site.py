@@ -19,8 +19,9 @@ from playwright.sync_api import Browser
 from rl_resources import load
 from rl_resources.dataset import read_dataset, script_path
 from rl_resources.package import CONSTRAINTS, Record, read_package
-from rl_resources.render import dictionary, site
+from rl_resources.render import dictionary, record_page, site
 from rl_resources.render.tuning_table import HEADERS
+from rl_resources.repository import Repository
 from website import (
     MKDOCS_WITHOUT_RULES,
     PAGES,
@@ -144,7 +145,7 @@ def test_every_row_of_a_size_shows_how_sure_it_is(browser: Browser, address: str
 def test_a_size_without_records_says_so_and_how_to_add_one() -> None:
     dataset = load()
     bare = dataclasses.replace(dataset, records={**dataset.records, "tuning": ()})
-    text = site.pages(bare, {}, None)["sizes/671b.md"]
+    text = site.pages(bare, None)["sizes/671b.md"]
     assert "No record exists yet" in text
     assert re.search(r'<a href="[^"]*contributing[^"]*">Add it', text)
 
@@ -252,8 +253,10 @@ def test_records_stay_out_of_the_search_index(built: Path) -> None:
 def test_nothing_links_to_the_repository_where_nobody_knows_it() -> None:
     dataset = load(ROOT)
     scripts = {str(record["script"]): "true\n" for record in dataset.records["tuning"]}
-    without = site.pages(dataset, scripts, None)
-    known = site.pages(dataset, scripts, "https://example.org/o/r")
+    without = record_page.pages(dataset, scripts, {}, Repository(None, None, None))
+    known = record_page.pages(
+        dataset, scripts, {}, Repository(None, None, "https://example.org/o/r")
+    )
     page = f"records/{RECORD}.md"
     assert "/blob/" not in without[page].replace(str(_record(dataset)["source"]), "")
     assert f'href="https://example.org/o/r/blob/HEAD/{SCRIPT}"' in known[page]
@@ -271,7 +274,8 @@ def test_an_address_that_is_not_https_never_becomes_a_link(tmp_path: Path) -> No
         str(record["script"]): (root / script_path(dataset, record)).read_text()
         for record in dataset.records["tuning"]
     }
-    page = site.pages(dataset, scripts, "javascript:alert(2)")[f"records/{RECORD}.md"]
+    hostile = Repository("0" * 40, None, "javascript:alert(2)")
+    page = record_page.pages(dataset, scripts, {}, hostile)[f"records/{RECORD}.md"]
     assert "<td>javascript:alert(1)</td>" in page
     assert "<td>http://a/</td>" in page
     assert "alert(2)" not in page

@@ -6,17 +6,29 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rl_resources.check.registry import FAMILIES, rules_by_family
+from rl_resources.check.subject import FRAMEWORK, script_text
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidDataset
 from rl_resources.finding import Finding
 from rl_resources.package import read_package
-from rl_resources.render import api, coverage_page, finder, reports, rst, rules, site, validation
+from rl_resources.render import (
+    api,
+    coverage_page,
+    finder,
+    record_page,
+    reports,
+    rst,
+    rules,
+    site,
+    validation,
+)
 from rl_resources.render.downloads import downloads
 from rl_resources.repository import Repository, read_repository, site_address
+from rl_resources.script.overrides import Run
 
 
 def render(root: Path, *, held: bool = True) -> dict[str, str | bytes]:
-    """All generated files by path: Markdown pages, JSON documents with schemas, RST, downloads.
+    """All generated files by path: Markdown pages, JSON with schemas, RST, scripts, downloads.
 
     Text that is called `.md` is a page. Bytes are published as they are, whatever they are called.
 
@@ -25,10 +37,9 @@ def render(root: Path, *, held: bool = True) -> dict[str, str | bytes]:
     """
     dataset = read_dataset(read_package(root))
     repository = read_repository(root)
-    found = render_dataset(dataset, _script_texts(root, dataset), repository)
-    publication = api.Publication(
-        repository.commit, repository.commit_time, site_address() or "", found
-    )
+    address = site_address()
+    found = render_dataset(dataset, _script_texts(root, dataset), repository, address)
+    publication = api.Publication(repository.commit, repository.commit_time, address or "", found)
     documents = api.documents(dataset, publication)
     if held:
         validation.hold_to_schemas(documents, api.schemas(dataset))
@@ -36,11 +47,19 @@ def render(root: Path, *, held: bool = True) -> dict[str, str | bytes]:
 
 
 def render_dataset(
-    dataset: Dataset, scripts: Mapping[str, str], repository: Repository
+    dataset: Dataset,
+    scripts: Mapping[str, str],
+    repository: Repository,
+    site_url: str | None = None,
 ) -> dict[str, str | bytes]:
-    """All but the JSON, from values alone. `scripts` maps the name of a script to its text."""
+    """All but the JSON, from values alone. `scripts` maps the name of a script to its text.
+
+    Where the `site_url` is unknown, what is meant for other pages is relative.
+    """
     return {
-        **site.pages(dataset, scripts, repository.url),
+        **site.pages(dataset, repository.url),
+        **record_page.pages(dataset, scripts, _runs(dataset, scripts), repository, site_url),
+        **record_page.files(dataset, scripts),
         **reports.pages(dataset, repository.url),
         **coverage_page.pages(dataset, repository.url),
         **rules.pages(dataset, repository.url, FAMILIES, rules_by_family()),
@@ -48,6 +67,18 @@ def render_dataset(
         **_rst_files(dataset, repository.script_url()),
         **{item.path: item.content for item in downloads(dataset)},
     }
+
+
+def _runs(dataset: Dataset, scripts: Mapping[str, str]) -> dict[str, Run]:
+    """What the scripts do whose framework's configuration is known."""
+    read = {
+        str(record["script"]): script_text(
+            script_path(dataset, record), scripts[str(record["script"])]
+        ).run
+        for record in dataset.records["tuning"]
+        if record["framework"] == FRAMEWORK
+    }
+    return {name: run for name, run in read.items() if run}
 
 
 def _rst_files(dataset: Dataset, script_url: str | None) -> dict[str, str]:

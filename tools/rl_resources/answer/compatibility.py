@@ -7,6 +7,7 @@ works.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record
@@ -42,3 +43,40 @@ def accepted_by(rows: Sequence[Record]) -> str:
     if good[-1] == order[-1]:
         return f"{framework} ≥ {good[0]}" if len(good) > 1 else f"{framework} {good[0]}"
     return f"{framework} {good[0]} to {good[-1]}" if len(good) > 1 else f"{framework} {good[0]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A setting that some releases do not take, and in words which."""
+
+    line: int
+    key: str
+    kind: str
+    releases: str
+
+
+def rejections(rows: Sequence[Record]) -> list[Rejection]:
+    """What is rejected of one script, by line. `rows` are those of the script, oldest first."""
+    found: dict[tuple[int, str, str], list[int]] = {}
+    for at, row in enumerate(rows):
+        items = row["rejected"]
+        for item in items if isinstance(items, tuple) else ():
+            line, key, kind = item.split(" ")
+            found.setdefault((int(line), key, kind), []).append(at)
+    versions = [str(row["framework_version"]) for row in rows]
+    return [
+        Rejection(*setting, _spans(versions, places)) for setting, places in sorted(found.items())
+    ]
+
+
+def _spans(versions: Sequence[str], places: Sequence[int]) -> str:
+    """Releases in words, neighbours as a span: `0.1 to 0.3.1, 0.9.1`."""
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and runs[-1][-1] == place - 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return ", ".join(
+        versions[run[0]] + (f" to {versions[run[-1]]}" if len(run) > 1 else "") for run in runs
+    )

@@ -110,7 +110,7 @@ class Claim:
 
 
 @lru_cache(maxsize=4096)
-def _script_text(path: str, text: str) -> ScriptText:
+def script_text(path: str, text: str) -> ScriptText:
     """One value for each text, so that a server does not read again what has not changed."""
     return ScriptText(path, text)
 
@@ -123,7 +123,7 @@ def script_texts(snapshot: Snapshot) -> tuple[ScriptText, ...]:
     Of a script with a merge conflict nobody knows what it shall be.
     """
     return tuple(
-        _script_text(script.path, script.text.removeprefix("\ufeff").replace("\r\n", "\n"))
+        script_text(script.path, script.text.removeprefix("\ufeff").replace("\r\n", "\n"))
         for script in scripts(snapshot)
         if script.text is not None and not conflicts(script.text)
     )

@@ -14,7 +14,7 @@ import html
 import json
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path, PurePosixPath
@@ -24,27 +24,22 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from rl_resources.answer.age import Ages
 from rl_resources.answer.compatibility import accepted_by, releases_of
-from rl_resources.answer.moves import former_ids, moves
-from rl_resources.dataset import Dataset, script_path
+from rl_resources.dataset import Dataset
 from rl_resources.package import Field, Record, Resource, TableSchema
-from rl_resources.render.api import BASE, record_id
+from rl_resources.render.api import BASE
 from rl_resources.render.dictionary import columns
 from rl_resources.render.markdown import escape
-from rl_resources.render.tuning_table import HEADERS, records_of_size, tuning_rows
+from rl_resources.render.tuning_table import HEADERS, tuning_rows
 
 TEMPLATES = PurePosixPath("site/templates")
 _PAGE_OF_TABLE = {"models": "models", "devices": "devices"}
 
 
-def pages(
-    dataset: Dataset, scripts: Mapping[str, str], repository_url: str | None
-) -> dict[str, str]:
-    """Every generated page by its path below the folder of pages.
+def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
+    """The overview, and the pages of sizes and tables, by their paths below the folder of pages.
 
-    `scripts` maps the name of a script to its text. Without `repository_url` no page links to a
-    file of the repository. Raises `KeyError` for a record whose script is not in `scripts`, and
+    Without `repository_url` no page links to a file of the repository. Raises
     `jinja2.TemplateError` for a template that cannot be used.
     """
     site = Site(dataset, repository_url)
@@ -61,13 +56,6 @@ def pages(
         found[size.path] = site.page(
             size.path, "size.md", size=size, rows=rows, accepted=accepted, reports_of_size=told
         )
-        for record in records_of_size(dataset, size.name):
-            path = f"records/{record_id(record)}.md"
-            values = _record_values(dataset, record, size, scripts[str(record["script"])])
-            found[path] = site.page(path, "record.md", **values)
-    for move in moves(dataset, "tuning"):
-        path = f"records/{move.id}.md"
-        found[path] = site.page(path, "moved.md", move=move)
     return found
 
 
@@ -201,35 +189,6 @@ def _tables(dataset: Dataset) -> list[Mapping[str, Any]]:
     ]
 
 
-def _record_values(dataset: Dataset, record: Record, size: Size, script: str) -> Mapping[str, Any]:
-    (row,) = (row for row in tuning_rows(dataset, size.name) if row.script == record["script"])
-    trials = _about(dataset, "trials", record)
-    return {
-        "size": size,
-        "row": row,
-        "record": record,
-        "facts": facts(dataset, dataset.package.resources["tuning"], record),
-        "trials": trials,
-        "largest_that_ran": max(_batches(trials, "ran"), default=None),
-        "smallest_out_of_memory": min(_batches(trials, "out-of-memory"), default=None),
-        "releases": releases_of(dataset, record["script"]),
-        "exemptions": _about(dataset, "exemptions", record),
-        "age": Ages(dataset).remarks(record),
-        "former_ids": former_ids(dataset, "tuning", record_id(record)),
-        "path": script_path(dataset, record),
-        "script": script,
-    }
-
-
-def _about(dataset: Dataset, resource: str, record: Record) -> list[Record]:
-    """The rows of another table that name the record's script."""
-    return [row for row in dataset.records[resource] if row["script"] == record["script"]]
-
-
-def _batches(trials: Sequence[Record], outcome: str) -> Iterable[int]:
-    return (int(str(trial["batch"])) for trial in trials if trial["outcome"] == outcome)
-
-
 def facts(dataset: Dataset, resource: Resource, record: Record) -> list[Fact]:
     """The filled cells of a row, in the order of the columns."""
     schema = resource.schema
@@ -331,7 +290,10 @@ def markdown(text: str) -> Markup:
 
 
 def fenced(text: str, language: str = "") -> Markup:
-    """A code block that nothing in `text` can end, because its fence is longer than any in it."""
+    """A code block that nothing in `text` can end, because its fence is longer than any in it.
+
+    `language` is a word, or attributes in braces.
+    """
     longest = max(map(len, re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     closing = "" if text.endswith("\n") else "\n"

@@ -94,8 +94,15 @@ class Run:
         return _read(override) if override.key == key else UNKNOWN
 
     def _default(self, key: str) -> Any:
-        sure = self.trusts_defaults and not self.composition.problem and not self.launch.unresolved
-        return self._composed(key) if sure and not self._may_be_misspelt(key) else UNKNOWN
+        sure = self.knows_defaults and not self._may_be_misspelt(key)
+        return self._composed(key) if sure else UNKNOWN
+
+    @property
+    def knows_defaults(self) -> bool:
+        """Whether what the launch does not set is the framework's own."""
+        return bool(
+            self.trusts_defaults and not self.composition.problem and not self.launch.unresolved
+        )
 
     def _may_be_misspelt(self, key: str) -> bool:
         """Whether a key that is refused may have been meant as this one."""

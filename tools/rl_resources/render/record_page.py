@@ -1,0 +1,219 @@
+"""The page of each record: does it fit, how is it started, how sure is it; then the evidence."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from rl_resources.answer.age import Ages
+from rl_resources.answer.compatibility import accepted_by, rejections, releases_of
+from rl_resources.answer.configurations import Configuration, configurations
+from rl_resources.answer.find import resource
+from rl_resources.answer.moves import former_ids, moves
+from rl_resources.answer.related import failures, related
+from rl_resources.dataset import Dataset, script_path
+from rl_resources.package import Field, Record
+from rl_resources.render import badge, starting
+from rl_resources.render.api import record_id
+from rl_resources.render.site import Site, facts, slug
+from rl_resources.render.tuning_table import tuning_row
+from rl_resources.repository import Repository
+from rl_resources.script.explained import Explained, explained
+from rl_resources.script.overrides import Run
+
+SCRIPTS = "scripts"
+RELATED = {
+    "less-hardware": "The same with less hardware",
+    "other-tag": "Under the other tag",
+    "other-task": "The same model, another task",
+    "same-device": "The same size on this device",
+    "next-size": "One size up on this hardware",
+}
+_MEANING = re.compile(r"`(?P<word>[\w-]+)`: (?P<meaning>[^`]+?\.)(?= |$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One batch size that was tried; `share` is its part of the largest, 0 to 100."""
+
+    batch: int
+    order: int
+    ran: bool
+    share: int
+
+
+def pages(
+    dataset: Dataset,
+    scripts: Mapping[str, str],
+    runs: Mapping[str, Run],
+    repository: Repository,
+    site_url: str | None = None,
+) -> dict[str, str]:
+    """Every record's page by its path, and one for each id that is gone.
+
+    `scripts` and `runs` map the name of a script to its text and to what it does, where that is
+    known. Raises `KeyError` for a record without a text, and `jinja2.TemplateError` for a template
+    that cannot be used.
+    """
+    site = Site(dataset, repository.url)
+    shared = _Shared(dataset, scripts, runs, repository, site, (site_url or "").rstrip("/"))
+    found = {}
+    for record in dataset.records["tuning"]:
+        path = f"records/{record_id(record)}.md"
+        found[path] = site.page(path, "record.md", **shared.values(record))
+    for move in moves(dataset, "tuning"):
+        path = f"records/{move.id}.md"
+        found[path] = site.page(path, "moved.md", move=move)
+    return found
+
+
+def files(dataset: Dataset, scripts: Mapping[str, str]) -> dict[str, str]:
+    """What record pages offer for download: scripts as they are, and badges."""
+    return {f"{SCRIPTS}/{name}": text for name, text in scripts.items()} | badge.files(dataset)
+
+
+class _Shared:
+    """What the pages of all records are made from."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        scripts: Mapping[str, str],
+        runs: Mapping[str, Run],
+        repository: Repository,
+        site: Site,
+        address: str,
+    ) -> None:
+        self._dataset = dataset
+        self._scripts = scripts
+        self._runs = runs
+        self._file_url = repository.script_url() if site.repository else None
+        self._address = address
+        self._sizes = {size.name: size for size in site.sizes}
+        self._ages = Ages(dataset)
+        self._all = configurations(dataset)
+        self._by_id = {item.id: item for item in self._all if item.kind == "record"}
+        schema = dataset.package.resources["tuning"].schema
+        self._meanings = {
+            name: _meanings(schema.fields[schema.index(name)]) for name in ("status", "tag")
+        }
+
+    def values(self, record: Record) -> Mapping[str, Any]:
+        """What the template of one record needs."""
+        return {**self._claim(record), **self._evidence(record), **self._script(record)}
+
+    def _claim(self, record: Record) -> Mapping[str, Any]:
+        models, devices = (self._dataset.by_key[name] for name in ("models", "devices"))
+        row = tuning_row(record, script_path(self._dataset, record))
+        return {
+            "record": record,
+            "row": row,
+            "size": self._sizes[str(models[record["model"]]["size"])],
+            "device": devices[record["device"]],
+            "configuration": self._by_id[row.record_id],
+            "status_means": self._meanings["status"].get(row.status, ""),
+            "tag_means": self._meanings["tag"].get(row.tag, ""),
+        }
+
+    def _evidence(self, record: Record) -> Mapping[str, Any]:
+        own = self._by_id[record_id(record)]
+        releases = releases_of(self._dataset, record["script"])
+        return {
+            "facts": facts(self._dataset, self._dataset.package.resources["tuning"], record),
+            "ladder": ladder(_about(self._dataset, "trials", record)),
+            "releases": releases,
+            "accepted": accepted_by(releases),
+            "rejections": rejections(releases),
+            "exemptions": _about(self._dataset, "exemptions", record),
+            "age": self._ages.remarks(record),
+            "former_ids": former_ids(self._dataset, "tuning", own.id),
+            "failures": failures(self._all, own),
+            "related": related(self._all, own),
+            "related_titles": RELATED,
+            "place": _place,
+            "resource": resource,
+        }
+
+    def _script(self, record: Record) -> Mapping[str, Any]:
+        name = str(record["script"])
+        text, run = self._scripts[name], self._runs.get(name)
+        path = script_path(self._dataset, record)
+        settings = explained(run) if run else []
+        start = starting.command(path)
+        return {
+            "path": path,
+            "script": text,
+            "download": f"{SCRIPTS}/{name}",
+            "sha256": hashlib.sha256(text.encode()).hexdigest(),
+            "run": run,
+            "settings": _grouped(item for item in settings if item.setting.place),
+            "defaults": _grouped(item for item in settings if not item.setting.place),
+            "shown": shown,
+            "expected": starting.expected(run, text) if run else [],
+            "start": start,
+            "start_downloaded": starting.command(name),
+            "cluster": starting.cluster(int(str(record["nodes"] or 1)), start),
+            "cluster_source": starting.SEVERAL_NODES_SOURCE,
+            "own_words": starting.own_words(text),
+            "permalink": self._file_url.replace("{path}", quote(path)) if self._file_url else "",
+            "snippets": badge.snippets(record, self._address),
+            "address": self._address,
+        }
+
+
+def ladder(trials: Sequence[Record]) -> list[Rung]:
+    """The batch sizes that were tried, smallest first."""
+    largest = max((_whole(trial["batch"]) for trial in trials), default=1)
+    rungs = (
+        Rung(
+            _whole(trial["batch"]),
+            _whole(trial["order"]),
+            trial["outcome"] == "ran",
+            round(100 * _whole(trial["batch"]) / largest),
+        )
+        for trial in trials
+    )
+    return sorted(rungs, key=lambda rung: (rung.batch, rung.order))
+
+
+def _whole(value: object) -> int:
+    return int(str(value))
+
+
+def _about(dataset: Dataset, resource_name: str, record: Record) -> list[Record]:
+    """The rows of another table that name the record's script."""
+    return [row for row in dataset.records[resource_name] if row["script"] == record["script"]]
+
+
+def _meanings(field: Field) -> Mapping[str, str]:
+    """What each word of a column means, as its description says: `word`: meaning."""
+    found = _MEANING.finditer(field.description)
+    return {match["word"]: match["meaning"] for match in found}
+
+
+def _place(row: Configuration) -> str:
+    """Where a configuration is told of, below the site's root."""
+    if row.kind == "record":
+        return f"records/{row.id}/"
+    return f"reports/{slug(row.size or 'Unknown size')}/#{row.id}"
+
+
+def _grouped(items: Iterable[Explained]) -> dict[str, list[Explained]]:
+    groups: dict[str, list[Explained]] = {}
+    for item in items:
+        groups.setdefault(item.group, []).append(item)
+    return groups
+
+
+def shown(item: Explained) -> str:
+    """The value of a setting as a reader may write it; blank where there is none to show."""
+    value = item.setting.value
+    if not item.setting.known:
+        return ""
+    if value is None:
+        return "null"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
