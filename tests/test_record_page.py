@@ -16,6 +16,7 @@ import pytest
 from docutils.core import publish_doctree
 from docutils.nodes import image
 from markdown import markdown
+from mkdocs.config import load_config
 from playwright.sync_api import Browser
 
 from rl_resources import load
@@ -37,6 +38,13 @@ LORA = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm"
 SEVERAL = "qwen3-235b-a22b_grpo_32_h20_megatron_vllm"
 KNOWN = Repository("a" * 40, 0, "https://example.org/o/r")
 ADDRESS = "https://example.org/site/"
+SCRIPT_PAYLOAD = "<img src=x onerror=window.hacked=1></code></td><script>window.hacked=1</script>"
+HOSTILE_SCRIPT = """#!/usr/bin/env bash
+#
+# Several nodes: PAYLOAD
+python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path='PAYLOAD' \\
+    actor_rollout_ref.model.target_modules='\"PAYLOAD\"' actor_rollout_ref.model.lora_rank=8
+"""
 PAYLOAD = "x\"'><script>window.hacked=1</script>]](javascript:d)\x07</text>&amp;`*_\\"
 
 
@@ -285,6 +293,27 @@ def test_hostile_text_stays_text_in_a_badge_and_its_snippets(browser: Browser) -
         assert page.locator("a > img").count() == page.locator("body *:not(p, a, img)").count() + 1
     page.close()
     assert len(list(publish_doctree(as_rst).findall(image))) == 1
+
+
+def test_a_hostile_script_is_told_of_as_text(browser: Browser) -> None:
+    hostile = HOSTILE_SCRIPT.replace("PAYLOAD", SCRIPT_PAYLOAD)
+    texts = {str(record["script"]): hostile for record in RECORDS}
+    files = render_dataset(DATASET, texts, KNOWN, ADDRESS)
+    config = load_config(config_file=str(ROOT / "mkdocs.yml"))
+    text = str(files[f"records/{SEVERAL}.md"]).split("---\n", 2)[2]
+    html = markdown(
+        text, extensions=config.markdown_extensions, extension_configs=config.mdx_configs
+    )
+    page = browser.new_page()
+    page.set_content(html)
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img:not(.badge), script, a[href^=javascript]").count() == 0
+    assert SCRIPT_PAYLOAD in page.locator("dl.expected dd").first.inner_text()
+    assert "own words" in page.locator("#start-it ~ p", has_text=SCRIPT_PAYLOAD).inner_text()
+    row = page.locator("table.settings tr", has_text="Target modules")
+    assert SCRIPT_PAYLOAD in row.locator("[data-label=Value]").inner_text()
+    assert page.locator("pre", has_text="main_ppo").inner_text().strip() == hostile.strip()
+    page.close()
 
 
 def test_snippets_lead_from_the_picture_to_the_record() -> None:

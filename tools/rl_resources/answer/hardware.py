@@ -63,8 +63,10 @@ class Devices:
         return self.named(text) or (begin if len(plain) > SHORTEST_PART else [])
 
     def of(self, device: str) -> Hardware:
-        """Vendor and memory of a device by its key."""
-        row = self.rows[device]
+        """Vendor and memory of a device by its key; nothing is known of one that has no row."""
+        row = self.rows.get(device)
+        if row is None:
+            return Hardware()
         memory = row["memory_gb"]
         return Hardware(str(row["vendor"] or ""), memory if isinstance(memory, float) else 0)
 

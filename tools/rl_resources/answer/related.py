@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rl_resources.answer.configurations import ESTIMATED, UNTESTED, Configuration
-from rl_resources.answer.find import Answer, find, resource
+from rl_resources.answer.find import Answer, find
 from rl_resources.answer.question import Question
+from rl_resources.answer.sentences import resource
 
 MOST_OF_A_KIND = 3
 

@@ -12,9 +12,9 @@ from urllib.parse import quote
 from rl_resources.answer.age import Ages
 from rl_resources.answer.compatibility import accepted_by, rejections, releases_of
 from rl_resources.answer.configurations import Configuration, configurations
-from rl_resources.answer.find import resource
 from rl_resources.answer.moves import former_ids, moves
 from rl_resources.answer.related import failures, related
+from rl_resources.answer.sentences import resource
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Field, Record
 from rl_resources.render import badge, starting
@@ -108,12 +108,13 @@ class _Shared:
 
     def _claim(self, record: Record) -> Mapping[str, Any]:
         models, devices = (self._dataset.by_key[name] for name in ("models", "devices"))
+        device = devices.get(record["device"])
         row = tuning_row(record, script_path(self._dataset, record))
         return {
             "record": record,
             "row": row,
             "size": self._sizes[str(models[record["model"]]["size"])],
-            "device": devices[record["device"]],
+            "device_name": str(device["name"] if device else record["device"]),
             "configuration": self._by_id[row.record_id],
             "status_means": self._meanings["status"].get(row.status, ""),
             "tag_means": self._meanings["tag"].get(row.tag, ""),
