@@ -222,9 +222,9 @@ def test_every_example_of_the_description_is_a_real_response(files: dict[str, An
         example = content["examples"]["published"]
         schema = {**content["schema"], "components": description["components"]}
         real = files[f"api/v1/{place}"]
-        Draft202012Validator(schema).validate(real)
         if "value" in example:
             seen += 1
+            Draft202012Validator(schema).validate(example["value"])
             assert example["value"] == real
         else:
             assert example["externalValue"] == place

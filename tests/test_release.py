@@ -13,8 +13,10 @@ import pytest
 
 from rl_resources import UnusableInput, release
 from rl_resources.answer.diff import Table, diff
+from rl_resources.history import read_history
 from rl_resources.package import read_package
 from rl_resources.release import next_version
+from rl_resources.released import broken_promises
 from rl_resources.render import changelog
 
 ROOT = Path(__file__).parents[1]
@@ -154,8 +156,24 @@ def test_a_release_commits_version_and_changelog_and_writes_its_artefacts(checko
     entry = changelog.sections((checkout / "CHANGELOG.md").read_text(encoding="utf-8"))["2027.1.0"]
     assert entry.strip() == "### Data\n\n- trials: 1 removed"
     assert "git tag --annotate v2027.1.0" in told
+    (newest, *_) = read_history(checkout)
+    assert (newest.version, newest.previous, newest.since) == ("2027.1.0", first, ())
+    assert [(item.name, len(item.removed)) for item in newest.made] == [("trials", 1)]
+    assert broken_promises(checkout) == []
     names = ["rl-resources-site-2027.1.0.tar.gz", "rl_resources-2027.1.0-py3-none-any.whl"]
     names += ["rl_resources-2027.1.0.tar.gz"]
     assert sorted(path.name for path in (checkout / "dist").iterdir()) == sorted(names)
     with tarfile.open(checkout / "dist" / names[0]) as archive:
         assert "rl-resources-site-2027.1.0/index.html" in archive.getnames()
+
+
+def test_a_release_that_would_break_readers_of_the_last_is_refused(checkout: Path) -> None:
+    _git(checkout, "tag", f"v{read_package(checkout).version}")
+    place = checkout / "releases" / "api.json"
+    shape = json.loads(place.read_text(encoding="utf-8"))
+    shape["paths"]["gone.json"] = "RecordsDocument"
+    place.write_text(json.dumps(shape), encoding="utf-8")
+    _git(checkout, "commit", "-qam", "A promise")
+    with pytest.raises(UnusableInput, match=r"gone\.json: the address is gone"):
+        release.release(checkout, DAY)
+    assert _git(checkout, "status", "--porcelain") == ""

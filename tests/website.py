@@ -21,7 +21,7 @@ from typing import Literal
 from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ("datapackage.json", "mkdocs.yml", "records", "schema", "examples", "site")
+SOURCES = ("datapackage.json", "mkdocs.yml", "records", "schema", "examples", "site", "releases")
 MKDOCS = (sys.executable, "-m", "mkdocs")
 # For data that no rule would let through: what is shown must be safe without the rules as well.
 MKDOCS_WITHOUT_RULES = (

@@ -10,6 +10,7 @@ from rl_resources.check.subject import FRAMEWORK, script_text
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidDataset
 from rl_resources.finding import Finding
+from rl_resources.history import read_history
 from rl_resources.package import read_package
 from rl_resources.render import (
     api,
@@ -39,7 +40,9 @@ def render(root: Path, *, held: bool = True) -> dict[str, str | bytes]:
     repository = read_repository(root)
     address = site_address()
     found = render_dataset(dataset, _script_texts(root, dataset), repository, address)
-    publication = api.Publication(repository.commit, repository.commit_time, address or "", found)
+    publication = api.Publication(
+        repository.commit, repository.commit_time, address or "", found, read_history(root)
+    )
     documents = api.documents(dataset, publication)
     if held:
         validation.hold_to_schemas(documents, api.schemas(dataset))

@@ -22,13 +22,16 @@ from rl_resources.check import check_root
 from rl_resources.dataset import find_root
 from rl_resources.errors import InvalidDataset, InvalidOutput, RlResourcesError, UnusableInput
 from rl_resources.generate import stale
+from rl_resources.history import Release
 from rl_resources.output import write_file
 from rl_resources.package import DESCRIPTOR, read_package
+from rl_resources.released import broken_promises, record, recorded_tables
 from rl_resources.render import changelog
 from rl_resources.repository import read_repository
 from rl_resources.revision import read_folder, read_state
 
 CHANGELOG = "CHANGELOG.md"
+BREAKING = "Bring it back, or publish the change under a new version of the API beside this one."
 
 
 def next_version(current: str, released: Sequence[str], today: date) -> str:
@@ -58,15 +61,20 @@ def release_files(root: Path, today: date) -> tuple[str, dict[str, str]]:
     current = read_package(root).version
     released = released_versions(root)
     version = next_version(current, released, today)
-    old = read_state(root, f"v{released[0]}") if released else {}
+    previous = released[0] if released else None
+    old = read_state(root, f"v{previous}") if previous else {}
+    diffs = diff(old, read_folder(root))
     place = root / CHANGELOG
     before = place.read_text(encoding="utf-8") if place.is_file() else ""
     by_hand = changelog.sections(before).get(changelog.UNRELEASED, "")
-    text = changelog.entry(version, today, diff(old, read_folder(root)), by_hand)
+    text = changelog.entry(version, today, diffs, by_hand)
     descriptor = (root / DESCRIPTOR).read_text(encoding="utf-8")
+    descriptor = descriptor.replace(f'"version": "{current}"', f'"version": "{version}"', 1)
+    made = Release(version, today.isoformat(), previous, tuple(diffs))
     return version, {
-        DESCRIPTOR: descriptor.replace(f'"version": "{current}"', f'"version": "{version}"', 1),
+        DESCRIPTOR: descriptor,
         CHANGELOG: changelog.with_entry(before, version, text),
+        **record(root, made, descriptor),
     }
 
 
@@ -78,6 +86,9 @@ def refuse_unfit(root: Path) -> None:
         raise InvalidDataset(findings)
     if files := stale(root):
         raise UnusableInput(f"stale: {', '.join(files)}", "Run `make generate` and commit.")
+    # What is recorded of a version without a tag was never published: it may be recorded anew.
+    if read_package(root).version in released_versions(root) and (broken := broken_promises(root)):
+        raise UnusableInput("\n".join(["the API would break its readers:", *broken]), BREAKING)
 
 
 def write_artefacts(root: Path, version: str) -> list[Path]:
@@ -121,13 +132,19 @@ def release(root: Path, today: date) -> str:
     refuse_unfit(root)
     version, files = release_files(root, today)
     before = {path: (root / path).read_text("utf-8") for path in files if (root / path).exists()}
+    gone = [path for path in recorded_tables(root) if path not in files]
+    before |= {path: (root / path).read_text("utf-8") for path in gone}
     try:
         for path, text in files.items():
             write_file(root / path, text)
-        _git(root, "add", *files)
+        for path in gone:
+            (root / path).unlink()
+        _git(root, "add", "--all", *files, *gone)
         if _git(root, "status", "--porcelain"):
             _git(root, "commit", "--quiet", "--message", f"Release {version}")
     except BaseException:
+        for path in files.keys() - before.keys():
+            (root / path).unlink(missing_ok=True)
         for path, text in before.items():
             write_file(root / path, text)
         raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -40,9 +40,9 @@ def read_state(root: Path, name: str) -> Tables:
     return _tables(name, lambda path: _blob(root, revision, path))
 
 
-def read_folder(folder: Path) -> Tables:
-    """The tables of a folder as they are now. Raises `UnusableInput`."""
-    return _tables(str(folder), lambda path: _file(folder, path))
+def read_folder(folder: Path, only: Collection[str] | None = None) -> Tables:
+    """The tables of a folder as they are now, or `only` those named. Raises `UnusableInput`."""
+    return _tables(str(folder), lambda path: _file(folder, path), only)
 
 
 def _git(root: Path, *arguments: str) -> bytes | None:
@@ -67,7 +67,7 @@ def _file(folder: Path, path: str) -> bytes:
     return place.read_bytes()
 
 
-def _tables(state: str, read: Read) -> Tables:
+def _tables(state: str, read: Read, only: Collection[str] | None = None) -> Tables:
     descriptor = _object(state, read, DESCRIPTOR)
     try:
         named = {
@@ -76,7 +76,11 @@ def _tables(state: str, read: Read) -> Tables:
         }
     except (KeyError, TypeError, ValueError) as error:
         raise _broken(state, DESCRIPTOR, "names its tables in no form that can be read") from error
-    return {name: _table(state, read, *paths) for name, paths in named.items()}
+    return {
+        name: _table(state, read, *paths)
+        for name, paths in named.items()
+        if only is None or name in only
+    }
 
 
 def _inside(path: Any) -> str:

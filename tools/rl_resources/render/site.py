@@ -28,6 +28,7 @@ from rl_resources.answer.compatibility import accepted_by, releases_of
 from rl_resources.dataset import Dataset
 from rl_resources.package import Field, Record, Resource, TableSchema
 from rl_resources.render.api import BASE
+from rl_resources.render.api.promise import PROMISE
 from rl_resources.render.dictionary import columns
 from rl_resources.render.markdown import escape
 from rl_resources.render.tuning_table import HEADERS, tuning_rows
@@ -71,6 +72,7 @@ class Site:
         self._shared = {
             "sizes": self.sizes,
             "api": BASE,
+            "promise": PROMISE,
             "headers": HEADERS,
             "package": dataset.package,
             "records": len(dataset.records["tuning"]),

@@ -12,8 +12,10 @@ from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import Any
 
+from rl_resources.answer.diff import TableDiff
 from rl_resources.answer.moves import Move, moves
 from rl_resources.dataset import Dataset, script_path
+from rl_resources.history import Release, release_values
 from rl_resources.package import Record, TableSchema
 from rl_resources.render.api.text import as_json
 from rl_resources.render.tuning_table import records_of_size
@@ -54,13 +56,14 @@ class Publication:
 
     `commit` and `commit_time` (seconds since 1970) are `None` where nobody knows them, `site` is
     the address of the published site with its closing slash, or blank. `files` is what else is
-    published, by path below the site's root.
+    published, by path below the site's root. `releases` are newest first.
     """
 
     commit: str | None = None
     commit_time: int | None = None
     site: str = ""
     files: Mapping[str, str | bytes] = field(default_factory=dict)
+    releases: Sequence[Release] = ()
 
 
 def documents(dataset: Dataset, publication: Publication) -> list[Document]:
@@ -72,6 +75,8 @@ def documents(dataset: Dataset, publication: Publication) -> list[Document]:
         *(size_document(dataset, str(size["size"])) for size in dataset.records["sizes"]),
         *(_record_document(dataset, record) for record in dataset.records["tuning"]),
         *(_moved_document(dataset, move) for move in moves(dataset, "tuning")),
+        _changes_document(dataset, publication),
+        *(_release_document(dataset, release) for release in publication.releases),
         _all_document(dataset, publication, whole),
     ]
     return [_index_document(dataset, publication, listed), *listed]
@@ -120,6 +125,31 @@ def _at_id(dataset: Dataset, name: str, **value: Any) -> Document:
 def _table(dataset: Dataset, name: str) -> Document:
     rows = [_row(dataset, name, row) for row in dataset.records[name]]
     return Document(f"{name}.json", name, _counted(dataset, {}, name, rows))
+
+
+def _changes_document(dataset: Dataset, publication: Publication) -> Document:
+    rows = [
+        {
+            "version": release.version,
+            "released_on": release.day,
+            "previous": release.previous,
+            "path": f"changes/{release.version}.json",
+            **_counts(release.made),
+        }
+        for release in publication.releases
+    ]
+    return Document("changes.json", "changes", _counted(dataset, {}, "releases", rows))
+
+
+def _counts(changes: Sequence[TableDiff]) -> dict[str, int]:
+    kinds = ("added", "removed", "renamed", "changed")
+    return {kind: sum(len(getattr(item, kind)) for item in changes) for kind in kinds}
+
+
+def _release_document(dataset: Dataset, release: Release) -> Document:
+    value = {"dataset_version": dataset.version, **release_values(release)}
+    path = f"changes/{release.version}.json"
+    return Document(path, "release", value, "changes/{version}.json")
 
 
 def _all_document(

@@ -15,8 +15,9 @@ PROMISE = (
     "that is renamed, split or withdrawn keeps its address: there `record` is null, and `moved` "
     "names the ids that stand for it today, with the version and the reason.",
     "Figures may be mended. `dataset_version` names the release and `commit` the revision. "
-    "`index.json` has the SHA-256 of every document and download, so that you need to fetch only "
-    "what differs.",
+    "`changes.json` lists the releases and what each changed; `changes/<version>.json` has every "
+    "row, and what has changed since. `index.json` has the SHA-256 of every document and download, "
+    "so that you need to fetch only what differs.",
     "A `status` of `untested` or `disputed` is part of the figure: show it with the figure.",
 )
 """A rule is a sentence or a few; backticks enclose code."""

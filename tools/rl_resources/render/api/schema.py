@@ -67,6 +67,7 @@ def components(dataset: Dataset) -> dict[str, dict[str, Any]]:
     own = {
         "Licence": _object({"name": _MAYBE, "title": _MAYBE, "path": _MAYBE}),
         "MovedRecord": _move(),
+        "TableChange": _table_change(),
     }
     return rows | own | {component_of(k): v for k, v in _kinds(dataset).items()}
 
@@ -88,6 +89,11 @@ def _kinds(dataset: Dataset) -> dict[str, dict[str, Any]]:
             "The tuning records of one size",
             {"dataset_version": _VERSION, "size": _ref("Size"), **records},
         ),
+        "changes": _titled(
+            "What each release changed, newest first",
+            {"dataset_version": _VERSION, "count": _COUNT, "releases": _releases()},
+        ),
+        "release": _titled("What one release changed, and what has changed since", _release()),
         "record": _titled("One tuning record with its trials, or where it moved to", _record()),
         **{
             name: _titled(
@@ -125,6 +131,66 @@ def _record() -> dict[str, Any]:
     }
 
 
+_RELEASE = {
+    "version": _VERSION,
+    "released_on": {**_TEXT, "format": "date"},
+    "previous": {**_MAYBE, "description": "The release before it; null for the first."},
+}
+
+
+def _releases() -> dict[str, Any]:
+    counts = dict.fromkeys(("added", "removed", "renamed", "changed"), _COUNT)
+    return {"type": "array", "items": _object({**_RELEASE, "path": _ADDRESS, **counts})}
+
+
+def _release() -> dict[str, Any]:
+    since = (
+        "What has changed from that release to this data. Null where that is not known: the data "
+        "were built without the copy of the newest release, `releases/newest`."
+    )
+    return {
+        "dataset_version": _VERSION,
+        **_RELEASE,
+        "in_release": {
+            **_list("TableChange"),
+            "description": "What it changed against `previous`.",
+        },
+        "since_release": {
+            "type": ["array", "null"],
+            "items": _ref("TableChange"),
+            "description": since,
+        },
+    }
+
+
+def _table_change() -> dict[str, Any]:
+    key = {
+        "type": "object",
+        "additionalProperties": _TEXT,
+        "description": "The cells of the key's columns.",
+    }
+    row = {
+        "type": "object",
+        "additionalProperties": _MAYBE,
+        "description": "The row as it last was. Cells are text; null is a blank.",
+    }
+    cell = _object({"field": _TEXT, "old": _MAYBE, "new": _MAYBE})
+    names = {"type": "array", "items": _TEXT}
+    return _titled(
+        "What changed in one table",
+        {
+            "table": _TEXT,
+            "key": {**names, "description": "The columns that name a row."},
+            "added": _array(key),
+            "removed": _array(row),
+            "renamed": _array(_object({"old": key, "new": key})),
+            "changed": _array(_object({"key": key, "changes": _array(cell)})),
+            "columns_added": names,
+            "columns_removed": names,
+        },
+    )
+
+
 def _move() -> dict[str, Any]:
     ids = "Ids that stand for it today; none where it was withdrawn."
     return _object(
@@ -150,6 +216,10 @@ def _ref(name: str) -> dict[str, Any]:
 
 def _or_null(name: str, description: str) -> dict[str, Any]:
     return {"anyOf": [_ref(name), {"type": "null"}], "description": description}
+
+
+def _array(items: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
 
 
 def _list(name: str) -> dict[str, Any]:
