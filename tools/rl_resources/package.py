@@ -82,7 +82,7 @@ _FORMATS = frozenset({"default", "uri"})
 
 @dataclass(frozen=True)
 class Field:
-    """One column. `constraints` keeps the words of the Table Schema standard."""
+    """One column. `constraints` has the words of the Table Schema standard, `example` is a cell."""
 
     name: str
     type: str
@@ -93,7 +93,7 @@ class Field:
     delimiter: str = ","
     item_pattern: str = ""
     unit: str = ""
-    example: Any = None
+    example: str = ""
     mlperf: str = ""
 
     @property
@@ -103,6 +103,11 @@ class Field:
             return f"{self.item_pattern}(?:{re.escape(self.delimiter)}{self.item_pattern})*"
         pattern: str | None = self.constraints.get("pattern")
         return pattern
+
+    @property
+    def sentence(self) -> str:
+        """The description with the unit, for formats that have no place for a unit."""
+        return f"{self.description} Unit: {self.unit}." if self.unit else self.description
 
     @property
     def required(self) -> bool:
@@ -188,13 +193,20 @@ class Resource:
 
 @dataclass(frozen=True)
 class Package:
-    """The whole descriptor; `document` is all that it says, as it says it."""
+    """The whole descriptor; `document` is all that it says, as it says it.
+
+    `created` is the day of the version as ISO text, blank where the descriptor does not say it.
+    `contributors` are names to cite.
+    """
 
     root: Path
     title: str
     description: str
     version: str
+    created: str
     licenses: tuple[Mapping[str, str], ...]
+    keywords: tuple[str, ...]
+    contributors: tuple[str, ...]
     resources: Mapping[str, Resource]
     document: Mapping[str, Any]
 
@@ -212,7 +224,10 @@ def read_package(root: Path) -> Package:
             title=str(descriptor["title"]),
             description=str(descriptor["description"]),
             version=str(descriptor["version"]),
+            created=str(descriptor.get("created", "")).partition("T")[0],
             licenses=tuple(descriptor["licenses"]),
+            keywords=tuple(map(str, descriptor.get("keywords", ()))),
+            contributors=tuple(str(item["title"]) for item in descriptor.get("contributors", ())),
             resources={resource.name: resource for resource in resources},
             document=descriptor,
         )
@@ -298,7 +313,7 @@ def _field(path: str, raw: Mapping[str, Any]) -> Field:
         delimiter=raw.get("delimiter", ","),
         item_pattern=raw.get("itemPattern", ""),
         unit=raw.get("unit", ""),
-        example=raw.get("example"),
+        example=raw.get("example", ""),
         mlperf=raw.get("mlperf", ""),
     )
 

@@ -42,12 +42,8 @@ def required(snapshot: Snapshot) -> Iterator[Mistake]:
     for broken in _cells(snapshot, "required"):
         example = broken.field.example
         yield broken.mistake(
-            "is blank", f"Fill it. {broken.field.description} For example `{_written(example)}`."
+            "is blank", f"Fill it. {broken.field.description} For example `{example}`."
         )
-
-
-def _written(example: object) -> str:
-    return " ".join(map(str, example)) if isinstance(example, list) else str(example)
 
 
 @rule(
@@ -224,7 +220,7 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
         if broken.field.name == "script" and broken.cell in files:
             continue  # the name is told at the file
         meant = _meant(broken.field, broken.cell)
-        example = _written(broken.field.example)
+        example = broken.field.example
         yield broken.mistake(
             "which does not have the form of its column",
             f"Write `{meant}`."

@@ -127,7 +127,7 @@ class _Asking:
         unit = f" ({column.unit})" if column.unit else ""
         blank = f"Enter: {derived}" if derived else "" if column.required else "Enter: not known"
         question = (
-            f"{column.title}{unit}. {column.description} For example `{_example(column)}`."
+            f"{column.title}{unit}. {column.description} For example `{column.example}`."
             f"{f' [{blank}]' if blank else ''}\n  {column.name}: "
         )
         while True:
@@ -148,8 +148,3 @@ class _Asking:
                 return words.read(self.dataset, "contributor", answer)
             except UnknownWord as error:
                 self._tell(str(error))
-
-
-def _example(column: Field) -> str:
-    example = column.example
-    return column.delimiter.join(example) if isinstance(example, list) else str(example)

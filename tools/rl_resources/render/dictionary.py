@@ -56,7 +56,7 @@ def columns(resource: Resource) -> list[Column]:
             limits=tuple(_limits(resource, field)),
             description=field.description,
             mlperf=field.mlperf,
-            example=_example(field),
+            example=field.example,
         )
         for field in resource.schema.fields
     ]
@@ -80,8 +80,3 @@ def _values(limit: Any) -> tuple[str, ...]:
     if limit is True:
         return ()
     return tuple(map(str, limit)) if isinstance(limit, list) else (str(limit),)
-
-
-def _example(field: Field) -> str:
-    example = field.example
-    return field.write(tuple(example) if isinstance(example, list) else example)

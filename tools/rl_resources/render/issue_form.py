@@ -53,8 +53,8 @@ def _question(field: Field) -> dict[str, Any]:
     else:
         if field.constraints.get("maxLength", 0) >= LONG and field.format != "uri":
             kind = "textarea"
-        if field.example is not None:
-            attributes["placeholder"] = str(field.example)
+        if field.example:
+            attributes["placeholder"] = field.example
     question = {"type": kind, "id": field.name, "attributes": attributes}
     return {**question, "validations": {"required": True}} if field.required else question
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ _TEXT = {"minLength": "minLength", "maxLength": "maxLength"}
 def property_schema(field: Field) -> dict[str, Any]:
     """What a JSON value of this column may be. A blank cell is `null`, so no key is ever absent."""
     kind = dict(TYPES[field.type].json)
-    schema: dict[str, Any] = {"title": field.title, "description": _description(field)}
+    schema: dict[str, Any] = {"title": field.title, "description": field.sentence}
     schema |= kind
     if field.item_pattern:
         schema["items"] = {"type": "string", "pattern": f"^(?:{field.item_pattern})$"}
@@ -31,13 +32,17 @@ def property_schema(field: Field) -> dict[str, Any]:
         schema["format"] = field.format
     for word, limit in field.constraints.items():
         schema |= _constraint(field, word, limit)
-    if field.example is not None:
-        schema["examples"] = [field.example]
+    if field.example:
+        schema["examples"] = [_example(field)]
     return schema
 
 
-def _description(field: Field) -> str:
-    return f"{field.description} Unit: {field.unit}." if field.unit else field.description
+def _example(field: Field) -> Any:
+    """The JSON value of the example, which a schema writes as a cell."""
+    if field.type == "list":
+        return field.example.split(field.delimiter)
+    as_text = field.type in {"string", "date"}
+    return field.example if as_text else json.loads(field.example)
 
 
 def _constraint(field: Field, word: str, limit: Any) -> dict[str, Any]:
