@@ -69,6 +69,18 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
+def downloads_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Everything under `/downloads` and nothing else, as somebody has it who took it all."""
+    from rl_resources.dataset import load
+    from rl_resources.render.downloads import downloads
+
+    folder = tmp_path_factory.mktemp("downloads")
+    for item in downloads(load(Path(__file__).parents[1])):
+        (folder / item.name).write_bytes(item.content)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """A headless Chromium."""
     chromium = program("chromium", "chromium-browser", "google-chrome")

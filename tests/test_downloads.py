@@ -2,72 +2,374 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import csv
 import hashlib
 import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import frictionless
+import jsonschema
+import mlcroissant
+import nanoarrow
+import nanoarrow.ipc
+import polars as pl
 import pytest
+import yaml
+from datasette.app import Datasette
 
-from rl_resources import tabular
-from rl_resources.dataset import load, typed_records
-from rl_resources.package import read_package
-from rl_resources.render.downloads import Download, downloads
+from rl_resources.dataset import Dataset, load
+from rl_resources.package import TYPES
+from rl_resources.render import api
+from rl_resources.render.downloads import downloads
 from website import ROOT
 
 DATASET = load(ROOT)
+PACKAGE = DATASET.package
+TABLES = list(DATASET.records)
+DATABASE = "rl-resources.sqlite"
+
+Rows = list[dict[str, Any]]
 
 
-@pytest.fixture(scope="session")
-def made() -> dict[str, Download]:
-    return {item.name: item for item in downloads(DATASET)}
+def plain(value: Any) -> Any:
+    """A value in the words of JSON, however a reader gives it."""
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, Decimal):
+        return float(value)
+    return value.isoformat()[:10] if isinstance(value, date) else value
 
 
-@pytest.fixture(scope="session")
-def folder(made: dict[str, Download], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Everything under `/downloads` and nothing else, as somebody has it who took it all."""
-    folder = tmp_path_factory.mktemp("downloads")
-    for item in made.values():
-        (folder / item.name).write_bytes(item.content)
-    return folder
+def rows(records: Iterable[Mapping[str, Any]]) -> Rows:
+    return [{name: plain(value) for name, value in record.items()} for record in records]
 
 
-def test_the_same_dataset_gives_the_same_bytes(made: dict[str, Download]) -> None:
-    assert downloads(load(ROOT)) == tuple(made.values())
+def named(table: str, cells: Iterable[Iterable[Any]]) -> Rows:
+    names = PACKAGE.resources[table].schema.names
+    return rows(dict(zip(names, line, strict=True)) for line in cells)
 
 
-@pytest.mark.parametrize("name", DATASET.records)
-def test_a_csv_file_reads_back_to_the_records(name: str, made: dict[str, Download]) -> None:
-    text = tabular.read(made[f"{name}.csv"].content.decode())
-    resource = DATASET.package.resources[name]
-    assert typed_records(resource, text) == DATASET.records[name]
+def by_frictionless(folder: Path, table: str) -> Rows:
+    package = frictionless.Package(str(folder / "datapackage.json"))
+    return rows(row.to_dict() for row in package.get_resource(table).read_rows())
 
 
-def test_frictionless_finds_the_descriptor_and_every_file_valid(folder: Path) -> None:
-    report = frictionless.validate(str(folder / "datapackage.json"))
+def by_csv(folder: Path, table: str) -> Rows:
+    fields = PACKAGE.resources[table].schema.fields
+    with (folder / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+        _, *lines = csv.reader(file)
+    return named(
+        table,
+        ([field.read(cell) for field, cell in zip(fields, line, strict=True)] for line in lines),
+    )
+
+
+def by_polars(folder: Path, table: str) -> Rows:
+    return rows(pl.read_parquet(folder / f"{table}.parquet").iter_rows(named=True))
+
+
+def by_duckdb(folder: Path, table: str) -> Rows:
+    return named(table, duckdb.read_parquet(str(folder / f"{table}.parquet")).fetchall())
+
+
+def by_sqlite(folder: Path, table: str) -> Rows:
+    schema = PACKAGE.resources[table].schema
+    lists = [field.name for field in schema.fields if field.type == "list"]
+    with closing(sqlite3.connect(folder / DATABASE)) as connection:
+        found = named(table, connection.execute(f'SELECT * FROM "{table}"'))  # noqa: S608
+    return [
+        {**row, **{name: json.loads(row[name]) for name in lists if row[name]}} for row in found
+    ]
+
+
+@cache
+def documents() -> Mapping[str, Any]:
+    return {path: json.loads(text) for path, text in api.files(DATASET, None).items()}
+
+
+def by_json(_: Path, table: str) -> Rows:
+    name = "records" if table == "tuning" else table
+    names = PACKAGE.resources[table].schema.names
+    found = documents()[f"api/v1/{name}.json"][name]
+    return [{name: row[name] for name in names} for row in found]
+
+
+@cache
+def croissant(folder: Path) -> mlcroissant.Dataset:
+    return mlcroissant.Dataset(jsonld=str(folder / "croissant.json"))
+
+
+def by_mlcroissant(folder: Path, table: str) -> Rows:
+    found = croissant(folder).records(record_set=table)
+    return rows(
+        {name.removeprefix(f"{table}/"): value for name, value in row.items()} for row in found
+    )
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize(
+    "read",
+    [by_csv, by_frictionless, by_polars, by_duckdb, by_sqlite, by_json, by_mlcroissant],
+    ids=lambda read: read.__name__,
+)
+def test_every_format_holds_every_cell_of_every_table(
+    read: Callable[[Path, str], Rows], table: str, downloads_folder: Path
+) -> None:
+    assert read(downloads_folder, table) == rows(DATASET.records[table])
+
+
+def test_the_same_dataset_gives_the_same_bytes(downloads_folder: Path) -> None:
+    again = {item.name: item.content for item in downloads(load(ROOT))}
+    assert again == {path.name: path.read_bytes() for path in downloads_folder.iterdir()}
+
+
+# What no rule refuses, and what some format or reader might take for something else.
+HOSTILE = (
+    'a "quoted", cell; with | every `separator`',
+    "NA",
+    "0.10",
+    "' OR 1=1; --",
+    "\\n \\u0000 \\",
+    "a\u0301 \U0001f600 \u6587 \u05d0",
+    "---",
+    "x" * 500,
+)
+
+
+def hostile() -> Dataset:
+    """Every text and every list of the first rows hold one of the texts above."""
+    records = {}
+    for table, resource in PACKAGE.resources.items():
+        lines = []
+        for number, text in enumerate(HOSTILE):
+            cells: dict[str, Any] = {field.name: None for field in resource.schema.fields}
+            for field in resource.schema.fields:
+                if "enum" in field.constraints:
+                    cells[field.name] = field.constraints["enum"][0]
+                elif field.type == "string":
+                    cells[field.name] = f"{text} {number}" if field.required else text
+                elif field.type == "list":
+                    cells[field.name] = tuple(text.split(field.delimiter))
+                elif field.required or field.name in resource.schema.primary_key:
+                    cells[field.name] = {"boolean": True, "date": date(2026, 1, 2)}.get(
+                        field.type, number + 1
+                    )
+            lines.append(cells)
+        records[table] = tuple(lines)
+    return Dataset(PACKAGE, records)
+
+
+def test_whatever_no_rule_refuses_reads_back_from_every_format(tmp_path: Path) -> None:
+    dataset = hostile()
+    for item in downloads(dataset):
+        (tmp_path / item.name).write_bytes(item.content)
+    for table in TABLES:
+        for read in (by_csv, by_polars, by_duckdb, by_sqlite):
+            assert read(tmp_path, table) == rows(dataset.records[table]), (table, read.__name__)
+
+
+def test_tables_without_rows_are_published_too(tmp_path: Path) -> None:
+    for item in downloads(Dataset(PACKAGE, dict.fromkeys(TABLES, ()))):
+        (tmp_path / item.name).write_bytes(item.content)
+    for table in TABLES:
+        assert by_polars(tmp_path, table) == by_sqlite(tmp_path, table) == []
+    assert frictionless.validate(str(tmp_path / "datapackage.json")).valid
+
+
+def test_frictionless_finds_the_descriptor_and_every_file_valid(downloads_folder: Path) -> None:
+    report = frictionless.validate(str(downloads_folder / "datapackage.json"))
     assert report.valid, report.flatten(["type", "note"])
-    assert len(report.tasks) == len(DATASET.records)
+    assert len(report.tasks) == len(TABLES)
 
 
-def test_frictionless_tells_a_byte_that_was_changed(folder: Path, tmp_path: Path) -> None:
-    for item in folder.iterdir():
-        (tmp_path / item.name).write_bytes(item.read_bytes())
-    text = (tmp_path / "sizes.csv").read_bytes()
-    (tmp_path / "sizes.csv").write_bytes(text.removesuffix(b".\n") + b"!\n")
-    report = frictionless.validate(str(tmp_path / "datapackage.json"))
+def test_frictionless_tells_a_byte_that_was_changed(downloads_folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(downloads_folder, tmp_path / "copy")
+    text = (copy / "sizes.csv").read_bytes()
+    (copy / "sizes.csv").write_bytes(text.removesuffix(b".\n") + b"!\n")
+    report = frictionless.validate(str(copy / "datapackage.json"))
     assert [row[0] for row in report.flatten(["type"])] == ["hash-count"]
 
 
-def test_the_descriptor_states_hash_and_length_of_every_csv_file(folder: Path) -> None:
-    descriptor = json.loads((folder / "datapackage.json").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("descriptor", ["published", "committed"])
+def test_the_descriptor_is_valid_under_the_profile_of_data_package_2(
+    descriptor: str, downloads_folder: Path
+) -> None:
+    folder = {"published": downloads_folder, "committed": ROOT}[descriptor]
+    document = json.loads((folder / "datapackage.json").read_text(encoding="utf-8"))
+    assert document["$schema"] == "https://datapackage.org/profiles/2.0/datapackage.json"
+    profile = json.loads(
+        (resources.files("dplib") / "profiles/2.0/datapackage.json").read_text(encoding="utf-8")
+    )
+    for resource in document["resources"] if descriptor == "published" else ():
+        for field in resource["schema"]["fields"]:
+            # The standard has `list`; its profile forgot it (frictionlessdata/datapackage#1089).
+            field["type"] = "any" if field["type"] == "list" else field["type"]
+    validator = jsonschema.Draft7Validator(profile)
+    assert [error.message for error in validator.iter_errors(document)] == []
+    document["resources"][0]["bytes"] = "many"
+    assert list(validator.iter_errors(document)) != []
+
+
+def test_the_descriptor_states_hash_and_length_of_every_csv_file(downloads_folder: Path) -> None:
+    descriptor = json.loads((downloads_folder / "datapackage.json").read_text(encoding="utf-8"))
     for resource in descriptor["resources"]:
-        content = (folder / resource["path"]).read_bytes()
+        content = (downloads_folder / resource["path"]).read_bytes()
         assert resource["bytes"] == len(content)
         assert resource["hash"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-def test_the_descriptor_needs_no_file_of_ours_to_be_read(folder: Path) -> None:
-    descriptor = json.loads((folder / "datapackage.json").read_text(encoding="utf-8"))
+def test_the_descriptor_needs_no_file_of_ours_to_be_read(downloads_folder: Path) -> None:
+    descriptor = json.loads((downloads_folder / "datapackage.json").read_text(encoding="utf-8"))
     schemas = {item["name"]: item["schema"] for item in descriptor["resources"]}
-    package = read_package(ROOT)
-    assert schemas == {name: item.schema.document for name, item in package.resources.items()}
+    assert schemas == {name: item.schema.document for name, item in PACKAGE.resources.items()}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_parquet_says_what_every_column_means(table: str, downloads_folder: Path) -> None:
+    metadata = pl.read_parquet_metadata(downloads_folder / f"{table}.parquet")
+    schema = PACKAGE.resources[table].schema
+    assert json.loads(metadata["table_schema"]) == schema.document
+    assert metadata["version"] == PACKAGE.version
+    message = base64.b64decode(metadata["ARROW:schema"])
+    with nanoarrow.ipc.InputStream.from_readable(message) as stream:
+        fields = list(nanoarrow.ArrayStream(stream).schema.fields)
+    for field, wanted in zip(fields, schema.fields, strict=True):
+        said = {key.decode(): text.decode() for key, text in dict(field.metadata).items()}
+        assert field.name == wanted.name
+        assert said["description"] == wanted.description
+        assert said.get("unit", "") == wanted.unit
+
+
+def test_duckdb_sees_types_and_not_text(downloads_folder: Path) -> None:
+    words = {"string": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN"}
+    words |= {"date": "DATE", "list": "VARCHAR[]"}
+    assert set(words) == set(TYPES)
+    for table, resource in PACKAGE.resources.items():
+        found = duckdb.read_parquet(str(downloads_folder / f"{table}.parquet")).types
+        assert list(map(str, found)) == [words[field.type] for field in resource.schema.fields]
+
+
+def asked(folder: Path, question: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(folder / DATABASE)) as connection:
+        return connection.execute(question).fetchall()
+
+
+def test_sqlite_finds_the_database_whole_and_every_reference_kept(downloads_folder: Path) -> None:
+    assert asked(downloads_folder, "PRAGMA integrity_check") == [("ok",)]
+    assert asked(downloads_folder, "PRAGMA foreign_key_check") == []
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_sqlite_knows_the_keys_that_the_schema_states(table: str, downloads_folder: Path) -> None:
+    schema = PACKAGE.resources[table].schema
+    columns = asked(downloads_folder, f'PRAGMA table_info("{table}")')
+    keys = sorted((place, name) for _, name, _, _, _, place in columns if place)
+    assert tuple(name for _, name in keys) == schema.primary_key
+    references = asked(downloads_folder, f'PRAGMA foreign_key_list("{table}")')
+    found = {(column, target, key) for _, _, target, column, key, *_ in references}
+    assert found == {(key.field, key.resource, key.reference) for key in schema.foreign_keys}
+
+
+def test_a_query_by_a_foreign_key_uses_its_index(downloads_folder: Path) -> None:
+    question = "EXPLAIN QUERY PLAN SELECT * FROM reports WHERE model = 'x'"
+    assert "USING INDEX reports_model" in asked(downloads_folder, question)[0][-1]
+
+
+@pytest.mark.parametrize(
+    "change", ["gpus = 0", "tag = 'MAX'", "tested_on = '1999-01-01'", "model = NULL"]
+)
+def test_sqlite_refuses_a_change_that_breaks_the_schema(
+    change: str, downloads_folder: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copy(downloads_folder / DATABASE, tmp_path))
+    with closing(sqlite3.connect(copy)) as connection:
+        connection.execute("UPDATE tuning SET notes = 'x'")
+        with pytest.raises(sqlite3.IntegrityError):
+            connection.execute(f"UPDATE tuning SET {change}")  # noqa: S608
+
+
+def test_the_view_tells_model_and_device_of_every_record(downloads_folder: Path) -> None:
+    columns = "script, model_size, model_parameters_b, device_memory_gb"
+    found = asked(downloads_folder, f"SELECT {columns} FROM records")  # noqa: S608
+    models, devices = DATASET.by_key["models"], DATASET.by_key["devices"]
+    assert found == [
+        (
+            record["script"],
+            models[record["model"]]["size"],
+            models[record["model"]]["parameters_b"],
+            devices[record["device"]]["memory_gb"],
+        )
+        for record in DATASET.records["tuning"]
+    ]
+
+
+def test_the_database_describes_itself(downloads_folder: Path) -> None:
+    question = 'SELECT "table", "column", description FROM data_dictionary'
+    assert asked(downloads_folder, question) == [
+        (table, field.name, field.description)
+        for table, resource in PACKAGE.resources.items()
+        for field in resource.schema.fields
+    ]
+    question = "SELECT version, license, license_url FROM about"
+    licence = PACKAGE.licenses[0]
+    assert asked(downloads_folder, question) == [
+        (PACKAGE.version, licence["name"], licence["path"])
+    ]
+
+
+def test_no_byte_of_the_database_depends_on_the_release_of_sqlite(downloads_folder: Path) -> None:
+    header = (downloads_folder / DATABASE).read_bytes()[:100]
+    assert int.from_bytes(header[16:18], "big") == 4096
+    assert [int.from_bytes(header[at : at + 4], "big") for at in (24, 92, 96)] == [1, 1, 3_007_000]
+
+
+def test_datasette_shows_every_table_with_its_descriptions(downloads_folder: Path) -> None:
+    metadata = (downloads_folder / "rl-resources.datasette.json").read_text(encoding="utf-8")
+
+    async def pages() -> dict[str, str]:
+        datasette = Datasette([str(downloads_folder / DATABASE)], metadata=json.loads(metadata))
+        await datasette.invoke_startup()
+        found = {}
+        for path in ["", *TABLES, "records", "data_dictionary"]:
+            reply = await datasette.client.get(f"/rl-resources/{path}".removesuffix("/"))
+            assert reply.status_code == 200, path
+            found[path] = reply.text
+        return found
+
+    shown = asyncio.run(pages())
+    assert PACKAGE.licenses[0]["title"] in shown[""]
+    assert PACKAGE.resources["tuning"].schema.field("train").description in shown["tuning"]
+
+
+def test_mlcroissant_has_nothing_to_say_against_the_metadata(downloads_folder: Path) -> None:
+    issues = croissant(downloads_folder).metadata.ctx.issues
+    assert (list(issues.errors), list(issues.warnings)) == ([], [])
+    for item in croissant(downloads_folder).metadata.file_objects:
+        content = (downloads_folder / item.content_url).read_bytes()
+        assert item.sha256 == hashlib.sha256(content).hexdigest()
+
+
+def test_the_dataset_card_names_the_licence_and_a_file_for_every_table(
+    downloads_folder: Path,
+) -> None:
+    _, front, body = (downloads_folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    card = yaml.safe_load(front)
+    assert card["license"] == [licence["name"].lower() for licence in PACKAGE.licenses]
+    assert [item["config_name"] for item in card["configs"]] == TABLES
+    assert [item["config_name"] for item in card["configs"] if item.get("default")] == ["tuning"]
+    assert all((downloads_folder / item["data_files"]).is_file() for item in card["configs"])
+    assert f"# {PACKAGE.title}\n" in body

@@ -12,9 +12,16 @@ from dataclasses import dataclass
 
 from rl_resources import tabular
 from rl_resources.dataset import Dataset
-from rl_resources.render.downloads import data_package
+from rl_resources.render.downloads.card import card
+from rl_resources.render.downloads.croissant import croissant
+from rl_resources.render.downloads.data_package import descriptor
+from rl_resources.render.downloads.datasette import metadata
+from rl_resources.render.downloads.parquet import parquet
+from rl_resources.render.downloads.sqlite import database
 
 BASE = "downloads"
+JSON = "application/json"
+PARQUET = "application/vnd.apache.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +51,26 @@ class Download:
 
 def downloads(dataset: Dataset) -> tuple[Download, ...]:
     """Every file, the same bytes for the same dataset."""
-    texts = {name: csv_text(dataset, name).encode() for name in dataset.records}
-    descriptor = data_package.descriptor(dataset.package, texts)
+    package = dataset.package
+    csv = {name: csv_text(dataset, name).encode() for name in dataset.records}
     return (
-        *(_download(f"{name}.csv", "text/csv", text, name) for name, text in texts.items()),
-        _download("datapackage.json", "application/json", descriptor.encode()),
+        *(Download(f"{BASE}/{name}.csv", "text/csv", csv[name], name) for name in csv),
+        *(
+            Download(f"{BASE}/{name}.parquet", PARQUET, parquet(package, resource, rows), name)
+            for name, resource in package.resources.items()
+            for rows in [dataset.records[name]]
+        ),
+        _about_all("rl-resources.sqlite", "application/vnd.sqlite3", database(dataset)),
+        _about_all("rl-resources.datasette.json", JSON, metadata(package, "rl-resources")),
+        _about_all("datapackage.json", JSON, descriptor(package, csv)),
+        _about_all("croissant.json", "application/ld+json", croissant(package, csv)),
+        _about_all("README.md", "text/markdown", card(dataset)),
     )
 
 
-def _download(name: str, mediatype: str, content: bytes, table: str = "") -> Download:
-    return Download(f"{BASE}/{name}", mediatype, content, table)
+def _about_all(name: str, mediatype: str, content: str | bytes) -> Download:
+    as_bytes = content if isinstance(content, bytes) else content.encode()
+    return Download(f"{BASE}/{name}", mediatype, as_bytes)
 
 
 def csv_text(dataset: Dataset, name: str) -> str:

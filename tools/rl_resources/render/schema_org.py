@@ -1,0 +1,33 @@
+"""The dataset in the words of schema.org, as search engines and catalogues read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rl_resources.package import Package
+
+VOCABULARY = "https://schema.org/"
+
+
+def about(package: Package) -> dict[str, Any]:
+    """What any description of the dataset says; the keys of JSON-LD without its context."""
+    return {
+        "@type": "Dataset",
+        "name": package.document["name"],
+        "description": package.description,
+        "version": package.version,
+        **({"datePublished": package.created} if package.created else {}),
+        "license": [licence["path"] for licence in package.licenses],
+        "keywords": list(package.keywords),
+        "creator": [{"@type": "Organization", "name": name} for name in package.contributors],
+        "isAccessibleForFree": True,
+        "inLanguage": "en",
+    }
+
+
+def citation(package: Package) -> str:
+    """One line to cite this version by."""
+    authors = ", ".join(package.contributors)
+    year = f" ({package.created[:4]})" if package.created else ""
+    name = package.document["name"]
+    return f"{authors}{year}. {name}: {package.title}. Version {package.version}."
