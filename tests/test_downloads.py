@@ -98,13 +98,13 @@ def by_sqlite(folder: Path, table: str) -> Rows:
 
 @cache
 def documents() -> Mapping[str, Any]:
-    return {path: json.loads(text) for path, text in api.files(DATASET, None).items()}
+    return {item.path: item.value for item in api.documents(DATASET, api.Publication())}
 
 
 def by_json(_: Path, table: str) -> Rows:
     name = "records" if table == "tuning" else table
     names = PACKAGE.resources[table].schema.names
-    found = documents()[f"api/v1/{name}.json"][name]
+    found = documents()[f"{name}.json"][name]
     return [{name: row[name] for name in names} for row in found]
 
 
