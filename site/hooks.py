@@ -40,7 +40,7 @@ WATCHED = ("records", "schema", "examples", "site/templates", "site/assets")
 # changed as they are.
 KEPT = ("records/", "reports/", "rules/")
 
-_TABLE = re.compile(r"^<table.*?^</table>$", re.M | re.S)
+_TABLE = re.compile(r"^<(table|figure)\b.*?^</\1>$", re.M | re.S)
 
 # MkDocs loads this file once a process, so what is kept here outlives the rebuilds of a server.
 _session = SimpleNamespace(serving=False, files={}, mistakes="", built={}, frame="", tables=[])

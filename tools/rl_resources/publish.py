@@ -23,6 +23,7 @@ from rl_resources.render import (
     site,
     validation,
 )
+from rl_resources.render.charts import page as charts
 from rl_resources.render.downloads import downloads
 from rl_resources.repository import Repository, read_repository, site_address
 from rl_resources.script.overrides import Run
@@ -65,6 +66,7 @@ def render_dataset(
         **record_page.files(dataset, scripts),
         **reports.pages(dataset, repository.url),
         **coverage_page.pages(dataset, repository.url),
+        **charts.pages(dataset, repository.url),
         **rules.pages(dataset, repository.url, FAMILIES, rules_by_family()),
         **finder.files(dataset),
         **_rst_files(dataset, repository.script_url()),

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from rl_resources.answer.coverage import WANTED_RULE, Cell, coverage
 from rl_resources.dataset import Dataset
+from rl_resources.render.charts.pictures import coverage_map
 from rl_resources.render.coverage import MOST_WANTED, task_tables
 from rl_resources.render.site import Site, address, is_web_address
 
@@ -20,6 +21,7 @@ def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
         missing.setdefault(tag, []).append(size)
     page = site.page(
         "coverage.md",
+        picture=coverage_map(dataset),
         tables=task_tables(dataset, found),
         wanted=found.wanted[:MOST_WANTED],
         wanted_rule=WANTED_RULE,

@@ -75,7 +75,7 @@ def _row(schema: TableSchema, row: Record, ages: Ages) -> ReportRow:
         batch=_batch(row),
         backends=_backends(row),
         figures=_figures(schema, row),
-        source=_text(row, "source_repo") or _thread(str(row["source_url"])),
+        source=source_name(row),
         source_url=str(row["source_url"]),
         basis=str(row["basis"]).replace("-", " "),
         kind=str(row["evidence_kind"]).replace("-", " "),
@@ -83,6 +83,11 @@ def _row(schema: TableSchema, row: Record, ages: Ages) -> ReportRow:
         remarks=tuple(ages.remarks(row)),
         details=tuple(_details(schema, row)),
     )
+
+
+def source_name(row: Record) -> str:
+    """Who published a report: a repository, a thread, or a host."""
+    return _text(row, "source_repo") or _thread(str(row["source_url"]))
 
 
 def _text(row: Record, name: str) -> str:

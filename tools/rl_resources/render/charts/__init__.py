@@ -1,0 +1,1 @@
+"""The pictures: what the points of `answer.points` look like, as SVG that a style sheet colours."""
