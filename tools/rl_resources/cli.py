@@ -82,6 +82,8 @@ def _check(arguments: Arguments) -> int:
     root = _root(arguments)
     snapshot = take_snapshot(read_package(root))
     rules = chosen_rules(arguments.select, arguments.ignore)
+    if arguments.resource or any(_is_parquet(path) for path in arguments.paths):
+        return _check_records(arguments, snapshot, rules)
     wanted = [_relative(snapshot.package, path) for path in arguments.paths] or ["."]
 
     def asked(path: str) -> bool:
@@ -99,8 +101,37 @@ def _check(arguments: Arguments) -> int:
     if not arguments.fix and (count := _fixable(snapshot, rules, asked, found)):
         words = "1 of them is" if count == 1 else f"{count} of them are"
         sys.stderr.write(f"{words} mended by `rl-resources check --fix`.\n")
+    return _status(arguments, found)
+
+
+def _is_parquet(path: str) -> bool:
+    return path.endswith(".parquet")
+
+
+def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rule]) -> int:
+    """Hold files of records that lie anywhere to the tables that they are like."""
+    from rl_resources.check.records import judge_records, table_of
+    from rl_resources.render.findings import summary
+
+    if arguments.fix or not arguments.paths:
+        raise UnusableInput(
+            "--resource is for files of records, which --fix leaves alone",
+            "Name the files, and leave out --fix.",
+        )
+    tables = [
+        (path, table_of(snapshot, path, arguments.resource)) for path in map(Path, arguments.paths)
+    ]
+    judged = [judge_records(snapshot, table, path, rules) for path, table in tables]
+    found = [finding for of_file in judged for finding in of_file.findings]
+    _write_findings(found, arguments.format, snapshot.package.version)
+    looked_at = {"record": sum(of_file.records for of_file in judged)}
+    sys.stderr.write(f"{summary(found, looked_at)}\n")
+    return _status(arguments, found)
+
+
+def _status(arguments: Arguments, findings: Sequence[Finding]) -> int:
     strict = {"error", "warning"} if arguments.strict else {"error"}
-    return FOUND if any(item.severity in strict for item in found) else 0
+    return FOUND if any(item.severity in strict for item in findings) else 0
 
 
 def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], bool]) -> Snapshot:
@@ -413,6 +444,12 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = command("check", _check, "Hold dataset and scripts to all rules.")
     sub.add_argument("paths", nargs="*", metavar="PATH", help="tell only about these files")
+    sub.add_argument(
+        "--resource",
+        metavar="TABLE",
+        default="",
+        help="hold the paths, CSV or Parquet from anywhere, to this table: cells and keys alone",
+    )
     sub.add_argument("--format", choices=FORMATS, default="text")
     sub.add_argument("--select", type=_words, default=[], metavar="R,…", help="only these rules")
     sub.add_argument("--ignore", type=_words, default=[], metavar="R,…", help="not these rules")

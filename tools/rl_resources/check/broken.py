@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -12,25 +11,12 @@ from rl_resources.check.alignment import realigned
 from rl_resources.check.registry import Mistake
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import Field, ForeignKey
+from rl_resources.schema.text import may_be_broken, text_mistake
 from rl_resources.words import shown
 
 SHIFTED = "shifted"
 LEAST_SHIFTED_CELLS = 3
 MOST_SHIFTED_ROWS = 20
-_TEXTS = frozenset({"string", "list"})
-INVISIBLE = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufe00-\ufe0f\ufeff\ufff9-\ufffb\u115f\u1160\u2800\u3164\uffa0\U000e0000-\U000e0fff]"
-)
-_FORMULA_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"
-MARKUP = re.compile(
-    r"<[A-Za-z/!?]|&(?:#\w|\w{1,31};)|\b(?:javascript|vbscript):|\bdata:\w+/"
-    r"|\{[{%#]|\]\(|`_|:\w{1,31}:`",
-    re.IGNORECASE,
-)
-_MARKUP_SIGNS = ("<", "&", ":", "{", "](", "`_")  # one of them is in all markup
-_MAIL_NAME = re.compile(r"[A-Za-z0-9_%+-]\Z")
-_MAIL_HOST = re.compile(r"[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,8}\.[A-Za-z]{2,}")
 
 
 class BrokenCell(NamedTuple):
@@ -120,48 +106,10 @@ def _broken_of(snapshot: Snapshot, table: Table) -> Iterator[BrokenCell]:
     told = {field for _, field in by_schema}
     for field in table.schema.fields:
         cells = table.columns.get(field.name, ())
-        for row, cell in enumerate(cells if field.name in told or _may_be_broken(cells) else ()):
-            if "\n" in cell:
-                continue  # told as a line break
-            constraint = by_schema.get((row, field.name))
-            if wrong := _text_mistake(field, cell, constraint) or constraint:
+        for row, cell in enumerate(cells if field.name in told or may_be_broken(cells) else ()):
+            constraint = by_schema.get((row, field.name)) if "\n" not in cell else None
+            if wrong := text_mistake(field, cell, constraint) or constraint:
                 yield BrokenCell(table, row, field, wrong)
-
-
-def _may_be_broken(cells: Sequence[str]) -> bool:
-    """Whether any cell of a column has a sign of a text mistake: all of them looked at at once."""
-    text = "\n".join(("", *cells, ""))
-    plain = text.replace("\n", "")
-    return (
-        not (plain.isascii() and plain.isprintable())
-        or any(sign in text for sign in ("@", "\n ", " \n", *_MARKUP_SIGNS))
-        or any(f"\n{sign}" in text for sign in _FORMULA_SIGNS)
-    )
-
-
-def _text_mistake(field: Field, cell: str, constraint: str | None) -> str | None:
-    """What is wrong with the text of a cell, where that is not the schema's constraint."""
-    if not (cell.isascii() and cell.isprintable()) and INVISIBLE.search(cell):
-        return "invisible"
-    if "@" in cell and _holds_mail(cell):
-        return "email"
-    if cell != cell.strip():
-        return "space"
-    if field.type not in _TEXTS or not cell:
-        return None
-    if any(sign in cell for sign in _MARKUP_SIGNS) and MARKUP.search(cell):
-        return "markup"
-    return "formula" if constraint is None and cell[0] in _FORMULA_SIGNS else None
-
-
-def _holds_mail(cell: str) -> bool:
-    """Whether an `@` stands between a name and a host; each is looked at once."""
-    before, *rest = cell.split("@")
-    for after in rest:
-        if _MAIL_NAME.search(before[-1:]) and _MAIL_HOST.match(after):
-            return True
-        before = after
-    return False
 
 
 def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, Collection[str]]:

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rl_resources.check.alignment import realigned
 from rl_resources.check.broken import (
-    INVISIBLE,
-    MARKUP,
     SHIFTED,
     BrokenCell,
     broken_cells,
@@ -23,6 +21,7 @@ from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.check.spelling import certain, likely
 from rl_resources.check.tables import new_row, slug_of
 from rl_resources.package import TYPES, Field
+from rl_resources.schema.text import INVISIBLE, MARKUP
 from rl_resources.words import nearest, shown
 
 MOST_CHARACTERS_TO_MEND = 500

@@ -39,12 +39,14 @@ def undecodable(data: bytes) -> int | None:
 class Table:
     """One CSV file as it is on disk, and as far as it can be read.
 
-    `data` is `None` when the file cannot be read at all; `problem` then says why.
+    `data` is `None` when the file cannot be read at all; `problem` then says why. `excerpt` stands
+    for `data` where not all records of a file are looked at.
     """
 
     resource: Resource
     data: bytes | None
     problem: str = ""
+    excerpt: tabular.Text | None = None
 
     @property
     def path(self) -> str:
@@ -81,7 +83,7 @@ class Table:
     @cached_property
     def text(self) -> tabular.Text:
         """The file's records with their places."""
-        return tabular.read(self.characters)
+        return self.excerpt or tabular.read(self.characters)
 
     @cached_property
     def header(self) -> tuple[str, ...]:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import lru_cache
 
-from rl_resources.check.broken import INVISIBLE, BrokenCell
+from rl_resources.check.broken import BrokenCell
 from rl_resources.check.compatibility import renamed_script
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.package import Field
+from rl_resources.schema.text import INVISIBLE
 
 MOST_CHARACTERS = 500
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"

@@ -35,6 +35,12 @@ PRECEDENCE = (
 # A blank cell is nullability, `pattern` may be an item's, `duplicates` tells what is unique.
 _ELSEWHERE = frozenset({"required", "pattern", "unique"})
 
+_RANKS = {constraint: rank for rank, constraint in enumerate(PRECEDENCE)}
+_DATE_BYTES = len("2026-01-31")
+
+FAILURES = {"row": pl.UInt32(), "field": pl.String(), "constraint": pl.String()}
+"""Columns of a frame of failures: see `Failure`."""
+
 _DTYPES: Mapping[str, Any] = {
     "string": pl.String,
     "integer": pl.Int64,
@@ -65,24 +71,39 @@ def failures(
     column with a foreign key to the keys that it may hold. Raises `UnreadableDataset` where a
     constraint of the schema has a value that cannot be applied to its column.
     """
-    fields = [field for field in schema.fields if field.name in columns]
-    for field in fields:
-        _hold_usable(schema, field)
+    hold_usable(schema)
     raw = pl.DataFrame(
-        {field.name: columns[field.name] for field in fields},
-        schema={field.name: pl.String for field in fields},
+        {name: columns[name] for name in schema.names if name in columns},
+        schema={name: pl.String for name in schema.names if name in columns},
     ).with_columns(pl.all().replace("", None))
-    found: dict[tuple[int, str], str] = {}
-    for failure in (*_type_failures(raw, fields), *_constraint_failures(raw, fields, vocabulary)):
-        place = (failure.row, failure.field)
-        found[place] = min(found.get(place, failure.constraint), failure.constraint, key=_rank)
-    order = {field.name: index for index, field in enumerate(fields)}
-    return [
-        Failure(row, name, constraint)
-        for (row, name), constraint in sorted(
-            found.items(), key=lambda item: (item[0][0], order[item[0][1]])
-        )
-    ]
+    return [Failure(*values) for values in judged(schema, raw, vocabulary).iter_rows()]
+
+
+def judged(
+    schema: TableSchema, raw: pl.DataFrame, vocabulary: Mapping[str, Collection[str]]
+) -> pl.DataFrame:
+    """The failures in a frame of text, in which blank cells are null, as `FAILURES`.
+
+    The schema must have passed `hold_usable`.
+    """
+    fields = [field for field in schema.fields if field.name in raw.columns]
+    typed = raw.select(_typed(pl.col(field.name), field) for field in fields)
+    found = pl.concat(
+        [
+            *(_type_failures(raw[field.name], typed[field.name], field) for field in fields),
+            _constraint_failures(raw, typed, pandera_schema(fields, vocabulary)),
+        ]
+    )
+    by_rank = pl.col("constraint").replace_strict(_RANKS)
+    by_place = pl.col("field").replace_strict({name: at for at, name in enumerate(schema.names)})
+    ranked = found.sort("row", by_place, by_rank) if found.height else found
+    return ranked.unique(["row", "field"], keep="first", maintain_order=True)
+
+
+def hold_usable(schema: TableSchema) -> None:
+    """Raise `UnreadableDataset` where a constraint cannot be applied to its column."""
+    for field in schema.fields:
+        _hold_usable(schema, field)
 
 
 def _hold_usable(schema: TableSchema, field: Field) -> None:
@@ -131,25 +152,38 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def _rank(constraint: str) -> int:
-    return PRECEDENCE.index(constraint)
-
-
-def _type_failures(raw: pl.DataFrame, fields: Sequence[Field]) -> Iterator[Failure]:
+def _type_failures(column: pl.Series, typed: pl.Series, field: Field) -> pl.DataFrame:
     """Cells not written as their type, and whole numbers that no machine integer holds."""
-    for field in fields:
-        if field.type in {"string", "list"}:
-            continue
-        column = raw.get_column(field.name)
-        written = column.str.contains(f"^(?:{TYPES[field.type].pattern})$")
-        unreadable = column.is_not_null() & _typed(column, field).is_null()
-        for row in (~written | unreadable).fill_null(value=False).arg_true():
-            huge = field.type == "integer" and written[row]
-            limit = "minimum" if column[row].startswith("-") else "maximum"
-            yield Failure(row, field.name, limit if huge else "type")
+    if field.type in {"string", "list"}:
+        return _failures_in(field.name, [], "type")
+    doubtful = column.is_not_null() & typed.is_null()
+    if field.type == "number":
+        doubtful |= ~typed.is_finite()
+    if field.type == "date":
+        doubtful |= column.str.len_bytes() != _DATE_BYTES
+    rows = doubtful.fill_null(value=False).arg_true()
+    cells = column.gather(rows)
+    written = cells.str.contains(f"^(?:{TYPES[field.type].pattern})$")
+    if field.type == "number":
+        return _failures_in(field.name, rows.filter(~written), "type")
+    if field.type != "integer":
+        return _failures_in(field.name, rows, "type")
+    low = cells.str.starts_with("-")
+    return pl.concat(
+        [
+            _failures_in(field.name, rows.filter(~written), "type"),
+            _failures_in(field.name, rows.filter(written & low), "minimum"),
+            _failures_in(field.name, rows.filter(written & ~low), "maximum"),
+        ]
+    )
 
 
-def _typed(column: pl.Series, field: Field) -> pl.Series:
+def _failures_in(name: str, rows: pl.Series | Sequence[int], constraint: str) -> pl.DataFrame:
+    found = pl.DataFrame({"row": rows}, schema={"row": FAILURES["row"]})
+    return found.with_columns(field=pl.lit(name), constraint=pl.lit(constraint))
+
+
+def _typed(column: pl.Expr, field: Field) -> pl.Expr:
     if field.type == "boolean":
         return column.replace_strict({"true": True, "false": False}, default=None)
     if field.type == "date":
@@ -159,22 +193,26 @@ def _typed(column: pl.Series, field: Field) -> pl.Series:
 
 
 def _constraint_failures(
-    raw: pl.DataFrame, fields: Sequence[Field], vocabulary: Mapping[str, Collection[str]]
-) -> Iterator[Failure]:
-    typed = raw.with_columns(_typed(raw.get_column(field.name), field) for field in fields)
+    raw: pl.DataFrame, typed: pl.DataFrame, schema: pa.DataFrameSchema
+) -> pl.DataFrame:
     try:
-        pandera_schema(fields, vocabulary).validate(typed, lazy=True)
+        schema.validate(typed, lazy=True)
     except pa.errors.SchemaErrors as error:
-        cases = error.failure_cases
+        cases: pl.DataFrame = error.failure_cases
     else:
-        return
-    for name, check, row in cases.select("column", "check", "index").iter_rows():
-        if row is None:
-            raise NotImplementedError(f"the check {check!r} of {name!r} could not be run")
-        if check != "not_nullable":
-            yield Failure(row, name, check)
-        elif raw[name][row] is None:
-            yield Failure(row, name, "required")
+        return pl.DataFrame(schema=FAILURES)
+    if (unrun := cases.filter(pl.col("index").is_null())).height:
+        raise NotImplementedError(f"a check could not be run: {unrun.row(0)}")
+    found = cases.select(
+        row=pl.col("index").cast(FAILURES["row"]),
+        field=pl.col("column").cast(pl.String),
+        constraint=pl.col("check").replace({"not_nullable": "required"}),
+    )
+    blank = [
+        _failures_in(name, raw[name].is_null().arg_true(), "required")
+        for name in found.filter(constraint="required")["field"].unique()
+    ]
+    return pl.concat([found.filter(pl.col("constraint") != "required"), *blank])
 
 
 def pandera_schema(

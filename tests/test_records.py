@@ -1,0 +1,154 @@
+"""Files of records outside the dataset: `check --resource`, on CSV and Parquet of any size."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rl_resources import tabular
+from rl_resources.check import chosen_rules
+from rl_resources.check.records import judge_records
+from rl_resources.check.snapshot import Snapshot, take_snapshot
+from rl_resources.cli import main
+from rl_resources.finding import Finding
+from rl_resources.package import read_package
+from rl_resources.schema import bulk
+from sample_tree import plant
+
+HEADER = b"script,order,batch,outcome\n"
+SCRIPT = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    return take_snapshot(read_package(plant(tmp_path_factory.mktemp("sample") / "dataset")))
+
+
+def told(snapshot: Snapshot, path: Path, resource: str = "trials") -> list[Finding]:
+    rules = chosen_rules([], [])
+    return judge_records(snapshot, snapshot.tables[resource], path, rules).findings
+
+
+def slowly(*_: object) -> None:
+    raise bulk.IrregularError
+
+
+LINES = st.lists(
+    st.one_of(
+        st.sampled_from([f"{SCRIPT},1,64,ran", f"{SCRIPT},2,128,out-of-memory", ",,,", ""]),
+        st.text(alphabet='a1,,,"" é\r@<=', max_size=12),
+        st.tuples(
+            st.sampled_from([SCRIPT, "", "x.sh", f'"{SCRIPT}"']),
+            st.sampled_from(["1", "2", "0", '"1,5"', '"a""b"', '"a"b"c"', '"x,"y",z"', '"a\nb"']),
+            st.sampled_from(["64", "many", '""', " 8", "9" * 20, 'a"b"']),
+            st.sampled_from(["ran", "RAN", "j@example.org", "<b>", "=1", "r\u200ban"]),
+        ).map(",".join),
+    ),
+    max_size=8,
+)
+
+
+@given(lines=LINES, end=st.sampled_from(["\n", ""]), part=st.sampled_from([1, 80, 1 << 20]))
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_a_file_split_by_polars_is_told_of_as_one_that_we_read_ourselves(
+    sample: Snapshot, tmp_path: Path, lines: list[str], end: str, part: int
+) -> None:
+    path = tmp_path / "trials.csv"
+    path.write_bytes(HEADER + "\n".join([*lines, ""]).encode().removesuffix(b"\n") + end.encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bulk, "PART_BYTES", part)
+        quickly = told(sample, path)
+        patch.setattr(bulk, "survey", slowly)
+        assert quickly == told(sample, path)
+
+
+def test_only_rows_with_something_wrong_are_read_again(
+    sample: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again: list[str] = []
+
+    def noted(text: str) -> tabular.Text:
+        again.append(text)
+        return tabular.read(text)
+
+    monkeypatch.setattr("rl_resources.check.records.read", noted)
+    monkeypatch.setattr(bulk, "PART_BYTES", 200)
+    path = tmp_path / "trials.csv"
+    good = [f"{SCRIPT},{order},8,ran\n".encode() for order in range(1, 50)]
+    path.write_bytes(HEADER + b"".join(good))
+    assert told(sample, path) == []
+    bad, copy = f'{SCRIPT},50,"1,5",ran\n'.encode(), good[6]
+    path.write_bytes(HEADER + b"".join([*good, bad, copy]))
+    found = [(item.rule, item.line, item.column) for item in told(sample, path)]
+    assert found == [("type", 51, len(SCRIPT) + 5), ("duplicate-key", 52, 1)]
+    assert again == [HEADER.decode(), (HEADER + good[6] + bad + copy).decode()]
+
+
+def test_parquet_is_told_of_by_row_and_column(
+    sample: Snapshot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "trials.parquet"
+    folder.mkdir()
+    frame = pl.DataFrame(
+        {"outcome": ["ran", "crashed"], "script": SCRIPT, "order": [1, 2], "batch": [64.0, 0.5]}
+    )
+    frame.write_parquet(folder / "a.parquet")
+    frame.head(1).write_parquet(folder / "b.parquet")
+    root = ["--root", str(sample.package.root)]
+    assert main(["check", str(folder), "--format", "json", *root]) == 1
+    found = json.loads(capsys.readouterr().out)
+    places = {(item["rule"], item["line"], item["column"]) for item in found}
+    assert places == {
+        ("type", 1, 3),
+        ("type", 2, 3),
+        ("vocabulary", 2, 4),
+        ("type", 3, 3),
+        ("duplicate-key", 3, 1),
+    }
+
+
+def test_a_parquet_file_without_a_column_says_which(sample: Snapshot, tmp_path: Path) -> None:
+    path = tmp_path / "trials.parquet"
+    pl.DataFrame({"script": [SCRIPT], "order": [1], "outcome": ["ran"]}).write_parquet(path)
+    assert [item.message for item in told(sample, path)] == ["the column 'batch' is missing"]
+
+
+def test_published_parquet_of_every_table_is_clean(tmp_path: Path, sample: Snapshot) -> None:
+    from rl_resources.dataset import read_dataset
+
+    dataset = read_dataset(sample.package)
+    for name in sample.tables:
+        path = tmp_path / f"{name}.parquet"
+        frame = pl.DataFrame(
+            {
+                field.name: [row[field.name] for row in dataset.records[name]]
+                for field in sample.tables[name].schema.fields
+            },
+            infer_schema_length=None,
+        )
+        frame.write_parquet(path)
+        assert told(sample, path, name) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["missing.csv", "--resource", "trials"], "cannot be read"),
+        (["missing.csv", "--resource", "trails"], "Did you mean `trials`"),
+        (["other.parquet"], "is no table of the dataset"),
+        (["--resource", "trials"], "Name the files"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_a_file_that_cannot_be_judged_is_wrong_usage(
+    sample: Snapshot, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", *arguments, "--root", str(sample.package.root)]) == 2
+    assert words in capsys.readouterr().err
