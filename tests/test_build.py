@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import filecmp
+import re
 import shutil
 import subprocess
 from pathlib import Path
+from urllib.parse import urljoin
 
 import pytest
 
@@ -83,10 +85,30 @@ def test_every_published_path_is_there(first: Path) -> None:
         "api/v1/schema/records.json",
         "api/v1/all.json",
         "api/v1/openapi.json",
+        "feeds/all.xml",
+        "feeds/7b.xml",
+        "embed/7b.html",
+        "404.html",
         "rst/device_tuning.rst",
         "rst/7b.rst",
     ]
     assert [path for path in wanted if not (first / path).is_file()] == []
+
+
+def test_the_page_for_what_is_not_there_leads_programs_to_the_index(first: Path) -> None:
+    page = (first / "404.html").read_text(encoding="utf-8")
+    assert re.findall(r'<a href="([^"]+index\.json)"', page) == ["/api/v1/index.json"]
+
+
+def test_pages_name_the_feeds_that_follow_them(first: Path) -> None:
+    feed = r'<link rel="alternate" type="application/atom\+xml" title="[^"]+" href="([^"]+)">'
+    named = re.findall(feed, (first / "sizes/7b/index.html").read_text(encoding="utf-8"))
+    assert [urljoin("/sizes/7b/", target) for target in named] == [
+        "/feeds/7b.xml",
+        "/feeds/all.xml",
+    ]
+    named = re.findall(feed, (first / "index.html").read_text(encoding="utf-8"))
+    assert named == ["feeds/all.xml"]
 
 
 def test_no_file_names_a_path_of_this_machine(first: Path) -> None:

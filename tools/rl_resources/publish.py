@@ -15,6 +15,8 @@ from rl_resources.package import read_package
 from rl_resources.render import (
     api,
     coverage_page,
+    embed,
+    feeds,
     finder,
     record_page,
     reports,
@@ -40,9 +42,12 @@ def render(root: Path, *, held: bool = True) -> dict[str, str | bytes]:
     dataset = read_dataset(read_package(root))
     repository = read_repository(root)
     address = site_address()
+    releases = read_history(root)
     found = render_dataset(dataset, _script_texts(root, dataset), repository, address)
+    found |= feeds.feeds(dataset, releases, repository.commit_time, address or "")
+    found |= embed.files(dataset, address or "")
     publication = api.Publication(
-        repository.commit, repository.commit_time, address or "", found, read_history(root)
+        repository.commit, repository.commit_time, address or "", found, releases
     )
     documents = api.documents(dataset, publication)
     if held:
