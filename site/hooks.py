@@ -41,6 +41,7 @@ WATCHED = ("records", "schema", "examples", "site/templates", "site/assets")
 KEPT = ("records/", "reports/", "rules/")
 
 _TABLE = re.compile(r"^<(table|figure)\b.*?^</\1>$", re.M | re.S)
+_CODE = re.compile(r"^(?:```|~~~)", re.M)
 
 # MkDocs loads this file once a process, so what is kept here outlives the rebuilds of a server.
 _session = SimpleNamespace(serving=False, files={}, mistakes="", built={}, frame="", tables=[])
@@ -154,12 +155,14 @@ def on_env(env: Environment, **_: Any) -> Environment:
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Keep tables from Markdown, which would read through them and give them back as they are.
 
-    In generated pages alone, whose cells are escaped, and in none that shows code as written.
+    In generated pages alone, whose cells are escaped, and before the first code shown as written.
     """
     _session.tables = []
-    if page.file.src_uri not in _session.files or re.search("^(```|~~~)", markdown, re.M):
+    if page.file.src_uri not in _session.files:
         return markdown
-    return _TABLE.sub(_cut, markdown)
+    code = _CODE.search(markdown)
+    end = code.start() if code else len(markdown)
+    return _TABLE.sub(_cut, markdown[:end]) + markdown[end:]
 
 
 def _cut(table: re.Match[str]) -> str:

@@ -66,6 +66,7 @@ def test_the_other_tag_is_the_same_model_and_task_under_the_other_word() -> None
 
 def test_of_each_other_task_the_least_hardware_is_told() -> None:
     rows = [
+        other("lora-unknown", task="GRPO-LoRA", gpus=1, memory_gb=0),
         other("lora-8", task="GRPO-LoRA", gpus=8),
         other("lora-1", task="GRPO-LoRA", gpus=1),
         other("ppo", task="PPO", gpus=16),
@@ -97,7 +98,9 @@ def test_the_next_size_is_the_nearest_that_this_hardware_runs() -> None:
 
 def test_each_difference_is_one_sentence_and_names_shorter_sequences() -> None:
     (item,) = related([HERE, other("two", gpus=2, max_response_length=512)], HERE)
-    assert item.difference == "160 GB less in all, with shorter sequences (1536 tokens, not 2048)."
+    assert item.difference == (
+        "Ran on 160 GB less in all, with shorter sequences (1536 tokens, not 2048)."
+    )
 
 
 def test_a_failure_counts_on_no_less_hardware_alone() -> None:

@@ -67,9 +67,16 @@ def _same(row: Configuration, record: Configuration) -> bool:
 
 
 def _nearest(rows: Iterable[Configuration]) -> list[Configuration]:
-    """By the memory that they need in all, records first; of alike ones the first by id."""
+    """Records first, by the memory in all, unknown last; of alike ones the first by id."""
     ordered = sorted(
-        rows, key=lambda row: (row.kind != "record", row.total_memory_gb, row.gpus, row.id)
+        rows,
+        key=lambda row: (
+            row.kind != "record",
+            not row.memory_gb,
+            row.total_memory_gb,
+            row.gpus,
+            row.id,
+        ),
     )
     first: dict[tuple[object, ...], Configuration] = {}
     for row in ordered:
@@ -85,15 +92,15 @@ def _less_hardware(others: Iterable[Configuration], record: Configuration) -> It
         if _same(row, record) and 0 < row.total_memory_gb < record.total_memory_gb
     )
     for row in _nearest(less)[:MOST_OF_A_KIND]:
-        saved = record.total_memory_gb - row.total_memory_gb
-        yield Related("less-hardware", f"{saved:g} GB less in all{_lengths(row, record)}.", row)
+        yield Related("less-hardware", f"Ran {_memory(row, record)}{_lengths(row, record)}.", row)
 
 
 def _other_tag(others: Iterable[Configuration], record: Configuration) -> Iterator[Related]:
     tagged = (row for row in others if _same(row, record) and row.tag not in {"", record.tag})
     for row in _nearest(tagged)[:1]:
         aim = "for best throughput" if row.tag == "RECOMMENDED" else "on the least hardware"
-        yield Related("other-tag", f"{row.tag}, {aim}{_lengths(row, record)}.", row)
+        what = f"{row.tag}, {aim}, {_memory(row, record)}"
+        yield Related("other-tag", f"{what}{_lengths(row, record)}.", row)
 
 
 def _other_task(others: Iterable[Configuration], record: Configuration) -> Iterator[Related]:
@@ -103,7 +110,8 @@ def _other_task(others: Iterable[Configuration], record: Configuration) -> Itera
         if row.task:
             tasks.setdefault(row.task, row)
     for row in list(tasks.values())[:MOST_OF_A_KIND]:
-        yield Related("other-task", f"{row.task} in place of {record.task}.", row)
+        instead = f"{row.task} in place of {record.task}, {_memory(row, record)}"
+        yield Related("other-task", f"{instead}{_lengths(row, record)}.", row)
 
 
 def _same_device(others: Iterable[Configuration], record: Configuration) -> Iterator[Related]:
@@ -141,6 +149,15 @@ def _next(item: Answer, record: Configuration) -> str:
     row = item.configuration
     where = "is tested on" if item.standing == "tested" else "should fit"
     return f"{row.size} with {row.task_shown} {where} your {resource(record)}."
+
+
+def _memory(row: Configuration, record: Configuration) -> str:
+    if not row.memory_gb or not record.memory_gb:
+        return f"on {resource(row)}"
+    more = row.total_memory_gb - record.total_memory_gb
+    if not more:
+        return "on as much memory"
+    return f"on {abs(more):g} GB {'more' if more > 0 else 'less'} in all"
 
 
 def _lengths(row: Configuration, record: Configuration) -> str:

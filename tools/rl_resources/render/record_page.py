@@ -19,13 +19,14 @@ from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Field, Record
 from rl_resources.render import badge, starting
 from rl_resources.render.api import record_id
-from rl_resources.render.site import Site, facts, slug
+from rl_resources.render.site import Fact, Site, facts, slug
 from rl_resources.render.tuning_table import tuning_row
 from rl_resources.repository import Repository
 from rl_resources.script.explained import Explained, explained
 from rl_resources.script.overrides import Run
 
 SCRIPTS = "scripts"
+EVIDENCE = ("contributor", "tested_on", "evidence", "source", "status")
 RELATED = {
     "less-hardware": "The same with less hardware",
     "other-tag": "Under the other tag",
@@ -116,15 +117,18 @@ class _Shared:
             "size": self._sizes[str(models[record["model"]]["size"])],
             "device_name": str(device["name"] if device else record["device"]),
             "configuration": self._by_id[row.record_id],
-            "status_means": self._meanings["status"].get(row.status, ""),
-            "tag_means": self._meanings["tag"].get(row.tag, ""),
+            "meanings": {
+                name: words.get(str(record[name]), "") for name, words in self._meanings.items()
+            },
+            "known": [name for name, value in record.items() if value is not None],
+            "evidence_columns": EVIDENCE,
         }
 
     def _evidence(self, record: Record) -> Mapping[str, Any]:
         own = self._by_id[record_id(record)]
         releases = releases_of(self._dataset, record["script"])
         return {
-            "facts": facts(self._dataset, self._dataset.package.resources["tuning"], record),
+            "facts": [fact for fact in self._facts(record) if fact.field.name != "notes"],
             "ladder": ladder(_about(self._dataset, "trials", record)),
             "releases": releases,
             "accepted": accepted_by(releases),
@@ -138,6 +142,9 @@ class _Shared:
             "place": _place,
             "resource": resource,
         }
+
+    def _facts(self, record: Record) -> list[Fact]:
+        return facts(self._dataset, self._dataset.package.resources["tuning"], record)
 
     def _script(self, record: Record) -> Mapping[str, Any]:
         name = str(record["script"])
