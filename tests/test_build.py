@@ -101,7 +101,7 @@ def test_the_page_for_what_is_not_there_leads_programs_to_the_index(first: Path)
 
 
 def test_pages_name_the_feeds_that_follow_them(first: Path) -> None:
-    feed = r'<link rel="alternate" type="application/atom\+xml" title="[^"]+" href="([^"]+)">'
+    feed = r'<link rel="alternate feed" type="application/atom\+xml" title="[^"]+" href="([^"]+)">'
     named = re.findall(feed, (first / "sizes/7b/index.html").read_text(encoding="utf-8"))
     assert [urljoin("/sizes/7b/", target) for target in named] == [
         "/feeds/7b.xml",
