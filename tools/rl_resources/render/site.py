@@ -45,7 +45,6 @@ def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
     """
     site = Site(dataset, repository_url)
     found = {
-        "index.md": site.page("index.md"),
         "models.md": site.page("models.md", sections=_sections(dataset, "models", "size")),
         "devices.md": site.page("devices.md", sections=_sections(dataset, "devices", "vendor")),
         "data.md": site.page("data.md", tables=_tables(dataset)),

@@ -1,0 +1,316 @@
+/**
+ * Answers as elements of the page. All text is set as text: nothing of data or question is markup.
+ *
+ * @typedef {import("./answer.js").Answer} Answer
+ * @typedef {import("./answer.js").Found} Found
+ * @typedef {import("./table.js").Row} Row
+ *
+ * @typedef {object} Page where to draw and what from
+ * @property {HTMLFormElement} form
+ * @property {HTMLElement} place
+ * @property {import("./table.js").Rules} rules
+ * @property {import("./table.js").Table} table
+ * @property {URL} site
+ */
+
+import { BEYOND, contradictions } from "./answer.js";
+import * as sentences from "./sentences.js";
+import { say } from "./text.js";
+
+const AT_FIRST = 10;
+const AT_ONCE = 30;
+const ASIDE_AT_FIRST = 5;
+const TASKS_AT_FIRST = 5;
+
+/**
+ * An element with attributes and children; what is blank or false is left out.
+ *
+ * @param {string} name
+ * @param {Record<string, string | boolean | undefined> | null} [attributes]
+ * @param {...(Node | string | false | null | undefined)} children
+ * @returns {HTMLElement}
+ */
+function element(name, attributes, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes ?? {})) {
+    if (value) made.setAttribute(key, value === true ? "" : value);
+  }
+  for (const child of children) if (child) made.append(child);
+  return made;
+}
+
+/** @param {HTMLFormElement} form @param {HTMLElement} place */
+export function showNothing(form, place) {
+  clearMistake(form);
+  place.replaceChildren();
+}
+
+/**
+ * Draw all that was found.
+ *
+ * @param {Page} page
+ * @param {Found} found
+ * @param {string[]} notes how the question was understood
+ * @returns {string} what to tell a reader who does not see it
+ */
+export function showAnswers(page, found, notes) {
+  clearMistake(page.form);
+  const headline = sentences.headline(page.rules, found);
+  const beside = [
+    aside(page, FAILURES, found.failures, "finder-failures"),
+    aside(page, "Not clear, so not counted", found.unclear, "finder-unclear"),
+  ].filter((section) => section !== null);
+  const main = element("div", { class: "finder-main" },
+    largest(page, found), answers(page, found), nearest(page, found));
+  page.place.replaceChildren(...[
+    element("h2", { id: "finder-headline", tabindex: "-1" }, headline),
+    ...notes.map((note) => element("p", { class: "hint" }, note)),
+    ...smallest(page, found),
+    found.failures.length > 0 && element("p", { class: "finder-jump" },
+      element("a", { href: "#finder-failures" }, `${FAILURES}: ${found.failures.length}`)),
+    element("div", { class: beside.length ? "finder-columns" : undefined },
+      main, beside.length ? element("div", { class: "finder-beside" }, ...beside) : null),
+  ].filter((child) => child !== false));
+  const failed = found.failures.length;
+  return `${headline}.${failed ? ` ${failed} known to run out of memory.` : ""}`;
+}
+
+/** The smallest hardware of a model or size, where it does not come first. @param {Page} page @param {Found} found */
+function smallest(page, found) {
+  const least = found.smallest;
+  if (!least || !found.question.size || least.row === found.answers[0].row) return [];
+  const row = page.table.row(least.row);
+  const text = sentences.smallest(page.rules, row);
+  return [element("p", { class: "finder-smallest" }, text, " ", link(page, row, "See it"))];
+}
+
+/** The largest sizes by task, where no model was asked. @param {Page} page @param {Found} found */
+function largest(page, { largest: tops }) {
+  if (!tops.length) return null;
+  const { rules, table } = page;
+  const rows = tops.map(({ task, size, best, longest }) => {
+    const [first, far] = [table.row(best.row), table.row(longest.row)];
+    const cells = [
+      task,
+      element("strong", null, size),
+      fit(best.standing),
+      link(page, first, sentences.resource(rules, first)),
+      far.length ? link(page, far, sentences.longest(rules, far)) : sentences.longest(rules, far),
+    ];
+    return element("tr", null, ...cells.map((cell, place) =>
+      element("td", { "data-label": LARGEST[place] }, cell)));
+  });
+  const body = element("tbody", null, ...rows.slice(0, TASKS_AT_FIRST));
+  const heads = LARGEST.map((name) => element("th", { scope: "col" }, name));
+  return element("section", { class: "finder-largest" },
+    element("h3", null, "Largest size known to run, by task"),
+    element("table", { class: "cards" }, element("thead", null, element("tr", null, ...heads)), body),
+    more(rows.slice(TASKS_AT_FIRST), rows.length, (next) => body.append(...next), "tasks"));
+}
+
+const FAILURES = "Known to run out of memory";
+const LARGEST = ["Task", "Size", "Fit", "Hardware", "Longest context"];
+
+/** @param {Page} page @param {Found} found */
+function answers(page, found) {
+  if (!found.answers.length) return null;
+  const card = (/** @type {Answer} */ answer) =>
+    element("li", null, answerCard(page, answer, reasonOf(page, answer)));
+  const list = element("ol", { class: "finder-list" }, ...found.answers.slice(0, AT_FIRST).map(card));
+  const frameworks = new Set(found.answers.slice(0, AT_FIRST).map(({ row }) =>
+    page.table.cell("framework", row)));
+  return element("section", null,
+    element("h3", null, "Configurations, best first"),
+    list,
+    more(found.answers.slice(AT_FIRST), found.answers.length, (next) =>
+      list.append(...next.map(card)), "answers"),
+    frameworks.size > 1 && element("p", { class: "hint" }, say(page.rules, "frameworks")));
+}
+
+/**
+ * A button that adds the next items, and goes when there are no more.
+ *
+ * @template T
+ * @param {T[]} left
+ * @param {number} all
+ * @param {(items: T[]) => void} add
+ * @param {string} noun
+ */
+function more(left, all, add, noun) {
+  if (!left.length) return null;
+  const button = element("button", { type: "button", class: "finder-button" });
+  const label = () => {
+    const next = Math.min(AT_ONCE, left.length);
+    button.textContent = `Show ${next === left.length ? `all ${all}` : `${next} more of ${all}`} ${noun}`;
+  };
+  button.addEventListener("click", () => {
+    add(left.splice(0, AT_ONCE));
+    if (left.length) label();
+    else button.remove();
+  });
+  label();
+  return button;
+}
+
+/** @param {Page} page @param {Found} found */
+function nearest(page, { question, nearest: items, answers: { length } }) {
+  if (length) return null;
+  if (!items.length) return element("p", null, "Nothing that is known fits, and nothing comes near.");
+  const cards = items.map(({ kind, answer }) => {
+    const row = page.table.row(answer.row);
+    const reason = sentences.nearestReason(page.rules, question, kind, row, answer.standing);
+    return element("li", null, answerCard(page, answer, reason));
+  });
+  return element("section", { class: "finder-nearest" },
+    element("h3", null, "Nothing that is known fits. The nearest"),
+    element("ol", { class: "finder-list" }, ...cards));
+}
+
+/**
+ * What is told beside the answers.
+ *
+ * @param {Page} page
+ * @param {string} title
+ * @param {Answer[]} items
+ * @param {string} name
+ */
+function aside(page, title, items, name) {
+  if (!items.length) return null;
+  const card = (/** @type {Answer} */ answer) =>
+    element("li", null, answerCard(page, answer, reasonOf(page, answer)));
+  const list = element("ul", { class: "finder-list" }, ...items.slice(0, ASIDE_AT_FIRST).map(card));
+  return element("section", { id: name },
+    element("h3", null, `${title} `, element("span", { class: "count" }, String(items.length))),
+    list,
+    more(items.slice(ASIDE_AT_FIRST), items.length, (next) => list.append(...next.map(card)), ""));
+}
+
+/** @param {Page} page @param {Answer} answer */
+function reasonOf(page, { question, row, standing }) {
+  return sentences.reason(page.rules, question, page.table.row(row), standing);
+}
+
+/** @param {Page} page @param {Answer} answer @param {string} reason */
+function answerCard(page, answer, reason) {
+  const { rules, table } = page;
+  const row = table.row(answer.row);
+  const figures = [...sentences.figures(rules, row)].map((text) => element("li", null, text));
+  const doubts = [...sentences.doubts(rules, row)].map((text) =>
+    element("p", { class: "finder-doubt" }, text));
+  const others = contradictions(table, answer.row).map((other) => contradicted(page, other));
+  const title = `${row.model_shown.replace(/^.*\//, "")}, ${row.task_shown || "task not told"}`;
+  return element("article", { class: `finder-card finder-card--${answer.standing}` },
+    element("header", null,
+      element("h4", null, link(page, row, title)),
+      element("p", { class: "badges" }, fit(answer.standing), tag(row.tag), status(row))),
+    element("p", { class: "finder-hardware" }, sentences.resource(rules, row)),
+    element("p", { class: "finder-reason" }, reason),
+    figures.length ? element("ul", { class: "finder-figures" }, ...figures) : null,
+    element("p", { class: "finder-trust" }, [...sentences.trust(rules, row)].join("; "), ". ",
+      row.source ? source(row.source) : null),
+    ...doubts,
+    ...others,
+    row.script ? command(rules, row) : null);
+}
+
+/** @param {string} standing */
+const fit = (standing) => element("span", { class: `fit fit--${standing}` },
+  standing === BEYOND ? "needs more" : sentences.spaced(standing));
+
+/** @param {string} text */
+const tag = (text) => text && element("span", { class: `tag tag--${text.toLowerCase()}` }, text);
+
+/** @param {Row} row */
+function status(row) {
+  const kind = row.kind === "record" ? ` status--${row.trust}` : "";
+  return element("span", { class: `status${kind}` }, `${row.kind}, ${sentences.spaced(row.trust)}`);
+}
+
+/** A link to the page of a record, or to the row of a report. @param {Page} page @param {Row} row @param {string} text */
+function link(page, row, text) {
+  return element("a", { href: new URL(path(row), page.site).href }, text);
+}
+
+/** @param {Row} row */
+function path({ kind, id, size }) {
+  if (kind === "record") return `records/${encodeURIComponent(id)}/`;
+  const section = (size || "unknown-size").toLowerCase().replace(/[^a-z0-9.-]+/g, "-");
+  return `reports/${section}/#${encodeURIComponent(id)}`;
+}
+
+/** A source; only an address of the web becomes a link. @param {string} address */
+function source(address) {
+  if (!address.startsWith("https://")) return element("span", null, address);
+  return element("a", { href: address, rel: "nofollow noopener" }, `Source at ${new URL(address).host}`);
+}
+
+/** @param {Page} page @param {number} other */
+function contradicted(page, other) {
+  const row = page.table.row(other);
+  return element("p", { class: "finder-doubt" },
+    `${sentences.contradicted(page.rules, row)}: `, link(page, row, "see it"), ".");
+}
+
+/** @param {import("./table.js").Rules} rules @param {Row} row */
+function command(rules, row) {
+  const text = sentences.start(rules, row);
+  const button = element("button", { type: "button", class: "finder-button" }, "Copy");
+  button.setAttribute("aria-label", `Copy the command that starts ${row.id}`);
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  });
+  return element("div", { class: "finder-start" },
+    element("p", null, "Start it from the root of a checkout",
+      row.nodes > 1 ? `, ${say(rules, "nodes", { nodes: row.nodes })}` : "", ":"),
+    element("div", { class: "finder-command" }, element("code", { tabindex: "0" }, text), button));
+}
+
+/**
+ * Say what cannot be understood, with the nearest known words to choose from.
+ *
+ * @param {HTMLFormElement} form
+ * @param {HTMLElement} place
+ * @param {string} message
+ * @param {string} help
+ * @param {string} [word] the name of the field
+ * @returns {string} what to tell a reader who does not see it
+ */
+export function showMistake(form, place, message, help, word = "") {
+  clearMistake(form);
+  const field = form.elements.namedItem(word);
+  const parts = help.split("`").map((text, place_) =>
+    (place_ % 2 && field instanceof HTMLElement ? proposal(form, field, text) : text));
+  const sentence = message.replace(/`(.*)`/, "“$1”").replace(/^./, (sign) => sign.toUpperCase());
+  place.replaceChildren(element("div", { class: "finder-mistake", id: "finder-mistake" },
+    element("p", null, element("strong", null, `${sentence.replace(/\.$/, "")}.`)),
+    help && element("p", null, ...parts)));
+  if (field instanceof HTMLElement) {
+    field.setAttribute("aria-invalid", "true");
+    field.setAttribute("aria-describedby", "finder-mistake");
+  }
+  return `${message}. ${help}`.replaceAll("`", "");
+}
+
+/** A button that puts a word into a field. @param {HTMLFormElement} form @param {HTMLElement} field @param {string} text */
+function proposal(form, field, text) {
+  const button = element("button", { type: "button", class: "finder-button" }, text);
+  button.addEventListener("click", () => {
+    const control = /** @type {HTMLInputElement | HTMLSelectElement} */ (field);
+    if (control instanceof HTMLSelectElement
+      && ![...control.options].some(({ value }) => value === text)) control.add(new Option(text, text));
+    control.value = text;
+    control.dispatchEvent(new Event("input", { bubbles: true }));
+    control.dispatchEvent(new Event("change", { bubbles: true }));
+    control.focus();
+  });
+  return button;
+}
+
+/** @param {HTMLFormElement} form */
+function clearMistake(form) {
+  for (const field of form.querySelectorAll("[aria-invalid]")) {
+    field.removeAttribute("aria-invalid");
+    field.removeAttribute("aria-describedby");
+  }
+}

@@ -1,0 +1,234 @@
+"""The finder in a browser: by keyboard, by address, without JavaScript, and as Python answers."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from rl_resources import UnusableInput, load
+from rl_resources.answer import sentences
+from rl_resources.answer.configurations import configurations
+from rl_resources.answer.find import Found, find
+from rl_resources.answer.question import Reader, Words
+from rl_resources.answer.wording import PAGE
+from rl_resources.render import finder
+from test_finder import questions
+from website import ROOT, visited
+
+KILOBYTE = 1024
+CODE = ("javascripts/finder/*.js", "stylesheets/finder.css")
+SMALL = {"gpus": "2", "device": "h800", "model": "7B", "task": "GRPO"}
+SCREENS = [(360, 740), (1440, 900)]
+
+
+def asked(address: str, **words: str) -> str:
+    return f"{address}/?{urlencode(words)}"
+
+
+def answered(page: Page) -> str:
+    """The headline, once there is one."""
+    return page.locator("#finder-headline").inner_text()
+
+
+def focus_by_tab(page: Page, selector: str) -> None:
+    """Press Tab until an element that fits has the focus."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("one => document.activeElement.matches(one)", selector):
+            return
+    pytest.fail(f"Tab never reaches {selector}")
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_way_from_question_to_record_is_one_by_keyboard_alone(
+    browser: Browser, address: str, screen: tuple[int, int], colours: Literal["light", "dark"]
+) -> None:
+    with visited(browser, f"{address}/", screen[0], colours) as (page, wrong):
+        page.set_viewport_size({"width": screen[0], "height": screen[1]})
+        for name in ("gpus", "device", "model", "task"):
+            focus_by_tab(page, f"#finder-{name}")
+            page.keyboard.type(SMALL[name])
+        page.keyboard.press("Enter")
+        assert answered(page) == "7B, GRPO on 2 x h800: 1 tested, 2 should fit"
+        focus_by_tab(page, ".finder-card--tested h4 a")
+        outline = "getComputedStyle(document.activeElement).outlineStyle"
+        assert page.evaluate(outline) != "none"
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/records/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm/")
+        page.go_back()
+        assert answered(page).startswith("7B, GRPO on 2 x h800")
+        assert page.locator("#finder-task").input_value() == "GRPO"
+        assert wrong == []
+
+
+ASK = """async questions => {
+  const texts = (selector, inside = document) =>
+    [...inside.querySelectorAll(selector)].map(item => item.textContent);
+  const told = [];
+  for (const question of questions) {
+    history.pushState(null, '', '?' + new URLSearchParams(question));
+    dispatchEvent(new PopStateEvent('popstate'));
+    await new Promise(done => setTimeout(done));
+    const place = document.getElementById('finder-answers');
+    told.push({
+      headline: texts('#finder-headline', place)[0] ?? '',
+      notes: texts(':scope > .hint', place),
+      answers: [...place.querySelectorAll('.finder-main .finder-card')].map(card => [
+        decodeURIComponent(card.querySelector('h4 a').href.split(/[#/]+/).filter(Boolean).pop()),
+        card.querySelector('.finder-reason').textContent,
+      ]),
+      beside: texts('.finder-beside .finder-reason', place),
+      largest: texts('.finder-largest tbody tr strong', place),
+      mistake: texts('.finder-mistake', place)[0] ?? '',
+    });
+  }
+  return told;
+}"""
+
+
+def test_the_page_shows_what_python_answers(browser: Browser, address: str) -> None:
+    dataset = load(ROOT)
+    reader, rows = Reader(dataset, PAGE), configurations(dataset)
+    chosen = [one for one in questions(dataset, 300) if one and "size" not in one][:120]
+    with visited(browser, asked(address, gpus="1")) as (page, wrong):
+        answered(page)
+        for words, shown in zip(chosen, page.evaluate(ASK, chosen), strict=True):
+            stripped = {name: text.strip() for name, text in words.items()}
+            try:
+                understood = reader.understood(Words(**stripped))
+            except UnusableInput as error:
+                plain = shown["mistake"].replace("“", "").replace("”", "")
+                assert error.help.replace("`", "") in plain, words
+                assert str(error).replace("`", "")[1:].rstrip(".") in plain, words
+                continue
+            assert shown["notes"] == list(understood.notes), words
+            assert _shown(shown) == _told(find(rows, understood.question)), words
+        assert wrong == []
+
+
+def _shown(shown: dict[str, Any]) -> dict[str, Any]:
+    return {name: shown[name] for name in ("headline", "answers", "beside", "largest")}
+
+
+def _told(found: Found) -> dict[str, Any]:
+    """What stands on the page before a reader asks for more."""
+    tested = sum(item.standing == "tested" for item in found.answers)
+    answers = [(item.configuration.id, item.reason) for item in found.answers[:10]]
+    nearest = [(item.answer.configuration.id, item.reason) for item in found.nearest]
+    beside = [*found.failures[:5], *found.unclear[:5]]
+    return {
+        "headline": sentences.headline(found.question, tested, len(found.answers)),
+        "answers": [list(item) for item in (*answers, *nearest)],
+        "beside": [item.reason for item in beside],
+        "largest": [item.size for item in found.largest[:5]],
+    }
+
+
+def test_typing_answers_and_the_address_keeps_the_question(browser: Browser, address: str) -> None:
+    with visited(browser, f"{address}/") as (page, wrong):
+        page.locator("#finder-model").fill("7B")
+        assert answered(page).startswith("7B: ")
+        page.wait_for_url("**/?model=7B")
+        page.locator("#finder-gpus").fill("8")
+        page.locator("#finder-device").fill("A100 80GB")
+        page.locator("#finder-device").blur()
+        assert page.url == asked(address, gpus="8", device="A100 80GB", model="7B")
+        told = answered(page)
+        assert told.startswith("7B on 8 x a100-80g: ")
+        page.reload()
+        assert answered(page) == told
+        page.get_by_role("button", name="Start again").click()
+        page.wait_for_url(f"{address}/")
+        assert page.locator("#finder-headline").count() == 0
+        page.go_back()
+        assert answered(page) == told
+        assert page.locator("#finder-device").input_value() == "A100 80GB"
+        assert wrong == []
+
+
+def test_an_address_as_the_command_would_ask_fills_the_form(browser: Browser, address: str) -> None:
+    words = {"memory": "24", "size": "7B", "task": "grpo", "infer": "vllm"}
+    with visited(browser, asked(address, **words)) as (page, _):
+        assert answered(page).startswith("7B, GRPO, vllm on 24 GB: ")
+        assert page.locator("#finder-device").input_value() == "24"
+        assert page.locator("#finder-model").input_value() == "7B"
+        assert page.locator("#finder-task").input_value() == "GRPO"
+        assert page.locator("#finder-infer").is_visible()
+
+
+@pytest.mark.parametrize("name", ["gpus", "device", "model", "task", "train", "tag"])
+def test_a_hostile_address_is_shown_as_text_and_runs_nothing(
+    browser: Browser, address: str, name: str
+) -> None:
+    hostile = "\"'><img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
+    with visited(browser, asked(address, **{name: hostile})) as (page, wrong):
+        assert hostile[:20] in page.locator("#finder-mistake").inner_text()
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("article img").count() == 0
+        assert wrong == []
+
+
+def test_a_bad_word_offers_the_nearest_and_takes_it(browser: Browser, address: str) -> None:
+    with visited(browser, asked(address, device="h10", gpus="8")) as (page, _):
+        field = page.locator("#finder-device")
+        assert field.get_attribute("aria-invalid") == "true"
+        page.get_by_role("button", name="h100", exact=True).click()
+        assert answered(page).startswith("Any model on 8 x h100: ")
+        assert field.get_attribute("aria-invalid") is None
+
+
+def test_the_number_of_answers_is_announced(browser: Browser, address: str) -> None:
+    with visited(browser, asked(address, **SMALL)) as (page, _):
+        told = page.get_by_role("status").filter(has_text="1 tested, 2 should fit")
+        told.wait_for(state="attached")
+
+
+def test_more_answers_come_on_demand(browser: Browser, address: str) -> None:
+    with visited(browser, asked(address, model="7B")) as (page, _):
+        cards = page.locator(".finder-main .finder-card")
+        assert cards.count() == 10
+        page.get_by_role("button", name="Show 30 more of").click()
+        assert cards.count() == 40
+
+
+def test_without_javascript_a_link_leads_to_the_same_in_tables(
+    browser: Browser, address: str
+) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/")
+    assert not page.locator("#finder").is_visible()
+    page.get_by_role("link", name="what fits, in plain tables").click()
+    table = page.locator("h3", has_text="80 GB each").locator("+ table")
+    assert table.get_by_text("tested").count() > 0
+    assert table.get_by_role("link").count() > 0
+    context.close()
+
+
+def test_the_data_are_fetched_when_somebody_asks_and_not_before(
+    browser: Browser, address: str
+) -> None:
+    with visited(browser, f"{address}/") as (page, _):
+        fetched = "performance.getEntriesByType('resource').map(one => one.name)"
+        assert not any(finder.PATH in name for name in page.evaluate(fetched))
+        with page.expect_response(f"**/{finder.PATH}"):
+            page.locator("#finder-gpus").focus()
+
+
+def test_the_finder_is_light(built: Path) -> None:
+    code = [path for pattern in CODE for path in built.glob(pattern)]
+    assert len(code) > 5
+    assert sum(len(gzip.compress(path.read_bytes())) for path in code) <= 30 * KILOBYTE
+    assert len(gzip.compress((built / finder.PATH).read_bytes())) <= 80 * KILOBYTE
+
+
+def test_the_data_say_that_they_are_not_the_interface(built: Path) -> None:
+    about = json.loads((built / finder.PATH).read_text(encoding="utf-8"))["about"]
+    assert "api/v1" in about

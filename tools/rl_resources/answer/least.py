@@ -1,0 +1,56 @@
+"""What fits in general: the least hardware of each size, and the largest size of given hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rl_resources.answer.configurations import Configuration
+from rl_resources.answer.find import Answer, Largest, find, size_of
+from rl_resources.answer.question import Question
+
+GPUS = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """So many accelerators of so much memory each, and the largest size of each task on them."""
+
+    gpus: int
+    memory_gb: float
+    largest: dict[str, Largest]
+
+
+def least(
+    rows: Iterable[Configuration], size: str, tasks: Iterable[str] | None = None
+) -> list[Answer]:
+    """For each task of a size the answer that needs the least memory in all, least first.
+
+    `tasks` are those that count; `None` counts all that is told by a key.
+    """
+    wanted = None if tasks is None else set(tasks)
+    best: dict[str, Answer] = {}
+    for item in find(list(rows), Question(size=size)).answers:
+        task = item.configuration.task
+        if task and (wanted is None or task in wanted):
+            best[task] = min(best.get(task, item), item, key=_size)
+    return sorted(best.values(), key=_size)
+
+
+def _size(answer: Answer) -> tuple[bool, float, int, str]:
+    return size_of(answer.configuration)
+
+
+def by_hardware(rows: Sequence[Configuration], memory_gb: float) -> list[Hardware]:
+    """The largest sizes by the number of accelerators; one that adds nothing is left out."""
+    found: list[Hardware] = []
+    for gpus in GPUS:
+        asked = Question(memory_gb=memory_gb, gpus=gpus)
+        largest = {item.task: item for item in find(rows, asked).largest}
+        if largest and (not found or _told(largest) != _told(found[-1].largest)):
+            found.append(Hardware(gpus, memory_gb, largest))
+    return found
+
+
+def _told(largest: dict[str, Largest]) -> dict[str, tuple[str, int]]:
+    return {task: (item.size, item.longest.configuration.length) for task, item in largest.items()}

@@ -1,0 +1,110 @@
+"""The front page with the finder's form, and its answers as plain tables for readers without it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rl_resources.answer.configurations import Configuration, configurations
+from rl_resources.answer.find import ORDER, Answer
+from rl_resources.answer.least import by_hardware, least
+from rl_resources.answer.sentences import longest, resource
+from rl_resources.answer.vocabulary import TAGS
+from rl_resources.dataset import Dataset
+from rl_resources.render import finder
+from rl_resources.render.site import Site, slug
+
+_MOST_TASKS = 4
+
+
+def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
+    """The two pages by path."""
+    site = Site(dataset, repository_url)
+    rows = configurations(dataset)
+    front = {"choices": choices(dataset, rows), "least": _least_by_size(dataset, rows)}
+    tables = {
+        "tasks": _common_tasks(rows),
+        "reports_of": Counter(row.size for row in rows if row.kind == "report"),
+        "by_hardware": [by_hardware(rows, memory) for memory in _memories(rows)],
+        "by_size": [(size, least(rows, size.name)) for size in site.sizes],
+    }
+    shown = {"resource": resource, "longest": longest, "place": place}
+    return {
+        "index.md": site.page("index.md", **front, **shown, data=finder.PATH, order=ORDER),
+        "what-fits.md": site.page("what-fits.md", **tables, **shown),
+    }
+
+
+def place(row: Configuration) -> str:
+    """Where a record or report is told, below the site's root."""
+    if row.kind == "record":
+        return f"records/{row.id}/"
+    return f"reports/{slug(row.size or 'unknown-size')}/#{row.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A word that may be asked, and what a reader may know it by."""
+
+    word: str
+    label: str = ""
+
+
+def choices(dataset: Dataset, rows: Sequence[Configuration]) -> Mapping[str, list[Choice]]:
+    """The words that the form offers: of each kind those that some row holds, in table order."""
+    keys: Mapping[str, Any] = dataset.by_key
+    sizes = [Choice(key, "any model of this size") for key in keys["sizes"]]
+    models = [Choice(key, str(row["size"])) for key, row in keys["models"].items()]
+    devices = [Choice(key, str(row["name"])) for key, row in keys["devices"].items()]
+    roles = {
+        role: [
+            Choice(str(row["backend"])) for row in keys["backends"].values() if row["role"] == role
+        ]
+        for role in ("train", "infer")
+    }
+    offered = {
+        "device": devices,
+        "model": models,
+        "task": [Choice(key, str(row["title"])) for key, row in keys["tasks"].items()],
+        **roles,
+        "tag": [Choice(tag) for tag in TAGS],
+    }
+    held = {name: {getattr(row, name) for row in rows} for name in offered}
+    known = {
+        name: [choice for choice in words if choice.word in held[name]]
+        for name, words in offered.items()
+    }
+    return known | {"model": [*sizes, *known["model"]]}
+
+
+def _least_by_size(
+    dataset: Dataset, rows: Sequence[Configuration]
+) -> dict[str, dict[str, Answer | int | None]]:
+    """For each size the least hardware with all weights and with adapters, and the reports."""
+    tasks = dataset.by_key["tasks"]
+    reports = Counter(row.size for row in rows if row.kind == "report")
+    found: dict[str, dict[str, Answer | int | None]] = {}
+    for size in (str(row["size"]) for row in dataset.records["sizes"]):
+        answers = least(rows, size)
+        kinds = {
+            kind: [
+                item for item in answers if tasks[item.configuration.task]["adapters_only"] is only
+            ]
+            for kind, only in (("whole", False), ("adapters", True))
+        }
+        firsts = {kind: items[0] if items else None for kind, items in kinds.items()}
+        found[size] = {**firsts, "reports": reports[size]}
+    return found
+
+
+def _common_tasks(rows: Sequence[Configuration]) -> list[str]:
+    """The tasks of which most is known."""
+    counts = Counter(row.task for row in rows if row.task)
+    return [task for task, _ in counts.most_common(_MOST_TASKS)]
+
+
+def _memories(rows: Sequence[Configuration]) -> list[float]:
+    """The memory sizes of the devices that ran something."""
+    return sorted({row.memory_gb for row in rows if row.device and row.memory_gb})
