@@ -62,6 +62,7 @@ def test_the_way_from_question_to_record_is_one_by_keyboard_alone(
         assert page.evaluate(outline) != "none"
         page.keyboard.press("Enter")
         page.wait_for_url("**/records/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm/")
+        page.wait_for_load_state("networkidle")
         page.go_back()
         assert answered(page).startswith("7B, GRPO on 2 x h800")
         assert page.locator("#finder-task").input_value() == "GRPO"
@@ -142,7 +143,7 @@ def test_typing_answers_and_the_address_keeps_the_question(browser: Browser, add
         assert page.url == asked(address, gpus="8", device="A100 80GB", model="7B")
         told = answered(page)
         assert told.startswith("7B on 8 x a100-80g: ")
-        page.reload()
+        page.reload(wait_until="networkidle")
         assert answered(page) == told
         page.get_by_role("button", name="Start again").click()
         page.wait_for_url(f"{address}/")

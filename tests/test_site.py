@@ -169,6 +169,7 @@ def copied_script(page) -> str:  # type: ignore[no-untyped-def]
         (f"/records/{RECORD}/", {".remark": PAYLOAD}),
         ("/sizes/7b/", {"table.tuning .note": PAYLOAD, "article > p": PAYLOAD}),
         ("/devices/", {"#row-h100 td:nth-child(2)": PAYLOAD}),
+        ("/?size=7B&tag=MIN&gpus=1", {".finder-doubt + .finder-doubt": f"Disputed: {PAYLOAD}"}),
     ],
 )
 def test_hostile_text_is_shown_literally_and_runs_nothing(

@@ -37,7 +37,7 @@ RECORD = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm"
 # One page of each kind.
 PAGES = ("/", "/sizes/7b/", "/sizes/405b/", f"/records/{RECORD}/", "/models/", "/devices/")
 PAGES += ("/data/", "/contributing/", "/rules/", "/rules/lost-line/")
-PAGES += ("/reports/", "/reports/7b/", "/coverage/", "/charts/", "/404.html")
+PAGES += ("/what-fits/", "/reports/", "/reports/7b/", "/coverage/", "/charts/", "/404.html")
 
 
 def copy_checkout(target: Path) -> Path:

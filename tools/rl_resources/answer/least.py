@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rl_resources.answer.configurations import Configuration
@@ -21,18 +21,11 @@ class Hardware:
     largest: dict[str, Largest]
 
 
-def least(
-    rows: Iterable[Configuration], size: str, tasks: Iterable[str] | None = None
-) -> list[Answer]:
-    """For each task of a size the answer that needs the least memory in all, least first.
-
-    `tasks` are those that count; `None` counts all that is told by a key.
-    """
-    wanted = None if tasks is None else set(tasks)
+def least(rows: Sequence[Configuration], size: str) -> list[Answer]:
+    """For each task of a size the answer that needs the least memory in all, least first."""
     best: dict[str, Answer] = {}
-    for item in find(list(rows), Question(size=size)).answers:
-        task = item.configuration.task
-        if task and (wanted is None or task in wanted):
+    for item in find(rows, Question(size=size)).answers:
+        if task := item.configuration.task:
             best[task] = min(best.get(task, item), item, key=_size)
     return sorted(best.values(), key=_size)
 
@@ -43,10 +36,11 @@ def _size(answer: Answer) -> tuple[bool, float, int, str]:
 
 def by_hardware(rows: Sequence[Configuration], memory_gb: float) -> list[Hardware]:
     """The largest sizes by the number of accelerators; one that adds nothing is left out."""
+    fitting = [row for row in rows if row.outcome == "ran" and 0 < row.memory_gb <= memory_gb]
     found: list[Hardware] = []
     for gpus in GPUS:
         asked = Question(memory_gb=memory_gb, gpus=gpus)
-        largest = {item.task: item for item in find(rows, asked).largest}
+        largest = {item.task: item for item in find(fitting, asked).largest}
         if largest and (not found or _told(largest) != _told(found[-1].largest)):
             found.append(Hardware(gpus, memory_gb, largest))
     return found
