@@ -28,7 +28,7 @@ from rl_resources.render.charts.plot import Plot
 from rl_resources.render.charts.scale import LogScale
 from rl_resources.render.charts.scatter import Scatter
 from rl_resources.render.charts.text import plain, shortened, width
-from website import ROOT
+from website import ROOT, visited
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = ["memory", "batch", "throughput", "coverage"]
@@ -424,6 +424,41 @@ def test_a_picture_alone_follows_the_scheme_of_its_reader(browser: Browser) -> N
         grounds.append(page.evaluate(COLOURS, ["#alone .ground", "fill"]))
         context.close()
     assert grounds[0] != grounds[1]
+
+
+SCALES = """() => [...document.querySelectorAll('.panels svg')].map(
+  svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"""
+
+
+@pytest.mark.parametrize("size", [(360, 740), (1440, 900)])
+@pytest.mark.parametrize("path", ["/charts/", "/coverage/"])
+def test_a_picture_is_neither_tiny_on_a_telephone_nor_huge_on_a_wide_screen(
+    browser: Browser, address: str, path: str, size: tuple[int, int]
+) -> None:
+    with visited(browser, address + path, size[0]) as (page, _):
+        scales = page.evaluate(SCALES)
+        assert scales
+        assert 0.95 <= min(scales) <= max(scales) <= 1.5
+
+
+def test_a_name_in_a_picture_leads_to_its_record_by_keyboard(
+    browser: Browser, address: str
+) -> None:
+    with visited(browser, f"{address}/charts/") as (page, _):
+        name = page.locator(".panels a[href*='records/']").first
+        target = (name.get_attribute("href") or "").removeprefix("..")
+        name.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**{target}")
+
+
+def test_the_scheme_of_the_page_is_that_of_its_pictures(browser: Browser, address: str) -> None:
+    with visited(browser, f"{address}/charts/") as (page, _):
+        seen = set()
+        for scheme in ("default", "slate"):
+            page.evaluate("name => document.body.dataset.mdColorScheme = name", scheme)
+            seen |= set(page.evaluate(COLOURS, [".tagged-min.record", "fill"]))
+        assert len(seen) == 2
 
 
 def test_neighbouring_ticks_never_touch() -> None:

@@ -92,9 +92,10 @@ DESIGNS = (
         heading="Published throughput",
         caption=(
             "Each mark is one published run, in tokens per second and accelerator; a line holds "
-            "the runs of one model by one publisher. Publishers count tokens in different ways, "
-            "and lengths, batches and numbers of cards differ: compare marks within a line, hardly "
-            "between lines, and do not rank devices by this.",
+            "the runs of one model by one publisher. Which tokens a publisher counts is not "
+            "known here, and lengths, batches, precision and numbers of cards differ, as the notes "
+            "in the table tell: compare marks within a line, hardly between lines, and do not rank "
+            "devices by this.",
             "Only the place from left to right has a meaning: marks that would cover each other "
             "stand above each other.",
         ),

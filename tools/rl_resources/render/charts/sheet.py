@@ -13,21 +13,24 @@ from rl_resources.render.charts.scatter import Scatter
 _GAP, _HEAD, _FOOT, _MOST_COLUMNS = 24.0, 40.0, 26.0, 3
 
 
+Drawing = Legend | Scatter | Plot | Matrix
+
+
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """Size of the file, and the upper left corner of each panel; the legend comes first."""
+    """Size of the file, and the upper left corner of legend and panels."""
 
     width: float
     height: float
-    places: tuple[tuple[float, float, Legend | Scatter | Plot | Matrix], ...]
+    places: tuple[tuple[float, float, Drawing], ...]
 
 
 def sheet(picture: Picture) -> Sheet:
-    """Put the panels into columns, each panel into the shortest column."""
+    """Put the legend on top and the panels into columns, each panel into the shortest."""
     columns = min(len(picture.panels), _MOST_COLUMNS)
-    ends = [_HEAD] * columns
-    places = []
-    for panel in (picture.legend, *picture.panels):
+    ends = [_HEAD + picture.legend.height + _GAP] * columns
+    places: list[tuple[float, float, Drawing]] = [(_GAP / 2, _HEAD, picture.legend)]
+    for panel in picture.panels:
         column = ends.index(min(ends))
         places.append((_GAP / 2 + column * (WIDTH + _GAP), ends[column], panel))
         ends[column] += panel.height + _GAP

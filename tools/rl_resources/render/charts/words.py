@@ -17,7 +17,7 @@ from rl_resources.render.report_table import source_name
 from rl_resources.render.site import Piece, slug
 
 HEADERS = ("Task", "Size", "Model", "Parameters (B)", "Tag", "Known from", "Hardware")
-LATER_HEADERS = ("Lengths (tokens)", "Generations", "Trust", "Source")
+LATER_HEADERS = ("Lengths (tokens)", "Generations", "Trust", "Source", "Notes")
 
 
 class Words:
@@ -80,6 +80,7 @@ class Words:
             Piece(str(item.rollout_n or "")),
             Piece(trust.replace("-", " ")),
             source,
+            Piece(plain(item.notes)),
         )
 
 
