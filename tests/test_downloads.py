@@ -7,10 +7,12 @@ import base64
 import csv
 import hashlib
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from functools import cache
@@ -31,7 +33,7 @@ from datasette.app import Datasette
 
 from rl_resources.dataset import Dataset, load
 from rl_resources.package import TYPES
-from rl_resources.render import api
+from rl_resources.render import api, site
 from rl_resources.render.downloads import downloads
 from website import ROOT
 
@@ -361,6 +363,54 @@ def test_mlcroissant_has_nothing_to_say_against_the_metadata(downloads_folder: P
     for item in croissant(downloads_folder).metadata.file_objects:
         content = (downloads_folder / item.content_url).read_bytes()
         assert item.sha256 == hashlib.sha256(content).hexdigest()
+
+
+def test_the_checksums_are_those_that_sha256sum_wants(downloads_folder: Path) -> None:
+    lines = (downloads_folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+    sums = dict(reversed(line.split("  ")) for line in lines)
+    assert sums == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in downloads_folder.iterdir()
+        if path.name != "SHA256SUMS"
+    }
+
+
+def data_page(dataset: Dataset) -> tuple[str, dict[str, Any]]:
+    """The page, and the JSON-LD in it."""
+    page = site.pages(dataset, None, downloads(dataset))["data.md"]
+    block = re.search(r'(?m)^<script type="application/ld\+json">(.*)</script>$', page)
+    assert block
+    return page, json.loads(block[1])
+
+
+def test_the_page_shows_size_and_hash_of_every_download() -> None:
+    page, _ = data_page(DATASET)
+    shown = [
+        re.findall(rf'href="\.\./{re.escape(item.path)}"[^/]*>{re.escape(item.name)}</a>', page)
+        and f'title="{item.size} bytes"' in page
+        and item.sha256 in page
+        for item in downloads(DATASET)
+    ]
+    assert all(shown)
+
+
+def test_the_page_describes_the_dataset_in_the_words_of_schema_org() -> None:
+    _, found = data_page(DATASET)
+    assert (found["@context"], found["@type"]) == ("https://schema.org/", "Dataset")
+    assert found["name"] == PACKAGE.title
+    assert found["version"] == PACKAGE.version
+    assert found["license"] == [licence["path"] for licence in PACKAGE.licenses]
+    assert 50 <= len(found["description"]) <= 5000  # what Google's dataset search takes
+    assert [(item["contentUrl"], item["sha256"]) for item in found["distribution"]] == [
+        (f"../{item.path}", item.sha256) for item in downloads(DATASET)
+    ]
+
+
+def test_no_text_of_the_descriptor_ends_the_block_that_describes_the_dataset() -> None:
+    title = "</script><script>alert(1)</script>"
+    page, found = data_page(replace(DATASET, package=replace(PACKAGE, title=title)))
+    assert found["name"] == title
+    assert title not in page
 
 
 def test_the_dataset_card_names_the_licence_and_a_file_for_every_table(

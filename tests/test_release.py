@@ -15,6 +15,7 @@ from rl_resources import UnusableInput, release
 from rl_resources.answer.diff import Table, diff
 from rl_resources.history import read_history
 from rl_resources.package import read_package
+from rl_resources.generate import stale
 from rl_resources.release import next_version
 from rl_resources.released import broken_promises
 from rl_resources.render import changelog
@@ -153,6 +154,8 @@ def test_a_release_commits_version_and_changelog_and_writes_its_artefacts(checko
     assert _git(checkout, "status", "--porcelain") == ""
     assert _git(checkout, "log", "-1", "--format=%s") == "Release 2027.1.0\n"
     assert json.loads((checkout / "datapackage.json").read_text())["version"] == "2027.1.0"
+    assert read_package(checkout).created == DAY.isoformat()
+    assert stale(checkout) == {}
     entry = changelog.sections((checkout / "CHANGELOG.md").read_text(encoding="utf-8"))["2027.1.0"]
     assert entry.strip() == "### Data\n\n- trials: 1 removed"
     assert "git tag --annotate v2027.1.0" in told

@@ -18,6 +18,7 @@ from rl_resources.errors import RlResourcesError, UnusableInput
 from rl_resources.output import write_file
 from rl_resources.package import read_package
 from rl_resources.render import rules as text
+from rl_resources.render.citation import CITATION, citation_file
 from rl_resources.render.issue_form import issue_form
 
 COMMAND = "make generate"
@@ -31,13 +32,14 @@ def generated(root: Path) -> dict[str, str]:
 
     Raises `UnusableInput` where the part of a page that is derived has lost its marks.
     """
-    schema = read_package(root).resources["tuning"].schema
+    package = read_package(root)
     plain, linked = text.checklist(FAMILIES), text.checklist(FAMILIES, "rules/index.md")
     return {
         "CONTRIBUTING.md": _with_part(root, "CONTRIBUTING.md", plain),
         "site/pages/contributing.md": _with_part(root, "site/pages/contributing.md", linked),
         ".github/PULL_REQUEST_TEMPLATE.md": text.pull_request_template(FAMILIES),
-        ".github/ISSUE_TEMPLATE/record.yml": issue_form(schema),
+        ".github/ISSUE_TEMPLATE/record.yml": issue_form(package.resources["tuning"].schema),
+        CITATION: citation_file(package),
     }
 
 

@@ -66,8 +66,9 @@ def render_dataset(
 
     Where the `site_url` is unknown, what is meant for other pages is relative.
     """
+    files = downloads(dataset)
     return {
-        **site.pages(dataset, repository.url),
+        **site.pages(dataset, repository.url, files),
         **record_page.pages(dataset, scripts, _runs(dataset, scripts), repository, site_url),
         **record_page.files(dataset, scripts),
         **front.pages(dataset, repository.url),
@@ -77,7 +78,7 @@ def render_dataset(
         **rules.pages(dataset, repository.url, FAMILIES, rules_by_family()),
         **finder.files(dataset),
         **_rst_files(dataset, repository.script_url()),
-        **{item.path: item.content for item in downloads(dataset)},
+        **{item.path: item.content for item in files},
     }
 
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from rl_resources.output import write_file
 from rl_resources.package import DESCRIPTOR, read_package
 from rl_resources.released import broken_promises, record, recorded_tables
 from rl_resources.render import changelog
+from rl_resources.render.citation import CITATION, citation_file
 from rl_resources.repository import read_repository
 from rl_resources.revision import read_folder, read_state
 
@@ -58,7 +60,8 @@ def released_versions(root: Path) -> list[str]:
 
 def release_files(root: Path, today: date) -> tuple[str, dict[str, str]]:
     """The next version and the files that name it, as they should be. Nothing is written."""
-    current = read_package(root).version
+    package = read_package(root)
+    current = package.version
     released = released_versions(root)
     version = next_version(current, released, today)
     previous = released[0] if released else None
@@ -70,9 +73,11 @@ def release_files(root: Path, today: date) -> tuple[str, dict[str, str]]:
     text = changelog.entry(version, today, diffs, by_hand)
     descriptor = (root / DESCRIPTOR).read_text(encoding="utf-8")
     descriptor = descriptor.replace(f'"version": "{current}"', f'"version": "{version}"', 1)
+    descriptor = re.sub(r'(?<="created": ")[0-9-]*', today.isoformat(), descriptor, count=1)
     made = Release(version, today.isoformat(), previous, tuple(diffs))
     return version, {
         DESCRIPTOR: descriptor,
+        CITATION: citation_file(replace(package, version=version, created=today.isoformat())),
         CHANGELOG: changelog.with_entry(before, version, text),
         **record(root, made, descriptor),
     }

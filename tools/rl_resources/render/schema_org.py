@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from rl_resources.package import Package
+
+if TYPE_CHECKING:
+    from rl_resources.render.downloads import Download
 
 VOCABULARY = "https://schema.org/"
 
@@ -23,6 +27,25 @@ def about(package: Package) -> dict[str, Any]:
         "isAccessibleForFree": True,
         "inLanguage": "en",
     }
+
+
+def data_page(package: Package, files: Iterable[Download]) -> dict[str, Any]:
+    """JSON-LD of the page `/data/`, from which the addresses of the files are relative."""
+    distribution = [
+        {
+            "@type": "DataDownload",
+            "name": item.name,
+            "description": item.holds,
+            "encodingFormat": item.mediatype,
+            "contentUrl": f"../{item.path}",
+            "contentSize": f"{item.size} B",
+            "sha256": item.sha256,
+        }
+        for item in files
+    ]
+    names = {"name": package.title, "alternateName": package.document["name"]}
+    context = {"@context": VOCABULARY}
+    return {**context, **about(package), **names, "url": "./", "distribution": distribution}
 
 
 def citation(package: Package) -> str:

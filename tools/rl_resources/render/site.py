@@ -14,11 +14,13 @@ import html
 import json
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -27,18 +29,26 @@ from markupsafe import Markup
 from rl_resources.answer.compatibility import accepted_by, releases_of
 from rl_resources.dataset import Dataset
 from rl_resources.package import Field, Record, Resource, TableSchema
+from rl_resources.render import schema_org
 from rl_resources.render.api import BASE
 from rl_resources.render.api.promise import PROMISE
 from rl_resources.render.dictionary import columns
 from rl_resources.render.markdown import escape
 from rl_resources.render.tuning_table import HEADERS, tuning_rows
 
+if TYPE_CHECKING:
+    from rl_resources.render.downloads import Download
+
 TEMPLATES = PurePosixPath("site/templates")
 _PAGE_OF_TABLE = {"models": "models", "devices": "devices"}
 
 
-def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
+def pages(
+    dataset: Dataset, repository_url: str | None, files: Sequence[Download] = ()
+) -> dict[str, str]:
     """The overview, and the pages of sizes and tables, by their paths below the folder of pages.
+
+    `files` are the downloads that the page of the data lists.
 
     Without `repository_url` no page links to a file of the repository. Raises
     `jinja2.TemplateError` for a template that cannot be used.
@@ -47,7 +57,7 @@ def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
     found = {
         "models.md": site.page("models.md", sections=_sections(dataset, "models", "size")),
         "devices.md": site.page("devices.md", sections=_sections(dataset, "devices", "vendor")),
-        "data.md": site.page("data.md", tables=_tables(dataset)),
+        "data.md": site.page("data.md", tables=_tables(dataset), **_files(dataset, files)),
     }
     for size in site.sizes:
         rows = tuning_rows(dataset, size.name)
@@ -178,6 +188,14 @@ def _section(dataset: Dataset, resource: str, group: str, title: str) -> Section
     )
 
 
+def _files(dataset: Dataset, files: Sequence[Download]) -> Mapping[str, Any]:
+    return {
+        "rows": {name: len(rows) for name, rows in dataset.records.items()},
+        "formats": [(name, list(found)) for name, found in groupby(files, attrgetter("format"))],
+        "structured": embedded(schema_org.data_page(dataset.package, files)),
+    }
+
+
 def _tables(dataset: Dataset) -> list[Mapping[str, Any]]:
     return [
         {
@@ -274,9 +292,23 @@ def _environment(templates: Path) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    own = (front_matter, markdown, fenced, coded, breakable, heading)
+    own = (in_bytes, front_matter, markdown, fenced, coded, breakable, heading)
     environment.filters |= {filter_.__name__: filter_ for filter_ in own}
     return environment
+
+
+def embedded(value: Mapping[str, Any]) -> Markup:
+    """JSON for a `script` element, which no text in it can end."""
+    return Markup(json.dumps(value, ensure_ascii=False).replace("<", "\\u003c"))  # noqa: S704
+
+
+def in_bytes(length: int) -> str:
+    """A length for readers, to two or three digits."""
+    for power, unit in ((6, "MB"), (3, "kB")):
+        if length >= 10**power:
+            figure = length / 10**power
+            return f"{figure:.1f} {unit}" if figure < 10 else f"{figure:.0f} {unit}"
+    return f"{length} B"
 
 
 def front_matter(text: str) -> Markup:

@@ -8,6 +8,7 @@ back what was written.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from rl_resources import tabular
@@ -20,16 +21,21 @@ from rl_resources.render.downloads.parquet import parquet
 from rl_resources.render.downloads.sqlite import database
 
 BASE = "downloads"
+DATABASE = "rl-resources"
 JSON = "application/json"
-PARQUET = "application/vnd.apache.parquet"
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """One file; `path` is its place below the site's root, `table` its resource if it has one."""
+    """One file; `path` is its place below the site's root, `table` its resource if it has one.
+
+    Files of one `format` are listed together; `holds` says in a few words what is in this one.
+    """
 
     path: str
+    format: str
     mediatype: str
+    holds: str
     content: bytes
     table: str = ""
 
@@ -51,26 +57,40 @@ class Download:
 
 def downloads(dataset: Dataset) -> tuple[Download, ...]:
     """Every file, the same bytes for the same dataset."""
-    package = dataset.package
     csv = {name: csv_text(dataset, name).encode() for name in dataset.records}
-    return (
-        *(Download(f"{BASE}/{name}.csv", "text/csv", csv[name], name) for name in csv),
-        *(
-            Download(f"{BASE}/{name}.parquet", PARQUET, parquet(package, resource, rows), name)
-            for name, resource in package.resources.items()
-            for rows in [dataset.records[name]]
-        ),
-        _about_all("rl-resources.sqlite", "application/vnd.sqlite3", database(dataset)),
-        _about_all("rl-resources.datasette.json", JSON, metadata(package, "rl-resources")),
-        _about_all("datapackage.json", JSON, descriptor(package, csv)),
-        _about_all("croissant.json", "application/ld+json", croissant(package, csv)),
-        _about_all("README.md", "text/markdown", card(dataset)),
-    )
+    files = (*_tables(dataset, csv), *_of_all_tables(dataset, csv))
+    sums = "".join(f"{item.sha256}  {item.name}\n" for item in files)
+    return (*files, _described("SHA256SUMS", "text/plain", "For `sha256sum --check`", sums))
 
 
-def _about_all(name: str, mediatype: str, content: str | bytes) -> Download:
-    as_bytes = content if isinstance(content, bytes) else content.encode()
-    return Download(f"{BASE}/{name}", mediatype, as_bytes)
+def _tables(dataset: Dataset, csv: Mapping[str, bytes]) -> Iterator[Download]:
+    package = dataset.package
+    titles = {name: resource.schema.title for name, resource in package.resources.items()}
+    for name, content in csv.items():
+        yield Download(f"{BASE}/{name}.csv", "CSV", "text/csv", titles[name], content, name)
+    mediatype = "application/vnd.apache.parquet"
+    for name, resource in package.resources.items():
+        content = parquet(package, resource, dataset.records[name])
+        path = f"{BASE}/{name}.parquet"
+        yield Download(path, "Parquet", mediatype, titles[name], content, name)
+
+
+def _of_all_tables(dataset: Dataset, csv: Mapping[str, bytes]) -> Iterator[Download]:
+    package = dataset.package
+    path, mediatype = f"{BASE}/{DATABASE}.sqlite", "application/vnd.sqlite3"
+    yield Download(path, "SQLite", mediatype, "All tables", database(dataset))
+    words = metadata(package, DATABASE).encode()
+    path = f"{BASE}/{DATABASE}.datasette.json"
+    yield Download(path, "SQLite", JSON, "What Datasette shows beside them", words)
+    text = descriptor(package, csv)
+    yield _described("datapackage.json", JSON, "Data Package 2.0 with all Table Schemas", text)
+    text = croissant(package, csv)
+    yield _described("croissant.json", "application/ld+json", "Croissant 1.1", text)
+    yield _described("README.md", "text/markdown", "Dataset card", card(dataset))
+
+
+def _described(name: str, mediatype: str, holds: str, text: str) -> Download:
+    return Download(f"{BASE}/{name}", "Descriptions", mediatype, holds, text.encode())
 
 
 def csv_text(dataset: Dataset, name: str) -> str:
