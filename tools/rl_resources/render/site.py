@@ -32,6 +32,7 @@ from rl_resources.package import Field, Record, Resource, TableSchema
 from rl_resources.render import schema_org
 from rl_resources.render.api import BASE
 from rl_resources.render.api.promise import PROMISE
+from rl_resources.render.cards import labelled
 from rl_resources.render.dictionary import columns
 from rl_resources.render.markdown import escape
 from rl_resources.render.tuning_table import HEADERS, tuning_rows
@@ -292,7 +293,7 @@ def _environment(templates: Path) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    own = (in_bytes, front_matter, markdown, fenced, coded, breakable, heading)
+    own = (in_bytes, front_matter, markdown, fenced, coded, breakable, heading, labelled)
     environment.filters |= {filter_.__name__: filter_ for filter_ in own}
     return environment
 

@@ -1,0 +1,133 @@
+/* Sorting and filtering of tables. A table is whole without this: rows are only moved and hidden.
+   `data-plain` on a table, or on anything around it, leaves it as it is. */
+"use strict";
+(() => {
+  const ROWS_WORTH_A_FILTER = 9;
+  const FIGURE = /^([-+]?\d[\d,]*(?:\.\d+)?)(?![.\d])\s?([KMGBT](?=B?\b))?/;
+  const MULTIPLES = { K: 1e3, M: 1e6, G: 1e9, B: 1e9, T: 1e12 };
+  const { compare: compareWords } = new Intl.Collator("en", { numeric: true });
+
+  function make(name, properties, ...children) {
+    const element = Object.assign(document.createElement(name), properties);
+    element.append(...children);
+    return element;
+  }
+
+  /* What a cell sorts by. 7B comes before 14B, and 128K before 1M. */
+  function keyOf(cell) {
+    const text = (cell?.dataset.sort ?? cell?.textContent ?? "").trim();
+    const [, figure, multiple] = FIGURE.exec(text) ?? [];
+    return { text, figure: figure && figure.replaceAll(",", "") * (MULTIPLES[multiple] ?? 1) };
+  }
+
+  /* The rows by one column, blanks last either way, equals in the order given. */
+  function sorted(rows, column, descending) {
+    const keyed = rows.map((row) => ({ row, ...keyOf((row.rows?.[0] ?? row).cells[column]) }));
+    const filled = keyed.filter(({ text }) => text);
+    const figures = filled.every(({ figure }) => figure !== undefined);
+    const sign = descending ? -1 : 1;
+    filled.sort(
+      (a, b) => sign * ((figures && a.figure - b.figure) || compareWords(a.text, b.text))
+    );
+    return [...filled, ...keyed.filter(({ text }) => !text)].map(({ row }) => row);
+  }
+
+  /* What moves within what. Rows under a heading of their own stay there; a body without one, a row
+     with its note, moves as a whole. */
+  function groupsOf(table) {
+    const bodies = [...table.tBodies];
+    const headed = bodies.some((body) => body.querySelector("th[scope=rowgroup]"));
+    if (bodies.length > 1 && !headed) return [{ parent: table, rows: bodies }];
+    const rowsOf = (body) => [...body.rows].filter((row) => !row.querySelector("th[scope=rowgroup]"));
+    return bodies.map((body) => ({ parent: body, rows: rowsOf(body) }));
+  }
+
+  function titleOf(table) {
+    if (table.caption) return table.caption.textContent;
+    const region = table.closest("[role=region]")?.getAttribute("aria-label");
+    const headings = [...document.querySelectorAll("article :is(h1, h2, h3)")].filter(
+      (heading) => heading.compareDocumentPosition(table) & Node.DOCUMENT_POSITION_FOLLOWING
+    );
+    return region ?? headings.at(-1)?.firstChild.textContent ?? "";
+  }
+
+  function equip(table) {
+    const headers = [...(table.tHead?.rows[0].cells ?? [])];
+    const groups = groupsOf(table);
+    const rows = groups.flatMap((group) => group.rows);
+    if (!headers.length || rows.length < 2 || table.closest("[data-plain]")) return;
+
+    const names = headers.map((header) => header.textContent.trim());
+    const filter = make("input", { type: "search", autocomplete: "off" });
+    const order = make("select", {}, make("option", { value: "" }, "as given"));
+    const told = make("output");
+    let [column, descending] = [-1, false];
+
+    function place() {
+      for (const group of groups) {
+        group.parent.append(...(column < 0 ? group.rows : sorted(group.rows, column, descending)));
+      }
+      headers.forEach((header, index) => {
+        const direction = descending ? "descending" : "ascending";
+        if (index === column) header.setAttribute("aria-sort", direction);
+        else header.removeAttribute("aria-sort");
+      });
+      order.value = column < 0 ? "" : `${column} ${descending}`;
+      tell();
+    }
+
+    function tell() {
+      const shown = rows.filter((row) => !row.hidden).length;
+      const by = column < 0 ? "" : `, by ${names[column]}${descending ? " descending" : ""}`;
+      told.value = `${shown < rows.length ? `${shown} of ${rows.length}` : rows.length} rows${by}`;
+    }
+
+    function narrow() {
+      const words = filter.value.toLowerCase().split(/\s+/);
+      for (const row of rows) {
+        const text = row.textContent.toLowerCase();
+        row.hidden = !words.every((word) => text.includes(word));
+      }
+      for (const { parent, rows: own } of groups) {
+        if (parent !== table) parent.hidden = own.every((row) => row.hidden);
+      }
+      tell();
+    }
+
+    headers.forEach((header, index) => {
+      if (!names[index]) return;
+      const button = make("button", { type: "button" }, ...header.childNodes);
+      button.addEventListener("click", () => {
+        const again = column === index;
+        [column, descending] = again && descending ? [-1, false] : [index, again];
+        place();
+      });
+      header.append(button);
+      for (const [last, word] of [[false, "ascending"], [true, "descending"]]) {
+        order.append(make("option", { value: `${index} ${last}` }, `${names[index]}, ${word}`));
+      }
+    });
+    order.addEventListener("change", () => {
+      const [index, last] = order.value.split(" ");
+      [column, descending] = [index ? Number(index) : -1, last === "true"];
+      place();
+    });
+    filter.addEventListener("input", narrow);
+    addEventListener("hashchange", () => {
+      const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+      if (!target || !rows.some((row) => row.hidden && row.contains(target))) return;
+      filter.value = "";
+      narrow();
+      target.scrollIntoView();
+    });
+
+    const tools = make("div", { className: "table-tools", role: "group" });
+    tools.setAttribute("aria-label", `Filter and order: ${titleOf(table)}`);
+    if (rows.length >= ROWS_WORTH_A_FILTER) tools.append(make("label", {}, "Filter ", filter));
+    tools.append(make("label", { className: "table-order" }, "Order ", order), told);
+    (table.closest(".contained") ?? table).before(tools);
+    tell();
+  }
+
+  document.querySelectorAll("article table").forEach(equip);
+})();

@@ -1,0 +1,194 @@
+"""Tables on the site: sorted and filtered by mouse and keyboard, cards on a phone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import pytest
+from markupsafe import Markup
+from playwright.sync_api import Browser, Locator, Page
+
+from rl_resources.render.cards import labelled
+from website import PAGES, ROOT, visited
+
+SCRIPT = (ROOT / "site/assets/javascripts/tables.js").read_text(encoding="utf-8")
+REPORTS = "/reports/7b/"
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser) -> Iterator[Page]:
+    """An empty page for tables of our own."""
+    blank = browser.new_page()
+    yield blank
+    blank.close()
+
+
+def table(page: Page, columns: dict[str, Sequence[str]], rows: str = "") -> Locator:
+    """A table of these columns, with the script at work."""
+    heads = "".join(f"<th>{name}</th>" for name in columns)
+    each_row = zip(*columns.values(), strict=True)
+    cells = ["".join(f"<td>{cell}</td>" for cell in row) for row in each_row]
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    page.set_content(
+        f"<article><h1>Things</h1><table><thead><tr>{heads}</tr></thead>"
+        f"{rows or f'<tbody>{body}</tbody>'}</table></article>"
+    )
+    page.add_script_tag(content=SCRIPT)
+    return page.locator("table")
+
+
+def order(found: Locator, column: int = 1) -> list[str]:
+    return found.locator(f"tbody tr:not([hidden]) > :nth-child({column})").all_text_contents()
+
+
+@pytest.mark.parametrize(
+    ("cells", "ascending"),
+    [
+        (["14B", "0.5B", "7B", "500M", "671B"], ["0.5B", "500M", "7B", "14B", "671B"]),
+        (["128K", "1M", "32K", "512"], ["512", "32K", "128K", "1M"]),
+        (["80 GB", "8 GB", "1.5 TB", "24 GB"], ["8 GB", "24 GB", "80 GB", "1.5 TB"]),
+        (["1,024", "512", "96"], ["96", "512", "1,024"]),
+        (["16*H800", "8*H100", "32*H20", "8*A100"], ["8*A100", "8*H100", "16*H800", "32*H20"]),
+        (["0.10.0", "0.8.3", "0.8.10"], ["0.8.3", "0.8.10", "0.10.0"]),
+        (["verl", "AReaL", "OpenRLHF"], ["AReaL", "OpenRLHF", "verl"]),
+        (["Qwen3-14B", "Qwen3-8B", "Qwen2.5-72B"], ["Qwen2.5-72B", "Qwen3-8B", "Qwen3-14B"]),
+        (["2025-11-02", "2025-02-11", "2024-12-31"], ["2024-12-31", "2025-02-11", "2025-11-02"]),
+        (["", "9", "", "10"], ["9", "10", "", ""]),
+    ],
+)
+def test_a_column_sorts_as_a_reader_expects(
+    page: Page, cells: list[str], ascending: list[str]
+) -> None:
+    found = table(page, {"Figure": cells})
+    button = found.get_by_role("button", name="Figure")
+    button.click()
+    assert order(found) == ascending
+    filled = [cell for cell in ascending if cell]
+    button.click()
+    assert order(found) == filled[::-1] + [""] * (len(cells) - len(filled))
+    button.click()
+    assert order(found) == cells
+
+
+def test_equal_cells_keep_the_order_given_in_either_direction(page: Page) -> None:
+    found = table(page, {"Task": ["b", "a", "b", "a"], "Place": ["1", "2", "3", "4"]})
+    button = found.get_by_role("button", name="Task")
+    button.click()
+    assert order(found, 2) == ["2", "4", "1", "3"]
+    button.click()
+    assert order(found, 2) == ["1", "3", "2", "4"]
+
+
+def test_a_header_is_a_button_for_the_keyboard_that_tells_its_order(page: Page) -> None:
+    found = table(page, {"Task": ["b", "a"], "Place": ["1", "2"]})
+    header = found.locator("th").first
+    page.keyboard.press("Tab")
+    while page.evaluate("document.activeElement.textContent") != "Task":
+        page.keyboard.press("Tab")
+    told = []
+    for _ in range(3):
+        page.keyboard.press("Enter")
+        told.append(header.get_attribute("aria-sort"))
+    assert told == ["ascending", "descending", None]
+
+
+def test_rows_that_belong_together_stay_together(page: Page) -> None:
+    bodies = "".join(
+        f"<tbody><tr><td>{name}</td></tr><tr><td>note of {name}</td></tr></tbody>" for name in "ba"
+    )
+    found = table(page, {"Name": []}, bodies)
+    found.get_by_role("button", name="Name").click()
+    assert order(found) == ["a", "note of a", "b", "note of b"]
+
+
+def test_rows_under_a_heading_stay_under_it(page: Page) -> None:
+    bodies = "".join(
+        f"<tbody><tr><th scope=rowgroup>{name}</th></tr><tr><td>{name} 2</td></tr>"
+        f"<tr><td>{name} 1</td></tr></tbody>"
+        for name in "ba"
+    )
+    found = table(page, {"Name": []}, bodies)
+    found.get_by_role("button", name="Name").click()
+    assert order(found) == ["b", "b 1", "b 2", "a", "a 1", "a 2"]
+
+
+def test_a_table_of_one_row_or_marked_as_plain_is_left_alone(page: Page) -> None:
+    assert table(page, {"Name": ["a"]}).get_by_role("button").count() == 0
+    page.set_content(
+        "<article data-plain><table><thead><tr><th>a</th></tr></thead>"
+        "<tbody><tr><td>1</td></tr><tr><td>2</td></tr></tbody></table></article>"
+    )
+    page.add_script_tag(content=SCRIPT)
+    assert page.get_by_role("button").count() == 0
+
+
+def test_every_word_of_the_filter_must_stand_in_the_row_and_the_count_is_told(
+    browser: Browser, address: str
+) -> None:
+    with visited(browser, address + REPORTS) as (page, wrong):
+        tools = page.get_by_role("group", name="Filter and order: Reports of 7B models")
+        every = page.locator("table.reports tbody tr").count()
+        assert tools.get_by_role("status").inner_text() == f"{every} rows"
+        tools.get_by_role("searchbox", name="Filter").fill("H100 grpo")
+        shown = page.locator("table.reports tbody tr:visible").all_text_contents()
+        assert 0 < len(shown) < every
+        assert all("h100" in row.lower() and "grpo" in row.lower() for row in shown)
+        assert tools.get_by_role("status").inner_text() == f"{len(shown)} of {every} rows"
+        page.keyboard.press("Escape")
+        assert page.locator("table.reports tbody tr:visible").count() == every
+        assert wrong == []
+
+
+def test_a_link_to_a_row_that_the_filter_hides_shows_it(browser: Browser, address: str) -> None:
+    with visited(browser, address + REPORTS) as (page, _):
+        row = page.locator("table.reports tbody tr").last
+        page.get_by_role("searchbox", name="Filter").fill("no row has these words")
+        assert not row.is_visible()
+        page.evaluate(f"location.hash = '{row.get_attribute('id')}'")
+        row.wait_for()
+        assert page.get_by_role("searchbox", name="Filter").input_value() == ""
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if not path.startswith("/rules/lost")])
+def test_every_table_of_rows_can_be_ordered_on_a_wide_screen_and_on_a_phone(
+    browser: Browser, address: str, path: str
+) -> None:
+    several = "article table:has(thead):has(tbody tr ~ tr, tbody ~ tbody)"
+    with visited(browser, address + path, 1440) as (page, _):
+        tables = page.locator(several).count()
+        assert page.locator(".table-order select").count() == tables
+        for width, handle in ((1440, f"{several} thead button"), (360, ".table-order select")):
+            page.set_viewport_size({"width": width, "height": 740})
+            visible = page.locator(handle).filter(visible=True)
+            assert visible.count() >= tables
+
+
+def test_a_phone_orders_cards_by_a_list_of_columns(browser: Browser, address: str) -> None:
+    with visited(browser, address + REPORTS, 360) as (page, wrong):
+        page.get_by_role("combobox", name="Order").select_option("Resource, descending")
+        gpus = page.locator("[data-label=Resource]").all_text_contents()
+        counts = [int(re.match(r"\d+", text)[0]) for text in gpus]  # type: ignore[index]
+        assert counts == sorted(counts, reverse=True)
+        assert "by Resource descending" in page.get_by_role("status").first.inner_text()
+        assert wrong == []
+
+
+def test_a_table_without_scripts_is_complete_and_has_no_dead_controls(
+    browser: Browser, address: str
+) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 740})
+    page = context.new_page()
+    page.goto(address + REPORTS)
+    assert page.locator("table.reports tbody tr").count() > 200
+    assert page.locator(".table-tools, thead button").count() == 0
+    assert page.locator("[data-label=Task]").first.is_visible()
+    context.close()
+
+
+def test_each_cell_names_its_column_and_a_note_none() -> None:
+    rows = Markup('<tr id="a"><th>1</th><td class="b">2</td></tr><tr><td colspan="2">c</td></tr>')
+    assert labelled(rows, ["A", '"B"']) == (
+        '<tr id="a"><th data-label="A">1</th><td data-label="&#34;B&#34;" class="b">2</td></tr>'
+        '<tr><td colspan="2">c</td></tr>'
+    )
