@@ -76,7 +76,7 @@ def _planted(
     wrong: list[str] = []
     page.on("console", lambda line: wrong.append(line.text))
     page.route("**/sizes/7b/", lambda route: _fulfil(route, edit))
-    page.goto(f"{address}/sizes/7b/", wait_until="networkidle")
+    page.goto(f"{address}/sizes/7b/")
     page.get_by_role("link", name="planted").click()
     yield page, wrong
     page.close()

@@ -155,8 +155,9 @@ def test_every_table_of_rows_can_be_ordered_on_a_wide_screen_and_on_a_phone(
     browser: Browser, address: str, path: str
 ) -> None:
     several = "article table:has(thead):has(tbody tr ~ tr, tbody ~ tbody)"
-    with visited(browser, address + path, 1440) as (page, _):
+    with visited(browser, address + path, 1440) as (page, wrong):
         tables = page.locator(several).count()
+        assert wrong == []
         assert page.locator(".table-order select").count() == tables
         for width, handle in ((1440, f"{several} thead button"), (360, ".table-order select")):
             page.set_viewport_size({"width": width, "height": 740})

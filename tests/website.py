@@ -107,7 +107,8 @@ def visited(
     page.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}"))
     page.on("request", lambda request: _note_foreign(wrong, request.url, origin))
     page.on("response", lambda reply: _note_status(wrong, reply.url, reply.status))
-    page.goto(address, wait_until=until)
+    page.goto(address)
+    page.wait_for_load_state(until)
     yield page, wrong
     context.close()
 
