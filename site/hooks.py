@@ -70,7 +70,7 @@ def _render(root: Path, *, checked: bool) -> Mapping[str, str | bytes]:
     if errors := [finding for finding in findings if finding.severity == "error"]:
         raise InvalidDataset(errors)
     # A preview need not wait for what only publishing promises.
-    return publish.render(root, held=not _session.serving)
+    return publish.render(root, preview=_session.serving)
 
 
 def _told(error: Exception) -> str:

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from urllib.parse import urljoin
+from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
@@ -88,6 +88,7 @@ def test_every_published_path_is_there(first: Path) -> None:
         "feeds/all.xml",
         "feeds/7b.xml",
         "embed/7b.html",
+        "llms.txt",
         "404.html",
         "rst/device_tuning.rst",
         "rst/7b.rst",
@@ -109,6 +110,23 @@ def test_pages_name_the_feeds_that_follow_them(first: Path) -> None:
     ]
     named = re.findall(feed, (first / "index.html").read_text(encoding="utf-8"))
     assert named == ["feeds/all.xml"]
+
+
+def test_every_page_has_its_markdown_beside_it(first: Path) -> None:
+    pages = {path.parent for path in first.rglob("index.html")}
+    assert {path.parent for path in first.rglob("index.html.md")} == pages
+
+
+def test_every_link_of_a_page_as_markdown_leads_to_a_file(first: Path) -> None:
+    broken = []
+    for path in [*first.rglob("index.html.md"), first / "llms.txt"]:
+        text = re.sub(r"(?ms)^(```+|~~~+).*?^\1", "", path.read_text(encoding="utf-8"))
+        for target in re.findall(r"(?<!\\)\]\(([^)\s]+)\)", text):
+            file = (path.parent / unquote(urlsplit(target).path)).resolve()
+            file = file / "index.html" if "?" in target else file
+            if not (target.startswith("https://") or file.is_file()):
+                broken.append(f"{path.relative_to(first)}: {target}")
+    assert broken == []
 
 
 def test_no_file_names_a_path_of_this_machine(first: Path) -> None:

@@ -14,6 +14,7 @@ from rl_resources.history import read_history
 from rl_resources.package import read_package
 from rl_resources.render import (
     api,
+    assistants,
     coverage_page,
     embed,
     feeds,
@@ -31,14 +32,18 @@ from rl_resources.render.downloads import downloads
 from rl_resources.repository import Repository, read_repository, site_address
 from rl_resources.script.overrides import Run
 
+PAGES = "site/pages"
 
-def render(root: Path, *, held: bool = True) -> dict[str, str | bytes]:
+
+def render(root: Path, *, preview: bool = False) -> dict[str, str | bytes]:
     """All generated files by path: Markdown pages, JSON with schemas, RST, scripts, downloads.
 
     Text that is called `.md` is a page. Bytes are published as they are, whatever they are called.
 
-    Raises `InvalidDataset` and `UnreadableDataset`; where JSON is to be `held` to the schema that
-    is published beside it, `InvalidOutput` too. Nothing is written.
+    The JSON is held to the schemas that are published beside it. A `preview` is spared that, and
+    what only programs and assistants read.
+
+    Raises `InvalidDataset`, `UnreadableDataset` and `InvalidOutput`. Nothing is written.
     """
     dataset = read_dataset(read_package(root))
     repository = read_repository(root)
@@ -51,8 +56,10 @@ def render(root: Path, *, held: bool = True) -> dict[str, str | bytes]:
         repository.commit, repository.commit_time, address or "", found, releases
     )
     documents = api.documents(dataset, publication)
-    if held:
+    if not preview:
         validation.hold_to_schemas(documents, api.schemas(dataset))
+        pages = {k: v for k, v in found.items() if isinstance(v, str) and k.endswith(".md")}
+        found |= assistants.files(dataset, pages, _pages_by_hand(root), address or "")
     return found | api.files(dataset, publication, documents)
 
 
@@ -99,6 +106,14 @@ def _rst_files(dataset: Dataset, script_url: str | None) -> dict[str, str]:
     return {
         "rst/device_tuning.rst": rst.device_tuning(dataset, script_url),
         **{f"rst/{size.lower()}.rst": rst.size_table(dataset, size, script_url) for size in sizes},
+    }
+
+
+def _pages_by_hand(root: Path) -> dict[str, str]:
+    folder = root / PAGES
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(folder.rglob("*.md"))
     }
 
 
