@@ -31,6 +31,8 @@ import pytest
 import yaml
 from datasette.app import Datasette
 
+from rl_resources.check import all_rules
+from rl_resources.check.exemptions import EXEMPTABLE
 from rl_resources.dataset import Dataset, load
 from rl_resources.package import TYPES
 from rl_resources.render import api, site
@@ -182,6 +184,11 @@ def test_whatever_no_rule_refuses_reads_back_from_every_format(tmp_path: Path) -
     for table in TABLES:
         for read in (by_csv, by_polars, by_duckdb, by_sqlite):
             assert read(tmp_path, table) == rows(dataset.records[table]), (table, read.__name__)
+
+
+def test_no_exemption_lets_a_formula_into_the_csv_files() -> None:
+    assert all_rules()["formula"].severity == "error"
+    assert all_rules()["formula"].scope not in EXEMPTABLE
 
 
 def test_tables_without_rows_are_published_too(tmp_path: Path) -> None:
