@@ -8,8 +8,11 @@ place reads that row again. A text that polars might split otherwise than `tabul
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +24,7 @@ from rl_resources.schema.validate import FAILURES, PRECEDENCE, hold_usable, judg
 
 PART_BYTES = 1 << 25
 PART_ROWS = 100_000
+WORKERS = pl.thread_pool_size()
 PARQUET = ".parquet"
 
 _WORDS = (*BEFORE, *PRECEDENCE, *AFTER)
@@ -59,23 +63,23 @@ def survey(path: Path, schema: TableSchema, vocabulary: Mapping[str, Collection[
     """
     hold_usable(schema)
     rows, broken, keys = 0, [pl.DataFrame(schema=FAILURES)], []
-    for part in _parts(path, schema):
-        found = judged(schema, part.frame, vocabulary)
-        looked_at = list(_looked_at(schema, part.frame, found, vocabulary))
-        if part.data is not None and not _is_regular(part.data, part.frame, looked_at):
-            raise IrregularError(str(path))
-        told = _first_told(found, looked_at)
-        broken.append(told.with_columns(pl.col("row") + rows))
-        keys.append(_keys(schema, part.frame))
-        rows += part.frame.height
+    for part in _side_by_side(partial(_judge, schema, vocabulary), _parts(path, schema)):
+        broken.append(part.broken.with_columns(pl.col("row") + rows))
+        keys.append(part.keys)
+        rows += part.rows
     return Survey(rows, pl.concat(broken), _repeated(keys))
 
 
-class _Part(NamedTuple):
-    """Some of the records as text, in which blank cells are null, and as bytes of CSV."""
+_Part = bytes | pl.DataFrame
+"""Some of the records: lines of CSV, or Parquet as `scan` gives it."""
 
-    frame: pl.DataFrame
-    data: bytes | None = None
+
+class _Verdict(NamedTuple):
+    """What `Survey` says, of one part; `keys` are numbers for what must not stand twice."""
+
+    rows: int
+    broken: pl.DataFrame
+    keys: pl.DataFrame
 
 
 class _Column(NamedTuple):
@@ -93,13 +97,33 @@ def is_parquet(path: Path) -> bool:
 
 def _parts(path: Path, schema: TableSchema) -> Iterator[_Part]:
     if is_parquet(path):
-        yield from map(_Part, scan(path, schema).collect_batches(chunk_size=PART_ROWS))
+        yield from scan(path, schema).collect_batches(chunk_size=PART_ROWS)
         return
     with path.open("rb") as file:
         if file.readline() != (",".join(schema.names) + "\n").encode():
             raise IrregularError(str(path))
         while data := file.read(PART_BYTES) + file.readline():
-            yield _Part(_frame(data, schema), data)
+            yield data
+
+
+def _side_by_side(judge: Callable[[_Part], _Verdict], parts: Iterable[_Part]) -> Iterator[_Verdict]:
+    """The verdicts in order; polars lets go of the interpreter, so threads are enough."""
+    with ThreadPoolExecutor(WORKERS) as pool:
+        waiting: deque[Future[_Verdict]] = deque()
+        for part in parts:
+            waiting.append(pool.submit(judge, part))
+            if len(waiting) > WORKERS:
+                yield waiting.popleft().result()
+        yield from (future.result() for future in waiting)
+
+
+def _judge(schema: TableSchema, vocabulary: Mapping[str, Collection[str]], part: _Part) -> _Verdict:
+    frame = _frame(part, schema) if isinstance(part, bytes) else part
+    found = judged(schema, frame, vocabulary)
+    looked_at = list(_looked_at(schema, frame, found, vocabulary))
+    if isinstance(part, bytes) and not _is_regular(part, frame, looked_at):
+        raise IrregularError
+    return _Verdict(frame.height, _first_told(found, looked_at), _keys(schema, frame))
 
 
 def _looked_at(
