@@ -20,8 +20,9 @@ from rl_resources.cli import main
 from rl_resources.errors import UnreadableDataset
 from rl_resources.fmt import format_tables
 from rl_resources.package import CONSTRAINTS, Field, TableSchema, read_package
+from rl_resources.schema.compiled import PRECEDENCE, VOCABULARY
 from rl_resources.schema.unique import duplicates
-from rl_resources.schema.validate import PRECEDENCE, VOCABULARY, Failure, failures
+from rl_resources.schema.validate import Failure, failures
 from rl_resources.tabular import read, write
 from sample_tree import apply, plant
 

@@ -19,8 +19,9 @@ from typing import NamedTuple
 import polars as pl
 
 from rl_resources.package import Field, TableSchema
+from rl_resources.schema.compiled import PRECEDENCE
 from rl_resources.schema.text import AFTER, BEFORE, SIGNS, text_mistake
-from rl_resources.schema.validate import FAILURES, PRECEDENCE, hold_usable, judged
+from rl_resources.schema.validate import FAILURES, hold_usable, judged
 
 PART_BYTES = 1 << 25
 PART_ROWS = 100_000

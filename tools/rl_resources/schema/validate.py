@@ -8,7 +8,7 @@ several of them is told once, for the first in `PRECEDENCE`.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,38 +17,13 @@ import polars as pl
 
 from rl_resources.errors import UnreadableDataset
 from rl_resources.package import TYPES, Field, TableSchema
-
-VOCABULARY = "vocabulary"
-PRECEDENCE = (
-    "required",
-    "type",
-    "pattern",
-    "enum",
-    VOCABULARY,
-    "minimum",
-    "exclusiveMinimum",
-    "maximum",
-    "exclusiveMaximum",
-    "minLength",
-    "maxLength",
-)
-# A blank cell is nullability, `pattern` may be an item's, `duplicates` tells what is unique.
-_ELSEWHERE = frozenset({"required", "pattern", "unique"})
+from rl_resources.schema.compiled import PRECEDENCE, compiled
 
 _RANKS = {constraint: rank for rank, constraint in enumerate(PRECEDENCE)}
 _DATE_BYTES = len("2026-01-31")
 
 FAILURES = {"row": pl.UInt32(), "field": pl.String(), "constraint": pl.String()}
 """Columns of a frame of failures: see `Failure`."""
-
-_DTYPES: Mapping[str, Any] = {
-    "string": pl.String,
-    "integer": pl.Int64,
-    "number": pl.Float64,
-    "boolean": pl.Boolean,
-    "date": pl.Date,
-    "list": pl.String,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +66,7 @@ def judged(
     found = pl.concat(
         [
             *(_type_failures(raw[field.name], typed[field.name], field) for field in fields),
-            _constraint_failures(raw, typed, pandera_schema(fields, vocabulary)),
+            _constraint_failures(raw, typed, compiled(fields, vocabulary)),
         ]
     )
     by_rank = pl.col("constraint").replace_strict(_RANKS)
@@ -188,8 +163,9 @@ def _typed(column: pl.Expr, field: Field) -> pl.Expr:
         return column.replace_strict({"true": True, "false": False}, default=None)
     if field.type == "date":
         return column.str.to_date("%Y-%m-%d", strict=False)
-    dtype = _DTYPES[field.type]
-    return column if dtype == pl.String else column.cast(dtype, strict=False)
+    if field.type in {"string", "list"}:
+        return column
+    return column.cast(pl.Int64 if field.type == "integer" else pl.Float64, strict=False)
 
 
 def _constraint_failures(
@@ -213,54 +189,3 @@ def _constraint_failures(
         for name in found.filter(constraint="required")["field"].unique()
     ]
     return pl.concat([found.filter(pl.col("constraint") != "required"), *blank])
-
-
-def pandera_schema(
-    fields: Sequence[Field], vocabulary: Mapping[str, Collection[str]]
-) -> pa.DataFrameSchema:
-    """The pandera schema of typed columns; each check is named after its constraint."""
-    return pa.DataFrameSchema(
-        {
-            field.name: pa.Column(
-                _DTYPES[field.type],
-                [*_checks(field), *_vocabulary(vocabulary.get(field.name))],
-                nullable=not field.required,
-            )
-            for field in fields
-        }
-    )
-
-
-def _vocabulary(words: Collection[str] | None) -> list[pa.Check]:
-    return [] if words is None else [pa.Check.isin(list(words), error=VOCABULARY)]
-
-
-def _checks(field: Field) -> Iterator[pa.Check]:
-    if field.pattern:
-        yield pa.Check.str_matches(f"^(?:{field.pattern})$", error="pattern")
-    for name, limit in field.constraints.items():
-        if name in _ELSEWHERE:
-            continue
-        yield _check(field, name, limit)
-
-
-def _check(field: Field, name: str, limit: Any) -> pa.Check:
-    if field.type == "date":
-        limit = TYPES["date"].read(limit)
-    match name:
-        case "enum":
-            return pa.Check.isin(limit, error=name)
-        case "minLength":
-            return pa.Check.str_length(min_value=limit, error=name)
-        case "maxLength":
-            return pa.Check.str_length(max_value=limit, error=name)
-        case "minimum":
-            return pa.Check.ge(limit, error=name)
-        case "exclusiveMinimum":
-            return pa.Check.gt(limit, error=name)
-        case "maximum":
-            return pa.Check.le(limit, error=name)
-        case "exclusiveMaximum":
-            return pa.Check.lt(limit, error=name)
-        case _:
-            raise NotImplementedError(f"nothing checks the constraint {name!r}")

@@ -59,6 +59,6 @@ def _joined(cells: Iterable[str]) -> bytes:
 def _engine() -> str:
     """What the verdict depends on beside the table: the translation and what it runs on."""
     folder = Path(__file__).parent
-    texts = [folder / "validate.py", folder.parent / "package.py"]
+    texts = [folder / "validate.py", folder / "compiled.py", folder.parent / "package.py"]
     releases = [version(name) for name in ("pandera", "polars")]
     return "\0".join([*releases, *(path.read_text(encoding="utf-8") for path in texts)])
