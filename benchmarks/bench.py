@@ -1,0 +1,200 @@
+"""`make bench`: how fast `check` is, beside others that judge the same records to the same effect.
+
+Each measurement is a process of its own; those of one row of a table follow each other in turn, and
+a figure is the median of the rounds. Nothing is ever failed for being slow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import polars as pl
+from records import write_records
+
+import rl_resources
+
+ROOT = Path(__file__).parents[1]
+HERE = Path(__file__).parent
+BIN = Path(sys.executable).parent
+SLOW = ("frictionless", "pandera on pandas")
+ENGINES = ("polars reads", "rl-resources", *SLOW)
+ROUNDS_OF_SLOW = {1_000_000: 1}  # many minutes each
+PACKAGES = ("polars", "pandera", "pandas", "frictionless")
+
+Figures = dict[str, Any]
+
+
+def engines(sizes: Sequence[int], rounds: int, folder: Path) -> Iterator[Figures]:
+    """Every engine on every file. Raises `ValueError` where two do not find the same."""
+    dataset = rl_resources.load(ROOT)
+    for size in sizes:
+        for bad in (0.0, 0.01):
+            path = folder / f"{size}-{bad}.csv"
+            write_records(path, dataset, size, bad)
+            spent: dict[str, list[Figures]] = {engine: [] for engine in ENGINES}
+            for number in range(rounds):
+                for engine in ENGINES:
+                    if engine not in SLOW or number < ROUNDS_OF_SLOW.get(size, rounds):
+                        out = folder / f"{engine}.parquet"
+                        spent[engine].append(_measured(engine, path, out))
+            _hold_equal(folder)
+            path.unlink()
+            yield from (_row(size, bad, engine, figures) for engine, figures in spent.items())
+
+
+def _measured(engine: str, path: Path, out: Path) -> Figures:
+    command = [sys.executable, str(HERE / "measure.py"), engine, str(path), str(out)]
+    found: Figures = json.loads(subprocess.check_output(command))
+    return found
+
+
+def _hold_equal(folder: Path) -> None:
+    """All engines find the same cells; each kind of ours is one of those that another tells.
+
+    Raises `ValueError` where that is not so.
+    """
+    ours = pl.read_parquet(folder / "rl-resources.parquet")
+    for engine in SLOW:
+        theirs = pl.read_parquet(folder / f"{engine}.parquet")
+        places = ours.join(theirs, on=["row", "field"], how="full", coalesce=False)
+        others = ours.join(theirs, on=ours.columns, how="anti")
+        if places.null_count().sum_horizontal().item() or others.height:
+            raise ValueError(f"rl-resources and {engine} do not find the same")
+
+
+def _row(size: int, bad: float, engine: str, figures: Sequence[Figures]) -> Figures:
+    middle = {name: median(figure[name] for figure in figures) for name in figures[0]}
+    return {"rows": size, "bad": bad, "engine": engine, "rounds": len(figures)} | middle
+
+
+def table(rows: Sequence[Figures]) -> Iterator[str]:
+    """The engines' figures as lines of text, with ratios to reading and to our own engine."""
+    yield (
+        f"{'rows':>8} {'bad':>5} {'engine':18} {'n':>2} {'s':>8} {'CPU s':>8} {'GB':>5} "
+        f"{'us/row':>7} {'findings':>8} {'x reading':>10} {'CPU x reading':>14} {'x ours':>7}"
+    )
+    for row in rows:
+        by = {other["engine"]: other for other in rows if _same_file(other, row)}
+        read, own = by["polars reads"], by["rl-resources"]
+        yield (
+            f"{row['rows']:>8} {row['bad']:>5.0%} {row['engine']:18} {row['rounds']:>2} "
+            f"{row['seconds']:>8.2f} {row['cpu']:>8.2f} {row['peak_gb']:>5.2f} "
+            f"{row['seconds'] / row['rows'] * 1e6:>7.2f} {row['findings']:>8} "
+            f"{row['seconds'] / read['seconds']:>10.2f} {row['cpu'] / read['cpu']:>14.2f} "
+            f"{row['seconds'] / own['seconds']:>7.1f}"
+        )
+
+
+def _same_file(one: Figures, other: Figures) -> bool:
+    return (one["rows"], one["bad"]) == (other["rows"], other["bad"])
+
+
+def slopes(rows: Sequence[Figures]) -> Iterator[str]:
+    """How time and memory grow with the rows: exponents, by least squares on logarithms."""
+    for bad in (0.0, 0.01):
+        own = [row for row in rows if row["engine"] == "rl-resources" and row["bad"] == bad]
+        if len(own) > 1:
+            growth = {name: _slope(own, name) for name in ("seconds", "cpu", "peak_gb")}
+            words = ", ".join(f"{name} {value:.2f}" for name, value in growth.items())
+            yield f"slope on log-log, {bad:.0%} bad: {words}"
+
+
+def _slope(rows: Sequence[Figures], name: str) -> float:
+    x = [math.log(row["rows"]) for row in rows]
+    y = [math.log(row[name]) for row in rows]
+    at, level = sum(x) / len(x), sum(y) / len(y)
+    pairs = zip(x, y, strict=True)
+    return sum((a - at) * (b - level) for a, b in pairs) / sum((a - at) ** 2 for a in x)
+
+
+COMMANDS: Mapping[str, Sequence[str]] = {
+    "import pandas": (sys.executable, "-c", "import pandas"),
+    "import pandera.polars": (sys.executable, "-c", "import pandera.polars"),
+    "frictionless validate": (str(BIN / "frictionless"), "validate", "datapackage.json"),
+    "rl-resources --help": (str(BIN / "rl-resources"), "--help"),
+    "rl-resources find": (str(BIN / "rl-resources"), "find", "--model", "7B", "--gpus", "2"),
+    "check of one table": (str(BIN / "rl-resources"), "check", "records/tuning.csv"),
+    "check of one script": (str(BIN / "rl-resources"), "check", "SCRIPT"),
+    "check of all": (str(BIN / "rl-resources"), "check"),
+    "check of all, nothing remembered": (
+        *(str(BIN / "rl-resources"), "check", "--ignore", "shellcheck,shellcheck-error"),
+    ),
+}
+
+
+def starts(rounds: int) -> Iterator[Figures]:
+    """Whole processes, in turn, as a person starts them."""
+    script = next(path for path in sorted((ROOT / "examples/tuning").rglob("*.sh")))
+    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in COMMANDS}
+    for _ in range(rounds + 1):
+        for name, words in COMMANDS.items():
+            command = [str(script) if word == "SCRIPT" else word for word in words]
+            with tempfile.TemporaryDirectory() as folder:
+                cold = {"RL_RESOURCES_CACHE": folder} if "nothing" in name else {}
+                spent[name].append(_run(command, {**os.environ, **cold}))
+    for name, (_, *measured) in spent.items():  # the first round fills caches
+        wall, cpu = (median(column) for column in zip(*measured, strict=True))
+        yield {"command": name, "seconds": wall, "cpu": cpu, "rounds": rounds}
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> tuple[float, float]:
+    before, start = os.times(), time.perf_counter()
+    subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
+    after = os.times()
+    cpu = after.children_user + after.children_system
+    return time.perf_counter() - start, cpu - before.children_user - before.children_system
+
+
+def start_table(rows: Sequence[Figures]) -> Iterator[str]:
+    """The processes' figures as lines of text, beside importing pandas and frictionless."""
+    by = {row["command"]: row for row in rows}
+    yield f"{'process':34} {'s':>6} {'CPU s':>6} {'x import pandas':>16} {'x frictionless':>15}"
+    for row in rows:
+        ratios = [
+            row["seconds"] / by[name]["seconds"]
+            for name in ("import pandas", "frictionless validate")
+        ]
+        yield (
+            f"{row['command']:34} {row['seconds']:>6.2f} {row['cpu']:>6.2f} "
+            f"{ratios[0]:>16.2f} {ratios[1]:>15.2f}"
+        )
+
+
+def machine() -> Figures:
+    """What the figures depend on."""
+    releases = {name: version(name) for name in PACKAGES}
+    load = os.getloadavg()[0]
+    return {"python": platform.python_version(), "cores": os.cpu_count(), "load": load} | releases
+
+
+def main() -> None:
+    """Measure, print the tables, write all figures as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=ROOT / "build/benchmarks.json")
+    arguments = parser.parse_args()
+    found: Figures = {"machine": machine(), "starts": list(starts(arguments.rounds))}
+    print(found["machine"], *start_table(found["starts"]), sep="\n", flush=True)  # noqa: T201
+    with tempfile.TemporaryDirectory() as folder:
+        found["engines"] = list(engines(arguments.sizes, arguments.rounds, Path(folder)))
+    print(*table(found["engines"]), *slopes(found["engines"]), sep="\n")  # noqa: T201
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
