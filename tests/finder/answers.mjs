@@ -28,7 +28,7 @@ function told(question) {
     };
   };
   const some = (answers) => answers.slice(0, MOST).map(answer);
-  const ids = (answers) => answers.map(({ row, standing }) => [table.cell("id", row), standing]);
+  const ids = (answers) => answers.slice(0).map(({ row, standing }) => [table.cell("id", row), standing]);
   const id = (one) => (one ? table.cell("id", one.row) : null);
   const { question: asked, notes } = understand(rules, question);
   const found = find(table, rules, asked);

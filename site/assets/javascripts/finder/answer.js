@@ -16,7 +16,7 @@
  *
  * @typedef {object} Found
  * @property {Question} question
- * @property {Answer[]} answers
+ * @property {Answers} answers
  * @property {Answer[]} unclear
  * @property {Answer[]} failures
  * @property {Nearest[]} nearest
@@ -33,6 +33,37 @@ export const BEYOND = "beyond";
 
 const ASKED = /** @type {const} */ (["task", "train", "infer", "tag"]);
 
+/** Answers in their order: rows, of which objects are made when somebody looks. */
+export class Answers {
+  /**
+   * @param {Uint32Array} rows
+   * @param {Uint8Array} fitting for each row of the table whether it should fit and is not tested
+   * @param {number} tested how many are tested
+   * @param {Question} question
+   */
+  constructor(rows, fitting, tested, question) {
+    this.rows = rows;
+    this.fitting = fitting;
+    this.tested = tested;
+    this.question = question;
+  }
+
+  get length() {
+    return this.rows.length;
+  }
+
+  /** @param {number | undefined} row @returns {Answer | undefined} */
+  of(row) {
+    if (row === undefined) return undefined;
+    return { row, standing: this.fitting[row] ? SHOULD_FIT : TESTED, question: this.question };
+  }
+
+  /** @param {number} from @param {number} [to] */
+  slice(from, to) {
+    return Array.from(this.rows.subarray(from, to), (row) => /** @type {Answer} */ (this.of(row)));
+  }
+}
+
 /**
  * @param {Table} table
  * @param {Rules} rules
@@ -42,18 +73,18 @@ const ASKED = /** @type {const} */ (["task", "train", "infer", "tag"]);
 export function find(table, rules, question) {
   const judged = judge(table, question);
   const answers = answersOf(table, question, judged);
-  const beyond = judged.get(BEYOND) ?? [];
-  const asAnswers = (/** @type {number[]} */ rows, /** @type {string} */ standing) =>
-    rows.map((row) => ({ row, standing, question }));
+  const none = new Uint8Array(table.length);
+  const told = (/** @type {Iterable<number>} */ rows, /** @type {string} */ standing) =>
+    Array.from(rows, (row) => ({ row, standing, question }));
   return {
     question,
     answers,
-    unclear: asAnswers(inOrder(table, question, judged.get(UNCLEAR) ?? [], 1), UNCLEAR),
-    failures: asAnswers(nearFailures(table, question, judged.get(FAILED) ?? []), FAILED),
-    nearest: answers.length ? [] : nearest(table, rules, question, beyond),
+    unclear: told(inOrder(table, question, judged[UNCLEAR], none), UNCLEAR),
+    failures: told(nearFailures(table, question, judged[FAILED]), FAILED),
+    nearest: answers.length ? [] : nearest(table, rules, question, judged[BEYOND]),
     largest: question.size ? [] : largest(table, answers),
-    start: answers.find(({ row }) => table.cell("script", row)),
-    smallest: least(answers, ({ row }) => table.bySize[row]),
+    start: answers.of(answers.rows.find((row) => table.cell("script", row))),
+    smallest: answers.of(least(answers.rows, (row) => table.bySize[row])),
   };
 }
 
@@ -63,47 +94,48 @@ export function find(table, rules, question) {
  * @param {Table} table
  * @param {Question} question
  * @param {number} [below] only models of a size before this position
- * @returns {Map<string, number[]>}
+ * @returns {Record<string, number[]>}
  */
 function judge(table, question, below = Infinity) {
-  const matches = matching(table, question);
   const standing = standingOf(table, question);
   const { position } = table.numbers;
-  const judged = new Map([TESTED, SHOULD_FIT, UNCLEAR, FAILED, BEYOND].map((name) =>
-    /** @type {[string, number[]]} */ ([name, []])));
-  for (let row = 0; row < table.length; row++) {
+  /** @type {Record<string, number[]>} */
+  const judged = { [TESTED]: [], [SHOULD_FIT]: [], [UNCLEAR]: [], [FAILED]: [], [BEYOND]: [] };
+  for (const row of matching(table, question)) {
     if (below < Infinity && !(position[row] > 0 && position[row] < below)) continue;
-    if (matches(row)) judged.get(standing(row))?.push(row);
+    judged[standing(row)].push(row);
   }
   return judged;
 }
 
-/** @param {Table} table @param {Question} question @returns {(row: number) => boolean} */
+/** The rows that have every word. @param {Table} table @param {Question} question @returns {Uint32Array} */
 function matching(table, question) {
-  const words = [question.model ? "model" : "size", ...ASKED]
-    .filter((name) => question[/** @type {keyof Question} */ (name)])
-    .map((name) => ({
-      at: table.words[name].at,
-      word: table.place(name, String(question[/** @type {keyof Question} */ (name)])),
-    }));
-  return (row) => words.every(({ at, word }) => at[row] === word);
+  const asked = /** @type {("model" | "size" | "task" | "train" | "infer" | "tag")[]} */ (
+    [question.model ? "model" : "size", ...ASKED]).filter((name) => question[name]);
+  const held = asked.map((name) => ({ name, place: table.place(name, question[name]) }));
+  const [first, ...rest] = held
+    .map(({ name, place }) => ({ at: table.words[name].at, place, rows: table.holders(name, place) }))
+    .sort((a, b) => a.rows.length - b.rows.length);
+  if (!first) return table.all;
+  return first.rows.filter((row) => rest.every(({ at, place }) => at[row] === place));
 }
 
 /** @param {Table} table @param {Question} question @returns {(row: number) => string} */
 function standingOf(table, question) {
-  const { gpus } = table.numbers;
+  const { gpus, memory_gb: memory } = table.numbers;
   const exact = onThatDevice(table, question);
   const sameStack = sameStackAs(table, question);
-  const { memory_gb: memory } = table.numbers;
-  const possible = table.holds("possible_devices", (keys) => keys.includes(question.device));
+  const { words, at } = table.words.possible_devices;
+  const possible = words.map((keys) => keys.includes(question.device));
   return (row) => {
     if (!table.ran[row]) return FAILED;
     if (question.gpus && gpus[row] > question.gpus) return BEYOND;
-    const fits = exact(row)
-      || (sameStack(row) && memory[row] > 0 && memory[row] <= question.memory_gb);
+    const isExact = exact(row);
+    const fits = isExact
+      || (memory[row] > 0 && memory[row] <= question.memory_gb && sameStack(row));
     if (table.notRun[row]) return fits ? UNCLEAR : BEYOND;
-    if (fits) return exact(row) ? TESTED : SHOULD_FIT;
-    return possible[row] ? UNCLEAR : BEYOND;
+    if (fits) return isExact ? TESTED : SHOULD_FIT;
+    return possible[at[row]] ? UNCLEAR : BEYOND;
   };
 }
 
@@ -126,16 +158,14 @@ export function sameStackAs(table, question) {
 /**
  * @param {Table} table
  * @param {Question} question
- * @param {Map<string, number[]>} judged
- * @returns {Answer[]} in their order
+ * @param {Record<string, number[]>} judged
  */
 function answersOf(table, question, judged) {
-  const tested = judged.get(TESTED) ?? [];
-  const fitting = judged.get(SHOULD_FIT) ?? [];
-  const standings = new Uint8Array(table.length);
-  for (const row of fitting) standings[row] = 1;
-  const rows = inOrder(table, question, tested.concat(fitting), standings);
-  return rows.map((row) => ({ row, standing: standings[row] ? SHOULD_FIT : TESTED, question }));
+  const { [TESTED]: tested, [SHOULD_FIT]: fitting } = judged;
+  const isFitting = new Uint8Array(table.length);
+  for (const row of fitting) isFitting[row] = 1;
+  const rows = inOrder(table, question, tested.concat(fitting), isFitting);
+  return new Answers(rows, isFitting, tested.length, question);
 }
 
 /**
@@ -145,22 +175,27 @@ function answersOf(table, question, judged) {
  * @param {Table} table
  * @param {Question} question
  * @param {number[]} rows
- * @param {Uint8Array | number} untested 0 where a row is tested
+ * @param {Uint8Array} fitting
  */
-function inOrder(table, question, rows, untested) {
+function inOrder(table, question, rows, fitting) {
   const gpus = ranksByDistance(table, "gpus", question.gpus);
   const memory = ranksByDistance(table, "memory_gb", question.memory_gb);
+  const { gpus: ofGpus, memory_gb: ofMemory } = table.distinct;
   const { values: positions, at: position } = table.distinctPosition;
-  const digits = new Float64Array(rows.length);
-  rows.forEach((row, place) => {
-    let digit = table.isReport[row] * 2 + (typeof untested === "number" ? 1 : untested[row]);
-    digit = digit * positions.length + (positions.length - 1 - position[row]);
-    digit = digit * 2 + table.doubtful[row];
-    digit = digit * gpus.length + gpus[table.distinct.gpus.at[row]];
-    digit = digit * memory.length + memory[table.distinct.memory_gb.at[row]];
-    digits[place] = digit * table.length + row;
-  });
-  return Array.from(digits.sort(), (packed) => packed % table.length);
+  const packed = new Float64Array(rows.length);
+  for (let place = 0; place < rows.length; place++) {
+    const row = rows[place];
+    let digits = table.isReport[row] * 2 + fitting[row];
+    digits = digits * positions.length + (positions.length - 1 - position[row]);
+    digits = digits * 2 + table.doubtful[row];
+    digits = digits * gpus.length + gpus[ofGpus.at[row]];
+    digits = digits * memory.length + memory[ofMemory.at[row]];
+    packed[place] = digits * table.length + row;
+  }
+  packed.sort();
+  const ordered = new Uint32Array(rows.length);
+  for (let place = 0; place < rows.length; place++) ordered[place] = packed[place] % table.length;
+  return ordered;
 }
 
 /**
@@ -190,8 +225,10 @@ function nearFailures(table, question, failed) {
   const noLess = (/** @type {number} */ row) =>
     Boolean(question.memory_gb || !question.device)
     && gpus[row] >= question.gpus && memory[row] >= question.memory_gb && sameStack(row);
-  const rank = (/** @type {number} */ row) => Number(!noLess(row)) * table.length + table.bySize[row];
-  return failed.filter((row) => exact(row) || noLess(row)).sort((a, b) => rank(a) - rank(b));
+  const near = failed.filter((row) => exact(row) || noLess(row));
+  const ranks = Float64Array.from(near, (row) =>
+    Number(!noLess(row)) * table.length + table.bySize[row]).sort();
+  return Array.from(ranks, (rank) => table.inSize[rank % table.length]);
 }
 
 /**
@@ -234,7 +271,7 @@ function instead(table, question, relaxation, below) {
   const wider = relaxed(question, relaxation);
   if (!wider) return [];
   const answers = answersOf(table, wider, judge(table, wider, below));
-  const best = least(answers, ({ row }) => -table.numbers.position[row]);
+  const best = answers.of(least(answers.rows, (row) => -table.numbers.position[row]));
   return best ? [{ kind: relaxation.kind, answer: best }] : [];
 }
 
@@ -257,28 +294,30 @@ function relaxed(question, { drops, adapters }) {
  * For each task the largest size that has an answer, and of that size the longest context.
  *
  * @param {Table} table
- * @param {Answer[]} answers in their order
+ * @param {Answers} answers
  * @returns {Largest[]}
  */
 function largest(table, answers) {
   const { task, size } = table.words;
   const { position } = table.numbers;
-  /** @type {Map<string, {top: number, best: Answer, longest: Answer}>} */
+  /** @type {Map<number, {best: number, longest: number}>} */
   const tops = new Map();
-  for (const answer of answers) {
-    const { row } = answer;
-    const name = task.words[task.at[row]];
-    if (!name || !size.words[size.at[row]]) continue;
-    const known = tops.get(name);
-    if (!known || position[row] > known.top) {
-      tops.set(name, { top: position[row], best: answer, longest: answer });
-    } else if (position[row] === known.top
-      && table.context[row] > table.context[known.longest.row]) known.longest = answer;
+  for (const row of answers.rows) {
+    const top = tops.get(task.at[row]);
+    if (!task.words[task.at[row]] || !size.words[size.at[row]]) continue;
+    if (!top || position[row] > position[top.best]) {
+      tops.set(task.at[row], { best: row, longest: row });
+    } else if (position[row] === position[top.best]
+      && table.context[row] > table.context[top.longest]) top.longest = row;
   }
   return [...tops]
-    .sort(([a, one], [b, other]) => other.top - one.top || (a < b ? -1 : 1))
-    .map(([name, { best, longest }]) => (
-      { task: name, size: table.cell("size", best.row), best, longest }));
+    .map(([place, { best, longest }]) => ({
+      task: task.words[place],
+      size: size.words[size.at[best]],
+      best: /** @type {Answer} */ (answers.of(best)),
+      longest: /** @type {Answer} */ (answers.of(longest)),
+    }))
+    .sort((a, b) => position[b.best.row] - position[a.best.row] || (a.task < b.task ? -1 : 1));
 }
 
 /**
@@ -296,13 +335,12 @@ export function contradictions(table, row) {
 /**
  * The first of the items with the least figure.
  *
- * @template T
- * @param {T[]} items
- * @param {(item: T) => number} figure
- * @returns {T | undefined}
+ * @param {Iterable<number>} items
+ * @param {(item: number) => number} figure
+ * @returns {number | undefined}
  */
 function least(items, figure) {
-  let [best, fewest] = [/** @type {T | undefined} */ (undefined), Infinity];
+  let [best, fewest] = [/** @type {number | undefined} */ (undefined), Infinity];
   for (const item of items) {
     const has = figure(item);
     if (has < fewest) [best, fewest] = [item, has];

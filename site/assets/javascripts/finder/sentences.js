@@ -122,12 +122,11 @@ export function headline(rules, { question, answers }) {
   const asked = [question.model || question.size, question.task];
   asked.push(question.train, question.infer, question.tag);
   const yours = askedHardware(rules, question);
-  const tested = answers.filter(({ standing }) => standing === TESTED).length;
   return say(rules, "headline", {
     what: asked.filter(Boolean).join(", ") || say(rules, "any-model"),
     on: yours ? say(rules, "headline-on", { yours }) : "",
-    tested,
-    fitting: answers.length - tested,
+    tested: answers.tested,
+    fitting: answers.length - answers.tested,
   });
 }
 

@@ -56,7 +56,25 @@ export class Table {
     /** The distinct numbers of the columns that are asked by distance, and each row's among them. */
     this.distinct = { gpus: distinct(this.numbers.gpus), memory_gb: distinct(this.numbers.memory_gb) };
     this.distinctPosition = distinct(this.numbers.position);
-    this.bySize = ranksBySize(this);
+    this.all = Uint32Array.from({ length: this.length }, (_, i) => i);
+    /** Rows by the memory that they need in all, the unknown last, and the place of each there. */
+    this.inSize = inSize(this);
+    this.bySize = new Uint32Array(this.length);
+    this.inSize.forEach((i, rank) => { this.bySize[i] = rank; });
+    /** @type {Map<string, Uint32Array[]>} */
+    this.index = new Map();
+  }
+
+  /**
+   * The rows that hold a word, in their order.
+   *
+   * @param {string} name of the column
+   * @param {number} place of the word; with -1 none
+   */
+  holders(name, place) {
+    let lists = this.index.get(name);
+    if (!lists) this.index.set(name, lists = holdersOf(this.words[name]));
+    return lists[place] ?? new Uint32Array();
   }
 
   /**
@@ -110,21 +128,23 @@ function distinct(column) {
   return { values, at: Int32Array.from(column, (value) => /** @type {number} */ (places.get(value))) };
 }
 
-/**
- * The place of each row in the order by the memory that it needs in all, the unknown last.
- *
- * @param {Table} table
- */
-function ranksBySize(table) {
+/** For each word of a column the rows that hold it. @param {WordColumn} column */
+function holdersOf({ words, at }) {
+  const counts = new Uint32Array(words.length);
+  for (const place of at) counts[place]++;
+  const lists = Array.from(counts, (count) => new Uint32Array(count));
+  counts.fill(0);
+  at.forEach((place, row) => { lists[place][counts[place]++] = row; });
+  return lists;
+}
+
+/** Rows by the memory that they need in all, the unknown last. @param {Table} table */
+function inSize(table) {
   const { gpus, memory_gb: memory } = table.numbers;
-  const ids = table.words.id;
-  const id = (/** @type {number} */ i) => ids.words[ids.at[i]];
-  const order = Uint32Array.from(gpus.keys()).sort((a, b) =>
+  const { words, at } = table.words.id;
+  return table.all.slice().sort((a, b) =>
     Number(!memory[a]) - Number(!memory[b])
     || gpus[a] * memory[a] - gpus[b] * memory[b]
     || gpus[a] - gpus[b]
-    || (id(a) < id(b) ? -1 : 1));
-  const ranks = new Uint32Array(table.length);
-  order.forEach((i, rank) => { ranks[i] = rank; });
-  return ranks;
+    || (words[at[a]] < words[at[b]] ? -1 : 1));
 }

@@ -78,7 +78,7 @@ export function showAnswers(page, found, notes) {
 /** The smallest hardware of a model or size, where it does not come first. @param {Page} page @param {Found} found */
 function smallest(page, found) {
   const least = found.smallest;
-  if (!least || !found.question.size || least.row === found.answers[0].row) return [];
+  if (!least || !found.question.size || least.row === found.answers.rows[0]) return [];
   const row = page.table.row(least.row);
   const text = sentences.smallest(page.rules, row);
   return [element("p", { class: "finder-smallest" }, text, " ", link(page, row, "See it"))];
@@ -105,7 +105,7 @@ function largest(page, { largest: tops }) {
   return element("section", { class: "finder-largest" },
     element("h3", null, "Largest size known to run, by task"),
     element("table", { class: "cards" }, element("thead", null, element("tr", null, ...heads)), body),
-    more(rows.slice(TASKS_AT_FIRST), rows.length, (next) => body.append(...next), "tasks"));
+    more(rows, TASKS_AT_FIRST, (next) => body.append(...next), "tasks"));
 }
 
 const FAILURES = "Known to run out of memory";
@@ -116,14 +116,13 @@ function answers(page, found) {
   if (!found.answers.length) return null;
   const card = (/** @type {Answer} */ answer) =>
     element("li", null, answerCard(page, answer, reasonOf(page, answer)));
-  const list = element("ol", { class: "finder-list" }, ...found.answers.slice(0, AT_FIRST).map(card));
-  const frameworks = new Set(found.answers.slice(0, AT_FIRST).map(({ row }) =>
-    page.table.cell("framework", row)));
+  const first = found.answers.slice(0, AT_FIRST);
+  const list = element("ol", { class: "finder-list" }, ...first.map(card));
+  const frameworks = new Set(first.map(({ row }) => page.table.cell("framework", row)));
   return element("section", null,
     element("h3", null, "Configurations, best first"),
     list,
-    more(found.answers.slice(AT_FIRST), found.answers.length, (next) =>
-      list.append(...next.map(card)), "answers"),
+    more(found.answers, AT_FIRST, (next) => list.append(...next.map(card)), "answers"),
     frameworks.size > 1 && element("p", { class: "hint" }, say(page.rules, "frameworks")));
 }
 
@@ -131,21 +130,23 @@ function answers(page, found) {
  * A button that adds the next items, and goes when there are no more.
  *
  * @template T
- * @param {T[]} left
- * @param {number} all
+ * @param {{length: number, slice: (from: number, to: number) => T[]}} items
+ * @param {number} shown how many are there already
  * @param {(items: T[]) => void} add
  * @param {string} noun
  */
-function more(left, all, add, noun) {
-  if (!left.length) return null;
+function more(items, shown, add, noun) {
+  if (items.length <= shown) return null;
   const button = element("button", { type: "button", class: "finder-button" });
   const label = () => {
-    const next = Math.min(AT_ONCE, left.length);
-    button.textContent = `Show ${next === left.length ? `all ${all}` : `${next} more of ${all}`} ${noun}`;
+    const last = items.length - shown <= AT_ONCE;
+    const next = last ? `all ${items.length}` : `${AT_ONCE} more of ${items.length}`;
+    button.textContent = `Show ${next} ${noun}`.trim();
   };
   button.addEventListener("click", () => {
-    add(left.splice(0, AT_ONCE));
-    if (left.length) label();
+    add(items.slice(shown, shown + AT_ONCE));
+    shown += AT_ONCE;
+    if (shown < items.length) label();
     else button.remove();
   });
   label();
@@ -182,7 +183,7 @@ function aside(page, title, items, name) {
   return element("section", { id: name },
     element("h3", null, `${title} `, element("span", { class: "count" }, String(items.length))),
     list,
-    more(items.slice(ASIDE_AT_FIRST), items.length, (next) => list.append(...next.map(card)), ""));
+    more(items, ASIDE_AT_FIRST, (next) => list.append(...next.map(card)), ""));
 }
 
 /** @param {Page} page @param {Answer} answer */
