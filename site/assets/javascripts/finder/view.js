@@ -103,13 +103,13 @@ function largest(page, { largest: tops }) {
   const body = element("tbody", null, ...rows.slice(0, TASKS_AT_FIRST));
   const heads = LARGEST.map((name) => element("th", { scope: "col" }, name));
   return element("section", { class: "finder-largest" },
-    element("h3", null, "Largest size known to run, by task"),
+    element("h3", null, "Largest size known to run, by task, and its longest context"),
     element("table", { class: "cards" }, element("thead", null, element("tr", null, ...heads)), body),
     more(rows, TASKS_AT_FIRST, (next) => body.append(...next), "tasks"));
 }
 
 const FAILURES = "Known to run out of memory";
-const LARGEST = ["Task", "Size", "Fit", "Hardware", "Longest context"];
+const LARGEST = ["Task", "Size", "Fit", "Hardware", "Context"];
 
 /** @param {Page} page @param {Found} found */
 function answers(page, found) {
