@@ -28,4 +28,11 @@
     });
     label.replaceWith(button);
   }
+
+  /* Each block of code gets a landmark for its buttons, which must differ by name. */
+  new MutationObserver(() => {
+    document.querySelectorAll(".md-code__nav").forEach((nav, index) => {
+      if (!nav.ariaLabel) nav.setAttribute("aria-label", `Code ${index + 1}`);
+    });
+  }).observe(document.body, { childList: true, subtree: true });
 })();
