@@ -7,7 +7,7 @@ READY := .venv/.ready
 # MkDocs Material announces its own end at every start; ARCHITECTURE.md says what that means for us.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: serve build check test bench lint generate release lock clean
+.PHONY: serve build check test fuzz bench lint generate release lock clean
 
 serve: $(READY)  ## validate, build and serve the site with live reload
 	-$(BIN)/rl-resources check
@@ -24,6 +24,9 @@ test: $(READY) lint  ## all checks and tests
 	sh tools/setup/programs.sh
 	$(BIN)/rl-resources check --strict
 	$(BIN)/pytest
+
+fuzz: $(READY)  ## the differential test on 200,000 mutated records, for a night
+	MUTATED_FILES=500 $(BIN)/pytest tests/test_differential.py
 
 bench: $(READY)  ## measure check beside others; ROWS="10000 100000" for less than the usual hour
 	$(BIN)/python benchmarks/bench.py $(if $(ROWS),--sizes $(ROWS))

@@ -1,0 +1,133 @@
+"""Mutated records judged by us and by frictionless: the same cells for the same reasons.
+
+`MUTATED_FILES` says how many files of `RECORDS` mutated records each are tried (`make fuzz`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from random import Random
+
+import frictionless
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from rl_resources.check.broken import vocabulary_of
+from rl_resources.check.snapshot import Snapshot, take_snapshot
+from rl_resources.package import TYPES, read_package
+from rl_resources.schema.validate import failures
+from rl_resources.tabular import write
+from sample_tree import REPOSITORY
+
+FILES = int(os.environ.get("MUTATED_FILES", "5"))
+RECORDS = 400
+TABLE = "tuning"
+NOTE = re.compile(r'constraint "(\w+)" is ')
+SIGNS = "aZ09.,-_/ :é\"'+=<@"
+VALUES = [
+    *("", "0", "1", "-1", "1.5", "1e3", "007", "+8", "100001", "9" * 30, "eight", "true", "null"),
+    *("2024-02-30", "2022-12-31", "2024-12-31", "01.02.2024", "MIN", "min", "reported", "disputed"),
+    *("h100", "H100", "h1000", "vllm", "GRPO", "https://example.org", "http://example.org", "x y"),
+    *("v0.8.3", "0.8.3", "0.8.3.post1", "a.sh", "a/b.sh", "n" * 501, "h" * 40, "-dash", "A B"),
+]
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> Snapshot:
+    return take_snapshot(read_package(REPOSITORY))
+
+
+@pytest.fixture(scope="module")
+def folder(snapshot: Snapshot, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A package of the table and of those that it refers to."""
+    found = tmp_path_factory.mktemp("package")
+    for name in ("schema", "records"):
+        shutil.copytree(REPOSITORY / name, found / name)
+    keys = snapshot.tables[TABLE].schema.foreign_keys
+    wanted = {TABLE, *(key.resource for key in keys)}
+    package = json.loads((REPOSITORY / "datapackage.json").read_text(encoding="utf-8"))
+    package["resources"] = [item for item in package["resources"] if item["name"] in wanted]
+    for key in keys:  # of the other tables the keys are enough
+        other = snapshot.tables[key.resource]
+        words = [[word] for word in sorted(other.mentioned(key.reference))]
+        (found / other.path).write_text(write([[key.reference], *words]))
+        fields = {"fields": [{"name": key.reference, "type": "string"}]}
+        (found / other.schema.path).write_text(json.dumps(fields))
+    (found / "datapackage.json").write_text(json.dumps(package))
+    return found
+
+
+def _mutated(cells: tuple[str, ...], chance: Random) -> list[str]:
+    """A cell or two replaced, copied from another column, or with something put into it."""
+    changed = list(cells)
+    for at in chance.sample(range(len(cells)), chance.randint(1, 2)):
+        text = "".join(chance.choices(SIGNS, k=chance.randint(0, 4)))
+        place = chance.randint(0, len(cells[at]))
+        put_in = cells[at][:place] + text + cells[at][place + chance.randint(0, 2) :]
+        changed[at] = chance.choice([chance.choice(VALUES), chance.choice(cells), put_in, text])
+    return changed
+
+
+def _freely_read(kind: str, cell: str) -> bool:
+    """Cells that frictionless reads more freely than Table Schema says.
+
+    Spaces around a number, `_` in it, digits of other scripts, `nan` and `inf`, and a day or month
+    of one digit.
+    """
+    typed = kind not in {"string", "list"} and bool(cell)
+    return typed and not re.fullmatch(TYPES[kind].pattern, cell)
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(
+    max_examples=FILES,
+    deadline=None,
+    phases=(Phase.generate,),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_frictionless_tells_the_same_cells_of_mutated_records(
+    snapshot: Snapshot, folder: Path, seed: int
+) -> None:
+    table = snapshot.tables[TABLE]
+    chance = Random(seed)  # noqa: S311 (no secret)
+    rows = [_mutated(chance.choice(table.rows).cells, chance) for _ in range(RECORDS)]
+    (folder / table.path).write_text(write([table.schema.names, *rows]), encoding="utf-8")
+    columns = {name: [row[at] for row in rows] for at, name in enumerate(table.schema.names)}
+    ours = {
+        (item.row, item.field): item.constraint
+        for item in failures(table.schema, columns, vocabulary_of(snapshot, table))
+    }
+    theirs = _by_frictionless(folder)
+    for row, name in ours.keys() ^ theirs.keys():
+        field, cell = table.schema.field(name), columns[name][row]
+        assert (row, name) in ours, (name, cell, theirs[row, name])
+        assert _freely_read(field.type, cell), (name, cell, ours[row, name])
+    for row, name in ours.keys() & theirs.keys():
+        field, cell = table.schema.field(name), columns[name][row]
+        # An address that is none has the wrong type for frictionless, the wrong form for us.
+        address = field.format == "uri" and theirs[row, name] == {"type"}
+        known = address or _freely_read(field.type, cell)
+        assert known or ours[row, name] in theirs[row, name], (name, cell, theirs[row, name])
+
+
+def _by_frictionless(folder: Path) -> dict[tuple[int, str], set[str]]:
+    report = frictionless.validate(str(folder / "datapackage.json"), limit_errors=10**6)
+    task = next(task for task in report.tasks if task.name == TABLE)
+    found: dict[tuple[int, str], set[str]] = {}
+    for error in task.errors:
+        kinds = {"type-error": "type", "foreign-key": "vocabulary"}
+        if error.type == "constraint-error" and (match := NOTE.match(error.note)):
+            kind = match[1]
+        elif error.type in kinds:
+            kind = kinds[error.type]
+        else:  # keys that stand twice are told of a row, not of a cell
+            assert error.type in {"primary-key", "unique-error"}
+            continue
+        names = error.field_names if kind == "vocabulary" else [error.field_name]
+        found.setdefault((error.row_number - 2, names[0]), set()).add(kind)
+    return found
