@@ -15,7 +15,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rl_resources.errors import InvalidDataset, InvalidOutput, RlResourcesError, UnusableInput
+from rl_resources.errors import (
+    InvalidDataset,
+    InvalidOutput,
+    RlResourcesError,
+    UnreadableDataset,
+    UnusableInput,
+)
 
 if TYPE_CHECKING:
     from rl_resources.check import Rule
@@ -46,11 +52,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RlResourcesError as error:
         _complain(error)
         return FOUND if isinstance(error, InvalidOutput) else UNUSABLE
+    except ModuleNotFoundError as error:
+        if not parsed.extra or str(error.name).startswith("rl_resources"):
+            raise
+        _complain(_lacking(parsed, str(error.name)))
+        return UNUSABLE
     except BrokenPipeError:
         # The reader of our output has gone; what Python still holds for it must go nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status
+
+
+def _lacking(arguments: Arguments, module: str) -> RlResourcesError:
+    extra = f"pip install 'rl-resources[{arguments.extra}]'"
+    return UnusableInput(f"{arguments.command} needs {module}, which is not installed: {extra}")
 
 
 def _complain(error: RlResourcesError) -> None:
@@ -71,6 +87,16 @@ def _root(arguments: Arguments) -> Path:
     from rl_resources.dataset import find_root
 
     return Path(arguments.root) if arguments.root else find_root(Path.cwd())
+
+
+def _root_of_answers(arguments: Arguments) -> Path:
+    """As `_root`, and outside of any checkout the dataset that came with this package."""
+    from rl_resources.dataset import installed_root
+
+    try:
+        return _root(arguments)
+    except UnreadableDataset:
+        return installed_root()
 
 
 def _check(arguments: Arguments) -> int:
@@ -287,19 +313,21 @@ def _build(arguments: Arguments) -> int:
 
 
 def _export(arguments: Arguments) -> int:
-    from rl_resources.check import check_root
-    from rl_resources.dataset import read_dataset
+    from rl_resources.dataset import is_packaged, read_dataset
     from rl_resources.export import export
     from rl_resources.output import write_file
     from rl_resources.package import read_package
     from rl_resources.repository import read_repository
 
-    root = _root(arguments)
-    errors = [item for item in check_root(root) if item.severity == "error"]
-    if errors:
-        return _tell(errors)
+    root = _root_of_answers(arguments)
+    script_url = arguments.script_url
+    if not is_packaged(root):
+        from rl_resources.check import check_root
+
+        if errors := [item for item in check_root(root) if item.severity == "error"]:
+            return _tell(errors)
+        script_url = script_url or read_repository(root).script_url()
     dataset = read_dataset(read_package(root))
-    script_url = arguments.script_url or read_repository(root).script_url()
     text = export(dataset, arguments.kind, arguments.size, script_url)
     if arguments.out:
         write_file(Path(arguments.out), text)
@@ -315,7 +343,7 @@ def _import_page(arguments: Arguments) -> int:
     from rl_resources.page.audit import import_page
     from rl_resources.render import findings as form
 
-    dataset = read_dataset(read_package(_root(arguments)))
+    dataset = read_dataset(read_package(_root_of_answers(arguments)))
     scripts = Path(arguments.scripts) if arguments.scripts else None
     text, findings = import_page(Path(arguments.page), scripts, dataset)
     empty = text.count("\n") <= 1
@@ -351,6 +379,8 @@ def _diff(arguments: Arguments) -> int:
 
 
 def _compat(arguments: Arguments) -> int:
+    import hydra  # noqa: F401 (without it nothing need be fetched)
+
     from rl_resources.compat import compat
     from rl_resources.output import write_file
 
@@ -374,11 +404,12 @@ def _find(arguments: Arguments) -> int:
     from rl_resources.package import read_package
     from rl_resources.render import find as form
 
-    dataset = read_dataset(read_package(_root(arguments)))
+    dataset = read_dataset(read_package(_root_of_answers(arguments)))
+    scripts = form.scripts_root(dataset)
     asked = {name: getattr(arguments, name) for name in Words.__dataclass_fields__}
     found, notes = ask(dataset, Words(**asked))
     if arguments.format == "json":
-        sys.stdout.write(form.as_json(found, notes, dataset.version))
+        sys.stdout.write(form.as_json(found, notes, dataset.version, scripts))
     elif arguments.format == "csv":
         sys.stdout.write(form.as_csv(found))
         sys.stderr.write(form.beside(found, notes))
@@ -386,7 +417,9 @@ def _find(arguments: Arguments) -> int:
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         width = get_terminal_size((100, 24)).columns
         sys.stdout.write(
-            form.as_text(found, notes, limit=arguments.limit, width=width, colour=colour)
+            form.as_text(
+                found, notes, limit=arguments.limit, width=width, colour=colour, root=scripts
+            )
         )
     return 0 if found.answers else FOUND
 
@@ -397,7 +430,7 @@ def _coverage(arguments: Arguments) -> int:
     from rl_resources.package import read_package
     from rl_resources.render import coverage as form
 
-    dataset = read_dataset(read_package(_root(arguments)))
+    dataset = read_dataset(read_package(_root_of_answers(arguments)))
     found = coverage(dataset)
     texts = {
         "text": lambda: form.as_text(dataset, found),
@@ -436,13 +469,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
-    def command(name: str, run: Callable[[Arguments], int], help_: str) -> argparse.ArgumentParser:
+    def command(
+        name: str, run: Callable[[Arguments], int], help_: str, extra: str = ""
+    ) -> argparse.ArgumentParser:
+        """Add a command; without its `extra` of the package it cannot do all that it offers."""
         sub = commands.add_parser(name, help=help_, description=help_)
         sub.add_argument("--root", metavar="DIR", help="the folder that holds datapackage.json")
-        sub.set_defaults(run=run)
+        sub.set_defaults(run=run, command=name, extra=extra)
         return sub
 
-    sub = command("check", _check, "Hold dataset and scripts to all rules.")
+    sub = command("check", _check, "Hold dataset and scripts to all rules.", "check")
     sub.add_argument("paths", nargs="*", metavar="PATH", help="tell only about these files")
     sub.add_argument(
         "--resource",
@@ -460,7 +496,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("paths", nargs="*", metavar="PATH", help="only these files")
     sub.add_argument("--check", action="store_true", help="show what would change, change nothing")
 
-    sub = command("draft", _draft, "Propose the row of a script that ran.")
+    sub = command("draft", _draft, "Propose the row of a script that ran.", "draft")
     sub.add_argument("script", nargs="?", metavar="SCRIPT", help="read, and never run")
     sub.add_argument("--log", metavar="FILE", help="the run's log: console, JSON lines or CSV")
     sub.add_argument("--issue", metavar="FILE", help="the body of an issue form")
@@ -483,7 +519,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("--format", choices=["csv", "json"], default="csv")
 
-    sub = command("new", _new, "Write a script and its row; ask on a terminal for what is missing.")
+    sub = command(
+        "new", _new, "Write a script and its row; ask on a terminal for what is missing.", "check"
+    )
     for option, example in (
         ("model", "Qwen/Qwen2.5-7B-Instruct"),
         ("task", "GRPO"),
@@ -506,10 +544,10 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--dry-run", action="store_true", help="show the changes, write nothing")
     sub.add_argument("--format", choices=["text", "json"], default="text")
 
-    sub = command("build", _build, "Build everything that is published.")
+    sub = command("build", _build, "Build everything that is published.", "site")
     sub.add_argument("--out", metavar="DIR", help="write DIR/site (default: build)")
 
-    sub = command("export", _export, "Write one rendering alone.")
+    sub = command("export", _export, "Write one rendering alone.", "check")
     sub.add_argument("kind", choices=["rst", "json", "markdown"])
     sub.add_argument("--size", metavar="S", help="only this size, for example 7B")
     sub.add_argument(
@@ -517,7 +555,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("--out", metavar="FILE", help="write to a file, not to standard output")
 
-    sub = command("import-page", _import_page, "Hold a hand-kept RST page to its scripts; read it.")
+    sub = command(
+        "import-page", _import_page, "Hold a hand-kept RST page to its scripts; read it.", "page"
+    )
     sub.add_argument("page", metavar="PAGE.rst")
     sub.add_argument("--scripts", metavar="DIR", help="the scripts that the page links to")
     sub.add_argument("--out", metavar="DIR", help="write DIR/tuning.csv, not standard output")
@@ -533,7 +573,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("new", nargs="?", metavar="NEW", help="another one (default: the files here)")
     sub.add_argument("--format", choices=["text", "json", "markdown"], default="text")
 
-    sub = command("compat", _compat, "Compose every script's configuration with every release.")
+    sub = command(
+        "compat", _compat, "Compose every script's configuration with every release.", "compat"
+    )
     sub.add_argument(
         "--framework-version", nargs="+", metavar="V", help="only these releases, keep the rest"
     )

@@ -94,6 +94,13 @@ class Dataset:
         """Sections by total parameters."""
         return self.frame("sizes")
 
+    def script(self, name: str) -> Path:
+        """Where the script of a record lies; `name` is its key in `tuning`.
+
+        Raises `KeyError` where no record has it.
+        """
+        return self.package.root / script_path(self, self.by_key["tuning"][name])
+
     def find(
         self,
         *,
@@ -130,8 +137,17 @@ def load(root: str | Path | None = None) -> Dataset:
 
     Raises `UnreadableDataset` where there is none, `InvalidDataset` where a cell cannot be read.
     """
-    default = _PACKAGED if (_PACKAGED / DESCRIPTOR).is_file() else _CHECKOUT
-    return read_dataset(read_package(Path(root) if root is not None else default))
+    return read_dataset(read_package(Path(root) if root is not None else installed_root()))
+
+
+def installed_root() -> Path:
+    """The dataset that came with this package: in a wheel a part of it, else the checkout."""
+    return _PACKAGED if (_PACKAGED / DESCRIPTOR).is_file() else _CHECKOUT
+
+
+def is_packaged(root: Path) -> bool:
+    """Whether this is the dataset of a wheel, which was held to all rules when it was released."""
+    return root == _PACKAGED
 
 
 def find_root(start: Path) -> Path:

@@ -6,6 +6,8 @@ with the same templates, which are published beside the data.
 
 from __future__ import annotations
 
+import posixpath
+import shlex
 from collections.abc import Iterator
 
 from rl_resources.answer.configurations import ESTIMATED, UNTESTED, Configuration
@@ -172,6 +174,6 @@ def contradicted(other: Configuration) -> str:
     )
 
 
-def start(row: Configuration) -> str:
-    """The command that starts a record's script."""
-    return say("start", script=row.script)
+def start(row: Configuration, root: str = "") -> str:
+    """The command that starts a record's script from its `root`, or with one from anywhere."""
+    return say("start", script=shlex.quote(posixpath.join(root, row.script)))

@@ -17,7 +17,7 @@ from rl_resources.answer.find import Answer, Found
 from rl_resources.answer.question import Question, Words
 from rl_resources.answer.sentences import resource, start
 from rl_resources.answer.wording import say
-from rl_resources.dataset import Dataset
+from rl_resources.dataset import Dataset, is_packaged
 from rl_resources.words import printable
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def flat(answer: Answer) -> dict[str, object]:
     return {"standing": answer.standing, "reason": answer.reason, **known}
 
 
-def as_json(found: Found, notes: Iterable[str], version: str) -> str:
-    """Everything that was found."""
-    return json.dumps(as_value(found, notes, version), indent=1, ensure_ascii=False) + "\n"
+def as_json(found: Found, notes: Iterable[str], version: str, root: str = "") -> str:
+    """Everything that was found; scripts lie below `root`, where it is not the reader's folder."""
+    return json.dumps(as_value(found, notes, version, root), indent=1, ensure_ascii=False) + "\n"
 
 
 def as_frame(dataset: Dataset, words: Words) -> pd.DataFrame:
@@ -58,7 +58,7 @@ def as_frame(dataset: Dataset, words: Words) -> pd.DataFrame:
     import pandas as pd
 
     found, notes = ask(dataset, words)
-    value = as_value(found, notes, dataset.version)
+    value = as_value(found, notes, dataset.version, scripts_root(dataset))
     rows = value.pop("answers")
     frame = pd.DataFrame(
         {
@@ -70,7 +70,13 @@ def as_frame(dataset: Dataset, words: Words) -> pd.DataFrame:
     return frame
 
 
-def as_value(found: Found, notes: Iterable[str], version: str) -> dict[str, Any]:
+def scripts_root(dataset: Dataset) -> str:
+    """What a command names before a script's path: readers of a checkout stand in its root."""
+    root = dataset.package.root
+    return str(root) if is_packaged(root) else ""
+
+
+def as_value(found: Found, notes: Iterable[str], version: str, root: str = "") -> dict[str, Any]:
     """Everything that was found, in values that JSON has."""
     asked = {item.name: getattr(found.question, item.name) or None for item in fields(Question)}
     return {
@@ -78,7 +84,7 @@ def as_value(found: Found, notes: Iterable[str], version: str) -> dict[str, Any]
         "question": asked,
         "notes": list(notes),
         "answers": [flat(item) for item in found.answers],
-        "start": start(found.script) if found.script else None,
+        "start": start(found.script, root) if found.script else None,
         "smallest": found.smallest.configuration.id if found.smallest else None,
         "largest": [
             {"task": item.task, "size": item.size}
@@ -118,8 +124,19 @@ def beside(found: Found, notes: Iterable[str]) -> str:
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
-def as_text(found: Found, notes: Iterable[str], *, limit: int, width: int, colour: bool) -> str:
-    """Everything that was found, in lines of `width`; of the answers `limit`, or with 0 all."""
+def as_text(
+    found: Found,
+    notes: Iterable[str],
+    *,
+    limit: int,
+    width: int,
+    colour: bool,
+    root: str = "",
+) -> str:
+    """Everything that was found, in lines of `width`; of the answers `limit`, or with 0 all.
+
+    Scripts lie below `root`, where it is not the reader's folder.
+    """
     bold, dim, plain = (_BOLD, _DIM, _PLAIN) if colour else ("", "", "")
     wrapped = _Wrapped(width)
     lines = [f"{bold}{_headline(found)}{plain}", *wrapped.all([*notes, *_smallest(found)], "")]
@@ -133,7 +150,7 @@ def as_text(found: Found, notes: Iterable[str], *, limit: int, width: int, colou
     if len({item.configuration.framework for item in shown}) > 1:
         lines += ["", say("frameworks")]
     if row := found.script:
-        lines += ["", f"{bold}Start the best script{plain}", f"  {start(row)}"]
+        lines += ["", f"{bold}Start the best script{plain}", f"  {start(row, root)}"]
         if row.nodes > 1:
             lines += [f"  {say('nodes', nodes=row.nodes)}"]
     if found.nearest:

@@ -1,0 +1,235 @@
+"""The package as people install it: what the wheel holds, and what works without a checkout."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from botched_tree import SCRIPT, plant_repository
+from rl_resources import load
+from rl_resources.cli import _parser
+from rl_resources.package import DESCRIPTOR
+from website import ROOT
+from wheels import build, install
+
+PACKAGE = "tools/rl_resources/"
+DATA = ("records/", "schema/", "examples/tuning/", DESCRIPTOR)
+JUNK = ("records/.tuning.csv.swp", "records/tuning.csv~", "schema/old/tuning.json.orig")
+JUNK += ("examples/tuning/7b/run.log", "tools/rl_resources/notes.txt", "tools/rl_resources/x.py~")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("wheel", ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment with the wheel, without any extra and far from a checkout."""
+    return install(wheel, tmp_path_factory.mktemp("installed") / "environment")
+
+
+def _names(wheel: Path) -> list[str]:
+    return sorted(zipfile.ZipFile(wheel).namelist())
+
+
+def _git_files() -> list[str]:
+    """The files of the checkout, new ones too, and those that git ignores left out."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [path for path in done.stdout.splitlines() if (ROOT / path).is_file()]
+
+
+def test_the_wheel_holds_package_data_scripts_and_licences_and_nothing_else(wheel: Path) -> None:
+    files = _git_files()
+    package = [path.removeprefix("tools/") for path in files if path.startswith(PACKAGE)]
+    data = [f"rl_resources/_data/{path}" for path in files if path.startswith(DATA)]
+    about = f"{'-'.join(wheel.name.split('-')[:2])}.dist-info/"
+    names = ("METADATA", "RECORD", "WHEEL", "entry_points.txt")
+    names += ("licenses/LICENSE", "licenses/LICENSE-DATA")
+    assert _names(wheel) == sorted([*package, *data, *(f"{about}{name}" for name in names)])
+
+
+def test_what_editors_leave_behind_gets_into_no_wheel(tmp_path: Path, wheel: Path) -> None:
+    checkout = tmp_path / "checkout"
+    for path in (*_git_files(), *JUNK):
+        if path.startswith((PACKAGE, *DATA, "pyproject", "README", "LICENSE")):
+            (checkout / path).parent.mkdir(parents=True, exist_ok=True)
+            content = b"junk" if path in JUNK else (ROOT / path).read_bytes()
+            (checkout / path).write_bytes(content)
+    assert _names(build("wheel", checkout, tmp_path)) == _names(wheel)
+
+
+def test_the_source_archive_builds_the_same_wheel(tmp_path: Path, wheel: Path) -> None:
+    with tarfile.open(build("sdist", ROOT, tmp_path)) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (unpacked,) = [path for path in tmp_path.iterdir() if path.is_dir()]
+    again = build("wheel", unpacked, tmp_path)
+    one, other = zipfile.ZipFile(wheel), zipfile.ZipFile(again)
+    assert _names(again) == _names(wheel)
+    assert [name for name in _names(wheel) if one.read(name) != other.read(name)] == []
+
+
+def _run(python: Path, arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    unset = ("PYTHONPATH", "VIRTUAL_ENV")
+    variables = {name: value for name, value in os.environ.items() if name not in unset}
+    return subprocess.run(
+        [str(python), *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def test_the_promised_lines_answer_and_lead_to_a_script_that_is_there(
+    python: Path, tmp_path: Path
+) -> None:
+    code = (
+        "import json, rl_resources\n"
+        "data = rl_resources.load()\n"
+        "found = data.find(size='7B', gpus=1, device='h100')\n"
+        "script = data.script(found['id'][0] + '.sh')\n"
+        "print(json.dumps([data.version, list(found['id']), str(script), script.is_file(),\n"
+        "    found.attrs['start'], len(data.tuning)]))\n"
+    )
+    done = _run(python, ["-c", code], tmp_path)
+    assert done.returncode == 0, done.stderr
+    version, ids, script, there, start, tuning = json.loads(done.stdout)
+    ours = load(ROOT)
+    assert (version, tuning) == (ours.version, len(ours.records["tuning"]))
+    assert ids == list(ours.find(size="7B", gpus=1, device="h100")["id"])
+    assert Path(script).is_relative_to(python.parents[1])
+    assert there
+    assert start == f"bash {script}"
+
+
+def test_importing_the_package_imports_nothing_but_the_standard_library(
+    python: Path, tmp_path: Path
+) -> None:
+    code = "import sys; before = set(sys.modules); import rl_resources\n"
+    code += "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
+    imported = set(_run(python, ["-c", code], tmp_path).stdout.split())
+    assert imported - sys.stdlib_module_names == {"rl_resources"}
+
+
+def test_find_needs_no_data_frames_and_names_a_script_that_starts_from_anywhere(
+    python: Path, tmp_path: Path
+) -> None:
+    code = "import sys; from rl_resources.cli import main\n"
+    code += "status = main(['find', '--size', '7B', '--gpus', '2', '--device', 'h800'])\n"
+    code += "sys.exit(status or 'pandas' in sys.modules)"
+    done = _run(python, ["-c", code], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    (started,) = [line.strip() for line in done.stdout.splitlines() if line.startswith("  bash ")]
+    assert Path(started.removeprefix("bash ")).is_file()
+
+
+NEW = "--model Qwen/Qwen2.5-7B-Instruct --task GRPO --gpus 8 --device h100 --train fsdp"
+# Every command, and the extra without which it cannot do this; blank where it needs none.
+COMMANDS = (
+    ("check", "check"),
+    ("check records/tuning.csv --resource tuning", "check"),
+    ("fmt --check", ""),
+    (f"draft {SCRIPT}", ""),
+    ("draft run.sh --device h100 --tag MIN --contributor me --write", "draft"),
+    (f"new {NEW} --infer vllm --tag MIN --dry-run", "check"),
+    ("build", "site"),
+    ("export rst", "check"),
+    ("import-page page.rst", "page"),
+    ("diff HEAD", ""),
+    ("compat", "compat"),
+    ("find --size 7B", ""),
+    ("coverage", ""),
+    ("rules lost-line", ""),
+)
+
+
+def test_every_command_is_tried_and_every_extra_is_one_that_the_project_has() -> None:
+    (choices,) = [
+        action.choices
+        for action in _parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    ]
+    assert {command.partition(" ")[0] for command, _ in COMMANDS} == set(choices)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {extra for _, extra in COMMANDS if extra} <= set(project["optional-dependencies"])
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = plant_repository(tmp_path_factory.mktemp("checkout") / "root", new=False)
+    (root / "page.rst").write_text("Page\n====\n", encoding="utf-8")
+    script = (root / SCRIPT).read_text(encoding="utf-8")
+    (root / "run.sh").write_text(script.replace("Qwen2-7B", "Qwen2.5-7B"), encoding="utf-8")
+    return root
+
+
+@pytest.mark.parametrize(("command", "extra"), COMMANDS)
+def test_a_command_works_without_extras_or_says_in_one_line_which_it_needs(
+    python: Path, checkout: Path, command: str, extra: str
+) -> None:
+    done = _run(python, ["-m", "rl_resources", *command.split()], checkout)
+    if not extra:
+        assert done.returncode == 0, done.stderr
+        return
+    *_, line = done.stderr.splitlines()
+    assert done.returncode == 2, done.stderr
+    assert line.startswith(f"rl-resources: error: {command.split()[0]} needs ")
+    assert line.endswith(f", which is not installed: pip install 'rl-resources[{extra}]'")
+    assert "Traceback" not in done.stderr
+    assert not (checkout / "build").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "find --size 7B --format json",
+        "coverage",
+        "export rst --size 7B",
+        "export markdown",
+        "export json",
+    ],
+)
+def test_what_only_reads_takes_the_installed_data_where_there_is_no_checkout(
+    python: Path, tmp_path: Path, command: str
+) -> None:
+    done = _run(python, ["-m", "rl_resources", *command.split()], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm" in done.stdout or "7B" in done.stdout
+
+
+CONSUMER = """\
+import rl_resources
+
+data: rl_resources.Dataset = rl_resources.load()
+found = data.find(size="7B", gpus=1, device="h100")
+script: str = data.script("x.sh").name
+reveal_type(data.version)
+data.find(gpus="one")
+data.nothing
+"""
+
+
+def test_a_strict_type_checker_knows_what_the_package_gives(python: Path, tmp_path: Path) -> None:
+    (tmp_path / "consumer.py").write_text(CONSUMER, encoding="utf-8")
+    command = ["-m", "mypy", "--strict", "--python-executable", str(python), "consumer.py"]
+    done = _run(Path(sys.executable), command, tmp_path)
+    assert [line.partition(": ")[2] for line in done.stdout.splitlines()][:-1] == [
+        'note: Revealed type is "str"',
+        'error: Argument "gpus" to "find" of "Dataset" has incompatible type "str"; expected '
+        '"int | None"  [arg-type]',
+        'error: "Dataset" has no attribute "nothing"  [attr-defined]',
+    ]
