@@ -82,8 +82,16 @@ def shown(value: str, most: int = 60) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with every sign that a terminal would not show, or would obey, as an escape."""
-    return "".join(sign if sign.isprintable() else _escaped(sign) for sign in text)
+    """The text with every sign that a terminal would not show, or would obey, as an escape.
+
+    GitHub's runner obeys what follows `##[` anywhere in a line of a log.
+    """
+    text = text if text.isprintable() else "".join(map(_visible, text))
+    return text.replace("##[", f"#{_escaped('#')}[")
+
+
+def _visible(sign: str) -> str:
+    return sign if sign.isprintable() else _escaped(sign)
 
 
 def _escaped(sign: str) -> str:

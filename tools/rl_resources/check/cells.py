@@ -21,7 +21,8 @@ from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.check.spelling import certain, likely
 from rl_resources.check.tables import new_row, slug_of
 from rl_resources.package import TYPES, Field
-from rl_resources.schema.text import INVISIBLE, MARKUP
+from rl_resources.schema import text
+from rl_resources.schema.letters import look_alike, odd_spaces, plain, unseen, without_unseen
 from rl_resources.words import nearest, shown
 
 MOST_CHARACTERS_TO_MEND = 500
@@ -265,11 +266,35 @@ def length(snapshot: Snapshot) -> Iterator[Mistake]:
 )
 def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
     for broken in _cells(snapshot, "invisible"):
-        signs = sorted({f"U+{ord(sign):04X}" for sign in INVISIBLE.findall(broken.cell)})
-        bare = INVISIBLE.sub(lambda sign: " " if sign[0].isspace() else "", broken.cell)
+        signs = unseen(broken.cell) or odd_spaces(broken.cell)
+        words = " and ".join(sorted(set(map(_code_point, signs)))[:3])
         yield broken.mistake(
-            f"which holds the invisible character {' and '.join(signs[:3])}",
-            f"Write `{shown(bare.strip(), 600)}`.",
+            f"which holds the invisible character {words}",
+            f"Write `{shown(without_unseen(broken.cell).strip(), 600)}`.",
+        )
+
+
+def _code_point(sign: str) -> str:
+    return f"U+{ord(sign):04X}"
+
+
+@rule(
+    summary="No letter is another one than it looks like.",
+    reason="Who searches for `h100` does not find the word with a Cyrillic `h`, nor sees why.",
+    bad="`H200` with U+041D, a Cyrillic letter, for the `H`",
+    good="`H200`",
+)
+def look_alike_letter(snapshot: Snapshot) -> Iterator[Mistake]:
+    for broken in _cells(snapshot, "look-alike"):
+        word = look_alike(broken.cell) or ""
+        signs = list(dict.fromkeys(_code_point(sign) for sign in word if not sign.isascii()))
+        meant = plain(broken.cell)
+        mend = f"Write `{shown(meant, 600)}`."
+        if look_alike(meant):
+            mend = f"Type `{shown(word)}` anew, in letters of one alphabet and plain digits."
+        yield broken.mistake(
+            f"where `{shown(word)}` has {' and '.join(signs[:3])}, which looks like something else",
+            mend,
         )
 
 
@@ -281,9 +306,13 @@ def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
 )
 def formula(snapshot: Snapshot) -> Iterator[Mistake]:
     for broken in _cells(snapshot, "formula"):
+        sign = text.formula(broken.cell)
+        where, mend = "begins with", "Begin with a letter or a digit."
+        if len(sign) > 1:
+            where, mend = "goes on with", "Write a letter or a digit after the semicolon."
         yield broken.mistake(
-            f"which begins with `{broken.cell[0]}` as a spreadsheet formula does",
-            "Begin with a letter or a digit.",
+            f"which {where} `{sign}` as a spreadsheet formula does",
+            mend,
         )
 
 
@@ -295,10 +324,12 @@ def formula(snapshot: Snapshot) -> Iterator[Mistake]:
 )
 def markup(snapshot: Snapshot) -> Iterator[Mistake]:
     for broken in _cells(snapshot, "markup"):
-        sign = MARKUP.search(broken.cell)
+        sign = text.markup(broken.cell)
+        less = re.match(r"<\w", sign) and ">" not in broken.cell
         yield broken.mistake(
-            f"which holds `{shown(sign[0], 20) if sign else ''}` as markup or code does",
-            "Say it in plain words.",
+            f"which holds `{shown(sign, 20)}` as markup or code does",
+            "Say it in plain words."
+            + (" If it means less, put a space after `<`." if less else ""),
         )
 
 

@@ -11,7 +11,7 @@ from rl_resources.check.broken import BrokenCell
 from rl_resources.check.compatibility import renamed_script
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.package import Field
-from rl_resources.schema.text import INVISIBLE
+from rl_resources.schema.letters import plain, without_unseen
 
 MOST_CHARACTERS = 500
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
@@ -31,6 +31,8 @@ def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
             meant: str | None = cell.strip()
         case "invisible":
             meant = _bare(broken.field, cell)
+        case "look-alike":
+            meant = plain(cell)
         case "type":
             meant = _typed(broken.field, cell)
         case "enum" | "vocabulary":
@@ -52,8 +54,7 @@ def likely(field: Field, cell: str) -> str | None:
 def _bare(field: Field, cell: str) -> str | None:
     """The cell without what cannot be seen; in free text that may have had a purpose."""
     free = field.type == "string" and not field.pattern and "maxLength" in field.constraints
-    bare = INVISIBLE.sub(lambda sign: " " if sign[0].isspace() else "", cell).strip()
-    return None if free else bare
+    return None if free else without_unseen(cell).strip()
 
 
 def _fits(field: Field, cell: str) -> bool:

@@ -8,29 +8,62 @@ polars have in common, so that a million cells are asked at once.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from rl_resources.package import Field
+from rl_resources.schema.letters import look_alike, odd_spaces, unseen
 
 _TEXTS = frozenset({"string", "list"})
-INVISIBLE = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufe00-\ufe0f\ufeff\ufff9-\ufffb\u115f\u1160\u2800\u3164\uffa0\U000e0000-\U000e0fff]"
+_NAME = "[a-z0-9_.+:-]{1,60}"
+_ACTIVE = (
+    r"<[a-z/!?%]|\]\]>|&(?:#[a-z0-9]|[a-z0-9]{2,31};)",  # HTML, XML
+    r"\b(?:java|live|vb|j)script *:|\bdata:(?:[a-z0-9]+/|[^ ]*(?:,|;base64))",
+    r"\b(?:file|gopher|ldaps?|phar):/|\b(?:blob|filesystem|view-source|jar):[a-z/]",
+    r"\bon[a-z]{3,24} *= *[\"'`]?[a-z0-9_.$]+ *[(=`]|[\"'][ /]*on[a-z]{3,24} *=",  # handlers
+    r"\{ *[{%#:.]|[#@*]\{|\$\{(?:[^a-z0-9_}]|[a-z0-9_]+[^a-z0-9_}]|[0-9])",  # templates
+    r"\]\(|!\[|\]_|\] *: *(?:<|/|[a-z]+:/)",  # links
+    rf"`_|:{_NAME}:`|`:{_NAME}:",  # reStructuredText
+    rf"(?:^| )\.\. +(?:[|_\[]|{_NAME}::)|(?:^| )\|[a-z][^| ]*\|_{{0,2}}(?: |$)",
+    r"-8<-",  # a file in place of a line
+    r"##\[[a-z]|^ *:: *[a-z][a-z-]*.*::",  # workflow commands of GitHub
+    r"(?:\.\.[/\\]){2}|%(?:25)?2e%(?:25)?2e",  # paths upwards
+    r"(?:^| )!!?[a-z]+/",  # tags of YAML
 )
-MARKUP = re.compile(
-    r"<[A-Za-z/!?]|&(?:#\w|\w{1,31};)|\b(?:javascript|vbscript):|\bdata:\w+/"
-    r"|\{[{%#]|\]\(|`_|:\w{1,31}:`",
-    re.IGNORECASE,
+_MARKUP = re.compile("|".join(_ACTIVE), re.IGNORECASE)
+_MARKUP_SIGNS: tuple[str, ...] = (
+    "<",
+    "&",
+    "{",
+    "`",
+    "|",
+    "!",
+    "=",
+    "..",
+    "::",
+    "](",
+    "]_",
+    "]]>",
+    "]:",
+    "] ",
+    "##[",
 )
-_MARKUP_SIGNS = ("<", "&", ":", "{", "](", "`_")  # one of them is in all markup
-_FORMULA_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"
+_MARKUP_SIGNS += ("%2", "8<", "script", "data:", "file:", "blob:", "system:", "source:", "gopher:")
+_MARKUP_SIGNS += ("ldap", "phar:", "jar:")
+"""One of them is in all markup, in lower case."""
+
+_AT_START = "=+-@"
+_LATER = re.compile(r"; *[\"']*(?:[=@]|[+-] *[\w.$]+ *[+*/^(|!&])")
+_NUMBER = re.compile(r"[+-] ?\d[\d.,]* ?%?(?:$|[,;:]? +[(a-zA-Z])")
+"""What begins with a sign and is no formula: a number, alone or with words after it."""
+
 _MAIL_NAME = re.compile(r"[A-Za-z0-9_%+-]\Z")
 _MAIL_HOST = re.compile(r"[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,8}\.[A-Za-z]{2,}")
 
-SIGNS = r"[^ -~]|[@<&{`]|\]\(|^[ =+-]| $|(?i:script:|data:)"
+SIGNS = rf"[^ -~]|@|^[ =+-]| $|; *[\"']*[=+-]|(?i:{'|'.join(_ACTIVE)})"
 """Matches every text that has a mistake, and some that have none."""
 
-BEFORE = ("invisible", "email", "space", "markup")
+BEFORE = ("invisible", "email", "space", "look-alike", "markup")
 """Mistakes that are told before whatever the schema says of the cell, in this order."""
 AFTER = ("formula",)
 """Mistakes of a cell that its schema has nothing against."""
@@ -43,28 +76,59 @@ def text_mistake(field: Field, cell: str, constraint: str | None) -> str | None:
     """
     if "\n" in cell:
         return None
-    if not (cell.isascii() and cell.isprintable()) and INVISIBLE.search(cell):
+    if unseen(cell):
         return "invisible"
     if "@" in cell and _holds_mail(cell):
         return "email"
     if cell != cell.strip():
         return "space"
+    if not cell.isascii() and odd_spaces(cell):
+        return "invisible"
     if field.type not in _TEXTS or not cell:
         return None
-    if any(sign in cell for sign in _MARKUP_SIGNS) and MARKUP.search(cell):
+    if look_alike(cell):
+        return "look-alike"
+    if markup(cell):
         return "markup"
-    return "formula" if constraint is None and cell[0] in _FORMULA_SIGNS else None
+    return "formula" if constraint is None and formula(cell) else None
+
+
+def markup(cell: str) -> str:
+    """What of a text is markup, a template or an address that runs code; empty where nothing is.
+
+    Also in letters of another form, which programs on the way may make plain.
+    """
+    text = _plain(cell)
+    low = text.lower()
+    found = _MARKUP.search(text) if any(sign in low for sign in _MARKUP_SIGNS) else None
+    return found[0] if found else ""
+
+
+def formula(cell: str) -> str:
+    """With what sign a spreadsheet formula begins in a text; empty where none does.
+
+    Where columns are parted by semicolons, a cell begins after each.
+    """
+    text = _plain(cell)
+    if text[:1] and text[0] in _AT_START and not _NUMBER.match(text):
+        return text[0]
+    later = _LATER.search(text) if ";" in text else None
+    return later[0] if later else ""
+
+
+def _plain(cell: str) -> str:
+    return cell if cell.isascii() else unicodedata.normalize("NFKC", cell)
 
 
 def may_be_broken(cells: Sequence[str]) -> bool:
     """Whether any cell of a column has a sign of a mistake: all of them looked at at once."""
     text = "\n".join(("", *cells, ""))
     plain = text.replace("\n", "")
-    return (
-        not (plain.isascii() and plain.isprintable())
-        or any(sign in text for sign in ("@", "\n ", " \n", *_MARKUP_SIGNS))
-        or any(f"\n{sign}" in text for sign in _FORMULA_SIGNS)
-    )
+    if not (plain.isascii() and plain.isprintable()):
+        return True
+    signs = ("@", "\n ", " \n", *(f"\n{sign}" for sign in _AT_START), *_MARKUP_SIGNS)
+    low = text.lower()
+    return any(sign in low for sign in signs) or _LATER.search(text) is not None
 
 
 def _holds_mail(cell: str) -> bool:

@@ -1,0 +1,181 @@
+"""What has no business in a record is refused wherever a text may stand; honest notes are not."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rl_resources.check.broken import broken_cells
+from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
+from rl_resources.cli import main
+from rl_resources.finding import Finding
+from rl_resources.package import Field, TableSchema, read_package
+from rl_resources.render.findings import as_github, as_text
+from rl_resources.schema.text import SIGNS, may_be_broken, text_mistake
+from rl_resources.tabular import write
+from sample_tree import plant
+
+HERE = Path(__file__).parent
+CLASSES = tomllib.loads((HERE / "hostile" / "payloads.toml").read_text(encoding="utf-8"))
+HONEST = tomllib.loads((HERE / "hostile" / "honest.toml").read_text(encoding="utf-8"))["notes"]
+REFUSED = [text for found in CLASSES.values() for text in found.get("refused", ())]
+SHOWN = [text for found in CLASSES.values() for text in found.get("shown", ())]
+NOTES = Field("notes", "string", "Notes", "Notes.", {"maxLength": 500})
+
+
+@cache
+def snapshot() -> Snapshot:
+    return take_snapshot(read_package(HERE.parent))
+
+
+def text_columns(schema: TableSchema) -> list[Field]:
+    return [field for field in schema.fields if field.type in {"string", "list"}]
+
+
+def free_columns(schema: TableSchema) -> Iterator[Field]:
+    """The columns in which any words may stand."""
+    keys = {key.field for key in schema.foreign_keys}
+    for field in text_columns(schema):
+        closed = field.pattern or "enum" in field.constraints or field.name in keys
+        if field.type == "string" and not closed and "maxLength" in field.constraints:
+            yield field
+
+
+def refused_in(name: str, columns: list[Field], texts: list[str]) -> list[tuple[str, str]]:
+    """Column and text of what is told, where each text stands in each column of a good row."""
+    table = snapshot().tables[name]
+    good = table.rows[0].cells if table.rows else ("",) * len(table.schema.fields)
+    at = {field.name: place for place, field in enumerate(table.schema.fields)}
+    tried = [(field.name, text) for field in columns for text in texts]
+    rows = [
+        tuple(text if place == at[column] else cell for place, cell in enumerate(good))
+        for column, text in tried
+    ]
+    spoilt = Table(table.resource, write([table.schema.names, *rows]).encode())
+    assert len(spoilt.rows) == len(tried)
+    words = {key: other for key, other in snapshot().tables.items() if key != "reports"}
+    whole = replace(snapshot(), tables={**words, name: spoilt})
+    told = {(cell.row, cell.field.name) for cell in broken_cells(whole) if cell.table is spoilt}
+    return [item for row, item in enumerate(tried) if (row, item[0]) in told]
+
+
+def test_the_corpus_is_large_and_says_each_thing_once() -> None:
+    assert len(REFUSED) >= 200
+    assert len(SHOWN) >= 75
+    assert len({*REFUSED, *SHOWN, *HONEST}) == len(REFUSED) + len(SHOWN) + len(HONEST)
+
+
+@pytest.mark.parametrize("name", snapshot().tables)
+def test_a_payload_is_refused_in_every_text_column(name: str) -> None:
+    columns = text_columns(snapshot().tables[name].schema)
+    tried = [(field.name, text) for field in columns for text in REFUSED]
+    assert set(tried) - set(refused_in(name, columns, REFUSED)) == set()
+
+
+@pytest.mark.parametrize("name", snapshot().tables)
+def test_a_closed_column_takes_no_text_that_only_looks_active(name: str) -> None:
+    schema = snapshot().tables[name].schema
+    free = {field.name for field in free_columns(schema)}
+    closed = [field for field in text_columns(schema) if field.name not in free]
+    active = [text for text in SHOWN if not re.fullmatch(r"[\w. -]+", text)]
+    passed = {(f.name, text) for f in closed for text in active} - set(
+        refused_in(name, closed, active)
+    )
+    assert {column for column, _ in passed} <= {"aliases", "script_path", "source_path", "script"}
+
+
+@pytest.mark.parametrize("text", [*HONEST, *SHOWN])
+def test_an_honest_note_is_let_be(text: str) -> None:
+    assert text_mistake(NOTES, text, None) is None
+
+
+@pytest.mark.parametrize("text", ["../../x", "/etc/passwd", "a/../b", "a//b", ".", "a/..", "C:\\x"])
+def test_a_path_leads_nowhere_but_down(text: str) -> None:
+    columns = [
+        snapshot().tables["reports"].schema.field(name) for name in ("script_path", "source_path")
+    ]
+    assert len(refused_in("reports", columns, [text])) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'https://example.org/"onmouseover="x',
+        "https://example.org/<b>",
+        "https://example.org/a b",
+        "https://user:word@example.org/",
+        "https://example.org\\@elsewhere.invalid/",
+        "https://ex\u0430mple.org/",
+        "https://example.org/`x`",
+        "https://example.org/{x}",
+        "https:///example.org",
+        "https://localhost/",
+        "HTTPS://example.org/",
+        "//example.org/",
+    ],
+)
+def test_an_address_is_made_of_the_signs_of_addresses(text: str) -> None:
+    columns = [snapshot().tables["tuning"].schema.field(name) for name in ("source", "evidence")]
+    assert len(refused_in("tuning", columns, [text])) == 2
+
+
+PIECES = [*REFUSED, *SHOWN, *HONEST, *"=+-@;:|<{[]`. \t'\"!&#", "on", "script", "::", ".. ", "8<"]
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), min_size=1, max_size=4).map("".join))
+def test_whatever_is_a_mistake_has_a_sign_for_every_engine(text: str) -> None:
+    if "\n" not in text and text_mistake(NOTES, text, None):
+        assert may_be_broken([text])
+        assert re.search(SIGNS, text)
+        assert pl.Series([text]).str.contains(SIGNS).item()
+
+
+def test_nothing_of_a_payload_reaches_terminal_or_runner_as_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = plant(tmp_path / "dataset")
+    monkeypatch.chdir(root)
+    tuning = root / "records" / "tuning.csv"
+    schema = read_package(root).resources["tuning"].schema
+    header, row = (tuning.read_text(encoding="utf-8").splitlines()[line] for line in (0, 1))
+    good = row.rpartition(",")[0].split(",")
+    texts = [*REFUSED, *SHOWN, "x\u001b[31m\r\n::error::y", "::error::x%0A::warning::y"]
+    tuning.write_text(write([schema.names, *([*good, text] for text in texts)]), encoding="utf-8")
+    assert header == ",".join(schema.names)
+
+    assert main(["check", "--format", "json", "--ignore", "shellcheck"]) == 1
+    findings = [Finding(**finding) for finding in json.loads(capsys.readouterr().out)]
+    assert len(findings) > len(REFUSED)
+    lines = as_text(findings).splitlines()
+    places = ("records/", "examples/", "  help: ")
+    assert [line for line in lines if not (line.isprintable() and line.startswith(places))] == []
+    assert not any("##[" in line for line in lines)
+    command = re.compile(r"::(?:error|warning) file=[^:,]+,line=\d+,col=\d+,title=[a-z-]+::")
+    commands = as_github(findings).splitlines()
+    assert len(commands) == len(findings)
+    assert all(line.isprintable() and command.match(line) for line in commands)
+
+
+@pytest.mark.parametrize(
+    "data", [b"\xed\xa0\x80", b"\xed\xb0\x80x", b"\xc0\xaf", b"\xff\xfe", b"\0"]
+)
+def test_bytes_that_are_no_text_are_told_as_that(
+    data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = plant(tmp_path / "dataset")
+    monkeypatch.chdir(root)
+    tuning = root / "records" / "tuning.csv"
+    tuning.write_bytes(tuning.read_bytes().replace(b"\n", data + b"\n", 2))
+    assert main(["check", "--select", "encoding"]) == 1
+    assert "records/tuning.csv:1:" in capsys.readouterr().out

@@ -1,0 +1,131 @@
+"""Signs that cannot be seen, and letters that are not those that they look like.
+
+By the categories of Unicode, not by a list of examples: https://www.unicode.org/reports/tr39/ tells
+what can be done with the rest.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2065\u2800\u3164\uffa0\ufffc")
+_SELECTORS = (range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0000, 0xE1000))
+_WORD = re.compile(r"[\w.-]+")
+_MARKS_IN_A_ROW = 2
+
+_OTHER_FORM = ("<font>", "<wide>", "<narrow>", "<circle>", "<square>", "<compat>")
+_BESIDE_LATIN = frozenset(
+    {"LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC", "MICRO"}
+)
+"""First words of the names of letters that stand in one word with Latin ones in honest text."""
+_ALONE = frozenset(
+    {"GREEK", "CYRILLIC", "ARABIC", "HEBREW", "DEVANAGARI", "BENGALI", "TAMIL", "THAI"}
+)
+"""Those of alphabets in which a whole word may be honest."""
+_PHONETIC = (range(0x01C0, 0x01C4), range(0x0250, 0x02B0), range(0x1D00, 0x1DC0))
+_LIKE_LATIN = frozenset(
+    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf"
+    "\u03f2\u03f3\u03f9\u0405\u0406\u0408\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421"
+    "\u0422\u0423\u0425\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0455\u0456\u0458\u0475\u04ae"
+    "\u04af\u04bb\u04c0\u04cf\u0501\u050c\u051b\u051c\u051d"
+)
+"""Greek and Cyrillic letters with the shape of a Latin one."""
+
+
+def unseen(text: str) -> list[str]:
+    """The signs of a text that show nothing, or change how others are shown; spaces are none."""
+    return [] if text.isascii() and text.isprintable() else [*filter(_is_unseen, text)]
+
+
+def without_unseen(text: str) -> str:
+    """The text as it looks: what cannot be seen taken away, every blank a space."""
+    return "".join(
+        " " if sign.isspace() else sign for sign in text if sign.isspace() or not _is_unseen(sign)
+    )
+
+
+def _is_unseen(sign: str) -> bool:
+    code = ord(sign)
+    return sign != "\n" and (
+        unicodedata.category(sign) in _UNSEEN
+        or sign in _FILLERS
+        or any(code in block for block in _SELECTORS)
+        or code & 0xFFFE == 0xFFFE
+        or 0xFDD0 <= code < 0xFDF0
+    )
+
+
+def odd_spaces(text: str) -> list[str]:
+    """Spaces that are not the one of the keyboard."""
+    return [sign for sign in text if sign != " " and unicodedata.category(sign) == "Zs"]
+
+
+def look_alike(text: str) -> str | None:
+    """The first word whose letters are not those that it shows; `None` where there is none.
+
+    That is a word not in Unicode's normal form C, one with letters or digits of another form than
+    the plain one, with marks put on top of each other, or with letters of several alphabets of
+    which one has the shapes of another.
+    """
+    if text.isascii():
+        return None
+    for word in text.split():
+        unusual = any(_is_other_form(sign) or _is_foreign_digit(sign) for sign in word)
+        if unusual or not unicodedata.is_normalized("NFC", word) or _has_loose_marks(word):
+            return word
+    return next(
+        (word for word in _WORD.findall(text) if not word.isascii() and _deceives(word)), None
+    )
+
+
+def plain(text: str) -> str:
+    """The text with letters and digits of other forms as plain ones."""
+    signs = (unicodedata.normalize("NFKC", sign) if _is_other_form(sign) else sign for sign in text)
+    return unicodedata.normalize("NFC", "".join(signs))
+
+
+def _has_loose_marks(word: str) -> bool:
+    """Whether marks stand on what takes none, or more of them than any language has."""
+    row, base = 0, " "
+    for sign in word:
+        if not unicodedata.combining(sign) and unicodedata.category(sign) != "Me":
+            row, base = 0, sign
+            continue
+        row += 1
+        if row > _MARKS_IN_A_ROW or base.isascii():
+            return True
+    return False
+
+
+def _deceives(word: str) -> bool:
+    """Whether a word is of an alphabet that nobody writes in, or of several that look alike."""
+    letters = [sign for sign in word if sign.isalpha() and not _is_raised(sign)]
+    foreign = [sign for sign in letters if _alphabet(sign) not in _BESIDE_LATIN]
+    if any(_alphabet(sign) not in _ALONE for sign in foreign):
+        return True
+    if foreign and len(foreign) == len(letters):
+        return len(word) > 1 and all(sign in _LIKE_LATIN for sign in letters)
+    return any(_alphabet(sign) != "GREEK" or sign in _LIKE_LATIN for sign in foreign)
+
+
+def _alphabet(letter: str) -> str:
+    if any(ord(letter) in block for block in _PHONETIC):
+        return "PHONETIC"
+    return unicodedata.name(letter, "").partition(" ")[0]
+
+
+def _is_raised(sign: str) -> bool:
+    return unicodedata.decomposition(sign).startswith(("<super>", "<sub>"))
+
+
+def _is_other_form(sign: str) -> bool:
+    """Whether it is a plain letter or digit in another form, such as bold, wide or in a circle."""
+    form = unicodedata.decomposition(sign).partition(" ")[0]
+    meant = unicodedata.normalize("NFKC", sign) if form in _OTHER_FORM else ""
+    return meant.isascii() and meant.isalnum()
+
+
+def _is_foreign_digit(sign: str) -> bool:
+    return not sign.isascii() and unicodedata.category(sign) == "Nd"
