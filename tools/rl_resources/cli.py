@@ -22,6 +22,7 @@ from rl_resources.errors import (
     UnreadableDataset,
     UnusableInput,
 )
+from rl_resources.output import UNFINISHED
 
 if TYPE_CHECKING:
     from rl_resources.check import Rule
@@ -86,7 +87,19 @@ def _tell(findings: Sequence[Finding]) -> int:
 def _root(arguments: Arguments) -> Path:
     from rl_resources.dataset import find_root
 
-    return Path(arguments.root) if arguments.root else find_root(Path.cwd())
+    root = Path(arguments.root) if arguments.root else find_root(Path.cwd())
+    if (root / UNFINISHED).is_dir():
+        _settle(root)
+    return root
+
+
+def _settle(root: Path) -> None:
+    """Undo what a killed command left half done."""
+    from rl_resources.contribute.writing import settle
+
+    if undone := settle(root):
+        message = f"rl-resources: put back what a stopped command had begun: {', '.join(undone)}"
+        print(message, file=sys.stderr)  # noqa: T201
 
 
 def _root_of_answers(arguments: Arguments) -> Path:
@@ -164,7 +177,7 @@ def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], boo
     """Write the mends that are certain, say what they are, and read all files anew."""
     from rl_resources.check.snapshot import take_snapshot
     from rl_resources.contribute.fix import fix
-    from rl_resources.contribute.proposal import write_proposal
+    from rl_resources.contribute.writing import write_proposal
 
     fixed = fix(snapshot, rules, asked)
     write_proposal(snapshot.package.root, fixed.proposal)
@@ -227,7 +240,8 @@ def _below(path: str, folder: str) -> bool:
 
 def _fmt(arguments: Arguments) -> int:
     from rl_resources.check.snapshot import take_snapshot
-    from rl_resources.contribute.proposal import Change, Proposal, write_proposal
+    from rl_resources.contribute.proposal import Change, Proposal
+    from rl_resources.contribute.writing import write_proposal
     from rl_resources.fmt import format_tables, unformattable
     from rl_resources.package import read_package
     from rl_resources.render.findings import shown_diff

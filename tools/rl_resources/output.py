@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from rl_resources.errors import UnusableInput
 
+UNFINISHED = ".rl-resources"
+"""The folder at the root of a dataset with what an unfinished change of several files needs."""
+
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
+
+
+@contextmanager
+def locked(folder: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Keep other processes of ours out of a folder; says whether it is locked.
+
+    The lock ends with its process, however that ends. Where the system has none there is nothing to
+    wait for.
+    """
+    with ExitStack() as closing:
+        try:
+            import fcntl
+
+            handle = os.open(folder, os.O_RDONLY)
+            closing.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except (ImportError, OSError):
+            yield False
+        else:
+            yield True
 
 
 def write_file(path: Path, text: str) -> None:
@@ -42,20 +64,36 @@ def write_file(path: Path, text: str) -> None:
 def new_folder(target: Path) -> Iterator[Path]:
     """Give an empty folder to fill; when the block ends well it takes the place of `target`.
 
-    When the block raises, `target` stays as it was. Raises `UnusableInput` where nothing can be
-    written beside `target`.
+    When the block raises, `target` stays as it was. What a killed process left beside `target` is
+    removed. Raises `UnusableInput` where nothing can be written beside `target`, or not all of it.
     """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-    except OSError as error:
-        raise UnusableInput(f"{target}: cannot be written: {error.strerror}") from error
-    try:
-        staging.chmod(0o755)
-        yield staging
-        _take_place(staging, target)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+    with ExitStack() as leftovers:
+        try:
+            with ExitStack() as held:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                held.enter_context(locked(target.parent))
+                _remove_abandoned(target)
+                prefix = f".{target.name}."
+                staging = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix))
+                leftovers.callback(shutil.rmtree, staging, ignore_errors=True)
+                leftovers.enter_context(locked(staging))
+                staging.chmod(0o755)
+            yield staging
+            with locked(target.parent):
+                _take_place(staging, target)
+        except OSError as error:
+            where = error.filename or target
+            raise UnusableInput(
+                f"{where}: cannot be written: {error.strerror}", f"{target} stays as it was."
+            ) from error
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove the folders of `new_folder` whose process was killed: nobody holds their lock."""
+    for left in target.parent.glob(f".{target.name}.*"):
+        with locked(left, wait=False) as abandoned:
+            if abandoned:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def _take_place(staging: Path, target: Path) -> None:
@@ -71,6 +109,8 @@ def _take_place(staging: Path, target: Path) -> None:
 
 def _exchange(one: Path, other: Path) -> bool:
     """Swap two folders in one step, where the system can; say whether it did."""
+    import ctypes
+
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
         return False

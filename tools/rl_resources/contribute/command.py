@@ -11,8 +11,9 @@ from rl_resources.check.snapshot import take_snapshot
 from rl_resources.contribute import prompts
 from rl_resources.contribute.new import NewRecord, new_record
 from rl_resources.contribute.preview import objections
-from rl_resources.contribute.proposal import Row, write_proposal
+from rl_resources.contribute.proposal import Row
 from rl_resources.contribute.words import GROWING, Request
+from rl_resources.contribute.writing import write_proposal
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import InvalidDataset, UnusableInput
 from rl_resources.package import read_package

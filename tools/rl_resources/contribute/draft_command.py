@@ -15,8 +15,9 @@ from rl_resources.contribute.from_log import FIGURES
 from rl_resources.contribute.issue_form import Form, read_form
 from rl_resources.contribute.preview import mended_scripts, objections
 from rl_resources.contribute.progress import shown_progress
-from rl_resources.contribute.proposal import Change, Proposal, Row, write_proposal
+from rl_resources.contribute.proposal import Change, Proposal, Row
 from rl_resources.contribute.training_log import read_excerpt, read_log
+from rl_resources.contribute.writing import write_proposal
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding

@@ -1,15 +1,10 @@
-"""What a contribution would change, as a value; and writing it, all of it or nothing."""
+"""What a contribution would change, as a value."""
 
 from __future__ import annotations
 
 import difflib
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.errors import UnusableInput
@@ -133,95 +128,3 @@ def _refuse_held(table: Table, row: Row, held: Iterable[Row]) -> None:
                 f"{table.path}:{line.line}: there is a row for {label} already",
                 "Change that row, or choose another configuration.",
             )
-
-
-def write_proposal(root: Path, proposal: Proposal) -> None:
-    """Make all changes below `root`, or none.
-
-    Every new content is on disk beside its target before the first target changes; when a change
-    fails or is interrupted, those before it are put back. Raises `UnusableInput` where a file is
-    not as the proposal found it, lies outside `root`, or cannot be written.
-    """
-    try:
-        with ExitStack() as leftovers, ExitStack() as undo:
-            targets = [_target(root, change) for change in proposal.changes]
-            staged = [
-                _stage(target, change, leftovers)
-                for target, change in zip(targets, proposal.changes, strict=True)
-            ]
-            for target, new, change in zip(targets, staged, proposal.changes, strict=True):
-                _apply(target, new, change, leftovers, undo)
-            undo.pop_all()
-    except OSError as error:
-        where = error.filename or root
-        raise UnusableInput(
-            f"{where}: cannot be written: {error.strerror}", "Nothing was changed."
-        ) from error
-
-
-def _target(root: Path, change: Change) -> Path:
-    """The file that a change means, links followed, as the proposal found it."""
-    target = (root / change.path).resolve()
-    if not target.is_relative_to(root.resolve()):
-        raise UnusableInput(f"{change.path}: lies outside the dataset at {root}")
-    _refuse_changed(target, change)
-    return target
-
-
-def _refuse_changed(target: Path, change: Change) -> None:
-    if change.was is None and target.exists():
-        raise UnusableInput(
-            f"{change.path}: exists already, and nothing is overwritten",
-            "Move that file away first, or choose another configuration.",
-        )
-    if change.was is not None and target.read_bytes() != change.was:
-        raise UnusableInput(
-            f"{change.path}: has changed since it was read", "Nothing was changed. Try again."
-        )
-
-
-def _stage(target: Path, change: Change, leftovers: ExitStack) -> Path:
-    """The new content in a file beside its target; folders that lack are made."""
-    for folder in reversed([item for item in target.parents if not item.exists()]):
-        folder.mkdir()
-        leftovers.callback(_drop_empty, folder)
-    new = _beside(target, leftovers)
-    with new.open("wb") as file:
-        file.write(change.becomes or b"")
-        file.flush()
-        os.fsync(file.fileno())
-    return new
-
-
-def _drop_empty(folder: Path) -> None:
-    with suppress(OSError):
-        folder.rmdir()
-
-
-def _beside(target: Path, leftovers: ExitStack) -> Path:
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
-    os.close(handle)
-    leftovers.callback(Path(name).unlink, missing_ok=True)
-    return Path(name)
-
-
-def _apply(target: Path, new: Path, change: Change, leftovers: ExitStack, undo: ExitStack) -> None:
-    _refuse_changed(target, change)
-    if change.was is None:
-        _claim(target, 0o777 if change.executable else 0o666)
-        undo.callback(target.unlink, missing_ok=True)
-    else:
-        backup = _beside(target, leftovers)
-        shutil.copy2(target, backup)
-        undo.callback(backup.replace, target)
-    mode = target.stat().st_mode & 0o777
-    if change.becomes is None:
-        target.unlink()
-    else:
-        new.chmod(mode | (mode & 0o444) >> 2 if change.executable else mode)
-        new.replace(target)
-
-
-def _claim(target: Path, mode: int) -> None:
-    """Make an empty file, whose mode the user's mask decides; fails where there is any file."""
-    os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
