@@ -37,7 +37,8 @@ RECORD = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm"
 # One page of each kind.
 PAGES = ("/", "/sizes/7b/", "/sizes/405b/", f"/records/{RECORD}/", "/models/", "/devices/")
 PAGES += ("/data/", "/contributing/", "/rules/", "/rules/lost-line/")
-PAGES += ("/what-fits/", "/reports/", "/reports/7b/", "/coverage/", "/charts/", "/404.html")
+PAGES += ("/what-fits/", "/reports/", "/reports/7b/", "/coverage/", "/charts/")
+PAGES += ("/recipes/", "/404.html")
 
 
 def copy_checkout(target: Path) -> Path:
@@ -73,14 +74,26 @@ def build_site(
 
 
 class _QuietHandler(SimpleHTTPRequestHandler):
+    any_origin = False
+
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
+    def end_headers(self) -> None:
+        """Add what lets pages of any origin read the reply, as public static hosts do."""
+        if self.any_origin:
+            self.send_header("Access-Control-Allow-Origin", "*")
+        super().end_headers()
+
+
+class _OpenHandler(_QuietHandler):
+    any_origin = True
+
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
+def served(folder: Path, *, any_origin: bool = False) -> Iterator[str]:
     """Serve a folder on this machine; gives its address without a closing slash."""
-    handler = partial(_QuietHandler, directory=str(folder))
+    handler = partial(_OpenHandler if any_origin else _QuietHandler, directory=str(folder))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"

@@ -75,11 +75,11 @@ def render_dataset(
     """
     files = downloads(dataset)
     return {
-        **site.pages(dataset, repository.url, files),
+        **site.pages(dataset, repository.url, files, site_url),
         **record_page.pages(dataset, scripts, _runs(dataset, scripts), repository, site_url),
         **record_page.files(dataset, scripts),
         **front.pages(dataset, repository.url),
-        **reports.pages(dataset, repository.url),
+        **reports.pages(dataset, repository.url, site_url),
         **coverage_page.pages(dataset, repository.url),
         **charts.pages(dataset, repository.url),
         **rules.pages(dataset, repository.url, FAMILIES, rules_by_family()),

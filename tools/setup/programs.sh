@@ -1,13 +1,13 @@
 #!/bin/sh
 # Install Debian's packages that only tests need, where they are missing and where we may: a browser
-# for the pages, Node for their modules, curl and jq for the README's examples. A test whose program
-# is missing is skipped with the reason; with CI=true that is a failure.
+# for the pages, Node for their modules, curl, jq and sqlite3 for what is there to be copied. A test
+# whose program is missing is skipped with the reason; with CI=true that is a failure.
 set -eu
 wanted=
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null ||
     command -v google-chrome >/dev/null || wanted="chromium"
 command -v node >/dev/null || command -v nodejs >/dev/null || wanted="$wanted nodejs"
-for name in curl jq; do
+for name in curl jq sqlite3; do
     command -v "$name" >/dev/null || wanted="$wanted $name"
 done
 [ -n "$wanted" ] || exit 0

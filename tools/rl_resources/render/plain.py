@@ -16,6 +16,7 @@ PAGE = "index.html.md"
 
 _TOKEN = re.compile(
     r"""^(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*?\n)??(?P=fence)[ ]*$
+    | ^///(?:[ ]tab[ ]\|[ ](?P<tab>[^\n]+))?$
     | ^(?P<rank>\#{1,6})[ ](?P<heading>[^\n]*)$
     | <pre\b[^>]*>(?P<pre>.*?)</pre>
     | <(?P<skipped>nav|svg|script|style|template|form|select|button|dialog)\b.*?</(?P=skipped)>
@@ -105,6 +106,9 @@ class _Writer:
         elif match["fence"]:
             self._flush()
             self._blocks.append(match[0])
+        elif match[0].startswith("///"):
+            self._flush()
+            self._blocks += [f"**{escape(match['tab'])}**"] if match["tab"] else []
         elif match["pre"] is not None:
             self._pre(html.unescape(re.sub(r"<[^>]*>", "", match["pre"])))
 

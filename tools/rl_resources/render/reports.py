@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rl_resources.dataset import Dataset
+from rl_resources.render import recipes
 from rl_resources.render.report_table import HEADERS, ReportRow, report_rows
 from rl_resources.render.site import Site, page_url, slug
 
@@ -34,7 +35,9 @@ class Reports:
         return sum(row.failed for row in self.rows)
 
 
-def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
+def pages(
+    dataset: Dataset, repository_url: str | None, site_url: str | None = None
+) -> dict[str, str]:
     """The overview, and one page for each size that has reports."""
     site = Site(dataset, repository_url)
     sections = [Reports(size.name, report_rows(dataset, size.name)) for size in site.sizes]
@@ -49,7 +52,9 @@ def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
         }
         for name in ("basis", "evidence_kind")
     ]
-    found = {"reports.md": site.page("reports.md", sections=sections, columns=columns)}
+    at = site_url or recipes.LOCAL
+    tabs = recipes.of_table(dataset, "reports", at)
+    found = {"reports.md": site.page("reports.md", sections=sections, columns=columns, tabs=tabs)}
     sizes = {size.name: size for size in site.sizes}
     for section in sections:
         found[section.path] = site.page(
@@ -61,5 +66,8 @@ def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
             report_headers=HEADERS,
             sections=sections,
             places=places,
+            tabs=recipes.of_table(
+                dataset, "reports", at, section.name if section.name in sizes else None
+            ),
         )
     return found

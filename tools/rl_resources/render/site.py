@@ -29,7 +29,7 @@ from markupsafe import Markup
 from rl_resources.answer.compatibility import accepted_by, releases_of
 from rl_resources.dataset import Dataset
 from rl_resources.package import Field, Record, Resource, TableSchema
-from rl_resources.render import schema_org
+from rl_resources.render import recipes, schema_org
 from rl_resources.render.api import BASE
 from rl_resources.render.api.promise import PROMISE
 from rl_resources.render.cards import labelled
@@ -45,19 +45,33 @@ _PAGE_OF_TABLE = {"models": "models", "devices": "devices"}
 
 
 def pages(
-    dataset: Dataset, repository_url: str | None, files: Sequence[Download] = ()
+    dataset: Dataset,
+    repository_url: str | None,
+    files: Sequence[Download] = (),
+    site_url: str | None = None,
 ) -> dict[str, str]:
     """The overview, and the pages of sizes and tables, by their paths below the folder of pages.
 
     `files` are the downloads that the page of the data lists.
 
-    Without `repository_url` no page links to a file of the repository. Raises
+    Without `repository_url` no page links to a file of the repository; without `site_url` what is
+    to be copied names an address that readers have to replace. Raises
     `jinja2.TemplateError` for a template that cannot be used.
     """
     site = Site(dataset, repository_url)
+    at = site_url or recipes.LOCAL
     found = {
-        "models.md": site.page("models.md", sections=_sections(dataset, "models", "size")),
-        "devices.md": site.page("devices.md", sections=_sections(dataset, "devices", "vendor")),
+        f"{table}.md": site.page(
+            f"{table}.md",
+            sections=_sections(dataset, table, group),
+            tabs=recipes.of_table(dataset, table, at),
+        )
+        for table, group in (("models", "size"), ("devices", "vendor"))
+    }
+    found |= {
+        "recipes.md": site.page(
+            "recipes.md", recipes=recipes.recipes(dataset, at), address_known=bool(site_url)
+        ),
         "data.md": site.page("data.md", tables=_tables(dataset), **_files(dataset, files)),
     }
     for size in site.sizes:
@@ -65,7 +79,13 @@ def pages(
         accepted = {row.script: accepted_by(releases_of(dataset, row.script)) for row in rows}
         told = sum(row["size"] == size.name for row in dataset.records["reports"])
         found[size.path] = site.page(
-            size.path, "size.md", size=size, rows=rows, accepted=accepted, reports_of_size=told
+            size.path,
+            "size.md",
+            size=size,
+            rows=rows,
+            accepted=accepted,
+            reports_of_size=told,
+            tabs=recipes.of_size(size.name, at),
         )
     return found
 
