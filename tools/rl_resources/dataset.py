@@ -45,6 +45,17 @@ class Dataset:
             if len(resource.schema.primary_key) == 1
         }
 
+    @cached_property
+    def by_script(self) -> Mapping[str, Mapping[object, Sequence[Record]]]:
+        """Rows of every table that names scripts, by the script, in file order."""
+        found: dict[str, dict[object, list[Record]]] = {}
+        for name, resource in self.package.resources.items():
+            if "script" in resource.schema.names:
+                of_script = found.setdefault(name, {})
+                for row in self.records[name]:
+                    of_script.setdefault(row["script"], []).append(row)
+        return found
+
     def frame(self, resource: str) -> pd.DataFrame:
         """One table as a DataFrame; numbers with blanks are nullable, dates are `datetime64`."""
         return _frame(self.package.resources[resource], self.records[resource])

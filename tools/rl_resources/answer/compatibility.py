@@ -16,11 +16,8 @@ from rl_resources.versions import in_order
 
 def releases_of(dataset: Dataset, script: object) -> list[Record]:
     """The rows of one script, oldest release first."""
-    rows = {
-        str(row["framework_version"]): row
-        for row in dataset.records["compatibility"]
-        if row["script"] == script
-    }
+    known = dataset.by_script["compatibility"].get(script, ())
+    rows = {str(row["framework_version"]): row for row in known}
     return [rows[version] for version in in_order(rows)]
 
 

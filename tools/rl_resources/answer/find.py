@@ -146,21 +146,26 @@ def _distance(asked: float, has: float) -> float:
 def find(configurations: Sequence[Configuration], question: Question) -> Found:
     """Answer a question. Raises nothing: no answer is an answer too."""
     judged = _judged(configurations, question)
-    answers = _answers(judged, question)
+    fitting = _answers(judged, question)
     unclear = _ordered((item for item in judged if item.standing == UNCLEAR), question)
     failures = _failures(judged, question)
-    nearest = () if answers else tuple(_nearest(configurations, judged, question))
-    largest = () if question.size else tuple(_largest(answers))
-    told = [*answers, *unclear, *failures, *(item.answer for item in nearest)]
+    nearest = () if fitting else tuple(_nearest(configurations, judged, question))
+    largest = () if question.size else tuple(largest_by_task(fitting))
+    told = [*fitting, *unclear, *failures, *(item.answer for item in nearest)]
     return Found(
         question,
-        answers,
+        fitting,
         unclear,
         failures,
         nearest,
         largest,
         _contradictions(configurations, told),
     )
+
+
+def answers(configurations: Iterable[Configuration], question: Question) -> tuple[Answer, ...]:
+    """The answers alone, for those who ask many questions and nothing else of them."""
+    return _answers(_judged(configurations, question), question)
 
 
 def _judged(configurations: Iterable[Configuration], question: Question) -> list[Answer]:
@@ -319,11 +324,11 @@ def _instead(
 
 def _best(configurations: Iterable[Configuration], question: Question) -> Answer | None:
     """The best answer of the largest size that has one."""
-    answers = _answers(_judged(configurations, question), question)
-    return min(answers, key=lambda item: -item.configuration.position, default=None)
+    fitting = answers(configurations, question)
+    return min(fitting, key=lambda item: -item.configuration.position, default=None)
 
 
-def _largest(answers: Sequence[Answer]) -> Iterable[Largest]:
+def largest_by_task(answers: Sequence[Answer]) -> Iterable[Largest]:
     """For each task, those with the largest models first. `answers` are in their order."""
     by_task: dict[str, list[Answer]] = {}
     for item in answers:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rl_resources.answer.configurations import Configuration
-from rl_resources.answer.find import Answer, Largest, find, size_of
+from rl_resources.answer.find import Answer, Largest, answers, largest_by_task, size_of
 from rl_resources.answer.question import Question
 
 GPUS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -24,7 +24,7 @@ class Hardware:
 def least(rows: Sequence[Configuration], size: str) -> list[Answer]:
     """For each task of a size the answer that needs the least memory in all, least first."""
     best: dict[str, Answer] = {}
-    for item in find(rows, Question(size=size)).answers:
+    for item in answers(rows, Question(size=size)):
         if task := item.configuration.task:
             best[task] = min(best.get(task, item), item, key=_size)
     return sorted(best.values(), key=_size)
@@ -40,7 +40,7 @@ def by_hardware(rows: Sequence[Configuration], memory_gb: float) -> list[Hardwar
     found: list[Hardware] = []
     for gpus in GPUS:
         asked = Question(memory_gb=memory_gb, gpus=gpus)
-        largest = {item.task: item for item in find(fitting, asked).largest}
+        largest = {item.task: item for item in largest_by_task(answers(fitting, asked))}
         if largest and (not found or _told(largest) != _told(found[-1].largest)):
             found.append(Hardware(gpus, memory_gb, largest))
     return found

@@ -6,11 +6,13 @@ out of memory, and what nobody has run, is no way on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
 
 from rl_resources.answer.configurations import ESTIMATED, UNTESTED, Configuration
-from rl_resources.answer.find import Answer, find
+from rl_resources.answer.find import Answer, answers
 from rl_resources.answer.question import Question
 from rl_resources.answer.sentences import resource
 
@@ -26,36 +28,76 @@ class Related:
     configuration: Configuration
 
 
-def related(configurations: Sequence[Configuration], record: Configuration) -> list[Related]:
-    """The nearest configurations of each kind, in the order of the kinds.
+class Neighbourhood:
+    """Configurations by what makes them alike, so that one is not held to all others."""
 
-    `less-hardware`: same model and task with less memory in all; `other-tag`: same model and task
-    under the other tag; `other-task`: same model, another task; `same-device`: another model of
-    the size on no more of the same device; `next-size`: the next larger size that this hardware is
-    known to run. Each configuration is told once.
-    """
-    others = [row for row in configurations if row.id != record.id and _ran(row)]
-    found = [
-        *_less_hardware(others, record),
-        *_other_tag(others, record),
-        *_other_task(others, record),
-        *_same_device(others, record),
-        *_next_size(others, record),
-    ]
-    first = {item.configuration.id: item for item in reversed(found)}
-    return [item for item in found if first[item.configuration.id] is item]
+    def __init__(self, configurations: Iterable[Configuration]) -> None:
+        rows = list(configurations)
+        ran = [row for row in rows if _ran(row)]
+        self._failed = _grouped((row for row in rows if row.outcome != "ran"), _by_model)
+        self._of_model = _grouped(ran, _by_model)
+        self._beside = _grouped(ran, _by_size_and_device)
+        self._sizes = sorted(_grouped(ran, attrgetter("position")).items())
+        self._larger: dict[tuple[int, Question], Sequence[Answer]] = {}
+
+    def related(self, record: Configuration) -> list[Related]:
+        """The nearest configurations of each kind, in the order of the kinds.
+
+        `less-hardware`: same model and task with less memory in all; `other-tag`: same model and
+        task under the other tag; `other-task`: same model, another task; `same-device`: another
+        model of the size on no more of the same device; `next-size`: the next larger size that this
+        hardware is known to run. Each configuration is told once.
+        """
+        of_model = [row for row in self._of_model.get(_by_model(record), ()) if row.id != record.id]
+        found = [
+            *_less_hardware(of_model, record),
+            *_other_tag(of_model, record),
+            *_other_task(of_model, record),
+            *_same_device(self._beside.get(_by_size_and_device(record), ()), record),
+            *self._next_size(record),
+        ]
+        first = {item.configuration.id: item for item in reversed(found)}
+        return [item for item in found if first[item.configuration.id] is item]
+
+    def failures(self, record: Configuration) -> list[Configuration]:
+        """Runs of the same model and task that ran out of memory on no less hardware."""
+        return [
+            row
+            for row in self._failed.get(_by_model(record), ())
+            if _same(row, record) and row.gpus >= record.gpus and row.memory_gb >= record.memory_gb
+        ]
+
+    def _next_size(self, record: Configuration) -> Iterator[Related]:
+        asked = Question(
+            gpus=record.gpus, device=record.device, vendor=record.vendor, memory_gb=record.memory_gb
+        )
+        best = self._best_larger(record.position, asked)
+        for item in sorted(best, key=lambda item: item.configuration.task != record.task)[:1]:
+            yield Related("next-size", _next(item, record), item.configuration)
+
+    def _best_larger(self, position: int, asked: Question) -> Sequence[Answer]:
+        """Answers of the smallest size above `position` with any; many records ask alike."""
+        if (position, asked) not in self._larger:
+            found = (answers(rows, asked) for place, rows in self._sizes if place > position)
+            self._larger[position, asked] = next(filter(None, found), ())
+        return self._larger[position, asked]
 
 
-def failures(configurations: Iterable[Configuration], record: Configuration) -> list[Configuration]:
-    """Runs of the same model and task that ran out of memory on no less hardware."""
-    return [
-        row
-        for row in configurations
-        if row.outcome != "ran"
-        and _same(row, record)
-        and row.gpus >= record.gpus
-        and row.memory_gb >= record.memory_gb
-    ]
+def _by_model(row: Configuration) -> Hashable:
+    return row.model
+
+
+def _by_size_and_device(row: Configuration) -> Hashable:
+    return row.size, row.device
+
+
+def _grouped(
+    rows: Iterable[Configuration], key: Callable[[Configuration], Any]
+) -> dict[Any, list[Configuration]]:
+    groups: dict[Any, list[Configuration]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
 def _ran(row: Configuration) -> bool:
@@ -131,18 +173,6 @@ def _count(row: Configuration, record: Configuration) -> str:
     if row.gpus == record.gpus:
         return "the same hardware"
     return f"{record.gpus - row.gpus} fewer of the same device"
-
-
-def _next_size(others: Sequence[Configuration], record: Configuration) -> Iterator[Related]:
-    larger = [row for row in others if row.position > record.position]
-    asked = Question(
-        gpus=record.gpus, device=record.device, vendor=record.vendor, memory_gb=record.memory_gb
-    )
-    answers = find(larger, asked).answers
-    nearest = min((item.configuration.position for item in answers), default=0)
-    best = [item for item in answers if item.configuration.position == nearest]
-    for item in sorted(best, key=lambda item: item.configuration.task != record.task)[:1]:
-        yield Related("next-size", _next(item, record), item.configuration)
 
 
 def _next(item: Answer, record: Configuration) -> str:

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 from rl_resources.check.registry import Mistake
 from rl_resources.check.subject import ScriptText
 from rl_resources.check.undollared import is_undollared
-from rl_resources.script.framework import (
-    UNKNOWN,
-    Composition,
-    Rejection,
-    compose_launch,
-    shipped,
-)
+from rl_resources.script.framework import UNKNOWN, Composition, Rejection
 from rl_resources.script.framework.history import History, history
 from rl_resources.script.launch import Launch
 from rl_resources.script.shell import Place
 
 Rejected = tuple[Launch, Composition, Rejection]
-
-
-@lru_cache(maxsize=64)
-def composed(subject: ScriptText) -> tuple[tuple[Launch, Composition], ...]:
-    """Every launch with the configuration that follows from it."""
-    known = shipped(subject.framework)
-    return tuple((launch, compose_launch(known, launch)) for launch in subject.launches)
 
 
 def is_frameworks(subject: ScriptText, launch: Launch) -> bool:
@@ -37,7 +23,7 @@ def is_frameworks(subject: ScriptText, launch: Launch) -> bool:
 
 def rejections(subject: ScriptText) -> Iterator[Rejected]:
     """What is not taken; not what a lost `$` explains, nor programs of somebody else."""
-    for launch, composition in composed(subject):
+    for launch, composition in subject.composed:
         known = not composition.problem and is_frameworks(subject, launch)
         for rejection in composition.rejected if known else ():
             if rejection.index >= 0:

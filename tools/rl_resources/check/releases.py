@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from rl_resources.check.composing import (
     Rejected,
-    composed,
     first_release,
     is_frameworks,
     last_release,
@@ -193,7 +192,7 @@ def total_micro_batch_size(subject: ScriptText) -> Iterator[Mistake]:
             "Write each with `_per_gpu`: the total divided by the GPUs, times the sequence "
             "parallel size.",
         )
-        for launch, composition in composed(subject)
+        for launch, composition in subject.composed
         for override in launch.overrides
         if override.value not in (None, "null") and _is_read(override.key, composition)
     )

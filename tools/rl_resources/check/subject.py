@@ -13,9 +13,10 @@ from rl_resources.check.broken import broken_places
 from rl_resources.check.conflict import conflicts
 from rl_resources.check.pairing import agreement_with_name, pairing, scripts
 from rl_resources.check.snapshot import Snapshot
+from rl_resources.script.framework import Composition, compose_launch, shipped
 from rl_resources.script.joined import joined
 from rl_resources.script.launch import Launch, Lost, launches, lost
-from rl_resources.script.overrides import Run, describe
+from rl_resources.script.overrides import Run
 from rl_resources.script.shell import Script, read
 
 FRAMEWORK = "verl"
@@ -48,9 +49,15 @@ class ScriptText:
         return lost(self.script)
 
     @cached_property
+    def composed(self) -> tuple[tuple[Launch, Composition], ...]:
+        """Every launch with the configuration that follows from it."""
+        known = shipped(self.framework)
+        return tuple((launch, compose_launch(known, launch)) for launch in self.launches)
+
+    @cached_property
     def run(self) -> Run | None:
         """What its first launch does; `None` where it starts nothing that is known."""
-        return describe(self.launches[0], self.framework) if self.launches else None
+        return Run(*self.composed[0]) if self.composed else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +116,7 @@ class Claim:
         return self.path, said.line, said.column
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 16)
 def script_text(path: str, text: str) -> ScriptText:
     """One value for each text, so that a server does not read again what has not changed."""
     return ScriptText(path, text)

@@ -13,7 +13,7 @@ from rl_resources.answer.age import Ages
 from rl_resources.answer.compatibility import accepted_by, rejections, releases_of
 from rl_resources.answer.configurations import Configuration, configurations
 from rl_resources.answer.moves import former_ids, moves
-from rl_resources.answer.related import failures, related
+from rl_resources.answer.related import Neighbourhood
 from rl_resources.answer.sentences import resource
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Field, Record
@@ -96,8 +96,9 @@ class _Shared:
         self._address = address
         self._sizes = {size.name: size for size in site.sizes}
         self._ages = Ages(dataset)
-        self._all = configurations(dataset)
-        self._by_id = {item.id: item for item in self._all if item.kind == "record"}
+        every = configurations(dataset)
+        self._near = Neighbourhood(every)
+        self._by_id = {item.id: item for item in every if item.kind == "record"}
         schema = dataset.package.resources["tuning"].schema
         self._meanings = {
             name: _meanings(schema.fields[schema.index(name)]) for name in ("status", "tag")
@@ -129,19 +130,23 @@ class _Shared:
         releases = releases_of(self._dataset, record["script"])
         return {
             "facts": [fact for fact in self._facts(record) if fact.field.name != "notes"],
-            "ladder": ladder(_about(self._dataset, "trials", record)),
+            "ladder": ladder(self._about("trials", record)),
             "releases": releases,
             "accepted": accepted_by(releases),
             "rejections": rejections(releases),
-            "exemptions": _about(self._dataset, "exemptions", record),
+            "exemptions": self._about("exemptions", record),
             "age": self._ages.remarks(record),
             "former_ids": former_ids(self._dataset, "tuning", own.id),
-            "failures": failures(self._all, own),
-            "related": related(self._all, own),
+            "failures": self._near.failures(own),
+            "related": self._near.related(own),
             "related_titles": RELATED,
             "place": _place,
             "resource": resource,
         }
+
+    def _about(self, table: str, record: Record) -> Sequence[Record]:
+        """The rows of another table that name the record's script."""
+        return self._dataset.by_script[table].get(record["script"], ())
 
     def _facts(self, record: Record) -> list[Fact]:
         return facts(self._dataset, self._dataset.package.resources["tuning"], record)
@@ -190,11 +195,6 @@ def ladder(trials: Sequence[Record]) -> list[Rung]:
 
 def _whole(value: object) -> int:
     return int(str(value))
-
-
-def _about(dataset: Dataset, resource_name: str, record: Record) -> list[Record]:
-    """The rows of another table that name the record's script."""
-    return [row for row in dataset.records[resource_name] if row["script"] == record["script"]]
 
 
 def _meanings(field: Field) -> Mapping[str, str]:

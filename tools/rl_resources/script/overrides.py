@@ -6,8 +6,10 @@ The keys are those of verl's configuration (`verl/trainer/config`); what each do
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cached_property
 from typing import Any
 
 from rl_resources.script.framework import UNKNOWN, Composition, compose_launch, shipped
@@ -80,9 +82,15 @@ class Run:
 
     def _index(self, key: str) -> int | None:
         """The last override of the key, or of one that holds it."""
-        overrides = self.launch.overrides
-        holders = (at for at, item in enumerate(overrides) if f"{key}.".startswith(f"{item.key}."))
+        holders = [
+            at for name in _with_those_above(key) if (at := self._last.get(name)) is not None
+        ]
         return max(holders, default=None)
+
+    @cached_property
+    def _last(self) -> Mapping[str, int]:
+        """The last override of each key."""
+        return {item.key: at for at, item in enumerate(self.launch.overrides)}
 
     def _given(self, key: str, index: int) -> Any:
         override = self.launch.overrides[index]
@@ -421,6 +429,13 @@ class Run:
 def describe(launch: Launch, framework: str) -> Run:
     """What `launch` does under the shipped defaults of `framework`."""
     return Run(launch, compose_launch(shipped(framework), launch))
+
+
+def _with_those_above(key: str) -> Iterator[str]:
+    """A dotted key and all that hold it."""
+    while key:
+        yield key
+        key = key.rpartition(".")[0]
 
 
 def _looks_like(one: str, other: str) -> bool:

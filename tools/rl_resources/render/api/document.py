@@ -102,7 +102,7 @@ def size_document(dataset: Dataset, size: str) -> Document:
 
 
 def _record_document(dataset: Dataset, record: Record) -> Document:
-    trials = [row for row in dataset.records["trials"] if row["script"] == record["script"]]
+    trials = dataset.by_script["trials"].get(record["script"], ())
     return _at_id(
         dataset,
         record_id(record),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import dist
+from itertools import product
+from math import dist, floor
 
 from rl_resources.answer.points import Point
 
@@ -70,11 +72,21 @@ def sign_of(point: Point) -> Sign:
 def side_by_side(places: Sequence[Place]) -> list[Place]:
     """The places, each moved to one side as far as no mark covers another."""
     taken: list[Place] = []
+    near: dict[tuple[int, int], list[Place]] = defaultdict(list)
+    full: dict[Place, int] = defaultdict(int)
     for x, y in places:
-        steps = range(len(places) + 1)
-        tried = ((x + side * step * _REACH, y) for step in steps for side in (1, -1))
-        taken.append(next(place for place in tried if not _covered(place, taken)))
+        steps = range(full[x, y], len(places) + 1)
+        tried = ((step, (x + side * step * _REACH, y)) for step in steps for side in (1, -1))
+        step, place = next(item for item in tried if not _covered(item[1], near))
+        full[x, y] = step
+        taken.append(place)
+        near[_square(place)].append(place)
     return taken
+
+
+def _square(place: Place) -> tuple[int, int]:
+    """Of squares as wide as marks reach, the one that a place is in."""
+    return floor(place[0] / _REACH), floor(place[1] / _REACH)
 
 
 def stacked(positions: Sequence[float]) -> list[float]:
@@ -83,5 +95,8 @@ def stacked(positions: Sequence[float]) -> list[float]:
     return [down for down, _ in moved]
 
 
-def _covered(place: Place, taken: Sequence[Place]) -> bool:
-    return any(dist(place, other) < _REACH for other in taken)
+def _covered(place: Place, near: Mapping[tuple[int, int], Sequence[Place]]) -> bool:
+    """Whether a mark in the same square, or one beside it, reaches the place."""
+    across, down = _square(place)
+    squares = product((across - 1, across, across + 1), (down - 1, down, down + 1))
+    return any(dist(place, other) < _REACH for square in squares for other in near.get(square, ()))

@@ -25,7 +25,9 @@ def beside(marks: Sequence[Mark], others: Sequence[Box], area: Box) -> list[Plac
     for number, mark in enumerate(marks, start=1):
         wide = width(str(number), SIZE)
         tried = [(centre, around(centre, wide, _HIGH)) for centre in _centres(mark, wide)]
-        centre, box = min(tried, key=lambda pair: _trouble(pair[1], taken, area))
+        whole = _hull([box for _, box in tried])
+        near = [other for other in taken if _overlap(whole, other)]
+        centre, box = min(tried, key=lambda pair: _trouble(pair[1], near, area))
         taken.append(box)
         found.append((round(centre[0], 1), round(centre[1], 1)))
     return found
@@ -50,6 +52,12 @@ def around(centre: Place, wide: float, high: float) -> Box:
     """The box of that width and height."""
     x, y = centre
     return x - wide / 2, y - high / 2, x + wide / 2, y + high / 2
+
+
+def _hull(boxes: Sequence[Box]) -> Box:
+    """The smallest box that holds all."""
+    left, top, right, bottom = zip(*boxes, strict=True)
+    return min(left), min(top), max(right), max(bottom)
 
 
 def _trouble(box: Box, taken: Sequence[Box], area: Box) -> int:
