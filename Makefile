@@ -23,7 +23,7 @@ check: $(READY)  ## hold dataset and scripts to all rules
 test: $(READY) lint  ## all checks and tests
 	sh tools/setup/programs.sh
 	$(BIN)/rl-resources check --strict
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 fuzz: $(READY)  ## the differential test on 200,000 mutated records, for a night
 	MUTATED_FILES=500 $(BIN)/pytest tests/test_differential.py

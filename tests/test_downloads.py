@@ -11,6 +11,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import date
@@ -359,7 +360,8 @@ def test_datasette_shows_every_table_with_its_descriptions(downloads_folder: Pat
             found[path] = reply.text
         return found
 
-    shown = asyncio.run(pages())
+    with ThreadPoolExecutor(1) as other:  # the browser's fixture has a loop running in this thread
+        shown = other.submit(asyncio.run, pages()).result()
     assert PACKAGE.licenses[0]["title"] in shown[""]
     assert PACKAGE.resources["tuning"].schema.field("train").description in shown["tuning"]
 
