@@ -31,7 +31,8 @@ def told(name: str, script: str) -> list[tuple[int, int, str]]:
 
 def example(text: str) -> str:
     """The script of a rule's example, which is shown on one line."""
-    return text.removeprefix("`").removesuffix("`").replace(" ⏎ ", "\n") + "\n"
+    text = text.removeprefix("`").removesuffix("`").replace(" ⏎ ", "\n") + "\n"
+    return re.sub(r"⟨U\+(\w{4})⟩", lambda sign: chr(int(sign[1], 16)), text)
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
@@ -218,6 +219,7 @@ TOLD = {
         "wandb login " + "9f8e7d6c5b" * 4 + "\n",
         (1, 13, "this looks like a Weights & Biases key: `9f8e…`"),
     ),
+    "unseen-sign": ("echo a # \u202eb\n", (1, 10, "U+202E stands here, which nobody sees")),
     "mail-address": (
         "# ann.lee@university.edu\n",
         (1, 3, "`ann.lee@university.edu` is an e-mail address"),
@@ -442,6 +444,8 @@ TEMPTING = [
     ),
     ("mail-address", 'git clone git@github.com:a/b\necho "${A[@]}" a/b@c.d=1\n'),
     ("mail-address", "pip install 'verl @ https://user@host.com/x' you@example.com\n"),
+    ("unseen-sign", "# \u26a0\ufe0f 显存 80 GB\n\techo é\n"),
+    ("unseen-sign", "echo '\\u202e' \\x1b\n"),
     ("dangerous-command", "rm -rf checkpoints/old /tmp/run ./log\nrm -f /dev/shm/a\n"),
     ("dangerous-command", 'OUT=out\nrm -rf "$OUT/log" "${TMPDIR:?}/x"\n'),
     ("dangerous-command", 'curl -sO "$URL"\nwget -q "$URL" | tee log\necho \'curl x | sh\'\n'),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from rl_resources.check.content import mistake
+from rl_resources.check.danger import fears
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.subject import ScriptText
 from rl_resources.check.undollared import is_undollared
 from rl_resources.check.variables import contradiction, split_of
+from rl_resources.schema.letters import unseen
 from rl_resources.script.launch import Launch, Override
-from rl_resources.script.shell import Command, Part, Place, Value, Word
+from rl_resources.script.shell import Part, Place, Value
 from rl_resources.words import shown
 
 _PRIVATE = re.compile(
@@ -33,6 +35,26 @@ _SECRETS = (
     (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), "AWS key"),
     (re.compile(r"\bAIza[\w-]{35}"), "Google key"),
     (re.compile(r"\bxox[abprs]-[\w-]{10,}"), "Slack token"),
+    (re.compile(r"\b[rs]k_(?:live|test)_\w{20,}|\bnpm_\w{36}|\bpypi-[\w-]{50,}"), "token"),
+    (
+        re.compile(r"\bSG\.[\w-]{16,}\.[\w-]{16,}|\bgsk_\w{40,}|\br8_\w{37}|\bdop_v1_\w{64}"),
+        "token",
+    ),
+    (re.compile(r"\bdapi[0-9a-f]{32}\b|\bms-[0-9a-f]{8}-[0-9a-f-]{27}\b"), "token"),
+    (re.compile(r"\b(?:LTAI|AKID|AKLT)[0-9A-Za-z]{16,}"), "key of a cloud"),
+    (re.compile(r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"), "signed token"),
+    (re.compile(r"\b\d{8,10}:AA[\w-]{33}\b"), "Telegram token"),
+    (
+        re.compile(
+            r"https://(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks"
+            r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook"
+            r"|oapi\.dingtalk\.com/robot/send\?access_token=|qyapi\.weixin\.qq\.com/cgi-bin/webhook"
+            r"/send\?key=)(?P<s>[\w/=-]{16,})"
+        ),
+        "address that lets anybody post",
+    ),
+    (re.compile(r"\bAccountKey=(?P<s>[A-Za-z0-9+/=]{40,})"), "key of a cloud"),
+    (re.compile(r"(?i)\bauthorization: *(?:bearer|basic) +(?P<s>[A-Za-z0-9+/_.=-]{16,})"), "key"),
     (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"), "private key"),
     (
         re.compile(r"(?i)wandb[\w ./=:\"'-]{0,40}?(?<![0-9a-f])(?P<s>[0-9a-f]{40})(?![0-9a-f])"),
@@ -64,7 +86,7 @@ _INTERFACES = frozenset({"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_
 _COMMON_INTERFACE = re.compile(r"\^.*|=?(?:eth\d*|lo|en|ib)(?:,(?:eth\d*|lo|en|ib))*")
 _HINT = re.compile(
     r"(?i)hf_|sk-|gh[pousr]_|github_pat|glpat|AKIA|ASIA|AIza|xox|BEGIN|wandb|://|key|token|secret"
-    r"|passw"
+    r"|passw|[rs]k_|npm_|pypi-|SG\.|r8_|dop_|dapi|ms-|LTAI|AKID|AKLT|eyJ|:AA|authorization"
 )
 """What every line with a secret has: most lines are passed over at once."""
 _PLACEHOLDER = re.compile(
@@ -75,10 +97,6 @@ _MAIL = re.compile(
     r"(?:com|org|net|edu|io|ai|cn|de|uk|fr|jp|kr|ru|in|ch|ca|gov|me|dev|info)\b(?![\w=.@/:-]*=)"
 )
 _NO_MAIL = re.compile(r"(?i)^git@|example\.|noreply|^(?:you|user|name|email|someone)@")
-_DOWNLOADERS = frozenset({"curl", "wget", "base64", "xxd", "openssl"})
-_INTERPRETERS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "python", "python3", "perl", "eval"})
-_FETCHED = re.compile(r"[<$]\(\s*(?:curl|wget)\s|`\s*(?:curl|wget)\s|base64\s+(?:-d|--decode|-D)")
-_HARMLESS = re.compile(r"/(?:tmp|var/tmp|dev/shm)/[^/*\s]")
 _FORK_BOMB = re.compile(r"(?<![\w:.])([\w:.]{1,40})\s*\(\)\s*\{\s*\1\s*\|\s*\1\s*&\s*\}\s*;?\s*\1")
 LONGEST_LINE = 4096
 """What stands beyond it on a line is not searched: some patterns take its square in time."""
@@ -305,6 +323,32 @@ def mail_address(subject: ScriptText) -> Iterator[Mistake]:
 
 
 @rule(
+    summary="Every sign of a script can be seen.",
+    reason="A sign that turns the order of others shows a reader another script than bash runs.",
+    bad="`rm x # ⟨U+202E⟩txet`",
+    good="`rm x # text`",
+)
+def unseen_sign(subject: ScriptText) -> Iterator[Mistake]:
+    for number, line in enumerate(subject.text.split("\n"), 1):
+        match = None if line.isascii() and line.isprintable() else _unseen_in(line)
+        if match is not None:
+            at, sign = match
+            message = f"U+{ord(sign):04X} stands here, which nobody sees"
+            mend = "Take it away, or write it as an escape such as `\\x1b`."
+            yield Mistake(subject.path, number, at + 1, message, mend)
+
+
+def _unseen_in(line: str) -> tuple[int, str] | None:
+    """The first sign that cannot be seen, but for tabs, CR and what only makes an emoji one."""
+    hidden = set(unseen(line)) - {"\t", "\r"}
+    for at, sign in enumerate(line):
+        emoji = sign in "\ufe0e\ufe0f\u200d" and at > 0 and not line[at - 1].isalnum()
+        if sign in hidden and not emoji:
+            return at, sign
+    return None
+
+
+@rule(
     summary="A script does nothing that its reader must fear.",
     reason="Readers run it on machines with their data, keys and colleagues.",
     bad='`curl -s "$URL" | bash`',
@@ -312,11 +356,8 @@ def mail_address(subject: ScriptText) -> Iterator[Mistake]:
 )
 def dangerous_command(subject: ScriptText) -> Iterator[Mistake]:
     told: set[int] = set()
-    before: Command | None = None
-    for command in subject.script.commands:
-        fear = None if command.reach == "never" else _fear(command, before)
-        before = command
-        if fear is not None and command.place.line not in told:
+    for command, fear in fears(subject.script):
+        if command.place.line not in told:
             told.add(command.place.line)
             raw = shown(command.raw.strip(), 80)
             mend = "Take it away; say in a comment what a reader has to prepare."
@@ -327,65 +368,3 @@ def dangerous_command(subject: ScriptText) -> Iterator[Mistake]:
         if line not in told:
             message = f"`{shown(bomb[0])}` starts processes without end"
             yield Mistake(subject.path, line, 1, message, "Take it away.")
-
-
-def _fear(command: Command, before: Command | None) -> str | None:
-    """What there is to fear, in words that fit after the command; `None` for nothing."""
-    name = (command.name or "").rpartition("/")[2]
-    texts = [word.text or word.value.shown for word in command.words[1:]]
-    if name in _INTERPRETERS and _runs_fetched(command, before):
-        return "runs what was downloaded or hidden"
-    if name == "rm" and any(re.match(r"-\w*[rR]|--recursive", text) for text in texts):
-        target = next((word for word in command.words[1:] if _is_outside(word)), None)
-        return f"deletes `{shown(target.raw)}`, outside of the work folder" if target else None
-    return _fear_of_program(name, texts)
-
-
-def _runs_fetched(command: Command, before: Command | None) -> bool:
-    index, _ = command.pipeline
-    piped = before is not None and before.pipeline == (index - 1, command.pipeline[1])
-    if piped and before is not None and before.name in _DOWNLOADERS:
-        decodes = re.search(r"\s(?:-d|-D|--decode|-r|enc)\b", before.raw)
-        is_downloader = before.name in ("curl", "wget")
-        return (is_downloader or bool(decodes)) and not _reads_file(command)
-    return any(_FETCHED.search(word.raw) for word in command.words[1:])
-
-
-def _reads_file(command: Command) -> bool:
-    """Whether the interpreter has a program of its own, and only its input is piped."""
-    rest = [word.text or "" for word in command.words[1:]]
-    return (any(not text.startswith("-") for text in rest) and "-s" not in rest) or "-c" in rest
-
-
-def _is_outside(word: Word) -> bool:
-    text, raw = word.text, word.raw.strip("\"'")
-    if text is not None:
-        return bool(re.match(r"/|~", text)) and not _HARMLESS.match(text)
-    if re.fullmatch(r"(?:~|[\"']?\$\{?HOME\}?[\"']?)(?:/\*?|/\.(?!/).*)?", raw):
-        return True
-    first = word.value.parts[0]
-    unset = first.text is None and first.reason == "environment" and first.name.islower()
-    return unset and "/" in raw and ":?" not in raw
-
-
-def _fear_of_program(name: str, texts: Iterable[str]) -> str | None:
-    line = " ".join(texts)
-    if name in ("sudo", "su", "doas"):
-        return "needs the rights of the administrator"
-    if name.startswith("mkfs") or (name == "dd" and re.search(r"\bof=/dev/(?!null)", line)):
-        return "overwrites a disk"
-    if name in ("chmod", "chown") and re.search(r"(?:777|a\+rwx|-R\b.*) /(?!tmp/|dev/shm/)", line):
-        return "opens files of the system to everybody"
-    if name in ("nc", "ncat", "netcat") and re.search(r"(?:^|\s)-\w*[le]", line):
-        return "opens the machine to the network"
-    if "/dev/tcp/" in line:
-        return "opens a connection to another machine"
-    if name == "git" and re.match(r"push\b", line):
-        return "publishes from the reader's machine"
-    if name in ("ssh", "scp", "sftp"):
-        return "uses the reader's keys on another machine"
-    if name in ("pkill", "killall") and re.search(r"(?:^|[\s/])(?:python|ray|vllm)[0-9.]*\b", line):
-        return "ends every such program of the reader, also those of other runs"
-    if name in ("shutdown", "reboot", "poweroff", "halt"):
-        return "stops the machine"
-    return None

@@ -1,0 +1,57 @@
+"""What a script must not do is found however it is spelt, and no script of ours is accused."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from rl_resources.check import all_rules
+from rl_resources.check.subject import ScriptText
+
+HERE = Path(__file__).parent
+CLASSES = tomllib.loads((HERE / "hostile" / "scripts.toml").read_text(encoding="utf-8"))
+RULES = [all_rules()[name] for name in ("dangerous-command", "secret", "unseen-sign")]
+
+
+def told(text: str) -> list[str]:
+    subject = ScriptText("x.sh", f"#!/usr/bin/env bash\nset -euo pipefail\n{text}\n")
+    return [
+        f"{finding.rule}: {finding.message}" for rule in RULES for finding in rule.findings(subject)
+    ]
+
+
+def cases(kind: str) -> list[object]:
+    return [
+        pytest.param(text, id=f"{name}-{number}")
+        for name, found in CLASSES.items()
+        for number, text in enumerate(found[kind])
+    ]
+
+
+@pytest.mark.parametrize("text", cases("feared"))
+def test_what_is_to_fear_is_told(text: str) -> None:
+    found = told(text)
+    assert found
+    assert all(message.isprintable() for message in found)
+
+
+@pytest.mark.parametrize("text", cases("harmless"))
+def test_what_is_harmless_is_let_be(text: str) -> None:
+    assert told(text) == []
+
+
+@pytest.mark.parametrize("text", cases("feared"))
+def test_what_never_runs_or_is_only_said_is_no_danger(text: str) -> None:
+    dangerous = all_rules()["dangerous-command"]
+    if "\n" not in text and "'" not in text and not text.startswith(":("):
+        assert list(dangerous.findings(ScriptText("x.sh", f"echo '{text}'\n# {text}\n"))) == []
+
+
+def test_no_script_of_ours_is_accused() -> None:
+    scripts = sorted((HERE.parent / "examples").rglob("*.sh"))
+    assert scripts
+    for path in scripts:
+        text = path.read_text(encoding="utf-8")
+        assert [f for rule in RULES for f in rule.findings(ScriptText(path.name, text))] == []
