@@ -573,6 +573,23 @@ def test_every_column_can_be_answered_by_its_title() -> None:
     assert {name: fact.text for name, fact in facts.items()} == wanted
 
 
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"### Device\n\nh100 \xb2\n", "issue.md: is no text in UTF-8 (byte 17)"),
+        (FORM.encode("utf-16"), "issue.md: is no text in UTF-8 (byte 0)"),
+        (b"please add my run", "issue.md: holds no answer of an issue form"),
+        (b"", "issue.md: holds no answer of an issue form"),
+    ],
+)
+def test_what_is_no_issue_form_is_refused(
+    draft: Draft, tmp_path: Path, body: bytes, told: str
+) -> None:
+    (tmp_path / "issue.md").write_bytes(body)
+    found = draft("--issue", tmp_path / "issue.md")
+    assert (found["exit"], told in str(found["said"])) == (2, True)
+
+
 def test_hostile_answers_reach_no_terminal(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

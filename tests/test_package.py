@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import frictionless
 import pandas as pd
@@ -14,8 +16,10 @@ import pytest
 
 import rl_resources
 from rl_resources import InvalidDataset, UnreadableDataset
+from rl_resources.cli import main
 from rl_resources.dataset import find_root
 from rl_resources.package import CONSTRAINTS, Field, read_package
+from sample_tree import plant
 
 ROOT = Path(__file__).parents[1]
 
@@ -108,3 +112,77 @@ def test_an_unreadable_cell_is_told_with_its_place(tmp_path: Path) -> None:
         rl_resources.load(tmp_path)
     (finding,) = caught.value.findings
     assert (finding.path, finding.line, finding.column) == ("t.csv", 3, 1)
+
+
+def _first(**changed: object) -> Callable[[dict[str, Any]], Any]:
+    """Change the first field of a schema."""
+    return lambda schema: schema["fields"][0].update(changed)
+
+
+SCHEMAS_THAT_ARE_NONE: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "a name that is a number": _first(name=1),
+    "a name that is a list": _first(name=[]),
+    "a description that is null": _first(description=None),
+    "an example that is a number": _first(example=1),
+    "constraints that are a list": _first(constraints=[1]),
+    "an item pattern of what is no list": _first(itemPattern="a"),
+    "a primary key that is a number": lambda schema: schema.update(primaryKey=[1]),
+    "a primary key that is a word": lambda schema: schema.update(primaryKey="size"),
+    "an order by numbers": lambda schema: schema.update(orderBy=[1.5]),
+    "fields that are a word": lambda schema: schema.update(fields="size"),
+    "a foreign key to an object": lambda schema: schema.update(
+        foreignKeys=[{"fields": ["size"], "reference": {"resource": {}, "fields": ["size"]}}]
+    ),
+    "a foreign key of an object": lambda schema: schema.update(
+        foreignKeys=[{"fields": [{}], "reference": {"resource": "sizes", "fields": ["size"]}}]
+    ),
+    "a pattern that no machine can count": _first(
+        constraints={"pattern": "a{99999999999999999999}"}
+    ),
+}
+
+
+@pytest.mark.parametrize("change", SCHEMAS_THAT_ARE_NONE.values(), ids=SCHEMAS_THAT_ARE_NONE.keys())
+def test_a_schema_that_is_none_is_told_with_its_file(
+    change: Callable[[dict[str, Any]], Any], tmp_path: Path
+) -> None:
+    root = plant(tmp_path / "dataset")
+    path = root / "schema" / "sizes.json"
+    schema = json.loads(path.read_text())
+    change(schema)
+    path.write_text(json.dumps(schema))
+    with pytest.raises(UnreadableDataset, match=r"^schema/sizes\.json: "):
+        read_package(root)
+
+
+@pytest.mark.parametrize("version", ["", "1", "2026", "2026.13.0", "2026.01", None, 2026.1, {}])
+def test_a_version_that_is_no_month_is_told(version: object, tmp_path: Path) -> None:
+    root = plant(tmp_path / "dataset")
+    path = root / "datapackage.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": version}))
+    with pytest.raises(UnreadableDataset, match=r"^datapackage\.json: .* is not YYYY\.MM\.N"):
+        read_package(root)
+
+
+@pytest.mark.parametrize("gone", ["tuning", "trials", "reports", "compatibility", "moved"])
+def test_an_answer_from_a_package_that_lacks_a_table_says_which(
+    gone: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = plant(tmp_path / "dataset")
+    path = root / "datapackage.json"
+    document = json.loads(path.read_text())
+    document["resources"] = [item for item in document["resources"] if item["name"] != gone]
+    path.write_text(json.dumps(document))
+    assert main(["check", "--root", str(root)]) == 2
+    assert f"datapackage.json: there is no resource called '{gone}'" in capsys.readouterr().err
+    assert main(["find", "--root", str(root)]) in (0, 2)
+
+
+def test_an_answer_that_stumbles_over_a_cell_tells_what_is_wrong_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = plant(tmp_path / "dataset")
+    path = root / "records" / "reports.csv"
+    path.write_text(path.read_text().replace(",measured,", ",guessed,").replace(",stated,", ",x,"))
+    assert main(["find", "--root", str(root)]) == 1
+    assert "records/reports.csv:2:" in capsys.readouterr().err

@@ -143,6 +143,8 @@ def test_both_sides_of_a_merge_conflict_are_one_defect() -> None:
 
 NASTY = {
     "a line of quotes": lambda size: '"' * (size * 10),
+    "a line of quotes that are never closed": lambda size: '"' * (size * 10 + 1),
+    "quotes between words": lambda size: 'x"' * size,
     "one unclosed quote a line": lambda size: "a,b\n" + '1,"x\n' * size,
     "doubled quotes after an unclosed one": lambda size: "a,b\n" + 'x,"""\n' * size,
     "quotes in every second line": lambda size: "a,b\n" + 'x,"\n\n' * size,

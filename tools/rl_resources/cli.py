@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     parsed = _parser().parse_args(arguments)
     try:
-        status: int = parsed.run(parsed)
+        status = _run(parsed)
         sys.stdout.flush()
     except InvalidDataset as error:
         return _tell(error.findings)
@@ -68,6 +68,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _lacking(arguments: Arguments, module: str) -> RlResourcesError:
     extra = f"pip install 'rl-resources[{arguments.extra}]'"
     return UnusableInput(f"{arguments.command} needs {module}, which is not installed: {extra}")
+
+
+def _run(arguments: Arguments) -> int:
+    """The command. Where it stumbles over data that break rules, the rules say it better.
+
+    Answers take it for granted that the dataset holds its rules, so that no answer says them again.
+    """
+    try:
+        status: int = arguments.run(arguments)
+    except (RlResourcesError, OSError, ImportError):
+        raise
+    except Exception:
+        _refuse_broken(arguments)
+        raise
+    return status
+
+
+def _refuse_broken(arguments: Arguments) -> None:
+    from rl_resources.check import check_root
+
+    findings = check_root(_root(arguments))
+    if any(finding.severity == "error" for finding in findings):
+        raise InvalidDataset(findings)
 
 
 def _complain(error: RlResourcesError) -> None:

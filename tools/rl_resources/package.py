@@ -77,6 +77,7 @@ _FIELD_PROPERTIES = frozenset(
     {"name", "type", "title", "description", "format", "constraints", "unit", "example", "mlperf"}
     | {"delimiter", "itemType", "itemPattern", "trueValues", "falseValues"}
 )
+_NO_TEXT = frozenset({"constraints", "trueValues", "falseValues"})
 _FORMATS = frozenset({"default", "uri"})
 
 
@@ -223,7 +224,7 @@ def read_package(root: Path) -> Package:
             root=root,
             title=str(descriptor["title"]),
             description=str(descriptor["description"]),
-            version=str(descriptor["version"]),
+            version=_version(descriptor["version"]),
             created=str(descriptor.get("created", "")).partition("T")[0],
             licenses=tuple(descriptor["licenses"]),
             keywords=tuple(map(str, descriptor.get("keywords", ()))),
@@ -238,6 +239,13 @@ def read_package(root: Path) -> Package:
         ) from error
     _check_references(package)
     return package
+
+
+def _version(text: Any) -> str:
+    """A CalVer version. Raises `ValueError`."""
+    if re.fullmatch(r"\d{4}\.(0?[1-9]|1[0-2])\.\d+", str(text)) is None:
+        raise ValueError(f"version {text!r} is not YYYY.MM.N")
+    return str(text)
 
 
 def _missing(error: Exception) -> str:
@@ -270,9 +278,9 @@ def _table_schema(root: Path, path: Any) -> TableSchema:
             title=str(raw["title"]),
             description=str(raw["description"]),
             fields=fields,
-            primary_key=tuple(raw["primaryKey"]),
+            primary_key=_texts(raw["primaryKey"]),
             foreign_keys=tuple(map(_foreign_key, raw.get("foreignKeys", ()))),
-            order_by=tuple(raw["orderBy"]),
+            order_by=_texts(raw["orderBy"]),
             document=raw,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -281,14 +289,29 @@ def _table_schema(root: Path, path: Any) -> TableSchema:
         ) from error
 
 
+def _text(value: Any) -> str:
+    """Raises `TypeError` for what is no text."""
+    if not isinstance(value, str):
+        raise TypeError(f"{json.dumps(value)} is no text")
+    return value
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    """Raises `TypeError` for what is no list of texts."""
+    if not isinstance(values, list):
+        raise TypeError(f"{json.dumps(values)} is no list")
+    return tuple(map(_text, values))
+
+
 def _field(path: str, raw: Mapping[str, Any]) -> Field:
-    name = raw["name"]
+    texts = {key: _text(value) for key, value in raw.items() if key not in _NO_TEXT}
+    name = texts["name"]
     constraints = dict(raw.get("constraints", {}))
-    field_format = raw.get("format", "default")
+    field_format = texts.get("format", "default")
     for kind, found, known in (
         ("property", set(raw), _FIELD_PROPERTIES),
         ("constraint", set(constraints), CONSTRAINTS),
-        ("type", {raw["type"]}, set(TYPES)),
+        ("type", {texts["type"]}, set(TYPES)),
         ("format", {field_format}, _FORMATS),
     ):
         if unknown := found - known:
@@ -296,32 +319,34 @@ def _field(path: str, raw: Mapping[str, Any]) -> Field:
                 f"{path}: field {name!r} has the {kind} {min(unknown)!r}, which nothing checks",
                 f"Known are: {', '.join(sorted(known))}.",
             )
-    if pattern := constraints.get("pattern") or raw.get("itemPattern"):
+    if "itemPattern" in texts and texts["type"] != "list":
+        raise TypeError(f"itemPattern of field {name!r}, which is no list")
+    if pattern := constraints.get("pattern") or texts.get("itemPattern"):
         try:
-            re.compile(pattern)
-        except re.error as error:
+            re.compile(_text(pattern))
+        except (re.error, OverflowError, RecursionError) as error:
             raise UnreadableDataset(
                 f"{path}: pattern of field {name!r} is not a regular expression: {error}"
             ) from error
     return Field(
         name=name,
-        type=raw["type"],
-        title=raw["title"],
-        description=raw["description"],
+        type=texts["type"],
+        title=texts["title"],
+        description=texts["description"],
         constraints=constraints,
         format=field_format,
-        delimiter=raw.get("delimiter", ","),
-        item_pattern=raw.get("itemPattern", ""),
-        unit=raw.get("unit", ""),
-        example=raw.get("example", ""),
-        mlperf=raw.get("mlperf", ""),
+        delimiter=texts.get("delimiter", ",") or ",",
+        item_pattern=texts.get("itemPattern", ""),
+        unit=texts.get("unit", ""),
+        example=texts.get("example", ""),
+        mlperf=texts.get("mlperf", ""),
     )
 
 
 def _foreign_key(raw: Mapping[str, Any]) -> ForeignKey:
-    (field,) = raw["fields"]
-    (reference,) = raw["reference"]["fields"]
-    return ForeignKey(field, raw["reference"]["resource"], reference)
+    (field,) = _texts(raw["fields"])
+    (reference,) = _texts(raw["reference"]["fields"])
+    return ForeignKey(field, _text(raw["reference"]["resource"]), reference)
 
 
 def _check_references(package: Package) -> None:

@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import Literal
 
 _CELL = re.compile(r'"(?P<quoted>(?:[^"]++|"")*+)"|(?P<bare>[^,"\n]*)')
+_LINE = re.compile(r'(?:(?:"(?:[^"]++|"")*+"|[^,"]*+),)*+')
 _PIECE = re.compile(r'"(?:[^"]++|"")*+",|[^,"]*+,')
 _NEEDS_QUOTES = re.compile(r'[,"\n\r]|^(?:<{7}|\|{7}|={7}|>{7})')
 _MARKERS = frozenset({"<<<<<<<", "|||||||", "=======", ">>>>>>>"})
@@ -160,10 +161,13 @@ def _cells(text: str, line: int) -> Row | Defect:
 
 
 def _cells_of_a_line(text: str, line: int) -> Row | None:
-    """The record of a line without defects, in one pass; `None` where it has one."""
-    pieces = _PIECE.findall(text + ",")
-    if "".join(pieces) != text + ",":
+    """The record of a line without defects; `None` where it has one.
+
+    The whole line is matched first: looking for pieces after a defect takes the square of its rest.
+    """
+    if _LINE.fullmatch(text + ",") is None:
         return None
+    pieces = _PIECE.findall(text + ",")
     cells = [piece[1:-2].replace('""', '"') if piece[0] == '"' else piece[:-1] for piece in pieces]
     ends = accumulate(map(len, pieces[:-1]), initial=1)
     return Row(line, tuple(cells), tuple((line, column) for column in ends))

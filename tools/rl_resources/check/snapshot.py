@@ -21,7 +21,7 @@ from rl_resources.words import shown
 LARGEST_SCRIPT_BYTES = 1 << 20
 NEEDED = (
     *("tuning", "reports", "trials", "models", "devices", "tasks", "backends", "frameworks"),
-    "sizes",
+    *("sizes", "compatibility", "moved", "exemptions"),
 )
 
 

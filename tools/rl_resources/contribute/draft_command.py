@@ -179,19 +179,28 @@ def _how(field: Field) -> str:
 
 
 def _form(name: str, schema: TableSchema) -> Form:
-    return read_form(_bytes(Path(name)).decode("utf-8", "replace"), schema)
+    form = read_form(_decoded(name, "Save the issue's text as UTF-8."), schema)
+    if form == Form({}, "", "", ()):
+        raise UnusableInput(
+            f"{shown(name, 500)}: holds no answer of an issue form",
+            "An answer stands under a heading with its column's title, as in `### Device`.",
+        )
+    return form
+
+
+def _decoded(name: str, mend: str) -> str:
+    data = _bytes(Path(name))
+    if (at := undecodable(data)) is not None:
+        raise UnusableInput(f"{shown(name, 500)}: is no text in UTF-8 (byte {at})", mend)
+    return data.decode()
 
 
 def _sources(package: Package, script: str, form: Form | None) -> Sources:
     """The script on disk, else the one pasted into the form."""
     if script:
         path = Path(script)
-        data = _bytes(path)
-        if (at := undecodable(data)) is not None:
-            raise UnusableInput(
-                f"{shown(script, 500)}: is no text in UTF-8 (byte {at})", "Name the shell script."
-            )
-        return Sources(ScriptText(path.name, data.decode()), data, _held(package, path))
+        text = _decoded(script, "Name the shell script.")
+        return Sources(ScriptText(path.name, text), text.encode(), _held(package, path))
     if form and form.script:
         return Sources(ScriptText("script.sh", form.script), form.script.encode())
     return Sources()
