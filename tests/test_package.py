@@ -105,7 +105,7 @@ def test_an_unreadable_cell_is_told_with_its_place(tmp_path: Path) -> None:
     schema = {"title": "T", "description": "D", "fields": fields, "primaryKey": ["n"]}
     (tmp_path / "t.json").write_text(json.dumps({**schema, "orderBy": ["n"]}))
     resource = {"name": "t", "path": "t.csv", "schema": "t.json"}
-    descriptor = {"title": "T", "description": "D", "version": "1", "licenses": []}
+    descriptor = {"title": "T", "description": "D", "version": "2026.01.0", "licenses": []}
     (tmp_path / "datapackage.json").write_text(json.dumps({**descriptor, "resources": [resource]}))
     (tmp_path / "t.csv").write_text("n\n1\ntwo\n")
     with pytest.raises(InvalidDataset) as caught:
@@ -164,7 +164,7 @@ def test_a_version_that_is_no_month_is_told(version: object, tmp_path: Path) -> 
         read_package(root)
 
 
-@pytest.mark.parametrize("gone", ["tuning", "trials", "reports", "compatibility", "moved"])
+@pytest.mark.parametrize("gone", ["trials", "reports", "compatibility", "moved"])
 def test_an_answer_from_a_package_that_lacks_a_table_says_which(
     gone: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -183,6 +183,6 @@ def test_an_answer_that_stumbles_over_a_cell_tells_what_is_wrong_with_it(
 ) -> None:
     root = plant(tmp_path / "dataset")
     path = root / "records" / "reports.csv"
-    path.write_text(path.read_text().replace(",measured,", ",guessed,").replace(",stated,", ",x,"))
+    path.write_text(path.read_text().replace(",estimated-by-source,", ",guessed,"))
     assert main(["find", "--root", str(root)]) == 1
     assert "records/reports.csv:2:" in capsys.readouterr().err

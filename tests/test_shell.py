@@ -613,6 +613,7 @@ def test_work_without_end_is_given_up_and_then_nothing_is_known(text: str) -> No
         "[[ " + "( " * 3000,
         "echo " + "{a,b}" * 300,
         "echo {1..99999999}",
+        "echo " + "{" * 50_000 + "}" * 50_000,
         "echo $((9**99999999))",
         "<<A " * 3000,
         "x=" + "a" * 3000 + "\n" + "echo ${x//*a*a*a*b/c}\n" * 5,

@@ -9,6 +9,7 @@ from dataclasses import replace
 from rl_resources.script.shell.syntax import Literal, Parameter, Piece, Pieces
 
 MOST_WORDS = 512
+LONGEST_SEQUENCE = 40
 _NUMBERS = re.compile(r"(-?[0-9]{1,9})\.\.(-?[0-9]{1,9})(?:\.\.(-?[0-9]{1,9}))?")
 _LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?[0-9]{1,9}))?")
 _POSSIBLE = re.compile(r"[{,}]")
@@ -72,14 +73,20 @@ def _words(items: Sequence[Piece], depth: int) -> list[list[Piece]]:
 
 
 def _closings(items: Sequence[Piece]) -> dict[int, int]:
+    """Where the braces close that may offer something: a comma of their own, or a sequence."""
     open_at: list[int] = []
     found: dict[int, int] = {}
+    with_comma: set[int] = set()
     for at, item in enumerate(items):
         sign = _sign(item)
         if sign == "{":
             open_at.append(at)
+        elif sign == "," and open_at:
+            with_comma.add(open_at[-1])
         elif sign == "}" and open_at:
-            found[open_at.pop()] = at
+            start = open_at.pop()
+            if start in with_comma or at - start <= LONGEST_SEQUENCE:
+                found[start] = at
     return found
 
 
