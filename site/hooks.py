@@ -13,13 +13,14 @@ import re
 import sys
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from jinja2 import BytecodeCache, Environment, TemplateSyntaxError
-from jinja2.bccache import Bucket
+from jinja2 import Environment, FileSystemBytecodeCache, TemplateSyntaxError
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.livereload import LiveReloadServer
@@ -28,6 +29,7 @@ from mkdocs.structure.pages import Page
 
 from rl_resources import publish
 from rl_resources.build import CHECKED, MARK
+from rl_resources.cache import cache_folder
 from rl_resources.check import check_root
 from rl_resources.errors import InvalidDataset, RlResourcesError
 from rl_resources.render.findings import as_text
@@ -126,21 +128,11 @@ def _placeholders(files: Files, config: MkDocsConfig) -> dict[str, str | bytes]:
     }
 
 
-class _CompiledTemplates(BytecodeCache):
-    """Keeps the theme's templates compiled, which MkDocs would do again for every rebuild."""
-
-    def __init__(self) -> None:
-        self._code: dict[str, bytes] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        if bucket.key in self._code:
-            bucket.bytecode_from_string(self._code[bucket.key])
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self._code[bucket.key] = bucket.bytecode_to_string()
-
-
-_compiled = _CompiledTemplates()
+def _compiled() -> FileSystemBytecodeCache:
+    """The theme's templates compiled, which MkDocs would do again for every build."""
+    folder = cache_folder(f"theme-{version('jinja2')}-{version('mkdocs-material')}")
+    folder.mkdir(parents=True, exist_ok=True)
+    return FileSystemBytecodeCache(str(folder))
 
 
 def on_env(env: Environment, **_: Any) -> Environment:
@@ -148,7 +140,8 @@ def on_env(env: Environment, **_: Any) -> Environment:
     env.filters["content_security_policy"] = partial(
         content_security_policy, any_inline=_session.serving
     )
-    env.bytecode_cache = _compiled
+    with suppress(OSError):
+        env.bytecode_cache = _compiled()
     return env
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ def build(root: Path, out: Path, *, checked: bool = False) -> Path:
         )
     target = out / "site"
     _refuse_anything_else(root, target)
-    with new_folder(target) as staging, _commit_time(root):
+    with new_folder(target) as staging, _commit_time(root), _rare_collection():
         _mkdocs(configuration, staging, checked=checked)
     return target
 
@@ -114,6 +115,17 @@ def _warnings(name: str) -> Iterator[list[str]]:
         logger.removeHandler(handler)
         logger.setLevel(before[0])
         logger.propagate = before[1]
+
+
+@contextmanager
+def _rare_collection() -> Iterator[None]:
+    """Look for rubbish rarely: nearly all that a build makes lives to its end."""
+    before = gc.get_threshold()
+    gc.set_threshold(100_000, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 @contextmanager

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,3 +25,35 @@ def keep(path: Path, text: str) -> None:
         own = path.with_suffix(f".{os.getpid()}")
         own.write_text(text, encoding="utf-8")
         own.replace(path)
+
+
+def remembered(
+    name: str, engine: Iterable[str], wanted: Mapping[str, str], make: Callable[[str], str]
+) -> dict[str, str]:
+    """What follows from each of the texts `wanted`, by their names; made where it is not known.
+
+    `make` gets the name. `engine` is what the answers depend on beside the texts. Known are the
+    answers of the last call, so that the cache grows no larger than what was wanted then.
+    """
+    path = cache_folder(name) / "last.json"
+    begin = hashlib.sha256("\0".join(engine).encode())
+    keys = {}
+    for item, text in wanted.items():
+        sha = begin.copy()
+        sha.update(text.encode())
+        keys[item] = sha.hexdigest()
+    known = _read(path)
+    found = {item: known[key] if key in known else make(item) for item, key in keys.items()}
+    now = {key: found[item] for item, key in keys.items()}
+    if now != known:
+        keep(path, json.dumps(now, ensure_ascii=False))
+    return found
+
+
+def _read(path: Path) -> Mapping[str, str]:
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    texts = isinstance(known, dict) and all(isinstance(text, str) for text in known.values())
+    return known if texts else {}

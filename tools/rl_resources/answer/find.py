@@ -150,7 +150,7 @@ def find(configurations: Sequence[Configuration], question: Question) -> Found:
     unclear = _ordered((item for item in judged if item.standing == UNCLEAR), question)
     failures = _failures(judged, question)
     nearest = () if fitting else tuple(_nearest(configurations, judged, question))
-    largest = () if question.size else tuple(largest_by_task(fitting))
+    largest = () if question.size else tuple(_largest(fitting))
     told = [*fitting, *unclear, *failures, *(item.answer for item in nearest)]
     return Found(
         question,
@@ -328,7 +328,20 @@ def _best(configurations: Iterable[Configuration], question: Question) -> Answer
     return min(fitting, key=lambda item: -item.configuration.position, default=None)
 
 
-def largest_by_task(answers: Sequence[Answer]) -> Iterable[Largest]:
+def largest_known(configurations: Iterable[Configuration], question: Question) -> Iterable[Largest]:
+    """`Found.largest` alone, for those who ask many questions and nothing else of them."""
+    judged = _judged(configurations, question)
+    fitting = [item for item in judged if item.standing in {TESTED, SHOULD_FIT}]
+    tops: dict[str, int] = {}
+    for row in (item.configuration for item in fitting if item.configuration.size):
+        tops[row.task] = max(row.position, tops.get(row.task, 0))
+    top = (
+        item for item in fitting if item.configuration.position == tops.get(item.configuration.task)
+    )
+    return _largest(_ordered(top, question))
+
+
+def _largest(answers: Sequence[Answer]) -> Iterable[Largest]:
     """For each task, those with the largest models first. `answers` are in their order."""
     by_task: dict[str, list[Answer]] = {}
     for item in answers:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rl_resources.answer.configurations import Configuration
-from rl_resources.answer.find import Answer, Largest, answers, largest_by_task, size_of
+from rl_resources.answer.find import Answer, Largest, answers, largest_known, size_of
 from rl_resources.answer.question import Question
 
 GPUS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -40,7 +40,7 @@ def by_hardware(rows: Sequence[Configuration], memory_gb: float) -> list[Hardwar
     found: list[Hardware] = []
     for gpus in GPUS:
         asked = Question(memory_gb=memory_gb, gpus=gpus)
-        largest = {item.task: item for item in largest_by_task(answers(fitting, asked))}
+        largest = {item.task: item for item in largest_known(fitting, asked)}
         if largest and (not found or _told(largest) != _told(found[-1].largest)):
             found.append(Hardware(gpus, memory_gb, largest))
     return found
