@@ -25,8 +25,10 @@ test: $(READY) lint  ## all checks and tests
 	$(BIN)/rl-resources check --strict
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 
-fuzz: $(READY)  ## the differential test on 200,000 mutated records, for a night
+fuzz: $(READY)  ## for a night: 200,000 mutated records, files of all kinds broken, 200 kills a command
 	MUTATED_FILES=500 $(BIN)/pytest tests/test_differential.py
+	PYTHONPATH=tests $(BIN)/python -m fuzzing.campaign --minutes $(or $(MINUTES),20)
+	PYTHONPATH=tests $(BIN)/python -m fuzzing.kills
 
 bench: $(READY)  ## measure check beside others; ROWS="10000 100000" for less than the usual hour
 	$(BIN)/python benchmarks/bench.py $(if $(ROWS),--sizes $(ROWS))

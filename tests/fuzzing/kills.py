@@ -1,0 +1,145 @@
+"""`python -m fuzzing.kills [COMMAND…] --times N`: kill -9 at moments spread over whole runs.
+
+How long a run takes is measured first; each is then killed at a moment drawn from its middle parts.
+Afterwards one harmless command runs, and the files have to be the old ones or the new ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from rl_resources.output import UNFINISHED
+from sample_tree import REPOSITORY
+
+NAME = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh"
+NEW = "new --model Qwen/Qwen2.5-7B-Instruct --task GRPO --gpus 8 --device h100 --train fsdp"
+COMMANDS = {
+    "new": f"{NEW} --infer vllm --tag MIN --root .",
+    "fmt": "fmt --root .",
+    "fix": "check --fix --root .",
+    "draft": "draft {script} --set contributor=me --write --root .",
+    "export": "export rst --out out/page.rst --root .",
+    "build": "build --root . --out out",
+}
+
+Files = dict[str, bytes]
+
+
+def checkout(folder: Path) -> Path:
+    """This repository's data and pages, without its history."""
+    for name in ("records", "schema", "examples", "site"):
+        shutil.copytree(REPOSITORY / name, folder / name)
+    for name in ("datapackage.json", "mkdocs.yml"):
+        shutil.copy(REPOSITORY / name, folder)
+    return folder
+
+
+def prepared(command: str, root: Path) -> None:
+    """What the command needs for having something to write."""
+    if command in {"fmt", "fix"}:
+        for path in (root / "records").glob("*.csv"):
+            header, *rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
+            path.write_text(header + "".join(reversed(rows)), encoding="utf-8")
+    if command == "draft":
+        script = _script(root)
+        for path in (root / "records").glob("*.csv"):
+            rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
+            kept = (row for row in rows if not row.startswith(script.name))
+            path.write_text("".join(kept), encoding="utf-8")
+    if command == "export":
+        (root / "out").mkdir()
+        (root / "out/page.rst").write_text("old\n", encoding="utf-8")
+    if command == "build":
+        subprocess.run(_words(command, root), cwd=root, check=True, capture_output=True)
+        path = root / "records/sizes.csv"
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace("Models of fewer", "Models with fewer"), encoding="utf-8")
+
+
+def _script(root: Path) -> Path:
+    return min((root / "examples/tuning").rglob("*.sh"))
+
+
+def _words(command: str, root: Path) -> list[str]:
+    words = COMMANDS[command].format(script=_script(root)).split()
+    return [sys.executable, "-m", "rl_resources", *words]
+
+
+def files(root: Path) -> Files:
+    """All that people look at: hidden leftovers of a killed process are none of it."""
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(root).parts)
+    }
+
+
+def kills(command: str, times: int, random: Random, say: Callable[[str], None]) -> bool:
+    """Kill a command so many times; whether each time the old files or the new ones were left."""
+    seen: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        root = checkout(Path(folder) / "root")
+        prepared(command, root)
+        before = files(root)
+        spare, kept = Path(folder) / "spare", Path(folder) / "kept"
+        for copy in (spare, kept):
+            shutil.copytree(root, copy)
+        start = time.monotonic()
+        subprocess.run(_words(command, spare), cwd=spare, check=False, capture_output=True)
+        whole, after = time.monotonic() - start, files(spare)
+        for _ in range(times):
+            process = subprocess.Popen(
+                _words(command, root),
+                cwd=root,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            moment = random.uniform(0, whole)
+            try:
+                process.wait(moment)
+                seen["had ended"] += 1
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                seen["killed"] += 1
+            seen["mended"] += (root / UNFINISHED).exists()
+            settled = [sys.executable, "-m", "rl_resources", "coverage", "--root", "."]
+            subprocess.run(settled, cwd=root, check=False, capture_output=True)
+            now = files(root)
+            state = "old" if now == before else "new" if now == after else "MIXED"
+            seen["old = new" if before == after else state] += 1
+            if now != before:
+                shutil.rmtree(root)
+                shutil.copytree(kept, root)
+    say(f"{command}: {times} runs of {whole:.2f} s, {dict(seen)}")
+    return not seen["MIXED"]
+
+
+def main() -> int:
+    """Exit status 1 where a mixture was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("commands", nargs="*", choices=[*COMMANDS, []], help="default: all")
+    parser.add_argument("--times", type=int, default=200, help="for each command")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    asked = parser.parse_args()
+    random = Random(asked.seed)
+
+    def say(text: str) -> None:
+        print(text, flush=True)
+
+    wanted = asked.commands or list(COMMANDS)
+    sound = [kills(command, asked.times, random, say) for command in wanted]
+    return int(not all(sound))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
