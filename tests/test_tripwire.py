@@ -1,0 +1,124 @@
+"""Nothing contributed is ever run: whoever runs what is planted here leaves a trace."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rl_resources.cli import main
+from sample_tree import plant
+
+SHELL = '#!/bin/sh\ntouch "$TRIPWIRE/$(basename "$0")"\n'
+PYTHON = "import os, pathlib\npathlib.Path(os.environ['TRIPWIRE'], __name__).touch()\n"
+IMPORTED = (
+    "sitecustomize.py",
+    "usercustomize.py",
+    "conftest.py",
+    "hydra.py",
+    "verl.py",
+    "csv.py",
+    "json.py",
+)
+PROGRAMS = ("bash", "sh", "python", "python3", "ray", "make", "sbatch", "torchrun", "conda", "pip")
+SCRIPT = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
+COMMANDS = (
+    ["check"],
+    ["check", "--fix"],
+    ["fmt"],
+    ["find", "--size", "7B"],
+    ["diff", "."],
+    ["export", "rst"],
+    ["build", "--out", "build"],
+    ["draft", f"examples/tuning/7b/{SCRIPT}"],
+    ["import-page", "page.rst", "--scripts", "examples"],
+    [
+        "new",
+        "--model",
+        "Qwen/Qwen2-7B-Instruct",
+        "--task",
+        "GRPO",
+        "--gpus",
+        "4",
+        "--device",
+        "h800",
+        "--train",
+        "fsdp",
+        "--infer",
+        "vllm",
+        "--tag",
+        "MIN",
+    ],
+)
+
+
+@pytest.fixture
+def trapped(tmp_path: Path) -> Path:
+    """A dataset in which every name that something might run or import is a trap."""
+    root = plant(tmp_path / "dataset")
+    for folder in (root, root / "records", root / "schema", root / "examples"):
+        for name in IMPORTED:
+            (folder / name).write_text(PYTHON)
+        (folder / "x.pth").write_text("import os; open(os.environ['TRIPWIRE'] + '/pth', 'w')\n")
+        (folder / "Makefile").write_text("all:\n\ttouch $(TRIPWIRE)/make\n")
+        (folder / ".envrc").write_text('touch "$TRIPWIRE/envrc"\n')
+    for script in (root / "examples").rglob("*.sh"):
+        text = script.read_text(encoding="utf-8")
+        trap = 'touch "$TRIPWIRE/script"\n: "$(touch "$TRIPWIRE/substitution")"\n'
+        script.write_text(text.replace("\n", f"\n{trap}", 1), encoding="utf-8")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in PROGRAMS:
+        (programs / name).write_text(SHELL)
+        (programs / name).chmod(0o755)
+    (root / "page.rst").write_text(
+        "Page\n====\n\n.. include:: records/tuning.csv\n", encoding="utf-8"
+    )
+    (tmp_path / "tripwire").mkdir()
+    return tmp_path
+
+
+def test_no_command_runs_or_imports_anything_of_a_dataset(trapped: Path) -> None:
+    root, wire = trapped / "dataset", trapped / "tripwire"
+    variables = {**os.environ, "TRIPWIRE": str(wire), "NO_MKDOCS_2_WARNING": "1"}
+    variables["PATH"] = f"{trapped / 'programs'}{os.pathsep}{os.environ['PATH']}"
+    program = Path(sys.executable).parent / "rl-resources"
+    for command in COMMANDS:
+        done = subprocess.run(
+            [sys.executable, program, *command],
+            cwd=root, env=variables, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode in {0, 1, 2}
+        assert "Traceback" not in done.stderr, (command, done.stderr)
+        assert sorted(path.name for path in wire.iterdir()) == [], command
+    subprocess.run([trapped / "programs" / "bash"], env=variables, check=True)
+    assert [path.name for path in wire.iterdir()] == ["bash"]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "circle", "huge", "bytes", "nul"])
+def test_what_is_no_ordinary_script_is_told_and_not_read(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = plant(tmp_path / "dataset")
+    path = root / "examples" / "tuning" / "7b" / SCRIPT
+    path.unlink()
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "circle":
+            path.symlink_to(path.name)
+        case "huge":
+            path.touch()
+            os.truncate(path, 1 << 40)
+        case "bytes":
+            path.write_bytes(b"#!/usr/bin/env bash\n\xff\xfe\n")
+        case "nul":
+            path.write_bytes(b"#!/usr/bin/env bash\n\0\n")
+    assert main(["check", "--root", str(root)]) == 1
+    told = capsys.readouterr().out
+    assert f"examples/tuning/7b/{SCRIPT}:" in told
