@@ -82,9 +82,9 @@ def new_folder(target: Path) -> Iterator[Path]:
             with locked(target.parent):
                 _take_place(staging, target)
         except OSError as error:
-            where = error.filename or target
+            at = f" ({error.filename})" if error.filename else ""
             raise UnusableInput(
-                f"{where}: cannot be written: {error.strerror}", f"{target} stays as it was."
+                f"{target}: cannot be written: {error.strerror}{at}", "It stays as it was."
             ) from error
 
 
