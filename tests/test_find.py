@@ -205,6 +205,12 @@ def test_an_estimate_is_never_the_smallest_tested() -> None:
     assert nearest.answer.configuration.id == "ran"
 
 
+def test_of_the_same_hardware_the_smallest_tested_is_the_record_for_it_has_a_script() -> None:
+    rows = (_report("a-report", gpus=2), _record("record", gpus=2))
+    (nearest,) = find(rows, replace(H100, size="7B", position=4, gpus=1)).nearest
+    assert nearest.answer.configuration.id == "record"
+
+
 def test_where_no_smaller_size_has_the_task_another_task_is_offered() -> None:
     rows = (_report("ppo", task="PPO", gpus=8), _report("grpo", size="3B"))
     asked = replace(H100, size="7B", position=4, task="PPO", gpus=1)

@@ -210,9 +210,12 @@ def _failures(judged: Iterable[Answer], question: Question) -> tuple[Answer, ...
     return tuple(sorted(near, key=keys))
 
 
-def size_of(row: Configuration) -> tuple[bool, float, int, str]:
-    """A configuration by the memory that it needs in all; what is unknown comes last."""
-    return not row.memory_gb, row.total_memory_gb, row.gpus, row.id
+def size_of(row: Configuration) -> tuple[bool, float, int, bool, str]:
+    """A configuration by the memory that it needs in all; the unknown last, of alike ones records.
+
+    A record before a report, because it has a script to start from.
+    """
+    return not row.memory_gb, row.total_memory_gb, row.gpus, row.kind != "record", row.id
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def least(rows: Sequence[Configuration], size: str) -> list[Answer]:
     return sorted(best.values(), key=_size)
 
 
-def _size(answer: Answer) -> tuple[bool, float, int, str]:
+def _size(answer: Answer) -> tuple[bool, float, int, bool, str]:
     return size_of(answer.configuration)
 
 

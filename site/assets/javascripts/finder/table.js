@@ -138,7 +138,7 @@ function holdersOf({ words, at }) {
   return lists;
 }
 
-/** Rows by the memory that they need in all, the unknown last. @param {Table} table */
+/** Rows by the memory that they need in all, the unknown last, of alike ones records first. @param {Table} table */
 function inSize(table) {
   const { gpus, memory_gb: memory } = table.numbers;
   const { words, at } = table.words.id;
@@ -146,5 +146,6 @@ function inSize(table) {
     Number(!memory[a]) - Number(!memory[b])
     || gpus[a] * memory[a] - gpus[b] * memory[b]
     || gpus[a] - gpus[b]
+    || table.isReport[a] - table.isReport[b]
     || (words[at[a]] < words[at[b]] ? -1 : 1));
 }
