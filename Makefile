@@ -22,6 +22,7 @@ check: $(READY)  ## hold dataset and scripts to all rules
 
 test: $(READY) lint  ## all checks and tests
 	sh tools/setup/programs.sh
+	sh tools/setup/web.sh
 	$(BIN)/rl-resources check --strict
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 

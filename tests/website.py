@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import socket
@@ -16,7 +17,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Literal
+from typing import Any, Literal
 
 from playwright.sync_api import Browser, Page
 
@@ -90,6 +91,33 @@ class _OpenHandler(_QuietHandler):
     any_origin = True
 
 
+class _CompressingHandler(_QuietHandler):
+    """Sends every file compressed, as servers of the web do, and notes how many bytes that took."""
+
+    protocol_version = "HTTP/1.1"
+
+    def __init__(self, *args: Any, sent: dict[str, int], **more: Any) -> None:
+        self._sent = sent
+        super().__init__(*args, **more)
+
+    def do_GET(self) -> None:
+        """Answer with the file, or with what any server says of one that is not there."""
+        path = Path(self.translate_path(self.path))
+        path = path / "index.html" if path.is_dir() else path
+        if not path.is_file():
+            return super().do_GET()
+        body = gzip.compress(path.read_bytes(), mtime=0)
+        self.send_response(200)
+        self.send_header("Content-Type", self.guess_type(str(path)))
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(body)))
+        head = sum(map(len, self._headers_buffer))  # type: ignore[attr-defined]
+        self._sent[self.path] = head + len(body)
+        self.end_headers()
+        self.wfile.write(body)
+        return None
+
+
 @contextmanager
 def served(folder: Path, *, any_origin: bool = False) -> Iterator[str]:
     """Serve a folder on this machine; gives its address without a closing slash."""
@@ -97,6 +125,17 @@ def served(folder: Path, *, any_origin: bool = False) -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@contextmanager
+def served_compressed(folder: Path) -> Iterator[tuple[str, dict[str, int]]]:
+    """Serve a folder compressed; gives its address and the bytes sent for each path so far."""
+    sent: dict[str, int] = {}
+    handler = partial(_CompressingHandler, directory=str(folder), sent=sent)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", sent
         server.shutdown()
 
 

@@ -1,0 +1,110 @@
+"""What axe says of the site, and what the front page weighs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from website import PAGES, ROOT, served_compressed, visited
+
+JUDGES = ROOT / "tools" / "web"
+STANDARDS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+# The rules of axe whose verdict hangs on the colours.
+OF_COLOURS = ("color-contrast", "link-in-text-block")
+# Rows of one table come from one template; all of them would take minutes.
+MORE_OF_THE_SAME = "tbody tr:nth-child(n + 7)"
+FRONT_PAGE_BYTES = 250 * 1024
+PHONE, WIDE = {"width": 360, "height": 740}, {"width": 1440, "height": 900}
+
+
+def judge(path: str) -> Path:
+    """A file that npm installs; without it the test is skipped, or fails where `CI` is `true`."""
+    found = JUDGES / path
+    if not found.exists():
+        reason = f"no {path}: run `sh tools/setup/web.sh`"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    return judge("node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
+
+
+def violations(page: Page, axe: str, **run_only: object) -> list[str]:
+    """What axe finds on a page as it stands, one line for each place."""
+    page.evaluate(axe)
+    found = page.evaluate(
+        "([place, options]) => axe.run(place, options)",
+        [{"exclude": [[MORE_OF_THE_SAME]]}, {"runOnly": run_only, "resultTypes": ["violations"]}],
+    )
+    return [
+        f"{violation['id']}: {node['html'][:120]} {node['failureSummary']}"
+        for violation in found["violations"]
+        for node in violation["nodes"]
+    ]
+
+
+ASKED = ("/?gpus=8&device=h100&model=7B", "/?gpus=1&device=rtx-4090&model=14B", "/?device=h1oo")
+
+
+@pytest.mark.parametrize("path", (*PAGES, *ASKED))
+def test_axe_finds_no_violation_on_phone_and_wide_screen_in_light_and_dark(
+    browser: Browser, address: str, axe: str, path: str
+) -> None:
+    for colours, only in (("light", ("tag", STANDARDS)), ("dark", ("rule", OF_COLOURS))):
+        with visited(browser, address + path, colours=colours) as (page, _):
+            for size in (PHONE, WIDE):
+                page.set_viewport_size(size)
+                page.emulate_media(reduced_motion="reduce")
+                assert violations(page, axe, type=only[0], values=only[1]) == []
+
+
+@pytest.mark.parametrize("opened", ["Menu", "Search"])
+def test_axe_finds_no_violation_with_menu_or_search_open_on_a_phone(
+    browser: Browser, address: str, axe: str, opened: str
+) -> None:
+    with visited(browser, f"{address}/data/", 360) as (page, _):
+        page.emulate_media(reduced_motion="reduce")
+        page.get_by_role("button", name=opened).press("Enter")
+        page.locator(f"button[aria-label={opened}][aria-expanded=true]").wait_for()
+        assert violations(page, axe, type="tag", values=STANDARDS) == []
+
+
+def test_axe_sees_what_is_wrong(browser: Browser, axe: str) -> None:
+    page = browser.new_page()
+    page.set_content("<title>x</title><p style='color: #ccc'>pale</p><img src=x>")
+    found = violations(page, axe, type="tag", values=STANDARDS)
+    assert {line.partition(":")[0] for line in found} >= {"color-contrast", "image-alt"}
+    page.close()
+
+
+def test_the_front_page_with_all_it_loads_stays_within_its_weight(
+    browser: Browser, built: Path
+) -> None:
+    with (
+        served_compressed(built) as (address, sent),
+        visited(browser, f"{address}/") as (_, wrong),
+    ):
+        assert wrong == []
+        assert {"/", "/search/search_index.json"} <= set(sent)
+        assert sum(sent.values()) <= FRONT_PAGE_BYTES
+
+
+def test_the_menu_of_a_phone_is_reached_and_left_by_keys(browser: Browser, address: str) -> None:
+    with visited(browser, f"{address}/", 360) as (page, wrong):
+        menu = page.get_by_role("button", name="Menu")
+        first = page.locator(".md-sidebar--primary li a").first
+        assert not first.is_visible()
+        menu.press("Enter")
+        page.locator(".md-sidebar--primary a:focus").wait_for()
+        assert first.is_visible()
+        page.keyboard.press("Escape")
+        page.locator("button[aria-label=Menu]:focus").wait_for()
+        assert not page.locator("#__drawer").is_checked()
+        assert wrong == []
