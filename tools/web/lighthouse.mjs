@@ -24,7 +24,7 @@ function summary(report) {
       .map(({ id, title, displayValue, details }) => ({
         id,
         title: displayValue ? `${title}: ${displayValue}` : title,
-        items: (details?.items ?? []).slice(0, 5).map(placeOf),
+        items: [details?.items ?? []].flat().slice(0, 5).map(placeOf),
       })),
     timings: Object.fromEntries(
       TIMINGS.filter((id) => report.audits[id]).map((id) => [id, report.audits[id].numericValue])
