@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import filecmp
+import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -99,6 +101,29 @@ def test_every_published_path_is_there(first: Path) -> None:
 def test_the_page_for_what_is_not_there_leads_programs_to_the_index(first: Path) -> None:
     page = (first / "404.html").read_text(encoding="utf-8")
     assert re.findall(r'<a href="([^"]+index\.json)"', page) == ["/api/v1/index.json"]
+
+
+def test_a_program_finds_every_file_that_the_index_names_and_it_is_the_one_meant(
+    first: Path,
+) -> None:
+    place = first / "api/v1/index.json"
+    index = json.loads(place.read_text(encoding="utf-8"))
+    for item in [*index["documents"], *index["downloads"]]:
+        content = (place.parent / item["path"]).read_bytes()
+        told = (item["bytes"], item["sha256"])
+        assert told == (len(content), hashlib.sha256(content).hexdigest()), item["path"]
+    assert len([item for item in index["downloads"] if "/scripts/" in item["path"]]) >= 10
+
+
+def test_a_record_leads_programs_to_its_page_and_its_script(first: Path) -> None:
+    documents = sorted((first / "api/v1/records").iterdir())
+    for path in documents:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        page, script = (path.parent / unquote(link) for link in document["links"].values())
+        assert document["record"]["script"] == script.name
+        assert script.read_bytes().startswith(b"#!")
+        assert (page / "index.html").is_file()
+    assert len(documents) >= 10
 
 
 def test_pages_name_the_feeds_that_follow_them(first: Path) -> None:

@@ -128,7 +128,7 @@ def published() -> dict[str, Any]:
 
 
 def fields(value: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = value["schemas"]["Record"]["properties"]
+    found: dict[str, Any] = value["schemas"]["TuningRecord"]["properties"]
     return found
 
 
@@ -137,7 +137,7 @@ def _set(name: str, **words: Any) -> Callable[[dict[str, Any]], None]:
 
 
 def _optional(value: dict[str, Any]) -> None:
-    value["schemas"]["Record"]["required"].remove("gpus")
+    value["schemas"]["TuningRecord"]["required"].remove("gpus")
 
 
 def _list_of_numbers(value: dict[str, Any]) -> None:
@@ -155,24 +155,27 @@ def _other_schema(value: dict[str, Any]) -> None:
 
 
 BREAKS: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
-    (lambda value: fields(value).pop("gpus"), "Record.gpus: the field is gone"),
-    (_optional, "Record.gpus: the field may be missing"),
-    (_set("gpus", type="string"), "Record.gpus: the type was integer and is string"),
-    (_set("gpus", type="number"), "Record.gpus: the type was integer and is number"),
+    (lambda value: fields(value).pop("gpus"), "TuningRecord.gpus: the field is gone"),
+    (_optional, "TuningRecord.gpus: the field may be missing"),
+    (_set("gpus", type="string"), "TuningRecord.gpus: the type was integer and is string"),
+    (_set("gpus", type="number"), "TuningRecord.gpus: the type was integer and is number"),
     (
         _set("gpus", type=["integer", "null"]),
-        "Record.gpus: the type was integer and is integer or null",
+        "TuningRecord.gpus: the type was integer and is integer or null",
     ),
     (
         _set("max_batch", type="null"),
-        "Record.max_batch: the type was integer or null and is null",
+        "TuningRecord.max_batch: the type was integer or null and is null",
     ),
     (
         lambda value: fields(value)["gpus"].pop("type"),
-        "Record.gpus: the type was integer and is anything",
+        "TuningRecord.gpus: the type was integer and is anything",
     ),
-    (_set("tag", enum=["MIN"]), "Record.tag: the word 'RECOMMENDED' is gone from its vocabulary"),
-    (_set("tested_on", format="uri"), "Record.tested_on: the format was date and is uri"),
+    (
+        _set("tag", enum=["MIN"]),
+        "TuningRecord.tag: the word 'RECOMMENDED' is gone from its vocabulary",
+    ),
+    (_set("tested_on", format="uri"), "TuningRecord.tested_on: the format was date and is uri"),
     (_list_of_numbers, "Device.aliases[]: the type was string and is number"),
     (_size_may_be_null, "SizeDocument.size: the type was object and is null or object"),
     (
@@ -193,7 +196,7 @@ def test_what_would_break_a_reader_is_told_once(
 
 
 def _added(value: dict[str, Any]) -> None:
-    record = value["schemas"]["Record"]
+    record = value["schemas"]["TuningRecord"]
     record["properties"]["new"] = {"type": "string"}
     record["required"].append("new")
     record["properties"]["tag"]["enum"].append("FAST")
@@ -207,8 +210,8 @@ def _never_null_any_more(value: dict[str, Any]) -> None:
 
 
 def _called_otherwise(value: dict[str, Any]) -> None:
-    value["schemas"]["Tested"] = value["schemas"].pop("Record")
-    text = json.dumps(value).replace("schemas/Record", "schemas/Tested")
+    value["schemas"]["Tested"] = value["schemas"].pop("TuningRecord")
+    text = json.dumps(value).replace("schemas/TuningRecord", "schemas/Tested")
     value.clear()
     value.update(json.loads(text))
 

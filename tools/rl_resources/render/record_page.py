@@ -18,14 +18,13 @@ from rl_resources.answer.sentences import resource
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Field, Record
 from rl_resources.render import badge, starting
-from rl_resources.render.api import record_id
+from rl_resources.render.api import SCRIPTS, record_id
 from rl_resources.render.site import Fact, Site, facts, slug
 from rl_resources.render.tuning_table import tuning_row
 from rl_resources.repository import Repository
 from rl_resources.script.explained import Explained, explained
 from rl_resources.script.overrides import Run
 
-SCRIPTS = "scripts"
 EVIDENCE = ("contributor", "tested_on", "evidence", "source", "status")
 RELATED = {
     "less-hardware": "The same with less hardware",

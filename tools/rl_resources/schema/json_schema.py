@@ -62,7 +62,6 @@ def row_schema(schema: TableSchema, extra: Mapping[str, Any] | None = None) -> d
     properties = {field.name: property_schema(field) for field in schema.fields} | dict(extra or {})
     return {
         "type": "object",
-        "title": schema.title,
         "description": schema.description,
         "properties": properties,
         "required": list(properties),

@@ -2,6 +2,7 @@
 
 from rl_resources.render.api.document import (
     BASE,
+    SCRIPTS,
     Document,
     Publication,
     documents,
@@ -15,6 +16,7 @@ from rl_resources.render.api.tree import files
 
 __all__ = [
     "BASE",
+    "SCRIPTS",
     "Document",
     "Publication",
     "as_json",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote
 
 from rl_resources.answer.diff import TableDiff
 from rl_resources.answer.moves import Move, moves
@@ -22,7 +23,9 @@ from rl_resources.render.tuning_table import records_of_size
 
 BASE = "api/v1"
 _UP = "../" * (BASE.count("/") + 1)
-DOWNLOADS = ("downloads/", "rst/")
+SCRIPTS = "scripts"
+"""The folder of the scripts, as they are."""
+DOWNLOADS = ("downloads/", "rst/", f"{SCRIPTS}/")
 """Where files lie that are published beside the API for programs."""
 
 
@@ -109,12 +112,24 @@ def _record_document(dataset: Dataset, record: Record) -> Document:
         record=_record(dataset, record),
         trials=[_row(dataset, "trials", trial) for trial in trials],
         moved=None,
+        links=_links(record_id(record), str(record["script"])),
     )
 
 
 def _moved_document(dataset: Dataset, move: Move) -> Document:
     moved = {"moved_to": list(move.moved_to), "version": move.version, "reason": move.reason}
-    return _at_id(dataset, move.id, record=None, trials=[], moved=moved)
+    return _at_id(
+        dataset, move.id, record=None, trials=[], moved=moved, links=_links(move.id, None)
+    )
+
+
+def _links(name: str, script: str | None) -> dict[str, str | None]:
+    """Addresses relative to a record's document, which lies one folder below `BASE`."""
+    root = f"../{_UP}"
+    return {
+        "page": root + quote(f"records/{name}/"),
+        "script": root + quote(f"{SCRIPTS}/{script}") if script else None,
+    }
 
 
 def _at_id(dataset: Dataset, name: str, **value: Any) -> Document:

@@ -30,13 +30,13 @@ def openapi(
     for item in listed:
         kinds.setdefault(item.template or item.path, item)
     known = components(dataset)
-    titles = {item.schema: known[component_of(item.schema)]["title"] for item in listed}
+    told = {item.schema: known[component_of(item.schema)]["description"] for item in listed}
     return {
         "openapi": "3.1.0",
         "info": _info(dataset),
         "servers": [{"url": f"{publication.site}api/v1" if publication.site else "."}],
         "paths": {
-            f"/{path}": {"get": _operation(path, item, titles)} for path, item in kinds.items()
+            f"/{path}": {"get": _operation(path, item, told)} for path, item in kinds.items()
         },
         "components": {
             "schemas": _with_examples(dataset, known, listed),
@@ -57,11 +57,11 @@ def _info(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _operation(path: str, item: Document, titles: Mapping[str, str]) -> dict[str, Any]:
+def _operation(path: str, item: Document, told: Mapping[str, str]) -> dict[str, Any]:
     names = re.findall(r"\{(\w+)\}", path)
     return {
         "operationId": _operation_id(path),
-        "summary": titles[item.schema],
+        "summary": told[item.schema],
         **({"parameters": [_parameter(name, path, item) for name in names]} if names else {}),
         "responses": {
             "200": {
@@ -73,7 +73,7 @@ def _operation(path: str, item: Document, titles: Mapping[str, str]) -> dict[str
                     }
                 },
             },
-            "404": {"$ref": "#/components/responses/NotFound"},
+            **({"404": {"$ref": "#/components/responses/NotFound"}} if names else {}),
         },
     }
 
@@ -121,7 +121,6 @@ def _with_examples(
 
 
 def _not_found() -> dict[str, Any]:
-    return {
-        "description": "There is nothing at this address. `index.json` lists every document.",
-        "content": {"text/html": {"schema": {"type": "string"}}},
-    }
+    """Without the page that comes with it: clients would hand it out as if it were a document."""
+    text = "There is nothing at this address. `index.json` lists every document."
+    return {"description": text}

@@ -53,8 +53,11 @@ def component_of(schema: str) -> str:
 
 
 def row_component(table: str) -> str:
-    """The component that is one row of a table: `devices` has `Device`."""
-    return "Record" if table == "tuning" else table.removesuffix("s").capitalize()
+    """The component that is one row of a table: `devices` has `Device`.
+
+    A record's is not just `Record`, which in TypeScript and Java is a word of the language.
+    """
+    return "TuningRecord" if table == "tuning" else table.removesuffix("s").capitalize()
 
 
 def components(dataset: Dataset) -> dict[str, dict[str, Any]]:
@@ -78,25 +81,25 @@ def _kinds(dataset: Dataset) -> dict[str, dict[str, Any]]:
     others = [name for name in tables if name != "tuning"]
     records = {"count": _COUNT, "records": _rows("tuning")}
     return {
-        "index": _titled("What there is", _index(["records", *others])),
-        "all": _titled(
+        "index": _described("What there is", _index(["records", *others])),
+        "all": _described(
             "Everything in one document",
             {**_HEAD, "licenses": _list("Licence"), "records": _rows("tuning")}
             | {name: _rows(name) for name in others},
         ),
-        "records": _titled("Tuning records", {"dataset_version": _VERSION, **records}),
-        "size": _titled(
+        "records": _described("Tuning records", {"dataset_version": _VERSION, **records}),
+        "size": _described(
             "The tuning records of one size",
             {"dataset_version": _VERSION, "size": _ref("Size"), **records},
         ),
-        "changes": _titled(
+        "changes": _described(
             "What each release changed, newest first",
             {"dataset_version": _VERSION, "count": _COUNT, "releases": _releases()},
         ),
-        "release": _titled("What one release changed, and what has changed since", _release()),
-        "record": _titled("One tuning record with its trials, or where it moved to", _record()),
+        "release": _described("What one release changed, and what has changed since", _release()),
+        "record": _described("One tuning record with its trials, or where it moved to", _record()),
         **{
-            name: _titled(
+            name: _described(
                 tables[name].title,
                 {"dataset_version": _VERSION, "count": _COUNT, name: _rows(name)},
             )
@@ -125,9 +128,10 @@ def _record() -> dict[str, Any]:
     return {
         "dataset_version": _VERSION,
         "id": _DERIVED["id"],
-        "record": _or_null("Record", "Null where the id is gone."),
+        "record": _or_null(row_component("tuning"), "Null where the id is gone."),
         "trials": _rows("trials"),
         "moved": _or_null("MovedRecord", gone),
+        "links": _object({"page": _ADDRESS, "script": {**_ADDRESS, **_MAYBE}}),
     }
 
 
@@ -176,7 +180,7 @@ def _table_change() -> dict[str, Any]:
     }
     cell = _object({"field": _TEXT, "old": _MAYBE, "new": _MAYBE})
     names = {"type": "array", "items": _TEXT}
-    return _titled(
+    return _described(
         "What changed in one table",
         {
             "table": _TEXT,
@@ -202,8 +206,9 @@ def _move() -> dict[str, Any]:
     )
 
 
-def _titled(title: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {"title": title, **_object(properties)}
+def _described(description: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """An object. It has no title: generators of clients would call their class by that."""
+    return {"description": description, **_object(properties)}
 
 
 def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
