@@ -227,6 +227,17 @@ def test_check_says_how_many_findings_would_be_mended(root: Path, capsys: Output
     assert contents(root) == before
 
 
+def test_of_many_findings_check_names_the_mend_without_trying_it(
+    root: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply(root, [crlf(TRIALS), swap(TUNING, "GRPO,2,h800", "GPRO,2,h800")])
+    monkeypatch.setattr("rl_resources.cli.MOST_COUNTED", 1)
+    assert main(["check", "--root", str(root)]) == 1
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "Those of which the mend is certain are mended by `rl-resources check --fix`."
+    ]
+
+
 SIGNS = '"|,|\t| |;|\ufeff|\u200b|\u00a0|H100|1.0|$@|é|\r\n|\r|\n|\n\n|<<<<<<< a\n|set -x\n|\\ \n'
 SPOILERS = st.sampled_from(SIGNS.split("|"))
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FOUND = 1
 UNUSABLE = 2
+MOST_COUNTED = 1000
 FORMATS = ("text", "json", "github", "sarif")
 
 Arguments = argparse.Namespace
@@ -160,8 +161,7 @@ def _check(arguments: Arguments) -> int:
         "script": len(snapshot.scripts),
     }
     sys.stderr.write(f"{form.summary(found, looked_at)}\n")
-    if not arguments.fix and (count := _fixable(snapshot, rules, asked, found)):
-        words = "1 of them is" if count == 1 else f"{count} of them are"
+    if not arguments.fix and (words := _fixable(snapshot, rules, asked, found)):
         sys.stderr.write(f"{words} mended by `rl-resources check --fix`.\n")
     return _status(arguments, found)
 
@@ -214,15 +214,21 @@ def _fixable(
     rules: Sequence[Rule],
     asked: Callable[[str], bool],
     found: Sequence[Finding],
-) -> int:
-    """How many findings `--fix` would leave less."""
+) -> str:
+    """How many findings `--fix` would leave less, in words; blank where there are none.
+
+    To know that all rules look again at what the fixers leave; of many it is not asked.
+    """
     from rl_resources.check import findings_in
     from rl_resources.contribute.fix import fix
 
     if not {item.rule for item in found} & {rule.name for rule in rules if rule.fixable}:
-        return 0
+        return ""
+    if len(found) > MOST_COUNTED:
+        return "Those of which the mend is certain are"
     left = findings_in(fix(snapshot, rules, asked).snapshot, rules)
-    return max(0, len(found) - len([item for item in left if asked(item.path)]))
+    count = max(0, len(found) - len([item for item in left if asked(item.path)]))
+    return {0: "", 1: "1 of them is"}.get(count, f"{count} of them are")
 
 
 def _write_findings(findings: Sequence[Finding], kind: str, version: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 MOST_LISTED = 12
 MOST_COMPARED = 100
@@ -32,9 +33,15 @@ def nearest(word: str, known: Iterable[str]) -> Nearest:
     known = tuple(known)
     by_lower = {candidate.lower(): candidate for candidate in known}
     wanted = word[:MOST_COMPARED].lower()
-    close = difflib.get_close_matches(wanted, by_lower, n=3, cutoff=0.6)
+    close = _close(wanted, tuple(by_lower))
     best = close[:1] if close and close[0] == wanted else close
     return Nearest(tuple(by_lower[candidate] for candidate in best), known)
+
+
+@lru_cache(maxsize=4096)
+def _close(wanted: str, known: tuple[str, ...]) -> list[str]:
+    """Kept, because a word that is wrong in one row is often wrong in many."""
+    return difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
 
 
 def is_slip(first: str, second: str) -> bool:

@@ -79,6 +79,12 @@ def broken_keys(snapshot: Snapshot) -> frozenset[tuple[str, int, str]]:
     )
 
 
+@lru_cache(maxsize=1)
+def broken_columns(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
+    """Path and column name of every column that has a broken cell."""
+    return frozenset((path, name) for path, _, name in broken_keys(snapshot))
+
+
 def _by_row(snapshot: Snapshot, table: Table) -> Iterator[BrokenCell]:
     """The broken cells of a table; of a row that is shifted all cells that would move."""
     rows: dict[int, list[BrokenCell]] = defaultdict(list)

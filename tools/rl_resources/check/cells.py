@@ -10,6 +10,7 @@ from rl_resources.check.broken import (
     SHIFTED,
     BrokenCell,
     broken_cells,
+    broken_columns,
     vocabulary_of,
 )
 from rl_resources.check.compatibility import TABLE as COMPATIBILITY
@@ -135,9 +136,9 @@ def _known_word(snapshot: Snapshot, broken: BrokenCell) -> str:
 
 def _has_broken_key(snapshot: Snapshot, table: Table, word: str) -> bool:
     """Whether a key of the table is told as broken, or as a model that its slug calls `word`."""
-    cells = (broken for broken in broken_cells(snapshot) if broken.table is table)
-    names = {broken.field.name for broken in cells}
-    return table.schema.primary_key[0] in names or slug_of(word) in table.columns.get("slug", ())
+    key = (table.path, table.schema.primary_key[0])
+    slugs = table.columns.get("slug", ())
+    return key in broken_columns(snapshot) or slug_of(word) in slugs
 
 
 def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[BrokenCell]]]:

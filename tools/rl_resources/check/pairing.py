@@ -182,13 +182,24 @@ def agreement_with_name(snapshot: Snapshot, file_name: str, row: int) -> Mapping
 
 def lines_about(snapshot: Snapshot, script: str) -> list[tuple[str, str]]:
     """The files beside the records that have rows about a script, and which lines, in words."""
+    return [
+        (path, lines_in_words(by_script[script]))
+        for path, by_script in _lines_by_script(snapshot)
+        if script in by_script
+    ]
+
+
+@lru_cache(maxsize=1)
+def _lines_by_script(snapshot: Snapshot) -> Sequence[tuple[str, Mapping[str, Sequence[int]]]]:
+    """For each column that names records: its file, and the lines that name each script."""
     found = []
     for table in snapshot.tables.values():
         for key in table.schema.foreign_keys:
             cells = table.columns.get(key.field, ()) if key.resource == "tuning" else ()
-            lines = [table.rows[row].line for row, cell in enumerate(cells) if cell == script]
-            if lines:
-                found.append((table.path, lines_in_words(lines)))
+            lines: dict[str, list[int]] = defaultdict(list)
+            for row, cell in enumerate(cells):
+                lines[cell].append(table.rows[row].line)
+            found.append((table.path, dict(lines)))
     return found
 
 

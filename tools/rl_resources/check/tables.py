@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from rl_resources.check.broken import broken_keys, broken_places
+from rl_resources.check.broken import broken_columns, broken_keys, broken_places
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import number
@@ -150,14 +150,22 @@ def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
             )
 
 
-def sizes_by_parameters(snapshot: Snapshot, model: int) -> list[str]:
+def sizes_by_parameters(snapshot: Snapshot, model: int) -> Sequence[str]:
     """The sizes that the parameters of a row of models fit; none where bounds are in doubt."""
-    sizes = snapshot.tables["sizes"]
-    parameters = number(snapshot.tables["models"].cell(model, "parameters_b"))
-    told = {name for path, _, name in broken_keys(snapshot) if path == sizes.path}
-    if parameters is None or sizes.lost or told & _BOUNDS:
-        return []
-    return [word for word, at in snapshot.keys("sizes").items() if _holds(sizes, at, parameters)]
+    return _fitting_sizes(snapshot)[model]
+
+
+@lru_cache(maxsize=1)
+def _fitting_sizes(snapshot: Snapshot) -> Sequence[Sequence[str]]:
+    """The sizes that each row of models fits."""
+    models, sizes = snapshot.tables["models"], snapshot.tables["sizes"]
+    told = any((sizes.path, name) in broken_columns(snapshot) for name in _BOUNDS)
+    words = {} if sizes.lost or told else snapshot.keys("sizes")
+    parameters = [number(models.cell(row, "parameters_b")) for row in range(len(models.rows))]
+    return [
+        [word for word, at in words.items() if value is not None and _holds(sizes, at, value)]
+        for value in parameters
+    ]
 
 
 def size_of(snapshot: Snapshot, slug: str) -> str:
