@@ -44,6 +44,11 @@ class Badge:
         """Both texts, for those who do not see the picture."""
         return f"{self.label}: {self.message}"
 
+    @property
+    def width(self) -> int:
+        """The width of the picture in pixels."""
+        return _width(self.label) + _width(self.message)
+
     def endpoint(self) -> str:
         """The JSON document that Shields' endpoint badge asks for."""
         words = {"label": self.label, "message": self.message, "color": self.colour}
@@ -51,11 +56,11 @@ class Badge:
 
     def svg(self) -> str:
         """A picture 20 px high, which needs no font, style or script from elsewhere."""
-        left, right = _width(self.label), _width(self.message)
+        left, right, width = _width(self.label), _width(self.message), self.width
         title = escape(_printable(self.words))
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="{_HEIGHT}"'
-            f' viewBox="0 0 {left + right} {_HEIGHT}" role="img" aria-label="{title}">\n'
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{_HEIGHT}"'
+            f' viewBox="0 0 {width} {_HEIGHT}" role="img" aria-label="{title}">\n'
             f"<title>{title}</title>\n"
             f'<rect width="{left}" height="{_HEIGHT}" fill="#{_LABEL_GROUND}"/>\n'
             f'<rect x="{left}" width="{right}" height="{_HEIGHT}" fill="#{self.colour}"/>\n'
@@ -66,11 +71,10 @@ class Badge:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """What shows the badge, with a link to the record, in one markup; `alt` is the badge's text."""
+    """What shows the badge, with a link to the record, in one markup."""
 
     markup: str
     text: str
-    alt: str
 
 
 def of_record(record: Record) -> Badge:
@@ -108,7 +112,7 @@ def snippets(record: Record, address: str) -> list[Snippet]:
         "reStructuredText": f".. image:: {picture}\n   :target: {page}\n   :alt: {alt}",
         "HTML": f'<a href="{page}"><img src="{picture}" alt="{escape(alt)}"></a>',
     }
-    return [Snippet(markup, text, alt) for markup, text in texts.items()]
+    return [Snippet(markup, text) for markup, text in texts.items()]
 
 
 def _backslashed(match: re.Match[str]) -> str:

@@ -172,6 +172,7 @@ class _Shared:
             "cluster_source": starting.SEVERAL_NODES_SOURCE,
             "own_words": starting.own_words(text),
             "permalink": self._file_url.replace("{path}", quote(path)) if self._file_url else "",
+            "badge": badge.of_record(record),
             "snippets": badge.snippets(record, self._address),
             "address": self._address,
         }
