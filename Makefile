@@ -50,7 +50,7 @@ generate: $(READY)  ## rewrite the files that are derived from rules and schemas
 	$(BIN)/python -m rl_resources.generate
 
 release: $(READY)  ## commit the next version, write its artefacts to dist; DRY_RUN=1 only tells
-	$(BIN)/python -m rl_resources.release $(if $(DRY_RUN),--dry-run)
+	$(BIN)/python -m rl_resources.release $(if $(DRY_RUN),--dry-run) $(if $(RECORD),--record)
 
 lock: $(READY)  ## pin the newest allowed requirements
 	$(BIN)/python -m pip install --quiet uv

@@ -163,11 +163,30 @@ def test_a_release_commits_version_and_changelog_and_writes_its_artefacts(checko
     assert (newest.version, newest.previous, newest.since) == ("2027.1.0", first, ())
     assert [(item.name, len(item.removed)) for item in newest.made] == [("trials", 1)]
     assert broken_promises(checkout) == []
+    first_release = read_history(checkout)[-1]
+    assert first_release.moments.keys() == {row["script"] for row in first_release.made[0].added}
     names = ["rl-resources-site-2027.1.0.tar.gz", "rl_resources-2027.1.0-py3-none-any.whl"]
     names += ["rl_resources-2027.1.0.tar.gz"]
     assert sorted(path.name for path in (checkout / "dist").iterdir()) == sorted(names)
     with tarfile.open(checkout / "dist" / names[0]) as archive:
         assert "rl-resources-site-2027.1.0/index.html" in archive.getnames()
+
+
+def test_what_is_recorded_of_a_version_may_be_recorded_anew_until_it_has_a_tag(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in (checkout / "schema", checkout / "releases" / "newest" / "schema"):
+        schema = folder / "trials.json"
+        schema.write_text(schema.read_text(encoding="utf-8").replace('"ran",', '"ran on",'))
+    assert release.main(["--record", "--root", str(checkout)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert "Recorded anew: releases/api.json" in told
+    assert broken_promises(checkout) == []
+    assert release.main(["--record", "--root", str(checkout)]) == 0
+    assert capsys.readouterr().out == ""
+    _git(checkout, "tag", f"v{read_package(checkout).version}")
+    assert release.main(["--record", "--root", str(checkout)]) == 2
+    assert "is published" in capsys.readouterr().err
 
 
 def test_a_release_that_would_break_readers_of_the_last_is_refused(checkout: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,8 @@ Json = Mapping[str, Any]
 class Release:
     """One release: what it changed against the one before, and what has changed since.
 
-    `day` is written as in ISO 8601. `since` is `None` where nobody can know it.
+    `day` is written as in ISO 8601. `since` is `None` where nobody can know it. `moments` has the
+    time at which each of its records was changed, by script, where that is known.
     """
 
     version: str
@@ -45,6 +46,7 @@ class Release:
     previous: str | None
     made: tuple[TableDiff, ...]
     since: tuple[TableDiff, ...] | None = None
+    moments: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_history(root: Path) -> list[Release]:
@@ -67,7 +69,7 @@ def with_since(releases: Sequence[Release], newest: Tables, now: Tables) -> list
     state = dict(newest)
     for release in releases:
         since = tuple(diff(state, now))
-        found.append(Release(release.version, release.day, release.previous, release.made, since))
+        found.append(replace(release, since=since))
         state |= {
             change.name: undone(state[change.name], change)
             for change in release.made
@@ -99,6 +101,7 @@ def _read(path: Path) -> Release:
             value["released_on"],
             value["previous"],
             tuple(map(_table_diff, value["in_release"])),
+            moments=dict(value.get("moments", {})),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnreadableDataset(

@@ -11,6 +11,7 @@ from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidDataset
 from rl_resources.finding import Finding
 from rl_resources.history import read_history
+from rl_resources.moments import moments
 from rl_resources.package import read_package
 from rl_resources.render import (
     api,
@@ -50,7 +51,9 @@ def render(root: Path, *, preview: bool = False) -> dict[str, str | bytes]:
     address = site_address()
     releases = read_history(root)
     found = render_dataset(dataset, _script_texts(root, dataset), repository, address)
-    found |= feeds.feeds(dataset, releases, repository.commit_time, address or "")
+    unreleased = releases[0].since or () if releases else ()
+    times = moments(root, dataset, unreleased)
+    found |= feeds.feeds(dataset, releases, times, repository.commit_time, address or "")
     found |= embed.files(dataset, address or "")
     publication = api.Publication(
         repository.commit, repository.commit_time, address or "", found, releases

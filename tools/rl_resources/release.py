@@ -1,7 +1,7 @@
-"""`python -m rl_resources.release [--dry-run]`: a clean checkout becomes a release without its tag.
+"""`python -m rl_resources.release`: a clean checkout becomes a release without its tag.
 
 The version is YYYY.M.N: year and month of the release, and how many went before in that month. One
-that has no tag yet is released as it is.
+that has no tag yet is released as it is, and until then may be recorded anew with `--record`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from pathlib import Path
 from rl_resources.answer.diff import diff
 from rl_resources.build import build
 from rl_resources.check import check_root
-from rl_resources.dataset import find_root
+from rl_resources.dataset import find_root, read_dataset
 from rl_resources.errors import InvalidDataset, InvalidOutput, RlResourcesError, UnusableInput
 from rl_resources.generate import stale
 from rl_resources.history import Release
+from rl_resources.moments import moments
 from rl_resources.output import write_file
 from rl_resources.package import DESCRIPTOR, read_package
 from rl_resources.released import broken_promises, record, recorded_tables
@@ -34,6 +35,7 @@ from rl_resources.revision import read_folder, read_state
 
 CHANGELOG = "CHANGELOG.md"
 BREAKING = "Bring it back, or publish the change under a new version of the API beside this one."
+RECORD_ANEW = "Of a version that nobody has published yet, `make release RECORD=1` records it anew."
 
 
 def next_version(current: str, released: Sequence[str], today: date) -> str:
@@ -74,13 +76,36 @@ def release_files(root: Path, today: date) -> tuple[str, dict[str, str]]:
     descriptor = (root / DESCRIPTOR).read_text(encoding="utf-8")
     descriptor = descriptor.replace(f'"version": "{current}"', f'"version": "{version}"', 1)
     descriptor = re.sub(r'(?<="created": ")[0-9-]*', today.isoformat(), descriptor, count=1)
-    made = Release(version, today.isoformat(), previous, tuple(diffs))
+    times = moments(root, read_dataset(package), diffs)
+    made = Release(version, today.isoformat(), previous, tuple(diffs), moments=times)
     return version, {
         DESCRIPTOR: descriptor,
         CITATION: citation_file(replace(package, version=version, created=today.isoformat())),
         CHANGELOG: changelog.with_entry(before, version, text),
         **record(root, made, descriptor),
     }
+
+
+def record_anew(root: Path) -> list[str]:
+    """Write what is recorded of a version that has no tag yet; gives the paths that it wrote.
+
+    Raises `UnusableInput` where the version has a tag: what is recorded of it was promised.
+    """
+    package = read_package(root)
+    if package.version in released_versions(root):
+        raise UnusableInput(f"{package.version} has a tag: it is published", BREAKING)
+    _, files = release_files(root, date.fromisoformat(package.created))
+    gone = [path for path in recorded_tables(root) if path not in files]
+    for path in gone:
+        (root / path).unlink()
+    written = [path for path, text in files.items() if _differs(root / path, text)]
+    for path in written:
+        write_file(root / path, files[path])
+    return [*gone, *written]
+
+
+def _differs(path: Path, text: str) -> bool:
+    return not path.is_file() or path.read_text(encoding="utf-8") != text
 
 
 def refuse_unfit(root: Path) -> None:
@@ -173,9 +198,15 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Release, or with `--dry-run` say what a release would hold."""
+    """Release; with `--dry-run` say what a release would hold, with `--record` write that alone."""
     parser = argparse.ArgumentParser(prog="python -m rl_resources.release", description=__doc__)
-    parser.add_argument("--dry-run", action="store_true", help="write nothing")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--dry-run", action="store_true", help="write nothing")
+    instead.add_argument(
+        "--record",
+        action="store_true",
+        help="write anew what is recorded of an unpublished version",
+    )
     parser.add_argument("--root", type=Path, help="the checkout")
     parsed = parser.parse_args(arguments)
     today = datetime.now(UTC).date()
@@ -184,6 +215,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if parsed.dry_run:
             version, files = release_files(root, today)
             told = f"Would release {version}.\n\n{changelog.sections(files[CHANGELOG])[version]}"
+        elif parsed.record:
+            told = "".join(f"Recorded anew: {path}\n" for path in record_anew(root))
         else:
             told = release(root, today)
     except InvalidDataset as error:

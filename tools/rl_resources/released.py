@@ -25,6 +25,7 @@ def record(root: Path, made: Release, descriptor: str) -> dict[str, str]:
     earlier = [release for release in read_history(root) if release.version != made.version]
     values = release_values(made)
     del values["since_release"]
+    values["moments"] = dict(sorted(made.moments.items()))
     return {
         f"{FOLDER}/{made.version}.json": as_json(values),
         f"{NEWEST}/{DESCRIPTOR}": descriptor,
@@ -57,7 +58,14 @@ def broken_promises(root: Path) -> list[str]:
         raise UnreadableDataset(f"{SHAPE}: is not JSON", "Take it from git again.") from error
     dataset = read_dataset(read_package(root))
     since = history[0].since if history else None
-    return breaks(old, _shape(dataset, history)) + lost_ids(dataset, since or ())
+    lost = lost_ids(dataset, since or ())
+    gone = {f"records/{name}.json" for name in lost.get("tuning", ())}
+    still = {path: kind for path, kind in old["paths"].items() if path not in gone}
+    return breaks({**old, "paths": still}, _shape(dataset, history)) + [
+        f"{table}: the id {name} is gone, and no row of records/moved.csv says where to"
+        for table, names in lost.items()
+        for name in names
+    ]
 
 
 def _shape(dataset: Dataset, releases: list[Release]) -> dict[str, object]:

@@ -6,9 +6,11 @@ import os
 import re
 import subprocess
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 _SSH = re.compile(r"(?:ssh://)?git@(?P<host>[\w.-]+)[:/](?P<path>[\w./-]+?)(?:\.git)?/?")
+_BLAMED = re.compile(r"(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d+)")
 _HTTPS = re.compile(r"https://(?:[^@/]+@)?(?P<host>[\w.-]+)/(?P<path>[\w./-]+?)(?:\.git)?/?")
 
 
@@ -38,6 +40,29 @@ def read_repository(root: Path) -> Repository:
         commit = ""  # what is published would not be what that revision holds
     remote = os.environ.get("REPOSITORY_URL") or _git(root, "remote", "get-url", "origin") or ""
     return Repository(commit or None, int(time) if time else None, public_address(remote))
+
+
+def line_times(root: Path, path: str) -> dict[int, int]:
+    """When each line of a file was written by a commit, in seconds since 1970.
+
+    Lines that no commit holds are left out. In a shallow clone old lines have the time of the
+    oldest commit there.
+    """
+    times: dict[str, int] = {}
+    lines: dict[int, str] = {}
+    commit = ""
+    for line in (_git(root, "blame", "--porcelain", "--", path) or "").splitlines():
+        if match := _BLAMED.match(line):
+            commit = match["commit"]
+            lines[int(match["line"])] = commit
+        elif line.startswith("committer-time "):
+            times[commit] = int(line.split()[1])
+    return {number: times[name] for number, name in lines.items() if name.strip("0")}
+
+
+def moment(seconds: int) -> str:
+    """A time as RFC 3339 has it, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def site_address() -> str | None:

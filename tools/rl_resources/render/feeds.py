@@ -1,17 +1,19 @@
 """Atom feeds of what became of records: one of all, one for each size.
 
-A feed tells what releases did, at their day, and what has changed since the newest, at the time of
-the commit: the same commit gives the same bytes. The id of an entry follows from what happened to
-which record, so that it stays when a change becomes part of a release.
+A feed tells what releases did and what has changed since the newest. An entry stays as it is from
+the first time that it is published: its time is that of the commit that wrote the row, its id
+follows from what happened to which record, and neither changes when it becomes part of a release.
 Source of the format: RFC 4287.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from xml.etree import ElementTree
 
 from rl_resources.answer.diff import Change, Row, TableDiff
@@ -19,7 +21,8 @@ from rl_resources.answer.moves import moves
 from rl_resources.dataset import Dataset
 from rl_resources.history import Release
 from rl_resources.package import Record
-from rl_resources.render.api.document import moment, record_id
+from rl_resources.render.api import record_id
+from rl_resources.repository import moment
 from rl_resources.words import printable
 
 FOLDER = "feeds"
@@ -35,6 +38,7 @@ class Event:
     """What happened to one record, and when: `what` in a word, `detail` of this time only.
 
     `record` has a page unless it is `gone`. `size` is blank where nobody knows it any more.
+    `before` is how often the same had happened before.
     """
 
     record: str
@@ -45,18 +49,30 @@ class Event:
     facts: str = ""
     author: str = ""
     gone: bool = False
+    before: int = 0
+
+    @property
+    def name(self) -> str:
+        """What happened to which record, without when."""
+        return f"{self.what} {self.record} {self.detail}"
 
 
 def feeds(
-    dataset: Dataset, releases: Sequence[Release], commit_time: int | None, site: str
+    dataset: Dataset,
+    releases: Sequence[Release],
+    moments: Mapping[str, str],
+    commit_time: int | None,
+    site: str,
 ) -> dict[str, str]:
     """Every feed by its path. `site` is the address of the site with its closing slash, or blank.
 
-    Without it links are relative to the feed, which Atom allows.
+    Without it links are relative to the feed, which Atom allows. `moments` has the time of each
+    record that has changed since the newest release, by script; one that it lacks has the time of
+    the commit.
     """
     day = max((_midnight(release) for release in releases), default=_NEVER)
     now = day if commit_time is None else moment(commit_time)
-    listed = list(events(dataset, releases, now))
+    listed = events(dataset, releases, moments, now)
     sizes = [str(row["size"]) for row in dataset.records["sizes"]]
     feed = partial(_feed, dataset, site, day)
     found = {_path(ALL): feed(ALL, "All records", "", listed)}
@@ -71,29 +87,50 @@ def _path(name: str) -> str:
     return f"{FOLDER}/{name.lower()}.xml"
 
 
-def events(dataset: Dataset, releases: Sequence[Release], now: str) -> Iterator[Event]:
-    """What happened to records, newest first; `now` is the time of what no release holds yet."""
+def events(
+    dataset: Dataset, releases: Sequence[Release], moments: Mapping[str, str], now: str
+) -> list[Event]:
+    """What happened to records, newest first.
+
+    `moments` and `now` are of what no release holds yet: the time of each record, and of others.
+    """
+    found: list[Event] = []
     for release in releases[:1]:
-        yield from _events_of(dataset, release.since or (), now)
+        found += _events_of(dataset, release.since or (), moments, now)
     for release in releases:
-        yield from _events_of(dataset, release.made, _midnight(release))
+        found += _events_of(dataset, release.made, release.moments, _midnight(release))
+    return sorted(_counted(found), key=attrgetter("time"), reverse=True)
+
+
+def _counted(newest_first: Sequence[Event]) -> list[Event]:
+    """The events, each with how often the same had happened before."""
+    seen: Counter[str] = Counter()
+    found = []
+    for event in reversed(newest_first):
+        found.append(replace(event, before=seen[event.name]))
+        seen[event.name] += 1
+    return found[::-1]
 
 
 def _midnight(release: Release) -> str:
     return f"{release.day}T00:00:00Z"
 
 
-def _events_of(dataset: Dataset, changes: Sequence[TableDiff], time: str) -> Iterator[Event]:
+def _events_of(
+    dataset: Dataset, changes: Sequence[TableDiff], moments: Mapping[str, str], otherwise: str
+) -> Iterator[Event]:
+    def event(script: str, what: str, detail: str = "") -> Event:
+        return _event(dataset, script, what, detail, moments.get(script, otherwise))
+
     for change in changes:
         if change.name == "tuning":
-            for row in change.added:
-                yield _event(dataset, row["script"], "Added", "", time)
+            yield from (event(row["script"], "Added") for row in change.added)
             for item in change.changed:
-                yield _event(dataset, item.key[0], "Changed", _cells(item.changes), time)
+                yield event(item.key[0], "Changed", _cells(item.changes))
             for pair in change.renamed:
-                yield _event(dataset, pair.new[0], "Renamed", f"Formerly {_id(pair.old[0])}.", time)
+                yield event(pair.new[0], "Renamed", f"Formerly {_id(pair.old[0])}.")
             for row in change.removed:
-                yield _removed(dataset, row, time)
+                yield _removed(dataset, row, moments.get(row["script"], otherwise))
 
 
 def _id(script: str) -> str:
@@ -103,17 +140,22 @@ def _id(script: str) -> str:
 def _event(dataset: Dataset, script: str, what: str, detail: str, time: str) -> Event:
     row = dataset.by_key["tuning"].get(script)
     if row is None:
-        return Event(_id(script), "", what, detail, time, gone=True)
+        return Event(_id(script), "", what, detail, time, gone=not _reasons(dataset, script))
     author = str(row["contributor"] or "")
     size = _size(dataset, row["model"])
     return Event(record_id(row), size, what, detail, time, _facts(row), author)
 
 
 def _removed(dataset: Dataset, row: Row, time: str) -> Event:
-    name = _id(row["script"])
-    reasons = [move.reason for move in moves(dataset, "tuning") if move.id == name]
+    reasons = _reasons(dataset, row["script"])
     size = _size(dataset, row.get("model", ""))
-    return Event(name, size, "Withdrawn", " ".join(reasons), time, gone=not reasons)
+    why = " ".join(reasons)
+    return Event(_id(row["script"]), size, "Withdrawn", "", time, why, gone=not reasons)
+
+
+def _reasons(dataset: Dataset, script: str) -> list[str]:
+    """Why a record is gone, as its page says; none where it has no page."""
+    return [move.reason for move in moves(dataset, "tuning") if move.id == _id(script)]
 
 
 def _size(dataset: Dataset, model: object) -> str:
@@ -155,7 +197,7 @@ def _feed(
 
 def _entry(root: ElementTree.Element, event: Event, base: str) -> None:
     entry = ElementTree.SubElement(root, "entry")
-    _text(entry, "id", _urn(f"{event.what} {event.record} {event.detail}"))
+    _text(entry, "id", _urn(f"{event.name} {event.before}" if event.before else event.name))
     _text(entry, "title", f"{event.what}: {event.record}")
     _text(entry, "updated", event.time)
     section = f"sizes/{event.size.lower()}/" if event.size else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
@@ -20,6 +20,7 @@ from rl_resources.history import Release, release_values
 from rl_resources.package import Record, TableSchema
 from rl_resources.render.api.text import as_json
 from rl_resources.render.tuning_table import records_of_size
+from rl_resources.repository import moment
 
 BASE = "api/v1"
 _UP = "../" * (BASE.count("/") + 1)
@@ -211,11 +212,6 @@ def _head(dataset: Dataset, publication: Publication) -> dict[str, Any]:
             for licence in package.licenses
         ],
     }
-
-
-def moment(seconds: int) -> str:
-    """A time as RFC 3339 has it, in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _checksum(content: str | bytes) -> dict[str, Any]:

@@ -51,16 +51,14 @@ def breaks(old: Shape, new: Shape) -> list[str]:
     return found
 
 
-def lost_ids(dataset: Dataset, since: Sequence[TableDiff]) -> list[str]:
-    """Ids of records and reports that are gone and lead nowhere, a sentence each."""
+def lost_ids(dataset: Dataset, since: Sequence[TableDiff]) -> dict[str, list[str]]:
+    """Ids of records and reports that are gone and lead nowhere, by table."""
     moved = {(row["resource"], row["id"]) for row in dataset.records["moved"]}
-    return [
-        f"{change.name}: the id {name} is gone, and no row of records/moved.csv says where to"
+    return {
+        change.name: [name for name in _gone(change) if (change.name, name) not in moved]
         for change in since
         if change.name in {"tuning", "reports"}
-        for name in _gone(change)
-        if (change.name, name) not in moved
-    ]
+    }
 
 
 def _gone(change: TableDiff) -> Iterator[str]:
