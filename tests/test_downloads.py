@@ -31,6 +31,7 @@ import polars as pl
 import pytest
 import yaml
 from datasette.app import Datasette
+from etils import epath
 
 from rl_resources.check import all_rules
 from rl_resources.check.exemptions import EXEMPTABLE
@@ -38,7 +39,7 @@ from rl_resources.dataset import Dataset, load
 from rl_resources.package import TYPES
 from rl_resources.render import api, site
 from rl_resources.render.downloads import downloads
-from website import ROOT
+from website import ROOT, served
 
 DATASET = load(ROOT)
 PACKAGE = DATASET.package
@@ -374,6 +375,21 @@ def test_mlcroissant_has_nothing_to_say_against_the_metadata(downloads_folder: P
         assert item.sha256 == hashlib.sha256(content).hexdigest()
 
 
+def test_mlcroissant_loads_a_published_site_by_its_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = "mlcroissant._src.core.constants.DOWNLOAD_PATH"
+    monkeypatch.setattr(kept, epath.Path(tmp_path / "kept"))
+    (tmp_path / "x/downloads").mkdir(parents=True)
+    with served(tmp_path) as address:
+        for item in downloads(DATASET, f"{address}/x/"):
+            (tmp_path / "x" / item.path).write_bytes(item.content)
+        found = mlcroissant.Dataset(jsonld=f"{address}/x/downloads/croissant.json")
+        assert found.metadata.url == f"{address}/x/data/"
+        assert len(list(found.records("tuning"))) == len(DATASET.records["tuning"])
+    assert list((tmp_path / "kept").iterdir())
+
+
 def test_the_checksums_are_those_that_sha256sum_wants(downloads_folder: Path) -> None:
     lines = (downloads_folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
     sums = dict(reversed(line.split("  ")) for line in lines)
@@ -384,9 +400,9 @@ def test_the_checksums_are_those_that_sha256sum_wants(downloads_folder: Path) ->
     }
 
 
-def data_page(dataset: Dataset) -> tuple[str, dict[str, Any]]:
+def data_page(dataset: Dataset, address: str | None = None) -> tuple[str, dict[str, Any]]:
     """The page, and the JSON-LD in it."""
-    page = site.pages(dataset, None, downloads(dataset))["data.md"]
+    page = site.pages(dataset, None, downloads(dataset), address)["data.md"]
     block = re.search(r'(?m)^<script type="application/ld\+json">(.*)</script>$', page)
     assert block
     return page, json.loads(block[1])
@@ -413,6 +429,15 @@ def test_the_page_describes_the_dataset_in_the_words_of_schema_org() -> None:
     assert [(item["contentUrl"], item["sha256"]) for item in found["distribution"]] == [
         (f"../{item.path}", item.sha256) for item in downloads(DATASET)
     ]
+
+
+def test_the_page_names_whole_addresses_where_the_site_has_one() -> None:
+    address = "https://example.org/x/"
+    _, found = data_page(DATASET, address)
+    assert found["url"] == f"{address}data/"
+    assert {item["contentUrl"].removesuffix(item["name"]) for item in found["distribution"]} == {
+        f"{address}downloads/"
+    }
 
 
 def test_no_text_of_the_descriptor_ends_the_block_that_describes_the_dataset() -> None:

@@ -76,7 +76,7 @@ def render_dataset(
 
     Where the `site_url` is unknown, what is meant for other pages is relative.
     """
-    files = downloads(dataset)
+    files = downloads(dataset, site_url or "")
     return {
         **site.pages(dataset, repository.url, files, site_url),
         **record_page.pages(dataset, scripts, _runs(dataset, scripts), repository, site_url),

@@ -29,15 +29,15 @@ def about(package: Package) -> dict[str, Any]:
     }
 
 
-def data_page(package: Package, files: Iterable[Download]) -> dict[str, Any]:
-    """JSON-LD of the page `/data/`, from which the addresses of the files are relative."""
+def data_page(package: Package, files: Iterable[Download], site: str = "") -> dict[str, Any]:
+    """JSON-LD of the page `/data/`; relative to it where the address of the `site` is blank."""
     distribution = [
         {
             "@type": "DataDownload",
             "name": item.name,
             "description": item.holds,
             "encodingFormat": item.mediatype,
-            "contentUrl": f"../{item.path}",
+            "contentUrl": f"{site or '../'}{item.path}",
             "contentSize": f"{item.size} B",
             "sha256": item.sha256,
         }
@@ -45,7 +45,8 @@ def data_page(package: Package, files: Iterable[Download]) -> dict[str, Any]:
     ]
     names = {"name": package.title, "alternateName": package.document["name"]}
     context = {"@context": VOCABULARY}
-    return {**context, **about(package), **names, "url": "./", "distribution": distribution}
+    url = f"{site}data/" if site else "./"
+    return {**context, **about(package), **names, "url": url, "distribution": distribution}
 
 
 def citation(package: Package) -> str:

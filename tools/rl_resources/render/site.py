@@ -72,7 +72,9 @@ def pages(
         "recipes.md": site.page(
             "recipes.md", recipes=recipes.recipes(dataset, at), address_known=bool(site_url)
         ),
-        "data.md": site.page("data.md", tables=_tables(dataset), **_files(dataset, files)),
+        "data.md": site.page(
+            "data.md", tables=_tables(dataset), **_files(dataset, files, site_url or "")
+        ),
     }
     for size in site.sizes:
         rows = tuning_rows(dataset, size.name)
@@ -209,11 +211,11 @@ def _section(dataset: Dataset, resource: str, group: str, title: str) -> Section
     )
 
 
-def _files(dataset: Dataset, files: Sequence[Download]) -> Mapping[str, Any]:
+def _files(dataset: Dataset, files: Sequence[Download], address: str) -> Mapping[str, Any]:
     return {
         "rows": {name: len(rows) for name, rows in dataset.records.items()},
         "formats": [(name, list(found)) for name, found in groupby(files, attrgetter("format"))],
-        "structured": embedded(schema_org.data_page(dataset.package, files)),
+        "structured": embedded(schema_org.data_page(dataset.package, files, address)),
     }
 
 

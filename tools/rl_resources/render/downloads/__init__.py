@@ -60,10 +60,13 @@ class Download:
         return hashlib.sha256(self.content).hexdigest()
 
 
-def downloads(dataset: Dataset) -> tuple[Download, ...]:
-    """Every file, the same bytes for the same dataset."""
+def downloads(dataset: Dataset, site: str = "") -> tuple[Download, ...]:
+    """Every file, the same bytes for the same dataset.
+
+    `site` is the address of the site with its closing slash, or blank; Croissant alone names it.
+    """
     csv = {name: csv_text(dataset, name).encode() for name in dataset.records}
-    files = (*_tables(dataset, csv), *_of_all_tables(dataset, csv))
+    files = (*_tables(dataset, csv), *_of_all_tables(dataset, csv, site))
     sums = "".join(f"{item.sha256}  {item.name}\n" for item in files)
     return (*files, _described("SHA256SUMS", "text/plain", "For `sha256sum --check`", sums))
 
@@ -105,7 +108,7 @@ def _parquet(dataset: Dataset, csv: Mapping[str, bytes]) -> dict[str, bytes]:
     }
 
 
-def _of_all_tables(dataset: Dataset, csv: Mapping[str, bytes]) -> Iterator[Download]:
+def _of_all_tables(dataset: Dataset, csv: Mapping[str, bytes], site: str) -> Iterator[Download]:
     package = dataset.package
     path, mediatype = f"{BASE}/{DATABASE}.sqlite", "application/vnd.sqlite3"
     yield Download(path, "SQLite", mediatype, "All tables", database(dataset))
@@ -114,7 +117,7 @@ def _of_all_tables(dataset: Dataset, csv: Mapping[str, bytes]) -> Iterator[Downl
     yield Download(path, "SQLite", JSON, "What Datasette shows beside them", words)
     text = descriptor(package, csv)
     yield _described("datapackage.json", JSON, "Data Package 2.0 with all Table Schemas", text)
-    text = croissant(package, csv)
+    text = croissant(package, csv, f"{site}{BASE}/" if site else "")
     yield _described("croissant.json", "application/ld+json", "Croissant 1.1", text)
     yield _described("README.md", "text/markdown", "Dataset card", card(dataset))
 

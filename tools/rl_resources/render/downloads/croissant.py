@@ -1,7 +1,8 @@
 """Croissant 1.1: the CSV files and their columns, for tools of machine learning.
 
-One record set reads one CSV file beside it. No field says what it `references`, because mlcroissant
-1.1 joins the tables then and loses rows; `datapackage.json` has the foreign keys. Vocabulary:
+One record set reads one CSV file. No field says what it `references`, because mlcroissant 1.1 joins
+the tables then and fails where one of them refers to a third; `datapackage.json` has the foreign
+keys. Vocabulary:
 https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html
 """
 
@@ -11,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urljoin
 
 from rl_resources.package import Field, Package, Resource
 from rl_resources.render import schema_org
@@ -47,26 +49,30 @@ _TYPES: Mapping[str, str] = {
 }
 
 
-def croissant(package: Package, csv: Mapping[str, bytes]) -> str:
-    """The document about the CSV files beside it, whose contents `csv` has by resource."""
+def croissant(package: Package, csv: Mapping[str, bytes], folder: str = "") -> str:
+    """The document about the CSV files beside it, whose contents `csv` has by resource.
+
+    `folder` is the address that all of them are published under, with a closing slash. With it the
+    document can be read by its own address; without it mlcroissant wants the files beside it.
+    """
     document = {
         "@context": _CONTEXT,
         **schema_org.about(package),
         "conformsTo": VERSION,
         "citeAs": schema_org.citation(package),
-        "url": "../data/",
-        "distribution": [_file(name, content) for name, content in csv.items()],
+        "url": urljoin(folder, "../data/"),
+        "distribution": [_file(name, content, folder) for name, content in csv.items()],
         "recordSet": [_record_set(resource) for resource in package.resources.values()],
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _file(name: str, content: bytes) -> dict[str, str]:
+def _file(name: str, content: bytes, folder: str) -> dict[str, str]:
     return {
         "@type": "cr:FileObject",
         "@id": f"{name}.csv",
         "name": f"{name}.csv",
-        "contentUrl": f"{name}.csv",
+        "contentUrl": f"{folder}{name}.csv",
         "contentSize": f"{len(content)} B",
         "encodingFormat": "text/csv",
         "sha256": hashlib.sha256(content).hexdigest(),
