@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,14 @@ from playwright.sync_api import Browser, ConsoleMessage
 
 from conftest import program
 from rl_resources import load
+from rl_resources.answer.diff import Table, Tables, diff
+from rl_resources.history import read_history, release_values
 from rl_resources.package import Record
 from rl_resources.render import recipes, site
+from rl_resources.render.api import as_json
 from rl_resources.render.plain import plain
-from rl_resources.render.recipes import Code, Recipe, of_size, of_table
-from website import ROOT, served, visited
+from rl_resources.render.recipes import Code, Recipe, of_record, of_size, of_table
+from website import RECORD, ROOT, served, visited
 
 DATASET = load(ROOT)
 SIZES = {row["model"]: row["size"] for row in DATASET.records["models"]}
@@ -145,6 +149,54 @@ def test_the_curl_tab_of_a_size_prints_its_records_of_at_most_two_accelerators(
     expected = [row["script"] for row in _of_size("7B") if int(str(row["gpus"])) <= 2]
     assert [row["script"] for row in found] == expected
     assert expected
+
+
+def test_the_texts_of_a_record_give_its_row_and_its_script(
+    at: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    codes = _by_title(of_record(RECORD, at))
+    printed = json.loads(_run_shell(codes["curl"], folder))
+    assert _run_python(codes["Python"])["record"] == printed
+    assert printed["id"] == RECORD
+    assert capsys.readouterr().out == "1 h100 16 disputed\n"
+    assert (folder / printed["script"]).read_text(encoding="utf-8").startswith("#!")
+
+
+def test_a_copy_is_kept_up_by_fetching_what_differs(
+    at: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = _recipe("follow", at).codes[0]
+    everything = _run_python(code)["fetched"]
+    assert _run_python(code)["fetched"] == []
+    old = folder / "rl-resources/downloads/tuning.csv"
+    old.write_text("an older one")
+    (again,) = _run_python(code)["fetched"]
+    assert again.resolve() == old
+    assert old.read_text(encoding="utf-8").startswith("script,tag,")
+    assert again in everything
+    assert capsys.readouterr().out
+
+
+def test_what_has_changed_since_a_release_is_told_row_by_row(folder: Path) -> None:
+    text = _recipe("follow", "").codes[1].text
+    (release, *_) = read_history(ROOT)
+    changes = tuple(diff(_state("a", "1"), _state("a", "2", "b", "1")))
+    document = as_json(release_values(replace(release, since=changes)))
+    (folder / "release.json").write_text(document, encoding="utf-8")
+    _, _, selection = text.partition("|")
+    printed = _run_shell(Code("", "sh", f"cat release.json | {selection}"), folder)
+    assert printed == "added\ttuning\tb\nchanged\ttuning\ta\n"
+    assert f"api/v1/changes/{DATASET.version}.json" in text
+
+
+def _state(*cells: str) -> Tables:
+    columns = ("script", "gpus")
+    rows = zip(cells[::2], cells[1::2], strict=True)
+    return {
+        "tuning": Table(
+            ("script",), columns, tuple(dict(zip(columns, row, strict=True)) for row in rows)
+        )
+    }
 
 
 def test_duckdb_and_sqlite_join_to_the_same_rows(at: str, folder: Path) -> None:
@@ -308,7 +360,7 @@ def test_the_python_package_answers_as_printed(capsys: pytest.CaptureFixture[str
 
 def test_every_recipe_and_every_tool_is_tried_here() -> None:
     told = recipes.recipes(DATASET, recipes.LOCAL)
-    tried = {"table", "sql", "browser", "sphinx", "mkdocs", "package"}
+    tried = {"table", "sql", "follow", "browser", "sphinx", "mkdocs", "package"}
     assert {item.id for item in told} == tried
     tools = ["pandas", "polars", "DuckDB", "R", "curl"]
     assert [code.title for code in of_size("7B", "")] == tools
@@ -318,6 +370,7 @@ def test_every_recipe_and_every_tool_is_tried_here() -> None:
 def test_a_name_that_no_rule_lets_through_gets_into_nothing_that_is_copied() -> None:
     assert of_size('7B"; rm -r ~', "") == ()
     assert of_table(DATASET, "reports", "", "7B'") == ()
+    assert of_record("x.json; rm -r ~", "") == ()
 
 
 def test_what_is_shown_names_the_address_of_the_site_or_one_that_is_to_be_replaced() -> None:

@@ -7,6 +7,7 @@ Names and places are those of the llms.txt proposal: an address that ends in `/`
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
@@ -55,20 +56,31 @@ def _with_links(page: str, text: str) -> str:
 def _index(dataset: Dataset, site: str) -> str:
     package = dataset.package
     sizes = [str(row["size"]) for row in dataset.records["sizes"]]
-    reports = len(dataset.records["reports"])
+    reports = Counter(row["size"] for row in dataset.records["reports"])
     sections = {
         "Records by size": [
             _item(site, f"sizes/{size.lower()}/{PAGE}", f"{size} models", _told(dataset, size))
             for size in sizes
+        ],
+        "Reports by size": [
+            _item(site, f"reports/{size.lower()}/{PAGE}", f"{size} models", _count(told, "report"))
+            for size in sizes
+            if (told := reports[size])
+        ],
+        "By hardware": [
+            _item(site, f"what-fits/{PAGE}", "What fits", "the largest size by hardware, and back")
         ],
         "Data": [
             _item(site, "api/v1/index.json", "Index of the API", "every document and download"),
             _item(site, "api/v1/openapi.json", "OpenAPI document", "addresses, schemas, examples"),
             _item(site, "api/v1/all.json", "All tables", "one JSON document, some megabytes"),
             _item(site, f"data/{PAGE}", "Data dictionary", "what every column means"),
+            _item(site, f"recipes/{PAGE}", "Recipes", "code that takes the data into other tools"),
         ],
         "More pages": [
-            _item(site, f"reports/{PAGE}", "Reports", f"{reports} runs that others have published"),
+            _item(
+                site, f"reports/{PAGE}", "Reports", "what others have published, and how sure it is"
+            ),
             _item(site, f"coverage/{PAGE}", "Coverage", "what is known and what is missing"),
             _item(site, f"models/{PAGE}", "Models", "sizes and shapes, with sources"),
             _item(site, f"devices/{PAGE}", "Devices", "memory and speed, with sources"),
@@ -95,8 +107,11 @@ Every page has its Markdown at `index.html.md` below its address."""
 
 
 def _told(dataset: Dataset, size: str) -> str:
-    count = len(tuning_rows(dataset, size))
-    return f"{count or 'no'} record{'' if count == 1 else 's'}"
+    return _count(len(tuning_rows(dataset, size)), "record")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number or 'no'} {word}{'' if number == 1 else 's'}"
 
 
 def _facts(cells: tuple[str, ...]) -> str:

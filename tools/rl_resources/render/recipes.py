@@ -21,6 +21,7 @@ LOCAL = "http://localhost:8000/"
 """Stands for the site's address where nobody has told it: there `make serve` shows the site."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9.]*")
+_ID = re.compile(r"[A-Za-z0-9._-]+")
 _ALL, _UNKNOWN = "", "unknown"
 
 SHOWN: Mapping[str, tuple[str, ...]] = {
@@ -208,6 +209,30 @@ print(found$records[c("{{ shown | join('", "') }}")])
 )
 """The records of one size as the API has them."""
 
+_RECORD = (
+    Code(
+        "curl",
+        "sh",
+        """\
+curl -s {{ at }}api/v1/records/{{ id }}.json | jq .record
+curl -sO {{ at }}scripts/{{ id }}.sh
+""",
+    ),
+    Code(
+        "Python",
+        "python",
+        """\
+import json
+from urllib.request import urlopen
+
+with urlopen("{{ at }}api/v1/records/{{ id }}.json") as reply:
+    record = json.load(reply)["record"]
+print(record["gpus"], record["device"], record["max_batch"], record["status"])
+""",
+    ),
+)
+"""One record, and its script."""
+
 _ELSEWHERE = (
     Recipe(
         "sql",
@@ -248,6 +273,47 @@ sqlite3 rl-resources.sqlite "
             ),
         ),
         tabs=True,
+    ),
+    Recipe(
+        "follow",
+        "Keep up with changes",
+        "The index has the SHA-256 of every file, so that only what differs is fetched. The "
+        "document of a release says what has changed since. For people there are Atom feeds.",
+        (
+            Code(
+                "Python, for a copy of all downloads",
+                "python",
+                """\
+import hashlib
+import json
+from pathlib import Path
+from urllib.parse import urljoin
+from urllib.request import urlopen
+
+site = "{{ at }}"
+index = urljoin(site, "api/v1/index.json")
+fetched = []
+for item in json.load(urlopen(index))["downloads"]:
+    address = urljoin(index, item["path"])
+    file = Path("rl-resources", address.removeprefix(site))
+    if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != item["sha256"]:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(urlopen(address).read())
+        fetched.append(file)
+print(*fetched, sep="\\n")
+""",
+            ),
+            Code(
+                "curl, for what has changed since a release",
+                "sh",
+                """\
+curl -s {{ at }}api/v1/changes/{{ version }}.json |
+  jq -r '.since_release[]? | .table as $table
+    | (.added[] | ["added", $table, .[]]), (.changed[] | ["changed", $table, .key[]])
+    | @tsv'
+""",
+            ),
+        ),
     ),
     Recipe(
         "browser",
@@ -359,6 +425,11 @@ def of_size(size: str, at: str) -> tuple[Code, ...]:
     return _filled(_SIZE, at=at, size=size.lower(), shown=SHOWN["tuning"])
 
 
+def of_record(name: str, at: str) -> tuple[Code, ...]:
+    """One record, by its id, in two tools."""
+    return _filled(_RECORD, at=at, id=name) if _ID.fullmatch(name) else ()
+
+
 def recipes(dataset: Dataset, at: str) -> tuple[Recipe, ...]:
     """All recipes of the page."""
     table = Recipe(
@@ -369,7 +440,13 @@ def recipes(dataset: Dataset, at: str) -> tuple[Recipe, ...]:
         tabs=True,
     )
     rest = (
-        Recipe(item.id, item.title, item.about, _filled(item.codes, at=at), item.tabs)
+        Recipe(
+            item.id,
+            item.title,
+            item.about,
+            _filled(item.codes, at=at, version=dataset.version),
+            item.tabs,
+        )
         for item in _ELSEWHERE
     )
     return (table, *rest)

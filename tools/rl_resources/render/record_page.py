@@ -17,7 +17,7 @@ from rl_resources.answer.related import Neighbourhood
 from rl_resources.answer.sentences import resource
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Field, Record
-from rl_resources.render import badge, starting
+from rl_resources.render import badge, recipes, starting
 from rl_resources.render.api import SCRIPTS, record_id
 from rl_resources.render.site import Fact, Site, facts, slug
 from rl_resources.render.tuning_table import tuning_row
@@ -93,6 +93,7 @@ class _Shared:
         self._runs = runs
         self._file_url = repository.script_url() if site.repository else None
         self._address = address
+        self._at = f"{address}/" if address else recipes.LOCAL
         self._sizes = {size.name: size for size in site.sizes}
         self._ages = Ages(dataset)
         every = configurations(dataset)
@@ -173,6 +174,7 @@ class _Shared:
             "own_words": starting.own_words(text),
             "permalink": self._file_url.replace("{path}", quote(path)) if self._file_url else "",
             "badge": badge.of_record(record),
+            "codes": recipes.of_record(record_id(record), self._at),
             "snippets": badge.snippets(record, self._address),
             "address": self._address,
         }
