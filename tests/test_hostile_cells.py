@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from payloads import HONEST, REFUSED, SHOWN, free_columns
 from rl_resources.check.broken import broken_cells
 from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
@@ -26,10 +25,6 @@ from rl_resources.tabular import write
 from sample_tree import plant
 
 HERE = Path(__file__).parent
-CLASSES = tomllib.loads((HERE / "hostile" / "payloads.toml").read_text(encoding="utf-8"))
-HONEST = tomllib.loads((HERE / "hostile" / "honest.toml").read_text(encoding="utf-8"))["notes"]
-REFUSED = [text for found in CLASSES.values() for text in found.get("refused", ())]
-SHOWN = [text for found in CLASSES.values() for text in found.get("shown", ())]
 NOTES = Field("notes", "string", "Notes", "Notes.", {"maxLength": 500})
 
 
@@ -40,15 +35,6 @@ def snapshot() -> Snapshot:
 
 def text_columns(schema: TableSchema) -> list[Field]:
     return [field for field in schema.fields if field.type in {"string", "list"}]
-
-
-def free_columns(schema: TableSchema) -> Iterator[Field]:
-    """The columns in which any words may stand."""
-    keys = {key.field for key in schema.foreign_keys}
-    for field in text_columns(schema):
-        closed = field.pattern or "enum" in field.constraints or field.name in keys
-        if field.type == "string" and not closed and "maxLength" in field.constraints:
-            yield field
 
 
 def refused_in(name: str, columns: list[Field], texts: list[str]) -> list[tuple[str, str]]:
@@ -70,8 +56,8 @@ def refused_in(name: str, columns: list[Field], texts: list[str]) -> list[tuple[
 
 
 def test_the_corpus_is_large_and_says_each_thing_once() -> None:
-    assert len(REFUSED) >= 200
-    assert len(SHOWN) >= 75
+    assert len(REFUSED) >= 330
+    assert len(SHOWN) >= 150
     assert len({*REFUSED, *SHOWN, *HONEST}) == len(REFUSED) + len(SHOWN) + len(HONEST)
 
 

@@ -1,77 +1,127 @@
-"""One site whose rows hold every payload, built without the rules: a browser sees text alone."""
+"""One dataset whose rows hold every payload, published without the rules: all see text alone."""
 
 from __future__ import annotations
 
 import csv
+import html
 import json
-import tomllib
+import re
+import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from xml.etree import ElementTree
 
+import polars as pl
 import pytest
+from markdown_it import MarkdownIt
 from playwright.sync_api import Browser
 
-from rl_resources.package import Field, read_package
-from website import MKDOCS_WITHOUT_RULES, ROOT, build_site, copy_checkout, served, visited
+from payloads import PAYLOADS, free_columns, seen
+from rl_resources.cli import main
+from rl_resources.package import read_package
+from website import MKDOCS_WITHOUT_RULES, build_site, copy_checkout, served, visited
 
-CLASSES = tomllib.loads((ROOT / "tests/hostile/payloads.toml").read_text(encoding="utf-8"))
-PAYLOADS = [
-    text
-    for found in CLASSES.values()
-    for kind in ("refused", "shown")
-    for text in found.get(kind, ())
-]
+AT_ONCE = 20
+NOTES = [" ¦ ".join(PAYLOADS[at : at + AT_ONCE]) for at in range(0, len(PAYLOADS), AT_ONCE)]
+"""What stands in the notes of records, of which each has a page: many payloads, one before all."""
+RECORD = "qwen2.5-7b-instruct_grpo-lora_{}_h100_fsdp_vllm"
+FIRST = 1001
+RECORDS = [f"records/{RECORD.format(FIRST + at)}/" for at in range(len(NOTES))]
+ATOM = "{http://www.w3.org/2005/Atom}"
+
+SHAPES = """async (addresses) => Promise.all(addresses.map(async (address) => {
+  const text = await (await fetch(address)).text()
+  const page = new DOMParser().parseFromString(text, 'text/html')
+  page.querySelectorAll('.related').forEach((part) => part.remove())
+  const shape = [...page.querySelectorAll('*')].map(
+    (item) => [item.localName, ...item.getAttributeNames().sort()].join(' '))
+  return [shape, page.body.textContent]
+}))"""
 
 
-def _is_free(field: Field, keys: set[str]) -> bool:
-    closed = field.pattern or "enum" in field.constraints or field.name in keys
-    return field.type == "string" and not closed
+def _read(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def _fill(root: Path, name: str) -> None:
     """Give a table one row more for each payload, which stands in all its free columns."""
     resource = read_package(root).resources[name]
-    path = root / resource.path
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    keys = {key.field for key in resource.schema.foreign_keys}
-    free = [field.name for field in resource.schema.fields if _is_free(field, keys)]
+    rows = _read(root / resource.path)
+    free = [field.name for field in free_columns(resource.schema)]
     (key,) = resource.schema.primary_key
-    good = rows[0]
     rows += [
-        {**good, **dict.fromkeys(free, text), key: f"payload-{number}"}
+        {**rows[0], **dict.fromkeys(free, text), key: f"payload-{number}"}
         for number, text in enumerate(PAYLOADS)
     ]
+    _write(root / resource.path, rows)
+
+
+def _write(path: Path, rows: list[dict[str, str]]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, good, lineterminator="\n")
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
 
+def _annotate(root: Path) -> None:
+    """Put all notes into new records, and into old ones, so that feeds tell of a change."""
+    path = root / "records/tuning.csv"
+    rows = _read(path)
+    good = next(row for row in rows if row["script"] == f"{RECORD.format(1)}.sh")
+    script = root / "examples/tuning/7b" / good["script"]
+    for row, note in zip(rows, NOTES, strict=False):
+        row["notes"] = note
+    for number, note in enumerate(NOTES, FIRST):
+        name = f"{RECORD.format(number)}.sh"
+        shutil.copy(script, script.with_name(name))
+        rows.append({**good, "script": name, "gpus": str(number), "notes": note})
+    _write(path, rows)
+
+
+def _spread(root: Path, name: str) -> None:
+    """Put payloads into the free columns of the rows that a table has."""
+    resource = read_package(root).resources[name]
+    rows = _read(root / resource.path)
+    places = [(row, field.name) for row in rows for field in free_columns(resource.schema)]
+    for (row, column), text in zip(places, PAYLOADS * len(places), strict=False):
+        row[column] = text
+    _write(root / resource.path, rows)
+
+
 @pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """The site, and where it is served."""
-    folder = tmp_path_factory.mktemp("payloads")
-    root = copy_checkout(folder / "checkout")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = copy_checkout(tmp_path_factory.mktemp("payloads") / "checkout")
     for name in ("devices", "reports"):
-        _fill(root, name)
-    done = build_site(root, folder / "site", MKDOCS_WITHOUT_RULES)
+        _fill(found, name)
+    for name in ("tasks", "backends", "frameworks", "sizes"):
+        _spread(found, name)
+    _annotate(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def site(root: Path) -> Path:
+    folder = root.parent / "site"
+    done = build_site(root, folder, MKDOCS_WITHOUT_RULES)
     assert done.returncode == 0, done.stderr[-3000:]
-    with served(folder / "site") as origin:
-        yield folder / "site", origin
+    return folder
 
 
-def _seen(text: str) -> str:
-    """A text as a page may lay it out: blanks are one, and what has no shape is away."""
-    return "".join(sign for sign in text if sign.isprintable() and not sign.isspace())
+@pytest.fixture(scope="module")
+def origin(site: Path) -> Iterator[str]:
+    with served(site) as address:
+        yield address
 
 
-@pytest.mark.parametrize("page", ["/devices/", "/reports/", "/charts/", "/data/", "/"])
-def test_every_payload_is_text_and_runs_nothing(
-    browser: Browser, full: tuple[Path, str], page: str
-) -> None:
-    with visited(browser, full[1] + page) as (tab, wrong):
+@pytest.mark.parametrize(
+    "page",
+    ["devices/", "reports/", "charts/", "data/", "", "coverage/", "sizes/7b/", *RECORDS[:2]],
+)
+def test_every_payload_is_text_and_runs_nothing(browser: Browser, origin: str, page: str) -> None:
+    with visited(browser, f"{origin}/{page}") as (tab, wrong):
         assert wrong == []
         assert tab.evaluate("window.hacked") is None
         assert (
@@ -84,20 +134,81 @@ def test_every_payload_is_text_and_runs_nothing(
             ).count()
             == 0
         )
-        shown = _seen(tab.locator("body").text_content() or "")
-        if page == "/devices/":
-            assert [text for text in PAYLOADS if _seen(text) not in shown] == []
+        shown = seen(tab.locator("body").text_content() or "")
+        if page == "devices/":
+            assert [text for text in PAYLOADS if seen(text) not in shown] == []
 
 
-def test_feeds_and_pictures_are_well_formed_and_hold_no_script(full: tuple[Path, str]) -> None:
-    files = [path for path in full[0].rglob("*") if path.suffix in {".svg", ".xml", ".atom"}]
+def test_the_page_of_a_record_has_one_shape_whatever_its_notes_say(
+    browser: Browser, origin: str
+) -> None:
+    with visited(browser, f"{origin}/404.html") as (tab, _):
+        found = tab.evaluate(SHAPES, [f"{origin}/{page}" for page in RECORDS])
+    assert [
+        note for note, (_, text) in zip(NOTES, found, strict=True) if seen(note) not in seen(text)
+    ] == []
+    assert {tuple(shape) for shape, _ in found} == {tuple(found[0][0])}
+
+
+@pytest.mark.parametrize("kind", ["commonmark", "gfm-like"])
+def test_the_markdown_beside_a_page_shows_the_same_words(site: Path, kind: str) -> None:
+    reader = MarkdownIt(kind, {"html": True, "linkify": False})
+    texts = [(site / page / "index.html.md").read_text(encoding="utf-8") for page in RECORDS]
+    pages = [reader.render(text) for text in texts]
+    words = [seen(html.unescape(re.sub(r"<[^>]*>", "", page))) for page in pages]
+    assert [note for note, text in zip(NOTES, words, strict=True) if seen(note) not in text] == []
+    tags = [re.findall(r"<(\w+)", page) for page in pages]
+    assert tags == [tags[0]] * len(tags)
+
+
+def test_feeds_and_pictures_are_well_formed_and_hold_no_script(site: Path) -> None:
+    files = [path for path in site.rglob("*") if path.suffix in {".svg", ".xml", ".atom"}]
     assert files
     for path in files:
         tags = {str(item.tag).rpartition("}")[2] for item in ElementTree.parse(path).iter()}  # noqa: S314
         assert tags & {"script", "foreignObject", "iframe"} == set(), path
+    feed = ElementTree.parse(site / "feeds/all.xml").iter(f"{ATOM}summary")  # noqa: S314
+    told = seen(" ".join(item.text or "" for item in feed))
+    assert seen(NOTES[0]) in told
 
 
-def test_the_api_gives_every_payload_back(full: tuple[Path, str]) -> None:
-    found = json.loads((full[0] / "api" / "v1" / "devices.json").read_text(encoding="utf-8"))
-    names = [item["name"] for item in next(v for v in found.values() if isinstance(v, list))]
-    assert names[-len(PAYLOADS) :] == PAYLOADS
+@pytest.mark.parametrize(
+    ("table", "column", "texts", "api"),
+    [("devices", "name", PAYLOADS, "devices"), ("tuning", "notes", NOTES, "records")],
+)
+def test_every_download_gives_every_payload_back(
+    site: Path, table: str, column: str, texts: list[str], api: str
+) -> None:
+    folder = site / "downloads"
+    document = json.loads((site / f"api/v1/{api}.json").read_text(encoding="utf-8"))
+    with closing(sqlite3.connect(folder / "rl-resources.sqlite")) as base:
+        by_format = {
+            "csv": [row[column] for row in _read(folder / f"{table}.csv")],
+            "json": [item[column] for item in document[api]],
+            "parquet": pl.read_parquet(folder / f"{table}.parquet")[column].to_list(),
+            "sqlite": [row[0] for row in base.execute(f"SELECT {column} FROM {table}")],  # noqa: S608
+        }
+    assert {kind: {*texts} - {*found} for kind, found in by_format.items()} == {
+        kind: set() for kind in by_format
+    }
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "find --size 7B --limit 2000",
+        "find --size 7B --format json",
+        "coverage",
+        "diff releases/newest",
+        "diff releases/newest --format markdown",
+    ],
+)
+def test_a_terminal_gets_no_sign_that_it_obeys(
+    command: str, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(root)
+    main(command.split())
+    told = "".join(capsys.readouterr())
+    assert len(told) > 500
+    assert [line for line in told.split("\n") if not line.isprintable()] == []
+    assert re.search(r"^\s*::\w|##\[", told, re.M) is None

@@ -16,6 +16,7 @@ from docutils.core import publish_doctree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import payloads as corpus
 from rl_resources import load
 from rl_resources.dataset import Dataset
 from rl_resources.package import SCRIPTS, Record
@@ -79,6 +80,7 @@ PAYLOADS = [
     "RFC 2822, PEP 8, :pep:`8`",
     " both ends blank ",
 ]
+PAYLOADS += [text for text in map(one_line, corpus.PAYLOADS) if text not in set(PAYLOADS)]
 
 _CELL_SIGNS = st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"])
 _SIGNS = [*"\\`*_|:@[]<>\"'-.()#~^&a1 \u00a0\u3000"]

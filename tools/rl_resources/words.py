@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -95,6 +97,24 @@ def printable(text: str) -> str:
     """
     text = text if text.isprintable() else "".join(map(_visible, text))
     return text.replace("##[", f"#{_escaped('#')}[")
+
+
+def unobeyed(line: str) -> str:
+    """A line of text that begins with no command to GitHub's runner (`::error::`)."""
+    return re.sub(r"^\s*:(?=:)", lambda match: match[0][:-1] + _escaped(":"), line)
+
+
+def json_text(value: object, indent: int) -> str:
+    """JSON in lines of printable signs, so that a terminal or a runner's log shows it all."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False, default=str).replace(
+        "##[", f"#{_escaped('#')}["
+    )
+    if not text.replace("\n", "").isprintable():
+        signs = (
+            sign if sign == "\n" or sign.isprintable() else json.dumps(sign)[1:-1] for sign in text
+        )
+        text = "".join(signs)
+    return f"{text}\n"
 
 
 def _visible(sign: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from rl_resources.contribute.writing import write_proposal
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import InvalidDataset, UnusableInput
 from rl_resources.package import read_package
-from rl_resources.words import nearest
+from rl_resources.words import json_text, nearest
 
 
 def new(
@@ -72,7 +71,7 @@ def as_json(record: NewRecord, *, written: bool) -> str:
     """The record and its files as one object."""
     files = [change.path for change in record.proposal.changes]
     found = {"script": record.path, "row": record.row, "files": files, "written": written}
-    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    return json_text(found, 2)
 
 
 def next_step(record: NewRecord) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding
 from rl_resources.package import SCRIPTS, Field, Package, TableSchema, read_package
 from rl_resources.tabular import write
-from rl_resources.words import shown
+from rl_resources.words import json_text, shown
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Drafted:
             "mended": self.mended,
             "written": self.written,
         }
-        return json.dumps(found, indent=2, ensure_ascii=False, default=str) + "\n"
+        return json_text(found, 2)
 
     def told(self) -> Iterator[str]:
         """What is to be said beside the row, line by line."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
 from rl_resources.answer.coverage import WANTED_RULE, Cell, Coverage
 from rl_resources.dataset import Dataset
+from rl_resources.words import json_text
 
 MOST_WANTED = 12
 
@@ -75,7 +75,7 @@ def as_json(dataset: Dataset, found: Coverage) -> str:
             {"size": size, "tag": tag} for size, tag in found.missing_tags(sizes_of(dataset))
         ],
     }
-    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+    return json_text(value, 1)
 
 
 def as_csv(found: Coverage) -> str:

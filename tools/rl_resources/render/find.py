@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
@@ -18,7 +17,7 @@ from rl_resources.answer.question import Question, Words
 from rl_resources.answer.sentences import resource, start
 from rl_resources.answer.wording import say
 from rl_resources.dataset import Dataset, is_packaged
-from rl_resources.words import printable
+from rl_resources.words import json_text, printable, unobeyed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +49,7 @@ def flat(answer: Answer) -> dict[str, object]:
 
 def as_json(found: Found, notes: Iterable[str], version: str, root: str = "") -> str:
     """Everything that was found; scripts lie below `root`, where it is not the reader's folder."""
-    return json.dumps(as_value(found, notes, version, root), indent=1, ensure_ascii=False) + "\n"
+    return json_text(as_value(found, notes, version, root), 1)
 
 
 def as_frame(dataset: Dataset, words: Words) -> pd.DataFrame:
@@ -177,7 +176,7 @@ class _Wrapped:
         return [line for text in texts for line in self._one(printable(text), mark)]
 
     def _one(self, text: str, mark: str) -> list[str]:
-        return textwrap.wrap(
+        lines = textwrap.wrap(
             text,
             self._width,
             initial_indent=mark,
@@ -185,6 +184,7 @@ class _Wrapped:
             break_long_words=False,
             break_on_hyphens=False,
         )
+        return [*map(unobeyed, lines)]
 
 
 def _headline(found: Found) -> str:

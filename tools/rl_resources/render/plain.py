@@ -28,7 +28,7 @@ _TOKEN = re.compile(
 _FRONT = re.compile(r"\A---\n.*?\n---\n", re.S)
 _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 _HEADING_ID = re.compile(r"\s*\{[ :#.][^{}]*\}\s*$")
-_ACTIVE = re.compile(r"[\\`*\[\]|]|<|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_])")
+_ACTIVE = re.compile(r"[\\`*\[\]|]|<|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_])|~(?=~)|(?<=\S)~")
 _OPENING = re.compile(r"^([#>+-]|\d+(?=[.)]\s)|~{3,})")
 _BLOCKS = frozenset({"p", "div", "section", "article", "details", "figure", "figcaption", "header"})
 _BLOCKS |= {"ul", "ol", "dl", "caption", "blockquote", "footer", "aside", "main"}

@@ -11,7 +11,10 @@ import unicodedata
 
 _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2065\u2800\u3164\uffa0\ufffc")
-_SELECTORS = (range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0000, 0xE1000))
+_SELECTORS = (
+    *(range(0x180B, 0x1810), range(0xFE00, 0xFE10)),
+    *(range(0xFFF0, 0xFFF9), range(0xE0000, 0xE1000)),
+)
 _WORD = re.compile(r"[\w.-]+")
 _MARKS_IN_A_ROW = 2
 

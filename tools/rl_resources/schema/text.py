@@ -19,15 +19,17 @@ _NAME = "[a-z0-9_.+:-]{1,60}"
 _ACTIVE = (
     r"<[a-z/!?%]|\]\]>|&(?:#[a-z0-9]|[a-z0-9]{2,31};)",  # HTML, XML
     r"\b(?:java|live|vb|j)script *:|\bdata:(?:[a-z0-9]+/|[^ ]*(?:,|;base64))",
-    r"\b(?:file|gopher|ldaps?|phar):/|\b(?:blob|filesystem|view-source|jar):[a-z/]",
+    r"\b(?:file|gopher|ldaps?|phar|smb|chrome|intent):/|\b(?:blob|filesystem|view-source|jar):[a-z/]",
+    r"\bms-[a-z-]+:(?:/|of[evn]\|)",
     r"\bon[a-z]{3,24} *= *[\"'`]?[a-z0-9_.$]+ *[(=`]|[\"'][ /]*on[a-z]{3,24} *=",  # handlers
+    r"[\"'`][ /]+(?:action|background|formaction|href|src|srcdoc|srcset|style) *= *[\"'`]",
     r"\{ *[{%#:.]|[#@*]\{|\$\{(?:[^a-z0-9_}]|[a-z0-9_]+[^a-z0-9_}]|[0-9])",  # templates
     r"\]\(|!\[|\]_|\] *: *(?:<|/|[a-z]+:/)",  # links
     rf"`_|:{_NAME}:`|`:{_NAME}:",  # reStructuredText
     rf"(?:^| )\.\. +(?:[|_\[]|{_NAME}::)|(?:^| )\|[a-z][^| ]*\|_{{0,2}}(?: |$)",
     r"-8<-",  # a file in place of a line
-    r"##\[[a-z]|^ *:: *[a-z][a-z-]*.*::",  # workflow commands of GitHub
-    r"(?:\.\.[/\\]){2}|%(?:25)?2e%(?:25)?2e",  # paths upwards
+    r"##[a-z]*\[[a-z]|^ *:: *[a-z][a-z-]*.*::",  # workflow commands
+    r"(?:\.\.(?:[/\\]|%(?:25)?(?:2f|5c|c0%a[ef]))){2}|%(?:25)?2e%(?:25)?2e",  # paths upwards
     r"(?:^| )!!?[a-z]+/",  # tags of YAML
 )
 _MARKUP = re.compile("|".join(_ACTIVE), re.IGNORECASE)
@@ -46,10 +48,10 @@ _MARKUP_SIGNS: tuple[str, ...] = (
     "]]>",
     "]:",
     "] ",
-    "##[",
+    "##",
 )
 _MARKUP_SIGNS += ("%2", "8<", "script", "data:", "file:", "blob:", "system:", "source:", "gopher:")
-_MARKUP_SIGNS += ("ldap", "phar:", "jar:")
+_MARKUP_SIGNS += ("ldap", "phar:", "jar:", "smb:", "chrome:", "intent:", "ms-")
 """One of them is in all markup, in lower case."""
 
 _AT_START = "=+-@"
@@ -57,8 +59,8 @@ _LATER = re.compile(r"; *[\"']*(?:[=@]|[+-] *[\w.$]+ *[+*/^(|!&])")
 _NUMBER = re.compile(r"[+-] ?\d[\d.,]* ?%?(?:$|[,;:]? +[(a-zA-Z])")
 """What begins with a sign and is no formula: a number, alone or with words after it."""
 
-_MAIL_NAME = re.compile(r"[A-Za-z0-9_%+-]\Z")
-_MAIL_HOST = re.compile(r"[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,8}\.[A-Za-z]{2,}")
+_MAIL_NAME = re.compile(r"[\w%+\"-]\Z")
+_MAIL_HOST = re.compile(r"[^\W_][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}\.[^\W\d_]{2,}")
 
 SIGNS = rf"[^ -~]|@|^[ =+-]| $|; *[\"']*[=+-]|(?i:{'|'.join(_ACTIVE)})"
 """Matches every text that has a mistake, and some that have none."""
@@ -78,7 +80,7 @@ def text_mistake(field: Field, cell: str, constraint: str | None) -> str | None:
         return None
     if unseen(cell):
         return "invisible"
-    if "@" in cell and _holds_mail(cell):
+    if _holds_mail(cell):
         return "email"
     if cell != cell.strip():
         return "space"
@@ -133,7 +135,7 @@ def may_be_broken(cells: Sequence[str]) -> bool:
 
 def _holds_mail(cell: str) -> bool:
     """Whether an `@` stands between a name and a host; each is looked at once."""
-    before, *rest = cell.split("@")
+    before, *rest = _plain(cell).split("@")
     for after in rest:
         if _MAIL_NAME.search(before[-1:]) and _MAIL_HOST.match(after):
             return True

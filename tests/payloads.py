@@ -1,0 +1,31 @@
+"""The corpus of what no honest record holds, and of what only looks as if it did something."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from rl_resources.package import Field, TableSchema
+
+_FOLDER = Path(__file__).parent / "hostile"
+_CLASSES = tomllib.loads((_FOLDER / "payloads.toml").read_text(encoding="utf-8"))
+HONEST = tomllib.loads((_FOLDER / "honest.toml").read_text(encoding="utf-8"))["notes"]
+REFUSED = [text for found in _CLASSES.values() for text in found.get("refused", ())]
+SHOWN = [text for found in _CLASSES.values() for text in found.get("shown", ())]
+PAYLOADS = [*REFUSED, *SHOWN]
+
+
+def free_columns(schema: TableSchema) -> list[Field]:
+    """The columns in which any words may stand."""
+    closed = {key.field for key in schema.foreign_keys} | {*schema.primary_key}
+    return [
+        field
+        for field in schema.fields
+        if field.type == "string"
+        and not (field.pattern or "enum" in field.constraints or field.name in closed)
+    ]
+
+
+def seen(text: str) -> str:
+    """A text as a page may lay it out: blanks are one, and what has no shape is away."""
+    return "".join(sign for sign in text if sign.isprintable() and not sign.isspace())
