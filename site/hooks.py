@@ -35,7 +35,11 @@ from rl_resources.errors import InvalidDataset, RlResourcesError
 from rl_resources.render.findings import as_text
 from rl_resources.render.policy import content_security_policy
 from rl_resources.render.site import page_url
+from rl_resources.render.styles import classes_of_page, one_sheet, words_of_script
 
+# The theme's style sheets and ours in one file.
+SHEET = "assets/stylesheets/all.css"
+THEME_SHEETS = "assets/stylesheets/*.min.css"
 WATCHED = ("records", "schema", "examples", "site/templates", "site/assets")
 
 # The many pages that no page written by hand links to. A server keeps those whose text has not
@@ -46,12 +50,22 @@ _TABLE = re.compile(r"^<(table|figure)\b.*?^</\1>$", re.M | re.S)
 _CODE = re.compile(r"^(?:```|~~~)", re.M)
 
 # MkDocs loads this file once a process, so what is kept here outlives the rebuilds of a server.
-_session = SimpleNamespace(serving=False, files={}, mistakes="", built={}, frame="", tables=[])
+_session = SimpleNamespace(
+    serving=False, files={}, mistakes="", built={}, frame="", tables=[], sheets=[], classes=set()
+)
 
 
 def on_startup(*, command: str, **_: Any) -> None:
     """Learn whether a server must be kept alive."""
     _session.serving = command == "serve"
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Name one style sheet for all; a preview, which has to show edits of each, keeps them."""
+    if not _session.serving:
+        _session.sheets = config.extra_css
+        config.extra_css = [SHEET]
+    return config
 
 
 def on_pre_build(config: MkDocsConfig) -> None:
@@ -140,6 +154,7 @@ def on_env(env: Environment, **_: Any) -> Environment:
     env.filters["content_security_policy"] = partial(
         content_security_policy, any_inline=_session.serving
     )
+    env.globals["sheets_stay_apart"] = _session.serving
     with suppress(OSError):
         env.bytecode_cache = _compiled()
     return env
@@ -183,11 +198,17 @@ def _box(mistakes: str) -> str:
 
 
 def on_post_page(output: str, page: Page, **_: Any) -> None:
-    """Keep what the next rebuild of a server need not make again."""
+    """Keep what the next rebuild of a server need not make again, and what style sheets are for."""
+    _session.classes |= classes_of_page(output)
     path = page.file.src_uri
     kept = path.startswith(KEPT) and not path.endswith("/index.md")
     if _session.serving and kept and not _session.mistakes:
         _session.built[path] = (_session.files[path], output)
+
+
+def on_post_template(output_content: str, **_: Any) -> None:
+    """Keep what style sheets are for."""
+    _session.classes |= classes_of_page(output_content)
 
 
 def on_post_build(config: MkDocsConfig) -> None:
@@ -198,6 +219,18 @@ def on_post_build(config: MkDocsConfig) -> None:
         if _published_as_it_is(path, content):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content)
+    if not _session.serving:
+        _join_sheets(folder)
+
+
+def _join_sheets(folder: Path) -> None:
+    scripts = (path.read_text(encoding="utf-8") for path in folder.rglob("*.js"))
+    used = _session.classes.union(*map(words_of_script, scripts))
+    parts = [*sorted(folder.glob(THEME_SHEETS)), *(folder / name for name in _session.sheets)]
+    sheet = one_sheet([part.read_text(encoding="utf-8") for part in parts], used)
+    for part in (*parts, *folder.glob(THEME_SHEETS + ".map")):
+        part.unlink()
+    (folder / SHEET).write_text(sheet, encoding="utf-8")
 
 
 def on_serve(server: LiveReloadServer, config: MkDocsConfig, **_: Any) -> LiveReloadServer:
