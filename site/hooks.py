@@ -12,13 +12,14 @@ import logging
 import re
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemBytecodeCache, TemplateSyntaxError
 from mkdocs.config.defaults import MkDocsConfig
@@ -28,30 +29,36 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from rl_resources import publish
-from rl_resources.build import CHECKED, MARK
+from rl_resources.build import CHECKED, MARK, MISTAKES
 from rl_resources.cache import cache_folder
 from rl_resources.check import check_root
 from rl_resources.errors import InvalidDataset, RlResourcesError
 from rl_resources.render.findings import as_text
 from rl_resources.render.policy import content_security_policy
-from rl_resources.render.site import page_url
 from rl_resources.render.styles import classes_of_page, one_sheet, words_of_script
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 # The theme's style sheets and ours in one file.
 SHEET = "assets/stylesheets/all.css"
 THEME_SHEETS = "assets/stylesheets/*.min.css"
 WATCHED = ("records", "schema", "examples", "site/templates", "site/assets")
 
-# The many pages that no page written by hand links to. A server keeps those whose text has not
-# changed as they are.
-KEPT = ("records/", "reports/", "rules/")
-
 _TABLE = re.compile(r"^<(table|figure)\b.*?^</\1>$", re.M | re.S)
 _CODE = re.compile(r"^(?:```|~~~)", re.M)
 
 # MkDocs loads this file once a process, so what is kept here outlives the rebuilds of a server.
 _session = SimpleNamespace(
-    serving=False, files={}, mistakes="", built={}, frame="", tables=[], sheets=[], classes=set()
+    serving=False,
+    files={},
+    others=dict,
+    complete=True,
+    writing=Lock(),
+    mistakes="",
+    tables=[],
+    sheets=[],
+    classes=set(),
 )
 
 
@@ -71,22 +78,27 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_pre_build(config: MkDocsConfig) -> None:
     """Check and render before MkDocs empties the folder of the last build."""
     root = Path(config.config_file_path).parent
+    with _session.writing:
+        _session.complete = True  # as long as there is nothing that it could be completed to
     try:
-        _session.files = _render(root, checked=config.extra.get(CHECKED, False))
+        _hold_to_rules(root, checked=config.extra.get(CHECKED, False))
+        if _session.serving:
+            _session.files, _session.others = publish.preview(root)
+        else:
+            _session.files = publish.render(root)
         _session.mistakes = ""
     except Exception as error:  # whatever is wrong, a server must live on to show it
         _session.mistakes = _told(error)
         if not _session.serving:
             raise PluginError(f"nothing was built\n{_session.mistakes}") from error
         sys.stderr.write(_session.mistakes)
+    config.extra[MISTAKES] = _session.mistakes
 
 
-def _render(root: Path, *, checked: bool) -> Mapping[str, str | bytes]:
+def _hold_to_rules(root: Path, *, checked: bool) -> None:
     findings = [] if checked else check_root(root)
     if errors := [finding for finding in findings if finding.severity == "error"]:
         raise InvalidDataset(errors)
-    # A preview need not wait for what only publishing promises.
-    return publish.render(root, preview=_session.serving)
 
 
 def _told(error: Exception) -> str:
@@ -107,30 +119,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     if not _session.files:
         links = config.validation.links
         links.not_found = links.anchors = logging.INFO  # what is not there yet is no mistake
-    _forget_another_frame(config)
     for path, content in generated.items():
-        if _published_as_it_is(path, content):
-            continue
-        text, output = _session.built.get(path, ("", ""))
-        if output and text == content and not _session.mistakes:
-            # As a finished file, which the search of a preview leaves out.
-            path, content = page_url(path) + "index.html", output
-        files.append(File.generated(config, path, content=content))
+        if not _published_as_it_is(path, content):
+            files.append(File.generated(config, path, content=content))
     return files
 
 
 def _published_as_it_is(path: str, content: str | bytes) -> bool:
     """Whether MkDocs would take the file for a page, which it is not: `on_post_build` writes it."""
     return isinstance(content, bytes) and path.endswith(".md")
-
-
-def _forget_another_frame(config: MkDocsConfig) -> None:
-    """Keep no page that was built with other settings or another theme."""
-    overrides = Path(config.theme.custom_dir or ".").rglob("*.html")
-    texts = [Path(config.config_file_path), *sorted(overrides)]
-    frame = "".join(path.read_text(encoding="utf-8") for path in texts)
-    if frame != _session.frame:
-        _session.frame, _session.built = frame, {}
 
 
 def _placeholders(files: Files, config: MkDocsConfig) -> dict[str, str | bytes]:
@@ -197,28 +194,24 @@ def _box(mistakes: str) -> str:
     )
 
 
-def on_post_page(output: str, page: Page, **_: Any) -> None:
-    """Keep what the next rebuild of a server need not make again, and what style sheets are for."""
-    _session.classes |= classes_of_page(output)
-    path = page.file.src_uri
-    kept = path.startswith(KEPT) and not path.endswith("/index.md")
-    if _session.serving and kept and not _session.mistakes:
-        _session.built[path] = (_session.files[path], output)
+def on_post_page(output: str, **_: Any) -> None:
+    """Keep what style sheets are for."""
+    if not _session.serving:
+        _session.classes |= classes_of_page(output)
 
 
 def on_post_template(output_content: str, **_: Any) -> None:
     """Keep what style sheets are for."""
-    _session.classes |= classes_of_page(output_content)
+    if not _session.serving:
+        _session.classes |= classes_of_page(output_content)
 
 
 def on_post_build(config: MkDocsConfig) -> None:
     """Write what is no page, and mark the folder as one that may be replaced, whoever built it."""
     folder = Path(config.site_dir)
     (folder / MARK).touch()
-    for path, content in _session.files.items():
-        if _published_as_it_is(path, content):
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_bytes(content)
+    _write(folder, {k: v for k, v in _session.files.items() if _published_as_it_is(k, v)})
+    _session.complete = not _session.serving
     if not _session.serving:
         _join_sheets(folder)
 
@@ -233,6 +226,12 @@ def _join_sheets(folder: Path) -> None:
     (folder / SHEET).write_text(sheet, encoding="utf-8")
 
 
+def _write(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
 def on_serve(server: LiveReloadServer, config: MkDocsConfig, **_: Any) -> LiveReloadServer:
     """Rebuild when data, schemas, scripts, templates or assets change."""
     root = Path(config.config_file_path).parent
@@ -241,4 +240,33 @@ def on_serve(server: LiveReloadServer, config: MkDocsConfig, **_: Any) -> LiveRe
     for folder in WATCHED:
         if (root / folder).is_dir():
             server.watch(str(root / folder))
+    server.set_app(_completing(server.get_app(), Path(config.site_dir)))
     return server
+
+
+def _completing(app: WSGIApplication, folder: Path) -> WSGIApplication:
+    """Make what no page shows when somebody first asks for a file that is not there."""
+
+    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        heads: list[Any] = []
+
+        def note(*head: Any) -> Any:
+            heads.append(head)
+
+        body = app(environ, note)
+        if heads[-1][0].startswith("404") and _complete(folder):
+            body = app(environ, note)
+        start_response(*heads[-1])
+        return body
+
+    return answer
+
+
+def _complete(folder: Path) -> bool:
+    """Write what no page shows, and say whether it was not there."""
+    with _session.writing:
+        if _session.complete:
+            return False
+        _write(folder, _session.others())
+        _session.complete = True
+        return True

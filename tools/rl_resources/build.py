@@ -16,6 +16,7 @@ from rl_resources.repository import read_repository
 CONFIGURATION = "mkdocs.yml"
 MARK = ".built-by-rl-resources"
 CHECKED = "checked"
+MISTAKES = "mistakes"
 SOURCES = ("site", "records", "schema", "examples", "tools", "tests", ".git")
 KEPT = "The old output is kept."
 

@@ -24,7 +24,7 @@ _PACKAGED = Path(__file__).parent / "_data"
 _CHECKOUT = Path(__file__).parents[2]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """All tables of one root. `records` maps a resource's name to its typed rows in file order."""
 

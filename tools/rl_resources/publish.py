@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rl_resources.check.registry import FAMILIES, rules_by_family
@@ -10,7 +12,7 @@ from rl_resources.check.subject import FRAMEWORK, script_text
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidDataset
 from rl_resources.finding import Finding
-from rl_resources.history import read_history
+from rl_resources.history import Release, read_history
 from rl_resources.moments import moments
 from rl_resources.package import read_package
 from rl_resources.render import (
@@ -30,40 +32,78 @@ from rl_resources.render import (
 )
 from rl_resources.render.charts import page as charts
 from rl_resources.render.downloads import downloads
+from rl_resources.render.kept import keeping
 from rl_resources.repository import Repository, read_repository, site_address
 from rl_resources.script.overrides import Run
 
 PAGES = "site/pages"
 
 
-def render(root: Path, *, preview: bool = False) -> dict[str, str | bytes]:
+Files = dict[str, str | bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """All that the published files follow from. `address` is blank where nobody knows it."""
+
+    root: Path
+    dataset: Dataset
+    scripts: Mapping[str, str]
+    repository: Repository
+    address: str
+    releases: Sequence[Release]
+
+    def shown(self) -> Files:
+        """The pages, with the files that they show or tell the size of."""
+        return render_dataset(self.dataset, self.scripts, self.repository, self.address or None)
+
+    def fetched(self, shown: Files, *, hold: bool) -> Files:
+        """What programs, readers of feeds and assistants fetch."""
+        dataset, time = self.dataset, self.repository.commit_time
+        unreleased = self.releases[0].since or () if self.releases else ()
+        times = moments(self.root, dataset, unreleased)
+        found: Files = dict(feeds.feeds(dataset, self.releases, times, time, self.address))
+        found |= embed.files(dataset, self.address)
+        publication = api.Publication(
+            self.repository.commit, time, self.address, shown | found, self.releases
+        )
+        documents = api.documents(dataset, publication)
+        if hold:
+            validation.hold_to_schemas(documents, api.schemas(dataset))
+        pages = {k: v for k, v in shown.items() if isinstance(v, str) and k.endswith(".md")}
+        found |= assistants.files(dataset, pages, _pages_by_hand(self.root), self.address)
+        return found | api.files(dataset, publication, documents)
+
+
+def render(root: Path) -> Files:
     """All generated files by path: Markdown pages, JSON with schemas, RST, scripts, downloads.
 
     Text that is called `.md` is a page. Bytes are published as they are, whatever they are called.
 
-    The JSON is held to the schemas that are published beside it. A `preview` is spared that, and
-    what only programs and assistants read.
-
-    Raises `InvalidDataset`, `UnreadableDataset` and `InvalidOutput`. Nothing is written.
+    The JSON is held to the schemas that are published beside it. Raises `InvalidDataset`,
+    `UnreadableDataset` and `InvalidOutput`. Nothing is written.
     """
+    source = _source(root)
+    shown = source.shown()
+    return shown | source.fetched(shown, hold=True)
+
+
+def preview(root: Path) -> tuple[Files, Callable[[], Files]]:
+    """What the pages show, and what makes all else that `render` gives, for when it is asked for.
+
+    A page that follows from the same values as the last time is not rendered again, and no JSON is
+    held to its schema. Raises as `render` does.
+    """
+    source = _source(root)
+    with keeping(root / site.TEMPLATES):
+        shown = source.shown()
+    return shown, partial(source.fetched, shown, hold=False)
+
+
+def _source(root: Path) -> _Source:
     dataset = read_dataset(read_package(root))
-    repository = read_repository(root)
-    address = site_address()
-    releases = read_history(root)
-    found = render_dataset(dataset, _script_texts(root, dataset), repository, address)
-    unreleased = releases[0].since or () if releases else ()
-    times = moments(root, dataset, unreleased)
-    found |= feeds.feeds(dataset, releases, times, repository.commit_time, address or "")
-    found |= embed.files(dataset, address or "")
-    publication = api.Publication(
-        repository.commit, repository.commit_time, address or "", found, releases
-    )
-    documents = api.documents(dataset, publication)
-    if not preview:
-        validation.hold_to_schemas(documents, api.schemas(dataset))
-        pages = {k: v for k, v in found.items() if isinstance(v, str) and k.endswith(".md")}
-        found |= assistants.files(dataset, pages, _pages_by_hand(root), address or "")
-    return found | api.files(dataset, publication, documents)
+    texts, repository = _script_texts(root, dataset), read_repository(root)
+    return _Source(root, dataset, texts, repository, site_address() or "", read_history(root))
 
 
 def render_dataset(
@@ -71,7 +111,7 @@ def render_dataset(
     scripts: Mapping[str, str],
     repository: Repository,
     site_url: str | None = None,
-) -> dict[str, str | bytes]:
+) -> Files:
     """All but the JSON, from values alone. `scripts` maps the name of a script to its text.
 
     Where the `site_url` is unknown, what is meant for other pages is relative.

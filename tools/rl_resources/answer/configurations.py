@@ -7,6 +7,7 @@ that knows nothing of our tables can ask it the same questions.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from rl_resources.answer.age import Ages
@@ -78,7 +79,8 @@ class Configuration(NamedTuple):
         return self.gpus * self.memory_gb
 
 
-def configurations(dataset: Dataset) -> list[Configuration]:
+@lru_cache(maxsize=1)
+def configurations(dataset: Dataset) -> tuple[Configuration, ...]:
     """All records and all reports of a dataset."""
     devices, ages = Devices(dataset), Ages(dataset)
     positions: dict[object, int] = {
@@ -93,7 +95,7 @@ def configurations(dataset: Dataset) -> list[Configuration]:
         for row in dataset.records["tuning"]
     )
     reports = (_of_report(row, devices, ages, positions) for row in dataset.records["reports"])
-    return [*records, *reports]
+    return (*records, *reports)
 
 
 def _of_record(

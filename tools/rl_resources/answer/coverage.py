@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 
 from rl_resources.answer.vocabulary import TAGS
@@ -79,6 +80,7 @@ class Coverage:
         return [(size, tag) for size in sizes for tag in TAGS if (size, tag) not in held]
 
 
+@lru_cache(maxsize=1)
 def coverage(dataset: Dataset) -> Coverage:
     """Count records and reports."""
     records = [(_place_of_record(dataset, row), row) for row in dataset.records["tuning"]]

@@ -331,17 +331,17 @@ def _best(configurations: Iterable[Configuration], question: Question) -> Answer
     return min(fitting, key=lambda item: -item.configuration.position, default=None)
 
 
-def largest_known(configurations: Iterable[Configuration], question: Question) -> Iterable[Largest]:
-    """`Found.largest` alone, for those who ask many questions and nothing else of them."""
-    judged = _judged(configurations, question)
-    fitting = [item for item in judged if item.standing in {TESTED, SHOULD_FIT}]
+def largest_known(configurations: Sequence[Configuration], question: Question) -> Iterable[Largest]:
+    """`Found.largest` alone, for those who ask many questions and nothing else of them.
+
+    Every one of the `configurations` must be an answer.
+    """
     tops: dict[str, int] = {}
-    for row in (item.configuration for item in fitting if item.configuration.size):
-        tops[row.task] = max(row.position, tops.get(row.task, 0))
-    top = (
-        item for item in fitting if item.configuration.position == tops.get(item.configuration.task)
-    )
-    return _largest(_ordered(top, question))
+    for row in configurations:
+        if row.size:
+            tops[row.task] = max(row.position, tops.get(row.task, 0))
+    top = [row for row in configurations if row.position == tops.get(row.task)]
+    return _largest(answers(top, question))
 
 
 def _largest(answers: Sequence[Answer]) -> Iterable[Largest]:

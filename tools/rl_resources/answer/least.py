@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rl_resources.answer.configurations import Configuration
 from rl_resources.answer.find import Answer, Largest, answers, largest_known, size_of
 from rl_resources.answer.question import Question
+from rl_resources.answer.standing import SHOULD_FIT, TESTED, standing
 
 GPUS = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -36,11 +37,13 @@ def _size(answer: Answer) -> tuple[bool, float, int, bool, str]:
 
 def by_hardware(rows: Sequence[Configuration], memory_gb: float) -> list[Hardware]:
     """The largest sizes by the number of accelerators; one that adds nothing is left out."""
-    fitting = [row for row in rows if row.outcome == "ran" and 0 < row.memory_gb <= memory_gb]
+    any_number = Question(memory_gb=memory_gb)
+    fitting = [row for row in rows if standing(any_number, row) in {TESTED, SHOULD_FIT}]
     found: list[Hardware] = []
     for gpus in GPUS:
         asked = Question(memory_gb=memory_gb, gpus=gpus)
-        largest = {item.task: item for item in largest_known(fitting, asked)}
+        enough = [row for row in fitting if row.gpus <= gpus]
+        largest = {item.task: item for item in largest_known(enough, asked)}
         if largest and (not found or _told(largest) != _told(found[-1].largest)):
             found.append(Hardware(gpus, memory_gb, largest))
     return found

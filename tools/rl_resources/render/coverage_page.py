@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
 from urllib.parse import urlencode
 
 from rl_resources.answer.coverage import WANTED_RULE, Cell, coverage
@@ -27,9 +28,15 @@ def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
         wanted_rule=WANTED_RULE,
         missing=missing,
         unplaced=found.unplaced,
-        start=partial(_start_of_contribution, site.repository),
+        start=_starts(site.repository),
     )
     return {"coverage.md": page}
+
+
+@cache
+def _starts(repository: str) -> Callable[[Cell], str]:
+    # One value for one repository, so that the page is seen to be made of the same.
+    return partial(_start_of_contribution, repository)
 
 
 def _start_of_contribution(repository: str, cell: Cell) -> str:

@@ -34,6 +34,7 @@ from rl_resources.render.api import BASE
 from rl_resources.render.api.promise import PROMISE
 from rl_resources.render.cards import labelled
 from rl_resources.render.dictionary import columns
+from rl_resources.render.kept import rendered
 from rl_resources.render.markdown import escape
 from rl_resources.render.tuning_table import HEADERS, tuning_rows
 
@@ -110,13 +111,21 @@ class Site:
             "records": len(dataset.records["tuning"]),
             "reports": len(dataset.records["reports"]),
             "repository": self.repository,
-            "source": partial(source_address, repository_url),
         }
 
     def page(self, path: str, template: str = "", /, **values: Any) -> str:
         """The text of the page at `path`, by the template of that name unless another is named."""
-        found = self._environment.get_template(f"{template or path}.jinja")
-        return found.render(**self._shared, **values, to=partial(address, path))
+        name = f"{template or path}.jinja"
+        made_of = {**self._shared, **values}
+
+        def make() -> str:
+            links = {
+                "source": partial(source_address, self.repository),
+                "to": partial(address, path),
+            }
+            return self._environment.get_template(name).render(**made_of, **links)
+
+        return rendered((path, name), made_of, make)
 
 
 @dataclass(frozen=True, slots=True)
