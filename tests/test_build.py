@@ -98,8 +98,9 @@ def test_every_published_path_is_there(first: Path) -> None:
     assert [path for path in wanted if not (first / path).is_file()] == []
 
 
-def test_the_page_for_what_is_not_there_leads_programs_to_the_index(first: Path) -> None:
+def test_the_page_for_what_is_not_there_leads_home_and_programs_to_the_index(first: Path) -> None:
     page = (first / "404.html").read_text(encoding="utf-8")
+    assert re.findall(r'<a href="([^"]+)">overview</a>', page) == ["/"]
     assert re.findall(r'<a href="([^"]+index\.json)"', page) == ["/api/v1/index.json"]
 
 

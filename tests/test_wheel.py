@@ -116,6 +116,19 @@ def test_the_promised_lines_answer_and_lead_to_a_script_that_is_there(
     assert start == f"bash {script}"
 
 
+def test_a_dataset_shows_itself_in_a_line_and_a_traceback_the_words_that_are_known(
+    python: Path, tmp_path: Path
+) -> None:
+    code = "import rl_resources\ndata = rl_resources.load()\nprint(data)\ndata.find(size='7Z')"
+    done = _run(python, ["-c", code], tmp_path)
+    ours = load(ROOT)
+    assert done.stdout.startswith(f"<Dataset {ours.version}: {len(ours.records['tuning'])} tuning,")
+    assert len(done.stdout.splitlines()) == 1
+    *_, told, help_ = done.stderr.splitlines()
+    assert told.endswith("UnusableInput: size `7Z` is not known")
+    assert help_.startswith("help: Known are `0.5B`")
+
+
 def test_importing_the_package_imports_nothing_but_the_standard_library(
     python: Path, tmp_path: Path
 ) -> None:

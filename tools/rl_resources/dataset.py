@@ -31,6 +31,11 @@ class Dataset:
     package: Package
     records: Mapping[str, tuple[Record, ...]]
 
+    def __repr__(self) -> str:
+        """What it holds, in a line: all that it holds would fill a terminal for minutes."""
+        rows = ", ".join(f"{len(rows)} {name}" for name, rows in self.records.items())
+        return f"<Dataset {self.version}: {rows}>"
+
     @property
     def version(self) -> str:
         """The dataset's CalVer version."""

@@ -15,16 +15,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rl_resources.finding import Finding
 
+_MOST_NOTES = 10
+
 
 class RlResourcesError(Exception):
     """Base of all exceptions that this package raises on purpose.
 
-    The message is complete: what is wrong, then how to mend it.
+    The message says what is wrong; `help`, which a traceback shows below it, how to mend it.
     """
 
     def __init__(self, message: str, help: str = "") -> None:  # noqa: A002 (the word of a finding)
         super().__init__(message)
         self.help = help
+        if help:
+            self.add_note(f"help: {help}")
 
 
 class UnreadableDataset(RlResourcesError):  # noqa: N818
@@ -45,3 +49,5 @@ class InvalidDataset(RlResourcesError):  # noqa: N818
     def __init__(self, findings: Sequence[Finding]) -> None:
         super().__init__(f"{len(findings)} findings of severity error in the dataset")
         self.findings = tuple(findings)
+        for item in self.findings[:_MOST_NOTES]:
+            self.add_note(f"{item.path}:{item.line}:{item.column}: {item.message}")
