@@ -53,17 +53,17 @@ LINES = st.lists(
 )
 
 
-@given(lines=LINES, end=st.sampled_from(["\n", ""]), part=st.sampled_from([1, 80, 1 << 20]))
+@given(lines=LINES, end=st.sampled_from(["\n", ""]), block=st.sampled_from([1, 80, 1 << 20]))
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_a_file_split_by_polars_is_told_of_as_one_that_we_read_ourselves(
-    sample: Snapshot, tmp_path: Path, lines: list[str], end: str, part: int
+    sample: Snapshot, tmp_path: Path, lines: list[str], end: str, block: int
 ) -> None:
     path = tmp_path / "trials.csv"
     path.write_bytes(HEADER + "\n".join([*lines, ""]).encode().removesuffix(b"\n") + end.encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bulk, "PART_BYTES", part)
+        patch.setattr(bulk, "BLOCK_BYTES", block)
         quickly = told(sample, path)
         patch.setattr(bulk, "survey", slowly)
         assert quickly == told(sample, path)
@@ -79,7 +79,7 @@ def test_only_rows_with_something_wrong_are_read_again(
         return tabular.read(text)
 
     monkeypatch.setattr("rl_resources.check.records.read", noted)
-    monkeypatch.setattr(bulk, "PART_BYTES", 200)
+    monkeypatch.setattr(bulk, "BATCH_ROWS", 1)
     path = tmp_path / "trials.csv"
     good = [f"{SCRIPT},{order},8,ran\n".encode() for order in range(1, 50)]
     path.write_bytes(HEADER + b"".join(good))

@@ -1,37 +1,43 @@
-"""Files of records of any size, judged a part at a time: which rows have something wrong.
+"""Files of records of any size, judged in one pass of polars: which rows have something wrong.
 
-Nothing but one part and a number for each row is held in memory. CSV is split by polars, which
-cannot tell where a cell stands, so this says no more than the number of a row; whoever needs the
-place reads that row again. A text that polars might split otherwise than `tabular` raises
+Nothing but batches of rows and a number for each row is held in memory. CSV is split by polars,
+which cannot tell where a cell stands, so this says no more than the number of a row; whoever needs
+the place reads that row again. A text that polars might split otherwise than `tabular` raises
 `IrregularError`.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 from rl_resources.package import Field, TableSchema
 from rl_resources.schema.compiled import PRECEDENCE
 from rl_resources.schema.text import AFTER, BEFORE, SIGNS, text_mistake
-from rl_resources.schema.validate import FAILURES, hold_usable, judged
+from rl_resources.schema.validate import (
+    FAILURES,
+    Vocabulary,
+    hold_usable,
+    judged,
+    questions,
+    with_typed,
+)
 
-PART_BYTES = 1 << 25
-PART_ROWS = 100_000
-WORKERS = pl.thread_pool_size()
 PARQUET = ".parquet"
+BATCH_ROWS = 50_000
+BLOCK_BYTES = 1 << 17
 
 _WORDS = (*BEFORE, *PRECEDENCE, *AFTER)
 _RANKS = {word: rank for rank, word in enumerate(_WORDS)}
 _CLOSED = frozenset({"integer", "number", "boolean", "date"})
 _CELL = r'(?:[^",]*|"(?:[^"]|"")*")'
+_QUOTE, _COMMA, _NEWLINE = b'",\n'
+_ROW, _SUSPECT, _BYTES = "number of row", "is suspect", "bytes of row"
 
 
 class IrregularError(ValueError):
@@ -56,39 +62,24 @@ class Survey:
         return pl.concat([self.broken["row"], self.repeated]).unique().sort()
 
 
-def survey(path: Path, schema: TableSchema, vocabulary: Mapping[str, Collection[str]]) -> Survey:
+def survey(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Survey:
     """Judge all records of a CSV file, a Parquet file or a folder of Parquet files.
 
     Raises `IrregularError` for a CSV text that must be read otherwise, `OSError` and
     `polars.exceptions.PolarsError` for what cannot be read at all.
     """
     hold_usable(schema)
-    rows, broken, keys = 0, [pl.DataFrame(schema=FAILURES)], []
-    for part in _side_by_side(partial(_judge, schema, vocabulary), _parts(path, schema)):
-        broken.append(part.broken.with_columns(pl.col("row") + rows))
-        keys.append(part.keys)
-        rows += part.rows
-    return Survey(rows, pl.concat(broken), _repeated(keys))
-
-
-_Part = bytes | pl.DataFrame
-"""Some of the records: lines of CSV, or Parquet as `scan` gives it."""
-
-
-class _Verdict(NamedTuple):
-    """What `Survey` says, of one part; `keys` are numbers for what must not stand twice."""
-
-    rows: int
-    broken: pl.DataFrame
-    keys: pl.DataFrame
-
-
-class _Column(NamedTuple):
-    """The cells of a column that may hold anything, with their rows."""
-
-    field: Field
-    rows: pl.Series
-    cells: pl.Series
+    if is_parquet(path):
+        return _pass(scan(path, schema), schema, vocabulary).survey
+    marks = _marks(path, schema)
+    try:
+        found = _pass(_scan_csv(path, schema, marks), schema, vocabulary)
+        regular = _is_regular(marks, found, len(schema.names)) or _lines_are_records(path, schema)
+    except pl.exceptions.PolarsError as error:
+        raise IrregularError(str(error)) from error
+    if not regular or marks.newlines != found.survey.rows:
+        raise IrregularError(str(path))
+    return found.survey
 
 
 def is_parquet(path: Path) -> bool:
@@ -96,61 +87,66 @@ def is_parquet(path: Path) -> bool:
     return path.is_dir() or path.suffix == PARQUET
 
 
-def _parts(path: Path, schema: TableSchema) -> Iterator[_Part]:
-    if is_parquet(path):
-        yield from scan(path, schema).collect_batches(chunk_size=PART_ROWS)
-        return
-    with path.open("rb") as file:
-        if file.readline() != (",".join(schema.names) + "\n").encode():
-            raise IrregularError(str(path))
-        while data := file.read(PART_BYTES) + file.readline():
-            yield data
+class _Pass(NamedTuple):
+    """A survey, and how many bytes all cells have."""
+
+    survey: Survey
+    cell_bytes: int
 
 
-def _side_by_side(judge: Callable[[_Part], _Verdict], parts: Iterable[_Part]) -> Iterator[_Verdict]:
-    """The verdicts in order; polars lets go of the interpreter, so threads are enough."""
-    with ThreadPoolExecutor(WORKERS) as pool:
-        waiting: deque[Future[_Verdict]] = deque()
-        for part in parts:
-            waiting.append(pool.submit(judge, part))
-            if len(waiting) > WORKERS:
-                yield waiting.popleft().result()
-        yield from (future.result() for future in waiting)
+def _pass(lazy: pl.LazyFrame, schema: TableSchema, vocabulary: Vocabulary) -> _Pass:
+    """One pass over columns of text in which blank cells are null."""
+    names = lazy.collect_schema().names()
+    fields = [field for field in schema.fields if field.name in names]
+    keys = _keys(schema, names)
+    asked = with_typed(lazy.with_row_index(_ROW), fields).with_columns(
+        _suspect(fields, vocabulary).alias(_SUSPECT),
+        pl.sum_horizontal(pl.col(names).str.len_bytes()).cast(pl.UInt64).alias(_BYTES),
+        **keys,
+    )
+    broken = [pl.DataFrame(schema=FAILURES)]
+
+    def look_at(rows: pl.DataFrame) -> None:
+        cells = rows.select(names)
+        found = _failures(schema, cells, vocabulary)
+        broken.append(found.with_columns(row=rows[_ROW].gather(found["row"])))
+
+    once = asked.cache()
+    _, hashes, counts = pl.collect_all(
+        [
+            once.filter(_SUSPECT).sink_batches(look_at, chunk_size=BATCH_ROWS, lazy=True),
+            once.select(keys.keys()),
+            once.select(pl.len(), pl.col(_BYTES).sum()),
+        ],
+        engine="streaming",
+    )
+    rows, cell_bytes = counts.row(0)
+    return _Pass(Survey(rows, pl.concat(broken), _repeated(hashes)), cell_bytes)
 
 
-def _judge(schema: TableSchema, vocabulary: Mapping[str, Collection[str]], part: _Part) -> _Verdict:
-    frame = _frame(part, schema) if isinstance(part, bytes) else part
-    found = judged(schema, frame, vocabulary)
-    looked_at = list(_looked_at(schema, frame, found, vocabulary))
-    if isinstance(part, bytes) and not _is_regular(part, frame, looked_at):
-        raise IrregularError
-    return _Verdict(frame.height, _first_told(found, looked_at), _keys(schema, frame))
+def _suspect(fields: Sequence[Field], vocabulary: Vocabulary) -> pl.Expr:
+    """Whether a row may have a failure, or a sign of a mistake where a cell may hold anything."""
+    failures = (question.wrong for question in questions(fields, vocabulary))
+    open_columns = (field.name for field in fields if _is_open(field, vocabulary))
+    signs = (pl.col(name).str.contains(SIGNS) for name in open_columns)
+    return pl.any_horizontal(*failures, *signs).fill_null(value=False)
 
 
-def _looked_at(
-    schema: TableSchema,
-    frame: pl.DataFrame,
-    found: pl.DataFrame,
-    vocabulary: Mapping[str, Collection[str]],
-) -> Iterator[_Column]:
-    """All cells but those that were found to be a number, a date or one of a few known words."""
-    for field in schema.fields:
-        if field.name not in frame.columns:
-            continue
-        rows = pl.int_range(frame.height, dtype=pl.UInt32, eager=True)
-        if field.type in _CLOSED or "enum" in field.constraints or field.name in vocabulary:
-            rows = found.filter(field=field.name)["row"]
-        cells = frame[field.name]
-        yield _Column(field, rows, cells if len(rows) == len(cells) else cells.gather(rows))
+def _is_open(field: Field, vocabulary: Vocabulary) -> bool:
+    """Whether a column has other words than numbers, dates and a few that are known."""
+    few = "enum" in field.constraints or field.name in vocabulary
+    return not few and field.type not in _CLOSED
 
 
-def _first_told(found: pl.DataFrame, columns: Sequence[_Column]) -> pl.DataFrame:
+def _failures(schema: TableSchema, cells: pl.DataFrame, vocabulary: Vocabulary) -> pl.DataFrame:
     """The failures with the mistakes of texts, of each cell what is told first."""
+    found = judged(schema, cells, vocabulary)
     texts = [
-        (row, column.field.name, mistake)
-        for column in columns
-        for row, cell in _doubtful(column)
-        if (mistake := text_mistake(column.field, cell, None))
+        (row, field.name, mistake)
+        for field in schema.fields
+        if field.name in cells.columns
+        for row, cell in _doubtful(field, cells[field.name], found, vocabulary)
+        if (mistake := text_mistake(field, cell, None))
     ]
     if not texts:
         return found
@@ -159,27 +155,32 @@ def _first_told(found: pl.DataFrame, columns: Sequence[_Column]) -> pl.DataFrame
     return ranked.unique(["row", "field"], keep="first", maintain_order=True)
 
 
-def _doubtful(column: _Column) -> Iterator[tuple[int, str]]:
-    """Rows and cells with a sign of a mistake."""
-    signs = column.cells.str.contains(SIGNS).fill_null(value=False)
-    return zip(column.rows.filter(signs), column.cells.filter(signs), strict=True)
+def _doubtful(
+    field: Field, cells: pl.Series, found: pl.DataFrame, vocabulary: Vocabulary
+) -> Iterator[tuple[int, str]]:
+    """Rows and cells with a sign of a mistake, in a closed column of those that fail."""
+    rows = pl.int_range(len(cells), dtype=pl.UInt32, eager=True)
+    if not _is_open(field, vocabulary):
+        rows = found.filter(field=field.name)["row"]
+        cells = cells.gather(rows)
+    signs = cells.str.contains(SIGNS).fill_null(value=False)
+    return zip(rows.filter(signs), cells.filter(signs), strict=True)
 
 
-def _keys(schema: TableSchema, frame: pl.DataFrame) -> pl.DataFrame:
+def _keys(schema: TableSchema, names: Collection[str]) -> Mapping[str, pl.Expr]:
     """A number for each value of what must not stand twice; null where a part of it is blank."""
     unique = [(field.name,) for field in schema.fields if field.constraints.get("unique")]
-    return frame.select(
-        pl.when(pl.all_horizontal(pl.col(names).is_not_null()))
-        .then(pl.struct(names).hash())
-        .alias(" ".join(names))
-        for names in dict.fromkeys([schema.primary_key, *unique])
-        if set(names) <= set(frame.columns)
-    )
+    return {
+        f"key {' '.join(key)}": pl.when(pl.all_horizontal(pl.col(key).is_not_null())).then(
+            pl.struct(key).hash()
+        )
+        for key in dict.fromkeys([schema.primary_key, *unique])
+        if set(key) <= set(names)
+    }
 
 
-def _repeated(keys: Sequence[pl.DataFrame]) -> pl.Series:
-    frame = pl.concat(keys) if keys else pl.DataFrame()
-    twice = [(column.is_duplicated() & column.is_not_null()).arg_true() for column in frame]
+def _repeated(keys: pl.DataFrame) -> pl.Series:
+    twice = [(column.is_duplicated() & column.is_not_null()).arg_true() for column in keys]
     return pl.concat([pl.Series(dtype=pl.UInt32), *twice])
 
 
@@ -202,37 +203,66 @@ def _as_text(field: Field, dtype: pl.DataType) -> pl.Expr:
     return column.cast(pl.String).replace("", None)
 
 
-def _frame(data: bytes, schema: TableSchema) -> pl.DataFrame:
-    try:
-        return pl.read_csv(
-            data,
-            has_header=False,
-            schema=dict.fromkeys(schema.names, pl.String),
-            infer_schema=False,
-        ).with_columns(pl.all().replace("", None) if b'""' in data else [])
-    except pl.exceptions.PolarsError as error:
-        raise IrregularError(str(error)) from error
+class _Marks(NamedTuple):
+    """The bytes of a CSV text after its header, and those of them that part and quote cells.
 
-
-def _is_regular(data: bytes, frame: pl.DataFrame, columns: Sequence[_Column]) -> bool:
-    """Whether each line of a part is one record of as many cells as there are columns.
-
-    The bytes that are neither cells nor what parts them are quotes. Where they all are, no cell is
-    missing and no cell holds a quote; where there are two for each cell with a comma, each of these
-    is in quotes and nothing else is. Otherwise each line is looked at.
+    `around_cells` says whether the quotes stand in pairs around whole cells and nowhere else.
     """
-    if b"\r" in data or b"\0" in data or data.count(b"\n") != frame.height:
-        return False
-    quotes = data.count(b'"')
-    cells = frame.select(pl.sum_horizontal(pl.all().str.len_bytes().sum())).item()
-    if len(data) - cells - frame.height * frame.width == quotes:
-        commas = (column.cells.str.contains(",", literal=True).sum() for column in columns)
-        return quotes == 2 * sum(commas)
-    return _lines_are_records(data, frame.width)
+
+    size: int
+    newlines: int
+    quotes: int
+    around_cells: bool
+    around_nothing: bool
 
 
-def _lines_are_records(data: bytes, width: int) -> bool:
-    lines = pl.read_csv(
-        data, has_header=False, separator="\0", quote_char=None, infer_schema=False
-    ).to_series()
-    return bool(lines.str.contains(f"^{_CELL}(?:,{_CELL}){{{width - 1}}}$").all())
+def _marks(path: Path, schema: TableSchema) -> _Marks:
+    """Raises `IrregularError` for another header, and for bytes that no CSV text of ours has."""
+    with path.open("rb") as file:
+        if file.readline() != (",".join(schema.names) + "\n").encode():
+            raise IrregularError(str(path))
+        size, newlines, quotes, odd, blank = 0, 0, 0, False, False
+        while lines := file.read(BLOCK_BYTES) + file.readline():
+            if b"\r" in lines or b"\0" in lines:
+                raise IrregularError(str(path))
+            text = np.frombuffer(lines, np.uint8)
+            places = np.flatnonzero(text == _QUOTE)
+            opening, closing = places[::2], places[1::2]
+            outside = np.concatenate([text[opening - 1], text.take(closing + 1, mode="wrap")])
+            odd |= len(places) % 2 == 1 or not ((outside == _COMMA) | (outside == _NEWLINE)).all()
+            blank |= not odd and bool((closing == opening + 1).any())
+            size += len(text)
+            newlines += int(np.count_nonzero(text == _NEWLINE))
+            quotes += len(places)
+    return _Marks(size, newlines, quotes, not odd, odd or blank)
+
+
+def _scan_csv(path: Path, schema: TableSchema, marks: _Marks) -> pl.LazyFrame:
+    text = dict.fromkeys(schema.names, pl.String)
+    lazy = pl.scan_csv(path, schema=text, glob=False)
+    return lazy.with_columns(pl.all().replace("", None)) if marks.around_nothing else lazy
+
+
+def _is_regular(marks: _Marks, found: _Pass, width: int) -> bool:
+    """Whether each line is surely one record of as many cells as there are columns.
+
+    What is neither in a cell nor parts cells are quotes. Where it is as much as there are quotes
+    around cells, no cell is missing.
+    """
+    between = marks.size - found.cell_bytes - found.survey.rows * width
+    return marks.around_cells and between == marks.quotes
+
+
+def _lines_are_records(path: Path, schema: TableSchema) -> bool:
+    lines = pl.scan_csv(
+        path,
+        has_header=False,
+        skip_lines=1,
+        schema={"line": pl.String},
+        separator="\0",
+        quote_char=None,
+        glob=False,
+    )
+    record = f"^{_CELL}(?:,{_CELL}){{{len(schema.names) - 1}}}$"
+    regular = lines.select(pl.col("line").str.contains(record).fill_null(value=False).all())
+    return bool(regular.collect(engine="streaming").item())
