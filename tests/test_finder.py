@@ -152,12 +152,41 @@ def _words(dataset: Dataset) -> dict[str, list[str]]:
     }
     common = ["GRPO", "GRPO-LoRA", "PPO", "DAPO", "grpo lora", "REINFORCE++"]
     return {
-        "gpus": ["1", "2", "3", "4", "6", "8", "12", "16", "24", "32", "64", " 8 ", "512", "0"],
+        "gpus": ["1", "2", "3", "4", "6", "8", "12", "16", "24", "32", "64", " 8 ", "512", "0"]
+        + 2 * ["2x8", "4 GPUs", "9999999 x 9999999", "8\u5361"],
         "device": [*keys["devices"], *names, "H100 80GB", "A100", "4090", "80", "24 GB", "141GB"]
-        + ["nvidia a100 (40)", "zx81", "24564MiB", "h20", "H20", "h100", "h800", "a100-80g"] * 2,
+        + ["nvidia a100 (40)", "zx81", "24564MiB", "h20", "H20", "h100", "h800", "a100-80g"] * 2
+        + [
+            "8xH100",
+            "2*8 H100 80GB",
+            "4090 x8",
+            "3090*4",
+            "8\u5361A800-80g",
+            "40G A100",
+            "5090",
+            "640",
+        ]
+        + [
+            "A100\uff0880G\uff09",
+            "A6000 48G",
+            "RTX 3060 12GB",
+            "8*24G 4090",
+            "H100 SXM",
+            "2 x 24GB",
+        ],
         "memory": ["16", "24", "40", "48", "80", "80 GiB", "141", "192", "0.1tb", "much", "1e3"],
         "model": [*keys["models"], *(key.rpartition("/")[2] for key in keys["models"])]
-        + [*keys["sizes"], "8b", "7", "30B-A3B", "235b", "0", "2.12"] * 12,
+        + [*keys["sizes"], "8b", "7", "30B-A3B", "235b", "0", "2.12"] * 12
+        + [
+            "gemma 3 27b",
+            "qwen32b",
+            "Qwen 2.5 32B",
+            "DeepSeek-R1 671B",
+            "Llama2 70B",
+            "baichuan 7B",
+        ]
+        + ["Qwen3-30B", "Qwen2.5-VL-72B", "Mixtral 8x22B", "Llama 3.1 70B", "VL 7B", "Qwen-27B"]
+        * 2,
         "size": [*keys["sizes"], "7", "huge", "9.9", "1000"],
         "task": [*keys["tasks"], *common * 8],
         "train": [*roles["train"], *(key.upper() for key in roles["train"]), "vllm"],

@@ -9,13 +9,18 @@ from dataclasses import dataclass
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record
 
-VENDORS = r"\b(?:nvidia|amd|huawei|intel|geforce|tesla|instinct|per gpu)\b"
+VENDORS = r"\b(?:nvidia|amd|huawei|intel|geforce|tesla|instinct|sxm[0-9]?|per gpu)\b"
 """What says nothing of a device beside its name, in lower case."""
 
 SHORTEST_PART = 4
 """Letters of a name's end that are enough to mean the device."""
 
+MEMORY_LAST = "(.*[^0-9.])([0-9]+) ?g(?:i?b)?[^0-9a-z]*"
+MEMORY_FIRST = "([0-9]+) ?g(?:i?b)?[ -]+(.+)"
+"""A device and its memory, in lower case: `a6000 48gb`, `40g a100`."""
+
 _VENDORS = re.compile(VENDORS, re.ASCII)
+_MEMORY_LAST, _MEMORY_FIRST = re.compile(MEMORY_LAST), re.compile(MEMORY_FIRST)
 _BETWEEN = re.compile(r"\s*(?:/|,|\bor\b|\band\b)\s*")
 
 
@@ -46,6 +51,12 @@ class Devices:
 
     def named(self, text: str) -> list[str]:
         """The devices that a person's words can mean: one, several of different memory, or none."""
+        if found := self._by_name(text):
+            return found
+        name, memory_gb = with_memory(text)
+        return [key for key in self._by_name(name) if self.of(key).memory_gb == memory_gb]
+
+    def _by_name(self, text: str) -> list[str]:
         plain = _plain(text)
         if plain in self.spelt:
             return [self.spelt[plain]]
@@ -60,7 +71,7 @@ class Devices:
         if found := self.families.get(plain):
             return found
         begin = [str(key) for key in self.rows if _plain(str(key)).startswith(plain)]
-        return self.named(text) or (begin if len(plain) > SHORTEST_PART else [])
+        return self._by_name(text) or (begin if len(plain) > SHORTEST_PART else [])
 
     def of(self, device: str) -> Hardware:
         """Vendor and memory of a device by its key; nothing is known of one that has no row."""
@@ -92,6 +103,16 @@ class Devices:
         if text not in self._meant:
             self._meant[text] = [self._family(part) for part in _BETWEEN.split(text) if part]
         return self._meant[text]
+
+
+def with_memory(text: str) -> tuple[str, float]:
+    """The name and the GB of a device that is told with its memory; else no name and 0."""
+    lower = " ".join(text.lower().split())
+    if found := _MEMORY_LAST.fullmatch(lower):
+        return found[1], float(found[2])
+    if found := _MEMORY_FIRST.fullmatch(lower):
+        return found[2], float(found[1])
+    return "", 0
 
 
 def _items(value: object) -> Sequence[object]:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rl_resources.answer.hardware import Devices
+from rl_resources.answer.hardware import Devices, with_memory
 from rl_resources.answer.vocabulary import (
     BILLIONS,
     COUNT,
+    MANY,
+    MANY_LAST,
     MEMORY,
+    NAMED_SIZE,
+    SIZE_IN_NAME,
+    TIMES,
     Device,
+    model_name,
     plain,
+    tidy,
     vocabulary,
 )
 from rl_resources.answer.wording import COMMAND, number, say
@@ -21,13 +29,18 @@ from rl_resources.words import nearest, shown
 
 MIB_PER_GB = 1024
 MOST_GB = 10_000
+MOST_GB_UNSAID = 512
+"""The most that a number without a unit means as memory in place of a device."""
+
+MOST_GPUS = 9_999_999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
     """A question as it was asked; `None` leaves open.
 
-    A number as model is a size, and an amount as device is a memory.
+    A number as model is a size, an amount as device is a memory, and a device may be told with its
+    number: `8xH100`.
     """
 
     model: str | None = None
@@ -91,9 +104,9 @@ class Reader:
     def understood(self, words: Words) -> Understood:
         """As `understand`."""
         model, size, notes = self._model_and_size(words)
-        device, memory = self._device_and_memory(words)
+        gpus, device, memory = self._hardware(words)
         own = self.known.devices[device] if device else Device("", "", memory)
-        notes += _about(device, own, any_number=words.gpus is None)
+        notes += _about(device, own, any_number=not gpus)
         task = self._word("task", words.task)
         return Understood(
             Question(
@@ -102,7 +115,7 @@ class Reader:
                 position=next((item.position for item in self.known.sizes if item.name == size), 0),
                 task=task,
                 adapter_task=self.known.tasks[task] if task else "",
-                gpus=self._gpus(words.gpus),
+                gpus=gpus,
                 device=device,
                 vendor=own.vendor,
                 memory_gb=own.memory_gb,
@@ -122,6 +135,8 @@ class Reader:
                 asked_size = words.model
             else:
                 model = self._model(words.model)
+                if model_name(words.model) not in self.known.spelt_models:
+                    notes.append(say("read-as", word=shown(words.model.strip()), model=model))
         size = self._size(asked_size) if asked_size is not None else ""
         if size and plain(asked_size or "").removesuffix("b") != plain(size).removesuffix("b"):
             notes.append(say("belongs-to", word=shown((asked_size or "").strip()), size=size))
@@ -136,14 +151,38 @@ class Reader:
         return model, size, notes
 
     def _model(self, text: str) -> str:
-        if found := self.known.spelt_models.get(plain(text)):
-            return found
+        found = self._models_called(text)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            listed = say("or").join(f"`{key.rpartition('/')[2]}`" for key in found)
+            raise UnusableInput(
+                say("several-models", word=shown(text)), say("did-you-mean", words=listed)
+            )
+        raise _unknown("model", text, self._other_than_model(text))
+
+    def _models_called(self, text: str) -> Sequence[str]:
+        """The models of a name, of a name with the size behind it, or of a name's beginning."""
+        spelt, named = self.known.spelt_models, NAMED_SIZE.fullmatch(plain(text))
+        if found := spelt.get(model_name(text)):
+            return [found]
+        key = spelt.get(model_name(named[1])) if named else None
+        if named and key and self._section(float(named[2][:-1])) == self.known.models[key]:
+            return [key]
+        return self.known.begun_models.get(model_name(text), ())
+
+    def _other_than_model(self, text: str) -> str:
+        """What to ask in place of a model that is not known."""
         close = nearest(
             text.rpartition("/")[2], [key.rpartition("/")[2] for key in self.known.models]
-        )
+        ).sentence()
+        told = SIZE_IN_NAME.search(plain(text))
+        if told and (own := self._section(float(told[1]))):
+            name = "else-by-own-size" if close else "by-own-size"
+            by_size = say(name, own_size=own, **self.asking)
+            return " ".join(filter(None, (close, by_size)))
         sizes = ", ".join(f"`{size.name}`" for size in self.known.sizes)
-        by_size = say("ask-by-size", sizes=sizes, **self.asking)
-        raise _unknown("model", text, close.sentence() or by_size)
+        return close or say("ask-by-size", sizes=sizes, **self.asking)
 
     def _size(self, text: str) -> str:
         names = {size.name.lower(): size.name for size in self.known.sizes}
@@ -151,24 +190,52 @@ class Reader:
         if found := names.get(lower) or names.get(f"{lower}b"):
             return found
         billions = BILLIONS.fullmatch(lower)
-        for size in self.known.sizes if billions and float(billions[1]) else ():
-            if billions and (size.below is None or float(billions[1]) < size.below):
-                return size.name
+        if billions and (section := self._section(float(billions[1]))):
+            return section
         raise _unknown("size", text, nearest(text, names.values()).sentence())
 
-    def _device_and_memory(self, words: Words) -> tuple[str, float]:
-        """Key of the device and GB of memory, of which one at most is asked."""
+    def _section(self, billions: float) -> str:
+        """The size that so many parameters, in 10⁹, belong to; blank for none."""
+        ends = (size for size in self.known.sizes if size.below is None or billions < size.below)
+        return next(ends).name if billions else ""
+
+    def _hardware(self, words: Words) -> tuple[int, str, float]:
+        """Number, key of the device and GB of memory, of which one at most is asked."""
         if words.device is not None and words.memory is not None:
             raise UnusableInput(say("device-and-memory"), say("device-has-memory", **self.asking))
-        if words.device is not None and not self._is_amount(words.device):
-            return self._device(words.device), 0.0
-        amount = words.device if words.memory is None else words.memory
-        return "", 0.0 if amount is None else self._memory(amount)
+        gpus = 0 if words.gpus is None else self._gpus(words.gpus)
+        if words.device is None:
+            return gpus, "", 0.0 if words.memory is None else self._memory(words.memory)
+        count, name = self._counted(words.device)
+        if gpus and count and gpus != count:
+            both = {"gpus": shown(words.gpus or ""), "device": shown(words.device)}
+            raise UnusableInput(say("two-counts", **both), say("one-count"))
+        if self._is_amount(name):
+            return gpus or count, "", self._memory(name)
+        return gpus or count, self._device(name), 0.0
+
+    def _counted(self, text: str) -> tuple[int, str]:
+        """The number and the rest of `8xH100`; 0 and the whole text without a number."""
+        if not self.devices.named(text):
+            for pattern, number_at, name_at in ((MANY_LAST, 2, 1), (MANY, 1, 2)):
+                found = pattern.fullmatch(tidy(text))
+                if found and self._is_hardware(found[name_at]):
+                    return self._gpus(found[number_at]), found[name_at]
+        return 0, text
+
+    def _is_hardware(self, text: str) -> bool:
+        amount = MEMORY.fullmatch(tidy(text))
+        return bool(amount and amount[2]) or bool(self.devices.named(text))
 
     def _is_amount(self, text: str) -> bool:
-        """Whether a device is asked by its memory: `80 GB`, or `80` if no device is called so."""
-        amount = MEMORY.fullmatch(text.strip())
-        return amount is not None and bool(amount[2] or not self.devices.named(text))
+        """Whether a device is asked by its memory: `80 GB`, or `80` if no device is called so.
+
+        A number that is too large is part of a device's name: `5090`.
+        """
+        amount = MEMORY.fullmatch(tidy(text))
+        if not amount or amount[2]:
+            return bool(amount)
+        return float(amount[1]) <= MOST_GB_UNSAID and not self.devices.named(text)
 
     def _device(self, text: str) -> str:
         found = self.devices.named(text)
@@ -179,13 +246,22 @@ class Reader:
             raise UnusableInput(
                 say("several-devices", word=shown(text)), say("did-you-mean", words=listed)
             )
+        raise _unknown("device", text, self._other_than_device(text))
+
+    def _other_than_device(self, text: str) -> str:
+        """What to ask in place of a device that is not known."""
         known = tuple(self.known.devices)
-        by_memory = say("ask-by-memory", devices=", ".join(known), **self.asking)
-        raise _unknown("device", text, nearest(text, known).sentence() or by_memory)
+        close, (_, memory_gb) = nearest(text, known).sentence(), with_memory(text)
+        if 0 < memory_gb <= MOST_GB:
+            own = say("by-own-memory", own_memory=number(memory_gb), **self.asking)
+            return " ".join(filter(None, (close, own)))
+        if close:
+            return f"{close} {say('else-by-memory', **self.asking)}"
+        return say("ask-by-memory", devices=", ".join(known), **self.asking)
 
     def _memory(self, text: str) -> float:
         """GB of one device. Makers call 24 GiB 24 GB, and so do the tables: GiB count as GB."""
-        found = MEMORY.fullmatch(text.strip())
+        found = MEMORY.fullmatch(tidy(text))
         amount = float(found[1]) if found else 0
         if found and found[2].lower() in {"mib", "mb"}:
             amount = -(-amount // MIB_PER_GB)
@@ -197,12 +273,13 @@ class Reader:
             )
         return amount
 
-    def _gpus(self, text: str | None) -> int:
-        if text is None:
-            return 0
-        if not COUNT.fullmatch(text.strip()):
+    def _gpus(self, text: str) -> int:
+        """A number of accelerators: `16`, `2x8`, `8 GPUs`."""
+        found = COUNT.fullmatch(tidy(text))
+        gpus = math.prod(map(int, TIMES.split(found[1]))) if found else 0
+        if not 0 < gpus <= MOST_GPUS:
             raise UnusableInput(say("no-gpus", word=shown(text)), say("write-gpus", **self.asking))
-        return int(text)
+        return gpus
 
     def _word(self, kind: str, text: str | None) -> str:
         """The known word that `text` spells, upper and lower case and punctuation regardless."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rl_resources.answer.hardware import Devices, Hardware
@@ -14,19 +14,39 @@ TAGS = ("MIN", "RECOMMENDED")
 SPACE = r"[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 """What `str.strip` takes away; other languages take more or less for blank."""
 
+_TIMES = "(?: ?[x*\u00d7\u5361\u5f20] ?)"
+_COUNT = "[1-9][0-9]{0,6}"
+_COUNTS = f"({_COUNT}(?:{_TIMES}{_COUNT})*)"
+_NO_UNIT = "(?!(?:gi?b?|mi?b|tb)(?:[^a-z]|$))"
+
 PATTERNS: Mapping[str, str] = {
     "space": SPACE,
     "billions": r"([0-9]+(?:\.[0-9]+)?)(?:b(?:-a[0-9.]+b)?)?",
-    "memory": rf"([0-9]+(?:\.[0-9]+)?){SPACE}*(gb|gib|g|mib|mb|tb|)",
-    "count": r"[1-9][0-9]{0,6}",
+    "memory": r"([0-9]+(?:\.[0-9]+)?) ?(gb|gib|g|mib|mb|tb|)(?: v?ram)?",
+    "count": f"{_COUNTS} ?(?:[gn]pus?|cards?|\u5361)?",
+    "many": f"{_COUNTS}(?:{_TIMES}| (?=[a-z]){_NO_UNIT})(.+)",
+    "many-last": f"(.+?){_TIMES}({_COUNT})",
+    "times": _TIMES,
     "between": rf"(?:{SPACE}|[_+-])+",
+    "no-figures": "(?<![0-9])-|-(?![0-9])",
+    "named-size": r"(.+)-([0-9]+(?:\.[0-9]+)?b)",
+    "size-in-name": r"(?<![0-9.x])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])",
 }
-"""How words are read; expressions that Python and JavaScript read alike, in ASCII."""
+"""How words are read; expressions that Python and JavaScript read alike.
 
-BILLIONS, MEMORY, COUNT, _BETWEEN = (
-    re.compile(PATTERNS[name], re.IGNORECASE | re.ASCII)
-    for name in ("billions", "memory", "count", "between")
-)
+They read words that `tidy` has been at. `\u00d7` is the multiplication sign, `\u5361` and
+`\u5f20` are what Chinese counts cards by.
+"""
+
+
+def _read(name: str) -> re.Pattern[str]:
+    return re.compile(PATTERNS[name], re.IGNORECASE | re.ASCII)
+
+
+BILLIONS, MEMORY, COUNT = _read("billions"), _read("memory"), _read("count")
+MANY, MANY_LAST, TIMES = _read("many"), _read("many-last"), _read("times")
+NAMED_SIZE, SIZE_IN_NAME = _read("named-size"), _read("size-in-name")
+_BETWEEN, _NO_FIGURES = _read("between"), _read("no-figures")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +71,16 @@ class Device:
 class Vocabulary:
     """All words, by key of their table.
 
-    `models` tells the size of each model, `spelt_models` the key by each plain spelling; `tasks`
-    the task that trains adapters alone in place of each, blank where there is none; `words` the
-    keys of all that is asked by one of a few words. A spelling of a device means one in
-    `spelt_devices`, and several of different memory in `families`.
+    `models` tells the size of each model, `spelt_models` the key by each spelling, `begun_models`
+    the keys by the beginning of a name that has the size in it (`qwen3-vl8b`); `tasks` the task
+    that trains adapters alone in place of each, blank where there is none; `words` the keys of all
+    that is asked by one of a few words. A spelling of a device means one in `spelt_devices`, and
+    several of different memory in `families`.
     """
 
     models: Mapping[str, str]
     spelt_models: Mapping[str, str]
+    begun_models: Mapping[str, Sequence[str]]
     sizes: Sequence[Size]
     devices: Mapping[str, Device]
     spelt_devices: Mapping[str, str]
@@ -73,6 +95,7 @@ def vocabulary(dataset: Dataset, devices: Devices) -> Vocabulary:
     return Vocabulary(
         models={str(key): str(row["size"]) for key, row in dataset.by_key["models"].items()},
         spelt_models=_spelt_models(dataset),
+        begun_models=_begun_models(map(str, dataset.by_key["models"])),
         sizes=_sizes(dataset),
         devices={
             str(key): _device(str(row["name"]), devices.of(str(key)))
@@ -94,8 +117,30 @@ def _spelt_models(dataset: Dataset) -> dict[str, str]:
     spelt: dict[str, str] = {}
     for key, row in dataset.by_key["models"].items():
         for name in (str(key), str(row["slug"]), str(key).rpartition("/")[2]):
-            spelt.setdefault(plain(name), str(key))
+            spelt.setdefault(model_name(name), str(key))
     return spelt
+
+
+def _begun_models(models: Iterable[str]) -> dict[str, list[str]]:
+    begun: dict[str, list[str]] = {}
+    for key in models:
+        owner, _, name = key.rpartition("/")
+        whole = plain(name)
+        for start in (whole, whole.removeprefix(f"{plain(owner).partition('-')[0]}-")):
+            for beginning in _beginnings(start):
+                keys = begun.setdefault(model_name(beginning), [])
+                keys += [key] if key not in keys else []
+    return begun
+
+
+def _beginnings(name: str) -> Iterator[str]:
+    """The name with fewer and fewer parts at its end, as long as the size is in it."""
+    parts = name.split("-")
+    for end in range(len(parts), 0, -1):
+        beginning = "-".join(parts[:end])
+        if not SIZE_IN_NAME.search(beginning):
+            return
+        yield beginning
 
 
 def _sizes(dataset: Dataset) -> list[Size]:
@@ -128,6 +173,16 @@ def _backends(dataset: Dataset, role: str) -> tuple[str, ...]:
     return tuple(str(row["backend"]) for row in rows if row["role"] == role)
 
 
+def tidy(text: str) -> str:
+    """A word with one blank for any number of them, and none around it."""
+    return " ".join(text.split())
+
+
 def plain(text: str) -> str:
     """A word without what people spell in different ways: case, blanks, `_`, `-` and `++`."""
     return _BETWEEN.sub("-", text.strip().lower().replace("++", "-pp"))
+
+
+def model_name(text: str) -> str:
+    """A model's name as `plain`, of its `-` only those that keep two numbers apart."""
+    return _NO_FIGURES.sub("", plain(text))

@@ -13,8 +13,8 @@ from typing import Any
 
 from rl_resources.answer.configurations import Configuration, configurations
 from rl_resources.answer.find import RELAXATIONS, SMALLER, Relaxation, order_by_itself
-from rl_resources.answer.hardware import SHORTEST_PART, VENDORS, Devices
-from rl_resources.answer.question import MIB_PER_GB, MOST_GB
+from rl_resources.answer.hardware import MEMORY_FIRST, MEMORY_LAST, SHORTEST_PART, VENDORS, Devices
+from rl_resources.answer.question import MIB_PER_GB, MOST_GB, MOST_GB_UNSAID, MOST_GPUS
 from rl_resources.answer.standing import NOT_RUN
 from rl_resources.answer.vocabulary import PATTERNS, vocabulary
 from rl_resources.answer.wording import FIGURES, PAGE, SENTENCES
@@ -40,13 +40,20 @@ def rules(dataset: Dataset) -> dict[str, Any]:
         "about": _ABOUT,
         "dataset_version": dataset.version,
         "vocabulary": asdict(vocabulary(dataset, Devices(dataset))),
-        "patterns": {**PATTERNS, "vendors": VENDORS},
+        "patterns": {
+            **PATTERNS,
+            "vendors": VENDORS,
+            "memory-last": MEMORY_LAST,
+            "memory-first": MEMORY_FIRST,
+        },
         "limits": {
             "listed": MOST_LISTED,
             "compared": MOST_COMPARED,
             "shortest_part": SHORTEST_PART,
             "mib_per_gb": MIB_PER_GB,
             "most_gb": MOST_GB,
+            "most_gb_unsaid": MOST_GB_UNSAID,
+            "most_gpus": MOST_GPUS,
         },
         "not_run": sorted(NOT_RUN),
         "relaxations": _relaxations(RELAXATIONS),

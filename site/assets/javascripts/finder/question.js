@@ -45,9 +45,9 @@ export class UnusableInput extends Error {
  */
 export function understand(rules, words) {
   const { model, size, notes } = modelAndSize(rules, words);
-  const { device, memory } = deviceAndMemory(rules, words);
+  const { gpus, device, memory } = hardware(rules, words);
   const own = rules.vocabulary.devices[device] ?? { name: "", vendor: "", memory_gb: memory };
-  notes.push(...aboutHardware(rules, device, own, words.gpus === undefined));
+  notes.push(...aboutHardware(rules, device, own, !gpus));
   const task = knownWord(rules, "task", words.task);
   const question = {
     model,
@@ -55,7 +55,7 @@ export function understand(rules, words) {
     position: rules.vocabulary.sizes.find((item) => item.name === size)?.position ?? 0,
     task,
     adapter_task: task && rules.vocabulary.tasks[task],
-    gpus: count(rules, words.gpus),
+    gpus,
     device,
     vendor: own.vendor,
     memory_gb: own.memory_gb,
@@ -82,6 +82,9 @@ function modelAndSize(rules, words) {
   if (asked !== undefined && bare(rules, asked) !== bare(rules, size)) {
     notes.push(say(rules, "belongs-to", { word: shown(trimmed(rules, asked)), size }));
   }
+  if (model && words.model && !entry(rules.vocabulary.spelt_models, modelName(rules, words.model))) {
+    notes.push(say(rules, "read-as", { word: shown(trimmed(rules, words.model)), model }));
+  }
   const own = model && rules.vocabulary.models[model];
   if (model && size && size !== own) {
     const message = say(rules, "other-size", { model, own, size });
@@ -95,13 +98,46 @@ const bare = (rules, size) => plain(rules, size).replace(/b$/, "");
 
 /** @param {Rules} rules @param {string} text */
 function knownModel(rules, text) {
-  const { models, spelt_models: spelt, sizes } = rules.vocabulary;
-  const found = entry(spelt, plain(rules, text));
-  if (found) return found;
+  const found = modelsCalled(rules, text);
+  if (found.length === 1) return found[0];
+  if (found.length) {
+    const words = found.map((key) => `\`${lastPart(key)}\``).join(say(rules, "or"));
+    const message = say(rules, "several-models", { word: shown(text) });
+    throw new UnusableInput(message, say(rules, "did-you-mean", { words }), "model");
+  }
+  throw unknown(rules, "model", text, otherThanModel(rules, text));
+}
+
+/**
+ * The models of a name, of a name with the size behind it, or of a name's beginning.
+ *
+ * @param {Rules} rules
+ * @param {string} text
+ * @returns {string[]}
+ */
+function modelsCalled(rules, text) {
+  const { models, spelt_models: spelt, begun_models: begun } = rules.vocabulary;
+  const exact = entry(spelt, modelName(rules, text));
+  if (exact) return [exact];
+  const named = read(rules, "named-size", plain(rules, text));
+  const key = named && entry(spelt, modelName(rules, named[1]));
+  if (key && section(rules, parseFloat(named[2])) === models[key]) return [key];
+  return entry(begun, modelName(rules, text)) ?? [];
+}
+
+/** What to ask in place of a model that is not known. @param {Rules} rules @param {string} text */
+function otherThanModel(rules, text) {
+  const { models, sizes } = rules.vocabulary;
   const close = didYouMean(rules, lastPart(text), Object.keys(models).map(lastPart));
+  const told = new RegExp(rules.patterns["size-in-name"], "i").exec(plain(rules, text));
+  const own = told && section(rules, Number(told[1]));
+  if (own) {
+    const name = close ? "else-by-own-size" : "by-own-size";
+    const bySize = say(rules, name, { ...rules.asking, own_size: own });
+    return close ? `${close} ${bySize}` : bySize;
+  }
   const listed = sizes.map((size) => `\`${size.name}\``).join(", ");
-  const help = close || say(rules, "ask-by-size", { ...rules.asking, sizes: listed });
-  throw unknown(rules, "model", text, help);
+  return close || say(rules, "ask-by-size", { ...rules.asking, sizes: listed });
 }
 
 /** @param {string} text */
@@ -115,35 +151,65 @@ function knownSize(rules, text) {
     sizes.find((size) => size.name.toLowerCase() === name)?.name;
   const found = named(lower) ?? named(`${lower}b`);
   if (found) return found;
-  const billions = Number(read(rules, "billions", lower)?.[1] ?? 0);
-  const section = billions && sizes.find(({ below }) => below === null || billions < below);
-  if (section) return section.name;
+  const own = section(rules, Number(read(rules, "billions", lower)?.[1] ?? 0));
+  if (own) return own;
   const help = didYouMean(rules, text, sizes.map((size) => size.name));
   throw unknown(rules, "size", text, help);
 }
 
+/** The size that so many parameters belong to; blank for none. @param {Rules} rules @param {number} billions */
+function section(rules, billions) {
+  const { sizes } = rules.vocabulary;
+  return (billions && sizes.find(({ below }) => below === null || billions < below)?.name) || "";
+}
+
 /**
- * Key of the device and GB of memory, of which one at most is asked.
+ * Number, key of the device and GB of memory, of which one at most is asked.
  *
  * @param {Rules} rules
  * @param {Words} words
  */
-function deviceAndMemory(rules, { device, memory }) {
-  if (device !== undefined && memory !== undefined) {
+function hardware(rules, { gpus: wanted, device: told, memory }) {
+  if (told !== undefined && memory !== undefined) {
     const help = say(rules, "device-has-memory", rules.asking);
     throw new UnusableInput(say(rules, "device-and-memory"), help, "device");
   }
-  if (device !== undefined && !isAmount(rules, device)) {
-    return { device: knownDevice(rules, device), memory: 0 };
+  const asked = wanted === undefined ? 0 : accelerators(rules, wanted);
+  if (told === undefined) {
+    return { gpus: asked, device: "", memory: memory === undefined ? 0 : gigabytes(rules, memory) };
   }
-  const amount = device ?? memory;
-  return { device: "", memory: amount === undefined ? 0 : gigabytes(rules, amount) };
+  const { count, name } = counted(rules, told);
+  if (asked && count && asked !== count) {
+    const words = { gpus: shown(wanted ?? ""), device: shown(told) };
+    throw new UnusableInput(say(rules, "two-counts", words), say(rules, "one-count"), "device");
+  }
+  const gpus = asked || count;
+  if (isAmount(rules, name)) return { gpus, device: "", memory: gigabytes(rules, name) };
+  return { gpus, device: knownDevice(rules, name), memory: 0 };
 }
+
+/** The number and the rest of `8xH100`; 0 and the whole text without one. @param {Rules} rules @param {string} text */
+function counted(rules, text) {
+  if (!named(rules, text).length) {
+    for (const [pattern, numberAt, nameAt] of /** @type {const} */ ([["many-last", 2, 1], ["many", 1, 2]])) {
+      const found = read(rules, pattern, text);
+      if (found && isHardware(rules, found[nameAt])) {
+        return { count: accelerators(rules, found[numberAt]), name: found[nameAt] };
+      }
+    }
+  }
+  return { count: 0, name: text };
+}
+
+/** @param {Rules} rules @param {string} text */
+const isHardware = (rules, text) =>
+  Boolean(read(rules, "memory", text)?.[2] || named(rules, text).length);
 
 /** Whether a device is asked by its memory. @param {Rules} rules @param {string} text */
 function isAmount(rules, text) {
   const amount = read(rules, "memory", text);
-  return Boolean(amount && (amount[2] || !named(rules, text).length));
+  if (!amount || amount[2]) return Boolean(amount);
+  return Number(amount[1]) <= rules.limits.most_gb_unsaid && !named(rules, text).length;
 }
 
 /** @param {Rules} rules @param {string} text */
@@ -155,14 +221,42 @@ function knownDevice(rules, text) {
     const message = say(rules, "several-devices", { word: shown(text) });
     throw new UnusableInput(message, say(rules, "did-you-mean", { words }), "device");
   }
+  throw unknown(rules, "device", text, otherThanDevice(rules, text));
+}
+
+/** What to ask in place of a device that is not known. @param {Rules} rules @param {string} text */
+function otherThanDevice(rules, text) {
   const known = Object.keys(rules.vocabulary.devices);
-  const help = didYouMean(rules, text, known)
-    || say(rules, "ask-by-memory", { ...rules.asking, devices: known.join(", ") });
-  throw unknown(rules, "device", text, help);
+  const close = didYouMean(rules, text, known);
+  const { memory } = withMemory(rules, text);
+  if (memory > 0 && memory <= rules.limits.most_gb) {
+    const own = say(rules, "by-own-memory", { ...rules.asking, own_memory: number(memory) });
+    return close ? `${close} ${own}` : own;
+  }
+  if (close) return `${close} ${say(rules, "else-by-memory", rules.asking)}`;
+  return say(rules, "ask-by-memory", { ...rules.asking, devices: known.join(", ") });
 }
 
 /** The devices that a person's words can mean. @param {Rules} rules @param {string} text */
 function named(rules, text) {
+  const found = byName(rules, text);
+  if (found.length) return found;
+  const { name, memory } = withMemory(rules, text);
+  const { devices } = rules.vocabulary;
+  return byName(rules, name).filter((key) => devices[key].memory_gb === memory);
+}
+
+/** The name and the GB of a device that is told with its memory. @param {Rules} rules @param {string} text */
+function withMemory(rules, text) {
+  const lower = text.toLowerCase();
+  const last = read(rules, "memory-last", lower);
+  if (last) return { name: last[1], memory: Number(last[2]) };
+  const first = read(rules, "memory-first", lower);
+  return first ? { name: first[2], memory: Number(first[1]) } : { name: "", memory: 0 };
+}
+
+/** @param {Rules} rules @param {string} text */
+function byName(rules, text) {
   const { devices, spelt_devices: spelt, families } = rules.vocabulary;
   const letters = lettersOfDevice(rules, text);
   const exact = entry(spelt, letters);
@@ -191,10 +285,11 @@ function gigabytes(rules, text) {
   throw new UnusableInput(message, say(rules, "write-memory", rules.asking), "device");
 }
 
-/** @param {Rules} rules @param {string | undefined} text */
-function count(rules, text) {
-  if (text === undefined) return 0;
-  if (read(rules, "count", text)) return Number(trimmed(rules, text));
+/** A number of accelerators: `16`, `2x8`. @param {Rules} rules @param {string} text */
+function accelerators(rules, text) {
+  const factors = read(rules, "count", text)?.[1].split(new RegExp(rules.patterns.times, "i")) ?? [];
+  const gpus = factors.reduce((product, factor) => product * Number(factor), Number(factors.length > 0));
+  if (gpus > 0 && gpus <= rules.limits.most_gpus) return gpus;
   const message = say(rules, "no-gpus", { word: shown(text) });
   throw new UnusableInput(message, say(rules, "write-gpus", rules.asking), "gpus");
 }
@@ -245,6 +340,11 @@ function plain(rules, text) {
   return lower.replace(new RegExp(rules.patterns.between, "g"), "-");
 }
 
+/** A model's name without the `-` that keep no two numbers apart. @param {Rules} rules @param {string} text */
+function modelName(rules, text) {
+  return plain(rules, text).replace(new RegExp(rules.patterns["no-figures"], "g"), "");
+}
+
 /** @param {Rules} rules @param {string} text */
 function trimmed(rules, text) {
   const { space } = rules.patterns;
@@ -252,14 +352,15 @@ function trimmed(rules, text) {
 }
 
 /**
- * The parts of a text that is wholly of a pattern.
+ * The parts of a text that is wholly of a pattern, with one blank for any number of them.
  *
  * @param {Rules} rules
  * @param {string} name of the pattern
  * @param {string} text
  */
 function read(rules, name, text) {
-  return new RegExp(`^(?:${rules.patterns[name]})$`, "i").exec(trimmed(rules, text));
+  return new RegExp(`^(?:${rules.patterns[name]})$`, "i")
+    .exec(trimmed(rules, text).replace(new RegExp(`${rules.patterns.space}+`, "g"), " "));
 }
 
 /**

@@ -15,6 +15,7 @@
  * @typedef {object} Vocabulary
  * @property {Record<string, string>} models
  * @property {Record<string, string>} spelt_models
+ * @property {Record<string, string[]>} begun_models
  * @property {{name: string, position: number, below: number | null}[]} sizes
  * @property {Record<string, {name: string, vendor: string, memory_gb: number}>} devices
  * @property {Record<string, string>} spelt_devices
