@@ -18,7 +18,8 @@ from rl_resources.answer.configurations import Configuration, configurations
 from rl_resources.answer.find import ORDER, RELAXATIONS, Found, find
 from rl_resources.answer.hardware import Devices
 from rl_resources.answer.question import Question, Words, understand
-from rl_resources.answer.sentences import start
+from rl_resources.answer.sentences import series, start
+from rl_resources.answer.series import in_series
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset
 from rl_resources.render.find import as_text
@@ -619,3 +620,40 @@ def test_signs_that_a_terminal_obeys_are_shown_and_not_sent() -> None:
     found = find([_report(model_shown="a\x1b[2Jb", notes="", source="https://x/\x07")], H100)
     assert "\x1b" not in _text(found)
     assert "\x07" not in _text(found)
+
+
+_MEASURED: dict[str, Any] = {"source": "https://github.com/a/b/blob/c0ffee/x.md#L1"}
+
+
+def test_reports_that_differ_in_settings_alone_are_told_as_one_and_all_are_there() -> None:
+    rows = in_series(
+        [
+            _report("r1", **_MEASURED, max_total_length=1024, batch=8),
+            _report("r2", **_MEASURED, max_total_length=8192, batch=8),
+            _report("other-hardware", gpus=2, **_MEASURED),
+            _report("other-source", source="https://x.org/1"),
+            _report("contradicted", **_MEASURED, contradicts=("r1",)),
+            _record("record", **_MEASURED),
+        ]
+    )
+    assert [row.series for row in rows] == ["r1", "r1", "", "", "", ""]
+    found = find(rows, Question())
+    assert len(found.answers) == 6
+    assert len(found.folds) == 5
+    fold = next(fold for fold in found.folds if len(fold) > 1)
+    assert [item.configuration.id for item in fold] == ["r2", "r1"]
+    told = series([item.configuration for item in fold])
+    assert told.endswith("differ in settings alone: 1024 to 8192 tokens in all.")
+
+
+def test_the_command_folds_what_differs_in_settings_alone_unless_all_is_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    question = ["find", "--gpus", "1", "--memory", "24", "--limit", "0"]
+    assert main(question) == 0
+    folded = capsys.readouterr().out
+    assert main([*question, "--all"]) == 0
+    assert "differ in settings alone" in folded
+    every = capsys.readouterr().out
+    assert "differ in settings alone" not in every
+    assert every.count("\n   Tested: ") > 2 * folded.count("\n   Tested: ")

@@ -17,7 +17,7 @@ from conftest import program
 from rl_resources import UnusableInput, load
 from rl_resources.answer import sentences
 from rl_resources.answer.configurations import Configuration, configurations
-from rl_resources.answer.find import Answer, Found, find
+from rl_resources.answer.find import Answer, Found, find, folded_answers
 from rl_resources.answer.question import Reader, Words
 from rl_resources.answer.wording import PAGE
 from rl_resources.dataset import Dataset
@@ -89,6 +89,11 @@ def _told(found: Found) -> dict[str, Any]:
     def ids(items: Iterable[Answer]) -> list[list[str]]:
         return [[item.configuration.id, item.standing] for item in items]
 
+    def folds(items: Iterable[Answer]) -> Iterator[list[Any]]:
+        for fold in folded_answers(items):
+            rows = [item.configuration for item in fold]
+            yield [[row.id for row in rows], sentences.series(rows)]
+
     groups = (found.answers, found.unclear, found.failures)
     tested = sum(item.standing == "tested" for item in found.answers)
     return {
@@ -98,6 +103,7 @@ def _told(found: Found) -> dict[str, Any]:
         "unclear": ids(found.unclear),
         "failures": ids(found.failures),
         "some": [[answer(item) for item in group[:MOST]] for group in groups],
+        "folds": [list(folds(group)) for group in groups],
         "nearest": [[item.kind, item.reason, answer(item.answer)] for item in found.nearest],
         "largest": [
             [

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page
 from rl_resources import UnusableInput, load
 from rl_resources.answer import sentences
 from rl_resources.answer.configurations import configurations
-from rl_resources.answer.find import Found, find
+from rl_resources.answer.find import Found, find, folded_answers
 from rl_resources.answer.question import Reader, Words
 from rl_resources.answer.wording import PAGE
 from rl_resources.render import finder
@@ -121,9 +121,10 @@ def _shown(shown: dict[str, Any]) -> dict[str, Any]:
 def _told(found: Found) -> dict[str, Any]:
     """What stands on the page before a reader asks for more."""
     tested = sum(item.standing == "tested" for item in found.answers)
-    answers = [(item.configuration.id, item.reason) for item in found.answers[:10]]
+    answers = [(item.configuration.id, item.reason) for item, *_ in found.folds[:10]]
     nearest = [(item.answer.configuration.id, item.reason) for item in found.nearest]
-    beside = [*found.failures[:5], *found.unclear[:5]]
+    asides = [folded_answers(items)[:5] for items in (found.failures, found.unclear)]
+    beside = [first for folds in asides for first, *_ in folds]
     return {
         "headline": sentences.headline(found.question, tested, len(found.answers)),
         "answers": [list(item) for item in (*answers, *nearest)],

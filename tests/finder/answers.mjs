@@ -7,7 +7,7 @@ const [folder, data] = process.argv.slice(2);
 const module = (name) => import(pathToFileURL(`${folder}/${name}.js`).href);
 const { Table } = await module("table");
 const { understand, UnusableInput } = await module("question");
-const { find, contradictions } = await module("answer");
+const { find, foldsOf, contradictions } = await module("answer");
 const words = await module("sentences");
 
 const rules = JSON.parse(readFileSync(data, "utf-8"));
@@ -29,6 +29,11 @@ function told(question) {
   };
   const some = (answers) => answers.slice(0, MOST).map(answer);
   const ids = (answers) => answers.slice(0).map(({ row, standing }) => [table.cell("id", row), standing]);
+  const rowOf = ({ row }) => row;
+  const folds = (rows) => foldsOf(table, rows).slice(0).map((fold) => [
+    fold.map((row) => table.cell("id", row)),
+    words.series(rules, fold.map((row) => table.row(row))),
+  ]);
   const id = (one) => (one ? table.cell("id", one.row) : null);
   const { question: asked, notes } = understand(rules, question);
   const found = find(table, rules, asked);
@@ -40,6 +45,7 @@ function told(question) {
     unclear: ids(found.unclear),
     failures: ids(found.failures),
     some: [found.answers, found.unclear, found.failures].map(some),
+    folds: [found.answers.rows, found.unclear.map(rowOf), found.failures.map(rowOf)].map(folds),
     nearest: found.nearest.map(({ kind, answer: one }) => [
       kind,
       words.nearestReason(rules, asked, kind, table.row(one.row), one.standing),

@@ -461,7 +461,13 @@ def _find(arguments: Arguments) -> int:
         width = get_terminal_size((100, 24)).columns
         sys.stdout.write(
             form.as_text(
-                found, notes, limit=arguments.limit, width=width, colour=colour, root=scripts
+                found,
+                notes,
+                limit=arguments.limit,
+                width=width,
+                colour=colour,
+                root=scripts,
+                unfold=arguments.all,
             )
         )
     return 0 if found.answers else FOUND
@@ -639,6 +645,9 @@ def _parser() -> argparse.ArgumentParser:
     hardware.add_argument("--memory", metavar="GB", help="of one device, whoever makes it")
     sub.add_argument(
         "--limit", type=_count, default=10, metavar="N", help="answers in text; 0: all"
+    )
+    sub.add_argument(
+        "--all", action="store_true", help="each answer, also where settings alone differ"
     )
     sub.add_argument("--format", choices=["text", "json", "csv"], default="text")
 

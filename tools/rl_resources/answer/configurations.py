@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from rl_resources.answer.age import Ages
 from rl_resources.answer.hardware import Devices, Hardware
+from rl_resources.answer.series import in_series
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Record
 
@@ -24,7 +25,8 @@ class Configuration(NamedTuple):
 
     `device` is blank where the source does not tell which one of `possible_devices` it is; then
     `memory_gb` is the most that it can be. `trust` is the status of a record or the basis of a
-    report. `failed_batches` are the batches of the record's trials that ran out of memory.
+    report. `series` is shared by reports that differ only in settings: see `series.py`.
+    `failed_batches` are the batches of the record's trials that ran out of memory.
     """
 
     id: str
@@ -67,6 +69,7 @@ class Configuration(NamedTuple):
     script: str
     source: str
     notes: str
+    series: str = ""
 
     @property
     def length(self) -> int:
@@ -95,7 +98,7 @@ def configurations(dataset: Dataset) -> tuple[Configuration, ...]:
         for row in dataset.records["tuning"]
     )
     reports = (_of_report(row, devices, ages, positions) for row in dataset.records["reports"])
-    return (*records, *reports)
+    return in_series((*records, *reports))
 
 
 def _of_record(

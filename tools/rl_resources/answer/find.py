@@ -20,7 +20,10 @@ A pure function on plain values, so that the command, Python and a page answer a
 5. Without an answer, the nearest: the matching configuration that ran and needs the least memory
    in all, and what is missing; then for each of `RELAXATIONS` its best answer; then the largest
    smaller size with an answer, also with adapters alone.
-6. Without model and size, for each task the largest size that has an answer, and of that size the
+6. Answers, failures and what is unclear are *folded* where they are shown: reports of one series
+   (`series.py`) stand in the place of the first of them, with their number and the span of what
+   differs. Nothing is left out of the answers themselves.
+7. Without model and size, for each task the largest size that has an answer, and of that size the
    longest context.
 """
 
@@ -33,6 +36,7 @@ from typing import Any
 from rl_resources.answer.configurations import Configuration
 from rl_resources.answer.question import Question
 from rl_resources.answer.sentences import instead, missing, reason
+from rl_resources.answer.series import folded
 from rl_resources.answer.standing import (
     BEYOND,
     FAILED,
@@ -98,6 +102,11 @@ class Found:
     contradictions: Mapping[str, tuple[Configuration, ...]]
 
     @property
+    def folds(self) -> tuple[tuple[Answer, ...], ...]:
+        """The answers, those of one series together in the place of the first."""
+        return folded_answers(self.answers)
+
+    @property
     def script(self) -> Configuration | None:
         """The best answer that has a script here."""
         records = (item.configuration for item in self.answers)
@@ -107,6 +116,11 @@ class Found:
     def smallest(self) -> Answer | None:
         """The answer that needs the least memory in all, record or report."""
         return min(self.answers, key=lambda item: size_of(item.configuration), default=None)
+
+
+def folded_answers(answers: Iterable[Answer]) -> tuple[tuple[Answer, ...], ...]:
+    """Answers of one series together in the place of the first of them."""
+    return folded(answers, lambda item: item.configuration)
 
 
 Key = Callable[[Question, Configuration, str], int | float | str]

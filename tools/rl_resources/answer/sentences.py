@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rl_resources.answer.configurations import ESTIMATED, UNTESTED, Configuration
 from rl_resources.answer.question import Question
 from rl_resources.answer.standing import FAILED, SHOULD_FIT, TESTED, UNCLEAR, same_stack
-from rl_resources.answer.wording import FIGURES, SENTENCES, number, say
+from rl_resources.answer.wording import FIGURES, SENTENCES, SPANS, number, say
 
 
 def resource(row: Configuration) -> str:
@@ -140,6 +140,24 @@ def figures(row: Configuration) -> Iterator[str]:
     for name in FIGURES:
         if value := getattr(row, name):
             yield say(name, figure=number(value))
+
+
+def series(rows: Sequence[Configuration]) -> str:
+    """How many are told as one, and from what to what they differ; blank for a single one."""
+    if len(rows) == 1:
+        return ""
+    spans = [span for name in SPANS if (span := _span(name, rows))]
+    name = "series" if spans else "series-alike"
+    return say(name, number=len(rows), spans="; ".join(spans))
+
+
+def _span(name: str, rows: Iterable[Configuration]) -> str:
+    """Blank where all that is known is one figure, or batches are told in several units."""
+    told = [row for row in rows if getattr(row, name)]
+    known = {getattr(row, name) for row in told}
+    if len(known) < 2 or (name == "batch" and len({row.batch_unit for row in told}) > 1):
+        return ""
+    return say(f"span-{name}", least=number(min(known)), most=number(max(known)))
 
 
 def trust(row: Configuration) -> Iterator[str]:

@@ -72,6 +72,14 @@ SENTENCES = {
     "step_seconds": "step {figure} s",
     "peak_memory_gb": "peak {figure} GB",
     "in-its-words": "in its words: {wording}",
+    "series": "One of {number} of this source that differ in settings alone: {spans}.",
+    "series-alike": "One of {number} of this source that differ in nothing that is told here.",
+    "span-length": "{least} to {most} tokens in all",
+    "span-batch": "batch {least} to {most}",
+    "span-rollout_n": "{least} to {most} generations a prompt",
+    "span-host_memory_gb": "host memory {least} to {most} GB",
+    "span-step_seconds": "step {least} to {most} s",
+    "span-peak_memory_gb": "peak {least} to {most} GB",
     "failed-batches": "Trials ran out of memory at a batch of {batches} prompts.",
     "disputed": "Disputed: {notes}",
     "contradicted": "Contradicted: {model} {task}, {outcome} on {resource} ({trust})",
@@ -117,6 +125,8 @@ SENTENCES = {
 FIGURES = ("rollout_n", "host_memory_gb", "step_seconds", "peak_memory_gb")
 """Columns that are told as one figure each, in this order."""
 
+SPANS = ("length", "batch", *FIGURES)
+"""What of a series is told from its least to its most, in this order."""
 
 COMMAND: Mapping[str, str] = {
     "device": "--device",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from rl_resources.answer import sentences
 from rl_resources.answer.ask import ask
 from rl_resources.answer.configurations import Configuration
-from rl_resources.answer.find import Answer, Found
+from rl_resources.answer.find import Answer, Found, folded_answers
 from rl_resources.answer.question import Question, Words
 from rl_resources.answer.sentences import resource, start
 from rl_resources.answer.wording import say
@@ -131,22 +131,27 @@ def as_text(
     width: int,
     colour: bool,
     root: str = "",
+    unfold: bool = False,
 ) -> str:
     """Everything that was found, in lines of `width`; of the answers `limit`, or with 0 all.
 
-    Scripts lie below `root`, where it is not the reader's folder.
+    Those of one series are told as one answer, unless `unfold`. Scripts lie below
+    `root`, where it is not the reader's folder.
     """
     bold, dim, plain = (_BOLD, _DIM, _PLAIN) if colour else ("", "", "")
     wrapped = _Wrapped(width)
     lines = [f"{bold}{_headline(found)}{plain}", *wrapped.all([*notes, *_smallest(found)], "")]
-    shown = found.answers[: limit or None]
+    folds = tuple((item,) for item in found.answers) if unfold else found.folds
+    shown = folds[: limit or None]
     if found.largest:
         lines += ["", f"{bold}Largest size known to run, by task{plain}", *_largest(found)]
     if shown:
         lines += ["", *_table(found, shown, wrapped, (bold, dim, plain))]
-    if left := len(found.answers) - len(shown):
-        lines += ["", f"{left} more: give --limit {len(found.answers)}."]
-    if len({item.configuration.framework for item in shown}) > 1:
+    if left := len(folds) - len(shown):
+        lines += ["", f"{left} more: give --limit {len(folds)}."]
+    if any(len(fold) > 1 for fold in shown):
+        lines += ["Those that differ in settings alone are told as one: give --all for each."]
+    if len({fold[0].configuration.framework for fold in shown}) > 1:
         lines += ["", say("frameworks")]
     if row := found.script:
         lines += ["", f"{bold}Start the best script{plain}", f"  {start(row, root)}"]
@@ -209,30 +214,36 @@ def _largest(found: Found) -> Iterator[str]:
 
 
 def _table(
-    found: Found, shown: Iterable[Answer], wrapped: _Wrapped, style: tuple[str, str, str]
+    found: Found, shown: Sequence[Sequence[Answer]], wrapped: _Wrapped, style: tuple[str, str, str]
 ) -> Iterator[str]:
     bold, dim, plain = style
     rows: list[tuple[str, ...]] = [_COLUMNS]
-    shown = list(shown)
-    for number, item in enumerate(shown, 1):
+    firsts = [fold[0] for fold in shown]
+    for number, item in enumerate(firsts, 1):
         row = item.configuration
         cells = (row.tag, row.model_shown.rpartition("/")[2], row.task_shown, resource(row))
         rows.append((str(number), item.standing.replace("-", " "), *map(printable, cells)))
     head, *lines = _aligned(rows)
     yield f"{dim}{head}{plain}"
-    for line, item in zip(lines, shown, strict=True):
+    for line, item, fold in zip(lines, firsts, shown, strict=True):
         yield f"{bold}{line}{plain}"
-        yield from wrapped.all([item.reason, *_facts(item.configuration, found)], "   ")
+        facts = [*_series(fold), *_facts(item.configuration, found)]
+        yield from wrapped.all([item.reason, *facts], "   ")
+
+
+def _series(fold: Iterable[Answer]) -> Iterator[str]:
+    yield from filter(None, [sentences.series([item.configuration for item in fold])])
 
 
 def _aside(items: tuple[Answer, ...], found: Found, wrapped: _Wrapped) -> Iterator[str]:
-    for item in items[:_MOST_ASIDE]:
-        row = item.configuration
+    folds = folded_answers(items)
+    for fold in folds[:_MOST_ASIDE]:
+        row = fold[0].configuration
         name = f"{row.model_shown} {row.task_shown}"
-        yield from wrapped.all([f"{name}: {item.reason}"], "- ")
-        yield from wrapped.all(_facts(row, found), "  ")
-    if len(items) > _MOST_ASIDE:
-        yield f"- {len(items) - _MOST_ASIDE} more: give --format json."
+        yield from wrapped.all([f"{name}: {fold[0].reason}"], "- ")
+        yield from wrapped.all([*_series(fold), *_facts(row, found)], "  ")
+    if len(folds) > _MOST_ASIDE:
+        yield f"- {len(folds) - _MOST_ASIDE} more: give --format json."
 
 
 def _facts(row: Configuration, found: Found) -> Iterator[str]:

@@ -17,7 +17,7 @@ from rl_resources.answer.hardware import MEMORY_FIRST, MEMORY_LAST, SHORTEST_PAR
 from rl_resources.answer.question import MIB_PER_GB, MOST_GB, MOST_GB_UNSAID, MOST_GPUS
 from rl_resources.answer.standing import NOT_RUN
 from rl_resources.answer.vocabulary import PATTERNS, vocabulary
-from rl_resources.answer.wording import FIGURES, PAGE, SENTENCES
+from rl_resources.answer.wording import FIGURES, PAGE, SENTENCES, SPANS
 from rl_resources.dataset import Dataset
 from rl_resources.words import MOST_COMPARED, MOST_LISTED
 
@@ -60,6 +60,7 @@ def rules(dataset: Dataset) -> dict[str, Any]:
         "smaller": [_relaxations(line) for line in SMALLER],
         "sentences": SENTENCES,
         "figures": FIGURES,
+        "spans": SPANS,
         "asking": PAGE,
     }
 

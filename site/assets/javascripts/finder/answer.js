@@ -52,6 +52,11 @@ export class Answers {
     return this.rows.length;
   }
 
+  /** The rows by series, those of one in the place of the first. @param {Table} table */
+  folds(table) {
+    return foldsOf(table, this.rows);
+  }
+
   /** @param {number | undefined} row @returns {Answer | undefined} */
   of(row) {
     if (row === undefined) return undefined;
@@ -62,6 +67,50 @@ export class Answers {
   slice(from, to) {
     return Array.from(this.rows.subarray(from, to), (row) => /** @type {Answer} */ (this.of(row)));
   }
+}
+
+/**
+ * Rows in folds: reports of one series together in the place of the first of them. Arrays are made
+ * for folds that somebody looks at.
+ */
+export class Folds {
+  /**
+   * @param {number[]} firsts
+   * @param {Int32Array} next for each row the next of its series, -1 for none
+   */
+  constructor(firsts, next) {
+    this.firsts = firsts;
+    this.next = next;
+  }
+
+  get length() {
+    return this.firsts.length;
+  }
+
+  /** @param {number} from @param {number} [to] @returns {number[][]} */
+  slice(from, to) {
+    return this.firsts.slice(from, to).map((first) => {
+      const rows = [];
+      for (let row = first; row >= 0; row = this.next[row]) rows.push(row);
+      return rows;
+    });
+  }
+}
+
+/** @param {Table} table @param {Iterable<number>} rows in their order */
+export function foldsOf(table, rows) {
+  const { words, at } = table.words.series;
+  const last = new Int32Array(words.length).fill(-1);
+  const next = new Int32Array(table.length).fill(-1);
+  const alone = words.indexOf("");
+  const firsts = [];
+  for (const row of rows) {
+    const before = at[row] === alone ? -1 : last[at[row]];
+    last[at[row]] = row;
+    if (before < 0) firsts.push(row);
+    else next[before] = row;
+  }
+  return new Folds(firsts, next);
 }
 
 /**

@@ -167,6 +167,29 @@ export function* figures(rules, row) {
 }
 
 /**
+ * How many rows are told as one, and from what to what they differ; blank for a single one.
+ *
+ * @param {Rules} rules
+ * @param {Row[]} rows
+ */
+export function series(rules, rows) {
+  if (rows.length === 1) return "";
+  const spans = rules.spans.map((name) => span(rules, name, rows)).filter(Boolean);
+  const words = { number: rows.length, spans: spans.join("; ") };
+  return say(rules, spans.length ? "series" : "series-alike", words);
+}
+
+/** @param {Rules} rules @param {string} name @param {Row[]} rows */
+function span(rules, name, rows) {
+  const told = rows.filter((row) => row[name]);
+  const known = told.map((row) => row[name]);
+  if (new Set(known).size < 2) return "";
+  if (name === "batch" && new Set(told.map((row) => row.batch_unit)).size > 1) return "";
+  const words = { least: number(Math.min(...known)), most: number(Math.max(...known)) };
+  return say(rules, `span-${name}`, words);
+}
+
+/**
  * Why a row may be believed: kind, basis, evidence, software, age.
  *
  * @param {Rules} rules

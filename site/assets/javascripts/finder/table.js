@@ -10,6 +10,7 @@
  * @property {Relaxation[][]} smaller
  * @property {Record<string, string>} sentences
  * @property {string[]} figures
+ * @property {string[]} spans
  * @property {Record<string, string>} asking
  *
  * @typedef {object} Vocabulary

@@ -13,7 +13,7 @@
  * @property {URL} site
  */
 
-import { BEYOND, contradictions } from "./answer.js";
+import { BEYOND, contradictions, foldsOf } from "./answer.js";
 import * as sentences from "./sentences.js";
 import { say } from "./text.js";
 
@@ -114,15 +114,16 @@ const LARGEST = ["Task", "Size", "Fit", "Hardware", "Context"];
 /** @param {Page} page @param {Found} found */
 function answers(page, found) {
   if (!found.answers.length) return null;
-  const card = (/** @type {Answer} */ answer) =>
-    element("li", null, answerCard(page, answer, reasonOf(page, answer)));
-  const first = found.answers.slice(0, AT_FIRST);
+  const folds = found.answers.folds(page.table);
+  const card = (/** @type {number[]} */ rows) =>
+    foldCard(page, rows.map((row) => /** @type {Answer} */ (found.answers.of(row))));
+  const first = folds.slice(0, AT_FIRST);
   const list = element("ol", { class: "finder-list" }, ...first.map(card));
-  const frameworks = new Set(first.map(({ row }) => page.table.cell("framework", row)));
+  const frameworks = new Set(first.map(([row]) => page.table.cell("framework", row)));
   return element("section", null,
     element("h3", null, "Configurations, best first"),
     list,
-    more(found.answers, AT_FIRST, (next) => list.append(...next.map(card)), "answers"),
+    more(folds, AT_FIRST, (next) => list.append(...next.map(card)), "answers"),
     frameworks.size > 1 && element("p", { class: "hint" }, say(page.rules, "frameworks")));
 }
 
@@ -177,13 +178,31 @@ function nearest(page, { question, nearest: items, answers: { length } }) {
  */
 function aside(page, title, items, name) {
   if (!items.length) return null;
-  const card = (/** @type {Answer} */ answer) =>
-    element("li", null, answerCard(page, answer, reasonOf(page, answer)));
-  const list = element("ul", { class: "finder-list" }, ...items.slice(0, ASIDE_AT_FIRST).map(card));
+  const byRow = new Map(items.map((answer) => [answer.row, answer]));
+  const folds = foldsOf(page.table, byRow.keys());
+  const card = (/** @type {number[]} */ rows) =>
+    foldCard(page, rows.map((row) => /** @type {Answer} */ (byRow.get(row))));
+  const list = element("ul", { class: "finder-list" }, ...folds.slice(0, ASIDE_AT_FIRST).map(card));
   return element("section", { id: name },
     element("h3", null, `${title} `, element("span", { class: "count" }, String(items.length))),
     list,
-    more(items, ASIDE_AT_FIRST, (next) => list.append(...next.map(card)), ""));
+    more(folds, ASIDE_AT_FIRST, (next) => list.append(...next.map(card)), ""));
+}
+
+/** The first of a series with the others on demand. @param {Page} page @param {Answer[]} answers */
+function foldCard(page, answers) {
+  const [first, ...others] = answers;
+  const card = answerCard(page, first, reasonOf(page, first));
+  if (!others.length) return element("li", null, card);
+  const rows = answers.map(({ row }) => page.table.row(row));
+  const list = element("ul", null);
+  const details = element("details", { class: "finder-series" },
+    element("summary", null, sentences.series(page.rules, rows)), list);
+  details.addEventListener("toggle", () => list.append(...rows.slice(1).map((row) =>
+    element("li", null, link(page, row, [...sentences.figures(page.rules, row)].join("; ") || row.id)))),
+  { once: true });
+  card.append(details);
+  return element("li", null, card);
 }
 
 /** @param {Page} page @param {Answer} answer */
