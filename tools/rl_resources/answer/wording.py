@@ -110,7 +110,7 @@ SENTENCES = {
     "else-by-own-size": "Otherwise ask by size: `{before_size}{own_size}`.",
     "by-own-memory": "Ask by its memory: `{before_memory}{own_memory}{after_memory}`.",
     "else-by-memory": "Otherwise ask by its memory{with_memory}.",
-    "two-counts": "gpus `{gpus}` and device `{device}` tell different numbers",
+    "two-counts": "device `{device}` tells another number than {gpus}",
     "one-count": "Give one of them.",
     "ask-by-size": "Nothing is known of it; ask by size{with_size}: {sizes}.",
     "ask-by-memory": "Ask by memory{with_memory}; known devices: {devices}.",
