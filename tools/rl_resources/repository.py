@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rl_resources.package import DESCRIPTOR
+
 _SSH = re.compile(r"(?:ssh://)?git@(?P<host>[\w.-]+)[:/](?P<path>[\w./-]+?)(?:\.git)?/?")
 _BLAMED = re.compile(r"(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d+)")
 _HTTPS = re.compile(r"https://(?:[^@/]+@)?(?P<host>[\w.-]+)/(?P<path>[\w./-]+?)(?:\.git)?/?")
@@ -33,7 +35,12 @@ class Repository:
 
 
 def read_repository(root: Path) -> Repository:
-    """Ask git about `root`. `REPOSITORY_URL` in the environment goes before the remote."""
+    """Ask git about `root`. `REPOSITORY_URL` in the environment goes before the remote.
+
+    An archive that is unpacked inside of another checkout is none of what that one holds.
+    """
+    if not _git(root, "ls-files", "--", DESCRIPTOR):
+        return Repository(None, None, public_address(os.environ.get("REPOSITORY_URL", "")))
     revision = _git(root, "log", "-1", "--format=%H %ct")
     commit, _, time = (revision or "").partition(" ")
     if _git(root, "status", "--porcelain", "--untracked-files=no"):
