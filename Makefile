@@ -7,7 +7,7 @@ READY := .venv/.ready
 # MkDocs Material announces its own end at every start; ARCHITECTURE.md says what that means for us.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: serve build check test fuzz bench lint successors generate release lock clean
+.PHONY: serve build check test fuzz fuzz-guided bench lint successors generate release lock clean
 
 serve: $(READY)  ## validate, build and serve the site with live reload
 	-$(BIN)/rl-resources check
@@ -30,6 +30,14 @@ fuzz: $(READY)  ## for a night: 200,000 mutated records, files of all kinds brok
 	MUTATED_FILES=500 $(BIN)/pytest tests/test_differential.py
 	PYTHONPATH=tests $(BIN)/python -m fuzzing.campaign --minutes $(or $(MINUTES),20)
 	PYTHONPATH=tests $(BIN)/python -m fuzzing.kills
+
+fuzz-guided: $(READY)  ## what the shell resolver and the page reader reach leads to further inputs; MINUTES each
+	[ -x build/.guided/bin/python ] || $(PYTHON) -m venv build/.guided
+	build/.guided/bin/python -m pip install --quiet --disable-pip-version-check 'atheris>=3,<4'
+	for kind in shell page; do \
+	  PYTHONPATH="tests:$$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])'):tools" \
+	  build/.guided/bin/python -m fuzzing.guided $$kind build/fuzz/$$kind -max_len=6000 \
+	    -max_total_time=$$(( 60 * $(or $(MINUTES),10) )) || exit 1; done
 
 bench: $(READY)  ## measure check beside others; ROWS="10000 100000" for less than the usual hour
 	$(BIN)/python benchmarks/bench.py $(if $(ROWS),--sizes $(ROWS))

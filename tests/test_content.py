@@ -224,6 +224,10 @@ TOLD = {
         "# ann.lee@university.edu\n",
         (1, 3, "`ann.lee@university.edu` is an e-mail address"),
     ),
+    "ends-other-runs": (
+        "sleep 1; pkill -f ray\n",
+        (1, 10, "`pkill -f ray` ends every such program on the machine, also those of other runs"),
+    ),
     "dangerous-command": (
         "rm -rf /data/checkpoints\n",
         (
@@ -446,6 +450,7 @@ TEMPTING = [
     ("mail-address", "pip install 'verl @ https://user@host.com/x' you@example.com\n"),
     ("unseen-sign", "# \u26a0\ufe0f 显存 80 GB\n\techo é\n"),
     ("unseen-sign", "echo '\\u202e' \\x1b\n"),
+    ("ends-other-runs", "ray stop --force\nkill $!\npkill -f my_own_server\n"),
     ("dangerous-command", "rm -rf checkpoints/old /tmp/run ./log\nrm -f /dev/shm/a\n"),
     ("dangerous-command", 'OUT=out\nrm -rf "$OUT/log" "${TMPDIR:?}/x"\n'),
     ("dangerous-command", 'curl -sO "$URL"\nwget -q "$URL" | tee log\necho \'curl x | sh\'\n'),
@@ -485,12 +490,17 @@ def test_wrong_ends_of_lines_are_one_mistake() -> None:
     assert found == ["shellcheck-error"]
 
 
-@pytest.mark.parametrize(
-    "command", ["rm -rf ~/.cache/huggingface", 'rm -rf "$HOME"/.cache', "pkill -9 -f python3"]
-)
+@pytest.mark.parametrize("command", ["rm -rf ~/.cache/huggingface", 'rm -rf "$HOME"/.cache'])
 def test_what_takes_something_from_the_reader_is_told(command: str) -> None:
     ((_, _, message),) = told("dangerous-command", command + "\n")
     assert message.startswith(f"`{command}` ")
+
+
+@pytest.mark.parametrize("command", ["pkill -9 -f python3", "sleep 1; killall ray", "pkill -f ray"])
+def test_a_script_that_ends_what_it_has_not_started_is_warned_of(command: str) -> None:
+    ((_, _, message),) = told("ends-other-runs", command + "\n")
+    assert f"`{command.rpartition('; ')[2]}` ends" in message
+    assert told("dangerous-command", command + "\n") == []
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ from rl_resources.check.subject import ScriptText
 
 HERE = Path(__file__).parent
 CLASSES = tomllib.loads((HERE / "hostile" / "scripts.toml").read_text(encoding="utf-8"))
-RULES = [all_rules()[name] for name in ("dangerous-command", "secret", "unseen-sign")]
+RULES = [
+    all_rules()[name] for name in ("dangerous-command", "ends-other-runs", "secret", "unseen-sign")
+]
 
 
 def told(text: str) -> list[str]:
@@ -45,7 +47,7 @@ def test_what_is_harmless_is_let_be(text: str) -> None:
 @pytest.mark.parametrize("text", cases("feared"))
 def test_what_never_runs_or_is_only_said_is_no_danger(text: str) -> None:
     dangerous = all_rules()["dangerous-command"]
-    if "\n" not in text and "'" not in text and not text.startswith(":("):
+    if "\n" not in text and "'" not in text and "() {" not in text and "(){" not in text:
         assert list(dangerous.findings(ScriptText("x.sh", f"echo '{text}'\n# {text}\n"))) == []
 
 

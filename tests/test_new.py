@@ -20,6 +20,7 @@ from conftest import release_of_verl
 from rl_resources.check import check
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
+from rl_resources.contribute import command
 from rl_resources.contribute.new import NewRecord, new_record
 from rl_resources.contribute.offered import ALGORITHMS, engines, strategies
 from rl_resources.contribute.preview import preview
@@ -28,6 +29,7 @@ from rl_resources.contribute.sizes import Cluster, Shape, batch_of, engine_size,
 from rl_resources.contribute.words import OPTIONS, Request, known
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import UnusableInput
+from rl_resources.finding import Finding, Severity
 from rl_resources.package import Package, read_package
 from rl_resources.script.framework import compose_launch, shipped
 from rl_resources.script.launch import launches
@@ -532,3 +534,22 @@ def test_gpus_that_divide_over_no_nodes_of_several_are_pointed_out(
     told = capsys.readouterr().err
     assert "13 nodes of 1; --nodes says otherwise" in told
     assert "--contributor HANDLE --write" in told
+
+
+@pytest.mark.parametrize(("severity", "status"), [("warning", 0), ("error", 1)])
+def test_a_warning_is_told_of_what_was_written_and_an_error_lets_nothing_be(
+    severity: Severity,
+    status: int,
+    root: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    no_terminal: None,
+) -> None:
+    finding = Finding("some-rule", severity, "x.sh", 1, 1, "is not so good", "Mend it.")
+    monkeypatch.setattr(command, "objections", lambda *_: [finding])
+    before = _files(root)
+    assert main(_arguments(root)) == status
+    out, err = capsys.readouterr()
+    assert f"x.sh:1:1: {severity}: some-rule: is not so good" in err
+    assert (_files(root) == before) == (out == "") == (status == 1)
+    assert ("Mend this before you commit" in err) == (status == 0)

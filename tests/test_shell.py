@@ -965,3 +965,8 @@ def _system_scripts(limit: int) -> list[Path]:
         if len(found) == limit:
             break
     return found
+
+
+@pytest.mark.parametrize("body", ["f", "f&", "{ f; }", "(f)", "if f; then f; fi", "! f && f"])
+def test_a_function_that_calls_itself_is_followed_only_so_far(body: str) -> None:
+    assert not read(f"f()\n{body}\nf\necho after\n").complete

@@ -50,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = _run(parsed)
         sys.stdout.flush()
     except InvalidDataset as error:
-        return _tell(error.findings)
+        _tell(error.findings)
+        return FOUND
     except RlResourcesError as error:
         _complain(error)
         return FOUND if isinstance(error, InvalidOutput) else UNUSABLE
@@ -329,6 +330,7 @@ def _draft(arguments: Arguments) -> int:
 def _new(arguments: Arguments) -> int:
     from rl_resources.contribute import command
     from rl_resources.contribute.words import OPTIONS, Request
+    from rl_resources.render.findings import as_text, wants_colour
 
     said = {name: getattr(arguments, name) for name in (*OPTIONS, "nodes", "contributor")}
     growing = {"model": arguments.add_model, "device": arguments.add_device}
@@ -337,6 +339,7 @@ def _new(arguments: Arguments) -> int:
     record = command.new(_root(arguments), Request(**said), added, write=written)
     form = command.as_json if arguments.format == "json" else command.as_text
     sys.stdout.write(form(record, written=written))
+    sys.stderr.write(as_text(record.findings, coloured=wants_colour(sys.stderr, os.environ)))
     sys.stderr.write(command.next_step(record) if written else "Nothing was written.\n")
     return 0
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from rl_resources.check.content import mistake
 from rl_resources.check.danger import fears
+from rl_resources.check.harm import ends_other_runs as ends_others
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.subject import ScriptText
 from rl_resources.check.undollared import is_undollared
@@ -346,6 +347,23 @@ def _unseen_in(line: str) -> tuple[int, str] | None:
         if sign in hidden and not emoji:
             return at, sign
     return None
+
+
+@rule(
+    summary="A script ends no program that it has not started.",
+    reason="On a shared machine the runs of others have the same names. A reader who has the "
+    "machine alone loses nothing, so this is no error.",
+    bad="`pkill -9 -f ray`",
+    good="`ray stop`",
+    severity="warning",
+)
+def ends_other_runs(subject: ScriptText) -> Iterator[Mistake]:
+    for command in subject.script.commands:
+        if command.reach != "never" and command.words and ends_others(command):
+            raw = shown(command.raw.strip(), 80)
+            message = f"`{raw}` ends every such program on the machine, also those of other runs"
+            mend = "Take it away, or end the process by the id that the script has kept of it."
+            yield mistake(subject, command.place, message, mend)
 
 
 @rule(

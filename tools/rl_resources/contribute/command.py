@@ -9,12 +9,12 @@ from pathlib import Path
 from rl_resources.check.snapshot import take_snapshot
 from rl_resources.contribute import prompts
 from rl_resources.contribute.new import NewRecord, new_record
-from rl_resources.contribute.preview import objections
+from rl_resources.contribute.preview import MEND_FIRST, objections, refuse
 from rl_resources.contribute.proposal import Row
 from rl_resources.contribute.words import GROWING, Request
 from rl_resources.contribute.writing import write_proposal
 from rl_resources.dataset import Dataset, read_dataset
-from rl_resources.errors import InvalidDataset, UnusableInput
+from rl_resources.errors import UnusableInput
 from rl_resources.package import read_package
 from rl_resources.words import json_text, nearest
 
@@ -37,11 +37,11 @@ def new(
     if prompts.is_terminal():
         request = prompts.complete(request, dataset, snapshot)
     record = new_record(request, dataset, snapshot)
-    if wrong := objections(snapshot, record.proposal.changes):
-        raise InvalidDataset(wrong)
+    found = objections(snapshot, record.proposal.changes)
+    refuse(found)
     if write:
         write_proposal(root, record.proposal)
-    return record
+    return replace(record, findings=found)
 
 
 def _row(dataset: Dataset, option: str, key: str, cells: Iterable[str]) -> Row:
@@ -79,7 +79,8 @@ def next_step(record: NewRecord) -> str:
     who = "" if record.row["contributor"] else " --contributor HANDLE"
     alone = record.row["nodes"] == record.row["gpus"] != "1"
     return (
-        (f"It has {record.row['nodes']} nodes of 1; --nodes says otherwise.\n" if alone else "")
+        (f"{MEND_FIRST}\n" if record.findings else "")
+        + (f"It has {record.row['nodes']} nodes of 1; --nodes says otherwise.\n" if alone else "")
         + f"Run it: bash {record.path}\n"
         f"When it has run: rl-resources draft {record.path} --log LOG{who} --write\n"
     )

@@ -12,7 +12,7 @@ from rl_resources.contribute.draft import Draft, Sources, draft
 from rl_resources.contribute.fact import given_facts
 from rl_resources.contribute.from_log import FIGURES
 from rl_resources.contribute.issue_form import Form, read_form
-from rl_resources.contribute.preview import mended_scripts, objections
+from rl_resources.contribute.preview import MEND_FIRST, mended_scripts, objections
 from rl_resources.contribute.progress import shown_progress
 from rl_resources.contribute.proposal import Change, Proposal, Row
 from rl_resources.contribute.training_log import read_excerpt, read_log
@@ -95,7 +95,7 @@ class Drafted:
         if not asked:
             return "Nothing was written yet: --write does it."
         if self.findings:
-            return "Mend this before you commit: CI counts warnings too."
+            return MEND_FIRST
         return "No rule objects: ready to commit."
 
 

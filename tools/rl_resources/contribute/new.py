@@ -9,13 +9,14 @@ from rl_resources.check.snapshot import Snapshot
 from rl_resources.check.tables import slug_of
 from rl_resources.contribute import settings, words
 from rl_resources.contribute.offered import FRAMEWORK, refusals
-from rl_resources.contribute.preview import table_objections
+from rl_resources.contribute.preview import refuse, table_objections
 from rl_resources.contribute.proposal import Change, Proposal, Row, add_rows
 from rl_resources.contribute.settings import Configuration
 from rl_resources.contribute.sizes import cluster_of
 from rl_resources.contribute.words import GROWING, OPTIONS, Request, UnknownWord
 from rl_resources.dataset import Dataset
-from rl_resources.errors import InvalidDataset, UnusableInput
+from rl_resources.errors import UnusableInput
+from rl_resources.finding import Finding
 from rl_resources.order import number
 from rl_resources.package import SCRIPTS, Record
 from rl_resources.script.framework import shipped
@@ -24,11 +25,12 @@ from rl_resources.script.name import ScriptName
 
 @dataclass(frozen=True)
 class NewRecord:
-    """A record to be written: the script's path, its row, and the files."""
+    """A record to be written: the script's path, its row, the files, and what rules say of them."""
 
     path: str
     row: Row
     proposal: Proposal
+    findings: Sequence[Finding] = ()
 
 
 def problems(request: Request, dataset: Dataset) -> list[str]:
@@ -75,8 +77,8 @@ def new_record(request: Request, dataset: Dataset, snapshot: Snapshot) -> NewRec
     said = {option: _word(request, dataset, option) for option in OPTIONS}
     added = {name: with_defaults(name, row, dataset) for name, row in request.added.items()}
     changes = add_rows(snapshot, {name: [row] for name, row in added.items()})
-    if changes and (wrong := table_objections(snapshot, changes)):
-        raise InvalidDataset(wrong)
+    if changes:
+        refuse(table_objections(snapshot, changes))
     configuration = _configuration(request, dataset, said, added)
     name = _name(configuration)
     path = f"{SCRIPTS}/{str(configuration.model['size']).lower()}/{name}"

@@ -9,8 +9,11 @@ from rl_resources.check import all_rules, check
 from rl_resources.check.snapshot import ScriptFile, Snapshot, Table
 from rl_resources.contribute.fix import fix
 from rl_resources.contribute.proposal import Change, Row, add_rows
+from rl_resources.errors import InvalidDataset
 from rl_resources.finding import Finding
 from rl_resources.package import SCRIPTS
+
+MEND_FIRST = "Mend this before you commit: CI counts warnings too."
 
 
 def preview(snapshot: Snapshot, changes: Sequence[Change]) -> Snapshot:
@@ -57,6 +60,12 @@ def objections(
     after = preview(snapshot, changes)
     new = {change.path: _new_lines(change) for change in changes}
     return [item for item in check(after, select) if _is_new(item, new)]
+
+
+def refuse(found: Sequence[Finding]) -> None:
+    """Raise `InvalidDataset` with all findings where one is an error; a warning is only told."""
+    if any(finding.severity == "error" for finding in found):
+        raise InvalidDataset(found)
 
 
 def table_objections(snapshot: Snapshot, changes: Sequence[Change]) -> list[Finding]:

@@ -37,6 +37,9 @@ _KINDS: Mapping[str, AssignmentKind] = {
     "typeset": "declare",
 }
 
+_MOST_FRAMES = 24
+"""Functions and loops inside each other: a function without braces may call itself for ever."""
+
 
 def run_simple(evaluator: Evaluator, node: CommandNode, body: Simple, state: State) -> Status:
     """Expand a simple command, note it and do what it does to the state."""
@@ -181,6 +184,8 @@ def _call_function(
     exports: Mapping[str, Value],
 ) -> Status:
     evaluator.log.called.add(function.name)
+    if len(evaluator.frames) > _MOST_FRAMES:
+        evaluator.budget.exhaust()
     if evaluator.here.reach == "never" or evaluator.budget.exhausted:
         return None
     positional = state.positional

@@ -1,0 +1,228 @@
+"""What a command does that its reader must fear, judged by the words that bash would hand over.
+
+By classes: what deletes or overwrites outside of the work folder, what opens the machine to others
+or sends them its files, what takes rights.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rl_resources.script.shell import Command, Word
+from rl_resources.words import shown
+
+FETCHERS = frozenset(
+    {"curl", "wget", "aria2c", "axel", "lynx", "nc", "ncat", "socat", "aws", "gsutil"}
+)
+INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|ipython|perl|ruby|node|php")
+_PREFIXES = frozenset(
+    {"env", "nohup", "time", "exec", "command", "builtin", "nice", "ionice", "stdbuf", "timeout"}
+    | {"setsid", "xargs", "busybox", "watch", "unbuffer", "parallel"}
+)
+_PREFIX_WORD = re.compile(r"-.*|\w+=.*|\d+[smhd]?")
+_HARMLESS = re.compile(r"/(?:tmp|var/tmp|dev/shm)/(?!\.\.)[^/*\s]")
+_HOME = re.compile(r"(?:~|\$(?:HOME|\{HOME(?::\?[^}]*)?\}))(?:/\*?|/\.(?!/).*)?")
+_SYSTEM = re.compile(
+    r"/(?:(?:etc|usr|bin|sbin|lib\w*|boot|sys|proc|var/spool)\b|dev/(?:sd|nvme|mem|vd))"
+)
+_KEPT = re.compile(
+    r"\.ssh\b|authorized_keys|\.(?:bash|zsh)rc\b|\.(?:bash_)?profile\b|\.config/(?:systemd|autostart)/|/cron|sitecustomize|\.pth$"
+)
+_WRITERS = frozenset({"tee", "cp", "mv", "ln", "install", "sed", "truncate", "rsync", "dd"})
+_WRITERS |= {"rm", "unlink"}
+_WRITE_ALL = frozenset({"tee", "sed", "dd", "rm", "unlink", "mv"})
+_UPLOADS = re.compile(r"(?:-d|--data\S*|-F|--form) *\S*@|(?:^| )(?:-T|--upload-file)\b")
+_POSTS = re.compile(r"--(?:post|body)-file\b")
+_FINDS_AND_DELETES = re.compile(
+    r"(?:^| )(?:-delete|-exec(?:dir)? (?:(?:rm|shred)\b|\w*sh -c .*\brm\b))"
+)
+_PRIVATE = re.compile(
+    r"(?:\$\(|`)\s*(?:(?:env|printenv)\b|(?:cat|base64|<)\s[^)`]*(?:\.ssh/|\.aws/|\.netrc|\.kube/"
+    r"|/etc/(?:passwd|shadow)|id_rsa|credentials))"
+)
+_RIGHTS = frozenset(
+    {"sudo", "su", "doas", "pkexec", "useradd", "usermod", "passwd", "visudo", "insmod", "modprobe"}
+    | {"iptables", "nft", "setcap", "chattr", "mount", "nsenter", "chroot"}
+)
+_RUNS = re.compile(r"(?:^|[\s/])(?:python|ray|vllm|sglang|torchrun)[0-9.]*\b")
+_LISTENERS = frozenset(
+    {"sshd", "telnetd", "ngrok", "cloudflared", "frpc", "bore", "gotty", "ttyd"}
+    | {"httpd", "tailscale", "tailscaled", "chisel"}
+)
+_LISTENS = re.compile(r"(?:^|\s)-(?:\w*[lec]|-listen|-exec)")
+_SERVERS = re.compile(r"-m\s*(?:http\.server|SimpleHTTPServer|pyftpdlib)|-run\b.*\bhttpd\b")
+
+
+class Call(NamedTuple):
+    """A command with those before it in its pipeline, and with what was downloaded before it.
+
+    `away` is whether the script has gone to the root or to the reader's home by then.
+    """
+
+    command: Command
+    piped: tuple[Command, ...]
+    hidden: set[str]
+    fetched: frozenset[str]
+    assigned: frozenset[str]
+    away: bool = False
+
+    @property
+    def words(self) -> Sequence[Word]:
+        """The words from the program's name on that is run in the end."""
+        return bare(self.command)
+
+    @property
+    def name(self) -> str:
+        """The program's name without its folder."""
+        return name_of(self.words)
+
+    @property
+    def texts(self) -> list[str]:
+        """Its arguments; what is not known as it is written."""
+        return [word.text or word.value.shown for word in self.words[1:]]
+
+
+def bare(command: Command) -> Sequence[Word]:
+    """The words of a command without those that only start it: of `nohup bash x`, `bash x`."""
+    words: Sequence[Word] = command.words
+    while len(words) > 1 and name_of(words) in _PREFIXES:
+        words = words[1:]
+        while len(words) > 1 and _PREFIX_WORD.fullmatch(words[0].text or ""):
+            words = words[1:]
+    return words
+
+
+def name_of(words: Sequence[Word]) -> str:
+    return (words[0].text or "").rpartition("/")[2] if words else ""
+
+
+def ends_other_runs(command: Command) -> bool:
+    """Whether it ends programs by a name that other runs on the machine share."""
+    words = bare(command)
+    line = " ".join(word.text or word.value.shown for word in words[1:])
+    return name_of(words) in {"pkill", "killall"} and _RUNS.search(line) is not None
+
+
+def harm(call: Call) -> str | None:
+    """What the command does, in words that fit after it."""
+    return _of_deletion(call) or _of_writing(call) or _of_network(call) or _of_rights(call)
+
+
+def leaves_work_folder(command: Command, assigned: frozenset[str], away: bool) -> bool:
+    """Whether the folder after a command is the root or the reader's home; `away` is before it."""
+    words = bare(command)
+    if name_of(words) != "cd":
+        return away
+    target = words[1].raw.strip("\"'/") if len(words) > 1 else "~"
+    return target in {"", "~", "$HOME", "${HOME}"}
+
+
+def _of_deletion(call: Call) -> str | None:
+    line = " ".join(call.texts)
+    recursive = any(re.match(r"-\w*[rR]|--recursive", text) for text in call.texts)
+    if (call.name == "rm" and recursive) or call.name == "shred":
+        targets = [*call.words[1:]]
+        if call.away and any(re.fullmatch(r"(?:\./)?\.?\*|\.", word.raw) for word in targets):
+            return "deletes all that lies in the folder that the script has gone to"
+        if name_of(call.command.words) == "xargs":
+            targets += [word for one in call.piped for word in bare(one)[1:]]
+        return _deletes(targets, call.assigned)
+    if call.name == "rsync" and "--delete" in line:
+        return _deletes(call.words[-1:], call.assigned)
+    if call.name == "find" and _FINDS_AND_DELETES.search(line):
+        return _deletes(call.words[1:2], call.assigned)
+    if call.name == "git" and re.search(r"\bclean\b.* -\w*[fdx]", line):
+        return "deletes what the reader has not committed"
+    return None
+
+
+def _deletes(words: Sequence[Word], assigned: frozenset[str]) -> str | None:
+    target = next((word for word in words if _is_outside(word, assigned)), None)
+    return f"deletes `{shown(target.raw)}`, outside of the work folder" if target else None
+
+
+def _is_outside(word: Word, assigned: frozenset[str]) -> bool:
+    first, raw = word.value.parts[0] if word.value.parts else None, word.raw.replace('"', "")
+    text = first.source if first and first.reason == "pathname" else word.text
+    if text is not None and re.match(r"/|~|(?:\./)?\.\.(?:/|$)", text):
+        return not _HARMLESS.match(text)
+    if _HOME.fullmatch(raw):
+        return True
+    whole = re.fullmatch(r"\$\{?([A-Za-z_]\w*)\}?/\*?", raw)
+    if whole is not None and whole[1] not in assigned:
+        return True  # the root, where the variable is not set
+    unset = first is not None and first.text is None and first.reason == "environment"
+    return bool(unset and first and first.name.islower() and "/" in raw and ":?" not in raw)
+
+
+def _of_writing(call: Call) -> str | None:
+    redirected = call.command.redirections
+    if any(re.match(r"/dev/(?:tcp|udp)/", item.target.value.shown) for item in redirected):
+        return "opens a connection to another machine"
+    targets = [item.target for item in redirected if ">" in item.operator]
+    if call.name in _WRITERS:
+        targets += call.words[1:] if call.name in _WRITE_ALL else call.words[-1:]
+    for word in targets:
+        text = (word.text or word.value.shown).removeprefix("of=")
+        if _SYSTEM.match(text) or _KEPT.search(text):
+            return f"changes `{shown(text)}`, which is the reader's own"
+    if call.name.startswith("mkfs") or call.name in {"wipefs", "fdisk", "parted"}:
+        return "overwrites a disk"
+    return None
+
+
+def _of_network(call: Call) -> str | None:
+    line = " ".join(call.texts)
+    listens = (
+        (call.name in {"nc", "ncat", "netcat"} and _LISTENS.search(line))
+        or (call.name == "socat" and re.search(r"LISTEN|EXEC|SYSTEM", line, re.IGNORECASE))
+        or (INTERPRETERS.fullmatch(call.name) and _SERVERS.search(line))
+        or (call.name == "php" and "-S" in call.texts)
+        or (call.name.startswith("jupyter") and re.search(r"ip[= ]'?(?:0\.0\.0\.0|\*)", line))
+        or call.name in _LISTENERS
+    )
+    if listens:
+        return "opens the machine to the network"
+    if call.name == "git" and re.match(r"push\b", line):
+        return "publishes from the reader's machine"
+    if call.name in {"ssh", "scp", "sftp", "sshpass"}:
+        return "uses the reader's keys on another machine"
+    if _sends(call, line):
+        return "sends files or settings of the reader to another machine"
+    return None
+
+
+def _sends(call: Call, line: str) -> bool:
+    """Whether a command sends files or settings of the reader."""
+    if call.name in {"nc", "ncat", "netcat"} and call.piped and "-z" not in call.texts:
+        return True
+    if call.name not in FETCHERS:
+        return False
+    told = any(name_of(bare(one)) in {"env", "printenv"} for one in call.piped)
+    raws = " ".join(word.raw for word in call.words[1:])
+    options = {"curl": _UPLOADS, "wget": _POSTS}.get(call.name)
+    return bool(told or _PRIVATE.search(raws) or (options and options.search(line)))
+
+
+def _of_rights(call: Call) -> str | None:
+    line = " ".join(call.texts)
+    if call.name in _RIGHTS:
+        return "needs the rights of the administrator"
+    if call.name in {"chmod", "chown"} and re.search(
+        r"(?:^| )(?:\+?s|[ugo]+\+\w*s|[2-7][0-7]{3})\b|(?:777|a\+rwx|-R\b.*) /(?!tmp/|dev/shm/)",
+        line,
+    ):
+        return "opens files of the system to everybody"
+    if call.name in {"crontab", "at", "batch", "systemctl", "service", "launchctl"}:
+        return "stays on the reader's machine after the run"
+    if call.name in {"docker", "podman", "nerdctl"} and re.search(
+        r"--privileged|(?:-v|--volume)[ =]/(?:var/run/docker\.sock)?:", line
+    ):
+        return "gives a container the whole machine"
+    if call.name == "kill" and len(call.texts) > 1 and call.texts[-1] == "-1":
+        return "ends every program of the reader"
+    if call.name in {"shutdown", "reboot", "poweroff", "halt"}:
+        return "stops the machine"
+    return None
