@@ -657,3 +657,12 @@ def test_the_command_folds_what_differs_in_settings_alone_unless_all_is_asked(
     every = capsys.readouterr().out
     assert "differ in settings alone" not in every
     assert every.count("\n   Tested: ") > 2 * folded.count("\n   Tested: ")
+
+
+def test_the_least_with_all_weights_is_told_beside_the_least_with_adapters() -> None:
+    adapters = _report("adapters", task="GRPO-LoRA", trains="adapters", device="t4")
+    whole = _report("whole", gpus=2, trains="all weights")
+    found = find([adapters, whole], Question(size="7B"))
+    assert found.smallest and found.smallest.configuration.id == "adapters"
+    assert found.smallest_whole and found.smallest_whole.configuration.id == "whole"
+    assert find([whole], Question(size="7B")).smallest_whole is None

@@ -117,6 +117,7 @@ def _told(found: Found) -> dict[str, Any]:
         ],
         "start": found.script.id if found.script else None,
         "smallest": sentences.smallest(found.smallest.configuration) if found.smallest else None,
+        "whole": found.smallest_whole.configuration.id if found.smallest_whole else None,
     }
 
 

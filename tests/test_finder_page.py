@@ -224,6 +224,40 @@ def test_the_data_are_fetched_when_somebody_asks_and_not_before(
             page.locator("#finder-gpus").focus()
 
 
+def test_modules_are_asked_for_at_once(browser: Browser, address: str, built: Path) -> None:
+    folder = built / "javascripts" / "finder"
+    assert {path.name for path in folder.glob("*.js")} == {
+        "page.js",
+        *(name.rpartition("/")[2] for name in finder.MODULES),
+    }
+    with visited(browser, f"{address}/") as (page, wrong):
+        hrefs = "[...document.querySelectorAll('[rel=modulepreload]')].map(one => one.href)"
+        assert page.evaluate(hrefs) == [f"{address}/{name}" for name in finder.MODULES]
+        assert wrong == []
+
+
+def test_data_that_do_not_come_are_told_and_asked_for_again(browser: Browser, address: str) -> None:
+    with visited(browser, f"{address}/") as (page, _):
+        page.route(f"**/{finder.PATH}", lambda route: route.abort())
+        page.locator("#finder-model").fill("7B")
+        page.get_by_text("The data could not be loaded.").first.wait_for()
+        assert page.get_by_role("link", name="in plain tables").last.is_visible()
+        page.unroute(f"**/{finder.PATH}")
+        page.get_by_role("button", name="Try again").click()
+        assert answered(page).startswith("7B: ")
+
+
+def test_a_series_opens_to_each_of_its_reports(browser: Browser, address: str) -> None:
+    with visited(browser, asked(address, gpus="1", device="24 GB")) as (page, wrong):
+        series = page.locator(".finder-series").first
+        told = series.locator("summary").inner_text()
+        assert "differ in settings alone: 512 to 4096 tokens in all" in told
+        assert series.locator("li").count() == 0
+        series.locator("summary").click()
+        assert series.locator("li a").count() == int(told.split()[2]) - 1
+        assert wrong == []
+
+
 def test_the_finder_is_light(built: Path) -> None:
     code = [path for pattern in CODE for path in built.glob(pattern)]
     assert len(code) > 5

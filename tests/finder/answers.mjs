@@ -54,6 +54,7 @@ function told(question) {
     largest: found.largest.map(({ task, size, best, longest }) =>
       [task, size, id(best), id(longest), words.longest(rules, table.row(longest.row))]),
     start: id(found.start),
+    whole: id(found.smallestWhole),
     smallest: found.smallest ? words.smallest(rules, table.row(found.smallest.row)) : null,
   };
 }

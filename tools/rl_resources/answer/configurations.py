@@ -26,7 +26,8 @@ class Configuration(NamedTuple):
     `device` is blank where the source does not tell which one of `possible_devices` it is; then
     `memory_gb` is the most that it can be. `trust` is the status of a record or the basis of a
     report. `series` is shared by reports that differ only in settings: see `series.py`.
-    `failed_batches` are the batches of the record's trials that ran out of memory.
+    `trains` is `all weights` or `adapters`. `failed_batches` are the batches of
+    the record's trials that ran out of memory.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Configuration(NamedTuple):
     model_shown: str
     task: str
     task_shown: str
+    trains: str
     gpus: int
     gpus_maximum: int
     nodes: int
@@ -93,11 +95,20 @@ def configurations(dataset: Dataset) -> tuple[Configuration, ...]:
     for trial in dataset.records["trials"]:
         if trial["outcome"] != "ran":
             failed.setdefault(trial["script"], []).append(_whole(trial, "batch"))
+    trains: dict[object, str] = {
+        row["task"]: "adapters" if row["adapters_only"] else "all weights"
+        for row in dataset.records["tasks"]
+    }
     records = (
-        _of_record(dataset, row, devices, ages, positions, failed)
+        _of_record(dataset, row, devices, ages, positions, failed)._replace(
+            trains=trains[row["task"]]
+        )
         for row in dataset.records["tuning"]
     )
-    reports = (_of_report(row, devices, ages, positions) for row in dataset.records["reports"])
+    reports = (
+        _of_report(row, devices, ages, positions)._replace(trains=trains.get(row["task"], ""))
+        for row in dataset.records["reports"]
+    )
     return in_series((*records, *reports))
 
 
@@ -123,6 +134,7 @@ def _of_record(
         model_shown=str(row["model"]),
         task=str(row["task"]),
         task_shown=str(row["task"]),
+        trains="",
         gpus=_whole(row, "gpus"),
         gpus_maximum=0,
         nodes=_whole(row, "nodes"),
@@ -182,6 +194,7 @@ def _of_report(
         model_shown=_text(row, "model") or _text(row, "model_as_published"),
         task=_text(row, "task"),
         task_shown=_text(row, "task") or _text(row, "task_as_published"),
+        trains="",
         gpus=_whole(row, "gpus"),
         gpus_maximum=_whole(row, "gpus_maximum"),
         nodes=_whole(row, "nodes"),

@@ -115,7 +115,20 @@ class Found:
     @property
     def smallest(self) -> Answer | None:
         """The answer that needs the least memory in all, record or report."""
-        return min(self.answers, key=lambda item: size_of(item.configuration), default=None)
+        return _smallest(self.answers)
+
+    @property
+    def smallest_whole(self) -> Answer | None:
+        """The same of those that train all weights, where `smallest` trains adapters alone."""
+        if not self.smallest or self.smallest.configuration.trains != "adapters":
+            return None
+        return _smallest(
+            item for item in self.answers if item.configuration.trains == "all weights"
+        )
+
+
+def _smallest(answers: Iterable[Answer]) -> Answer | None:
+    return min(answers, key=lambda item: size_of(item.configuration), default=None)
 
 
 def folded_answers(answers: Iterable[Answer]) -> tuple[tuple[Answer, ...], ...]:

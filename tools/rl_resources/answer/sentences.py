@@ -111,11 +111,11 @@ def headline(question: Question, tested: int, answers: int) -> str:
     return say("headline", what=what, on=on, tested=tested, fitting=answers - tested)
 
 
-def smallest(row: Configuration) -> str:
-    """The configuration that needs the least memory in all."""
+def smallest(row: Configuration, name: str = "smallest") -> str:
+    """The configuration that needs the least memory in all, or does with all weights trained."""
     task = row.task_shown
     words = {"model": row.model_shown, "task": task, "kind": row.kind, "id": row.id}
-    return say("smallest", **words, resource=resource(row))
+    return say(name, **words, resource=resource(row))
 
 
 def longest(row: Configuration) -> str:

@@ -85,6 +85,9 @@ def as_value(found: Found, notes: Iterable[str], version: str, root: str = "") -
         "answers": [flat(item) for item in found.answers],
         "start": start(found.script, root) if found.script else None,
         "smallest": found.smallest.configuration.id if found.smallest else None,
+        "smallest_all_weights": (
+            found.smallest_whole.configuration.id if found.smallest_whole else None
+        ),
         "largest": [
             {"task": item.task, "size": item.size}
             | {"best": item.best.configuration.id, "longest": item.longest.configuration.id}
@@ -202,6 +205,8 @@ def _smallest(found: Found) -> Iterator[str]:
     smallest = found.smallest
     if smallest and found.question.size and smallest != found.answers[0]:
         yield sentences.smallest(smallest.configuration)
+    if smallest and found.question.size and (whole := found.smallest_whole):
+        yield sentences.smallest(whole.configuration, "smallest-whole")
 
 
 def _largest(found: Found) -> Iterator[str]:

@@ -22,6 +22,12 @@ from rl_resources.dataset import Dataset
 from rl_resources.words import MOST_COMPARED, MOST_LISTED
 
 PATH = "assets/finder.json"
+MODULES = tuple(
+    f"javascripts/finder/{name}.js"
+    for name in ("answer", "question", "sentences", "table", "text", "view")
+)
+"""What the module of the page imports, at any depth."""
+
 _ABOUT = (
     "Data of the finder on the front page, in a form that may change with any release. "
     "Programs find theirs under api/v1, which stays."

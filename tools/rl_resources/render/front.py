@@ -32,7 +32,9 @@ def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
     }
     shown = {"resource": resource, "longest": longest, "place": place}
     return {
-        "index.md": site.page("index.md", **front, **shown, data=finder.PATH, order=ORDER),
+        "index.md": site.page(
+            "index.md", **front, **shown, data=finder.PATH, modules=finder.MODULES, order=ORDER
+        ),
         "what-fits.md": site.page("what-fits.md", **tables, **shown),
     }
 

@@ -23,6 +23,7 @@
  * @property {Largest[]} largest
  * @property {Answer | undefined} start the best answer that has a script
  * @property {Answer | undefined} smallest the answer that needs the least memory in all
+ * @property {Answer | undefined} smallestWhole the same with all weights, where that is adapters
  */
 
 export const TESTED = "tested";
@@ -123,6 +124,7 @@ export function find(table, rules, question) {
   const judged = judge(table, question);
   const answers = answersOf(table, question, judged);
   const none = new Uint8Array(table.length);
+  const smallest = least(answers.rows, (row) => table.bySize[row]);
   const told = (/** @type {Iterable<number>} */ rows, /** @type {string} */ standing) =>
     Array.from(rows, (row) => ({ row, standing, question }));
   return {
@@ -133,7 +135,8 @@ export function find(table, rules, question) {
     nearest: answers.length ? [] : nearest(table, rules, question, judged[BEYOND]),
     largest: question.size ? [] : largest(table, answers),
     start: answers.of(answers.rows.find((row) => table.cell("script", row))),
-    smallest: answers.of(least(answers.rows, (row) => table.bySize[row])),
+    smallest: answers.of(smallest),
+    smallestWhole: answers.of(smallestWhole(table, answers.rows, smallest)),
   };
 }
 
@@ -367,6 +370,20 @@ function largest(table, answers) {
       longest: /** @type {Answer} */ (answers.of(longest)),
     }))
     .sort((a, b) => position[b.best.row] - position[a.best.row] || (a.task < b.task ? -1 : 1));
+}
+
+/**
+ * The least of those that train all weights, where the least of all trains adapters alone.
+ *
+ * @param {Table} table
+ * @param {Uint32Array} rows
+ * @param {number | undefined} smallest
+ */
+function smallestWhole(table, rows, smallest) {
+  const { at } = table.words.trains;
+  if (smallest === undefined || at[smallest] !== table.place("trains", "adapters")) return undefined;
+  const whole = table.place("trains", "all weights");
+  return least(rows, (row) => (at[row] === whole ? table.bySize[row] : Infinity));
 }
 
 /**

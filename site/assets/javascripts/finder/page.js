@@ -8,7 +8,7 @@
 import { find } from "./answer.js";
 import { UnusableInput, understand, WORDS } from "./question.js";
 import { Table } from "./table.js";
-import { showAnswers, showMistake, showNothing } from "./view.js";
+import { showAnswers, showFailure, showLoading, showMistake, showNothing } from "./view.js";
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("finder"));
 const place = /** @type {HTMLElement} */ (document.getElementById("finder-answers"));
@@ -112,9 +112,10 @@ async function answer(words) {
   let loaded;
   try {
     if (!loading) announce("Loading");
+    showLoading(place);
     loaded = await published();
   } catch {
-    if (turn === latest) announce(showMistake(form, place, "The data could not be loaded.", ""));
+    if (turn === latest) announce(showFailure(form, place, SITE, () => answer(words)));
     return;
   }
   if (turn === latest) show(loaded, words);

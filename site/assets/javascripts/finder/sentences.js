@@ -130,10 +130,10 @@ export function headline(rules, { question, answers }) {
   });
 }
 
-/** The row that needs the least memory in all. @param {Rules} rules @param {Row} row */
-export function smallest(rules, row) {
+/** The row that needs the least memory in all. @param {Rules} rules @param {Row} row @param {string} [name] */
+export function smallest(rules, row, name = "smallest") {
   const { model_shown: model, task_shown: task, kind, id } = row;
-  return say(rules, "smallest", { model, task, kind, id, resource: resource(rules, row) });
+  return say(rules, name, { model, task, kind, id, resource: resource(rules, row) });
 }
 
 /** The context of a row and where it ran. @param {Rules} rules @param {Row} row */

@@ -45,6 +45,31 @@ export function showNothing(form, place) {
   place.replaceChildren();
 }
 
+/** Say that the data are on their way, where nothing is shown yet. @param {HTMLElement} place */
+export function showLoading(place) {
+  if (!place.childElementCount) place.append(element("p", { class: "hint" }, "Loading the data …"));
+}
+
+/**
+ * Say that there are no data, with what to do.
+ *
+ * @param {HTMLFormElement} form
+ * @param {HTMLElement} place
+ * @param {URL} site
+ * @param {() => void} again
+ * @returns {string} what to tell a reader who does not see it
+ */
+export function showFailure(form, place, site, again) {
+  clearMistake(form);
+  const button = element("button", { type: "button", class: "finder-button" }, "Try again");
+  button.addEventListener("click", again);
+  const tables = element("a", { href: new URL("what-fits/", site).href }, "in plain tables");
+  place.replaceChildren(element("div", { class: "finder-mistake" },
+    element("p", null, element("strong", null, "The data could not be loaded.")),
+    element("p", null, button, " The common questions are answered ", tables, ".")));
+  return "The data could not be loaded.";
+}
+
 /**
  * Draw all that was found.
  *
@@ -75,13 +100,25 @@ export function showAnswers(page, found, notes) {
   return `${headline}.${failed ? ` ${failed} known to run out of memory.` : ""}`;
 }
 
-/** The smallest hardware of a model or size, where it does not come first. @param {Page} page @param {Found} found */
-function smallest(page, found) {
-  const least = found.smallest;
-  if (!least || !found.question.size || least.row === found.answers.rows[0]) return [];
-  const row = page.table.row(least.row);
-  const text = sentences.smallest(page.rules, row);
-  return [element("p", { class: "finder-smallest" }, text, " ", link(page, row, "See it"))];
+/**
+ * The smallest hardware of a model or size, where it does not come first, and with all weights
+ * trained, where that is something else.
+ *
+ * @param {Page} page
+ * @param {Found} found
+ */
+function smallest(page, { question, answers: { rows }, smallest: least, smallestWhole }) {
+  if (!least || !question.size) return [];
+  const told = /** @type {[string, Answer | undefined][]} */ ([
+    ["smallest", least.row === rows[0] ? undefined : least], ["smallest-whole", smallestWhole]]);
+  return told.flatMap(([name, answer]) => (answer ? [smallestLine(page, name, answer)] : []));
+}
+
+/** @param {Page} page @param {string} name @param {Answer} answer */
+function smallestLine(page, name, answer) {
+  const row = page.table.row(answer.row);
+  const text = sentences.smallest(page.rules, row, name);
+  return element("p", { class: "finder-smallest" }, text, " ", link(page, row, "See it"));
 }
 
 /** The largest sizes by task, where no model was asked. @param {Page} page @param {Found} found */
