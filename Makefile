@@ -41,6 +41,7 @@ fuzz-guided: $(READY)  ## what the shell resolver and the page reader reach lead
 
 bench: $(READY)  ## measure check beside others; ROWS="10000 100000" for less than the usual hour
 	$(BIN)/python benchmarks/bench.py $(if $(ROWS),--sizes $(ROWS))
+	$(BIN)/python benchmarks/build/bench.py $(if $(RECORDS),--records $(RECORDS))
 
 lint: $(READY)
 	$(BIN)/ruff check

@@ -25,6 +25,11 @@ from peer import write_peer
 
 Figures = dict[str, Any]
 RECORD_PAGES = "records/*/index.html"
+MENU_PAGES = ("reports", "devices", "models", "contributing")
+HEAD = (
+    f"{'records':>8} {'pages':>6} {'':12} {'s':>8} {'CPU s':>8}"
+    f" {'x peer':>7} {'CPU x':>6} {'MB':>6}"
+)
 
 
 def measured(count: int, rounds: int, folder: Path) -> Figures:
@@ -42,7 +47,7 @@ def measured(count: int, rounds: int, folder: Path) -> Figures:
     }
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     environment["RL_RESOURCES_CACHE"] = str(folder / "cache")
-    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    spent: dict[str, list[tuple[float, ...]]] = {name: [] for name in commands}
     for _ in range(rounds + 1):
         # The cold build must come before a check that fills its cache.
         for name in ("build", "peer", "check"):
@@ -58,40 +63,50 @@ def measured(count: int, rounds: int, folder: Path) -> Figures:
     }
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str]) -> tuple[float, float]:
-    before, start = os.times(), time.perf_counter()
-    subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=True)
-    wall, after = time.perf_counter() - start, os.times()
-    used = after.children_user + after.children_system
-    return wall, used - before.children_user - before.children_system
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> tuple[float, ...]:
+    """Seconds, seconds of processor time and MB of memory at the most."""
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    seconds = time.perf_counter() - start
+    return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
 
 
-def _middle(figures: Sequence[tuple[float, float]]) -> tuple[float, ...]:
+def _middle(figures: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
     return tuple(median(column) for column in zip(*figures, strict=True))
 
 
 def _weights(site: Path) -> dict[str, float]:
-    """Bytes of a record's page, the page of a size, the search index and the finder's data."""
+    """Bytes of a record's page, what every page loads or holds, and what lists records.
+
+    `frame` is what all pages have in common: that of the page of reports without its article.
+    """
     records = [path.stat().st_size for path in site.glob(RECORD_PAGES)]
-    others = ("sizes/7b/index.html", "search/search_index.json", "assets/finder.json", "index.html")
-    return {"record": median(records), **{name: (site / name).stat().st_size for name in others}}
+    html = (site / "reports/index.html").read_bytes()
+    frame = len(html) - html.index(b"</article>") + html.index(b"<article")
+    pages = {name: (site / name / "index.html").stat().st_size for name in MENU_PAGES}
+    listing = ("index.html", "sizes/7b/index.html", "assets/finder.json")
+    others = {name: (site / name).stat().st_size for name in ("search/search_index.json", *listing)}
+    return {"record": median(records), "frame": frame, **pages, **others}
 
 
-def lines(found: Sequence[Figures]) -> list[str]:
-    """The figures as a table."""
-    head = f"{'records':>8} {'pages':>6} {'':12} {'s':>8} {'CPU s':>8} {'x peer':>7} {'CPU x':>6}"
-    rows = [head]
-    for row in found:
-        wall, cpu = row["peer"]
-        for name in ("check", "build", "cold_build", "peer"):
-            s, used = row[name]
-            rows.append(
-                f"{row['records']:>8} {row['pages']:>6} {name:12} {s:>8.2f} {used:>8.2f}"
-                f" {s / wall:>7.2f} {used / cpu:>6.2f}"
-            )
-        weights = (f"{name} {size:,.0f}" for name, size in row["bytes"].items())
-        rows.append(f"{'':9}bytes: {', '.join(weights)}")
-    return rows
+def lines(row: Figures) -> list[str]:
+    """The figures of one number of records as rows of a table."""
+    rows = []
+    wall, cpu, _ = row["peer"]
+    for name in ("check", "build", "cold_build", "peer"):
+        s, used, most = row[name]
+        rows.append(
+            f"{row['records']:>8} {row['pages']:>6} {name:12} {s:>8.2f} {used:>8.2f}"
+            f" {s / wall:>7.2f} {used / cpu:>6.2f} {most:>6.0f}"
+        )
+    weights = (f"{name} {size:,.0f}" for name, size in row["bytes"].items())
+    return [*rows, f"{'':9}bytes: {', '.join(weights)}"]
 
 
 def main() -> None:
@@ -104,14 +119,15 @@ def main() -> None:
     machine = {"python": platform.python_version(), "cores": os.cpu_count()}
     machine |= {"load": os.getloadavg()[0]}
     machine |= {name: version(name) for name in ("mkdocs", "mkdocs-material")}
-    found = []
+    print(machine, HEAD, sep="\n", flush=True)  # noqa: T201
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    found: list[Figures] = []
     for count in arguments.records:
         with tempfile.TemporaryDirectory() as folder:
             found.append(measured(count, arguments.rounds, Path(folder)))
-    print(machine, *lines(found), sep="\n")  # noqa: T201
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    value = {"machine": machine, "builds": found}
-    arguments.out.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+        print(*lines(found[-1]), sep="\n", flush=True)  # noqa: T201
+        value = {"machine": machine, "builds": found}
+        arguments.out.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -187,7 +187,7 @@ def read_dataset(package: Package) -> Dataset:
     for name, resource in package.resources.items():
         try:
             text = (package.root / resource.path).read_bytes().decode("utf-8")
-            records[name] = typed_records(resource, tabular.read(text))
+            records[name] = _rows(resource, text)
         except (OSError, ValueError) as error:
             line, column, message = _first_place(error)
             findings.append(
@@ -204,6 +204,12 @@ def read_dataset(package: Package) -> Dataset:
     if findings:
         raise InvalidDataset(findings)
     return Dataset(package, records)
+
+
+@lru_cache(maxsize=24)
+def _rows(resource: Resource, text: str) -> tuple[Record, ...]:
+    # Once for each text, so that a server does not read again what has not changed.
+    return typed_records(resource, tabular.read(text))
 
 
 class _CellError(ValueError):

@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from dataclasses import field as part
 from datetime import date
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -89,7 +90,7 @@ class Field:
     type: str
     title: str
     description: str
-    constraints: Mapping[str, Any]
+    constraints: Mapping[str, Any] = part(hash=False)
     format: str = "default"
     delimiter: str = ","
     item_pattern: str = ""
@@ -160,7 +161,7 @@ class TableSchema:
     primary_key: tuple[str, ...]
     foreign_keys: tuple[ForeignKey, ...]
     order_by: tuple[str, ...]
-    document: Mapping[str, Any]
+    document: Mapping[str, Any] = part(hash=False)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

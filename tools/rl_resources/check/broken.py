@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -17,6 +17,10 @@ from rl_resources.words import shown
 SHIFTED = "shifted"
 LEAST_SHIFTED_CELLS = 3
 MOST_SHIFTED_ROWS = 20
+
+
+Vocabulary = tuple[tuple[str, frozenset[str]], ...]
+"""The words of each column that is a foreign key."""
 
 
 class BrokenCell(NamedTuple):
@@ -88,7 +92,7 @@ def broken_columns(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
 def _by_row(snapshot: Snapshot, table: Table) -> Iterator[BrokenCell]:
     """The broken cells of a table; of a row that is shifted all cells that would move."""
     rows: dict[int, list[BrokenCell]] = defaultdict(list)
-    for broken in _broken_of(snapshot, table):
+    for broken in _broken_of(table, tuple(vocabulary_of(snapshot, table).items())):
         rows[broken.row].append(broken)
     shifted = [row for row, cells in rows.items() if len(cells) >= LEAST_SHIFTED_CELLS]
     for row in shifted[:MOST_SHIFTED_ROWS] if table.names == table.schema.names else ():
@@ -104,10 +108,15 @@ def _shifted(snapshot: Snapshot, table: Table, row: int) -> Iterator[BrokenCell]
             yield BrokenCell(table, row, field, SHIFTED)
 
 
-def _broken_of(snapshot: Snapshot, table: Table) -> Iterator[BrokenCell]:
+@lru_cache(maxsize=24)
+def _broken_of(table: Table, vocabulary: Vocabulary) -> tuple[BrokenCell, ...]:
+    return tuple(_broken_cells_of(table, vocabulary))
+
+
+def _broken_cells_of(table: Table, vocabulary: Vocabulary) -> Iterator[BrokenCell]:
     from rl_resources.schema.verdicts import failures
 
-    found = failures(table.schema, table.columns, vocabulary_of(snapshot, table))
+    found = failures(table.schema, table.columns, dict(vocabulary))
     by_schema = {(failure.row, failure.field): failure.constraint for failure in found}
     told = {field for _, field in by_schema}
     for field in table.schema.fields:
@@ -118,7 +127,7 @@ def _broken_of(snapshot: Snapshot, table: Table) -> Iterator[BrokenCell]:
                 yield BrokenCell(table, row, field, wrong)
 
 
-def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, Collection[str]]:
+def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, frozenset[str]]:
     """The words of every foreign key whose own table can be read and has rows."""
     return {
         key.field: words

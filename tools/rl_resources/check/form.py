@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 
 from rl_resources.check.broken import broken_places
@@ -110,9 +110,8 @@ def canonical_quoting(snapshot: Snapshot) -> Iterator[Mistake]:
     for table in snapshot.tables.values():
         needless = [
             (row, index)
-            for row in filter(None, (table.text.header, *table.text.rows))
-            if (index := _needless(table, row)) is not None
-            and (table.path, *row.place(index)) not in broken_places(snapshot)
+            for row, index in _needless_in(table)
+            if (table.path, *row.place(index)) not in broken_places(snapshot)
         ]
         if not needless:
             continue
@@ -125,6 +124,14 @@ def canonical_quoting(snapshot: Snapshot) -> Iterator[Mistake]:
             f'the cell "{cell}" is in quotes that it does not need{rows}',
             FMT,
         )
+
+
+@lru_cache(maxsize=24)
+def _needless_in(table: Table) -> tuple[tuple[Row, int], ...]:
+    """Every row with a cell that is in quotes without need, and the place of its first."""
+    rows = filter(None, (table.text.header, *table.text.rows))
+    found = ((row, _needless(table, row)) for row in rows)
+    return tuple((row, index) for row, index in found if index is not None)
 
 
 def _needless(table: Table, row: Row) -> int | None:

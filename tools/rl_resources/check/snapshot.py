@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 
 from rl_resources import tabular
@@ -284,11 +284,17 @@ def _read_table(root: Path, resource: Resource) -> Table:
             return Table(resource, None, "is a folder")
         if path.exists() and not path.is_file():
             return Table(resource, None, "is no ordinary file")
-        return Table(resource, path.read_bytes())
+        return _table(resource, path.read_bytes())
     except FileNotFoundError:
         return Table(resource, None, "does not exist")
     except OSError as error:
         return Table(resource, None, f"cannot be read: {error.strerror}")
+
+
+@lru_cache(maxsize=24)
+def _table(resource: Resource, data: bytes) -> Table:
+    """One value for each text, so that a server does not read again what has not changed."""
+    return Table(resource, data)
 
 
 def _resolved(path: Path) -> Path | None:
