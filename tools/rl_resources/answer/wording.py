@@ -59,7 +59,8 @@ SENTENCES = {
     "headline": "{what}{on}: {tested} tested, {fitting} should fit",
     "headline-on": " on {yours}",
     "smallest": "The least memory in all: {model}, {task}, {resource} ({kind}, {id}).",
-    "smallest-whole": "With all weights trained: {model}, {task}, {resource} ({kind}, {id}).",
+    "smallest-whole": "The least memory with all weights trained: {model}, {task}, {resource} "
+    "({kind}, {id}).",
     "longest": "{length} tokens on {resource}",
     "longest-of-part": "at least {length} tokens on {resource}",
     "not-known": "not known",
