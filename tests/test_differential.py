@@ -9,32 +9,46 @@ import json
 import os
 import re
 import shutil
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 
 import frictionless
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from rl_resources.check.broken import vocabulary_of
 from rl_resources.check.snapshot import Snapshot, take_snapshot
-from rl_resources.package import TYPES, read_package
+from rl_resources.package import TYPES, Field, read_package
 from rl_resources.schema.validate import failures
 from rl_resources.tabular import write
 from sample_tree import REPOSITORY
 
 FILES = int(os.environ.get("MUTATED_FILES", "5"))
 RECORDS = 400
-TABLE = "tuning"
+# How many files of each, for one of the first.
+TABLES = {"tuning": 1.0, "reports": 0.4, "models": 0.4, "compatibility": 0.4}
 NOTE = re.compile(r'constraint "(\w+)" is ')
 SIGNS = "aZ09.,-_/ :é\"'+=<@"
+# fmt: off
 VALUES = [
-    *("", "0", "1", "-1", "1.5", "1e3", "007", "+8", "100001", "9" * 30, "eight", "true", "null"),
-    *("2024-02-30", "2022-12-31", "2024-12-31", "01.02.2024", "MIN", "min", "reported", "disputed"),
-    *("h100", "H100", "h1000", "vllm", "GRPO", "https://example.org", "http://example.org", "x y"),
-    *("v0.8.3", "0.8.3", "0.8.3.post1", "a.sh", "a/b.sh", "n" * 501, "h" * 40, "-dash", "A B"),
+    "", "0", "1", "-1", "1.5", "1e3", "007", "+8", "100001", "9" * 30, "eight", "true",
+    "null", "2024-02-30", "2022-12-31", "2024-12-31", "01.02.2024", "MIN", "min", "reported",
+    "disputed", "h100", "H100", "h1000", "vllm", "GRPO", "https://example.org",
+    "http://example.org", "x y", "v0.8.3", "0.8.3", "0.8.3.post1", "a.sh", "a/b.sh",
+    "n" * 501, "h" * 40, "-dash", "A B", "\uff11\uff12", "\u0663", "1_000", "-0", "-0.0",
+    "1e400", "1e-400", "1E5", "1e+5", "1e", ".5", "5.", "1,000", "0x10", "0b1", "--1", "+-1",
+    "1 000", "\u22121", "\u00bd", "9" * 400, "10000000000000000000", "True", "TRUE", "yes",
+    "false", "False", "t", "nan", "NaN", "inf", "-inf", "Infinity", "None", "2025-1-1",
+    "2025-02-29", "2024-02-29", "20250101", "2025-W01-1", "0000-01-01", "9999-12-31",
+    "10000-01-01", "2025-13-01", "2025-01-32", "-2025-01-01", "2025-01-01T00:00",
+    "2025/01/01", "h100 ", " h100", "h1\u0300", "MIN\u00a0", "\uff2d\uff29\uff2e",
+    "GRPO\u200b", "verl\u0301", "a b", "a  b", " a", "a ", "a;b", "a;;b", ";", "a,b", "a|b",
+    "\"", "'", "\\", "\u2028x", "\u0085x", "https://", "https://a", "https://a.b",
+    "HTTPS://A.B", "https://a.b/\u00e9", "//a.b", "a" * 41,
 ]
+# fmt: on
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +56,13 @@ def snapshot() -> Snapshot:
     return take_snapshot(read_package(REPOSITORY))
 
 
-@pytest.fixture(scope="module")
-def folder(snapshot: Snapshot, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _package(snapshot: Snapshot, name: str, found: Path) -> None:
     """A package of the table and of those that it refers to."""
-    found = tmp_path_factory.mktemp("package")
-    for name in ("schema", "records"):
-        shutil.copytree(REPOSITORY / name, found / name)
-    keys = snapshot.tables[TABLE].schema.foreign_keys
-    wanted = {TABLE, *(key.resource for key in keys)}
+    table = name
+    for part in ("schema", "records"):
+        shutil.copytree(REPOSITORY / part, found / part)
+    keys = snapshot.tables[table].schema.foreign_keys
+    wanted = {table, *(key.resource for key in keys)}
     package = json.loads((REPOSITORY / "datapackage.json").read_text(encoding="utf-8"))
     package["resources"] = [item for item in package["resources"] if item["name"] in wanted]
     for key in keys:  # of the other tables the keys are enough
@@ -59,7 +72,6 @@ def folder(snapshot: Snapshot, tmp_path_factory: pytest.TempPathFactory) -> Path
         fields = {"fields": [{"name": key.reference, "type": "string"}]}
         (found / other.schema.path).write_text(json.dumps(fields))
     (found / "datapackage.json").write_text(json.dumps(package))
-    return found
 
 
 def _mutated(cells: tuple[str, ...], chance: Random) -> list[str]:
@@ -83,17 +95,31 @@ def _freely_read(kind: str, cell: str) -> bool:
     return typed and not re.fullmatch(TYPES[kind].pattern, cell)
 
 
-@given(seed=st.integers(0, 2**32))
-@settings(
-    max_examples=FILES,
-    deadline=None,
-    phases=(Phase.generate,),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+def _is_judged_by_us_alone(field: Field, cell: str, constraint: str) -> bool:
+    """What frictionless does not know, or reads to more digits than any of the downloads holds.
+
+    The form of a list's items is a property of ours. A number is a double, for which 1e-400 is 0.
+    """
+    items = field.item_pattern and constraint == "pattern"
+    return bool(items or (field.type == "number" and not float(cell) and Decimal(cell)))
+
+
+@pytest.mark.parametrize("name", TABLES)
 def test_frictionless_tells_the_same_cells_of_mutated_records(
-    snapshot: Snapshot, folder: Path, seed: int
+    snapshot: Snapshot, name: str, tmp_path: Path
 ) -> None:
-    table = snapshot.tables[TABLE]
+    _package(snapshot, name, tmp_path)
+
+    @given(seed=st.integers(0, 2**32))
+    @settings(max_examples=round(FILES * TABLES[name]), deadline=None, phases=(Phase.generate,))
+    def compare(seed: int) -> None:
+        _compare(snapshot, name, tmp_path, seed)
+
+    compare()
+
+
+def _compare(snapshot: Snapshot, table_name: str, folder: Path, seed: int) -> None:
+    table = snapshot.tables[table_name]
     chance = Random(seed)  # noqa: S311 (no secret)
     rows = [_mutated(chance.choice(table.rows).cells, chance) for _ in range(RECORDS)]
     (folder / table.path).write_text(write([table.schema.names, *rows]), encoding="utf-8")
@@ -102,11 +128,12 @@ def test_frictionless_tells_the_same_cells_of_mutated_records(
         (item.row, item.field): item.constraint
         for item in failures(table.schema, columns, vocabulary_of(snapshot, table))
     }
-    theirs = _by_frictionless(folder)
+    theirs = _by_frictionless(folder, table_name)
     for row, name in ours.keys() ^ theirs.keys():
         field, cell = table.schema.field(name), columns[name][row]
         assert (row, name) in ours, (name, cell, theirs[row, name])
-        assert _freely_read(field.type, cell), (name, cell, ours[row, name])
+        if not _freely_read(field.type, cell):
+            assert _is_judged_by_us_alone(field, cell, ours[row, name]), (name, cell)
     for row, name in ours.keys() & theirs.keys():
         field, cell = table.schema.field(name), columns[name][row]
         # An address that is none has the wrong type for frictionless, the wrong form for us.
@@ -115,9 +142,9 @@ def test_frictionless_tells_the_same_cells_of_mutated_records(
         assert known or ours[row, name] in theirs[row, name], (name, cell, theirs[row, name])
 
 
-def _by_frictionless(folder: Path) -> dict[tuple[int, str], set[str]]:
+def _by_frictionless(folder: Path, name: str) -> dict[tuple[int, str], set[str]]:
     report = frictionless.validate(str(folder / "datapackage.json"), limit_errors=10**6)
-    task = next(task for task in report.tasks if task.name == TABLE)
+    task = next(task for task in report.tasks if task.name == name)
     found: dict[tuple[int, str], set[str]] = {}
     for error in task.errors:
         kinds = {"type-error": "type", "foreign-key": "vocabulary"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import shutil
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from facts.identity import report_id
 from facts.notes import notes
 from facts.source import line_ranges
 from facts.statement import Statement, read_statements
+from fuse import Killed, fuse, killed
 from rl_resources.cli import main
+from rl_resources.contribute.writing import settle
 from sample_tree import plant
 
 SAMPLE = Path(__file__).parent / "facts"
@@ -72,6 +75,23 @@ def test_the_same_facts_give_the_same_bytes(root: Path) -> None:
     first = [path.read_bytes() for path in (*files, root / "ledger.csv")]
     convert(root)
     assert [path.read_bytes() for path in (*files, root / "ledger.csv")] == first
+
+
+def test_a_run_that_is_killed_leaves_the_old_tables_and_ledger_or_the_new_ones(root: Path) -> None:
+    def state() -> list[bytes]:
+        return [path.read_bytes() for path in sorted(root.rglob("*.csv"))]
+
+    before = state()
+    for at in range(1, 99, 6):
+        with suppress(Killed), fuse(killed(at)):
+            convert(root)
+        settle(root)
+        if state() != before:
+            break
+    after = state()
+    convert(root)
+    assert at > 12
+    assert state() == after != before
 
 
 def test_an_id_depends_on_no_other_statement(root: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from facts.additions import new_models
@@ -12,8 +12,12 @@ from facts.conversion import convert
 from facts.model import Models
 from facts.statement import read_statements
 from rl_resources.check.snapshot import take_snapshot
+from rl_resources.contribute.preview import preview
+from rl_resources.contribute.proposal import Change, Proposal, Row
+from rl_resources.contribute.writing import write_proposal
 from rl_resources.dataset import find_root
 from rl_resources.fmt import format_tables
+from rl_resources.output import write_file
 from rl_resources.package import Package, read_package
 from rl_resources.tabular import write
 
@@ -44,13 +48,10 @@ def run(folder: Path, root: Path, read_on: str, ledger: Path) -> None:
     found = convert(read_statements(folder), models, devices, read_on)
     ours = list(found.reports.values())
     added = new_models(ours, known, _rows(folder / "ref-models.csv"))
-    _write(package, "models", [*known, *added])
-    _write(package, "reports", [*_others(package, ledger), *ours])
-    for path, text in format_tables(take_snapshot(package)).items():
-        (root / path).write_text(text, encoding="utf-8")
     header = list(found.ledger[0])
     lines = [[entry[name] for name in header] for entry in found.ledger]
-    ledger.write_text(write([header, *lines]), encoding="utf-8")
+    tables = {"models": [*known, *added], "reports": [*_others(package, ledger), *ours]}
+    _write(package, tables, ledger, write([header, *lines]))
 
 
 def _others(package: Package, ledger: Path) -> list[dict[str, str]]:
@@ -66,13 +67,38 @@ def _rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(text))
 
 
-def _write(package: Package, name: str, rows: Sequence[dict[str, str]]) -> None:
+def _write(package: Package, tables: Mapping[str, Sequence[Row]], ledger: Path, told: str) -> None:
+    """Put tables in canonical form and the ledger in their places, all or none."""
+    root, own = package.root.resolve(), ledger.resolve()
+    becomes = {
+        package.resources[name].path: _text(package, name, rows) for name, rows in tables.items()
+    }
+    becomes |= format_tables(preview(take_snapshot(package), _changes(root, becomes)))
+    if own.is_relative_to(root):
+        becomes[own.relative_to(root).as_posix()] = told
+    write_proposal(root, Proposal(_changes(root, becomes)))
+    if not own.is_relative_to(root):
+        write_file(own, told)
+
+
+def _changes(root: Path, becomes: Mapping[str, str]) -> tuple[Change, ...]:
+    """What differs from the files."""
+    held = {
+        path: (root / path).read_bytes() if (root / path).exists() else None for path in becomes
+    }
+    return tuple(
+        Change(path, held[path], text.encode())
+        for path, text in becomes.items()
+        if held[path] != text.encode()
+    )
+
+
+def _text(package: Package, name: str, rows: Sequence[Row]) -> str:
     resource = package.resources[name]
     names = resource.schema.names
     if unknown := {column for row in rows for column in row} - set(names):
         raise ValueError(f"{resource.path} has no column {min(unknown)!r}")
-    cells = [[row.get(column, "") for column in names] for row in rows]
-    (package.root / resource.path).write_text(write([names, *cells]), encoding="utf-8")
+    return write([names, *([row.get(column, "") for column in names] for row in rows)])
 
 
 if __name__ == "__main__":
