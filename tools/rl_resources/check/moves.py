@@ -78,3 +78,34 @@ def _in_a_circle(moved: Mapping[Id, str], target: Id, start: Id) -> bool:
             seen.add(here)
             open_ += [(here[0], name) for name in moved.get(here, "").split()]
     return False
+
+
+@rule(
+    summary="An id of the newest release is still there, or has a row that says where it went.",
+    reason="Whoever links to a record or stores its id would be left with an address of nothing.",
+    bad="a record deleted or renamed, and nothing in `records/moved.csv`",
+    good="a row in `records/moved.csv` with what stands for it today, or blank where nothing does",
+)
+def lost_id(snapshot: Snapshot) -> Iterator[Mistake]:
+    moved = {id_ for _, _, id_ in _moves(snapshot)}
+    scripts = {script.name.removesuffix(".sh") for script in snapshot.scripts}
+    for resource, names in snapshot.published.items():
+        if not _is_whole(snapshot.tables[resource]):
+            continue
+        known = _ids(snapshot, resource)
+        for name in names:
+            # A row whose script is still there has a slip in it, of which other rules tell.
+            gone = name not in known and not (resource == "tuning" and name in scripts)
+            if gone and (resource, name) not in moved:
+                path = snapshot.tables[TABLE].path
+                message = f"id `{shown(name, 120)}` is published, and {resource} has no such row"
+                mend = (
+                    f"Bring it back, or add `{resource},{shown(name, 120)},NEW-ID,VERSION,REASON`"
+                )
+                mend += ", NEW-ID blank where nothing stands for it."
+                yield Mistake(path, 1, 1, message, mend)
+
+
+def _is_whole(table: Table) -> bool:
+    """Whether every row of a table can be read, so that none of its ids is just unreadable."""
+    return bool(table.rows) and len(table.rows) == len(table.text.rows) and not table.text.defects

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 
 from rl_resources import tabular
 from rl_resources.errors import UnreadableDataset
+from rl_resources.history import NEWEST
 from rl_resources.order import Cells
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
 from rl_resources.words import shown
@@ -23,6 +24,8 @@ NEEDED = (
     *("tuning", "reports", "trials", "models", "devices", "tasks", "backends", "frameworks"),
     *("sizes", "compatibility", "moved", "exemptions"),
 )
+LASTING = ("tuning", "reports")
+"""The tables whose ids keep leading somewhere."""
 
 
 def undecodable(data: bytes) -> int | None:
@@ -230,6 +233,8 @@ class Snapshot:
     package: Package
     tables: Mapping[str, Table]
     scripts: tuple[ScriptFile, ...]
+    published: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Ids of the newest release, by table; of tables alone that have changed since."""
 
     @cached_property
     def _keys(self) -> Mapping[str, Mapping[str, int]]:
@@ -269,7 +274,25 @@ def take_snapshot(package: Package) -> Snapshot:
         package=package,
         tables={name: _read_table(package.root, item) for name, item in package.resources.items()},
         scripts=tuple(_script_files(package.root)),
+        published={
+            name: _published(package.root / NEWEST / package.resources[name].path, name, package)
+            for name in LASTING
+        },
     )
+
+
+def _published(copy: Path, name: str, package: Package) -> tuple[str, ...]:
+    """The ids of a table in its copy, none where that is what the table still holds."""
+    resource = package.resources[name]
+    try:
+        data = copy.read_bytes()
+        if data == (package.root / resource.path).read_bytes():
+            return ()
+        text = tabular.read(data.decode("utf-8"))
+        at = text.header.cells.index(resource.schema.primary_key[0]) if text.header else 0
+        return tuple(row.cells[at].removesuffix(".sh") for row in text.rows)
+    except (OSError, ValueError, IndexError):
+        return ()
 
 
 def _read_table(root: Path, resource: Resource) -> Table:
