@@ -42,10 +42,14 @@ def ours(path: Path) -> Found:
 
 
 def read(path: Path) -> Found:
-    """What polars needs to read the file, all cells as text."""
+    """What polars needs to read the file into columns of the schema's types; bad cells are null."""
+    from rl_resources.schema.compiled import compiled
+
+    columns = compiled(TABLE.schema.fields, {}).columns
+    types = {name: column.dtype.type for name, column in columns.items()}
 
     def run() -> pl.DataFrame:
-        pl.read_csv(path, infer_schema=False)
+        pl.read_csv(path, schema=types, ignore_errors=True)
         return pl.DataFrame(schema=FAILURES)
 
     return run
