@@ -32,8 +32,8 @@ BIN = Path(sys.executable).parent
 SLOW = ("frictionless", "pandera on pandas")
 ENGINES: Mapping[str, str] = {
     "polars reads": "pl.read_csv into the schema's types; nothing is judged",
-    "rl-resources": "what `check --resource` asks of a file: each cell that breaks a type, a constraint, "
-    "the vocabulary or a rule of texts, keys that repeat, and whether we would split it alike",
+    "rl-resources": "the engine of `check --resource`: which cells break a type, a constraint, "
+    "the vocabulary or a rule of texts, which keys repeat, and whether we would split it alike",
     "frictionless": "validate of a package of the file and the tables that it refers to",
     "pandera on pandas": "the same pandera schema, after pd.read_csv and casts",
 }

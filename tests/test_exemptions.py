@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rl_resources.check import check
+from rl_resources.check import all_rules, check, findings_in
 from rl_resources.check.snapshot import take_snapshot
 from rl_resources.package import read_package
 from rl_resources.render.findings import as_text
@@ -71,3 +71,26 @@ def test_a_misspelt_rule_is_told_with_the_nearest_one(told: Told) -> None:
 def test_nothing_is_let_off_a_rule_about_files(told: Told) -> None:
     row = f"{SCRIPT},script-name,A sentence that gives the reason.\n"
     assert "which is about no single script" in told(row, "exemption-rule")
+
+
+def test_of_files_that_are_asked_for_everything_is_told_that_is_told_of_them(
+    tmp_path: Path,
+) -> None:
+    root = plant(tmp_path / "dataset")
+    rows = f"{SCRIPT},strict-mode,A sentence.\n{SCRIPT},shebang,A sentence.\n"
+    apply(
+        root,
+        [
+            {"file": PATH, "write": BARE},
+            {"file": EXEMPTIONS, "append": rows},
+            {"file": "records/trials.csv", "replace": ",ran\n", "with": ",RAN\n", "all": True},
+        ],
+    )
+    snapshot = take_snapshot(read_package(root))
+    rules = list(all_rules().values())
+    found = findings_in(snapshot, rules)
+    paths = {item.path for item in found}
+    assert paths >= {PATH, EXEMPTIONS, "records/trials.csv", "records/tuning.csv"}
+    for path in paths | {"records/devices.csv"}:
+        asked = findings_in(snapshot, rules, path.__eq__)
+        assert asked == [item for item in found if item.path == path]

@@ -155,7 +155,7 @@ def _check(arguments: Arguments) -> int:
 
     if arguments.fix:
         snapshot = _fixed(snapshot, rules, asked)
-    found = [item for item in findings_in(snapshot, rules) if asked(item.path)]
+    found = findings_in(snapshot, rules, asked)
     _write_findings(found, arguments.format, snapshot.package.version)
     looked_at = {
         "record": len(snapshot.tables["tuning"].rows),
@@ -227,8 +227,8 @@ def _fixable(
         return ""
     if len(found) > MOST_COUNTED:
         return "Those of which the mend is certain are"
-    left = findings_in(fix(snapshot, rules, asked).snapshot, rules)
-    count = max(0, len(found) - len([item for item in left if asked(item.path)]))
+    left = findings_in(fix(snapshot, rules, asked).snapshot, rules, asked)
+    count = max(0, len(found) - len(left))
     return {0: "", 1: "1 of them is"}.get(count, f"{count} of them are")
 
 

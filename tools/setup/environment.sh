@@ -24,3 +24,5 @@ echo "Setting up .venv (once, and after a change of the requirements) …"
     --requirement requirements.txt
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
     --no-build-isolation --editable .
+# Where PYTHONDONTWRITEBYTECODE is set, every start would compile the package anew: a fifth of `check`.
+env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m compileall -q tools/rl_resources

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from rl_resources.check.exemptions import TABLE as EXEMPTIONS
 from rl_resources.check.exemptions import Outcome
 from rl_resources.check.registry import Rule, Scope, all_rules, chosen_rules
 from rl_resources.check.snapshot import Snapshot, take_snapshot
@@ -42,23 +43,43 @@ def check(
     return findings_in(snapshot, chosen_rules(select, ignore))
 
 
-def findings_in(snapshot: Snapshot, rules: Sequence[Rule]) -> list[Finding]:
-    """All findings of these rules in a dataset, in the order of the files."""
-    told = findings_of(rules, subjects_of(snapshot))
+Asked = Callable[[str], bool]
+"""Whether somebody wants to know of a file, by its path."""
+
+
+def everything(_: str) -> bool:
+    """Asks of every file."""
+    return True
+
+
+def findings_in(
+    snapshot: Snapshot, rules: Sequence[Rule], asked: Asked = everything
+) -> list[Finding]:
+    """All findings of these rules in the files that are asked for, in the order of the files.
+
+    A rule about a script tells of that script's file, one about a claim of it or of the claim's.
+    Which exemption lets nothing off is known only from all findings.
+    """
+    table = snapshot.tables.get(EXEMPTIONS)
+    exemptions = table is not None and asked(table.path)
+    told = findings_of(rules, subjects_of(snapshot, everything if exemptions else asked))
     outcome = Outcome(snapshot, tuple(told), frozenset(rule.name for rule in rules))
-    about_exemptions = findings_of(rules, {"outcome": lambda: [outcome]})
-    return sorted([*outcome.told, *about_exemptions], key=lambda finding: finding.position)
+    about_exemptions = findings_of(rules, {"outcome": lambda: [outcome]} if exemptions else {})
+    found = [item for item in (*outcome.told, *about_exemptions) if asked(item.path)]
+    return sorted(found, key=lambda finding: finding.position)
 
 
 Subjects = Mapping[Scope, Callable[[], Iterable[object]]]
 
 
-def subjects_of(snapshot: Snapshot) -> Subjects:
-    """What rules of each scope look at in a dataset."""
+def subjects_of(snapshot: Snapshot, asked: Asked = everything) -> Subjects:
+    """What rules of each scope look at in a dataset, to tell of the files that are asked for."""
     return {
         "dataset": lambda: [snapshot],
-        "script": lambda: script_texts(snapshot),
-        "claim": lambda: claims(snapshot),
+        "script": lambda: (text for text in script_texts(snapshot) if asked(text.path)),
+        "claim": lambda: (
+            claim for claim in claims(snapshot) if asked(claim.path) or asked(claim.script.path)
+        ),
     }
 
 

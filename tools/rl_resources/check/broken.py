@@ -11,7 +11,7 @@ from rl_resources.check.alignment import realigned
 from rl_resources.check.registry import Mistake
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import Field, ForeignKey
-from rl_resources.schema.text import may_be_broken, text_mistake
+from rl_resources.schema.verdicts import failures
 from rl_resources.words import shown
 
 SHIFTED = "shifted"
@@ -110,21 +110,10 @@ def _shifted(snapshot: Snapshot, table: Table, row: int) -> Iterator[BrokenCell]
 
 @lru_cache(maxsize=24)
 def _broken_of(table: Table, vocabulary: Vocabulary) -> tuple[BrokenCell, ...]:
-    return tuple(_broken_cells_of(table, vocabulary))
-
-
-def _broken_cells_of(table: Table, vocabulary: Vocabulary) -> Iterator[BrokenCell]:
-    from rl_resources.schema.verdicts import failures
-
-    found = failures(table.schema, table.columns, dict(vocabulary))
-    by_schema = {(failure.row, failure.field): failure.constraint for failure in found}
-    told = {field for _, field in by_schema}
-    for field in table.schema.fields:
-        cells = table.columns.get(field.name, ())
-        for row, cell in enumerate(cells if field.name in told or may_be_broken(cells) else ()):
-            constraint = by_schema.get((row, field.name)) if "\n" not in cell else None
-            if wrong := text_mistake(field, cell, constraint) or constraint:
-                yield BrokenCell(table, row, field, wrong)
+    return tuple(
+        BrokenCell(table, failure.row, table.schema.field(failure.field), failure.constraint)
+        for failure in failures(table.schema, table.columns, dict(vocabulary))
+    )
 
 
 def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, frozenset[str]]:

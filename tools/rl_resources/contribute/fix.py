@@ -35,9 +35,9 @@ def fix(
     fixable = [rule for rule in rules if rule.fixable]
     for _ in range(MOST_ROUNDS):
         before = now
-        told = findings_in(before, fixable)
+        told = findings_in(before, fixable, asked)
         for rule in fixable:
-            paths = {item.path for item in told if item.rule == rule.name and asked(item.path)}
+            paths = {item.path for item in told if item.rule == rule.name}
             for edit in _edits(now, rule, paths) if paths else ():
                 if asked(edit.path) and (after := _edited(now, edit)) is not now:
                     now = after

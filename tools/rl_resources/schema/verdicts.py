@@ -1,4 +1,4 @@
-"""Tables that broke no constraint, remembered by their content.
+"""Tables in which no cell is wrong, remembered by their content.
 
 Importing pandera takes longer than judging the shipped tables. What the same engine found clean
 under the same schema and vocabulary is clean, so it is asked only about tables that have changed.
@@ -7,7 +7,7 @@ under the same schema and vocabulary is clean, so it is asked only about tables 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -25,16 +25,36 @@ def failures(
     columns: Mapping[str, Sequence[str]],
     vocabulary: Mapping[str, Collection[str]],
 ) -> list[Failure]:
-    """The same as `validate.failures`, from memory where there were none the last time."""
+    """The failures of `validate`, those that `text_mistake` knows among them, by column.
+
+    Of a cell with several the first is told. Where there were none the last time, that is known.
+    """
     known = cache_folder("tables") / _key(schema, columns, vocabulary)
     if known.exists():
         return []
-    from rl_resources.schema.validate import failures as judged
-
-    found = judged(schema, columns, vocabulary)
+    found = list(_judged(schema, columns, vocabulary))
     if not found:
         keep(known, "")
     return found
+
+
+def _judged(
+    schema: TableSchema,
+    columns: Mapping[str, Sequence[str]],
+    vocabulary: Mapping[str, Collection[str]],
+) -> Iterator[Failure]:
+    from rl_resources.schema.text import may_be_broken, text_mistake
+    from rl_resources.schema.validate import Failure, failures
+
+    found = failures(schema, columns, vocabulary)
+    by_schema = {(failure.row, failure.field): failure.constraint for failure in found}
+    told = {field for _, field in by_schema}
+    for field in schema.fields:
+        cells = columns.get(field.name, ())
+        for row, cell in enumerate(cells if field.name in told or may_be_broken(cells) else ()):
+            constraint = by_schema.get((row, field.name)) if "\n" not in cell else None
+            if wrong := text_mistake(field, cell, constraint) or constraint:
+                yield Failure(row, field.name, wrong)
 
 
 def _key(
@@ -59,6 +79,7 @@ def _joined(cells: Iterable[str]) -> bytes:
 def _engine() -> str:
     """What the verdict depends on beside the table: the translation and what it runs on."""
     folder = Path(__file__).parent
-    texts = [folder / "validate.py", folder / "compiled.py", folder.parent / "package.py"]
+    names = ("validate.py", "compiled.py", "text.py", "letters.py", "../package.py")
+    texts = [folder / name for name in names]
     releases = [version(name) for name in ("pandera", "polars")]
     return "\0".join([*releases, *(path.read_text(encoding="utf-8") for path in texts)])
