@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
 from rl_resources.check.broken import broken_keys
@@ -34,9 +34,13 @@ class Rows:
                 found[as_word(override.key)].add(override.line)
         return {key: sorted(lines) for key, lines in found.items()}
 
+    @cached_property
+    def _text(self) -> Sequence[str]:
+        return self.script.text.split("\n")
+
     def stands(self, item: Rejected) -> bool:
         """Whether the key stands in its line, as an override or in any other way."""
-        text = self.script.script.lines
+        text = self._text
         within = item.line <= len(text) and item.key in text[item.line - 1]
         return within or item.line in self.lines.get(item.key, ())
 

@@ -29,9 +29,11 @@ Place = tuple[str, int, int]
     good="a 7B record before a 14B record",
 )
 def row_order(snapshot: Snapshot) -> Iterator[Mistake]:
-    doubtful = _doubtful_places(snapshot)
     for table in snapshot.tables.values():
         keys = order_keys(snapshot, table)
+        if keys == sorted(keys):
+            continue
+        doubtful = _doubtful_places(snapshot)
         sure = [row for row in _indices(keys) if not _in_doubt(snapshot, table, row, doubtful)]
         for before, after in pairwise(sure):
             if keys[after] < keys[before]:
@@ -46,6 +48,7 @@ def row_order(snapshot: Snapshot) -> Iterator[Mistake]:
                 break
 
 
+@lru_cache(maxsize=1)
 def _doubtful_places(snapshot: Snapshot) -> frozenset[Place]:
     """Cells that another rule speaks of: where a row belongs is known when they are mended."""
     mistakes = (
@@ -138,6 +141,6 @@ def _needless(table: Table, row: Row) -> int | None:
     """The first cell of a row that is in quotes without need."""
     for index, cell in enumerate(row.cells if row.starts else ()):
         line, column = row.starts[index]
-        if quote(cell) == cell and table.lines[line - 1].startswith('"', column - 1):
+        if table.lines[line - 1].startswith('"', column - 1) and quote(cell) == cell:
             return index
     return None
