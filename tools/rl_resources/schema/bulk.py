@@ -200,7 +200,12 @@ def _as_text(field: Field, dtype: pl.DataType) -> pl.Expr:
     column = pl.col(field.name)
     if isinstance(dtype, pl.List):
         column = column.cast(pl.List(pl.String)).list.join(field.delimiter)
-    return column.cast(pl.String).replace("", None)
+    return _blank_as_null(column.cast(pl.String))
+
+
+def _blank_as_null(cells: pl.Expr) -> pl.Expr:
+    """As `replace` would do, for which polars holds all cells in memory."""
+    return pl.when(cells != "").then(cells)
 
 
 class _Marks(NamedTuple):
@@ -240,7 +245,7 @@ def _marks(path: Path, schema: TableSchema) -> _Marks:
 def _scan_csv(path: Path, schema: TableSchema, marks: _Marks) -> pl.LazyFrame:
     text = dict.fromkeys(schema.names, pl.String)
     lazy = pl.scan_csv(path, schema=text, glob=False)
-    return lazy.with_columns(pl.all().replace("", None)) if marks.around_nothing else lazy
+    return lazy.with_columns(_blank_as_null(pl.all())) if marks.around_nothing else lazy
 
 
 def _is_regular(marks: _Marks, found: _Pass, width: int) -> bool:
