@@ -9,8 +9,9 @@ PROMISE = (
     "Every field that a schema names is always there. What is not known is null; a list that is "
     "not known is null too, never empty. No field holds two types.",
     "Addresses, fields, tables and words of a vocabulary may be added at any time: ignore what "
-    "you do not know. The order of fields means nothing; rows stand in a fixed order, in which "
-    "new ones find their place.",
+    "you do not know, and hold a document to the schema published with it, not to an older copy. "
+    "The order of fields means nothing; rows stand in a fixed order, in which new ones find their "
+    "place.",
     "Ids are stable: `id` of a record, `report` of a report, the key of any other table. A record "
     "that is renamed, split or withdrawn keeps its address: there `record` is null, and `moved` "
     "names the ids that stand for it today, with the version and the reason.",
