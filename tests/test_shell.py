@@ -718,6 +718,7 @@ def test_what_cannot_be_known_says_why(word: str, reason: str) -> None:
         ("python3 a \\ \n  c=1", ["a", " "]),
         ("export A=1\nA=2 python3 $A", ["1"]),
         ("declare -A m=([k]=v)\npython3 ${m[k]}", ["v"]),
+        ("a=x\ndeclare -n R=a\nR=y\npython3 $a", ["y"]),
         ("f() { local a=2; python3 $a $1; }\na=1\nf x", ["2", "x"]),
         (
             "x=a.b.c\npython3 ${x##*.} ${x%%.*} ${x/b/B} ${x^^} ${#x} ${x:2:1}",
@@ -967,6 +968,8 @@ def _system_scripts(limit: int) -> list[Path]:
     return found
 
 
-@pytest.mark.parametrize("body", ["f", "f&", "{ f; }", "(f)", "if f; then f; fi", "! f && f"])
+@pytest.mark.parametrize(
+    "body", ["f", "{ f; }", "{ f& }", "(f)", "{ ! f && f; }", "if f; then f; fi"]
+)
 def test_a_function_that_calls_itself_is_followed_only_so_far(body: str) -> None:
     assert not read(f"f()\n{body}\nf\necho after\n").complete

@@ -25,6 +25,9 @@ def assign(
     """Make one assignment and note it."""
     place = expander.source.place(item.start)
     old = state.variables.get(item.name)
+    if old and old.refers:
+        item = replace(item, name=old.refers)
+        old = state.variables.get(item.name)
     attributes |= old.attributes if old else frozenset()
     elements: tuple[Word, ...] | None = None
     content: Content
@@ -212,8 +215,16 @@ def declare(
         else:
             _declared(argument, name, kind, flags, attributes, state)
         if "n" in flags and kind != "export":
-            lost = unknown(expander.source.place(0), f"${{{name}}}", "special")
-            state.variables[name] = Variable(Value((lost,)), expander.source.place(0))
+            _refer(expander.source.place(0), name, state)
+
+
+def _refer(place: Place, name: str, state: State) -> None:
+    """Let a name stand for another after `declare -n`; of neither the value is known any more."""
+    held = state.variables.get(name)
+    other = (held.content.text or "") if held and isinstance(held.content, Value) else ""
+    for lost in filter(str.isidentifier, (name, other)):
+        value = Value((unknown(place, f"${{{lost}}}", "special"),))
+        state.variables[lost] = Variable(value, place, refers=other if lost == name else "")
 
 
 def _declared(

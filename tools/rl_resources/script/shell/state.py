@@ -159,12 +159,16 @@ Content = Value | Array | None
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable that the script sets; without content it is unset or merely declared."""
+    """A variable that the script sets; without content it is unset or merely declared.
+
+    `refers` is the variable that it stands for since a `declare -n`.
+    """
 
     content: Content
     place: Place
     exported: bool = False
     attributes: frozenset[str] = frozenset()
+    refers: str = ""
 
 
 @dataclass(slots=True)
