@@ -155,10 +155,7 @@ class Reader:
         if len(found) == 1:
             return found[0]
         if found:
-            listed = say("or").join(f"`{key.rpartition('/')[2]}`" for key in found)
-            raise UnusableInput(
-                say("several-models", word=shown(text)), say("did-you-mean", words=listed)
-            )
+            raise _several("models", text, (key.rpartition("/")[2] for key in found))
         raise _unknown("model", text, self._other_than_model(text))
 
     def _models_called(self, text: str) -> Sequence[str]:
@@ -242,10 +239,7 @@ class Reader:
         if len(found) == 1:
             return found[0]
         if found:
-            listed = say("or").join(f"`{key}`" for key in found)
-            raise UnusableInput(
-                say("several-devices", word=shown(text)), say("did-you-mean", words=listed)
-            )
+            raise _several("devices", text, found)
         raise _unknown("device", text, self._other_than_device(text))
 
     def _other_than_device(self, text: str) -> str:
@@ -303,6 +297,11 @@ def _about(device: str, own: Device, *, any_number: bool) -> Iterable[str]:
         yield say("any-maker", memory=memory)
     if own.memory_gb and any_number:
         yield say("any-gpus")
+
+
+def _several(kind: str, text: str, names: Iterable[str]) -> UnusableInput:
+    listed = say("or").join(f"`{name}`" for name in names)
+    return UnusableInput(say(f"several-{kind}", word=shown(text)), say("did-you-mean", words=listed))
 
 
 def _unknown(kind: str, text: str, help_: str) -> UnusableInput:

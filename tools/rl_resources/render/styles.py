@@ -1,7 +1,7 @@
 """The style sheets of all pages as one, without the rules for what no page has.
 
 A browser draws nothing before it has every sheet, and the theme's has rules for all that the theme
-can do: three quarters of them are for nobody here.
+can do, of which a quarter, by bytes, is for no page of ours.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def classes_of_page(page: str) -> Set[str]:
 
 
 def words_of_script(script: str) -> Set[str]:
-    """Whatever in a script may be a class, or the beginning of one where it ends in a hyphen."""
+    """Whatever in a script may be a class, or the beginning of one: a hyphen or `_` ends it then."""
     return set(_IN_SCRIPT.findall(script))
 
 
