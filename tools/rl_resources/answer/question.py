@@ -301,7 +301,9 @@ def _about(device: str, own: Device, *, any_number: bool) -> Iterable[str]:
 
 def _several(kind: str, text: str, names: Iterable[str]) -> UnusableInput:
     listed = say("or").join(f"`{name}`" for name in names)
-    return UnusableInput(say(f"several-{kind}", word=shown(text)), say("did-you-mean", words=listed))
+    return UnusableInput(
+        say(f"several-{kind}", word=shown(text)), say("did-you-mean", words=listed)
+    )
 
 
 def _unknown(kind: str, text: str, help_: str) -> UnusableInput:

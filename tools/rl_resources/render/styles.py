@@ -22,7 +22,7 @@ def classes_of_page(page: str) -> Set[str]:
 
 
 def words_of_script(script: str) -> Set[str]:
-    """Whatever in a script may be a class, or the beginning of one: a hyphen or `_` ends it then."""
+    """Whatever in a script may be a class, or begin one where it ends in a hyphen or `_`."""
     return set(_IN_SCRIPT.findall(script))
 
 
