@@ -231,7 +231,7 @@ def test_of_many_findings_check_names_the_mend_without_trying_it(
     root: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     apply(root, [crlf(TRIALS), swap(TUNING, "GRPO,2,h800", "GPRO,2,h800")])
-    monkeypatch.setattr("rl_resources.cli.MOST_COUNTED", 1)
+    monkeypatch.setattr("rl_resources.cli.check.MOST_COUNTED", 1)
     assert main(["check", "--root", str(root)]) == 1
     assert capsys.readouterr().err.splitlines()[1:] == [
         "Those of which the mend is certain are mended by `rl-resources check --fix`."

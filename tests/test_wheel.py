@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -17,7 +16,7 @@ import pytest
 
 from botched_tree import SCRIPT, plant_repository
 from rl_resources import load
-from rl_resources.cli import _parser
+from rl_resources.cli.parser import COMMANDS as OFFERED
 from rl_resources.package import DESCRIPTOR
 from website import ROOT
 from wheels import build, install
@@ -171,12 +170,7 @@ COMMANDS = (
 
 
 def test_every_command_is_tried_and_every_extra_is_one_that_the_project_has() -> None:
-    (choices,) = [
-        action.choices
-        for action in _parser()._actions
-        if isinstance(action, argparse._SubParsersAction)
-    ]
-    assert {command.partition(" ")[0] for command, _ in COMMANDS} == set(choices)
+    assert {command.partition(" ")[0] for command, _ in COMMANDS} == {item.name for item in OFFERED}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert {extra for _, extra in COMMANDS if extra} <= set(project["optional-dependencies"])
 

@@ -214,7 +214,7 @@ def test_any_two_texts_differ_by_their_suggestions(
 
 @pytest.mark.parametrize(
     "path",
-    ["tools/rl_resources/cli.py", ".github/workflows/ci.yml", "records/../x.csv", "Makefile"],
+    ["tools/rl_resources/cli/check.py", ".github/workflows/ci.yml", "records/../x.csv", "Makefile"],
 )
 def test_nothing_but_records_and_scripts_is_proposed(path: str) -> None:
     diff = f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n"

@@ -1,0 +1,30 @@
+"""`rl-resources build`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+
+from rl_resources.cli.command import FOUND, Arguments, Command
+from rl_resources.cli.dataset import root_of
+from rl_resources.cli.findings import tell
+
+
+def _options(parser: ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="DIR", help="write DIR/site (default: build)")
+
+
+def _build(arguments: Arguments) -> int:
+    from rl_resources.build import build
+    from rl_resources.check import check_root
+
+    root = root_of(arguments)
+    findings = check_root(root)
+    if findings and tell(findings):
+        return FOUND
+    out = Path(arguments.out) if arguments.out else root / "build"
+    print(build(root, out, checked=True))
+    return 0
+
+
+COMMAND = Command("build", "Build everything that is published.", _options, _build, "site")

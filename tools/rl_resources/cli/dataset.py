@@ -1,0 +1,53 @@
+"""The dataset that a command is about: under `--root`, else around the current folder."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rl_resources.errors import UnreadableDataset
+from rl_resources.output import UNFINISHED
+
+if TYPE_CHECKING:
+    from rl_resources.cli.command import Arguments
+    from rl_resources.dataset import Dataset
+
+
+def root_of(arguments: Arguments) -> Path:
+    """The folder of the dataset; what a killed command left half done in it is undone first.
+
+    Raises `UnreadableDataset` where there is none.
+    """
+    from rl_resources.dataset import find_root
+
+    root = Path(arguments.root) if arguments.root else find_root(Path.cwd())
+    if (root / UNFINISHED).is_dir():
+        _settle(root)
+    return root
+
+
+def _settle(root: Path) -> None:
+    from rl_resources.contribute.writing import settle
+
+    if undone := settle(root):
+        message = f"rl-resources: put back what a stopped command had begun: {', '.join(undone)}"
+        print(message, file=sys.stderr)
+
+
+def root_of_answers(arguments: Arguments) -> Path:
+    """As `root_of`, and outside of any checkout the dataset that came with this package."""
+    from rl_resources.dataset import installed_root
+
+    try:
+        return root_of(arguments)
+    except UnreadableDataset:
+        return installed_root()
+
+
+def dataset_of_answers(arguments: Arguments) -> Dataset:
+    """The dataset in `root_of_answers`, read."""
+    from rl_resources.dataset import read_dataset
+    from rl_resources.package import read_package
+
+    return read_dataset(read_package(root_of_answers(arguments)))

@@ -1,0 +1,38 @@
+"""`rl-resources diff`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+
+from rl_resources.cli.command import Arguments, Command
+from rl_resources.cli.dataset import root_of
+
+
+def _options(parser: ArgumentParser) -> None:
+    parser.add_argument("old", metavar="OLD", help="a git revision, or a folder with a dataset")
+    parser.add_argument(
+        "new", nargs="?", metavar="NEW", help="another one (default: the files here)"
+    )
+    parser.add_argument("--format", choices=["text", "json", "markdown"], default="text")
+
+
+def _diff(arguments: Arguments) -> int:
+    from rl_resources.answer.diff import diff
+    from rl_resources.render import changes
+    from rl_resources.revision import read_folder, read_state
+
+    root = root_of(arguments)
+    old = read_state(root, arguments.old)
+    new = read_state(root, arguments.new) if arguments.new else read_folder(root)
+    found = diff(old, new)
+    texts = {
+        "text": lambda: changes.as_text(found),
+        "json": lambda: changes.as_json(found),
+        "markdown": lambda: changes.as_markdown(found, new),
+    }
+    sys.stdout.write(texts[arguments.format]())
+    return 0
+
+
+COMMAND = Command("diff", "Say which records differ between two states.", _options, _diff)

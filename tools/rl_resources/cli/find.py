@@ -1,0 +1,73 @@
+"""`rl-resources find`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+
+from rl_resources.cli.command import FOUND, Arguments, Command
+from rl_resources.cli.dataset import dataset_of_answers
+
+
+def _options(parser: ArgumentParser) -> None:
+    for option, metavar, help_ in (
+        ("model", "M", "Hugging Face id or its short name; `7B` is taken for a size"),
+        ("size", "S", "for example 7B"),
+        ("task", "T", "for example GRPO or GRPO-LoRA"),
+        ("gpus", "N", "how many accelerators you have (default: any number)"),
+        ("train", "BACKEND", "training backend, for example fsdp"),
+        ("infer", "BACKEND", "rollout engine, for example vllm"),
+        ("tag", "TAG", "MIN or RECOMMENDED"),
+    ):
+        parser.add_argument(f"--{option}", metavar=metavar, help=help_)
+    hardware = parser.add_mutually_exclusive_group()
+    hardware.add_argument("--device", metavar="D", help="for example h100 or 'A100 80GB'")
+    hardware.add_argument("--memory", metavar="GB", help="of one device, whoever makes it")
+    parser.add_argument(
+        "--limit", type=_count, default=10, metavar="N", help="answers in text; 0: all"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="each answer, also where settings alone differ"
+    )
+    parser.add_argument("--format", choices=["text", "json", "csv"], default="text")
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 0")
+    return int(text)
+
+
+def _find(arguments: Arguments) -> int:
+    from shutil import get_terminal_size
+
+    from rl_resources.answer.ask import ask
+    from rl_resources.answer.question import Words
+    from rl_resources.render import find as form
+
+    dataset = dataset_of_answers(arguments)
+    scripts = form.scripts_root(dataset)
+    asked = {name: getattr(arguments, name) for name in Words.__dataclass_fields__}
+    found, notes = ask(dataset, Words(**asked))
+    if arguments.format == "json":
+        sys.stdout.write(form.as_json(found, notes, dataset.version, scripts))
+    elif arguments.format == "csv":
+        sys.stdout.write(form.as_csv(found))
+        sys.stderr.write(form.beside(found, notes))
+    else:
+        sys.stdout.write(
+            form.as_text(
+                found,
+                notes,
+                limit=arguments.limit,
+                width=get_terminal_size((100, 24)).columns,
+                colour=sys.stdout.isatty() and not os.environ.get("NO_COLOR"),
+                root=scripts,
+                unfold=arguments.all,
+            )
+        )
+    return 0 if found.answers else FOUND
+
+
+COMMAND = Command("find", "Say what runs on your hardware, best first, and why.", _options, _find)
