@@ -18,6 +18,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from mutated import mutated
 from rl_resources.check.broken import vocabulary_of
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.package import TYPES, Field, read_package
@@ -30,25 +31,6 @@ RECORDS = 400
 # How many files of each, for one of the first.
 TABLES = {"tuning": 1.0, "reports": 0.4, "models": 0.4, "compatibility": 0.4}
 NOTE = re.compile(r'constraint "(\w+)" is ')
-SIGNS = "aZ09.,-_/ :é\"'+=<@"
-# fmt: off
-VALUES = [
-    "", "0", "1", "-1", "1.5", "1e3", "007", "+8", "100001", "9" * 30, "eight", "true",
-    "null", "2024-02-30", "2022-12-31", "2024-12-31", "01.02.2024", "MIN", "min", "reported",
-    "disputed", "h100", "H100", "h1000", "vllm", "GRPO", "https://example.org",
-    "http://example.org", "x y", "v0.8.3", "0.8.3", "0.8.3.post1", "a.sh", "a/b.sh",
-    "n" * 501, "h" * 40, "-dash", "A B", "\uff11\uff12", "\u0663", "1_000", "-0", "-0.0",
-    "1e400", "1e-400", "1E5", "1e+5", "1e", ".5", "5.", "1,000", "0x10", "0b1", "--1", "+-1",
-    "1 000", "\u22121", "\u00bd", "9" * 400, "10000000000000000000", "True", "TRUE", "yes",
-    "false", "False", "t", "nan", "NaN", "inf", "-inf", "Infinity", "None", "2025-1-1",
-    "2025-02-29", "2024-02-29", "20250101", "2025-W01-1", "0000-01-01", "9999-12-31",
-    "10000-01-01", "2025-13-01", "2025-01-32", "-2025-01-01", "2025-01-01T00:00",
-    "2025/01/01", "h100 ", " h100", "h1\u0300", "MIN\u00a0", "\uff2d\uff29\uff2e",
-    "GRPO\u200b", "verl\u0301", "a b", "a  b", " a", "a ", "a;b", "a;;b", ";", "a,b", "a|b",
-    "\"", "'", "\\", "\u2028x", "\u0085x", "https://", "https://a", "https://a.b",
-    "HTTPS://A.B", "https://a.b/\u00e9", "//a.b", "a" * 41,
-]
-# fmt: on
 
 
 @pytest.fixture(scope="module")
@@ -72,17 +54,6 @@ def _package(snapshot: Snapshot, name: str, found: Path) -> None:
         fields = {"fields": [{"name": key.reference, "type": "string"}]}
         (found / other.schema.path).write_text(json.dumps(fields))
     (found / "datapackage.json").write_text(json.dumps(package))
-
-
-def _mutated(cells: tuple[str, ...], chance: Random) -> list[str]:
-    """A cell or two replaced, copied from another column, or with something put into it."""
-    changed = list(cells)
-    for at in chance.sample(range(len(cells)), chance.randint(1, 2)):
-        text = "".join(chance.choices(SIGNS, k=chance.randint(0, 4)))
-        place = chance.randint(0, len(cells[at]))
-        put_in = cells[at][:place] + text + cells[at][place + chance.randint(0, 2) :]
-        changed[at] = chance.choice([chance.choice(VALUES), chance.choice(cells), put_in, text])
-    return changed
 
 
 def _freely_read(kind: str, cell: str) -> bool:
@@ -121,7 +92,7 @@ def test_frictionless_tells_the_same_cells_of_mutated_records(
 def _compare(snapshot: Snapshot, table_name: str, folder: Path, seed: int) -> None:
     table = snapshot.tables[table_name]
     chance = Random(seed)  # noqa: S311 (no secret)
-    rows = [_mutated(chance.choice(table.rows).cells, chance) for _ in range(RECORDS)]
+    rows = [mutated(chance.choice(table.rows).cells, chance) for _ in range(RECORDS)]
     (folder / table.path).write_text(write([table.schema.names, *rows]), encoding="utf-8")
     columns = {name: [row[at] for row in rows] for at, name in enumerate(table.schema.names)}
     ours = {

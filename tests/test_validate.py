@@ -20,7 +20,7 @@ from rl_resources.cli import main
 from rl_resources.errors import UnreadableDataset
 from rl_resources.fmt import format_tables
 from rl_resources.package import CONSTRAINTS, Field, TableSchema, read_package
-from rl_resources.schema.compiled import PRECEDENCE, VOCABULARY
+from rl_resources.schema.constraints import PRECEDENCE, VOCABULARY
 from rl_resources.schema.unique import duplicates
 from rl_resources.schema.validate import Failure, failures
 from rl_resources.tabular import read, write
@@ -52,8 +52,8 @@ CONSTRAINED: dict[str, tuple[Field, list[str], list[str]]] = {
     "type (boolean)": (field("boolean"), ["true", "false", ""], ["True", "1", "yes"]),
     "type (date)": (
         field("date"),
-        ["2024-02-29", ""],
-        ["2023-02-29", "2024-2-1", "20240201", "2024-13-01"],
+        ["2024-02-29", "0001-01-01", "0999-12-31", ""],
+        ["2023-02-29", "2024-2-1", "20240201", "2024-13-01", "0000-01-01", "+999-01-01"],
     ),
     "pattern": (field(pattern="a|bc"), ["a", "bc", ""], ["ac", "abc", "c", "a\n"]),
     "enum": (field(enum=["ran", "out"]), ["ran", "out", ""], ["RAN", "ra"]),

@@ -17,12 +17,11 @@ import numpy as np
 import polars as pl
 
 from rl_resources.package import Field, TableSchema
-from rl_resources.schema.compiled import PRECEDENCE
+from rl_resources.schema.constraints import PRECEDENCE, hold_usable
 from rl_resources.schema.text import AFTER, BEFORE, SIGNS, text_mistake
 from rl_resources.schema.validate import (
     FAILURES,
     Vocabulary,
-    hold_usable,
     judged,
     questions,
     with_typed,

@@ -1,45 +1,27 @@
 """Table Schema to pandera, for every engine that pandera drives: one translation for all.
 
-`compiled` judges typed columns: polars judges ours, pandas is for who has DataFrames, Ibis hands
-the same checks to a database (DuckDB, Spark, BigQuery, …) where records do not fit into memory:
+`compiled` judges typed columns as `check` does: pandas is for who has DataFrames, Ibis hands the
+checks to a database (DuckDB, Spark, BigQuery, …) where records do not fit into memory:
 
     schema = read_package(root).resources["tuning"].schema
     compiled(schema.fields, {"device": words}, "ibis").validate(table, lazy=True)
 
-Each check is named after its constraint.
+Each check is named after its constraint; what it asks stands in `constraints`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime, time
 from importlib import import_module
 from typing import Any, Literal
 
 from pandera.api.checks import Check
 
-from rl_resources.package import TYPES, Field
-
-VOCABULARY = "vocabulary"
-PRECEDENCE = (
-    "required",
-    "type",
-    "pattern",
-    "enum",
-    VOCABULARY,
-    "minimum",
-    "exclusiveMinimum",
-    "maximum",
-    "exclusiveMaximum",
-    "minLength",
-    "maxLength",
-)
-"""Of a cell that breaks several constraints the first of these is told."""
+from rl_resources.package import Field
+from rl_resources.schema.constraints import Limit, limits
 
 Engine = Literal["polars", "pandas", "ibis"]
-
-# A blank cell is nullability, `pattern` may be an item's, `duplicates` tells what is unique.
-_ELSEWHERE = frozenset({"required", "pattern", "unique"})
 
 _DTYPES: Mapping[Engine, Mapping[str, str]] = {
     "polars": {
@@ -86,7 +68,7 @@ def compiled(
         {
             field.name: api.Column(
                 _dtype(field, engine),
-                [*_checks(field, engine), *_vocabulary(vocabulary.get(field.name))],
+                [_check(limit, engine) for limit in limits(field, vocabulary.get(field.name))],
                 nullable=not field.required,
             )
             for field in fields
@@ -100,42 +82,15 @@ def _dtype(field: Field, engine: Engine) -> Any:
     return getattr(import_module(module), name) if module else name
 
 
-def _vocabulary(words: Collection[str] | None) -> list[Check]:
-    return [] if words is None else [Check.isin(list(words), error=VOCABULARY)]
+def _check(limit: Limit, engine: Engine) -> Check:
+    value = _as_moments(limit.value) if engine == "pandas" else limit.value
+    check = getattr(Check, limit.meaning.check)
+    made: Check = check(**{limit.meaning.argument: value}, error=limit.constraint)
+    return made
 
 
-def _checks(field: Field, engine: Engine) -> Iterator[Check]:
-    if field.pattern:
-        yield Check.str_matches(f"^(?:{field.pattern})$", error="pattern")
-    for name, limit in field.constraints.items():
-        if name in _ELSEWHERE:
-            continue
-        yield _check(field, name, _limit(field, limit, engine))
-
-
-def _limit(field: Field, limit: Any, engine: Engine) -> Any:
-    """A constraint's value as the engine compares it: pandas keeps days as moments."""
-    if field.type != "date":
-        return limit
-    day = TYPES["date"].read(limit)
-    return datetime.fromisoformat(limit) if engine == "pandas" else day
-
-
-def _check(field: Field, name: str, limit: Any) -> Check:
-    match name:
-        case "enum":
-            return Check.isin(limit, error=name)
-        case "minLength":
-            return Check.str_length(min_value=limit, error=name)
-        case "maxLength":
-            return Check.str_length(max_value=limit, error=name)
-        case "minimum":
-            return Check.ge(limit, error=name)
-        case "exclusiveMinimum":
-            return Check.gt(limit, error=name)
-        case "maximum":
-            return Check.le(limit, error=name)
-        case "exclusiveMaximum":
-            return Check.lt(limit, error=name)
-        case _:
-            raise NotImplementedError(f"nothing checks the constraint {name!r}")
+def _as_moments(value: Any) -> Any:
+    """A constraint's value as pandas compares it, which keeps days as moments."""
+    if isinstance(value, list):
+        return [*map(_as_moments, value)]
+    return datetime.combine(value, time()) if isinstance(value, date) else value
