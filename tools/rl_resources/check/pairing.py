@@ -12,7 +12,7 @@ from rl_resources.check.broken import broken_keys
 from rl_resources.check.snapshot import ScriptFile, Snapshot
 from rl_resources.check.tables import misplaced, role_of, slug_of
 from rl_resources.package import SCRIPTS
-from rl_resources.script.name import PARTS, ScriptName, parse
+from rl_resources.script.name import PARTS, ScriptName, parsed
 from rl_resources.words import lines_in_words
 
 IGNORED = frozenset({"README.md"})
@@ -111,14 +111,6 @@ def _unique(pairs: Iterable[tuple[tuple[str, ...], int]]) -> dict[tuple[str, ...
 def _tail(file_name: str) -> tuple[str, ...]:
     """All parts of a name but the model, which itself may hold the separator by mistake."""
     return tuple(file_name.lower().split("_")[1 - len(PARTS) :])
-
-
-def parsed(file_name: str) -> ScriptName | None:
-    """The parts of a name; `None` where it has not the form."""
-    try:
-        return parse(file_name)
-    except ValueError:
-        return None
 
 
 def expected_name(snapshot: Snapshot, row: int) -> ScriptName | None:

@@ -27,7 +27,7 @@ other rules found, as `Outcome`.
 
 
 class Family(NamedTuple):
-    """Rules of one module: that of the family's name in this package, or another one.
+    """Rules of one module, that of the family's name in this package, or of the `modules`.
 
     `summary` is what they hold a contribution to, as the contribution checklist says it.
     """
@@ -35,7 +35,7 @@ class Family(NamedTuple):
     title: str
     scope: Scope
     summary: str
-    module: str = ""
+    modules: tuple[str, ...] = ()
 
 
 FAMILIES: Mapping[str, Family] = {
@@ -127,13 +127,16 @@ FAMILIES: Mapping[str, Family] = {
         "Hand-kept page",
         "page",
         "What `rl-resources import-page` holds a page to that is kept by hand.",
-        "rl_resources.page.rules",
+        tuple(
+            f"rl_resources.page.rules.{name}"
+            for name in ("tables", "headings", "cells", "text", "links", "scripts")
+        ),
     ),
 }
 
 
-def _module(family: str) -> str:
-    return FAMILIES[family].module or f"rl_resources.check.{family}"
+def _modules(family: str) -> tuple[str, ...]:
+    return FAMILIES[family].modules or (f"rl_resources.check.{family}",)
 
 
 class Mistake(NamedTuple):
@@ -219,7 +222,7 @@ def rule(
         name = str(check.__name__).replace("_", "-")
         if name in _rules:
             raise ValueError(f"two rules are called {name}")
-        family = next(name for name in FAMILIES if _module(name) == check.__module__)
+        family = next(name for name in FAMILIES if check.__module__ in _modules(name))
         _rules[name] = Rule(name, family, severity, summary, reason, bad, good, check)
         return check
 
@@ -234,8 +237,8 @@ def fixer(fix: Fix) -> Fix:
 
 def all_rules() -> Mapping[str, Rule]:
     """Every rule by name, by family and within it in the order of the source."""
-    for family in FAMILIES:
-        import_module(_module(family))
+    for module in (module for family in FAMILIES for module in _modules(family)):
+        import_module(module)
     import_module("rl_resources.check.fixers")
     return {
         rule.name: rule for family in FAMILIES for rule in _rules.values() if rule.family == family

@@ -19,7 +19,6 @@ from rl_resources.check.pairing import (
     folder_of,
     lines_about,
     pairing,
-    parsed,
     scripts,
     unknown_part,
     words_of_part,
@@ -35,7 +34,7 @@ from rl_resources.check.snapshot import (
 from rl_resources.check.tables import new_row, size_of
 from rl_resources.check.witness import agreement_mend, another_run_mend
 from rl_resources.package import SCRIPTS
-from rl_resources.script.name import FORM, parse
+from rl_resources.script.name import FORM, parse, parsed
 from rl_resources.words import nearest, shown
 
 MOST_PARTS_TOLD_APART = 2

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from rl_resources.check.pairing import parsed
 from rl_resources.check.subject import ScriptText
 from rl_resources.contribute.fact import Fact, Facts, cell, plain_text
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record
-from rl_resources.script.name import ScriptName
+from rl_resources.script.name import ScriptName, parsed
 
 NOT_IN_COMMENTS = frozenset({"script", "framework", "status", "notes"})
 _TITLED = re.compile(r"#+\s*([A-Za-z][A-Za-z ]{1,30}?)\s*:\s*(\S.*)")

@@ -15,9 +15,10 @@ from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding
 from rl_resources.package import Record
+from rl_resources.page.cells import HEADER_OF
 from rl_resources.page.neighbours import subjects
 from rl_resources.page.read import read_page
-from rl_resources.page.records import HEADER_OF, Reading, ReadRow, read_rows
+from rl_resources.page.records import Reading, ReadRow, read_rows
 from rl_resources.page.write import tuning_csv
 
 FRAMEWORK = "verl"

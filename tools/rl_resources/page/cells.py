@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rl_resources.page.vocabulary import Spellings, Vocabulary
@@ -17,6 +18,20 @@ _NOBODY = re.compile(
 )
 _PROFILE = re.compile(r"https?://(?:www\.)?(?:github|gitee|gitlab)\.com/@?([\w.-]+)/?(?:[?#].*)?")
 _BEFORE_VERSION = re.compile(r"[\s=v-]*")
+
+HEADER_OF: Mapping[str, str] = {
+    "tag": "Tag",
+    "model": "Model",
+    "task": "Task",
+    "gpus": "Resource",
+    "device": "Resource",
+    "max_batch": "MaxBatch",
+    "train": "Train",
+    "infer": "Infer",
+    "infer_version": "Infer",
+    "contributor": "Contributor",
+}
+"""The columns that a row of a page fills, each with the header of its cell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,29 +11,17 @@ from rl_resources.check.registry import Mistake
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record, Value
 from rl_resources.page import cells as cell_text
-from rl_resources.page.cells import Problem, known_word
+from rl_resources.page.cells import HEADER_OF, Problem, known_word
 from rl_resources.page.script_link import NO_SCRIPT, Link, link_of, link_problems
 from rl_resources.page.value import Cell, Page, Row, Table
 from rl_resources.page.vocabulary import Vocabulary
 from rl_resources.render.tuning_table import HEADERS
-from rl_resources.script.name import parse
+from rl_resources.script.name import ScriptName, parsed
 from rl_resources.words import shown
 
 MAY_LACK = frozenset({"MaxBatch", "Contributor"})
 _FEWEST_HEADERS = 3
 _REMARK = re.compile(r"(?: \((disputed|reproduced|untested)\))?(?:: (.*))?", re.DOTALL)
-HEADER_OF: Mapping[str, str] = {
-    "tag": "Tag",
-    "model": "Model",
-    "task": "Task",
-    "gpus": "Resource",
-    "device": "Resource",
-    "max_batch": "MaxBatch",
-    "train": "Train",
-    "infer": "Infer",
-    "infer_version": "Infer",
-    "contributor": "Contributor",
-}
 
 Cells = Mapping[str, Cell]
 Problems = list[tuple[str, Problem]]
@@ -58,6 +46,12 @@ class ReadRow:
     cells: Cells
     link: Link
     record: Record
+
+    @property
+    def named(self) -> ScriptName | None:
+        """What its script's name says, where it has the form and label and address agree on it."""
+        agreed = self.link.label in (None, self.link.script)
+        return parsed(self.link.script) if agreed else None
 
     def text(self, header: str) -> str:
         """What a cell says; empty where the table has no such column."""
@@ -142,9 +136,8 @@ def _table_rows(
 
 def _fit(cells: Cells, script: str) -> int:
     """How many of its row's words a script's name says."""
-    try:
-        parts = parse(script)
-    except ValueError:
+    parts = parsed(script)
+    if parts is None:
         return 0
     said = {name: cell.text.strip().lower() for name, cell in cells.items()}
     gpus, _, device = re.sub(r"\s", "", said["Resource"]).partition("*")
@@ -231,11 +224,8 @@ def _facts(text: Mapping[str, str], script: str, words: Vocabulary) -> dict[str,
 
 def _named(script: str, words: Vocabulary) -> tuple[str | None, str | None]:
     """Model, if the dataset has it, and device by the script's name, where it follows the form."""
-    try:
-        parts = parse(script)
-    except ValueError:
-        return None, None
-    return words.slugs.get(parts.model), parts.device
+    parts = parsed(script)
+    return (words.slugs.get(parts.model), parts.device) if parts else (None, None)
 
 
 def _remark_about(script: str, remarks: Iterable[Cell]) -> Remark:

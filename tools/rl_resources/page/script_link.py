@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from rl_resources.check.pairing import parsed
 from rl_resources.package import SCRIPTS
 from rl_resources.page.cells import Problem
 from rl_resources.page.value import Cell
-from rl_resources.script.name import FORM, parse
+from rl_resources.script.name import FORM, parsed
 from rl_resources.words import nearest, shown
 
 NO_SCRIPT = Problem(
@@ -143,9 +142,7 @@ def _missing(link: Link, scripts: Sequence[str]) -> Problem:
 
 def _likely_mend(linked: str, called: str) -> str:
     """Which of two names to change: the one that has not the form."""
-    try:
-        parse(linked)
-    except ValueError:
+    if parsed(linked) is None:
         return f"link `{called}`"
     return f"rename it to `{shown(linked, 120)}`, or link it as it is called"
 

@@ -49,3 +49,11 @@ def parse(file_name: str) -> ScriptName:
             )
     model, task, gpus, device, train, infer = parts
     return ScriptName(model, task, int(gpus), device, train, infer)
+
+
+def parsed(file_name: str) -> ScriptName | None:
+    """The parts of a name; `None` where it has not the form."""
+    try:
+        return parse(file_name)
+    except ValueError:
+        return None

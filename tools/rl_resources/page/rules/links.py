@@ -1,0 +1,128 @@
+"""Rules about the links from rows to scripts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.page.script_link import folder_above, link_as_text
+from rl_resources.page.sizes import right_heading, section_size
+from rl_resources.page.told import is_dead_link
+from rl_resources.words import is_slip, shown
+
+if TYPE_CHECKING:
+    from rl_resources.page.records import Reading, ReadRow
+
+
+_FEWEST_ALIKE = 2
+
+
+@rule(
+    summary="Every row links its script.",
+    reason="A row without its script cannot be tried by anybody.",
+    bad="see above",
+    good="a link to the script",
+)
+def page_no_script(reading: Reading) -> Iterator[Mistake]:
+    return reading.told("page-no-script")
+
+
+@rule(
+    summary="A link is one that reStructuredText makes.",
+    reason="With wrong markup a reader sees the address as text, and the script is not linked.",
+    bad="`` `a.sh <https://host/a.sh> `` without `_` at its end, or with a blank before the `>`",
+    good="`` `a.sh <https://host/a.sh>`_ ``",
+)
+def page_broken_link(reading: Reading) -> Iterator[Mistake]:
+    for row in reading.rows:
+        cell = row.cells["Link"]
+        source = reading.page.lines[cell.line - 1][cell.column - 1 :].strip()
+        if link_as_text(cell):
+            message = "the link is no link in reStructuredText: its markup is shown as text"
+        elif cell.target is None and re.search(r"\.sh(?:`_|_)_?$", source):
+            message = "the link has no address: nothing on the page says where it leads"
+        else:
+            continue
+        name = shown(row.link.script, 120)
+        yield reading.mistake(cell, message, f"Write `` `{name} <https://…/{name}>`_ ``.")
+
+
+@rule(
+    summary="A link leads to a script that there is.",
+    reason="A row whose link is dead cannot be tried by anybody.",
+    bad="a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed",
+    good="a link to the script as it is called",
+)
+def page_missing_script(reading: Reading) -> Iterator[Mistake]:
+    yield from reading.told("page-missing-script")
+    folders = {id(row): folder_above(row.cells["Link"]) for row in reading.rows}
+    usual, most = next(iter(Counter(filter(None, folders.values())).most_common(1)), ("", 0))
+    for row in reading.rows:
+        folder = folders[id(row)] or usual
+        if most >= _FEWEST_ALIKE and not is_dead_link(reading, row) and is_slip(folder, usual):
+            message = f"the link leads into {shown(folder)}/, the others into {shown(usual)}/"
+            yield reading.mistake(row.cells["Link"], message, f"Write `{shown(usual)}`.")
+
+
+@rule(
+    summary="A link is called as the script that it leads to.",
+    reason="A reader believes the label, and gets another script.",
+    bad="a link called `a.sh` that leads to `b.sh`",
+    good="a link called `b.sh` that leads to `b.sh`",
+)
+def page_link_label(reading: Reading) -> Iterator[Mistake]:
+    return reading.told("page-link-label")
+
+
+@rule(
+    summary="Two rows do not share a script.",
+    reason="One script does one thing, so one of the rows is about something else.",
+    bad="a row of 1*H100 and one of 2*H100, both with one script",
+    good="a script for each",
+    severity="warning",
+)
+def page_same_script(reading: Reading) -> Iterator[Mistake]:
+    first: dict[str, ReadRow] = {}
+    for row in reading.rows:
+        if row.link.label not in (None, row.link.target or row.link.label):
+            continue  # told as a label
+        before = first.setdefault(row.link.read or row.link.script, row)
+        if before is not row:
+            name, line = shown(row.link.script, 120), before.cells["Link"].line
+            message = f"the row links {name}, as the row of line {line} does"
+            yield reading.mistake(row.cells["Link"], message, "Link a script of its own.")
+
+
+@rule(
+    summary="A linked script lies in the folder of its section's size.",
+    reason="Whoever looks for the scripts of a size looks in its folder.",
+    bad="a script in `7b/` that the table of 14B links",
+    good="a script in `14b/`",
+    severity="warning",
+)
+def page_script_folder(reading: Reading) -> Iterator[Mistake]:
+    for row in reading.rows:
+        heading, folder = reading.page.heading_of(row.table), row.link.folder
+        size = heading.billions if heading else None
+        told = is_dead_link(reading, row) or right_heading(reading, row)
+        if heading is None or size is None or folder is None or told:
+            continue
+        if not math.isclose(float(folder[:-1]), size) and _folders_follow(reading, row):
+            message = f"the link leads into {folder}/, its table stands under {heading.title}"
+            mend = f"Move the script to {heading.title.lower()}/ and link it there."
+            yield reading.mistake(row.cells["Link"], message, mend)
+
+
+def _folders_follow(reading: Reading, odd: ReadRow) -> bool:
+    """Whether the folders of the page's other links are its headings."""
+    others = [
+        (row.link.folder, section_size(reading, row.table))
+        for row in reading.rows
+        if row is not odd and row.link.folder is not None
+    ]
+    fits = sum(size is not None and math.isclose(float(name[:-1]), size) for name, size in others)
+    return fits * 2 > len(others)
