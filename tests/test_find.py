@@ -16,7 +16,6 @@ from rl_resources import UnusableInput, load
 from rl_resources.answer.ask import ask
 from rl_resources.answer.configurations import Configuration, configurations
 from rl_resources.answer.find import ORDER, RELAXATIONS, Found, find
-from rl_resources.answer.hardware import Devices
 from rl_resources.answer.question import Question, Words, understand
 from rl_resources.answer.sentences import series, start
 from rl_resources.answer.series import in_series
@@ -198,6 +197,65 @@ def test_nothing_fits_offers_adapters_and_the_largest_smaller_size() -> None:
         "adapters": "adapters",
         "smaller-size": "smaller",
     }
+
+
+def test_a_length_that_was_asked_is_matched_by_no_less_and_by_no_blank() -> None:
+    rows = (
+        _report("long", max_total_length=32768),
+        _report("exact", max_prompt_length=1024, max_response_length=15360),
+        _report("short", max_total_length=8192),
+        _report("untold"),
+        _report("failed", max_total_length=8192, outcome="out-of-memory"),
+    )
+    told = _standings(replace(H100, gpus=1, length=16384), *rows)
+    assert told == {"long": "tested", "exact": "tested", "failed": "out-of-memory"}
+
+
+def test_where_nothing_is_so_long_the_longest_that_fits_is_offered() -> None:
+    rows = (
+        _report("short", max_total_length=1024),
+        _report("longer", max_total_length=8192),
+        _report("long-on-more", gpus=8, max_total_length=32768),
+    )
+    asked = replace(H100, size="7B", position=4, gpus=1, length=16000)
+    first, second = find(rows, asked).nearest
+    assert first.reason == "The smallest tested one needs 8 x 80 GB, you have 1 x 80 GB."
+    assert second.answer.configuration.id == "longer"
+    assert second.reason.startswith("With a shorter context (8192 tokens) 7B is tested on")
+
+
+def test_a_context_that_is_not_told_is_offered_without_a_figure() -> None:
+    (nearest,) = find([_report()], replace(H100, gpus=1, length=16000)).nearest
+    assert nearest.reason.startswith("With a context that its source does not tell 7B is tested")
+
+
+def test_a_model_that_is_known_on_much_alone_leads_to_the_least_of_its_size() -> None:
+    rows = (
+        _report("own", gpus=32, model="a/own"),
+        _report("other", gpus=2, model="a/other"),
+        _report("amd", gpus=1, model="a/amd", device="mi300x"),
+    )
+    asked = replace(H100, model="a/own", size="7B", position=4, gpus=1)
+    least = find(rows, asked).nearest[1]
+    assert (least.kind, least.answer.configuration.id) == ("smallest-of-size", "other")
+    assert least.reason == "The smallest tested one of the size 7B needs 2 x 80 GB: 7B."
+
+
+def test_of_a_size_the_longest_context_is_told_and_whether_it_is_tested() -> None:
+    rows = (_record(max_total_length=1024), _report("long", max_total_length=4096))
+    asked = replace(H100, size="7B", position=4)
+    tested = "The longest context: 4096 tokens on 1 x h100 (80 GB), 7B, GRPO (report, long)."
+    assert tested in _text(find(rows, asked))
+    elsewhere = replace(asked, device="a100-80g")
+    assert "The longest context that should fit: 4096" in _text(find(rows, elsewhere))
+    assert "The longest context" not in _text(find(rows[:1], asked))
+
+
+def test_with_the_number_open_what_is_missing_reads_as_a_sentence() -> None:
+    (by_memory,) = find([_report()], Question(size="7B", memory_gb=24)).nearest
+    assert by_memory.reason.endswith("needs 1 x 80 GB, you have any number of devices of 24 GB.")
+    own = Question(size="7B", device="t4", vendor="NVIDIA", memory_gb=16)
+    assert find([_report()], own).nearest[0].reason.endswith("you have any number of t4.")
 
 
 def test_an_estimate_is_never_the_smallest_tested() -> None:
@@ -409,7 +467,7 @@ def test_what_is_offered_as_nearest_fits_unless_it_says_what_is_missing(
     assert not (found.answers and found.nearest)
     for item in found.nearest:
         beyond = item.answer.standing == "beyond"
-        assert beyond == (item.kind == "smallest-tested")
+        assert beyond == (item.kind in {"smallest-tested", "smallest-of-size"})
 
 
 def test_every_kind_of_order_and_relaxation_has_its_own_name() -> None:
@@ -436,10 +494,19 @@ def dataset() -> Dataset:
         ("H20", "h20"),
         ("H20 141GB", "h20-141g"),
         ("MI300X", "mi300x"),
+        ("8 H100s", "h100"),
+        ("L40S", "l40s"),
+        ("5090", "rtx-5090"),
+        ("H100 80GB PCIe", "h100-pcie"),
+        ("NVIDIA A100 80GB PCIe", "a100-pcie-80g"),
+        ("NVIDIA H100 80GB HBM3", "h100"),
+        ("Tesla V100-SXM2-32GB", "v100-32g"),
+        ("RTX 6000 Ada", "rtx-6000-ada"),
+        ("GH200", "gh200-96g"),
     ],
 )
 def test_a_device_is_known_by_the_words_people_use(dataset: Dataset, said: str, meant: str) -> None:
-    assert Devices(dataset).named(said) == [meant]
+    assert understand(dataset, Words(device=said)).question.device == meant
 
 
 @pytest.mark.parametrize(
@@ -472,6 +539,10 @@ def test_a_device_is_known_by_the_words_people_use(dataset: Dataset, said: str, 
         ({"device": "A6000 48G"}, {"device": "rtx-a6000"}),
         ({"device": "32 GB VRAM"}, {"memory_gb": 32}),
         ({"gpus": "2x8"}, {"gpus": 16}),
+        ({"length": "16K"}, {"length": 16_000}),
+        ({"length": "16,384 tokens"}, {"length": 16_384}),
+        ({"length": "2048 + 16384"}, {"length": 18_432}),
+        ({"length": "0.1M"}, {"length": 100_000}),
         ({"gpus": "8 GPUs"}, {"gpus": 8}),
         ({"model": "gemma 3 27b"}, {"model": "google/gemma-3-27b-it"}),
         ({"model": "Qwen 2.5 32B"}, {"model": "Qwen/Qwen2.5-32B"}),
@@ -492,8 +563,8 @@ def test_words_are_understood(
         ({"device": "h1000"}, "Did you mean `h100`"),
         ({"device": "A100"}, "Did you mean `a100-40g` or `a100-80g`?"),
         ({"device": "zx81"}, "Ask by memory with --memory"),
-        ({"device": "5090"}, "Ask by memory with --memory"),
-        ({"device": "GH200"}, "Otherwise ask by its memory"),
+        ({"device": "5070"}, "Ask by memory with --memory"),
+        ({"device": "GH100"}, "Otherwise ask by its memory"),
         ({"device": "RTX 3060 12GB"}, "Ask by its memory: `--memory 12`."),
         ({"device": "4090 48G"}, "`--memory 48`"),
         ({"device": "8xH100", "gpus": "4"}, "Give one of them"),
@@ -509,6 +580,9 @@ def test_words_are_understood(
         ({"tag": "minimum"}, "MIN"),
         ({"gpus": "0"}, "--gpus 8"),
         ({"gpus": "8xh100"}, "--gpus 8"),
+        ({"length": "long"}, "`--length 16K`"),
+        ({"length": "0"}, "`--length 16K`"),
+        ({"model": "Qwen32B"}, "Did you mean `Qwen3-32B`, "),
         ({"memory": "much"}, "--memory 80"),
         ({"memory": "-1"}, "--memory 80"),
         ({"device": "h100", "memory": "80"}, "A device has its memory"),
@@ -614,6 +688,24 @@ def test_colour_is_for_a_terminal_alone(dataset: Dataset) -> None:
     plain = as_text(found, notes, limit=3, width=80, colour=False)
     assert "\x1b[1m" in coloured
     assert "\x1b" not in plain
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"size": "7B", "gpus": "8", "device": "h100"},
+        {"gpus": "1", "memory": "24"},
+        {"model": "Qwen2.5-32B", "task": "PPO", "gpus": "1", "device": "t4"},
+    ],
+)
+def test_nothing_but_addresses_names_and_commands_is_wider_than_a_narrow_terminal(
+    dataset: Dataset, words: dict[str, str]
+) -> None:
+    found, notes = ask(dataset, Words(**words))
+    lines = as_text(found, notes, limit=0, width=40, colour=False).splitlines()
+    unbroken = [line for line in lines if len(line) > 40]
+    assert len(lines) > 20
+    assert [line for line in unbroken if " " in line.strip().removeprefix("bash ")] == []
 
 
 def test_signs_that_a_terminal_obeys_are_shown_and_not_sent() -> None:

@@ -116,6 +116,11 @@ def _told(found: Found) -> dict[str, Any]:
             for item in found.largest
         ],
         "start": found.script.id if found.script else None,
+        "longest": (
+            sentences.longest_context(found.longest.configuration, found.longest.standing)
+            if found.longest
+            else None
+        ),
         "smallest": sentences.smallest(found.smallest.configuration) if found.smallest else None,
         "whole": found.smallest_whole.configuration.id if found.smallest_whole else None,
     }
@@ -141,6 +146,7 @@ _SHARES = {
     "gpus": 0.7,
     "device": 0.6,
     "memory": 0.08,
+    "length": 0.2,
     "model": 0.5,
     "size": 0.05,
     "task": 0.5,
@@ -182,6 +188,8 @@ def _words(dataset: Dataset) -> dict[str, list[str]]:
             "2 x 24GB",
         ],
         "memory": ["16", "24", "40", "48", "80", "80 GiB", "141", "192", "0.1tb", "much", "1e3"],
+        "length": ["16K", "32k", "8192", "2048 + 16384", "1024", "16,384", "64 K tokens"] * 2
+        + ["0.1m", "1.1k", "0", "4k+", "1e4", "\uff11\uff16k"],
         "model": [*keys["models"], *(key.rpartition("/")[2] for key in keys["models"])]
         + [*keys["sizes"], "8b", "7", "30B-A3B", "235b", "0", "2.12"] * 12
         + [

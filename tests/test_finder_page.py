@@ -105,7 +105,7 @@ def test_the_page_shows_what_python_answers(browser: Browser, address: str) -> N
             try:
                 understood = reader.understood(Words(**stripped))
             except UnusableInput as error:
-                plain = shown["mistake"].replace("“", "").replace("”", "")
+                plain = shown["mistake"].translate(dict.fromkeys(map(ord, "“”`")))
                 assert error.help.replace("`", "") in plain, words
                 assert str(error).replace("`", "")[1:].rstrip(".") in plain, words
                 continue

@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Literal
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Request
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ("datapackage.json", "mkdocs.yml", "records", "schema", "examples", "site", "releases")
@@ -156,7 +156,7 @@ def visited(
     page.on("console", lambda line: wrong.append(line.text) if line.type == "error" else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("dialog", lambda dialog: wrong.append(dialog.message))
-    page.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}"))
+    page.on("requestfailed", lambda request: _note_failed(wrong, request))
     page.on("request", lambda request: _note_foreign(wrong, request.url, origin))
     page.on("response", lambda reply: _note_status(wrong, reply.url, reply.status))
     page.goto(address)
@@ -168,6 +168,12 @@ def visited(
 def _note_foreign(wrong: list[str], url: str, origin: str) -> None:
     if not url.startswith((f"{origin}/", "data:", "blob:")):
         wrong.append(f"leaves the origin: {url}")
+
+
+def _note_failed(wrong: list[str], request: Request) -> None:
+    """A request that was given up because the reader left the page is no failure."""
+    if request.failure != "net::ERR_ABORTED":
+        wrong.append(f"failed: {request.url}")
 
 
 def _note_status(wrong: list[str], url: str, status: int) -> None:

@@ -55,6 +55,8 @@ function told(question) {
       [task, size, id(best), id(longest), words.longest(rules, table.row(longest.row))]),
     start: id(found.start),
     whole: id(found.smallestWhole),
+    longest: found.longest ? words.longestContext(
+      rules, table.row(found.longest.row), found.longest.standing) : null,
     smallest: found.smallest ? words.smallest(rules, table.row(found.smallest.row)) : null,
   };
 }

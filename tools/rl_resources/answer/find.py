@@ -6,6 +6,8 @@ A pure function on plain values, so that the command, Python and a page answer a
    backends and tag. A blank never matches a word that was asked.
 2. Its *standing* is, the first that holds:
    `out-of-memory` where it ran out of memory;
+   `too-short` where it ran with less context than asked, or does not tell with how much; such a one
+   is told only where nothing fits;
    `unclear` where nobody has run it (an untested record, a source's estimate), or where the source
    does not say which of several devices it used and the asked one is among them;
    `tested` where it ran on the asked device, or any device of just the asked memory, with no more
@@ -18,13 +20,14 @@ A pure function on plain values, so that the command, Python and a page answer a
 4. Failures are configurations that ran out of memory on the asked device or memory with any number
    of accelerators, or on no less of both of the same vendor; those on no less hardware come first.
 5. Without an answer, the nearest: the matching configuration that ran and needs the least memory
-   in all, and what is missing; then for each of `RELAXATIONS` its best answer; then the largest
+   in all, and what is missing; the same of another model of the size, where that needs less; then
+   for each of `RELAXATIONS` its best answer; then the largest
    smaller size with an answer, also with adapters alone.
 6. Answers, failures and what is unclear are *folded* where they are shown: reports of one series
    (`series.py`) stand in the place of the first of them, with their number and the span of what
    differs. Nothing is left out of the answers themselves.
 7. Without model and size, for each task the largest size that has an answer, and of that size the
-   longest context.
+   longest context; with one of them the answer with the longest context.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ from typing import Any
 
 from rl_resources.answer.configurations import Configuration
 from rl_resources.answer.question import Question
-from rl_resources.answer.sentences import instead, missing, reason
+from rl_resources.answer.sentences import instead, missing, of_size, reason
 from rl_resources.answer.series import folded
 from rl_resources.answer.standing import (
     BEYOND,
@@ -111,6 +114,12 @@ class Found:
         """The best answer that has a script here."""
         records = (item.configuration for item in self.answers)
         return next((item for item in records if item.script), None)
+
+    @property
+    def longest(self) -> Answer | None:
+        """The answer with the longest context, where any tells one."""
+        known = (item for item in self.answers if item.configuration.length)
+        return max(known, key=lambda item: item.configuration.length, default=None)
 
     @property
     def smallest(self) -> Answer | None:
@@ -273,6 +282,7 @@ _BACKENDS = ("train", "infer")
 _SIZE = ("model", "size", "position")
 
 RELAXATIONS = (
+    Relaxation("shorter", ("length",)),
     Relaxation("other-backends", _BACKENDS),
     Relaxation("other-tag", ("tag",)),
     Relaxation("other-model", ("model",)),
@@ -304,6 +314,7 @@ def _nearest(
     told = set()
     for item in (
         *_smallest_beyond(judged, question),
+        *_smallest_of_size(configurations, question),
         *_relaxed(configurations, question),
         *_smaller(configurations, question),
     ):
@@ -323,6 +334,20 @@ def _smallest_beyond(judged: Iterable[Answer], question: Question) -> Iterable[N
     if ran:
         least = min(own or ran, key=lambda item: size_of(item.configuration))
         yield Nearest("smallest-tested", missing(question, least.configuration), least)
+
+
+def _smallest_of_size(
+    configurations: Iterable[Configuration], question: Question
+) -> Iterable[Nearest]:
+    """The least that any model of the size needs, where another one than the asked needs it."""
+    wider = replace(question, model="")
+    judged = _judged(configurations, wider) if question.model else []
+    if _answers(judged, wider):
+        return
+    for item in _smallest_beyond(judged, wider):
+        row = item.answer.configuration
+        if row.model != question.model and same_stack(question, row):
+            yield Nearest("smallest-of-size", of_size(row), item.answer)
 
 
 def _relaxed(configurations: Sequence[Configuration], question: Question) -> Iterable[Nearest]:
@@ -346,16 +371,19 @@ def _instead(
 ) -> tuple[Nearest, ...]:
     """The best answer to the wider question, if there is one."""
     kind, wider = relaxation.kind, relaxation.of(question)
-    best = wider and _best(configurations, wider)
+    best = wider and _best(configurations, wider, longest="length" in relaxation.drops)
     if not best:
         return ()
     return (Nearest(kind, instead(kind, question, best.configuration, best.standing), best),)
 
 
-def _best(configurations: Iterable[Configuration], question: Question) -> Answer | None:
-    """The best answer of the largest size that has one."""
+def _best(
+    configurations: Iterable[Configuration], question: Question, *, longest: bool
+) -> Answer | None:
+    """The best answer of the largest size that has one, or of the longest context."""
     fitting = answers(configurations, question)
-    return min(fitting, key=lambda item: -item.configuration.position, default=None)
+    name = "length" if longest else "position"
+    return max(fitting, key=lambda item: getattr(item.configuration, name), default=None)
 
 
 def largest_known(configurations: Sequence[Configuration], question: Question) -> Iterable[Largest]:

@@ -51,7 +51,7 @@ class Devices:
 
     def named(self, text: str) -> list[str]:
         """The devices that a person's words can mean: one, several of different memory, or none."""
-        if found := self._by_name(text):
+        if found := self._by_name(text) or self._by_name(_singular(text)):
             return found
         name, memory_gb = with_memory(text)
         return [key for key in self._by_name(name) if self.of(key).memory_gb == memory_gb]
@@ -117,6 +117,12 @@ def with_memory(text: str) -> tuple[str, float]:
 
 def _items(value: object) -> Sequence[object]:
     return value if isinstance(value, tuple) else ()
+
+
+def _singular(text: str) -> str:
+    """`H100` of `H100s`; some names end so themselves, so it is asked second."""
+    bare = text.rstrip()
+    return bare[:-1] if bare[-1:] in {"s", "S"} else ""
 
 
 def _stem(key: str) -> str:

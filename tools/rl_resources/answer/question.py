@@ -10,6 +10,7 @@ from rl_resources.answer.hardware import Devices, with_memory
 from rl_resources.answer.vocabulary import (
     BILLIONS,
     COUNT,
+    LENGTH,
     MANY,
     MANY_LAST,
     MEMORY,
@@ -33,6 +34,7 @@ MOST_GB_UNSAID = 512
 """The most that a number without a unit means as memory in place of a device."""
 
 MOST_GPUS = 9_999_999
+MOST_TOKENS = 999_999_999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,7 @@ class Words:
     """A question as it was asked; `None` leaves open.
 
     A number as model is a size, an amount as device is a memory, and a device may be told with its
-    number: `8xH100`.
+    number: `8xH100`. The length is that of prompt and response together: `16K`, `2048 + 16384`.
     """
 
     model: str | None = None
@@ -49,6 +51,7 @@ class Words:
     gpus: str | None = None
     device: str | None = None
     memory: str | None = None
+    length: str | None = None
     train: str | None = None
     infer: str | None = None
     tag: str | None = None
@@ -60,7 +63,8 @@ class Question:
 
     With a model its size and the size's `position` are always there. `vendor` and `memory_gb` are
     those of the device, or the memory was asked and the vendor is open. `adapter_task` is the same
-    algorithm with adapters alone, where there is one and it was not asked.
+    algorithm with adapters alone, where there is one and it was not asked. `length` is the least
+    context in tokens.
     """
 
     model: str = ""
@@ -72,6 +76,7 @@ class Question:
     device: str = ""
     vendor: str = ""
     memory_gb: float = 0
+    length: int = 0
     train: str = ""
     infer: str = ""
     tag: str = ""
@@ -107,6 +112,9 @@ class Reader:
         gpus, device, memory = self._hardware(words)
         own = self.known.devices[device] if device else Device("", "", memory)
         notes += _about(device, own, any_number=not gpus)
+        length = 0 if words.length is None else self._length(words.length)
+        if length:
+            notes.append(say("asked-length", length=length))
         task = self._word("task", words.task)
         return Understood(
             Question(
@@ -119,6 +127,7 @@ class Reader:
                 device=device,
                 vendor=own.vendor,
                 memory_gb=own.memory_gb,
+                length=length,
                 train=self._word("train", words.train),
                 infer=self._word("infer", words.infer),
                 tag=self._word("tag", words.tag),
@@ -169,12 +178,13 @@ class Reader:
         return self.known.begun_models.get(model_name(text), ())
 
     def _other_than_model(self, text: str) -> str:
-        """What to ask in place of a model that is not known."""
-        close = nearest(
-            text.rpartition("/")[2], [key.rpartition("/")[2] for key in self.known.models]
-        ).sentence()
+        """What to ask in place of an unknown model: of its size where the name tells it."""
         told = SIZE_IN_NAME.search(plain(text))
-        if told and (own := self._section(float(told[1]))):
+        own = self._section(float(told[1])) if told else ""
+        models = self.known.models.items()
+        names = [key.rpartition("/")[2] for key, size in models if own in {"", size}]
+        close = nearest(text.rpartition("/")[2], names).sentence()
+        if own:
             name = "else-by-own-size" if close else "by-own-size"
             by_size = say(name, own_size=own, **self.asking)
             return " ".join(filter(None, (close, by_size)))
@@ -275,6 +285,16 @@ class Reader:
             raise UnusableInput(say("no-gpus", word=shown(text)), say("write-gpus", **self.asking))
         return gpus
 
+    def _length(self, text: str) -> int:
+        """Tokens of prompt and response together. K is a thousand, so that 16,000 are 16K too."""
+        told = [LENGTH.fullmatch(tidy(part)) for part in text.split("+")]
+        tokens = sum(_tokens(found[1], found[2]) for found in told if found)
+        if not all(told) or not 0 < tokens <= MOST_TOKENS:
+            raise UnusableInput(
+                say("no-length", word=shown(text)), say("write-length", **self.asking)
+            )
+        return tokens
+
     def _word(self, kind: str, text: str | None) -> str:
         """The known word that `text` spells, upper and lower case and punctuation regardless."""
         if text is None:
@@ -285,6 +305,11 @@ class Reader:
             return found
         listed = say("known-are", words=", ".join(f"`{word}`" for word in words))
         raise _unknown(kind, text, nearest(text, words).sentence() or listed)
+
+
+def _tokens(figure: str, unit: str) -> int:
+    thousands = {"k": 1000, "m": 1_000_000}.get(unit.lower(), 1)
+    return math.floor(float(figure.replace(",", "")) * thousands + 0.5)
 
 
 def _about(device: str, own: Device, *, any_number: bool) -> Iterable[str]:

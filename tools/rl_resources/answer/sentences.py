@@ -38,14 +38,14 @@ def asked_hardware(question: Question) -> str:
 def _each(memory_gb: float, device: str) -> str:
     if memory_gb:
         return say("gigabytes", memory=number(memory_gb))
-    return device or say("any-device")
+    return device or say("unknown-device")
 
 
 def reason(question: Question, row: Configuration, standing: str) -> str:
     """One sentence that says why a configuration is told."""
     on, yours = resource(row), asked_hardware(question)
     if standing == TESTED:
-        within = say("within", yours=yours) if yours else ""
+        within = "" if question.gpus in {0, row.gpus} else say("within", yours=yours)
         return say(standing, ran=_ran(row), resource=on, within=within)
     if standing == SHOULD_FIT:
         return say(standing, ran=_ran(row), resource=on, yours=yours)
@@ -80,18 +80,30 @@ def missing(question: Question, row: Configuration) -> str:
     if not same_stack(question, row):
         vendor = row.vendor or say("unknown-vendor")
         return say("another-vendor", resource=resource(row), vendor=vendor, own=question.vendor)
-    have = question.gpus or say("any-number")
-    return say(
-        "needs",
-        need=f"{row.gpus} x {_each(row.memory_gb, row.device_shown)}",
-        have=f"{have} x {_each(question.memory_gb, question.device)}",
-    )
+    return say("needs", need=_need(row), have=_have(question))
+
+
+def _need(row: Configuration) -> str:
+    return f"{row.gpus} x {_each(row.memory_gb, row.device_shown)}"
+
+
+def _have(question: Question) -> str:
+    each = _each(question.memory_gb, question.device)
+    if question.gpus:
+        return f"{question.gpus} x {each}"
+    return say("any-number", device=question.device or say("any-device", memory=each))
+
+
+def of_size(row: Configuration) -> str:
+    """What another model than the asked one needs at least."""
+    return say("smallest-of-size", size=row.size, model=row.model_shown, need=_need(row))
 
 
 def instead(kind: str, question: Question, row: Configuration, standing: str) -> str:
     """What fits when something of the question is given up."""
     what = say(
-        kind,
+        "shorter-unknown" if kind == "shorter" and not row.length else kind,
+        length=row.length,
         backends=row.backends_shown,
         tag=question.tag,
         size=row.size,
@@ -104,6 +116,7 @@ def instead(kind: str, question: Question, row: Configuration, standing: str) ->
 def headline(question: Question, tested: int, answers: int) -> str:
     """What was asked, and how many answers there are."""
     asked = [question.model or question.size, question.task]
+    asked += [say("headline-length", length=question.length)] if question.length else []
     asked += [question.train, question.infer, question.tag]
     what = ", ".join(filter(None, asked)) or say("any-model")
     yours = asked_hardware(question)
@@ -116,6 +129,13 @@ def smallest(row: Configuration, name: str = "smallest") -> str:
     task = row.task_shown
     words = {"model": row.model_shown, "task": task, "kind": row.kind, "id": row.id}
     return say(name, **words, resource=resource(row))
+
+
+def longest_context(row: Configuration, standing: str) -> str:
+    """The configuration with the longest context."""
+    words: dict[str, object] = {"fits": say("that-should-fit") if standing == SHOULD_FIT else ""}
+    words |= {"model": row.model_shown, "task": row.task_shown, "kind": row.kind, "id": row.id}
+    return say("longest-context", context=longest(row), **words)
 
 
 def longest(row: Configuration) -> str:

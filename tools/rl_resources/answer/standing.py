@@ -10,15 +10,18 @@ SHOULD_FIT = "should-fit"
 UNCLEAR = "unclear"
 FAILED = "out-of-memory"
 BEYOND = "beyond"
+TOO_SHORT = "too-short"
 
 NOT_RUN = frozenset({UNTESTED, ESTIMATED})
 """The trust of configurations that nobody says to have run."""
 
 
 def standing(question: Question, row: Configuration) -> str:
-    """One of the five standings."""
+    """One of the six standings."""
     if row.outcome != "ran":
         return FAILED
+    if row.length < question.length:
+        return TOO_SHORT
     enough = not question.gpus or row.gpus <= question.gpus
     exact = on_that_device(question, row)
     fits = exact or _no_more_memory(question, row)

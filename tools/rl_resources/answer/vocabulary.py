@@ -27,6 +27,7 @@ PATTERNS: Mapping[str, str] = {
     "many": f"{_COUNTS}(?:{_TIMES}| (?=[a-z]){_NO_UNIT})(.+)",
     "many-last": f"(.+?){_TIMES}({_COUNT})",
     "times": _TIMES,
+    "length": r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:\.[0-9]+)?) ?(k|m|)(?: ?tok(?:en)?s?)?",
     "between": rf"(?:{SPACE}|[_+-])+",
     "no-figures": "(?<![0-9])-|-(?![0-9])",
     "named-size": r"(.+)-([0-9]+(?:\.[0-9]+)?b)",
@@ -45,6 +46,7 @@ def _read(name: str) -> re.Pattern[str]:
 
 BILLIONS, MEMORY, COUNT = _read("billions"), _read("memory"), _read("count")
 MANY, MANY_LAST, TIMES = _read("many"), _read("many-last"), _read("times")
+LENGTH = _read("length")
 NAMED_SIZE, SIZE_IN_NAME = _read("named-size"), _read("size-in-name")
 _BETWEEN, _NO_FIGURES = _read("between"), _read("no-figures")
 

@@ -12,8 +12,9 @@ SENTENCES = {
     "gigabytes": "{memory} GB",
     "accelerator": "1 accelerator",
     "accelerators": "{gpus} accelerators",
-    "any-device": "any device",
-    "any-number": "any number of",
+    "unknown-device": "any device",
+    "any-device": "devices of {memory}",
+    "any-number": "any number of {device}",
     "ran-record": "a run whose script is kept here",
     "ran-measured": "a run of which measurements are published",
     "ran-stated": "a run that its source tells of",
@@ -37,9 +38,12 @@ SENTENCES = {
     "on {own} nothing is tested, and the software is another.",
     "unknown-vendor": "another or an unknown maker",
     "needs": "The smallest tested one needs {need}, you have {have}.",
+    "smallest-of-size": "The smallest tested one of the size {size} needs {need}: {model}.",
     "instead": "{what} {fits} on {resource}.",
     "instead-tested": "is tested",
     "instead-should-fit": "should fit, not tested there: it ran",
+    "shorter": "With a shorter context ({length} tokens) {model}",
+    "shorter-unknown": "With a context that its source does not tell {model}",
     "other-backends": "With other backends ({backends})",
     "other-tag": "Without the tag {tag}",
     "other-model": "Another model of the size {size}, {model},",
@@ -58,9 +62,12 @@ SENTENCES = {
     "any-model": "Any model",
     "headline": "{what}{on}: {tested} tested, {fitting} should fit",
     "headline-on": " on {yours}",
+    "headline-length": "{length} tokens or more",
     "smallest": "The least memory in all: {model}, {task}, {resource} ({kind}, {id}).",
     "smallest-whole": "The least memory with all weights trained: {model}, {task}, {resource} "
     "({kind}, {id}).",
+    "longest-context": "The longest context{fits}: {context}, {model}, {task} ({kind}, {id}).",
+    "that-should-fit": " that should fit",
     "longest": "{length} tokens on {resource}",
     "longest-of-part": "at least {length} tokens on {resource}",
     "not-known": "not known",
@@ -103,6 +110,7 @@ SENTENCES = {
     "any-maker": "Devices of any maker with {memory} GB or less count: no device is asked. "
     "Whether yours runs the same software is not judged.",
     "any-gpus": "Any number of accelerators counts: none is asked.",
+    "asked-length": "Runs of at least {length} tokens count, prompt and response together.",
     "belongs-to": "{word} belongs to the size {size}.",
     "other-size": "model {model} is of size {own}, not {size}",
     "leave-out": "Leave {size} out, or {model}.",
@@ -120,6 +128,8 @@ SENTENCES = {
     "write-memory": "Write for example `{memory_80}`.",
     "no-gpus": "gpus `{word}` is not a number of accelerators from 1",
     "write-gpus": "Write for example `{gpus_8}`; the device has {own_place}.",
+    "no-length": "length `{word}` is not a number of tokens from 1",
+    "write-length": "Write for example `{length_16k}` or `{length_sum}`.",
     "frameworks": "A figure of one framework, or of one release, says little about another.",
 }
 """Templates by name. A kind of `Nearest`, a standing and a trust are names of templates too."""
@@ -143,6 +153,8 @@ COMMAND: Mapping[str, str] = {
     "memory_80": "--memory 80",
     "gpus_8": "--gpus 8",
     "own_place": "an option of its own",
+    "length_16k": "--length 16K",
+    "length_sum": "--length 2048+16384",
 }
 """How a question is asked on the command line, for sentences that say how to ask it better."""
 
@@ -159,6 +171,8 @@ PAGE: Mapping[str, str] = {
     "memory_80": "80 GB",
     "gpus_8": "8",
     "own_place": "a field of its own",
+    "length_16k": "16K",
+    "length_sum": "2048+16384",
 }
 """The same for the page."""
 

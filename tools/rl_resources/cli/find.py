@@ -16,6 +16,7 @@ def _options(parser: ArgumentParser) -> None:
         ("size", "S", "for example 7B"),
         ("task", "T", "for example GRPO or GRPO-LoRA"),
         ("gpus", "N", "how many accelerators you have (default: any number)"),
+        ("length", "TOKENS", "least context, prompt and response together, for example 16K"),
         ("train", "BACKEND", "training backend, for example fsdp"),
         ("infer", "BACKEND", "rollout engine, for example vllm"),
         ("tag", "TAG", "MIN or RECOMMENDED"),

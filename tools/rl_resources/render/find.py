@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _COLUMNS = ("#", "FIT", "TAG", "MODEL", "TASK", "HARDWARE")
 _MOST_ASIDE = 5
+_NARROWEST = 40
 
 _PANDAS_TYPES: Mapping[type, str] = {str: "string", int: "Int64", float: "Float64"}
 _COLUMN_TYPES: Mapping[str, str] = {
@@ -88,6 +89,7 @@ def as_value(found: Found, notes: Iterable[str], version: str, root: str = "") -
         "smallest_all_weights": (
             found.smallest_whole.configuration.id if found.smallest_whole else None
         ),
+        "longest": found.longest.configuration.id if found.longest else None,
         "largest": [
             {"task": item.task, "size": item.size}
             | {"best": item.best.configuration.id, "longest": item.longest.configuration.id}
@@ -143,23 +145,26 @@ def as_text(
     """
     bold, dim, plain = (_BOLD, _DIM, _PLAIN) if colour else ("", "", "")
     wrapped = _Wrapped(width)
-    lines = [f"{bold}{_headline(found)}{plain}", *wrapped.all([*notes, *_smallest(found)], "")]
+    lines = [f"{bold}{line}{plain}" for line in wrapped.all([_headline(found)], "")]
+    lines += wrapped.all([*notes, *_smallest(found), *_longest(found)], "")
     folds = tuple((item,) for item in found.answers) if unfold else found.folds
     shown = folds[: limit or None]
     if found.largest:
-        lines += ["", f"{bold}Largest size known to run, by task{plain}", *_largest(found)]
+        lines += ["", f"{bold}Largest size known to run, by task{plain}"]
+        lines += _largest(found, wrapped)
     if shown:
         lines += ["", *_table(found, shown, wrapped, (bold, dim, plain))]
     if left := len(folds) - len(shown):
         lines += ["", f"{left} more: give --limit {len(folds)}."]
     if any(len(fold) > 1 for fold in shown):
-        lines += ["Those that differ in settings alone are told as one: give --all for each."]
+        lines += [] if left else [""]
+        lines += wrapped.all(["Reports that differ in settings alone are one: give --all."], "")
     if len({fold[0].configuration.framework for fold in shown}) > 1:
-        lines += ["", say("frameworks")]
+        lines += ["", *wrapped.all([say("frameworks")], "")]
     if row := found.script:
         lines += ["", f"{bold}Start the best script{plain}", f"  {start(row, root)}"]
         if row.nodes > 1:
-            lines += [f"  {say('nodes', nodes=row.nodes)}"]
+            lines += wrapped.all([say("nodes", nodes=row.nodes)], "  ")
     if found.nearest:
         lines += ["", f"{bold}Nothing that is known fits. The nearest{plain}"]
         for item in found.nearest:
@@ -178,7 +183,18 @@ class _Wrapped:
     """Text in lines of a width. Addresses are not broken."""
 
     def __init__(self, width: int) -> None:
-        self._width = max(40, width)
+        self._width = max(_NARROWEST, width)
+
+    def rows(self, rows: Sequence[tuple[str, ...]], mark: str) -> list[list[str]]:
+        """Lines for each row of a table: one under the others, or where that is too wide its cells.
+
+        A table that is too wide has no line for its head.
+        """
+        lines = [f"{mark}{line}" for line in _aligned(rows)]
+        if max(map(len, lines)) <= self._width:
+            return [[line] for line in lines]
+        stacked = (f"{first} {', '.join(filter(None, rest))}" for first, *rest in rows[1:])
+        return [[], *(self._one(text, mark) for text in stacked)]
 
     def all(self, texts: Iterable[str], mark: str) -> list[str]:
         return [line for text in texts for line in self._one(printable(text), mark)]
@@ -209,13 +225,20 @@ def _smallest(found: Found) -> Iterator[str]:
         yield sentences.smallest(whole.configuration, "smallest-whole")
 
 
-def _largest(found: Found) -> Iterator[str]:
+def _longest(found: Found) -> Iterator[str]:
+    """The longest context of a model or size, where it is not that of the first answer."""
+    longest = found.longest
+    if longest and found.question.size and longest != found.answers[0]:
+        yield sentences.longest_context(longest.configuration, longest.standing)
+
+
+def _largest(found: Found, wrapped: _Wrapped) -> Iterator[str]:
     rows = [("TASK", "SIZE", "FIT", "HARDWARE", "LONGEST CONTEXT")]
     for item in found.largest:
         best, length = item.best, sentences.longest(item.longest.configuration)
         standing = best.standing.replace("-", " ")
         rows.append((item.task, item.size, standing, resource(best.configuration), length))
-    yield from (f"  {line}" for line in _aligned(rows))
+    yield from (line for lines in wrapped.rows(rows, "  ") for line in lines)
 
 
 def _table(
@@ -228,10 +251,10 @@ def _table(
         row = item.configuration
         cells = (row.tag, row.model_shown.rpartition("/")[2], row.task_shown, resource(row))
         rows.append((str(number), item.standing.replace("-", " "), *map(printable, cells)))
-    head, *lines = _aligned(rows)
-    yield f"{dim}{head}{plain}"
-    for line, item, fold in zip(lines, firsts, shown, strict=True):
-        yield f"{bold}{line}{plain}"
+    head, *told = wrapped.rows(rows, "")
+    yield from (f"{dim}{line}{plain}" for line in head)
+    for lines, item, fold in zip(told, firsts, shown, strict=True):
+        yield from (f"{bold}{line}{plain}" for line in lines)
         facts = [*_series(fold), *_facts(item.configuration, found)]
         yield from wrapped.all([item.reason, *facts], "   ")
 

@@ -14,7 +14,7 @@ from typing import Any
 from rl_resources.answer.configurations import Configuration, configurations
 from rl_resources.answer.find import RELAXATIONS, SMALLER, Relaxation, order_by_itself
 from rl_resources.answer.hardware import MEMORY_FIRST, MEMORY_LAST, SHORTEST_PART, VENDORS, Devices
-from rl_resources.answer.question import MIB_PER_GB, MOST_GB, MOST_GB_UNSAID, MOST_GPUS
+from rl_resources.answer.question import MIB_PER_GB, MOST_GB, MOST_GB_UNSAID, MOST_GPUS, MOST_TOKENS
 from rl_resources.answer.standing import NOT_RUN
 from rl_resources.answer.vocabulary import PATTERNS, vocabulary
 from rl_resources.answer.wording import FIGURES, PAGE, SENTENCES, SPANS
@@ -60,6 +60,7 @@ def rules(dataset: Dataset) -> dict[str, Any]:
             "most_gb": MOST_GB,
             "most_gb_unsaid": MOST_GB_UNSAID,
             "most_gpus": MOST_GPUS,
+            "most_tokens": MOST_TOKENS,
         },
         "not_run": sorted(NOT_RUN),
         "relaxations": _relaxations(RELAXATIONS),

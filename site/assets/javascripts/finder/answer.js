@@ -23,6 +23,7 @@
  * @property {Largest[]} largest
  * @property {Answer | undefined} start the best answer that has a script
  * @property {Answer | undefined} smallest the answer that needs the least memory in all
+ * @property {Answer | undefined} longest the answer with the longest context, where any tells one
  * @property {Answer | undefined} smallestWhole the same with all weights, where that is adapters
  */
 
@@ -31,6 +32,7 @@ export const SHOULD_FIT = "should-fit";
 export const UNCLEAR = "unclear";
 export const FAILED = "out-of-memory";
 export const BEYOND = "beyond";
+const TOO_SHORT = "too-short";
 
 const ASKED = /** @type {const} */ (["task", "train", "infer", "tag"]);
 
@@ -136,6 +138,7 @@ export function find(table, rules, question) {
     largest: question.size ? [] : largest(table, answers),
     start: answers.of(answers.rows.find((row) => table.cell("script", row))),
     smallest: answers.of(smallest),
+    longest: answers.of(longest(table, answers.rows)),
     smallestWhole: answers.of(smallestWhole(table, answers.rows, smallest)),
   };
 }
@@ -152,7 +155,9 @@ function judge(table, question, below = Infinity) {
   const standing = standingOf(table, question);
   const { position } = table.numbers;
   /** @type {Record<string, number[]>} */
-  const judged = { [TESTED]: [], [SHOULD_FIT]: [], [UNCLEAR]: [], [FAILED]: [], [BEYOND]: [] };
+  const judged = {
+    [TESTED]: [], [SHOULD_FIT]: [], [UNCLEAR]: [], [FAILED]: [], [BEYOND]: [], [TOO_SHORT]: [],
+  };
   for (const row of matching(table, question)) {
     if (below < Infinity && !(position[row] > 0 && position[row] < below)) continue;
     judged[standing(row)].push(row);
@@ -181,6 +186,7 @@ function standingOf(table, question) {
   const possible = words.map((keys) => keys.includes(question.device));
   return (row) => {
     if (!table.ran[row]) return FAILED;
+    if (table.context[row] < question.length) return TOO_SHORT;
     if (question.gpus && gpus[row] > question.gpus) return BEYOND;
     const isExact = exact(row);
     const fits = isExact
@@ -297,8 +303,20 @@ function nearest(table, rules, question, beyond) {
   const smaller = question.position ? rules.smaller.flatMap((line) => firstOf(line, (one) =>
     instead(table, question, one, question.position))) : [];
   const told = new Set();
-  return [...smallestBeyond(table, question, beyond), ...wider, ...smaller].filter(({ answer }) =>
+  const least = [...smallestBeyond(table, question, beyond), ...smallestOfSize(table, question)];
+  return [...least, ...wider, ...smaller].filter(({ answer }) =>
     !told.has(answer.row) && told.add(answer.row));
+}
+
+/** The least that another model of the size needs. @param {Table} table @param {Question} question @returns {Nearest[]} */
+function smallestOfSize(table, question) {
+  if (!question.model) return [];
+  const wider = { ...question, model: "" };
+  const judged = judge(table, wider);
+  if (judged[TESTED].length || judged[SHOULD_FIT].length) return [];
+  return smallestBeyond(table, wider, judged[BEYOND]).filter(({ answer: { row } }) =>
+    table.cell("model", row) !== question.model && sameStackAs(table, question)(row))
+    .map(({ answer }) => ({ kind: "smallest-of-size", answer }));
 }
 
 /** @param {Table} table @param {Question} question @param {number[]} beyond @returns {Nearest[]} */
@@ -311,7 +329,8 @@ function smallestBeyond(table, question, beyond) {
 }
 
 /**
- * The best answer, of the largest size that has one, to a question of which something is given up.
+ * The best answer, of the largest size that has one, to a question of which something is given up;
+ * where that is the length, the answer with the longest context.
  *
  * @param {Table} table
  * @param {Question} question
@@ -323,7 +342,8 @@ function instead(table, question, relaxation, below) {
   const wider = relaxed(question, relaxation);
   if (!wider) return [];
   const answers = answersOf(table, wider, judge(table, wider, below));
-  const best = answers.of(least(answers.rows, (row) => -table.numbers.position[row]));
+  const most = relaxation.drops.includes("length") ? table.context : table.numbers.position;
+  const best = answers.of(least(answers.rows, (row) => -most[row]));
   return best ? [{ kind: relaxation.kind, answer: best }] : [];
 }
 
@@ -371,6 +391,9 @@ function largest(table, answers) {
     }))
     .sort((a, b) => position[b.best.row] - position[a.best.row] || (a.task < b.task ? -1 : 1));
 }
+
+/** The first row with the longest context. @param {Table} table @param {Uint32Array} rows */
+const longest = (table, rows) => least(rows, (row) => -table.context[row] || Infinity);
 
 /**
  * The least of those that train all weights, where the least of all trains adapters alone.

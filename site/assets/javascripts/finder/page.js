@@ -53,7 +53,7 @@ function fill(words) {
     if (field instanceof HTMLInputElement && field.value.trim() !== text) field.value = text;
   }
   const more = /** @type {HTMLDetailsElement} */ (form.querySelector(".finder-more"));
-  more.open ||= Boolean(words.train || words.infer || words.tag);
+  more.open ||= Boolean(words.length || words.train || words.infer || words.tag);
 }
 
 /**

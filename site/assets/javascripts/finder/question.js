@@ -15,6 +15,7 @@
  * @property {string} device
  * @property {string} vendor
  * @property {number} memory_gb
+ * @property {number} length the least context in tokens
  * @property {string} train
  * @property {string} infer
  * @property {string} tag
@@ -23,7 +24,7 @@
 import { didYouMean, number, say, shown } from "./text.js";
 
 export const WORDS = /** @type {const} */ ([
-  "gpus", "device", "memory", "model", "size", "task", "train", "infer", "tag",
+  "gpus", "device", "memory", "model", "size", "task", "length", "train", "infer", "tag",
 ]);
 
 /** Words that cannot be understood, with what to write instead. */
@@ -48,6 +49,8 @@ export function understand(rules, words) {
   const { gpus, device, memory } = hardware(rules, words);
   const own = rules.vocabulary.devices[device] ?? { name: "", vendor: "", memory_gb: memory };
   notes.push(...aboutHardware(rules, device, own, !gpus));
+  const length = words.length === undefined ? 0 : tokens(rules, words.length);
+  if (length) notes.push(say(rules, "asked-length", { length }));
   const task = knownWord(rules, "task", words.task);
   const question = {
     model,
@@ -59,6 +62,7 @@ export function understand(rules, words) {
     device,
     vendor: own.vendor,
     memory_gb: own.memory_gb,
+    length,
     train: knownWord(rules, "train", words.train),
     infer: knownWord(rules, "infer", words.infer),
     tag: knownWord(rules, "tag", words.tag),
@@ -125,12 +129,13 @@ function modelsCalled(rules, text) {
   return entry(begun, modelName(rules, text)) ?? [];
 }
 
-/** What to ask in place of a model that is not known. @param {Rules} rules @param {string} text */
+/** What to ask in place of a model that is not known, of its size where it is told. @param {Rules} rules @param {string} text */
 function otherThanModel(rules, text) {
   const { models, sizes } = rules.vocabulary;
-  const close = didYouMean(rules, lastPart(text), Object.keys(models).map(lastPart));
   const told = new RegExp(rules.patterns["size-in-name"], "i").exec(plain(rules, text));
   const own = told && section(rules, Number(told[1]));
+  const names = Object.keys(models).filter((key) => !own || models[key] === own).map(lastPart);
+  const close = didYouMean(rules, lastPart(text), names);
   if (own) {
     const name = close ? "else-by-own-size" : "by-own-size";
     const bySize = say(rules, name, { ...rules.asking, own_size: own });
@@ -241,9 +246,17 @@ function otherThanDevice(rules, text) {
 function named(rules, text) {
   const found = byName(rules, text);
   if (found.length) return found;
+  const many = byName(rules, singular(rules, text));
+  if (many.length) return many;
   const { name, memory } = withMemory(rules, text);
   const { devices } = rules.vocabulary;
   return byName(rules, name).filter((key) => devices[key].memory_gb === memory);
+}
+
+/** `H100` of `H100s`. @param {Rules} rules @param {string} text */
+function singular(rules, text) {
+  const bare = trimmed(rules, text);
+  return /s$/i.test(bare) ? bare.slice(0, -1) : "";
 }
 
 /** The name and the GB of a device that is told with its memory. @param {Rules} rules @param {string} text */
@@ -292,6 +305,21 @@ function accelerators(rules, text) {
   if (gpus > 0 && gpus <= rules.limits.most_gpus) return gpus;
   const message = say(rules, "no-gpus", { word: shown(text) });
   throw new UnusableInput(message, say(rules, "write-gpus", rules.asking), "gpus");
+}
+
+/** Tokens of prompt and response together. @param {Rules} rules @param {string} text */
+function tokens(rules, text) {
+  const told = text.split("+").map((part) => read(rules, "length", part));
+  const sum = told.reduce((before, found) => before + (found ? tokensOf(found) : NaN), 0);
+  if (sum > 0 && sum <= rules.limits.most_tokens) return sum;
+  const message = say(rules, "no-length", { word: shown(text) });
+  throw new UnusableInput(message, say(rules, "write-length", rules.asking), "length");
+}
+
+/** @param {RegExpExecArray} found figure and unit */
+function tokensOf([, figure, unit]) {
+  const thousands = { k: 1000, m: 1e6 }[unit.toLowerCase()] ?? 1;
+  return Math.floor(Number(figure.replaceAll(",", "")) * thousands + 0.5);
 }
 
 /**

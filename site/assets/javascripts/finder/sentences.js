@@ -29,7 +29,7 @@ export function askedHardware(rules, asked) {
 /** @param {Rules} rules @param {number} memory @param {string} device */
 function each(rules, memory, device) {
   if (memory) return say(rules, "gigabytes", { memory: number(memory) });
-  return device || say(rules, "any-device");
+  return device || say(rules, "unknown-device");
 }
 
 /**
@@ -45,7 +45,8 @@ export function reason(rules, question, row, standing) {
   const words = { resource: resource(rules, row), yours };
   switch (standing) {
     case TESTED: {
-      const within = yours ? say(rules, "within", { yours }) : "";
+      const more = question.gpus && question.gpus !== row.gpus;
+      const within = more ? say(rules, "within", { yours }) : "";
       return say(rules, standing, { ...words, ran: ran(rules, row), within });
     }
     case SHOULD_FIT:
@@ -83,11 +84,17 @@ function missing(rules, asked, row) {
     const words = { resource: resource(rules, row), vendor, own: asked.vendor };
     return say(rules, "another-vendor", words);
   }
-  const have = asked.gpus || say(rules, "any-number");
-  return say(rules, "needs", {
-    need: `${row.gpus} x ${each(rules, row.memory_gb, row.device_shown)}`,
-    have: `${have} x ${each(rules, asked.memory_gb, asked.device)}`,
-  });
+  return say(rules, "needs", { need: needOf(rules, row), have: haveOf(rules, asked) });
+}
+
+/** @param {Rules} rules @param {Row} row */
+const needOf = (rules, row) => `${row.gpus} x ${each(rules, row.memory_gb, row.device_shown)}`;
+
+/** @param {Rules} rules @param {Question} asked */
+function haveOf(rules, asked) {
+  const memory = each(rules, asked.memory_gb, asked.device);
+  if (asked.gpus) return `${asked.gpus} x ${memory}`;
+  return say(rules, "any-number", { device: asked.device || say(rules, "any-device", { memory }) });
 }
 
 /**
@@ -100,8 +107,14 @@ function missing(rules, asked, row) {
  * @param {string} standing
  */
 export function nearestReason(rules, question, kind, row, standing) {
+  if (kind === "smallest-of-size") {
+    const words = { size: row.size, model: row.model_shown, need: needOf(rules, row) };
+    return say(rules, kind, words);
+  }
   if (standing === BEYOND) return missing(rules, question, row);
-  const what = say(rules, kind, {
+  const name = kind === "shorter" && !row.length ? "shorter-unknown" : kind;
+  const what = say(rules, name, {
+    length: row.length,
     backends: row.backends_shown,
     tag: question.tag,
     size: row.size,
@@ -120,6 +133,7 @@ export function nearestReason(rules, question, kind, row, standing) {
  */
 export function headline(rules, { question, answers }) {
   const asked = [question.model || question.size, question.task];
+  if (question.length) asked.push(say(rules, "headline-length", { length: question.length }));
   asked.push(question.train, question.infer, question.tag);
   const yours = askedHardware(rules, question);
   return say(rules, "headline", {
@@ -134,6 +148,14 @@ export function headline(rules, { question, answers }) {
 export function smallest(rules, row, name = "smallest") {
   const { model_shown: model, task_shown: task, kind, id } = row;
   return say(rules, name, { model, task, kind, id, resource: resource(rules, row) });
+}
+
+/** The row with the longest context. @param {Rules} rules @param {Row} row @param {string} standing */
+export function longestContext(rules, row, standing) {
+  const { model_shown: model, task_shown: task, kind, id } = row;
+  const fits = standing === SHOULD_FIT ? say(rules, "that-should-fit") : "";
+  const words = { model, task, kind, id, fits, context: longest(rules, row) };
+  return say(rules, "longest-context", words);
 }
 
 /** The context of a row and where it ran. @param {Rules} rules @param {Row} row */

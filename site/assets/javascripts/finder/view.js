@@ -90,7 +90,7 @@ export function showAnswers(page, found, notes) {
   page.place.replaceChildren(...[
     element("h2", { id: "finder-headline", tabindex: "-1" }, headline),
     ...notes.map((note) => element("p", { class: "hint" }, note)),
-    ...smallest(page, found),
+    ...extremes(page, found),
     found.failures.length > 0 && element("p", { class: "finder-jump" },
       element("a", { href: "#finder-failures" }, `${FAILURES}: ${found.failures.length}`)),
     element("div", { class: beside.length ? "finder-columns" : undefined },
@@ -101,24 +101,28 @@ export function showAnswers(page, found, notes) {
 }
 
 /**
- * The smallest hardware of a model or size, where it does not come first, and with all weights
- * trained, where that is something else.
+ * The smallest hardware of a model or size, where it does not come first, with all weights
+ * trained, where that is something else, and the longest context.
  *
  * @param {Page} page
  * @param {Found} found
  */
-function smallest(page, { question, answers: { rows }, smallest: least, smallestWhole }) {
-  if (!least || !question.size) return [];
-  const told = /** @type {[string, Answer | undefined][]} */ ([
-    ["smallest", least.row === rows[0] ? undefined : least], ["smallest-whole", smallestWhole]]);
-  return told.flatMap(([name, answer]) => (answer ? [smallestLine(page, name, answer)] : []));
+function extremes(page, { question, answers: { rows }, smallest, smallestWhole, longest }) {
+  if (!question.size) return [];
+  const { rules } = page;
+  const told = /** @type {[Answer | undefined, (row: Row, standing: string) => string][]} */ ([
+    [smallest?.row === rows[0] ? undefined : smallest, (row) => sentences.smallest(rules, row)],
+    [smallestWhole, (row) => sentences.smallest(rules, row, "smallest-whole")],
+    [longest?.row === rows[0] ? undefined : longest,
+      (row, standing) => sentences.longestContext(rules, row, standing)],
+  ]);
+  return told.flatMap(([answer, tell]) => (answer ? [extreme(page, answer, tell)] : []));
 }
 
-/** @param {Page} page @param {string} name @param {Answer} answer */
-function smallestLine(page, name, answer) {
-  const row = page.table.row(answer.row);
-  const text = sentences.smallest(page.rules, row, name);
-  return element("p", { class: "finder-smallest" }, text, " ", link(page, row, "See it"));
+/** @param {Page} page @param {Answer} answer @param {(row: Row, standing: string) => string} tell */
+function extreme(page, { row: place, standing }, tell) {
+  const row = page.table.row(place);
+  return element("p", { class: "finder-extreme" }, tell(row, standing), " ", link(page, row, "See it"));
 }
 
 /** The largest sizes by task, where no model was asked. @param {Page} page @param {Found} found */
