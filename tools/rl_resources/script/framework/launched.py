@@ -1,4 +1,4 @@
-"""Composing what a script launches, as `script/launch.py` reads it."""
+"""Composing what a script launches, as `script/launch` reads it."""
 
 from __future__ import annotations
 

@@ -134,11 +134,6 @@ class Command:
         """The command's name, `None` where it cannot be known."""
         return self.words[0].text if self.words else None
 
-    @property
-    def conditional(self) -> bool:
-        """Whether it cannot be known that it runs."""
-        return self.reach != "always"
-
 
 @dataclass(frozen=True)
 class Option:

@@ -1,0 +1,128 @@
+"""The arguments of a program, sorted by what Hydra makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rl_resources.script.launch.override import Override, parse_override
+from rl_resources.script.shell import Place, Script, Value, Word
+
+_HYDRA_VALUES: Mapping[str, str] = {
+    "--config-path": "config-path",
+    "-cp": "config-path",
+    "--config-name": "config-name",
+    "-cn": "config-name",
+    "--config-dir": "config-dir",
+    "-cd": "config-dir",
+    "--package": "package",
+    "-p": "package",
+    "--cfg": "cfg",
+    "-c": "cfg",
+    "--experimental-rerun": "experimental-rerun",
+}
+_HYDRA_SWITCHES: Mapping[str, str] = {
+    "--multirun": "multirun",
+    "-m": "multirun",
+    "--run": "run",
+    "-r": "run",
+    "--help": "help",
+    "-h": "help",
+    "--hydra-help": "hydra-help",
+    "--version": "version",
+    "--resolve": "resolve",
+    "--info": "info",
+    "-i": "info",
+}
+
+
+@dataclass(frozen=True)
+class Flag:
+    """An option of Hydra itself; `value` is `None` for a switch."""
+
+    name: str
+    value: Value | None
+    place: Place
+
+
+@dataclass(frozen=True)
+class Stray:
+    """An argument that is no override: a word cut off by a blank, or left by a lost quote."""
+
+    value: Value
+    raw: str
+    place: Place
+
+
+class Arguments:
+    """The arguments of a program; `hydra` are overrides of Hydra's own configuration.
+
+    `unresolved` are words of which not even a key is known, save the script's own arguments.
+    """
+
+    def __init__(self, script: Script, words: Sequence[Word]) -> None:
+        self._script = script
+        self.overrides: list[Override] = []
+        self.hydra: list[Override] = []
+        self.flags: list[Flag] = []
+        self.stray: list[Stray] = []
+        self.unresolved: list[Word] = []
+        self.passes_arguments = False
+        rest = iter(words)
+        for word in rest:
+            self._sort(word, rest)
+
+    def _sort(self, word: Word, rest: Iterator[Word]) -> None:
+        override = parse_override(self._script, word)
+        if override is not None:
+            own = override.key.startswith("hydra.")
+            (self.hydra if own else self.overrides).append(override)
+        elif _is_of_script(word.value):
+            self.passes_arguments = True
+        elif word.value.unknown is not None:
+            self.unresolved.append(word)
+        elif (word.text or "").startswith("-"):
+            self._option(word, word.text or "", rest)
+        else:
+            self._astray(word)
+
+    def _option(self, word: Word, text: str, rest: Iterator[Word]) -> None:
+        name, equals, _ = text.partition("=")
+        if name in _HYDRA_SWITCHES and not equals:
+            self.flags.append(Flag(_HYDRA_SWITCHES[name], None, word.place))
+        elif name in _HYDRA_VALUES:
+            given = _after(word.value, len(name) + 1) if equals else _next_value(rest)
+            self.flags.append(Flag(_HYDRA_VALUES[name], given, word.place))
+        else:
+            self._astray(word)
+
+    def _astray(self, word: Word) -> None:
+        self.stray.append(Stray(word.value, word.raw, word.place))
+
+
+def takes_value(option: str) -> bool:
+    """Whether a value follows an option of Hydra."""
+    return option in _HYDRA_VALUES
+
+
+def _is_of_script(value: Value) -> bool:
+    """Whether a word passes on the arguments of the script."""
+    return any(part.reason == "argument" and part.name in ("@", "*") for part in value.parts)
+
+
+def _next_value(rest: Iterator[Word]) -> Value:
+    word = next(rest, None)
+    return Value() if word is None else word.value
+
+
+def _after(value: Value, count: int) -> Value:
+    """The value without its first characters, which are known."""
+    parts = list(value.parts)
+    while parts and count:
+        text = parts[0].text or ""
+        if len(text) > count:
+            parts[0] = replace(parts[0], text=text[count:])
+            break
+        count -= len(text)
+        parts.pop(0)
+    return Value(tuple(parts))
