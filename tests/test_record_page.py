@@ -28,7 +28,7 @@ from rl_resources.render import badge, record_page, starting
 from rl_resources.render.api import record_id
 from rl_resources.repository import Repository
 from rl_resources.script.explained import explained
-from rl_resources.script.overrides import Run
+from rl_resources.script.run import Run
 from website import ROOT, build_site, served, visited
 
 DATASET = load(ROOT)

@@ -34,7 +34,7 @@ from rl_resources.render.charts import page as charts
 from rl_resources.render.downloads import downloads
 from rl_resources.render.kept import keeping
 from rl_resources.repository import Repository, read_repository, site_address
-from rl_resources.script.overrides import Run
+from rl_resources.script.run import Run
 
 PAGES = "site/pages"
 

@@ -16,7 +16,8 @@ from rl_resources.check.same_model import is_id, likeness, model_in_path
 from rl_resources.check.subject import Claim, ScriptText, Trial
 from rl_resources.check.trial_comments import trials_in_comments
 from rl_resources.script.launch import Launch
-from rl_resources.script.overrides import Run, Setting
+from rl_resources.script.run import Run
+from rl_resources.script.settings import Setting
 from rl_resources.words import shown
 
 ADAPTERS = re.compile(r"[-+_ ]*q?lora$", re.IGNORECASE)

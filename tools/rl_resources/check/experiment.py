@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from rl_resources.script.overrides import Run
+from rl_resources.script.run import Run
 
 _SIZE = re.compile(r"(?<![a-z0-9.])\d+(?:\.\d+)?b(?![a-z0-9])")
 _ALGORITHMS: Mapping[str, str] = {"gae": "ppo", "grpo": "grpo", "rloo": "rloo", "remax": "remax"}

@@ -15,7 +15,8 @@ from rl_resources.check.agreement import at, run_of, written
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.same_model import likeness, model_in_path
 from rl_resources.check.subject import Claim
-from rl_resources.script.overrides import ACTOR, REFERENCE, ROLLOUT, Run, Setting
+from rl_resources.script.run import ACTOR, REFERENCE, ROLLOUT, Run
+from rl_resources.script.settings import Setting
 
 _GROUPED = frozenset({"grpo", "grpo_vectorized", "grpo_passk", "rloo", "rloo_vectorized", "gdpo"})
 GROUP_ESTIMATORS = _GROUPED | {"reinforce_plus_plus_baseline", "opo", "gpg"}

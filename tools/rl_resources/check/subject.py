@@ -15,7 +15,7 @@ from rl_resources.check.pairing import agreement_with_name, pairing, scripts
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.script.framework import Composition, compose_launch, shipped
 from rl_resources.script.launch import Launch, Lost, joined, launches, lost
-from rl_resources.script.overrides import Run
+from rl_resources.script.run import Run
 from rl_resources.script.shell import Script, read
 
 FRAMEWORK = "verl"

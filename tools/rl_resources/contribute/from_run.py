@@ -20,7 +20,8 @@ from rl_resources.check.trial_comments import trials_in_comments
 from rl_resources.contribute.fact import Fact, Facts
 from rl_resources.dataset import Dataset
 from rl_resources.script.name import ScriptName
-from rl_resources.script.overrides import Run, Setting
+from rl_resources.script.run import Run
+from rl_resources.script.settings import Setting
 from rl_resources.words import shown
 
 

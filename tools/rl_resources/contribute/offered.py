@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from rl_resources.check.agreement import SAME_BACKEND
 from rl_resources.package import Record
 from rl_resources.script.framework import Shipped
-from rl_resources.script.overrides import ACTOR, ROLLOUT
+from rl_resources.script.run import ACTOR, ROLLOUT
 
 FRAMEWORK = "verl"
 

@@ -18,7 +18,7 @@ from rl_resources.contribute.script import Script
 from rl_resources.contribute.sizes import Cluster, Shape
 from rl_resources.package import Record
 from rl_resources.script.framework import Composition, Shipped
-from rl_resources.script.overrides import ACTOR, MODEL, REFERENCE, ROLLOUT
+from rl_resources.script.run import ACTOR, MODEL, REFERENCE, ROLLOUT
 
 MODULE = "verl.trainer.main_ppo"
 PROMPT_TOKENS = 1024

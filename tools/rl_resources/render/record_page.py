@@ -23,7 +23,7 @@ from rl_resources.render.site import Fact, Site, facts, slug
 from rl_resources.render.tuning_table import tuning_row
 from rl_resources.repository import Repository
 from rl_resources.script.explained import Explained, explained
-from rl_resources.script.overrides import Run
+from rl_resources.script.run import Run
 
 EVIDENCE = ("contributor", "tested_on", "evidence", "source", "status")
 RELATED = {

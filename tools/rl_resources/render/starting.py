@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rl_resources.script.overrides import MODEL, Run, Setting
+from rl_resources.script.run import MODEL, Run
+from rl_resources.script.settings import Setting
 
 SEVERAL_NODES_SOURCE = (
     "https://github.com/volcengine/verl/blob/1113c2c27e9049bc465fc001d695c34a9041c5ca"

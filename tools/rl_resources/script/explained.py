@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from rl_resources.script.overrides import ACTOR, MODEL, REFERENCE, ROLLOUT, Run, Setting
+from rl_resources.script.run import ACTOR, MODEL, REFERENCE, ROLLOUT, Run
+from rl_resources.script.settings import Setting
 
 Standing = Literal["script", "default", "absent", "unknown"]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rl_resources.script.framework import UNKNOWN
+from rl_resources.script.framework import UNKNOWN, compose_launch, shipped
 from rl_resources.script.launch import launches
-from rl_resources.script.overrides import Run, describe
+from rl_resources.script.run import Run
 from rl_resources.script.shell import read
 
 ROOT = Path(__file__).parents[1]
@@ -17,7 +17,8 @@ TRAIN = "python3 -m verl.trainer.main_ppo"
 
 def run_of(text: str) -> Run:
     """The first launch of a script."""
-    return describe(launches(read(text))[0], "verl")
+    launch = launches(read(text))[0]
+    return Run(launch, compose_launch(shipped("verl"), launch))
 
 
 def test_a_value_is_found_where_it_is_used_and_where_it_is_defined() -> None:

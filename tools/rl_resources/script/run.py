@@ -1,0 +1,262 @@
+"""What a run does, in words: the settings of a launch by what they are for.
+
+The keys are those of verl's configuration (`verl/trainer/config`); what each does is read off
+`verl/utils/config.py`, `verl/workers/config/` and `verl/workers/engine_workers.py` of 0.9.1.
+"""
+
+from __future__ import annotations
+
+from rl_resources.script.framework import UNKNOWN
+from rl_resources.script.settings import Key, Setting, Settings
+from rl_resources.script.shell import Value
+
+MODEL = "actor_rollout_ref.model"
+ACTOR = "actor_rollout_ref.actor"
+ROLLOUT = "actor_rollout_ref.rollout"
+REFERENCE = "actor_rollout_ref.ref"
+_POOL_KEYS = ("nnodes", "n_gpus_per_node")
+
+
+class Run(Settings):
+    """One launch by what it does."""
+
+    model_path = Key(f"{MODEL}.path")
+    """The model that is trained: a Hugging Face id or a folder."""
+
+    @property
+    def model_path_end(self) -> str | None:
+        """The path of the model as far back as it is known: all of it, or what follows a `/`."""
+        index = self.index(f"{MODEL}.path")
+        override = None if index is None else self.launch.overrides[index]
+        if override is None or override.content is None or override.value is not None:
+            return self.model_path.text
+        return _known_end(override.content)
+
+    estimator = Key("algorithm.adv_estimator")
+    """How advantages are estimated: `grpo`, `gae`, …"""
+
+    loss_mode = Key(f"{ACTOR}.policy_loss.loss_mode")
+    """Which policy loss: `vanilla`, `gspo`, …"""
+
+    filters_groups = Key("algorithm.filter_groups.enable")
+    """Whether prompts without a spread of rewards are dropped, as DAPO does."""
+
+    clip_ratio_low = Key(f"{ACTOR}.clip_ratio_low")
+    """The lower clip of the ratio."""
+
+    clip_ratio_high = Key(f"{ACTOR}.clip_ratio_high")
+    """The upper clip of the ratio."""
+
+    normalizes_by_spread = Key("algorithm.norm_adv_by_std_in_grpo")
+    """Whether GRPO divides by the spread of a group's rewards; Dr. GRPO does not."""
+
+    @property
+    def lora_rank(self) -> Setting:
+        """The rank of the adapters, 0 where all weights are trained.
+
+        Megatron's key wins where it is positive, as in `validate_config`; an adapter that is loaded
+        may have any rank.
+        """
+        nested = self.setting(f"{MODEL}.lora.rank")
+        plain = self.setting(f"{MODEL}.lora_rank")
+        found = nested if nested.number or (plain.number == 0 and nested.place) else plain
+        adapter = self.setting(f"{MODEL}.lora_adapter_path")
+        unsure = adapter.value is not None and not self.composition.problem
+        return Setting(found.key, UNKNOWN) if unsure and not found.number else found
+
+    nodes = Key("trainer.nnodes")
+    """The number of machines."""
+
+    gpus_per_node = Key("trainer.n_gpus_per_node")
+    """The GPUs of each machine."""
+
+    @property
+    def gpus(self) -> Setting:
+        """All GPUs; `UNKNOWN` also where the run has a second pool of them."""
+        nodes, each = self.nodes, self.gpus_per_node
+        both = (nodes.number, each.number)
+        given = each if each.place else nodes
+        if both[0] is None or both[1] is None or self._has_other_pool:
+            return Setting(given.key, UNKNOWN, given.place, given.origin)
+        return Setting(given.key, both[0] * both[1], given.place, given.origin)
+
+    @property
+    def _has_other_pool(self) -> bool:
+        ours = {f"trainer.{name}" for name in _POOL_KEYS}
+        keys = {item.key for item in self.launch.overrides} - ours
+        return any(key.rpartition(".")[2] in _POOL_KEYS for key in keys)
+
+    @property
+    def train_backend(self) -> Setting:
+        """What trains: `fsdp`, `fsdp2`, `megatron`, …"""
+        strategy = self.setting(f"{ACTOR}.strategy")
+        engine = self.setting("model_engine")
+        if strategy.text and not strategy.place and engine.place:
+            return Setting(engine.key, strategy.value, engine.place, engine.origin)
+        if not strategy.known and "megatron" in (engine.text, *(self._config_words)):
+            return Setting(strategy.key, "megatron", engine.place, engine.origin)
+        return strategy
+
+    @property
+    def _config_words(self) -> list[str]:
+        return (self.launch.config_name or "").removesuffix(".yaml").split("_")
+
+    infer_backend = Key(f"{ROLLOUT}.name")
+    """What generates: `vllm`, `sglang`, …"""
+
+    train_batch_size = Key("data.train_batch_size")
+    """Prompts of a step."""
+
+    rollout_n = Key(f"{ROLLOUT}.n")
+    """Responses to each prompt."""
+
+    mini_batch_size = Key(f"{ACTOR}.ppo_mini_batch_size")
+    """Prompts of an update."""
+
+    micro_batch_size_per_gpu = Key(f"{ACTOR}.ppo_micro_batch_size_per_gpu")
+    """Responses that a data-parallel rank trains at a time."""
+
+    micro_batch_size = Key(f"{ACTOR}.ppo_micro_batch_size")
+    """The deprecated total of `micro_batch_size_per_gpu` over all ranks."""
+
+    max_prompt_length = Key("data.max_prompt_length")
+    """Tokens of a prompt at most."""
+
+    max_response_length = Key("data.max_response_length")
+    """Tokens of a response at most."""
+
+    rollout_tensor_parallel_size = Key(f"{ROLLOUT}.tensor_model_parallel_size")
+    """GPUs that share each weight while generating."""
+
+    rollout_data_parallel_size = Key(f"{ROLLOUT}.data_parallel_size")
+    """Copies of the model inside one generating engine."""
+
+    rollout_pipeline_parallel_size = Key(f"{ROLLOUT}.pipeline_model_parallel_size")
+    """Stages of the model while generating."""
+
+    rollout_expert_parallel_size = Key(f"{ROLLOUT}.expert_parallel_size")
+    """GPUs over which experts are spread while generating."""
+
+    tensor_parallel_size = Key(f"{ACTOR}.megatron.tensor_model_parallel_size")
+    """GPUs that share each weight in Megatron."""
+
+    pipeline_parallel_size = Key(f"{ACTOR}.megatron.pipeline_model_parallel_size")
+    """Stages of the model in Megatron."""
+
+    context_parallel_size = Key(f"{ACTOR}.megatron.context_parallel_size")
+    """GPUs that share each sequence in Megatron."""
+
+    expert_parallel_size = Key(f"{ACTOR}.megatron.expert_model_parallel_size")
+    """GPUs over which experts are spread in Megatron."""
+
+    expert_tensor_parallel_size = Key(f"{ACTOR}.megatron.expert_tensor_parallel_size")
+    """GPUs that share each expert's weight in Megatron; `None` is as many as share others."""
+
+    @property
+    def sequence_parallel_size(self) -> Setting:
+        """GPUs that share each sequence under FSDP; the deprecated key wins where it is above 1."""
+        old = self.setting(f"{ACTOR}.ulysses_sequence_parallel_size")
+        new = self.setting(f"{ACTOR}.fsdp_config.ulysses_sequence_parallel_size")
+        return new if old.number == 1 and new.number is not None else old
+
+    @property
+    def trains_with_megatron(self) -> bool | None:
+        """Whether Megatron trains; `None` where FSDP does not either, or it cannot be told."""
+        name = self.train_backend.text
+        return {"megatron": True, "fsdp": False, "fsdp2": False}.get(name or "")
+
+    @property
+    def training_model_size(self) -> int | None:
+        """GPUs that work on the same sequences: all others hold other data."""
+        if self.trains_with_megatron is None:
+            return None
+        if not self.trains_with_megatron:
+            return self.sequence_parallel_size.number
+        sizes = (
+            self.tensor_parallel_size.number,
+            self.pipeline_parallel_size.number,
+            self.context_parallel_size.number,
+        )
+        return None if None in sizes else (sizes[0] or 0) * (sizes[1] or 0) * (sizes[2] or 0)
+
+    @property
+    def rollout_model_size(self) -> int | None:
+        """GPUs of one generating engine."""
+        if self.setting(f"{ROLLOUT}.disaggregation.enabled").flag:
+            return None
+        tensor = self.rollout_tensor_parallel_size.number
+        data = self.rollout_data_parallel_size.number
+        stages = self.rollout_pipeline_parallel_size.number
+        if tensor is None or data is None or stages is None:
+            return None
+        return tensor * data * stages
+
+    @property
+    def param_offload(self) -> Setting:
+        """Whether parameters wait in host memory."""
+        return self._engine("param_offload")
+
+    @property
+    def optimizer_offload(self) -> Setting:
+        """Whether the optimizer's state waits in host memory."""
+        return self._engine("optimizer_offload")
+
+    def _engine(self, name: str) -> Setting:
+        section = "megatron" if self.trains_with_megatron else "fsdp_config"
+        return self.setting(f"{ACTOR}.{section}.{name}")
+
+    offload_policy = Key(f"{ACTOR}.fsdp_config.offload_policy")
+    """Whether FSDP2 itself offloads all state."""
+
+    optimizer_on_host = Key(f"{ACTOR}.optim.override_optimizer_config.optimizer_cpu_offload")
+    """Whether Megatron-Core keeps a fraction of the optimizer in host memory for good."""
+
+    optimizer_fraction_on_host = Key(
+        f"{ACTOR}.optim.override_optimizer_config.optimizer_offload_fraction"
+    )
+    """The fraction of the optimizer that `optimizer_on_host` speaks of, 0 to 1."""
+
+    gradient_checkpointing = Key(f"{MODEL}.enable_gradient_checkpointing")
+    """Whether activations are computed again; Megatron does not read it."""
+
+    recompute_granularity = Key(
+        f"{ACTOR}.megatron.override_transformer_config.recompute_granularity"
+    )
+    """Which activations Megatron computes again."""
+
+    removes_padding = Key(f"{MODEL}.use_remove_padding")
+    """Whether sequences are packed without padding."""
+
+    @property
+    def uses_reference(self) -> bool | None:
+        """Whether a reference model is loaded, as `need_reference_policy` decides."""
+        flags = (
+            self.setting("algorithm.use_kl_in_reward").flag,
+            self.setting(f"{ACTOR}.use_kl_loss").flag,
+        )
+        return True if True in flags else None if None in flags else False
+
+    gpu_memory_utilization = Key(f"{ROLLOUT}.gpu_memory_utilization")
+    """The share of the GPU's memory that the generating engine takes."""
+
+    dynamic_batch = Key(f"{ACTOR}.use_dynamic_bsz")
+    """Whether micro batches are filled up by tokens."""
+
+    max_num_batched_tokens = Key(f"{ROLLOUT}.max_num_batched_tokens")
+    """Tokens that the generating engine works on at a time."""
+
+    max_model_len = Key(f"{ROLLOUT}.max_model_len")
+    """Tokens of a prompt with its response at most, in the generating engine."""
+
+    chunked_prefill = Key(f"{ROLLOUT}.enable_chunked_prefill")
+    """Whether the generating engine cuts long prompts into pieces."""
+
+
+def _known_end(value: Value) -> str | None:
+    """What is known at the end of a value whose beginning is not, after the `/` that it needs."""
+    end = ""
+    for part in reversed(value.parts):
+        if part.text is None:
+            break
+        end = part.text + end
+    return end if end.startswith("/") else None

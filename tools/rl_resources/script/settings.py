@@ -1,0 +1,153 @@
+"""The settings of a launch: its overrides over the framework's own defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import Any
+
+from rl_resources.script.framework import UNKNOWN, Composition
+from rl_resources.script.framework.grammar import is_function, read_value
+from rl_resources.script.launch import Launch, Override
+from rl_resources.script.shell import Place
+
+_ALIKE = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The value of one key.
+
+    `value` is `UNKNOWN` where it cannot be told. `place` is where the override is written, `origin`
+    where its text is defined; both are `None` for a default of the framework.
+    """
+
+    key: str
+    value: Any
+    place: Place | None = None
+    origin: Place | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether the value can be told."""
+        return self.value is not UNKNOWN
+
+    @property
+    def number(self) -> int | None:
+        """The value where it is known and a whole number."""
+        whole = isinstance(self.value, int) and not isinstance(self.value, bool)
+        return self.value if whole else None
+
+    @property
+    def text(self) -> str | None:
+        """The value where it is known and text that is not empty."""
+        return self.value if isinstance(self.value, str) and self.value else None
+
+    @property
+    def flag(self) -> bool | None:
+        """The value where it is known and a truth value."""
+        return self.value if isinstance(self.value, bool) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """The settings of one launch, from the configuration that follows from it.
+
+    Without `trusts_defaults` nothing is known of a key that the launch does not set: for launches
+    of which a part is known to be lost.
+    """
+
+    launch: Launch
+    composition: Composition
+    trusts_defaults: bool = True
+
+    def setting(self, key: str) -> Setting:
+        """What the launch uses for a dotted key."""
+        index = self.index(key)
+        if index is None:
+            return Setting(key, self._default(key))
+        override = self.launch.overrides[index]
+        return Setting(key, self._given(key, index), override.place, override.origin)
+
+    def index(self, key: str) -> int | None:
+        """The index of the last override of a dotted key, or of one that holds it."""
+        holders = [
+            at for name in _with_those_above(key) if (at := self._last.get(name)) is not None
+        ]
+        return max(holders, default=None)
+
+    @cached_property
+    def _last(self) -> Mapping[str, int]:
+        """The last override of each key."""
+        return {item.key: at for at, item in enumerate(self.launch.overrides)}
+
+    def _given(self, key: str, index: int) -> Any:
+        override = self.launch.overrides[index]
+        if override.prefix == "~" or override.value is None:
+            return UNKNOWN
+        refused = any(rejection.index == index for rejection in self.composition.rejected)
+        if not self.composition.problem and not refused:
+            return self._composed(key)
+        return _read(override) if override.key == key else UNKNOWN
+
+    def _default(self, key: str) -> Any:
+        sure = self.knows_defaults and not self._may_be_misspelt(key)
+        return self._composed(key) if sure else UNKNOWN
+
+    @property
+    def knows_defaults(self) -> bool:
+        """Whether what the launch does not set is the framework's own."""
+        return bool(
+            self.trusts_defaults and not self.composition.problem and not self.launch.unresolved
+        )
+
+    def _may_be_misspelt(self, key: str) -> bool:
+        """Whether a key that is refused may have been meant as this one."""
+        refused = (item.key for item in self.composition.rejected if item.kind == "unknown-key")
+        return any(_looks_like(name, key) for name in refused)
+
+    def _composed(self, key: str) -> Any:
+        try:
+            return self.composition.value(key)
+        except KeyError:
+            return UNKNOWN
+
+
+class Key:
+    """A setting under a name of its own, as an attribute of `Settings`."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    def __get__(self, settings: Settings, _: type[Settings]) -> Setting:
+        return settings.setting(self._key)
+
+
+def _with_those_above(key: str) -> Iterator[str]:
+    """A dotted key and all that hold it."""
+    while key:
+        yield key
+        key = key.rpartition(".")[0]
+
+
+def _looks_like(one: str, other: str) -> bool:
+    """Whether two keys have the same name in one tree, or like names in one section."""
+    section, _, name = one.rpartition(".")
+    other_section, _, other_name = other.rpartition(".")
+    if name == other_name:
+        return one.partition(".")[0] == other.partition(".")[0]
+    like = name in other_name or SequenceMatcher(None, name, other_name).ratio() > _ALIKE
+    return section == other_section and like
+
+
+def _read(override: Override) -> Any:
+    """The value of an override that the configuration does not take, as Hydra reads it."""
+    text = override.value or ""
+    if is_function(text) or "${" in text:
+        return UNKNOWN
+    try:
+        return read_value(text)
+    except ValueError:
+        return UNKNOWN
