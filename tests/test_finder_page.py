@@ -155,6 +155,31 @@ def test_typing_answers_and_the_address_keeps_the_question(browser: Browser, add
         assert wrong == []
 
 
+def test_a_reload_at_once_loses_nothing_of_what_was_typed(browser: Browser, address: str) -> None:
+    with visited(browser, f"{address}/") as (page, wrong):
+        page.locator("#finder-gpus").press_sequentially("16")
+        page.locator("#finder-device").press_sequentially("H100")
+        page.reload(wait_until="networkidle")
+        assert answered(page).startswith("Any model on 16 x h100: ")
+        page.go_back()
+        page.wait_for_url("**/?gpus=16")
+        page.go_back()
+        page.wait_for_url(f"{address}/")
+        assert page.locator("#finder-headline").count() == 0
+        assert wrong == []
+
+
+def test_typing_on_after_a_jump_within_the_page_keeps_what_was_opened(
+    browser: Browser, address: str
+) -> None:
+    with visited(browser, f"{address}/") as (page, _):
+        page.set_viewport_size({"width": 360, "height": 740})
+        page.locator("#finder-model").fill("7B")
+        page.get_by_role("button", name="Show 30 more of").click()
+        page.locator(".finder-jump a").click()
+        assert page.locator(".finder-main .finder-card").count() == 40
+
+
 def test_an_address_as_the_command_would_ask_fills_the_form(browser: Browser, address: str) -> None:
     words = {"memory": "24", "size": "7B", "task": "grpo", "infer": "vllm"}
     with visited(browser, asked(address, **words)) as (page, _):

@@ -126,25 +126,32 @@ def headline(question: Question, tested: int, answers: int) -> str:
 
 def smallest(row: Configuration, name: str = "smallest") -> str:
     """The configuration that needs the least memory in all, or does with all weights trained."""
-    task = row.task_shown
-    words = {"model": row.model_shown, "task": task, "kind": row.kind, "id": row.id}
-    return say(name, **words, resource=resource(row))
+    return say(name, model=row.model_shown, task=row.task_shown, resource=resource(row))
 
 
 def longest_context(row: Configuration, standing: str) -> str:
     """The configuration with the longest context."""
-    words: dict[str, object] = {"fits": say("that-should-fit") if standing == SHOULD_FIT else ""}
-    words |= {"model": row.model_shown, "task": row.task_shown, "kind": row.kind, "id": row.id}
-    return say("longest-context", context=longest(row), **words)
+    fits = say("that-should-fit") if standing == SHOULD_FIT else ""
+    words = {"model": row.model_shown, "task": row.task_shown, "longest": longest(row)}
+    return say("longest-context", fits=fits, **words)
+
+
+def which(what: str, row: Configuration) -> str:
+    """A sentence with the record or report that it tells of, for those who cannot follow a link."""
+    return say("which", what=what, kind=row.kind, id=row.id)
 
 
 def longest(row: Configuration) -> str:
     """The context of a configuration and where it ran."""
     if not row.length:
         return say("not-known")
+    return say("longest", context=context(row), resource=resource(row))
+
+
+def context(row: Configuration) -> str:
+    """The context of a configuration, as far as it is told."""
     whole = row.max_total_length or (row.max_prompt_length and row.max_response_length)
-    name = "longest" if whole else "longest-of-part"
-    return say(name, length=row.length, resource=resource(row))
+    return say("context" if whole else "context-of-part", length=row.length)
 
 
 def figures(row: Configuration) -> Iterator[str]:

@@ -220,16 +220,19 @@ def _smallest(found: Found) -> Iterator[str]:
     """The smallest hardware of a model or size, where the order does not bring it to the top."""
     smallest = found.smallest
     if smallest and found.question.size and smallest != found.answers[0]:
-        yield sentences.smallest(smallest.configuration)
+        row = smallest.configuration
+        yield sentences.which(sentences.smallest(row), row)
     if smallest and found.question.size and (whole := found.smallest_whole):
-        yield sentences.smallest(whole.configuration, "smallest-whole")
+        row = whole.configuration
+        yield sentences.which(sentences.smallest(row, "smallest-whole"), row)
 
 
 def _longest(found: Found) -> Iterator[str]:
     """The longest context of a model or size, where it is not that of the first answer."""
     longest = found.longest
     if longest and found.question.size and longest != found.answers[0]:
-        yield sentences.longest_context(longest.configuration, longest.standing)
+        row = longest.configuration
+        yield sentences.which(sentences.longest_context(row, longest.standing), row)
 
 
 def _largest(found: Found, wrapped: _Wrapped) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from rl_resources.answer.configurations import Configuration, configurations
 from rl_resources.answer.find import ORDER, Answer
 from rl_resources.answer.least import by_hardware, least
-from rl_resources.answer.sentences import longest, resource
+from rl_resources.answer.sentences import context, resource
 from rl_resources.answer.vocabulary import TAGS
 from rl_resources.dataset import Dataset
 from rl_resources.render import finder
@@ -30,7 +30,7 @@ def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
         "by_hardware": [by_hardware(rows, memory) for memory in _memories(rows)],
         "by_size": [(size, least(rows, size.name)) for size in site.sizes],
     }
-    shown = {"resource": resource, "longest": longest, "place": place}
+    shown = {"resource": resource, "context": context, "place": place}
     return {
         "index.md": site.page(
             "index.md", **front, **shown, data=finder.PATH, modules=finder.MODULES, order=ORDER
@@ -55,7 +55,7 @@ class Choice:
 
 
 def choices(dataset: Dataset, rows: Sequence[Configuration]) -> Mapping[str, list[Choice]]:
-    """The words that the form offers: of each kind those that some row holds, in table order."""
+    """The words that the form offers: every device, of the rest those that some row holds."""
     keys: Mapping[str, Any] = dataset.by_key
     sizes = [Choice(key, "any model of this size") for key in keys["sizes"]]
     models = [Choice(key, str(row["size"])) for key, row in keys["models"].items()]
@@ -74,6 +74,7 @@ def choices(dataset: Dataset, rows: Sequence[Configuration]) -> Mapping[str, lis
         "tag": [Choice(tag) for tag in TAGS],
     }
     held = {name: {getattr(row, name) for row in rows} for name in offered}
+    held["device"] = {choice.word for choice in devices}
     known = {
         name: [choice for choice in words if choice.word in held[name]]
         for name, words in offered.items()

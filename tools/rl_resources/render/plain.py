@@ -77,7 +77,7 @@ class _Writer:
 
     def text(self, page: str) -> str:
         """The page that begins where its front matter ends."""
-        page = page.replace("_<wbr>", "_")
+        page = page.replace("_<wbr>", "_").replace("/<wbr>", "/")
         end = 0
         for match in _TOKEN.finditer(page):
             self._words(page[end : match.start()])

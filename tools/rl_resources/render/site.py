@@ -375,8 +375,8 @@ def coded(text: str) -> Markup:
 
 
 def breakable(text: str) -> Markup:
-    """HTML of a long name that may be broken after each `_`."""
-    return Markup("_<wbr>").join(text.split("_"))
+    """HTML of a long name that may be broken after each `_` and `/`."""
+    return Markup("/<wbr>").join(Markup("_<wbr>").join(part.split("_")) for part in text.split("/"))
 
 
 def heading(field: Field) -> str:

@@ -78,15 +78,21 @@ function choose(field, text) {
 let committed = true;
 let pending = 0;
 
-/** Put the question into the address; a new entry of the history for the first change of each. */
+/**
+ * Put the question into the address; a new entry of the history for the first change of each. At
+ * once, so that a reload keeps it; WebKit refuses more than a hundred changes in half a minute.
+ */
 function toAddress() {
   clearTimeout(pending);
-  pending = 0;
   const query = new URLSearchParams(/** @type {Record<string, string>} */ (fromForm())).toString();
   if (query === new URLSearchParams(/** @type {any} */ (fromAddress())).toString()) return;
   const address = `${location.pathname}${query && `?${query}`}${location.hash}`;
-  history[committed ? "pushState" : "replaceState"](null, "", address);
-  committed = false;
+  try {
+    history[committed ? "pushState" : "replaceState"](null, "", address);
+    committed = false;
+  } catch {
+    pending = setTimeout(toAddress, QUIET_MS);
+  }
 }
 
 let announcement = 0;
@@ -138,9 +144,8 @@ function show({ rules, table }, words) {
 
 form.addEventListener("focusin", () => published().catch(() => {}), { once: true });
 form.addEventListener("input", () => {
+  toAddress();
   answer(fromForm());
-  clearTimeout(pending);
-  pending = setTimeout(toAddress, QUIET_MS);
 });
 form.addEventListener("change", () => {
   toAddress();
@@ -158,7 +163,6 @@ form.addEventListener("submit", (event) => {
   committed = true;
   document.getElementById("finder-headline")?.focus();
 });
-addEventListener("pagehide", () => { if (pending) toAddress(); });
 addEventListener("popstate", () => {
   if (location.search === answered) return;
   committed = true;

@@ -146,24 +146,23 @@ export function headline(rules, { question, answers }) {
 
 /** The row that needs the least memory in all. @param {Rules} rules @param {Row} row @param {string} [name] */
 export function smallest(rules, row, name = "smallest") {
-  const { model_shown: model, task_shown: task, kind, id } = row;
-  return say(rules, name, { model, task, kind, id, resource: resource(rules, row) });
+  const { model_shown: model, task_shown: task } = row;
+  return say(rules, name, { model, task, resource: resource(rules, row) });
 }
 
 /** The row with the longest context. @param {Rules} rules @param {Row} row @param {string} standing */
 export function longestContext(rules, row, standing) {
-  const { model_shown: model, task_shown: task, kind, id } = row;
+  const { model_shown: model, task_shown: task } = row;
   const fits = standing === SHOULD_FIT ? say(rules, "that-should-fit") : "";
-  const words = { model, task, kind, id, fits, context: longest(rules, row) };
-  return say(rules, "longest-context", words);
+  return say(rules, "longest-context", { model, task, fits, longest: longest(rules, row) });
 }
 
 /** The context of a row and where it ran. @param {Rules} rules @param {Row} row */
 export function longest(rules, row) {
   if (!row.length) return say(rules, "not-known");
   const whole = row.max_total_length || (row.max_prompt_length && row.max_response_length);
-  const words = { length: row.length, resource: resource(rules, row) };
-  return say(rules, whole ? "longest" : "longest-of-part", words);
+  const context = say(rules, whole ? "context" : "context-of-part", { length: row.length });
+  return say(rules, "longest", { context, resource: resource(rules, row) });
 }
 
 /**

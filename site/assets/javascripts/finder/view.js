@@ -122,7 +122,8 @@ function extremes(page, { question, answers: { rows }, smallest, smallestWhole, 
 /** @param {Page} page @param {Answer} answer @param {(row: Row, standing: string) => string} tell */
 function extreme(page, { row: place, standing }, tell) {
   const row = page.table.row(place);
-  return element("p", { class: "finder-extreme" }, tell(row, standing), " ", link(page, row, "See it"));
+  const which = link(page, row, `the ${row.kind}`);
+  return element("p", { class: "finder-extreme" }, `${tell(row, standing)} (`, which, ").");
 }
 
 /** The largest sizes by task, where no model was asked. @param {Page} page @param {Found} found */
