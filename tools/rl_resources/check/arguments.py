@@ -8,7 +8,6 @@ from difflib import get_close_matches
 from itertools import islice
 from math import inf
 
-from rl_resources.check.agreement import INFER_BACKENDS, KNOWN_ESTIMATORS, TRAIN_BACKENDS
 from rl_resources.check.composing import (
     Rejected,
     first_release,
@@ -21,6 +20,8 @@ from rl_resources.check.composing import (
 from rl_resources.check.content import mistake
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.subject import ScriptText
+from rl_resources.script.algorithm import KNOWN_ESTIMATORS
+from rl_resources.script.backends import INFER_BACKENDS, TRAIN_BACKENDS
 from rl_resources.script.framework import Composition, Rejection, shipped
 from rl_resources.script.launch import Launch, Override, Stray
 from rl_resources.script.shell import Place

@@ -112,6 +112,7 @@ FAMILIES: Mapping[str, Family] = {
         "Agreement of row and script",
         "claim",
         "The row says what the script does, and the script does what its tag promises.",
+        tuple(f"rl_resources.check.{name}" for name in ("agreement", "max_batch", "tags")),
     ),
     "running": Family(
         "What the framework refuses at its start",

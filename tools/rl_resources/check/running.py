@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from math import prod
 
-from rl_resources.check.agreement import at, run_of, written
+from rl_resources.check.batches import batch_problems, uneven_problems
+from rl_resources.check.contradiction import at, written
+from rl_resources.check.parallel import parallel_problems
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.same_model import likeness, model_in_path
 from rl_resources.check.subject import Claim
+from rl_resources.script.algorithm import GROUP_ESTIMATORS
 from rl_resources.script.run import ACTOR, REFERENCE, ROLLOUT, Run
-from rl_resources.script.settings import Setting
-
-_GROUPED = frozenset({"grpo", "grpo_vectorized", "grpo_passk", "rloo", "rloo_vectorized", "gdpo"})
-GROUP_ESTIMATORS = _GROUPED | {"reinforce_plus_plus_baseline", "opo", "gpg"}
-"""Estimators that compare the responses to one prompt with each other."""
 
 
 @rule(
@@ -35,11 +32,11 @@ def group_size(claim: Claim) -> Iterator[Mistake]:
     verl/trainer/ppo/core_algos.py, `compute_grpo_outcome_advantage` and those of the other
     estimators; `compute_grpo_passk_outcome_advantage` asserts two.
     """
-    run = run_of(claim)
-    estimator, size = (run.estimator, run.rollout_n) if run else (None, None)
-    if run is None or estimator is None or size is None or size.number is None:
+    run = claim.run
+    if run is None:
         return
-    if estimator.text not in GROUP_ESTIMATORS or size.number > 1:
+    estimator, size = run.estimator, run.rollout_n
+    if estimator.text not in GROUP_ESTIMATORS or size.number is None or size.number > 1:
         return
     known = "is" if size.place else "is not set, and the framework then takes"
     message = f"`{estimator.text}` compares responses, but `{size.key}` {known} `{size.number}`"
@@ -72,10 +69,10 @@ def parallel_sizes(claim: Claim) -> Iterator[Mistake]:
     * Heads: vLLM's `ModelConfig.verify_with_parallel_config`, from its first releases on;
       Megatron-Core's `TransformerConfig.__post_init__`. Of SGLang they are not asked.
     """
-    run = run_of(claim)
+    run = claim.run
     if run is None or _has_other_gpus(claim, run):
         return
-    for setting, problem in _parallel_problems(run, _heads(claim, run)):
+    for setting, problem in parallel_problems(run, _heads(claim, run)):
         message = f"`{setting.key}` is `{written(setting.value)}`: {problem}"
         mend = "Choose a size that divides both the GPUs and the heads, or other GPUs."
         if setting.key.endswith("use_remove_padding"):
@@ -95,70 +92,6 @@ def _heads(claim: Claim, run: Run) -> int | None:
     name = model_in_path(path, claim.models) if path else None
     same = name is not None and likeness(name, claim.models) == "same"
     return int(text) if same and text.isascii() and text.isdigit() and int(text) else None
-
-
-def _parallel_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, str]]:
-    yield from _rollout_problems(run, heads)
-    if run.trains_with_megatron:
-        problems = list(
-            _divides(run.tensor_parallel_size, run.training_model_size, run.gpus, heads)
-        )
-        yield from problems or _expert_problems(run)
-    elif run.trains_with_megatron is False:
-        size = run.sequence_parallel_size
-        yield from _divides(size, size.number, run.gpus, heads)
-        if (size.number or 0) > 1 and run.removes_padding.flag is False:
-            yield (
-                run.removes_padding,
-                f"sequence parallel size {size.number} needs packed sequences",
-            )
-
-
-def _expert_problems(run: Run) -> Iterator[tuple[Setting, str]]:
-    """The groups of the experts, whose tensor parallel size is that of the rest unless set."""
-    spread, tensor = run.expert_parallel_size, run.expert_tensor_parallel_size
-    shared = run.tensor_parallel_size if tensor.value is None else tensor
-    parts = (spread.number, shared.number, run.pipeline_parallel_size.number)
-    gpus = run.gpus.number
-    if None in parts or gpus is None or parts[0] == 1:
-        return
-    whole = prod(part or 1 for part in parts)
-    if gpus % whole:
-        sizes = f"{parts[0]} x {parts[1]} x {parts[2]}"
-        yield (
-            spread,
-            f"{gpus} GPUs cannot be divided into its groups of {sizes} = {whole}, experts x "
-            "their tensor parallel size x stages",
-        )
-
-
-def _rollout_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, str]]:
-    if run.infer_backend.text not in {"vllm", "sglang"}:
-        return
-    size, whole, node = run.rollout_tensor_parallel_size, run.rollout_model_size, run.gpus_per_node
-    asked = heads if run.infer_backend.text == "vllm" else None
-    problems = list(_divides(size, whole, run.gpus, asked))
-    yield from problems
-    if problems or not whole or not node.number or not run.gpus.number:
-        return
-    if whole > node.number and whole % node.number:
-        yield (
-            size,
-            f"an engine of {whole} GPUs does not fill nodes of {node.number}, as verl demands "
-            "since 0.7.0",
-        )
-
-
-def _divides(
-    setting: Setting, whole: int | None, gpus: Setting, heads: int | None
-) -> Iterator[tuple[Setting, str]]:
-    """Whether GPUs and heads can be divided; `whole` counts the GPUs that work together."""
-    if whole and gpus.number and gpus.number % whole:
-        groups = "groups of it" if whole == setting.value else f"its groups of {whole} in all"
-        whose = "1 GPU" if gpus.number == 1 else f"{gpus.number} GPUs"
-        yield setting, f"{whose} cannot be divided into {groups}"
-    elif heads and setting.number and heads % setting.number:
-        yield setting, f"the model's {heads} attention heads cannot be divided by it"
 
 
 @rule(
@@ -181,7 +114,7 @@ def batch_divisibility(claim: Claim) -> Iterator[Mistake]:
     run = _run_in_fixed_batches(claim)
     if run is None:
         return
-    for setting, message, mend in _batch_problems(run):
+    for setting, message, mend in batch_problems(run):
         yield Mistake(*at(claim, run, setting), message, mend)
 
 
@@ -200,114 +133,18 @@ def uneven_update(claim: Claim) -> Iterator[Mistake]:
     0.8.0; the same of Megatron's micro batches, verl/workers/engine/utils.py.
     """
     run = _run_in_fixed_batches(claim)
-    if run is None or _exceeds_step(run) or _step_is_told(run):
+    if run is None:
         return
-    for setting, message, mend in _uneven_problems(run):
+    for setting, message, mend in uneven_problems(run):
         yield Mistake(*at(claim, run, setting), f"{message}, as verl demands since 0.8.0", mend)
-
-
-_Problem = tuple[Setting, str, str]
 
 
 def _run_in_fixed_batches(claim: Claim) -> Run | None:
     """The run, where its GPUs are clear and its parallel sizes divide them."""
-    run = run_of(claim)
+    run = claim.run
     if run is None or run.dynamic_batch.flag is not False or _has_other_gpus(claim, run):
         return None
-    return None if any(_parallel_problems(run, None)) else run
-
-
-def _step_is_told(run: Run) -> bool:
-    """Whether the step cannot be divided either, and update and step are one size."""
-    same = run.mini_batch_size.number == run.train_batch_size.number
-    return same and any(_step_problems(run))
-
-
-def _batch_problems(run: Run) -> Iterator[_Problem]:
-    yield from _step_problems(run)
-    if run.trains_with_megatron is False and not _exceeds_step(run) and not _step_is_told(run):
-        yield from _micro_problems(run)
-    yield from _total_problems(run)
-
-
-def _step_problems(run: Run) -> Iterator[_Problem]:
-    batch, n = run.train_batch_size, run.rollout_n.number
-    parts = _least_batch(run)
-    if batch.number and n and parts and batch.number * n % parts:
-        yield (
-            batch,
-            f"`{batch.key}` {batch.number} x `{ROLLOUT}.n` {n} = {batch.number * n} responses "
-            f"cannot be divided by {parts}, {_what_divides(run)}",
-            f"Choose a batch whose product with {n} is a multiple of {parts}.",
-        )
-    if _exceeds_step(run):
-        mini = run.mini_batch_size
-        message = f"`{mini.key}` is `{mini.number}`, more than `{batch.key}` `{batch.number}`"
-        yield mini, message, f"Set it to {batch.number} or less."
-
-
-def _exceeds_step(run: Run) -> bool:
-    batch, mini = run.train_batch_size.number, run.mini_batch_size.number
-    return batch is not None and mini is not None and mini > batch
-
-
-def _least_batch(run: Run) -> int | None:
-    """What the responses of a step must be a multiple of."""
-    if run.trains_with_megatron is False:
-        return run.gpus.number
-    ranks, micro = _ranks(run), run.micro_batch_size_per_gpu.number
-    return ranks * micro if run.trains_with_megatron and ranks and micro else None
-
-
-def _what_divides(run: Run) -> str:
-    ranks = "data-parallel ranks x micro batch"
-    return ranks if run.trains_with_megatron else "the number of GPUs"
-
-
-def _ranks(run: Run) -> int | None:
-    """Data-parallel ranks of the training, where the sizes divide the GPUs."""
-    gpus, size = run.gpus.number, run.training_model_size
-    return gpus // size if gpus and size and gpus % size == 0 else None
-
-
-def _uneven_problems(run: Run) -> Iterator[_Problem]:
-    mini, n, ranks = run.mini_batch_size, run.rollout_n.number, _ranks(run)
-    if mini.number and n and ranks and mini.number * n % ranks:
-        mend = f"Choose a size whose product with {n} is a multiple of {ranks}."
-        message = f"{_update(run)} cannot be divided over {ranks} data-parallel ranks"
-        yield mini, message, mend
-    elif run.trains_with_megatron:
-        yield from _micro_problems(run)
-
-
-def _micro_problems(run: Run) -> Iterator[_Problem]:
-    """Micro batches that do not divide a rank's share of an update, where ranks have equal ones."""
-    mini, n, ranks = run.mini_batch_size.number, run.rollout_n.number, _ranks(run)
-    micro = run.micro_batch_size_per_gpu
-    if not mini or not n or not ranks or not micro.number or mini * n % ranks:
-        return
-    share = mini * n // ranks
-    if share % micro.number:
-        message = f"`{micro.key}` {micro.number} does not divide {share}, the share of each rank in"
-        yield micro, f"{message} {_update(run)}", f"Choose a divisor of {share}."
-
-
-def _update(run: Run) -> str:
-    mini, n = run.mini_batch_size, run.rollout_n.number or 0
-    return f"`{mini.key}` {mini.number} x `{ROLLOUT}.n` {n} = {(mini.number or 0) * n} responses"
-
-
-def _total_problems(run: Run) -> Iterator[_Problem]:
-    total, mini = run.micro_batch_size, run.mini_batch_size.number
-    if not total.number or run.micro_batch_size_per_gpu.number:
-        return
-    if mini and mini % total.number:
-        message = f"`{total.key}` {total.number} does not divide `ppo_mini_batch_size` {mini}"
-        yield total, message, f"Choose a divisor of {mini}."
-    sequence, gpus = run.sequence_parallel_size.number, run.gpus.number
-    if sequence and gpus and total.number * sequence < gpus:
-        message = f"`{total.key}` {total.number} gives some of the {gpus} GPUs nothing to do"
-        yield total, message, f"Set it to {-(-gpus // sequence)} or more."
+    return None if any(parallel_problems(run, None)) else run
 
 
 @rule(
@@ -325,7 +162,7 @@ def batched_tokens(claim: Claim) -> Iterator[Mistake]:
     verl hands the number over in verl/workers/rollout/vllm_rollout/ since 0.2; 0.9.1 raises it and
     warns, 0.8.0 does not yet: vllm_async_server.py `_validate_configs`.
     """
-    run = run_of(claim)
+    run = claim.run
     if run is None or run.infer_backend.text != "vllm" or run.chunked_prefill.flag is not False:
         return
     tokens, needed = run.max_num_batched_tokens, _sequence_length(run)
@@ -357,7 +194,7 @@ def chunked_tokens(claim: Claim) -> Iterator[Mistake]:
 
     Told only where the claim's release of the engine is one of those that these releases use.
     """
-    run = run_of(claim)
+    run = claim.run
     if run is None or run.infer_backend.text != "vllm" or run.chunked_prefill.flag is not True:
         return
     release = re.match(r"([0-9]+)\.([0-9]+)", claim.text("infer_version"))
@@ -396,7 +233,7 @@ def micro_batch_keys(claim: Claim) -> Iterator[Mistake]:
     Now verl/utils/config.py `validate_config` and verl/workers/config/actor.py `ActorConfig`. With
     dynamic batches neither is read.
     """
-    run = run_of(claim)
+    run = claim.run
     if run is None or run.dynamic_batch.flag is not False:
         return
     for key in _micro_batch_keys(run):

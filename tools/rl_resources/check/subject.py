@@ -6,7 +6,7 @@ Both are made from a dataset's snapshot here, and from a hand-kept page by `page
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 from rl_resources.check.broken import broken_places
@@ -19,6 +19,7 @@ from rl_resources.script.run import Run
 from rl_resources.script.shell import Script, read
 
 FRAMEWORK = "verl"
+_NO_TRAINER = ("main_generation", "print_cfg", "merge", "main_eval", "sft_trainer")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,22 @@ class ScriptText:
         """What its first launch does; `None` where it starts nothing that is known."""
         return Run(*self.composed[0]) if self.composed else None
 
+    @cached_property
+    def training(self) -> Run | None:
+        """What it does; `None` where it starts no training, or several that differ."""
+        run = self.run
+        if run is None or len({_settings(launch) for launch in self.launches}) > 1:
+            return None
+        if any(word in run.launch.module for word in _NO_TRAINER):
+            return None
+        lost = any(item.command not in run.launch.rest for item in self.lost)
+        return replace(run, trusts_defaults=False) if run.launch.stray or lost else run
+
+
+def _settings(launch: Launch) -> tuple[object, ...]:
+    overrides = ((item.prefix, item.key, item.value) for item in launch.overrides)
+    return (launch.module, launch.config_name, *overrides)
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -94,6 +111,11 @@ class Claim:
     models: tuple[str, ...] = ()
     model_facts: Mapping[str, str] = field(default_factory=dict)
     named: Mapping[str, bool] = field(default_factory=dict)
+
+    @property
+    def run(self) -> Run | None:
+        """What its script does, where that is one training."""
+        return self.script.training
 
     @property
     def disputed(self) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from rl_resources import tabular
-from rl_resources.check.agreement import training_run
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.check.subject import ScriptText, Trial
 from rl_resources.check.tables import slug_of
@@ -317,7 +316,7 @@ class _Maker:
             yield from self.sources.form.remarks
         if self.heard:
             yield from self.heard.remarks
-        if self.sources.script and training_run(self.sources.script) is None:
+        if self.sources.script and self.sources.script.training is None:
             yield "the script starts no training that is known, or several that differ"
         yield from self._place_remarks()
         model = row["model"]

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from rl_resources.check.agreement import (
-    ESTIMATORS,
-    INFER_BACKENDS,
-    SAME_BACKEND,
-    TRAIN_BACKENDS,
-    algorithm_of,
-    contradicting_algorithm,
-    memory_savers,
-    training_run,
-)
 from rl_resources.check.same_model import is_id, likeness, model_in_path
 from rl_resources.check.subject import ScriptText, Trial
 from rl_resources.check.trial_comments import trials_in_comments
 from rl_resources.contribute.fact import Fact, Facts
 from rl_resources.dataset import Dataset
+from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
+from rl_resources.script.backends import INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
 from rl_resources.script.name import ScriptName
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
@@ -30,7 +22,7 @@ def run_facts(script: ScriptText, named: ScriptName | None, dataset: Dataset) ->
 
     What the run leaves open between several words is settled by the script's name.
     """
-    run = training_run(script)
+    run = script.training
     if run is None:
         return {}
     return {
@@ -62,7 +54,7 @@ def _count(setting: Setting) -> Fact:
 
 def _tag(run: Run) -> Fact:
     """`MIN` with every switch that saves memory on, `RECOMMENDED` with every one off."""
-    savers = memory_savers(run)
+    savers = run.memory_savers
     flags = {setting.flag for setting in savers}
     if len(flags) == 1 and None not in flags:
         return Fact("MIN" if True in flags else "RECOMMENDED")
@@ -136,13 +128,13 @@ def _backend(
 
 def batch_of(script: ScriptText) -> int | None:
     """The prompts of a step that the script asks for."""
-    run = training_run(script)
+    run = script.training
     return run.train_batch_size.number if run else None
 
 
 def searched(script: ScriptText) -> tuple[Trial, ...]:
     """The trials in its comments as batches of all GPUs; none where they can be meant per GPU."""
-    run, trials = training_run(script), trials_in_comments(script.script)
+    run, trials = script.training, trials_in_comments(script.script)
     gpus = run.gpus.number if run else None
     if gpus is None or gpus == 1:
         return trials if gpus == 1 else ()

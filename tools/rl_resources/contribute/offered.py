@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from rl_resources.check.agreement import SAME_BACKEND
 from rl_resources.package import Record
+from rl_resources.script.backends import SAME_BACKEND
 from rl_resources.script.framework import Shipped
 from rl_resources.script.run import ACTOR, ROLLOUT
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rl_resources.check.running import GROUP_ESTIMATORS
 from rl_resources.contribute import sizes
 from rl_resources.contribute.offered import (
     ALGORITHMS,
@@ -17,6 +16,7 @@ from rl_resources.contribute.offered import (
 from rl_resources.contribute.script import Script
 from rl_resources.contribute.sizes import Cluster, Shape
 from rl_resources.package import Record
+from rl_resources.script.algorithm import GROUP_ESTIMATORS
 from rl_resources.script.framework import Composition, Shipped
 from rl_resources.script.run import ACTOR, MODEL, REFERENCE, ROLLOUT
 

@@ -228,6 +228,23 @@ class Run(Settings):
     """Whether sequences are packed without padding."""
 
     @property
+    def memory_savers(self) -> list[Setting]:
+        """The settings that save memory at the cost of time, where the backend has them."""
+        if self.trains_with_megatron is None:
+            return []
+        offload = [self.param_offload, self.optimizer_offload]
+        if self.trains_with_megatron:
+            return [self.param_offload] if self._optimizer_lives_on_host else offload
+        offloads_itself = (
+            self.train_backend.text == "fsdp2" and self.offload_policy.flag is not False
+        )
+        return [*([] if offloads_itself else offload), self.gradient_checkpointing]
+
+    @property
+    def _optimizer_lives_on_host(self) -> bool:
+        return self.optimizer_on_host.flag is True and self.optimizer_fraction_on_host.value == 1
+
+    @property
     def uses_reference(self) -> bool | None:
         """Whether a reference model is loaded, as `need_reference_policy` decides."""
         flags = (

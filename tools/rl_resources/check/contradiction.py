@@ -1,0 +1,88 @@
+"""A row and its script that contradict each other: in words, and who of them is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from rl_resources.check.registry import Mistake
+from rl_resources.check.subject import Claim
+from rl_resources.script.run import Run
+from rl_resources.script.settings import Setting
+from rl_resources.words import shown
+
+
+def at(claim: Claim, run: Run, setting: Setting) -> tuple[str, int, int]:
+    """Where a setting is defined in the script; where it starts the run, for a default."""
+    place = setting.origin or setting.place
+    line, column = (place.line, place.column) if place else (run.launch.line, run.launch.column)
+    return claim.script.path, line, column
+
+
+def said_by_script(claim: Claim, run: Run, setting: Setting) -> str:
+    """The script's side of a contradiction, in words."""
+    path, line = _shown_place(claim, run, setting)
+    value = shown(written(setting.value))
+    if setting.place is None:
+        return (
+            f"the run that {path}:{line} starts does not set `{setting.key}`, and the framework "
+            f"then takes `{value}`"
+        )
+    return f"{path}:{line} sets `{setting.key}` to `{value}`"
+
+
+def _shown_place(claim: Claim, run: Run, setting: Setting) -> tuple[str, int]:
+    path, line, _ = at(claim, run, setting)
+    return shown(path, 200), line
+
+
+def written(value: Any) -> str:
+    """A value as a script writes it."""
+    return "null" if value is None else str(value)
+
+
+def cell(claim: Claim, column: str) -> str:
+    """The row's side of a contradiction, in words."""
+    return f"{column} of {shown(claim.label, 120)} is `{shown(claim.text(column))}`"
+
+
+def differs(claim: Claim, run: Run, column: str, setting: Setting, right: str) -> Mistake:
+    """A cell that says something else than the script."""
+    message = f"{cell(claim, column)}, but {said_by_script(claim, run, setting)}"
+    mend = f"Write `{shown(right)}`, or mend the script."
+    return Mistake(*claim.place(column), message, mend)
+
+
+def by_majority(
+    claim: Claim, run: Run, column: str, setting: Setting, wanted: str, found: Mistake
+) -> Iterator[Mistake]:
+    """`found`, a cell that contradicts its script, unless the script's name tells who is wrong.
+
+    Where the name contradicts the cell, that is told by the rule about names. Where it agrees with
+    the cell, the script is wrong: its `setting` should be `wanted`.
+    """
+    match claim.named.get(column):
+        case None:
+            yield found
+        case True:
+            path, line, place = at(claim, run, setting)
+            verb = "is" if setting.place else "is not set, and the framework takes"
+            message = (
+                f"`{setting.key}` {verb} `{shown(written(setting.value))}`, but the script's name "
+                f"and {column} in {claim.path}:{claim.place(column)[1]} say "
+                f"`{shown(claim.text(column))}`"
+            )
+            yield Mistake(path, line, place, message, _script_mend(claim, setting, wanted))
+
+
+def _script_mend(claim: Claim, setting: Setting, wanted: str) -> str:
+    if not wanted:
+        return f"Set `{setting.key}` so that the script does what its name says."
+    text, origin = claim.script.text, setting.origin or setting.place
+    value = written(setting.value)
+    if origin and re.compile(re.escape(value) + r"(?![\w.-])").match(text, origin.offset):
+        begin = text.rfind("\n", 0, origin.offset) + 1
+        rest = text[origin.offset + len(value) :].partition("\n")[0]
+        return f"Write: {shown(f'{text[begin : origin.offset]}{wanted}{rest}'.strip(), 600)}"
+    return f"Set `{setting.key}={shown(wanted)}`."

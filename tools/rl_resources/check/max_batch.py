@@ -1,0 +1,95 @@
+"""Whether a row's max_batch is what its script and its trials show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rl_resources.check.contradiction import cell, differs
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.subject import Claim, Trial
+from rl_resources.check.trial_comments import trials_in_comments
+from rl_resources.script.run import Run
+
+
+@rule(
+    summary="A script's batch is not larger than the row's max_batch.",
+    reason="By its own row the script then runs out of memory.",
+    bad="`64` as `max_batch` beside `data.train_batch_size=128`",
+    good="`128` as `max_batch` beside `data.train_batch_size=128`",
+)
+def max_batch_agrees(claim: Claim) -> Iterator[Mistake]:
+    run, most = claim.run, claim.number("max_batch")
+    if run is None or most is None or claim.disputed:
+        return
+    batch = run.train_batch_size
+    if batch.number is not None and batch.number > most:
+        yield differs(claim, run, "max_batch", batch, str(batch.number))
+
+
+@rule(
+    severity="warning",
+    summary="A script runs the row's max_batch, or a trial shows that it ran.",
+    reason="Nobody can see that a batch fits which the script does not run.",
+    bad="`128` as `max_batch` beside `data.train_batch_size=64`, without a trial of 128",
+    good="`64` as `max_batch` beside `data.train_batch_size=64`",
+)
+def max_batch_shown(claim: Claim) -> Iterator[Mistake]:
+    run, most = claim.run, claim.number("max_batch")
+    if run is None or most is None or claim.disputed or _contradiction(claim, run):
+        return
+    batch = run.train_batch_size
+    shown_to_run = any(
+        any(trial.ran and trial.batch == most for trial in reading)
+        for reading in _readings(claim, run)
+    )
+    if batch.number is not None and batch.number < most and not shown_to_run:
+        yield differs(claim, run, "max_batch", batch, str(batch.number))
+
+
+@rule(
+    summary="A row's max_batch is the largest batch of its trials that ran.",
+    reason="A larger one ran out of memory; a smaller one is not the limit.",
+    bad="`16` as `max_batch` beside the comment `# 64 ok, 128 oom, 100 ok, 101 oom`",
+    good="`100` as `max_batch` beside the comment `# 64 ok, 128 oom, 100 ok, 101 oom`",
+)
+def max_batch_against_trials(claim: Claim) -> Iterator[Mistake]:
+    run = claim.run
+    reason = _contradiction(claim, run) if claim.number("max_batch") is not None else ""
+    if not reason or claim.disputed:
+        return
+    trials = next(iter(_readings(claim, run)))
+    largest = max((trial.batch for trial in trials if trial.ran), default=None)
+    mend = "Mend the number or the trials, or mark the row as disputed and say why."
+    if largest is not None and len(_readings(claim, run)) == 1:
+        mend = f"Write `{largest}`, the largest batch that ran; or mark the row as disputed."
+    yield Mistake(*claim.place("max_batch"), f"{cell(claim, 'max_batch')}, but {reason}", mend)
+
+
+def _readings(claim: Claim, run: Run | None) -> list[tuple[Trial, ...]]:
+    """The trials as batches of all GPUs, in each way that they can be meant.
+
+    Records give the whole batch; a comment may give it for each GPU.
+    """
+    if claim.trials:
+        return [claim.trials]
+    trials = trials_in_comments(claim.script.script)
+    gpus = (run.gpus.number if run else None) or claim.number("gpus")
+    if not trials or gpus is None:
+        return []
+    scaled = tuple(Trial(trial.batch * gpus, trial.ran) for trial in trials)
+    return [trials] if gpus == 1 else [trials, scaled]
+
+
+def _contradiction(claim: Claim, run: Run | None) -> str:
+    """Why the trials forbid the row's max_batch, however they are read; empty where they do not."""
+    most = claim.number("max_batch")
+    reasons = [_forbids(reading, most or 0) for reading in _readings(claim, run)]
+    return reasons[0] if reasons and all(reasons) else ""
+
+
+def _forbids(trials: Iterable[Trial], batch: int) -> str:
+    ran = max((trial.batch for trial in trials if trial.ran), default=None)
+    failed = min((trial.batch for trial in trials if not trial.ran), default=None)
+    if failed is not None and batch >= failed and (ran is None or ran < failed):
+        return f"a trial of {failed} failed"
+    return f"a trial of {ran} ran" if ran is not None and batch < ran else ""

@@ -1,0 +1,64 @@
+"""Whether a script does what its row's tag promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rl_resources.check.contradiction import at
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.subject import Claim
+from rl_resources.words import shown
+
+
+@rule(
+    severity="warning",
+    summary="The script of a MIN row has the memory optimisations on.",
+    reason="MIN is the least hardware that will do; without them less would do.",
+    bad="a MIN row beside `actor_rollout_ref.actor.fsdp_config.optimizer_offload=False`",
+    good="a MIN row beside `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`",
+)
+def min_saves_memory(claim: Claim) -> Iterator[Mistake]:
+    """Offload of parameters and optimizer, and gradient checkpointing, which Megatron ignores.
+
+    The reference model is not asked about. FSDP always offloads it: verl/workers/fsdp_workers.py
+    `_build_model_optimizer`, now verl/workers/engine/fsdp/transformer_impl.py. Megatron's follows
+    the actor.
+    """
+    run = claim.run
+    if run is None or claim.text("tag").upper() != "MIN":
+        return
+    off = [setting for setting in run.memory_savers if setting.flag is False]
+    if not off:
+        return
+    keys = _listed(setting.key for setting in off)
+    message = f"tag of {shown(claim.label, 120)} is `MIN`, but the script does not turn on {keys}"
+    mend = f"Set {_listed(f'{setting.key}=True' for setting in off)}."
+    set_off = [setting for setting in off if setting.place]
+    place = at(claim, run, set_off[0]) if set_off else claim.place("tag")
+    yield Mistake(*place, message, mend)
+
+
+@rule(
+    severity="warning",
+    summary="The script of a RECOMMENDED row does not offload what it trains.",
+    reason="RECOMMENDED is hardware that need not pay for memory with time.",
+    bad="a RECOMMENDED row beside `actor_rollout_ref.actor.fsdp_config.param_offload=True`",
+    good="a RECOMMENDED row beside `actor_rollout_ref.actor.fsdp_config.param_offload=False`",
+)
+def recommended_is_fast(claim: Claim) -> Iterator[Mistake]:
+    """The reference model may be offloaded: it runs once a step."""
+    run = claim.run
+    if run is None or claim.text("tag").upper() != "RECOMMENDED":
+        return
+    savers = (run.param_offload, run.optimizer_offload, run.offload_policy, run.optimizer_on_host)
+    on = [setting for setting in savers if setting.flag]
+    if on:
+        keys = _listed(setting.key for setting in on)
+        message = f"tag of {shown(claim.label, 120)} is `RECOMMENDED`, but the script sets {keys}"
+        mend = f"Set {_listed(f'{setting.key}=False' for setting in on)}, or write `MIN`."
+        yield Mistake(*at(claim, run, on[0]), message, mend)
+
+
+def _listed(words: Iterable[str]) -> str:
+    quoted = [f"`{word}`" for word in words]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
