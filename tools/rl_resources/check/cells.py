@@ -20,7 +20,7 @@ from rl_resources.check.pairing import lines_about
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.check.spelling import certain, likely
-from rl_resources.check.tables import new_row, slug_of
+from rl_resources.check.tables import contradicted_slugs, new_row, slug_of
 from rl_resources.package import TYPES, Field
 from rl_resources.schema import text
 from rl_resources.schema.letters import look_alike, odd_spaces, plain, unseen, without_unseen
@@ -137,8 +137,8 @@ def _known_word(snapshot: Snapshot, broken: BrokenCell) -> str:
 def _has_broken_key(snapshot: Snapshot, table: Table, word: str) -> bool:
     """Whether a key of the table is told as broken, or as a model that its slug calls `word`."""
     key = (table.path, table.schema.primary_key[0])
-    slugs = table.columns.get("slug", ())
-    return key in broken_columns(snapshot) or slug_of(word) in slugs
+    meant = table.resource.name == "models" and slug_of(word) in contradicted_slugs(snapshot)
+    return key in broken_columns(snapshot) or meant
 
 
 def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[BrokenCell]]]:

@@ -211,6 +211,14 @@ def model_slug(snapshot: Snapshot) -> Iterator[Mistake]:
             )
 
 
+@lru_cache(maxsize=1)
+def contradicted_slugs(snapshot: Snapshot) -> frozenset[str]:
+    """Slugs of models that are not those of their names: either may be the one that is meant."""
+    columns = snapshot.tables["models"].columns
+    pairs = zip(columns.get("model", ()), columns.get("slug", ()), strict=False)
+    return frozenset(slug for model, slug in pairs if slug != slug_of(model))
+
+
 def slug_of(model: str) -> str:
     """The model's part of a script name; a sign that parts cannot hold becomes `-`."""
     name = model.rpartition("/")[2].lower()
