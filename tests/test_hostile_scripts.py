@@ -47,7 +47,7 @@ def test_what_is_harmless_is_let_be(text: str) -> None:
 @pytest.mark.parametrize("text", cases("feared"))
 def test_what_never_runs_or_is_only_said_is_no_danger(text: str) -> None:
     dangerous = all_rules()["dangerous-command"]
-    if "\n" not in text and "'" not in text and "() {" not in text and "(){" not in text:
+    if "\n" not in text and "'" not in text:
         assert list(dangerous.findings(ScriptText("x.sh", f"echo '{text}'\n# {text}\n"))) == []
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
+from rl_resources.check.detours import detour
 from rl_resources.check.harm import (
     FETCHERS,
     INTERPRETERS,
@@ -23,9 +24,11 @@ from rl_resources.check.harm import (
 from rl_resources.script.shell import Command, Script, Word, read
 
 _DOWNLOADERS = frozenset({"curl", "wget", "aria2c", "axel"})
+_INTO_FOLDER = frozenset({"-P", "--directory-prefix", "--output-dir", "-d", "--dir"})
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "fish"})
+_OWN_SHELL = re.compile(r"[\"']?\$\{?(?:SHELL|BASH|0)\b")
 _HIDDEN = (
-    r"(?:curl|wget|aria2c)\s|base(?:64|32)\s+(?:-d|-D|--decode)|xxd\s+[^)`]*-\w*r|\brev\b"
+    r"(?:curl|wget|aria2c)\s|gpg\s+[^)`]*(?:-d|--decrypt)\b|base(?:64|32)\s+(?:-d|-D|--decode)|xxd\s+[^)`]*-\w*r|\brev\b"
     r"|openssl\s+(?:enc|base64)|printf\s+[^)`]*\\{1,2}(?:x[0-9a-f]{2}|[0-7]{3})|uudecode|unhexlify"
     r"|\b(?:gunzip|zcat|bzcat|xzcat|unxz|zstdcat)\b|\b(?:gzip|xz|zstd|bzip2)\s+-\w*d"
 )
@@ -34,16 +37,25 @@ _DECODERS = re.compile(rf"(?:{_HIDDEN}|\btr\s+\S+\s+\S+|echo\s+-\w*e\w*\s+[^|]*\
 _ODD_NAME = re.compile(r"\w(?:''|\"\"|\\|\$['@*]|['\"]\w|\$\{?IFS)|^\$'|^['\"]\w+['\"]['\"]?\w")
 _PROGRAM_FETCHED = re.compile(
     r"urlopen|urlretrieve|requests\.|httpx\.|LWP::|b64decode|fromhex|unhexlify|codecs\.decode|socket"
+    r"|\bpack\b"
 )
 _PROGRAM_RUN = re.compile(r"\b(?:exec|eval|compile|system|popen|subprocess|spawn|dup2|pty)\b")
 _PROGRAM_STARTS = re.compile(
     r"(?:system|popen|run|call|check_call|check_output|exec|execSync|spawn)\s*\(?\s*"
-    r"(?P<quote>['\"])(?P<text>.*?)(?P=quote)",
+    r"(?:qq?\(|(?P<quote>['\"]))(?P<text>.*?)(?(quote)(?P=quote)|\))"
+    r"|\"(?P<read>[^\"]+)\"\s*\|\s*getline",
     re.IGNORECASE,
 )
 _DELETES_TREE = re.compile(
-    r"(?:rmtree|unlink|rmSync|rm_rf|remove_dir_all)\W+(?:(?:glob|\w*expanduser)\W+)?(?<=['\"])[/~](?!tmp/)"
+    r"(?:rmtree|unlink|rmSync|rm_rf|remove_dir_all)\W+(?:(?:glob|[\w.]*expanduser)\W+)?"
+    r"(?:qq?\(|(?<=['\"]))[/~](?!tmp/)"
 )
+_WRITERS_OF_PROGRAMS = re.compile(r"[gmn]?awk")
+_STARTERS = frozenset({"tmux", "screen", "script", "env", "watch", "parallel", "vim", "vi", "sed"})
+"""Programs that run a text among their words as commands."""
+_BEFORE_COMMAND = re.compile(r"^:?!|^\d*e (?=\w)")
+_HOT = frozenset({"rm", "curl", "wget", "bash", "sh", "eval", "sudo", "nc", "dd", "cat", "python3"})
+_NAME = re.compile(r"\$\{?!?([A-Za-z_]\w*)")
 MOST_NESTED = 3
 
 
@@ -59,8 +71,8 @@ def fears(script: Script, depth: int = 0) -> Iterator[Fear]:
     piped: list[Command] = []
     fetched: set[str] = set()
     hidden = {item.name for item in script.assignments if _FETCHED.search(item.raw)}
-    for command in script.commands:
-        hidden |= _read_from_afar(command)
+    for before, command in zip((None, *script.commands), script.commands, strict=False):
+        hidden |= _read_from_afar(command, before, hidden)
     assigned = frozenset(item.name for item in script.assignments)
     away = False
     for command in script.commands:
@@ -78,8 +90,15 @@ def fears(script: Script, depth: int = 0) -> Iterator[Fear]:
 
 def _fear(call: Call, depth: int) -> str | None:
     if not call.words:
-        return harm(call)
-    return _of_hidden_program(call, depth) or harm(call) or _of_spelling(call)
+        return harm(call) or detour(call.command, "", ())
+    own = [word.text or word.value.shown for word in call.command.words]
+    return (
+        _of_hidden_program(call, depth)
+        or harm(call)
+        or detour(call.command, call.name, call.texts)
+        or detour(call.command, own[0], own[1:])
+        or _of_spelling(call)
+    )
 
 
 def _of_hidden_program(call: Call, depth: int) -> str | None:
@@ -87,34 +106,61 @@ def _of_hidden_program(call: Call, depth: int) -> str | None:
     first = call.words[0]
     if (first.text or "").removeprefix("./") in call.fetched:
         return told
-    if first.text is None and (_FETCHED.match(first.raw) or {*first.value.names} & call.hidden):
+    if _OWN_SHELL.match(first.raw) and any(_hides(one, call.hidden) for one in call.piped):
+        return told
+    if first.text is None and (_FETCHED.match(first.raw) or _names(first) & call.hidden):
         return told
     if call.name in {"trap", "alias"}:
         return _inner((text.partition("=")[2] or text for text in call.texts[:1]), depth)
+    if _WRITERS_OF_PROGRAMS.fullmatch(call.name):
+        return _inner(_started(" ".join(call.texts)), depth)
     if call.name not in _SHELLS | {"eval", "source", "."} and not INTERPRETERS.fullmatch(call.name):
-        return None
+        return _inner(_handed_on(call), depth)
     program = _program(call)
     here = [item.body.shown if item.body else item.target.raw for item in call.command.redirections]
     raws = [word.raw for word in program] + [text for text in here if text]
-    names = {name for word in program for name in word.value.names}
+    names = {name for word in program for name in _names(word)}
     files = {(word.text or "").removeprefix("./") for word in program}
     if any(map(_FETCHED.search, raws)) or names & call.hidden or files & call.fetched:
         return told
     if not program and any(_hides(command, call.hidden) for command in call.piped):
         return told
-    texts = [word.text or "" for word in program] + here
+    shown_here = [
+        item.body.shown if item.body else item.target.text for item in call.command.redirections
+    ]
+    texts = [text or "" for text in (*(word.text for word in program), *shown_here)]
     if INTERPRETERS.fullmatch(call.name):
         whole = " ".join(texts)
         if _PROGRAM_FETCHED.search(whole) and _PROGRAM_RUN.search(whole):
             return told
         if _DELETES_TREE.search(whole):
             return "deletes outside of the work folder"
-        return _inner((match["text"] for match in _PROGRAM_STARTS.finditer(whole)), depth)
+        return _inner(_started(whole), depth)
     if call.name == "eval":
         return _inner([" ".join(texts)], depth)
-    piped = () if program else call.piped[-1:]
-    said = [" ".join(word.text or "" for word in bare(one)[1:]) for one in piped if _says(one)]
-    return _inner([*said, *(texts if "-c" in call.texts else ())], depth)
+    read_in = not program or files <= {"/dev/stdin", "-"}
+    said = [_said(one) for one in call.piped[-1:]] if read_in else []
+    if read_in or any(re.fullmatch(r"-\w*c", text) for text in call.texts):
+        said += texts
+    return _inner(said, depth)
+
+
+def _started(program: str) -> Iterator[str]:
+    """The commands that a program of another language starts."""
+    return (match["text"] or match["read"] or "" for match in _PROGRAM_STARTS.finditer(program))
+
+
+def _handed_on(call: Call) -> Iterator[str]:
+    """The commands that a program is given to run: those after `bash -c`, or one of its words."""
+    for at, word in enumerate(call.words[:-2]):
+        if name_of([word]) in _SHELLS and re.fullmatch(r"-\w*c", call.words[at + 1].text or ""):
+            yield call.words[at + 2].text or ""
+            if call.words[at + 2].text == "{}":
+                yield from (item.target.text or "" for item in call.command.redirections)
+    if name_of(call.command.words) in _STARTERS or call.name in _STARTERS:
+        for text in (word.text or "" for word in call.command.words[1:]):
+            if " " in text:
+                yield _BEFORE_COMMAND.sub("", text)
 
 
 def _inner(texts: Iterable[str], depth: int) -> str | None:
@@ -124,15 +170,31 @@ def _inner(texts: Iterable[str], depth: int) -> str | None:
     return next((fear.words for text in texts for fear in fears(read(text), depth + 1)), None)
 
 
-def _says(command: Command) -> bool:
-    return name_of(bare(command)) in {"echo", "printf"}
+def _said(command: Command) -> str:
+    """What a command writes, where the script shows it."""
+    words = [word.text or "" for word in bare(command)[1:]]
+    if name_of(bare(command)) == "printf" and len(words) > 1 and "%" in words[0]:
+        words = words[1:]
+    if name_of(bare(command)) in {"echo", "printf"}:
+        return " ".join(words)
+    return "\n".join(item.body.shown for item in command.redirections if item.body)
 
 
-def _read_from_afar(command: Command) -> set[str]:
-    """The variables that `read` or `mapfile` fills with what was downloaded or hidden."""
+def _names(word: Word) -> set[str]:
+    """The variables that a word is made of, as far as they can be told."""
+    return {*word.value.names, *_NAME.findall(word.raw)}
+
+
+def _read_from_afar(command: Command, before: Command | None, hidden: Set[str]) -> set[str]:
+    """The variables that `read` or `mapfile` fills with what was downloaded or hidden.
+
+    `before` is the command before, which may write into the loop that reads.
+    """
     if name_of(command.words) not in {"read", "mapfile", "readarray"}:
         return set()
-    if not any(_FETCHED.search(item.target.raw) for item in command.redirections):
+    looped = before is not None and before.pipeline[0] + 1 < before.pipeline[1]
+    piped = looped and before is not None and _hides(before, hidden)
+    if not piped and not any(_FETCHED.search(item.target.raw) for item in command.redirections):
         return set()
     return {word.text for word in command.words[1:] if word.text and word.text.isidentifier()}
 
@@ -144,6 +206,8 @@ def _program(call: Call) -> Sequence[Word]:
         return words
     for at, word in enumerate(words):
         text = word.text or word.raw
+        if call.name in _SHELLS and re.fullmatch(r"-\w*s", text):
+            return ()
         if re.fullmatch(r"-\w*[ce]", text):
             return words[at + 1 : at + 2]
         if text == "-m":
@@ -155,7 +219,7 @@ def _program(call: Call) -> Sequence[Word]:
 
 def _hides(command: Command, hidden: Set[str]) -> bool:
     """Whether what a command writes cannot be read in the script."""
-    names = {name for word in command.words for name in word.value.names}
+    names = {name for word in command.words for name in _names(word)}
     return bool(
         name_of(bare(command)) in FETCHERS or _DECODERS.search(command.raw) or names & hidden
     )
@@ -173,10 +237,14 @@ def _written(command: Command) -> set[str]:
             found.append(after)
         if "://" in flag:
             found.append(flag.rpartition("/")[2])
+    folders = [after for flag, after in pairwise(texts) if flag in _INTO_FOLDER]
+    found += [f"{folder.rstrip('/')}/{text}" for folder in folders for text in found if text]
     return {text.removeprefix("./") for text in found if text}
 
 
 def _of_spelling(call: Call) -> str | None:
     first = call.command.words[0]
     odd = _ODD_NAME.search(first.raw) and first.raw.strip("\"'") != first.text
+    bare_name = re.sub(r"(?<=\w)\$(?:\{\w+\}|\w+)(?=\w)", "", first.raw)
+    odd = odd or (bare_name != first.raw and bare_name in _HOT)
     return "is spelt so that its reader does not see what it runs" if odd else None

@@ -10,6 +10,7 @@ from rl_resources.check.danger import fears
 from rl_resources.check.harm import ends_other_runs as ends_others
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.subject import ScriptText
+from rl_resources.check.tokens import LONGEST_LINE, Secret, first_secret
 from rl_resources.check.undollared import is_undollared
 from rl_resources.check.variables import contradiction, split_of
 from rl_resources.schema.letters import unseen
@@ -28,49 +29,6 @@ _PRIVATE = re.compile(
 _HOME = re.compile(r"/(?:home|Users)/(?!user\b|username\b|you\b|your\w*)", re.IGNORECASE)
 """A folder that nobody else has, so that it is no default either; others may be usual somewhere."""
 _OWN_HOME = re.compile(r"/(?:(?:home|Users)/[^/]+|root)(?=/)")
-_SECRETS = (
-    (re.compile(r"\bhf_[A-Za-z0-9]{30,}"), "Hugging Face token"),
-    (re.compile(r"\bsk-(?:proj-|ant-)?[A-Za-z0-9_-]{20,}"), "API key"),
-    (re.compile(r"\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_\w{30,}"), "GitHub token"),
-    (re.compile(r"\bglpat-[\w-]{20,}"), "GitLab token"),
-    (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), "AWS key"),
-    (re.compile(r"\bAIza[\w-]{35}"), "Google key"),
-    (re.compile(r"\bxox[abprs]-[\w-]{10,}"), "Slack token"),
-    (re.compile(r"\b[rs]k_(?:live|test)_\w{20,}|\bnpm_\w{36}|\bpypi-[\w-]{50,}"), "token"),
-    (
-        re.compile(r"\bSG\.[\w-]{16,}\.[\w-]{16,}|\bgsk_\w{40,}|\br8_\w{37}|\bdop_v1_\w{64}"),
-        "token",
-    ),
-    (re.compile(r"\bdapi[0-9a-f]{32}\b|\bms-[0-9a-f]{8}-[0-9a-f-]{27}\b"), "token"),
-    (re.compile(r"\b(?:LTAI|AKID|AKLT)[0-9A-Za-z]{16,}"), "key of a cloud"),
-    (re.compile(r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"), "signed token"),
-    (re.compile(r"\b\d{8,10}:AA[\w-]{33}\b"), "Telegram token"),
-    (
-        re.compile(
-            r"https://(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks"
-            r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook"
-            r"|oapi\.dingtalk\.com/robot/send\?access_token=|qyapi\.weixin\.qq\.com/cgi-bin/webhook"
-            r"/send\?key=)(?P<s>[\w/=-]{16,})"
-        ),
-        "address that lets anybody post",
-    ),
-    (re.compile(r"\bAccountKey=(?P<s>[A-Za-z0-9+/=]{40,})"), "key of a cloud"),
-    (re.compile(r"(?i)\bauthorization: *(?:bearer|basic) +(?P<s>[A-Za-z0-9+/_.=-]{16,})"), "key"),
-    (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"), "private key"),
-    (
-        re.compile(r"(?i)wandb[\w ./=:\"'-]{0,40}?(?<![0-9a-f])(?P<s>[0-9a-f]{40})(?![0-9a-f])"),
-        "Weights & Biases key",
-    ),
-    (re.compile(r"\b[a-z][a-z+]+://[^\s/:@'\"$]+:(?P<s>[^\s/@'\"$]{4,})@"), "password in a URL"),
-    (
-        re.compile(
-            r"\b\w*(?:API_?KEY|ACCESS_?KEY|TOKEN|SECRET|PASSWORD|PASSWD)=[\"']?"
-            r"(?P<s>(?=[^\s\"']*[0-9])(?=[^\s\"']*[A-Za-z])[A-Za-z0-9+/_.=-]{16,})",
-            re.I,
-        ),
-        "key",
-    ),
-)
 _PRIVATE_HOST = re.compile(
     r"(?:hdfs|viewfs)://[^\s'\"]+"
     r"|(?<![\w.])(?<![=<>~!]=)(?:10(?:\.\d{1,3}){3}|192\.168(?:\.\d{1,3}){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d{1,3}){2})"
@@ -85,25 +43,12 @@ _ACCOUNTS: Mapping[str, re.Pattern[str]] = {
 }
 _INTERFACES = frozenset({"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"})
 _COMMON_INTERFACE = re.compile(r"\^.*|=?(?:eth\d*|lo|en|ib)(?:,(?:eth\d*|lo|en|ib))*")
-_HINTS = (
-    *("hf_", "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat", "glpat", "akia", "asia"),
-    *("aiza", "xox", "begin", "wandb", "://", "key", "token", "secret", "passw", "rk_", "sk_"),
-    *("npm_", "pypi-", "sg.", "r8_", "dop_", "dapi", "ms-", "ltai", "akid", "aklt", "eyj", ":aa"),
-    "authorization",
-)
-"""One of these, in lower case, is in every line with a secret: others are passed over at once."""
-_PLACEHOLDER = re.compile(
-    r"(?i)x{4,}|your|example|placeholder|change.?me|<|>|\.\.\.|\*{3,}|dummy|fake|1234567|abcdef12"
-)
 _MAIL = re.compile(
     r"(?<![\w/:.+@-])[A-Za-z0-9][\w.+-]*@(?:[A-Za-z0-9-]+\.)+"
     r"(?:com|org|net|edu|io|ai|cn|de|uk|fr|jp|kr|ru|in|ch|ca|gov|me|dev|info)\b(?![\w=.@/:-]*=)"
 )
 _NO_MAIL = re.compile(r"(?i)^git@|example\.|noreply|^(?:you|user|name|email|someone)@")
-_FORK_BOMB = re.compile(r"(?<![\w:.])([\w:.]{1,40})\s*\(\)\s*\{\s*\1\s*\|\s*\1\s*&\s*\}\s*;?\s*\1")
-LONGEST_LINE = 4096
-"""What stands beyond it on a line is not searched: some patterns take its square in time."""
-
+_FORK_BOMB = re.compile(r"([\w:.]{1,40})\s*\(\)\s*\{\s*\1\s*\|\s*\1\s*&\s*\}\s*;?\s*\1")
 _NO_USES = frozenset({"echo", "printf", "export", "declare", "typeset", "local", "readonly"})
 """Commands whose words are only shown, or are assignments, which are looked at as such."""
 
@@ -293,26 +238,19 @@ def _is_other_split(subject: ScriptText, override: Override) -> bool:
 )
 def secret(subject: ScriptText) -> Iterator[Mistake]:
     for number, line in enumerate(subject.script.lines, 1):
-        found = next(_secrets(line), None) if _hinted(line.lower()) else None
-        if found is not None:
-            column, kind, text = found
-            message = f"this looks like a {kind}: `{shown(text[:4])}…`"
-            mend = "Revoke it, take it away, and read it from the environment."
-            yield Mistake(subject.path, number, column, message, mend)
+        if found := first_secret(line):
+            yield _told_secret(subject, number, found.at + 1, found)
+    for value in _words(subject):
+        joined = value.text
+        if joined and joined not in subject.text and (found := first_secret(joined)):
+            place = value.parts[0].origin
+            yield _told_secret(subject, place.line, place.column, found)
 
 
-def _hinted(lowered: str) -> bool:
-    # No expression: one of so many words tries each of them at every letter.
-    return any(hint in lowered for hint in _HINTS)
-
-
-def _secrets(line: str) -> Iterator[tuple[int, str, str]]:
-    for pattern, kind in _SECRETS:
-        for match in pattern.finditer(line[:LONGEST_LINE]):
-            group = "s" if "s" in pattern.groupindex else 0
-            text = match[group]
-            if not _PLACEHOLDER.search(text) and len(set(text)) > 3:
-                yield match.start(group) + 1, kind, text
+def _told_secret(subject: ScriptText, line: int, column: int, found: Secret) -> Mistake:
+    message = f"this looks like a {found.kind}: `{shown(found.text[:4])}…`"
+    mend = "Revoke it, take it away, and read it from the environment."
+    return Mistake(subject.path, line, column, message, mend)
 
 
 @rule(
@@ -387,9 +325,8 @@ def dangerous_command(subject: ScriptText) -> Iterator[Mistake]:
             raw = shown(command.raw.strip(), 80)
             mend = "Take it away; say in a comment what a reader has to prepare."
             yield mistake(subject, command.place, f"`{raw}` {fear}", mend)
-    bomb = _FORK_BOMB.search(subject.text)
-    if bomb:
-        line = subject.text.count("\n", 0, bomb.start()) + 1
-        if line not in told:
+    for function in subject.script.functions:
+        bomb = _FORK_BOMB.match(subject.text, function.place.offset)
+        if bomb and function.place.line not in told:
             message = f"`{shown(bomb[0])}` starts processes without end"
-            yield Mistake(subject.path, line, 1, message, "Take it away.")
+            yield mistake(subject, function.place, message, "Take it away.")
