@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 from rl_resources.check.broken import broken_keys
 from rl_resources.check.snapshot import ScriptFile, Snapshot
-from rl_resources.check.tables import misplaced, role_of, slug_of
+from rl_resources.check.tables import misplaced, role_of, size_of, slug_of
 from rl_resources.package import SCRIPTS
 from rl_resources.script.name import PARTS, ScriptName, parsed
 from rl_resources.words import lines_in_words
@@ -195,6 +195,7 @@ def _lines_by_script(snapshot: Snapshot) -> Sequence[tuple[str, Mapping[str, Seq
     return found
 
 
-def folder_of(snapshot: Snapshot, size: str) -> str | None:
-    """The folder of a size's scripts, where the size is known."""
+def folder_of(snapshot: Snapshot, name: ScriptName | None) -> str | None:
+    """The folder that a script of this name belongs into, where the size of its model is known."""
+    size = size_of(snapshot, name.model) if name else ""
     return f"{SCRIPTS}/{size.lower()}" if size else None

@@ -31,10 +31,10 @@ from rl_resources.check.snapshot import (
     Snapshot,
     undecodable,
 )
-from rl_resources.check.tables import new_row, size_of
+from rl_resources.check.tables import new_row
 from rl_resources.check.witness import agreement_mend, another_run_mend
 from rl_resources.package import SCRIPTS
-from rl_resources.script.name import FORM, parse, parsed
+from rl_resources.script.name import FORM, parse, parsed, predicate
 from rl_resources.words import nearest, shown
 
 MOST_PARTS_TOLD_APART = 2
@@ -84,7 +84,7 @@ def script_name(snapshot: Snapshot) -> Iterator[Mistake]:
     for script in scripts(snapshot):
         wrong = _file_name_mistake(snapshot, script)
         if wrong is not None:
-            message = f"the name `{shown(script.name, 120)}` {_joined(wrong)}"
+            message = f"the name `{shown(script.name, 120)}` {predicate(wrong)}"
             yield Mistake(script.path, 1, 1, message, _rename(snapshot, script))
     tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
     for file_name, row in pairs.rows.items():
@@ -97,7 +97,7 @@ def script_name(snapshot: Snapshot) -> Iterator[Mistake]:
         yield Mistake(
             tuning.path,
             *tuning.place(row, "script"),
-            f"the script name `{shown(file_name, 120)}` {_joined(wrong)}",
+            f"the script name `{shown(file_name, 120)}` {predicate(wrong)}",
             mend,
         )
 
@@ -121,16 +121,12 @@ def _rename(snapshot: Snapshot, script: ScriptFile) -> str:
     pairs = pairing(snapshot)
     row = pairs.row(script)
     expected = expected_name(snapshot, row) if row is not None else None
-    folder = folder_of(snapshot, size_of(snapshot, expected.model)) if expected else None
+    folder = folder_of(snapshot, expected)
     if row is None or not expected or not folder or str(expected) == script.name:
         return _name_mend(snapshot, script.name, row)
     if snapshot.tables["tuning"].cell(row, "script") != str(expected):
         return renaming(snapshot, row, script.path, f"{folder}/{expected}")
     return f"Rename it: `{git_move(script.path, f'{folder}/{expected}')}`."
-
-
-def _joined(wrong: str) -> str:
-    return wrong if wrong.split()[0] in {"has", "does"} else f"is not right: {wrong}"
 
 
 @rule(
@@ -171,8 +167,7 @@ def moved_path(snapshot: Snapshot, script: ScriptFile) -> str:
 
 
 def _wanted_folder(snapshot: Snapshot, script: ScriptFile) -> str | None:
-    name = parsed(script.name)
-    return folder_of(snapshot, size_of(snapshot, name.model)) if name else None
+    return folder_of(snapshot, parsed(script.name))
 
 
 def _is_misnamed(
@@ -244,7 +239,7 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
         if file_name not in pairs.files
         and _name_mistake(snapshot, file_name, row) is None
         and not _script_cell_is_told(snapshot, row)
-        and not links & {str(SCRIPTS), _folder_of_name(snapshot, file_name)}
+        and not links & {str(SCRIPTS), folder_of(snapshot, parsed(file_name))}
     ]
     if len(lost) > 1 and not snapshot.scripts:
         message = f"there is no script in {SCRIPTS}/, but {len(lost)} rows name one"
@@ -260,15 +255,10 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
         )
 
 
-def _folder_of_name(snapshot: Snapshot, file_name: str) -> str:
-    name = parsed(file_name)
-    return (folder_of(snapshot, size_of(snapshot, name.model)) if name else None) or ""
-
-
 def _lost_script_mend(snapshot: Snapshot, file_name: str, row: int) -> str:
     path = pairing(snapshot).path_of.get(row)
     if path is None:
-        folder = _folder_of_name(snapshot, file_name) or SCRIPTS
+        folder = folder_of(snapshot, parsed(file_name)) or SCRIPTS
         rest = [f"{where} of {path}" for path, where in lines_about(snapshot, file_name)]
         delete = " and ".join(["this line", *rest])
         return f"Put the script back as {folder}/{file_name}, or delete {delete}."
@@ -276,7 +266,7 @@ def _lost_script_mend(snapshot: Snapshot, file_name: str, row: int) -> str:
     if expected == called:
         here = also_in(snapshot, file_name, "here")
         return f"Write `{called}`{here}: so is the script called, and so do the other cells say."
-    folder = _folder_of_name(snapshot, file_name) or str(PurePosixPath(path).parent)
+    folder = folder_of(snapshot, parsed(file_name)) or str(PurePosixPath(path).parent)
     move = git_move(path, f"{folder}/{file_name}")
     if expected == file_name:
         return f"Give the script back the name that all cells of this row say: `{move}`."

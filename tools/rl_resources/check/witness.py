@@ -12,7 +12,7 @@ from rl_resources.check.registry import Mistake
 from rl_resources.check.renaming import renaming
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.check.subject import Claim, claims_by_row
-from rl_resources.check.tables import size_of, slug_of
+from rl_resources.check.tables import slug_of
 
 _ASKED: Mapping[str, Callable[[Claim], Iterable[Mistake]]] = {
     "model": model_agrees,
@@ -52,7 +52,7 @@ def _or_rename(snapshot: Snapshot, row: int) -> str:
 def _new_name(snapshot: Snapshot, row: int) -> str:
     """How the script gets the name that its row says; empty where that is not known."""
     expected = expected_name(snapshot, row)
-    folder = folder_of(snapshot, size_of(snapshot, expected.model)) if expected else None
+    folder = folder_of(snapshot, expected)
     script = pairing(snapshot).files.get(snapshot.tables["tuning"].cell(row, "script"))
     if script is None or folder is None:
         return ""

@@ -10,15 +10,12 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from rl_resources.page.script_link import Link, link_of
+from rl_resources.page.script_link import SIZE_FOLDER, Link, link_of, plain
 from rl_resources.script.name import PARTS
 
 if TYPE_CHECKING:
     from rl_resources.page.records import Reading
     from rl_resources.page.value import Row
-
-_SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
-_SEPARATOR = re.compile(r"[_-]+")
 
 
 def subjects(reading: Reading) -> list[str]:
@@ -61,7 +58,7 @@ def _beside(reading: Reading) -> list[str]:
     linked = [row.link.read for row in reading.rows if row.link.read]
     folders = [PurePosixPath(path).parent for path in (*named, *linked)]
     top = PurePosixPath(commonpath(folders) if folders else "")
-    top = top.parent if _SIZE_FOLDER.fullmatch(top.name) else top
+    top = top.parent if SIZE_FOLDER.fullmatch(top.name) else top
     inside = (path for path in map(PurePosixPath, known) if path.is_relative_to(top))
     return [str(path) for path in inside if _is_like_the_form(path.name)]
 
@@ -74,15 +71,11 @@ def _is_like_the_form(name: str) -> bool:
 
 def _is_named(reading: Reading, path: str) -> bool:
     """Whether the page says the script's name, in a row or in its text, or nearly so."""
-    stem = re.escape(_plain(PurePosixPath(path).name.removesuffix(".sh")))
+    stem = re.escape(plain(PurePosixPath(path).name.removesuffix(".sh")))
     return re.search(rf"(?<![\w.-]){stem}(?![\w-])", _page_text(reading)) is not None
 
 
 @lru_cache(maxsize=1)
 def _page_text(reading: Reading) -> str:
     text = "\n".join(reading.page.lines).replace("\\", "")
-    return _plain(unquote(text))
-
-
-def _plain(text: str) -> str:
-    return _SEPARATOR.sub("-", text.lower())
+    return plain(unquote(text))

@@ -19,8 +19,8 @@ NO_SCRIPT = Problem(
     "the row names no script, so it cannot become a record",
     f"Link its script, which lies in {SCRIPTS}/<size>/ and is named {FORM}.",
 )
-_SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
-_ESCAPED = re.compile(r"[_-]+")
+SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
+_SEPARATOR = re.compile(r"[_-]+")
 
 _AS_TEXT = re.compile(r"([^\s<>\[\]()\"`]+\.sh)[`\]]?\s*[<(]\s*([^\s<>()]+\.sh)\s*[>)]")
 
@@ -72,7 +72,7 @@ def link_of(
     file = next((found for name in names if (found := _file(name, address, known))), None)
     script = names[0] if file is None else PurePosixPath(file).name
     folder = address[-2] if target and len(address) > 1 else ""
-    size = folder.lower() if _SIZE_FOLDER.fullmatch(folder) else None
+    size = folder.lower() if SIZE_FOLDER.fullmatch(folder) else None
     meant = None if file else _meant(names[0], known)
     return Link(script, label, target, size, file, meant, _nearest(script, known))
 
@@ -117,7 +117,7 @@ def link_problems(link: Link, scripts: Sequence[str] | None) -> Iterator[Problem
 def folder_above(cell: Cell) -> str | None:
     """The folder in which the folders of the sizes lie, as the cell's address has it."""
     parts = _parts(_address_path((link_as_text(cell) or ("", cell.target or ""))[1]))[:-1]
-    if parts and _SIZE_FOLDER.fullmatch(parts[-1]):
+    if parts and SIZE_FOLDER.fullmatch(parts[-1]):
         parts = parts[:-1]
     return parts[-1] if parts else None
 
@@ -151,7 +151,7 @@ def _file(name: str, address: Parts, scripts: Sequence[str]) -> str | None:
     """The path that ends most like the address; none that lies in the folder of another size."""
     found = [path for path in scripts if PurePosixPath(path).name == name]
     folder = address[-2].lower() if len(address) > 1 and address[-1] == name else ""
-    if _SIZE_FOLDER.fullmatch(folder):
+    if SIZE_FOLDER.fullmatch(folder):
         found = [path for path in found if _folder_of(path) in (folder, None)]
     return max(found, key=lambda path: _alike(_parts(path), address), default=None)
 
@@ -159,7 +159,7 @@ def _file(name: str, address: Parts, scripts: Sequence[str]) -> str | None:
 def _folder_of(path: str) -> str | None:
     """The size whose folder a script lies in, where its folder is that of a size."""
     name = PurePosixPath(path).parent.name.lower()
-    return name if _SIZE_FOLDER.fullmatch(name) else None
+    return name if SIZE_FOLDER.fullmatch(name) else None
 
 
 def _alike(path: Parts, address: Parts) -> int:
@@ -170,12 +170,13 @@ def _alike(path: Parts, address: Parts) -> int:
 
 def _meant(name: str, scripts: Sequence[str]) -> str | None:
     """The one script whose name is the same but for case and for `_` in place of `-`."""
-    alike = [path for path in scripts if _plain(PurePosixPath(path).name) == _plain(name)]
+    alike = [path for path in scripts if plain(PurePosixPath(path).name) == plain(name)]
     return alike[0] if len(alike) == 1 else None
 
 
-def _plain(name: str) -> str:
-    return _ESCAPED.sub("-", name.lower())
+def plain(name: str) -> str:
+    """A name in lower case, `-` for every separator, so that likely spellings of it are equal."""
+    return _SEPARATOR.sub("-", name.lower())
 
 
 def _address_path(address: str) -> str:

@@ -57,3 +57,8 @@ def parsed(file_name: str) -> ScriptName | None:
         return parse(file_name)
     except ValueError:
         return None
+
+
+def predicate(wrong: str) -> str:
+    """What `parse` finds wrong with a name, as words that follow the name in a sentence."""
+    return wrong if wrong.split()[0] in {"has", "does"} else f"is not right: {wrong}"

@@ -9,7 +9,6 @@ from rl_resources.check.pairing import expected_name, folder_of, pairing, script
 from rl_resources.check.registry import Edit, MakeExecutable, Move, Rewrite, fixer
 from rl_resources.check.scripts import moved_path, not_executable
 from rl_resources.check.snapshot import ScriptFile, Snapshot
-from rl_resources.check.tables import size_of
 from rl_resources.tabular import write
 
 
@@ -21,7 +20,7 @@ def script_name(snapshot: Snapshot) -> Iterator[Edit]:
     for script in scripts(snapshot):
         row = pairs.row(script)
         expected = expected_name(snapshot, row) if row is not None else None
-        folder = folder_of(snapshot, size_of(snapshot, expected.model)) if expected else None
+        folder = folder_of(snapshot, expected)
         if row is None or folder is None or _plain(script.name) != _plain(str(expected)):
             continue
         new = f"{folder}/{expected}"

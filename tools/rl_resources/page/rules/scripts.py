@@ -17,7 +17,7 @@ from rl_resources.page.told import (
     is_unknown_model,
     is_unlisted_model,
 )
-from rl_resources.script.name import FORM, PARTS, parse
+from rl_resources.script.name import FORM, PARTS, parse, predicate
 from rl_resources.words import shown
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def page_script_name(reading: Reading) -> Iterator[Mistake]:
         wrong = _wrong_with(name)
         if wrong is not None and name not in told and not is_dead_link(reading, row):
             told.add(name)
-            words = wrong if wrong.split()[0] in {"has", "does"} else f"is not right: {wrong}"
-            message = f"the script name `{shown(name, 120)}` {words}"
+            message = f"the script name `{shown(name, 120)}` {predicate(wrong)}"
             mend = f"The page asks for {FORM}, in lower case, with `-` inside a part."
             yield reading.mistake(row.cells["Link"], message, mend)
 

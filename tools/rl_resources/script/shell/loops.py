@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rl_resources.script.shell.condition import negated
@@ -23,6 +24,15 @@ _MOST_PASSES = 4
 _MOST_DOUBTFUL_TURNS = 16
 
 
+@dataclass(frozen=True)
+class _Turn:
+    """One turn of a loop: what decides whether it is taken, the body, and what follows it."""
+
+    begin: Callable[[State], Status]
+    body: Statements
+    step: Callable[[State], object] = lambda now: None
+
+
 def run_for(evaluator: Evaluator, body: For, state: State) -> Status:
     """Follow `for NAME in words` and `select`."""
     over = _listed(evaluator, body, state)
@@ -34,7 +44,7 @@ def run_for(evaluator: Evaluator, body: For, state: State) -> Status:
             _set_loop_name(evaluator, body, lost, now)
             return None
 
-        return _unknown_loop(evaluator, begin, body.body, lambda now: None, state)
+        return _unknown_loop(evaluator, _Turn(begin, body.body), state)
     with _loop(evaluator, state) as escaped:
         for value in over:
             _set_loop_name(evaluator, body, value, state)
@@ -67,9 +77,8 @@ def run_arithmetic_for(evaluator: Evaluator, body: ArithmeticFor, state: State) 
         number = _step(evaluator, body.condition, now) if body.condition.pieces else 1
         return None if number is None else number != 0
 
-    return _conditional_loop(
-        evaluator, begin, body.body, lambda now: _step(evaluator, body.step, now), state
-    )
+    turn = _Turn(begin, body.body, lambda now: _step(evaluator, body.step, now))
+    return _conditional_loop(evaluator, turn, state)
 
 
 def _step(evaluator: Evaluator, word: WordNode, state: State) -> int | None:
@@ -83,16 +92,10 @@ def run_while(evaluator: Evaluator, body: While, state: State) -> Status:
         status = evaluator.condition(body.condition, now)
         return negated(status) if body.until else status
 
-    return _conditional_loop(evaluator, begin, body.body, lambda now: None, state)
+    return _conditional_loop(evaluator, _Turn(begin, body.body), state)
 
 
-def _conditional_loop(
-    evaluator: Evaluator,
-    begin: Callable[[State], Status],
-    body: Statements,
-    step: Callable[[State], object],
-    state: State,
-) -> Status:
+def _conditional_loop(evaluator: Evaluator, turn: _Turn, state: State) -> Status:
     """Iterate while the condition is known to hold, then as far as it cannot be known.
 
     Of the turns after a `break` that may have been taken only the first are told apart.
@@ -103,22 +106,22 @@ def _conditional_loop(
             if evaluator.here.reach == "never" or evaluator.budget.exhausted:
                 break
             before = state.copy()
-            status = begin(state)
+            status = turn.begin(state)
             if state.flow:
                 return None
             if status is None:
                 state.become(before)
                 break
             if status is False:
-                evaluator.pass_over(body, state)
+                evaluator.pass_over(turn.body, state)
                 return None
-            if not _iterate(evaluator, body, state, escaped):
+            if not _iterate(evaluator, turn.body, state, escaped):
                 return None
-            step(state)
+            turn.step(state)
             doubtful += bool(escaped)
             if _same(before.variables, state.variables):
                 break  # all further turns are alike
-    return _unknown_loop(evaluator, begin, body, step, state)
+    return _unknown_loop(evaluator, turn, state)
 
 
 @contextmanager
@@ -152,42 +155,22 @@ def _iterate(evaluator: Evaluator, body: Statements, state: State, escaped: list
     return not state.flow and not evaluator.budget.exhausted
 
 
-def _unknown_loop(
-    evaluator: Evaluator,
-    begin: Callable[[State], Status],
-    body: Statements,
-    step: Callable[[State], object],
-    state: State,
-) -> Status:
+def _unknown_loop(evaluator: Evaluator, turn: _Turn, state: State) -> Status:
     """A loop that runs any number of times: only what no iteration changes stays known."""
     if evaluator.here.reach != "never" and not evaluator.budget.exhausted:
-        _settle(evaluator, begin, body, step, state)
-    once = state.copy()
-    with evaluator.maybe(), _loop(evaluator, once) as escaped:
-        begin(once)
-        _iterate(evaluator, body, once, escaped)
-        step(once)
+        _settle(evaluator, turn, state)
+    once = _after_turn(evaluator, turn, state)
     evaluator.meet(state, [state.copy(), once])
     return None
 
 
-def _settle(
-    evaluator: Evaluator,
-    begin: Callable[[State], Status],
-    body: Statements,
-    step: Callable[[State], object],
-    state: State,
-) -> None:
+def _settle(evaluator: Evaluator, turn: _Turn, state: State) -> None:
     """Forget what iterations change, until one more changes nothing."""
     kept, evaluator.log = evaluator.log, Log()
     unreached = set(evaluator.unreached)
     for _ in range(_MOST_PASSES):
         before = state.variables
-        once = state.copy()
-        with evaluator.maybe(), _loop(evaluator, once) as escaped:
-            begin(once)
-            _iterate(evaluator, body, once, escaped)
-            step(once)
+        once = _after_turn(evaluator, turn, state)
         if once.flow:
             break
         state.become(joined(state, once))
@@ -195,6 +178,16 @@ def _settle(
             break
     evaluator.log = kept
     evaluator.unreached = unreached
+
+
+def _after_turn(evaluator: Evaluator, turn: _Turn, state: State) -> State:
+    """The state after a turn that may be taken."""
+    once = state.copy()
+    with evaluator.maybe(), _loop(evaluator, once) as escaped:
+        turn.begin(once)
+        _iterate(evaluator, turn.body, once, escaped)
+        turn.step(once)
+    return once
 
 
 def _same(before: Mapping[str, Variable], after: Mapping[str, Variable]) -> bool:
