@@ -166,7 +166,7 @@ def _words(dataset: Dataset) -> dict[str, list[str]]:
     common = ["GRPO", "GRPO-LoRA", "PPO", "DAPO", "grpo lora", "REINFORCE++"]
     return {
         "gpus": ["1", "2", "3", "4", "6", "8", "12", "16", "24", "32", "64", " 8 ", "512", "0"]
-        + 2 * ["2x8", "4 GPUs", "9999999 x 9999999", "8\u5361"],
+        + 2 * ["2x8", "4 GPUs", "2 nodes x 8", "4 nodes of 8", "9999999 x 9999999", "8\u5361"],
         "device": [*keys["devices"], *names, "H100 80GB", "A100", "4090", "80", "24 GB", "141GB"]
         + ["nvidia a100 (40)", "zx81", "24564MiB", "h20", "H20", "h100", "h800", "a100-80g"] * 2
         + [
@@ -196,6 +196,10 @@ def _words(dataset: Dataset) -> dict[str, list[str]]:
             "gemma 3 27b",
             "qwen32b",
             "Qwen 2.5 32B",
+            "https://huggingface.co/Qwen/Qwen2.5-7B-Instruct",
+            "135M",
+            "7 B",
+            "1T",
             "DeepSeek-R1 671B",
             "Llama2 70B",
             "baichuan 7B",
@@ -203,7 +207,14 @@ def _words(dataset: Dataset) -> dict[str, list[str]]:
         + ["Qwen3-30B", "Qwen2.5-VL-72B", "Mixtral 8x22B", "Llama 3.1 70B", "VL 7B", "Qwen-27B"]
         * 2,
         "size": [*keys["sizes"], "7", "huge", "9.9", "1000"],
-        "task": [*keys["tasks"], *common * 8],
+        "task": [
+            *keys["tasks"],
+            *common * 8,
+            "LoRA GRPO",
+            "GRPO with QLoRA",
+            "Dr. GRPO",
+            "full PPO",
+        ],
         "train": [*roles["train"], *(key.upper() for key in roles["train"]), "vllm"],
         "infer": [*roles["infer"], "VLLM", "fsdp"],
         "tag": ["MIN", "RECOMMENDED", "min"] * 3 + ["minimum"],

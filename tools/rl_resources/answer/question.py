@@ -10,6 +10,7 @@ from rl_resources.answer.hardware import Devices, with_memory
 from rl_resources.answer.vocabulary import (
     BILLIONS,
     COUNT,
+    HUB,
     LENGTH,
     MANY,
     MANY_LAST,
@@ -20,6 +21,7 @@ from rl_resources.answer.vocabulary import (
     Device,
     model_name,
     plain,
+    task_name,
     tidy,
     vocabulary,
 )
@@ -35,6 +37,8 @@ MOST_GB_UNSAID = 512
 
 MOST_GPUS = 9_999_999
 MOST_TOKENS = 999_999_999
+
+_SCALES = {"m": 0.001, "t": 1000.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +144,7 @@ class Reader:
         notes: list[str] = []
         asked_size, model = words.size, ""
         if words.model is not None:
-            if asked_size is None and BILLIONS.fullmatch(words.model.strip()):
+            if asked_size is None and BILLIONS.fullmatch(tidy(words.model)):
                 asked_size = words.model
             else:
                 model = self._model(words.model)
@@ -160,6 +164,7 @@ class Reader:
         return model, size, notes
 
     def _model(self, text: str) -> str:
+        text = HUB.sub("", text.strip())
         found = self._models_called(text)
         if len(found) == 1:
             return found[0]
@@ -193,11 +198,11 @@ class Reader:
 
     def _size(self, text: str) -> str:
         names = {size.name.lower(): size.name for size in self.known.sizes}
-        lower = text.strip().lower()
+        lower = tidy(text).lower()
         if found := names.get(lower) or names.get(f"{lower}b"):
             return found
-        billions = BILLIONS.fullmatch(lower)
-        if billions and (section := self._section(float(billions[1]))):
+        told = BILLIONS.fullmatch(lower)
+        if told and (section := self._section(float(told[1]) * _SCALES.get(told[2], 1))):
             return section
         raise _unknown("size", text, nearest(text, names.values()).sentence())
 
@@ -299,9 +304,9 @@ class Reader:
         """The known word that `text` spells, upper and lower case and punctuation regardless."""
         if text is None:
             return ""
-        words = self.known.words[kind]
-        by_plain = {plain(word): word for word in words}
-        if found := by_plain.get(plain(text)):
+        words, name = self.known.words[kind], task_name if kind == "task" else plain
+        by_name = {name(word): word for word in words}
+        if found := by_name.get(name(text)):
             return found
         listed = say("known-are", words=", ".join(f"`{word}`" for word in words))
         raise _unknown(kind, text, nearest(text, words).sentence() or listed)

@@ -14,14 +14,14 @@ TAGS = ("MIN", "RECOMMENDED")
 SPACE = r"[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 """What `str.strip` takes away; other languages take more or less for blank."""
 
-_TIMES = "(?: ?[x*\u00d7\u5361\u5f20] ?)"
+_TIMES = "(?: ?(?:nodes? ?)?(?:[x*\u00d7\u5361\u5f20]|of) ?)"
 _COUNT = "[1-9][0-9]{0,6}"
 _COUNTS = f"({_COUNT}(?:{_TIMES}{_COUNT})*)"
 _NO_UNIT = "(?!(?:gi?b?|mi?b|tb)(?:[^a-z]|$))"
 
 PATTERNS: Mapping[str, str] = {
     "space": SPACE,
-    "billions": r"([0-9]+(?:\.[0-9]+)?)(?:b(?:-a[0-9.]+b)?)?",
+    "billions": r"([0-9]+(?:\.[0-9]+)?) ?(m|t|b|)(?:-a[0-9.]+b)?",
     "memory": r"([0-9]+(?:\.[0-9]+)?) ?(gb|gib|g|mib|mb|tb|)(?: v?ram)?",
     "count": f"{_COUNTS} ?(?:[gn]pus?|cards?|\u5361)?",
     "many": f"{_COUNTS}(?:{_TIMES}| (?=[a-z]){_NO_UNIT})(.+)",
@@ -31,6 +31,9 @@ PATTERNS: Mapping[str, str] = {
     "between": rf"(?:{SPACE}|[_+-])+",
     "no-figures": "(?<![0-9])-|-(?![0-9])",
     "named-size": r"(.+)-([0-9]+(?:\.[0-9]+)?b)",
+    "hub": "^(?:https?://)?(?:www[.])?(?:huggingface|hf)[.]co/",
+    "adapters": "^(?:q?lora|peft)$",
+    "said-of-tasks": "^(?:with|full|training)$",
     "size-in-name": r"(?<![0-9.x])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])",
 }
 """How words are read; expressions that Python and JavaScript read alike.
@@ -48,7 +51,9 @@ BILLIONS, MEMORY, COUNT = _read("billions"), _read("memory"), _read("count")
 MANY, MANY_LAST, TIMES = _read("many"), _read("many-last"), _read("times")
 LENGTH = _read("length")
 NAMED_SIZE, SIZE_IN_NAME = _read("named-size"), _read("size-in-name")
+HUB = _read("hub")
 _BETWEEN, _NO_FIGURES = _read("between"), _read("no-figures")
+_ADAPTERS, _SAID_OF_TASKS = _read("adapters"), _read("said-of-tasks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +188,14 @@ def tidy(text: str) -> str:
 def plain(text: str) -> str:
     """A word without what people spell in different ways: case, blanks, `_`, `-` and `++`."""
     return _BETWEEN.sub("-", text.strip().lower().replace("++", "-pp"))
+
+
+def task_name(text: str) -> str:
+    """A task as `plain`, without what is only said of it, adapters last: `grpo-lora`."""
+    parts = [part for part in plain(text.replace(".", " ")).split("-") if part]
+    adapters = any(map(_ADAPTERS.match, parts))
+    kept = [part for part in parts if not (_ADAPTERS.match(part) or _SAID_OF_TASKS.match(part))]
+    return "-".join([*kept, "lora"] if adapters else kept)
 
 
 def model_name(text: str) -> str:

@@ -102,6 +102,7 @@ const bare = (rules, size) => plain(rules, size).replace(/b$/, "");
 
 /** @param {Rules} rules @param {string} text */
 function knownModel(rules, text) {
+  text = trimmed(rules, text).replace(new RegExp(rules.patterns.hub, "i"), "");
   const found = modelsCalled(rules, text);
   if (found.length === 1) return found[0];
   if (found.length) {
@@ -151,12 +152,13 @@ const lastPart = (text) => text.slice(text.lastIndexOf("/") + 1);
 /** @param {Rules} rules @param {string} text */
 function knownSize(rules, text) {
   const { sizes } = rules.vocabulary;
-  const lower = trimmed(rules, text).toLowerCase();
+  const lower = tidy(rules, text).toLowerCase();
   const named = (/** @type {string} */ name) =>
     sizes.find((size) => size.name.toLowerCase() === name)?.name;
   const found = named(lower) ?? named(`${lower}b`);
   if (found) return found;
-  const own = section(rules, Number(read(rules, "billions", lower)?.[1] ?? 0));
+  const [, figure, unit] = read(rules, "billions", lower) ?? ["", "0", ""];
+  const own = section(rules, Number(figure) * ({ m: 0.001, t: 1000 }[unit] ?? 1));
   if (own) return own;
   const help = didYouMean(rules, text, sizes.map((size) => size.name));
   throw unknown(rules, "size", text, help);
@@ -332,7 +334,8 @@ function tokensOf([, figure, unit]) {
 function knownWord(rules, kind, text) {
   if (text === undefined) return "";
   const words = rules.vocabulary.words[kind];
-  const found = words.findLast((word) => plain(rules, word) === plain(rules, text));
+  const name = kind === "task" ? taskName : plain;
+  const found = words.findLast((word) => name(rules, word) === name(rules, text));
   if (found) return found;
   const listed = words.map((word) => `\`${word}\``).join(", ");
   const help = didYouMean(rules, text, words) || say(rules, "known-are", { words: listed });
@@ -368,6 +371,15 @@ function plain(rules, text) {
   return lower.replace(new RegExp(rules.patterns.between, "g"), "-");
 }
 
+/** A task without what is only said of it, adapters last. @param {Rules} rules @param {string} text */
+function taskName(rules, text) {
+  const [adapters, said] = ["adapters", "said-of-tasks"].map((name) =>
+    new RegExp(rules.patterns[name], "i"));
+  const parts = plain(rules, text.replaceAll(".", " ")).split("-").filter(Boolean);
+  const kept = parts.filter((part) => !adapters.test(part) && !said.test(part));
+  return [...kept, ...(parts.some((part) => adapters.test(part)) ? ["lora"] : [])].join("-");
+}
+
 /** A model's name without the `-` that keep no two numbers apart. @param {Rules} rules @param {string} text */
 function modelName(rules, text) {
   return plain(rules, text).replace(new RegExp(rules.patterns["no-figures"], "g"), "");
@@ -388,8 +400,12 @@ function trimmed(rules, text) {
  */
 function read(rules, name, text) {
   return new RegExp(`^(?:${rules.patterns[name]})$`, "i")
-    .exec(trimmed(rules, text).replace(new RegExp(`${rules.patterns.space}+`, "g"), " "));
+    .exec(tidy(rules, text));
 }
+
+/** One blank for any number of them, and none around. @param {Rules} rules @param {string} text */
+const tidy = (rules, text) =>
+  trimmed(rules, text).replace(new RegExp(`${rules.patterns.space}+`, "g"), " ");
 
 /**
  * @template T
