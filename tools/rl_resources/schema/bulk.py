@@ -8,7 +8,9 @@ the place reads that row again. A text that polars might split otherwise than `t
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -17,26 +19,28 @@ import numpy as np
 import polars as pl
 
 from rl_resources.package import Field, TableSchema
-from rl_resources.schema.constraints import PRECEDENCE, hold_usable
-from rl_resources.schema.text import AFTER, BEFORE, SIGNS, text_mistake
+from rl_resources.schema.constraints import hold_usable
+from rl_resources.schema.text import SIGNS, text_mistake
 from rl_resources.schema.validate import (
     FAILURES,
+    Question,
     Vocabulary,
-    judged,
+    answered,
+    as_found,
+    found,
     questions,
+    told,
     with_typed,
 )
 
 PARQUET = ".parquet"
 BATCH_ROWS = 50_000
-BLOCK_BYTES = 1 << 17
+BLOCK_BYTES = 1 << 18
 
-_WORDS = (*BEFORE, *PRECEDENCE, *AFTER)
-_RANKS = {word: rank for rank, word in enumerate(_WORDS)}
 _CLOSED = frozenset({"integer", "number", "boolean", "date"})
 _CELL = r'(?:[^",]*|"(?:[^"]|"")*")'
 _QUOTE, _COMMA, _NEWLINE = b'",\n'
-_ROW, _SUSPECT, _BYTES = "number of row", "is suspect", "bytes of row"
+_ROW, _SUSPECT = "number of row", "is suspect"
 
 
 class IrregularError(ValueError):
@@ -70,15 +74,26 @@ def survey(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Survey:
     hold_usable(schema)
     if is_parquet(path):
         return _pass(scan(path, schema), schema, vocabulary).survey
-    marks = _marks(path, schema)
+    _hold_header(path, schema)
+    text = pl.scan_csv(path, schema=dict.fromkeys(schema.names, pl.String), glob=False)
     try:
-        found = _pass(_scan_csv(path, schema, marks), schema, vocabulary)
-        regular = _is_regular(marks, found, len(schema.names)) or _lines_are_records(path, schema)
+        with ThreadPoolExecutor(1) as beside:
+            marking = beside.submit(_marks, path)
+            once = _pass(text, schema, vocabulary)
+        marks = marking.result()
+        regular = _is_regular(marks, once, schema) or _lines_are_records(path, schema)
     except pl.exceptions.PolarsError as error:
         raise IrregularError(str(error)) from error
-    if not regular or marks.newlines != found.survey.rows:
+    if not regular or marks.newlines != once.survey.rows:
         raise IrregularError(str(path))
-    return found.survey
+    return once.survey
+
+
+def _hold_header(path: Path, schema: TableSchema) -> None:
+    """Raise `IrregularError` for another header."""
+    with path.open("rb") as file:
+        if file.readline() != (",".join(schema.names) + "\n").encode():
+            raise IrregularError(str(path))
 
 
 def is_parquet(path: Path) -> bool:
@@ -94,41 +109,43 @@ class _Pass(NamedTuple):
 
 
 def _pass(lazy: pl.LazyFrame, schema: TableSchema, vocabulary: Vocabulary) -> _Pass:
-    """One pass over columns of text in which blank cells are null."""
+    """One pass over columns of text."""
     names = lazy.collect_schema().names()
     fields = [field for field in schema.fields if field.name in names]
+    asked = questions(fields, vocabulary)
+    answers = answered(asked) | {
+        _sign(field): pl.col(field.name).str.contains(SIGNS)
+        for field in fields
+        if _is_open(field, vocabulary)
+    }
     keys = _keys(schema, names)
-    asked = with_typed(lazy.with_row_index(_ROW), fields).with_columns(
-        _suspect(fields, vocabulary).alias(_SUSPECT),
-        pl.sum_horizontal(pl.col(names).str.len_bytes()).cast(pl.UInt64).alias(_BYTES),
-        **keys,
-    )
+    once = with_typed(lazy.with_row_index(_ROW), fields).with_columns(**answers, **keys)
+    once = once.with_columns(
+        pl.any_horizontal(*answers).fill_null(value=False).alias(_SUSPECT)
+    ).cache()
     broken = [pl.DataFrame(schema=FAILURES)]
 
     def look_at(rows: pl.DataFrame) -> None:
-        cells = rows.select(names)
-        found = _failures(schema, cells, vocabulary)
-        broken.append(found.with_columns(row=rows[_ROW].gather(found["row"])))
+        wrong = _failures(schema, asked, rows, vocabulary)
+        broken.append(wrong.with_columns(row=rows[_ROW].gather(wrong["row"])))
 
-    once = asked.cache()
-    _, hashes, counts = pl.collect_all(
+    suspects = once.filter(_SUSPECT).select(_ROW, *names, *answers)
+    counts = [pl.col(name).str.len_bytes().cast(pl.UInt64).sum() for name in names]
+    _, hashes, counted = pl.collect_all(
         [
-            once.filter(_SUSPECT).sink_batches(look_at, chunk_size=BATCH_ROWS, lazy=True),
+            suspects.sink_batches(look_at, chunk_size=BATCH_ROWS, lazy=True),
             once.select(keys.keys()),
-            once.select(pl.len(), pl.col(_BYTES).sum()),
+            once.select(pl.len().alias(_ROW), *counts),
         ],
         engine="streaming",
     )
-    rows, cell_bytes = counts.row(0)
-    return _Pass(Survey(rows, pl.concat(broken), _repeated(hashes)), cell_bytes)
+    rows, *cell_bytes = counted.row(0)
+    return _Pass(Survey(rows, pl.concat(broken), _repeated(hashes)), sum(cell_bytes))
 
 
-def _suspect(fields: Sequence[Field], vocabulary: Vocabulary) -> pl.Expr:
-    """Whether a row may have a failure, or a sign of a mistake where a cell may hold anything."""
-    failures = (question.wrong for question in questions(fields, vocabulary))
-    open_columns = (field.name for field in fields if _is_open(field, vocabulary))
-    signs = (pl.col(name).str.contains(SIGNS) for name in open_columns)
-    return pl.any_horizontal(*failures, *signs).fill_null(value=False)
+def _sign(field: Field) -> str:
+    """What the answer is called to whether a cell has a sign of a mistake."""
+    return f"{field.name} has a sign"
 
 
 def _is_open(field: Field, vocabulary: Vocabulary) -> bool:
@@ -137,40 +154,39 @@ def _is_open(field: Field, vocabulary: Vocabulary) -> bool:
     return not few and field.type not in _CLOSED
 
 
-def _failures(schema: TableSchema, cells: pl.DataFrame, vocabulary: Vocabulary) -> pl.DataFrame:
+def _failures(
+    schema: TableSchema, asked: Sequence[Question], rows: pl.DataFrame, vocabulary: Vocabulary
+) -> pl.DataFrame:
     """The failures with the mistakes of texts, of each cell what is told first."""
-    found = judged(schema, cells, vocabulary)
-    texts = [
-        (row, field.name, mistake)
-        for field in schema.fields
-        if field.name in cells.columns
-        for row, cell in _doubtful(field, cells[field.name], found, vocabulary)
-        if (mistake := text_mistake(field, cell, None))
-    ]
-    if not texts:
-        return found
-    both = pl.concat([found, pl.DataFrame(texts, schema=FAILURES, orient="row")])
-    ranked = both.sort("row", pl.col("constraint").replace_strict(_RANKS))
-    return ranked.unique(["row", "field"], keep="first", maintain_order=True)
+    texts: dict[tuple[Field, str], list[int]] = defaultdict(list)
+    for field in schema.fields:
+        if field.name in rows.columns:
+            for row, cell in _doubtful(field, asked, rows, vocabulary):
+                if mistake := text_mistake(field, cell, None):
+                    texts[field, mistake].append(row)
+    mistakes = (as_found(schema, field, at, mistake) for (field, mistake), at in texts.items())
+    return told(schema, [*found(schema, asked, rows, rows), *mistakes])
 
 
 def _doubtful(
-    field: Field, cells: pl.Series, found: pl.DataFrame, vocabulary: Vocabulary
+    field: Field, asked: Sequence[Question], rows: pl.DataFrame, vocabulary: Vocabulary
 ) -> Iterator[tuple[int, str]]:
-    """Rows and cells with a sign of a mistake, in a closed column of those that fail."""
-    rows = pl.int_range(len(cells), dtype=pl.UInt32, eager=True)
-    if not _is_open(field, vocabulary):
-        rows = found.filter(field=field.name)["row"]
-        cells = cells.gather(rows)
-    signs = cells.str.contains(SIGNS).fill_null(value=False)
-    return zip(rows.filter(signs), cells.filter(signs), strict=True)
+    """Rows and cells with a sign of a mistake, in a closed column of those that are wrong."""
+    if _is_open(field, vocabulary):
+        doubtful = rows[_sign(field)].arg_true()
+    else:
+        wrong = [question.name for question in asked if question.field is field]
+        doubtful = rows.select(pl.any_horizontal(*wrong)).to_series().arg_true()
+        signs = rows[field.name].gather(doubtful).str.contains(SIGNS)
+        doubtful = doubtful.filter(signs)
+    return zip(doubtful, rows[field.name].gather(doubtful), strict=True)
 
 
 def _keys(schema: TableSchema, names: Collection[str]) -> Mapping[str, pl.Expr]:
     """A number for each value of what must not stand twice; null where a part of it is blank."""
     unique = [(field.name,) for field in schema.fields if field.constraints.get("unique")]
     return {
-        f"key {' '.join(key)}": pl.when(pl.all_horizontal(pl.col(key).is_not_null())).then(
+        f"key {' '.join(key)}": pl.when(pl.all_horizontal(pl.col(key) != "")).then(
             pl.struct(key).hash()
         )
         for key in dict.fromkeys([schema.primary_key, *unique])
@@ -184,14 +200,14 @@ def _repeated(keys: pl.DataFrame) -> pl.Series:
 
 
 def scan(path: Path, schema: TableSchema) -> pl.LazyFrame:
-    """Parquet as text, blank cells as null and a list's items joined.
+    """Parquet as text, a list's items joined.
 
     The columns are in the order of the schema, and those that it does not know come last.
     """
     lazy = pl.scan_parquet(path / f"**/*{PARQUET}" if path.is_dir() else path)
-    found = lazy.collect_schema()
-    known = [_as_text(field, found[field.name]) for field in schema.fields if field.name in found]
-    others = [pl.lit(None, pl.String).alias(name) for name in found if name not in schema.names]
+    types = lazy.collect_schema()
+    known = [_as_text(field, types[field.name]) for field in schema.fields if field.name in types]
+    others = [pl.lit(None, pl.String).alias(name) for name in types if name not in schema.names]
     return lazy.select(*known, *others)
 
 
@@ -199,12 +215,7 @@ def _as_text(field: Field, dtype: pl.DataType) -> pl.Expr:
     column = pl.col(field.name)
     if isinstance(dtype, pl.List):
         column = column.cast(pl.List(pl.String)).list.join(field.delimiter)
-    return _blank_as_null(column.cast(pl.String))
-
-
-def _blank_as_null(cells: pl.Expr) -> pl.Expr:
-    """As `replace` would do, for which polars holds all cells in memory."""
-    return pl.when(cells != "").then(cells)
+    return column.cast(pl.String)
 
 
 class _Marks(NamedTuple):
@@ -217,15 +228,13 @@ class _Marks(NamedTuple):
     newlines: int
     quotes: int
     around_cells: bool
-    around_nothing: bool
 
 
-def _marks(path: Path, schema: TableSchema) -> _Marks:
-    """Raises `IrregularError` for another header, and for bytes that no CSV text of ours has."""
+def _marks(path: Path) -> _Marks:
+    """Raises `IrregularError` for bytes that no CSV text of ours has."""
     with path.open("rb") as file:
-        if file.readline() != (",".join(schema.names) + "\n").encode():
-            raise IrregularError(str(path))
-        size, newlines, quotes, odd, blank = 0, 0, 0, False, False
+        file.readline()
+        size, newlines, quotes, odd = 0, 0, 0, False
         while lines := file.read(BLOCK_BYTES) + file.readline():
             if b"\r" in lines or b"\0" in lines:
                 raise IrregularError(str(path))
@@ -234,26 +243,19 @@ def _marks(path: Path, schema: TableSchema) -> _Marks:
             opening, closing = places[::2], places[1::2]
             outside = np.concatenate([text[opening - 1], text.take(closing + 1, mode="wrap")])
             odd |= len(places) % 2 == 1 or not ((outside == _COMMA) | (outside == _NEWLINE)).all()
-            blank |= not odd and bool((closing == opening + 1).any())
             size += len(text)
             newlines += int(np.count_nonzero(text == _NEWLINE))
             quotes += len(places)
-    return _Marks(size, newlines, quotes, not odd, odd or blank)
+    return _Marks(size, newlines, quotes, not odd)
 
 
-def _scan_csv(path: Path, schema: TableSchema, marks: _Marks) -> pl.LazyFrame:
-    text = dict.fromkeys(schema.names, pl.String)
-    lazy = pl.scan_csv(path, schema=text, glob=False)
-    return lazy.with_columns(_blank_as_null(pl.all())) if marks.around_nothing else lazy
-
-
-def _is_regular(marks: _Marks, found: _Pass, width: int) -> bool:
+def _is_regular(marks: _Marks, once: _Pass, schema: TableSchema) -> bool:
     """Whether each line is surely one record of as many cells as there are columns.
 
     What is neither in a cell nor parts cells are quotes. Where it is as much as there are quotes
     around cells, no cell is missing.
     """
-    between = marks.size - found.cell_bytes - found.survey.rows * width
+    between = marks.size - once.cell_bytes - once.survey.rows * len(schema.names)
     return marks.around_cells and between == marks.quotes
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -94,13 +95,20 @@ def _hold_usable(schema: TableSchema, field: Field) -> None:
                 f"its constraint {name!r} cannot be {json.dumps(limit)}",
                 "See Table Schema in the Data Package standard for what the constraint may be.",
             )
-    try:
-        pl.Series([""]).str.contains(field.pattern or "")
-    except pl.exceptions.ComputeError as error:
+    if field.pattern and not _is_known_to_every_engine(field.pattern):
         raise UnreadableDataset(
             f"{schema.path}: pattern of field {field.name!r} is none that every engine knows",
             "Write it without look-around and without references to groups.",
-        ) from error
+        )
+
+
+@cache
+def _is_known_to_every_engine(pattern: str) -> bool:
+    try:
+        pl.Series([""]).str.contains(pattern)
+    except pl.exceptions.ComputeError:
+        return False
+    return True
 
 
 def _usable(field: Field, name: str, limit: Any) -> bool:

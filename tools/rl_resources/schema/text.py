@@ -32,7 +32,7 @@ _ACTIVE = (
     r"(?:\.\.(?:[/\\]|%(?:25)?(?:2f|5c|c0%a[ef]))){2}|%(?:25)?2e%(?:25)?2e",  # paths upwards
     r"(?:^| )!!?[a-z]+/",  # tags of YAML
 )
-_MARKUP = re.compile("|".join(_ACTIVE), re.IGNORECASE)
+_MARKUP = "|".join(_ACTIVE)
 _MARKUP_SIGNS: tuple[str, ...] = (
     "<",
     "&",
@@ -62,7 +62,7 @@ _NUMBER = re.compile(r"[+-] ?\d[\d.,]* ?%?(?:$|[,;:]? +[(a-zA-Z])")
 _MAIL_NAME = re.compile(r"[\w%+\"-]\Z")
 _MAIL_HOST = re.compile(r"[^\W_][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}\.[^\W\d_]{2,}")
 
-SIGNS = rf"[^ -~]|@|^[ =+-]| $|; *[\"']*[=+-]|(?i:{'|'.join(_ACTIVE)})"
+SIGNS = rf"[^ -~]|@|^[ =+-]| $|; *[\"']*[=+-]|(?i:{_MARKUP})"
 """Matches every text that has a mistake, and some that have none."""
 
 BEFORE = ("invisible", "email", "space", "look-alike", "markup")
@@ -102,7 +102,11 @@ def markup(cell: str) -> str:
     """
     text = _plain(cell)
     low = text.lower()
-    found = _MARKUP.search(text) if any(sign in low for sign in _MARKUP_SIGNS) else None
+    found = (
+        re.search(_MARKUP, text, re.IGNORECASE)
+        if any(sign in low for sign in _MARKUP_SIGNS)
+        else None
+    )
     return found[0] if found else ""
 
 

@@ -7,7 +7,7 @@ breaks several of them is told once, for the first in `PRECEDENCE`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
@@ -22,8 +22,12 @@ from rl_resources.schema.constraints import (
     hold_usable,
     limits,
 )
+from rl_resources.schema.text import AFTER, BEFORE
 
-_RANKS = {constraint: rank for rank, constraint in enumerate(PRECEDENCE)}
+ORDER = (*BEFORE, *PRECEDENCE, *AFTER)
+"""Of all that is wrong with a cell, the mistakes of texts among it, the first of these is told."""
+
+_RANKS = {constraint: rank for rank, constraint in enumerate(ORDER)}
 _ISO = "%Y-%m-%d"
 _DATE_BYTES = len("2026-01-31")
 _FOUR_DIGITS = date(1000, 1, 1)
@@ -62,49 +66,68 @@ def failures(
 
 
 def judged(schema: TableSchema, raw: pl.DataFrame, vocabulary: Vocabulary) -> pl.DataFrame:
-    """The failures in a frame of text, in which blank cells are null, as `FAILURES`.
+    """The failures in a frame of text as `FAILURES`.
 
     The schema must have passed `hold_usable`.
     """
     fields = [field for field in schema.fields if field.name in raw.columns]
     asked = questions(fields, vocabulary)
-    answers = with_typed(raw.lazy(), fields).select(
-        question.wrong.fill_null(value=False).alias(question.name) for question in asked
-    )
-    return told(schema, asked, raw, answers.collect())
+    answers = with_typed(raw.lazy(), fields).select(**answered(asked)).collect()
+    return told(schema, found(schema, asked, raw, answers))
 
 
-def told(
+def answered(asked: Sequence[Question]) -> dict[str, pl.Expr]:
+    """Where cells are wrong, by the name of the question."""
+    return {question.name: question.wrong for question in asked}
+
+
+def found(
     schema: TableSchema, asked: Sequence[Question], raw: pl.DataFrame, answers: pl.DataFrame
-) -> pl.DataFrame:
-    """The failures, as `FAILURES`: of the questions asked of `raw`, `answers` has those answered.
-
-    Each answer is a column of the question's name, true where cells are wrong.
-    """
-    found = [
-        _failures(question, raw[question.field.name], answer.arg_true())
+) -> list[pl.DataFrame]:
+    """All that the answers to what was asked of a frame of text say, for `told`."""
+    return [
+        as_found(schema, question.field, rows, constraint)
         for question in asked
         if (answer := answers[question.name]).any()
+        for constraint, rows in _broken(question, raw[question.field.name], answer.arg_true())
     ]
-    by_rank = pl.col("constraint").replace_strict(_RANKS)
-    by_place = pl.col("field").replace_strict({name: at for at, name in enumerate(schema.names)})
-    ranked = (
-        pl.concat(found).sort("row", by_place, by_rank) if found else pl.DataFrame(schema=FAILURES)
+
+
+def as_found(
+    schema: TableSchema, field: Field, rows: pl.Series | Sequence[int], constraint: str
+) -> pl.DataFrame:
+    """Cells of a column that break one constraint, as numbers that stand for names."""
+    place, rank = schema.index(field.name), _RANKS[constraint]
+    numbers = pl.lit(place, pl.UInt16).alias("place"), pl.lit(rank, pl.UInt8).alias("rank")
+    return pl.DataFrame({"row": rows}, schema={"row": FAILURES["row"]}).with_columns(numbers)
+
+
+def told(schema: TableSchema, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """What is told of all that was `found`, by row and then by column: `FAILURES`."""
+    if not frames:
+        return pl.DataFrame(schema=FAILURES)
+    first = (
+        pl.concat(frames)
+        .sort("row", "place", "rank")
+        .unique(["row", "place"], keep="first", maintain_order=True)
     )
-    return ranked.unique(["row", "field"], keep="first", maintain_order=True)
+    names = pl.Series(schema.names).gather(first["place"]), pl.Series(ORDER).gather(first["rank"])
+    return pl.DataFrame([first["row"], *names], schema=FAILURES)
 
 
 def with_typed(lazy: pl.LazyFrame, fields: Sequence[Field]) -> pl.LazyFrame:
-    """Columns of text, in which blank cells are null, with their typed cells for `questions`."""
+    """Columns of text with their typed cells for `questions`."""
     return lazy.with_columns(
         _typed(pl.col(field.name), field).alias(_typed_name(field)) for field in _closed(fields)
     )
 
 
 class Question(NamedTuple):
-    """Which cells of a column break a constraint; null where that is not asked of blank ones.
+    """Which cells of a column break a constraint; null for none.
 
-    Those that are said to break `type` may do so; only their text tells.
+    A blank cell is null or an empty text, of which `required` alone is asked: what is said of an
+    empty text otherwise does not count. Those that are said to break `type` may do so; only their
+    text tells.
     """
 
     field: Field
@@ -122,7 +145,7 @@ def questions(fields: Sequence[Field], vocabulary: Vocabulary) -> list[Question]
     return [
         *(Question(field, "type", _mistyped(field)) for field in _closed(fields)),
         *(
-            Question(field, "required", pl.col(field.name).is_null())
+            Question(field, "required", pl.col(field.name).fill_null("") == "")
             for field in fields
             if field.required
         ),
@@ -157,27 +180,28 @@ def _mistyped(field: Field) -> pl.Expr:
     return doubtful
 
 
-def _failures(question: Question, column: pl.Series, rows: pl.Series) -> pl.DataFrame:
+def _broken(
+    question: Question, column: pl.Series, rows: pl.Series
+) -> Iterator[tuple[str, pl.Series]]:
+    """Which of the rows that a question says to be wrong are so, by constraint."""
     field = question.field
+    if question.constraint == "required":
+        yield "required", rows
+        return
+    filled = column.gather(rows) != ""
+    rows = rows.filter(filled)
     if question.constraint != "type":
-        return _failures_in(field.name, rows, question.constraint)
+        yield question.constraint, rows
+        return
     cells = column.gather(rows)
     written = cells.str.contains(f"^(?:{TYPES[field.type].pattern})$")
     if field.type == "date":
         written &= (cells.str.to_date(_ISO, strict=False) >= date.min).fill_null(value=False)
-    found = [_failures_in(field.name, rows.filter(~written), "type")]
+    yield "type", rows.filter(~written)
     if field.type == "integer":  # and more digits than a machine integer has
         low = cells.str.starts_with("-")
-        found += [
-            _failures_in(field.name, rows.filter(written & low), "minimum"),
-            _failures_in(field.name, rows.filter(written & ~low), "maximum"),
-        ]
-    return pl.concat(found)
-
-
-def _failures_in(name: str, rows: pl.Series | Sequence[int], constraint: str) -> pl.DataFrame:
-    found = pl.DataFrame({"row": rows}, schema={"row": FAILURES["row"]})
-    return found.with_columns(field=pl.lit(name), constraint=pl.lit(constraint))
+        yield "minimum", rows.filter(written & low)
+        yield "maximum", rows.filter(written & ~low)
 
 
 def _typed(column: pl.Expr, field: Field) -> pl.Expr:
