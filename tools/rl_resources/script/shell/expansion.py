@@ -10,15 +10,14 @@ from dataclasses import replace
 from rl_resources.script.shell import arithmetic, braces, fields, parameter, pattern
 from rl_resources.script.shell.fields import Fragment, Fragments
 from rl_resources.script.shell.log import Budget, Log
+from rl_resources.script.shell.lookup import SPECIAL
+from rl_resources.script.shell.numbers import Numbers
 from rl_resources.script.shell.pattern import MOST_STEPS, Pattern
 from rl_resources.script.shell.script import Assignment, Defined, Reference
 from rl_resources.script.shell.state import (
-    ALWAYS_SET,
     Array,
-    Found,
     Mode,
     State,
-    Variable,
     set_content,
 )
 from rl_resources.script.shell.surroundings import Surroundings
@@ -45,7 +44,6 @@ from rl_resources.script.shell.value import (
 )
 
 _NAME = re.compile(r"0[xX][0-9a-fA-F]+|[0-9][0-9A-Za-z_@#]*|([A-Za-z_][A-Za-z0-9_]*)")
-_SPECIAL = frozenset("?$!-0_")
 _PLAIN = re.compile(r"[^~{}*?\[\]()]+")
 _ASSIGNING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
@@ -247,17 +245,17 @@ class Expander:
 
     def _arithmetic_part(self, piece: Arithmetic, state: State) -> Part:
         place = self.source.place(piece.start)
-        numbers = _Numbers(self, state, place)
+        numbers = Numbers(state, place)
         value = self.number(piece.pieces, state, place, numbers)
         if value is None:
             return unknown(place, self.source.text[piece.start : piece.end], numbers.reason)
         return Part(str(value), place, place, default=numbers.default)
 
     def number(
-        self, pieces: Pieces, state: State, place: Place, numbers: _Numbers | None = None
+        self, pieces: Pieces, state: State, place: Place, numbers: Numbers | None = None
     ) -> int | None:
         """The value of an arithmetic expression; its assignments are made."""
-        numbers = numbers or _Numbers(self, state, place)
+        numbers = numbers or Numbers(state, place)
         expression = self.text_of(pieces, state, "quoted")
         numbers.default = expression.default
         self._bare_references(pieces, state)
@@ -276,7 +274,7 @@ class Expander:
     def number_of(self, text: str, state: State, place: Place) -> int | None:
         """The value of an expression that is already expanded."""
         self.budget.spend(1 + len(text) // 32)
-        return arithmetic.evaluate(text, _Numbers(self, state, place))
+        return arithmetic.evaluate(text, Numbers(state, place))
 
     def _bare_references(self, pieces: Pieces, state: State) -> None:
         for piece in pieces:
@@ -314,7 +312,7 @@ class Expander:
         )
 
     def _defined(self, name: str, state: State) -> Defined:
-        if name.isdigit() or name in ("@", "*", "#") or name in _SPECIAL:
+        if name.isdigit() or name in ("@", "*", "#") or name in SPECIAL:
             return "yes"
         variable = state.variables.get(name)
         if variable is None or variable.content is None:
@@ -356,43 +354,6 @@ class Expander:
             )
         )
 
-    def lookup(self, piece: Parameter, state: State) -> Found:
-        """What the name of a parameter, with its subscript, stands for."""
-        return self.named(piece.name, piece.subscript, state)
-
-    def named(self, name: str, subscript: Pieces | None, state: State) -> Found:
-        """What a name stands for; without subscript an array is its first element."""
-        if name.isdigit() and name != "0":
-            return _argument(int(name), state)
-        if name == "#":
-            return self._count(state)
-        if name in _SPECIAL:
-            return Found(None, "special")
-        variable = state.variables.get(name)
-        if variable is None:
-            return Found(None, "environment", absent=name not in ALWAYS_SET)
-        content = variable.content
-        if isinstance(content, Array):
-            return self._element(content, subscript, state)
-        if subscript is not None and self.key(subscript, False, state) != 0:
-            return Found(None, "form")
-        return Found(content)
-
-    def _count(self, state: State) -> Found:
-        if state.positional is None or any(value.many for value in state.positional):
-            return Found(None, "argument")
-        place = Place(0, 1, 1)
-        return Found(Value((literal(str(len(state.positional)), place),)))
-
-    def _element(self, content: Array, subscript: Pieces | None, state: State) -> Found:
-        key = 0 if subscript is None else self.key(subscript, content.associative, state)
-        value = (
-            None if key is None else content.get("0" if content.associative and key == 0 else key)
-        )
-        if value is None:
-            return Found(None, "conditional")
-        return Found(value if any(entry.key == key for entry in content.entries) else None)
-
     def key(self, subscript: Pieces, associative: bool, state: State) -> int | str | None:
         """The key that a subscript stands for, `None` where it cannot be known."""
         if associative:
@@ -400,19 +361,6 @@ class Expander:
         start = subscript[0].start if subscript else 0
         number = self.number(subscript, state, self.source.place(start))
         return number if number is not None and number >= 0 else None
-
-    def elements(self, piece: Parameter, state: State) -> tuple[Value, ...] | None:
-        """What `[@]` or `$@` stands for, or `None` where it cannot be known."""
-        if piece.name in ("@", "*"):
-            return state.positional
-        variable = state.variables.get(piece.name)
-        if variable is None:
-            return None
-        content = variable.content
-        if isinstance(content, Array):
-            ordered = not content.associative or len(content.entries) < 2
-            return content.values if ordered else None
-        return () if content is None else (content,)
 
 
 def _is_assigning(pieces: Pieces) -> bool:
@@ -432,55 +380,3 @@ def _may_join(pieces: Pieces, fragments: Fragments) -> bool:
 def _opens(before: str) -> bool:
     """Whether a tilde after this text opens the value of an assignment."""
     return _ASSIGNING.fullmatch(before) is not None
-
-
-def _argument(number: int, state: State) -> Found:
-    if state.positional is None:
-        return Found(None, "argument", absent=True)
-    before = state.positional[:number]
-    if any(value.many for value in before):
-        return Found(None, "argument")
-    return Found(before[-1] if len(before) == number else None)
-
-
-class _Numbers:
-    """The variables of a state as an arithmetic expression sees them."""
-
-    def __init__(self, expander: Expander, state: State, place: Place) -> None:
-        self._expander = expander
-        self._state = state
-        self._place = place
-        self.default = False
-        self.reason: Reason = "form"
-
-    def number_text(self, name: str, key: int | None) -> str | None:
-        """The text of a variable or element; an unset one counts as 0."""
-        variable = self._state.variables.get(name)
-        if variable is None:
-            self.reason = "environment"
-            return None
-        content = variable.content
-        if isinstance(content, Array):
-            content = content.get(key or 0) if not content.associative else None
-            if content is None:
-                self.reason = "conditional"
-                return None
-        elif key:
-            return None
-        if content is None:
-            return ""
-        self.default = self.default or content.default
-        if content.unknown is not None:
-            self.reason = content.unknown.reason or "form"
-        return content.text
-
-    def set_number(self, name: str, key: int | None, value: int) -> None:
-        """Assign a result."""
-        result = Value((Part(str(value), self._place, self._place, default=self.default),))
-        old = self._state.variables.get(name)
-        if key is None:
-            set_content(self._state, name, result, self._place)
-            return
-        array = old.content if old and isinstance(old.content, Array) else Array()
-        exported = old.exported if old else False
-        self._state.variables[name] = Variable(array.with_entry(key, result), self._place, exported)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rl_resources.script.shell import fields
+from rl_resources.script.shell.change import Change, cased, replaced, substring, trimmed
 from rl_resources.script.shell.fields import Fragment, Fragments
+from rl_resources.script.shell.lookup import elements, lookup
 from rl_resources.script.shell.pattern import Pattern
 from rl_resources.script.shell.state import Array, Found, Mode, State, set_content
 from rl_resources.script.shell.syntax import Literal, Parameter, Pieces
@@ -16,8 +18,6 @@ from rl_resources.script.shell.value import Part, Reason, Value, literal, unknow
 if TYPE_CHECKING:
     from rl_resources.script.shell.expansion import Expander
 
-Change = Callable[[str], str | None]
-
 
 def expand(expander: Expander, piece: Parameter, state: State, mode: Mode) -> Fragments:
     """The fragments of one parameter."""
@@ -25,7 +25,7 @@ def expand(expander: Expander, piece: Parameter, state: State, mode: Mode) -> Fr
         return _all(expander, piece, state, mode)
     if piece.prefix == "!":
         return _indirect(expander, piece, state, mode)
-    found = expander.lookup(piece, state)
+    found = lookup(expander, piece, state)
     if piece.prefix == "#":
         return _length(expander, piece, found, mode)
     operator = piece.operator.lstrip(":")
@@ -78,7 +78,7 @@ def _plain(expander: Expander, piece: Parameter, text: str) -> Value:
 
 
 def _indirect(expander: Expander, piece: Parameter, state: State, mode: Mode) -> Fragments:
-    found = expander.lookup(replace(piece, prefix=""), state)
+    found = lookup(expander, replace(piece, prefix=""), state)
     name = found.value.text if found.value is not None else None
     if not name or not name.isidentifier() or piece.operator in ("@", "*"):
         return [_unknown(expander, piece, replace(found, reason=found.reason or "form"), mode)]
@@ -166,7 +166,7 @@ def _all(expander: Expander, piece: Parameter, state: State, mode: Mode) -> Frag
     """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}` with their operators."""
     if piece.prefix == "!":
         return _keys(expander, piece, state, mode)
-    values = expander.elements(piece, state)
+    values = elements(piece, state)
     unknowable: Fragments = [expander.unknown(piece, _reason(piece, state), mode)]
     if values is None:
         return unknowable
@@ -304,67 +304,26 @@ def _change(expander: Expander, piece: Parameter, state: State) -> Change | None
     """What the operator does to a text, or `None` where that cannot be known."""
     operator = piece.operator
     if operator == ":":
-        return _substring(_bounds(expander, piece, state))
+        return substring(_bounds(expander, piece, state))
     if operator == "@":
         return None
     pattern = expander.pattern(piece.operand, state)
     if operator[0] in "^,":
-        return _cased(operator, pattern if piece.operand else Pattern(())) if pattern else None
+        return cased(operator, pattern if piece.operand else Pattern(())) if pattern else None
     if pattern is None:
         return None
     if operator[0] in "#%":
         return lambda text: (
-            _trimmed(text, pattern, operator) if expander.affordable(pattern, text) else None
+            trimmed(text, pattern, operator) if expander.affordable(pattern, text) else None
         )
     replacement = _replacement(expander, piece, state)
     if replacement is None:
         return None
     return lambda text: (
-        _replaced(text, pattern, replacement, operator)
+        replaced(text, pattern, replacement, operator)
         if expander.affordable(pattern, text, len(text) + 1)
         else None
     )
-
-
-def _substring(bounds: tuple[int, int | None] | None) -> Change | None:
-    if bounds is None:
-        return None
-    start, length = bounds
-
-    def change(text: str) -> str | None:
-        first = start + len(text) if start < 0 else start
-        if not 0 <= first <= len(text):
-            return ""
-        if length is not None and length < 0:
-            last = len(text) + length
-            return text[first:last] if last >= first else None
-        return text[first : None if length is None else first + length]
-
-    return change
-
-
-def _cased(operator: str, pattern: Pattern) -> Change:
-    function = str.upper if operator[0] == "^" else str.lower
-
-    def change(text: str) -> str | None:
-        limit = len(text) if len(operator) == 2 else 1
-        matching = [not pattern.tokens or pattern.matches(character) for character in text[:limit]]
-        changed = [
-            function(character) if match else character
-            for character, match in zip(text, matching, strict=False)
-        ]
-        return "".join(changed) + text[limit:]
-
-    return change
-
-
-def _trimmed(text: str, pattern: Pattern, operator: str) -> str:
-    longest = len(operator) == 2
-    if operator[0] == "#":
-        ends = pattern.ends(text, 0)
-        return text[(max if longest else min)(ends) :] if ends else text
-    starts = pattern.starts(text)
-    return text[: (min if longest else max)(starts)] if starts else text
 
 
 def _replacement(expander: Expander, piece: Parameter, state: State) -> str | None:
@@ -379,35 +338,3 @@ def _replacement(expander: Expander, piece: Parameter, state: State) -> str | No
             return None
         found += fragment.part.text
     return found
-
-
-def _replaced(text: str, pattern: Pattern, replacement: str, operator: str) -> str | None:
-    if not pattern.tokens:
-        return (
-            replacement + text
-            if operator == "/#"
-            else (text + replacement if operator == "/%" else text)
-        )
-    if operator == "/#":
-        ends = pattern.ends(text, 0)
-        return replacement + text[max(ends) :] if ends else text
-    if operator == "/%":
-        starts = pattern.starts(text)
-        return text[: min(starts)] + replacement if starts else text
-    return _replaced_anywhere(text, pattern, replacement, once=operator == "/")
-
-
-def _replaced_anywhere(text: str, pattern: Pattern, replacement: str, once: bool) -> str:
-    found: list[str] = []
-    at = 0
-    while at < len(text):
-        ends = pattern.ends(text, at) - {at}
-        if not ends:
-            found.append(text[at])
-            at += 1
-            continue
-        found.append(replacement)
-        at = max(ends)
-        if once:
-            break
-    return "".join(found) + text[at:]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rl_resources.script.shell import builtin, declaration
+from rl_resources.script.shell.commands import DECLARATIONS
 from rl_resources.script.shell.script import (
     Assignment,
     AssignmentKind,
@@ -15,7 +16,6 @@ from rl_resources.script.shell.script import (
     Word,
 )
 from rl_resources.script.shell.state import State
-from rl_resources.script.shell.statements import DECLARATIONS
 from rl_resources.script.shell.surroundings import Links, Status, weaker
 from rl_resources.script.shell.syntax import (
     AssignmentWord,

@@ -1,4 +1,4 @@
-"""Reads commands: simple ones, lists, pipelines and compound ones, with their redirections.
+"""Reads a script: lists, pipelines and compound commands.
 
 Why not tree-sitter-bash (0.25.1): it drops the word of a backslash before a blank, and marks errors
 in scripts that bash accepts (27 of 433 on a Debian system, where this reader agrees with `bash -n`
@@ -8,19 +8,17 @@ on all).
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
+from rl_resources.script.shell.commands import CommandReader
 from rl_resources.script.shell.syntax import (
     AndOr,
     ArithmeticCommand,
     ArithmeticFor,
-    AssignmentWord,
     Body,
     Case,
     CaseItem,
     Command,
     DoubleBracket,
-    Element,
     For,
     FunctionDefinition,
     Group,
@@ -28,7 +26,6 @@ from rl_resources.script.shell.syntax import (
     Literal,
     Pieces,
     Pipeline,
-    Redirect,
     Simple,
     Statements,
     Tree,
@@ -37,23 +34,12 @@ from rl_resources.script.shell.syntax import (
 )
 from rl_resources.script.shell.words import (
     DEEPEST,
-    HERE_DOCUMENT,
-    KEY,
     REGULAR_EXPRESSION,
-    WordReader,
 )
 
-DECLARATIONS = frozenset({"export", "declare", "typeset", "local", "readonly"})
 _CLOSING = frozenset({"then", "elif", "else", "fi", "do", "done", "esac", "}"})
 _COMPOUND = frozenset({"if", "while", "until", "for", "select", "case", "{", "[["})
-_BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
 _RESERVED = re.compile(r"[a-z]+(?=[\s;&|<>()]|$)|[{}!](?=[\s;&|<>()]|$)|\[\[(?=\s)")
-_REDIRECT = re.compile(
-    r"([0-9]+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<&|<>|>>|>&|>\||<(?!\()|>(?!\()|&>>|&>)"
-)
-_ASSIGNMENT = re.compile(
-    r"([A-Za-z_][A-Za-z0-9_]*)(?:\[((?:[^\[\]\n]|\[[^\[\]\n]*\]){1,200})\])?(\+?=)"
-)
 _FUNCTION = re.compile(r"([^\s;&|<>()$'\"`\\={}#]+)[ \t]*\([ \t]*\)")
 _FUNCTION_WORD = re.compile(r"function[ \t]+([^\s;&|<>()$'\"`]+)[ \t]*(?:\([ \t]*\))?")
 _FOR_NAME = re.compile(r"[ \t]+([A-Za-z_][A-Za-z0-9_]*)(?=[\s;]|$)")
@@ -68,7 +54,7 @@ def read(text: str) -> Tree:
     return Tree(statements, tuple(reader.comments), tuple(problems))
 
 
-class _StatementReader(WordReader):
+class _StatementReader(CommandReader):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._expected: list[frozenset[str]] = []
@@ -82,9 +68,9 @@ class _StatementReader(WordReader):
             if word in _CLOSING:
                 if any(word in expected for expected in self._expected):
                     break
-                self._unexpected(len(word))
-            elif self.peek() in (";", "&", "|", ")") and not self._at_redirect():
-                self._unexpected(1)
+                self.unexpected(len(word))
+            elif self.peek() in (";", "&", "|", ")") and not self.at_redirect():
+                self.unexpected(1)
             else:
                 found.append(self._and_or())
         self._expected.pop()
@@ -98,7 +84,7 @@ class _StatementReader(WordReader):
         return found
 
     def _at_end(self, closing: str) -> bool:
-        self._newlines()
+        self.newlines()
         if self.at >= self.end:
             return True
         return (closing == self.peek() != "") or (closing == ";;" and self._terminator() != "")
@@ -107,33 +93,9 @@ class _StatementReader(WordReader):
         """`;;`, `;&` or `;;&` at the cursor."""
         return next((mark for mark in (";;&", ";;", ";&") if self.peek(len(mark)) == mark), "")
 
-    def _unexpected(self, length: int) -> None:
-        self.problem("unexpected-token", self.at)
-        self.at += length
-
     def _reserved(self) -> str:
         match = _RESERVED.match(self.text, self.at, self.end)
         return match[0] if match else ""
-
-    def _blanks(self) -> None:
-        """Skip to the next token of the line."""
-        match = _BLANKS.match(self.text, self.at, self.end)
-        if match:
-            self.at = match.end()
-        if self.peek() == "#":
-            start = self.at
-            line_end = self.text.find("\n", start, self.end)
-            self.at = line_end if line_end >= 0 else self.end
-            self.comments.append((start, self.at))
-
-    def _newlines(self) -> None:
-        """Skip to the next token of any line."""
-        self._blanks()
-        while self.peek() == "\n":
-            self.at += 1
-            if self.awaited:
-                self._here_documents()
-            self._blanks()
 
     def _and_or(self) -> AndOr:
         pipelines = [self._pipeline()]
@@ -142,7 +104,7 @@ class _StatementReader(WordReader):
             operators.append(self.peek(2))
             start = self.at
             self.at += 2
-            self._newlines()
+            self.newlines()
             self._demand_command(start)
             pipelines.append(self._pipeline())
         background = self.peek() == "&"
@@ -152,7 +114,7 @@ class _StatementReader(WordReader):
 
     def _demand_command(self, start: int) -> None:
         nothing = self.at >= self.end or self.peek() in (")", ";", "&", "|")
-        if (nothing and not self._at_redirect()) or self._reserved() in _CLOSING:
+        if (nothing and not self.at_redirect()) or self._reserved() in _CLOSING:
             self.problem("missing-command", start)
 
     def _pipeline(self) -> Pipeline:
@@ -161,7 +123,7 @@ class _StatementReader(WordReader):
         while self.peek() == "|" and self.peek(2) != "||":
             start = self.at
             self.at += 2 if self.peek(2) == "|&" else 1
-            self._newlines()
+            self.newlines()
             self._demand_command(start)
             commands.append(self._command())
         return Pipeline(tuple(commands), negated)
@@ -171,10 +133,10 @@ class _StatementReader(WordReader):
         while (word := self._reserved()) in ("!", "time"):
             negated ^= word == "!"
             self.at += len(word)
-            self._blanks()
+            self.blanks()
             if word == "time" and self.peek(3) == "-p ":
                 self.at += 2
-                self._blanks()
+                self.blanks()
         return negated
 
     def _command(self) -> Command:
@@ -185,12 +147,9 @@ class _StatementReader(WordReader):
             return Command(Simple((), (), start, start), (), start)
         self.depth += 1
         compound = self._compound()
-        if compound is None:
-            body, redirects = self._simple()
-        else:
-            body, redirects = compound, self._redirects()
+        body, redirects = (compound, self.redirects()) if compound else self.simple()
         self.depth -= 1
-        self._blanks()
+        self.blanks()
         return Command(body, redirects, start)
 
     def _compound(self) -> Body | None:
@@ -263,7 +222,7 @@ class _StatementReader(WordReader):
         return While(condition, self._do(start), until)
 
     def _do(self, start: int) -> Statements:
-        self._newlines()
+        self.newlines()
         if self._reserved() == "{":
             self.at += 1
             body = self._some_statements(frozenset({"}"}))
@@ -275,7 +234,7 @@ class _StatementReader(WordReader):
         return body
 
     def _for(self, start: int, select: bool) -> Body:
-        self._blanks()
+        self.blanks()
         if self.peek(2) == "((":
             return self._arithmetic_for(start)
         self.at -= 1
@@ -285,12 +244,12 @@ class _StatementReader(WordReader):
             self.problem("unexpected-token", self.at)
             return For("", (), self._do(start), start, start, select)
         self.at = match.end()
-        self._newlines()
+        self.newlines()
         words: list[Word] | None = None
         if self._reserved() == "in":
             self.at += 2
             words = self._word_list()
-        self._blanks()
+        self.blanks()
         if self.peek() == ";" and not self._terminator():
             self.at += 1
         over = tuple(words) if words is not None else None
@@ -298,13 +257,13 @@ class _StatementReader(WordReader):
 
     def _word_list(self) -> list[Word]:
         words = []
-        self._blanks()
+        self.blanks()
         while self.at < self.end and self.peek() not in ("\n", ";", "&", "|", ")", "("):
             word = self.word()
             if word.end == word.start:
                 break
             words.append(word)
-            self._blanks()
+            self.blanks()
         return words
 
     def _arithmetic_for(self, start: int) -> Body:
@@ -316,22 +275,22 @@ class _StatementReader(WordReader):
             self.at = self.end
             return Group((), subshell=False)
         fields = _split_at_semicolons(whole)
-        self._blanks()
+        self.blanks()
         if self.peek() == ";":
             self.at += 1
         return ArithmeticFor(fields[0], fields[1], fields[2], self._do(start), start)
 
     def _case(self, start: int) -> Body:
-        self._blanks()
+        self.blanks()
         word = self.word()
-        self._newlines()
+        self.newlines()
         self._close_word("in", start)
         items: list[CaseItem] = []
-        self._newlines()
+        self.newlines()
         while self.at < self.end and self._reserved() != "esac":
             before = self.at
             items.append(self._case_item())
-            self._newlines()
+            self.newlines()
             if self.at == before:
                 break
         self._close_word("esac", start)
@@ -342,9 +301,9 @@ class _StatementReader(WordReader):
             self.at += 1
         patterns = []
         while True:
-            self._blanks()
+            self.blanks()
             patterns.append(self.word())
-            self._blanks()
+            self.blanks()
             if self.peek() != "|":
                 break
             self.at += 1
@@ -359,7 +318,7 @@ class _StatementReader(WordReader):
     def _double_bracket(self, start: int) -> Body:
         tokens: list[str | Word] = []
         while True:
-            self._newlines()
+            self.newlines()
             if self.peek(2) == "]]" or self.at >= self.end:
                 break
             match = _BRACKET_OPERATOR.match(self.text, self.at, self.end)
@@ -370,7 +329,7 @@ class _StatementReader(WordReader):
             regular = bool(tokens) and isinstance(tokens[-1], Word) and tokens[-1].plain == "=~"
             word = self.word(REGULAR_EXPRESSION) if regular else self.word()
             if word.end == word.start:
-                self._unexpected(1)
+                self.unexpected(1)
             else:
                 tokens.append(word)
         if self.at >= self.end:
@@ -380,140 +339,11 @@ class _StatementReader(WordReader):
 
     def _function(self, match: re.Match[str]) -> Body:
         self.at = match.end()
-        self._newlines()
+        self.newlines()
         start = match.start()
         if self.peek() != "(" and self._reserved() not in _COMPOUND:
             self.problem("unexpected-token", match.start())
         return FunctionDefinition(match[1], self._command(), start)
-
-    def _at_redirect(self) -> bool:
-        return _REDIRECT.match(self.text, self.at, self.end) is not None
-
-    def _redirects(self) -> tuple[Redirect, ...]:
-        found: list[Redirect] = []
-        self._blanks()
-        while self._at_redirect():
-            found.append(self._redirect())
-            self._blanks()
-        return tuple(found)
-
-    def _redirect(self) -> Redirect:
-        match = _REDIRECT.match(self.text, self.at, self.end)
-        assert match is not None  # noqa: S101 (the caller looked)
-        start, self.at = self.at, match.end()
-        self._blanks()
-        target = self.word()
-        if target.end == target.start:
-            self.problem("unexpected-token", start)
-        redirect = Redirect(match[2], match[1] or "", target, start)
-        if match[2] in ("<<", "<<-"):
-            self.awaited.append(redirect)
-        return redirect
-
-    def _here_documents(self) -> None:
-        awaited, self.awaited = self.awaited, []
-        for redirect in awaited:
-            self._here_document(redirect)
-
-    def _here_document(self, redirect: Redirect) -> None:
-        raw = self.text[redirect.target.start : redirect.target.end]
-        quoted = any(mark in raw for mark in "'\"\\")
-        delimiter = re.sub(r"\\(.)|['\"]", r"\1", raw)
-        start = self.at
-        while True:
-            line_end = self.text.find("\n", self.at, self.end)
-            stop = line_end if line_end >= 0 else self.end
-            line = self.text[self.at : stop]
-            body_end, self.at = self.at, min(stop + 1, self.end)
-            if (line.lstrip("\t") if redirect.operator == "<<-" else line) == delimiter:
-                break
-            if line_end < 0:
-                self.problem("unclosed-here-document", redirect.start)
-                body_end = self.end
-                break
-        redirect.body = self._here_body(start, body_end, quoted, redirect.operator == "<<-")
-
-    def _here_body(self, start: int, end: int, quoted: bool, stripped: bool) -> Pieces:
-        if quoted:
-            pieces: Pieces = (Literal(self.text[start:end], start, True),)
-        else:
-            pieces = self.within(start, end, HERE_DOCUMENT).pieces
-        if not stripped:
-            return pieces
-        return tuple(
-            replace(piece, text=re.sub(r"^\t+", "", piece.text, flags=re.MULTILINE))
-            if isinstance(piece, Literal)
-            else piece
-            for piece in pieces
-        )
-
-    def _simple(self) -> tuple[Body, tuple[Redirect, ...]]:
-        start = end = self.at
-        assignments: list[AssignmentWord] = []
-        words: list[Word | AssignmentWord] = []
-        redirects: list[Redirect] = []
-        declares = False
-        while self._in_simple():
-            if self._at_redirect():
-                redirects.append(self._redirect())
-                end = self.at
-                self._blanks()
-                continue
-            match = _ASSIGNMENT.match(self.text, self.at, self.end)
-            if match and (declares or not words):
-                item: Word | AssignmentWord = self._assignment(match)
-            elif self.peek() == "(":
-                self._unexpected(1)
-                self._blanks()
-                continue
-            else:
-                item = self.word()
-            if isinstance(item, AssignmentWord) and not words:
-                assignments.append(item)
-            else:
-                declares = declares or (not words and _is_declaration(item))
-                words.append(item)
-            end = self.at
-            self._blanks()
-        return Simple(tuple(assignments), tuple(words), start, end), tuple(redirects)
-
-    def _in_simple(self) -> bool:
-        if self.at >= self.end:
-            return False
-        return self.peek() not in ("\n", ";", "&", "|", ")") or self._at_redirect()
-
-    def _assignment(self, match: re.Match[str]) -> AssignmentWord:
-        name, key, operator = match.groups()
-        start, self.at = self.at, match.end()
-        pieces = self.within(match.start(2), match.end(2), KEY).pieces if key is not None else None
-        elements: tuple[Element, ...] | None = None
-        if self.peek() == "(":
-            opening = self.at
-            elements = self._elements()
-            word = Word((), opening, self.at)
-        else:
-            word = self.word()
-        return AssignmentWord(name, pieces, operator, word, elements, start, self.at)
-
-    def _elements(self) -> tuple[Element, ...]:
-        start = self.at
-        self.at += 1
-        found: list[Element] = []
-        self._newlines()
-        while self.at < self.end and self.peek() != ")":
-            before = self.at
-            element = self.element()
-            if self.at == before:
-                self._unexpected(1)
-            else:
-                found.append(element)
-            self._newlines()
-        self._close(")", "unclosed-array", start)
-        return tuple(found)
-
-
-def _is_declaration(item: Word | AssignmentWord) -> bool:
-    return isinstance(item, Word) and item.plain in DECLARATIONS
 
 
 def _split_at_semicolons(whole: Word) -> list[Word]:
