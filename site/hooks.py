@@ -13,15 +13,13 @@ import re
 import sys
 import traceback
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemBytecodeCache, TemplateSyntaxError
+from jinja2 import Environment, TemplateSyntaxError
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.livereload import LiveReloadServer
@@ -30,9 +28,9 @@ from mkdocs.structure.pages import Page
 
 from rl_resources import publish
 from rl_resources.build import CHECKED, MARK, MISTAKES
-from rl_resources.cache import cache_folder
 from rl_resources.check import check_root
 from rl_resources.errors import InvalidDataset, RlResourcesError
+from rl_resources.render.compiled import Compiled
 from rl_resources.render.findings import as_text
 from rl_resources.render.policy import content_security_policy
 from rl_resources.render.styles import classes_of_page, one_sheet, words_of_script
@@ -139,21 +137,13 @@ def _placeholders(files: Files, config: MkDocsConfig) -> dict[str, str | bytes]:
     }
 
 
-def _compiled() -> FileSystemBytecodeCache:
-    """The theme's templates compiled, which MkDocs would do again for every build."""
-    folder = cache_folder(f"theme-{version('jinja2')}-{version('mkdocs-material')}")
-    folder.mkdir(parents=True, exist_ok=True)
-    return FileSystemBytecodeCache(str(folder))
-
-
 def on_env(env: Environment, **_: Any) -> Environment:
     """Give the templates what they ask for, and make rebuilds of a server shorter."""
     env.filters["content_security_policy"] = partial(
         content_security_policy, any_inline=_session.serving
     )
     env.globals["sheets_stay_apart"] = _session.serving
-    with suppress(OSError):
-        env.bytecode_cache = _compiled()
+    env.bytecode_cache = Compiled("mkdocs")
     return env
 
 

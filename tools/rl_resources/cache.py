@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -18,12 +19,27 @@ def cache_folder(name: str) -> Path:
     return (Path(home) if home else Path.home() / ".cache") / "rl-resources" / name
 
 
+@lru_cache(maxsize=1)
+def own_code() -> str:
+    """A digest of this package, of which any line may decide what an answer is."""
+    sha = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*")):
+        if path.suffix != ".pyc" and path.is_file():
+            sha.update(path.read_bytes())
+    return sha.hexdigest()
+
+
 def keep(path: Path, text: str) -> None:
     """Write a file of the cache whole or not at all; one that cannot be written costs time only."""
+    keep_bytes(path, text.encode("utf-8"))
+
+
+def keep_bytes(path: Path, data: bytes) -> None:
+    """What `keep` does, of bytes."""
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         own = path.with_suffix(f".{os.getpid()}")
-        own.write_text(text, encoding="utf-8")
+        own.write_bytes(data)
         own.replace(path)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from rl_resources.check.clean import findings
 from rl_resources.check.exemptions import TABLE as EXEMPTIONS
 from rl_resources.check.exemptions import Outcome
 from rl_resources.check.registry import Rule, Scope, all_rules, chosen_rules
@@ -85,10 +86,9 @@ def subjects_of(snapshot: Snapshot, asked: Asked = everything) -> Subjects:
 
 def findings_of(rules: Iterable[Rule], subjects: Subjects) -> list[Finding]:
     """What the rules say of the subjects of their scope, each finding once, in file order."""
-    found = {finding for rule in rules for finding in _findings(rule, subjects)}
+    by_scope: dict[Scope, list[Rule]] = {}
+    for rule in rules:
+        by_scope.setdefault(rule.scope, []).append(rule)
+    looked_at = (item for item in by_scope.items() if item[0] in subjects)
+    found = {told for scope, asked in looked_at for told in findings(asked, subjects[scope]())}
     return sorted(found, key=lambda finding: finding.position)
-
-
-def _findings(rule: Rule, subjects: Subjects) -> Iterator[Finding]:
-    for subject in subjects.get(rule.scope, tuple)():
-        yield from rule.findings(subject)

@@ -35,7 +35,7 @@ def comments(text: str) -> tuple[Comment, ...]:
     program = _program()
     if program is None:
         return ()
-    cache = cache_folder("shellcheck") / f"{_key(text)}.json"
+    cache = _file(text)
     remembered = _remembered(cache)
     if remembered is None:
         remembered = _answer(program, text)
@@ -57,9 +57,19 @@ def _program() -> str | None:
     return str(beside) if beside.is_file() else shutil.which("shellcheck")
 
 
-def _key(text: str) -> str:
-    head = "\0".join((_version(), *_OPTIONS, ""))
-    return hashlib.sha256((head + text).encode("utf-8", "surrogatepass")).hexdigest()
+def engine() -> str:
+    """What an answer depends on beside the text, also where there is no ShellCheck to give one."""
+    return "\0".join((_version(), *_OPTIONS, _program() or ""))
+
+
+def silent(text: str) -> bool:
+    """Whether it was asked in vain: nobody knows what it would say. Only where it is installed."""
+    return _program() is not None and _remembered(_file(text)) is None
+
+
+def _file(text: str) -> Path:
+    sha = hashlib.sha256(f"{engine()}\0{text}".encode("utf-8", "surrogatepass"))
+    return cache_folder("shellcheck") / f"{sha.hexdigest()}.json"
 
 
 @lru_cache(maxsize=1)

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Set
 from lightningcss import process_stylesheet
 
 _IN_SHEET = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
-_IN_PAGE = re.compile(r"""\bclass=(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+_IN_PAGE = re.compile(r"""class=("[^"]*"|'[^']*'|[^\s"'>]+)""")
 _IN_SCRIPT = re.compile(r"[A-Za-z_][\w-]*")
 
 
 def classes_of_page(page: str) -> Set[str]:
     """The classes that elements of an HTML page have."""
-    return {name for found in _IN_PAGE.findall(page) for text in found for name in text.split()}
+    return {name for text in set(_IN_PAGE.findall(page)) for name in text.strip("\"'").split()}
 
 
 def words_of_script(script: str) -> Set[str]:
