@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from rl_resources.check.alignment import fits, realigned, requoted
+from rl_resources.check.alignment import realigned, requoted
 from rl_resources.check.broken import vocabulary_of
 from rl_resources.check.conflict import conflicts
+from rl_resources.check.header import header_mistakes, reordered
 from rl_resources.check.pairing import scripts
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import ScriptFile, Snapshot, Table
 from rl_resources.tabular import Defect, Row, quote, write
-from rl_resources.words import nearest, shown
+from rl_resources.words import shown
 
-MOST_HEADER_MISTAKES = 3
 MOST_ROWS_TO_CHOOSE = 3
 
 
@@ -194,78 +194,11 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
                 yield Mistake(table.path, row.line, 1, message, "Delete this line.")
         if header is None or table.header == table.schema.names or header.blank:
             continue
-        for index, message, mend in _worth_telling(table):
+        for index, message, mend in header_mistakes(table):
             whole = f"The header must be: {','.join(table.schema.names)}"
             if reordered(snapshot, table):
                 whole = "Run `rl-resources check --fix`, which moves the cells with their names."
             yield Mistake(table.path, *header.place(index), message, mend or whole)
-
-
-@lru_cache(maxsize=8)
-def reordered(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
-    """The lines of a table whose columns stand in another order, in that of the schema.
-
-    Empty unless every row then fits the schema: else the names alone may be in disorder.
-    """
-    wanted, rows = table.schema.names, [row for row in table.text.rows if not row.blank]
-    sound = not table.text.defects and all(len(row.cells) == len(wanted) for row in rows)
-    if table.header == wanted or sorted(table.header) != sorted(wanted) or not sound:
-        return {}
-    order = [table.header.index(name) for name in wanted]
-    lines = {row.line: tuple(row.cells[at] for at in order) for row in rows}
-    fitting = fits(table.schema, list(lines.values()), vocabulary_of(snapshot, table))
-    first = table.text.header.line if table.text.header else 1
-    texts = {line: write([cells]).rstrip("\n") for line, cells in lines.items()}
-    return {first: ",".join(wanted), **texts} if len(fitting) == len(rows) else {}
-
-
-def _worth_telling(table: Table) -> list[tuple[int, str, str]]:
-    """The header's mistakes, or the one that they come from; the mend is blank for a new header."""
-    if table.separator != ",":
-        message = f"the columns are parted by {table.separator!r}, not by commas"
-        mend = (
-            "Part the cells by commas in every line, a cell that holds one in quotes; or run "
-            "`rl-resources check --fix`."
-        )
-        return [(0, message, mend)]
-    if not table.has_header:
-        return [(0, "the first line is not the header", "")]
-    mistakes = list(_header_mistakes(table))
-    if len(mistakes) <= MOST_HEADER_MISTAKES:
-        return mistakes
-    index, first, _ = mistakes[0]
-    return [(index, f"{len(mistakes)} columns are not those of the schema: {first}, …", "")]
-
-
-def _header_mistakes(table: Table) -> Iterator[tuple[int, str, str]]:
-    """Index of the cell, message, and the mend where it is not a new header."""
-    found, wanted = table.header, table.schema.names
-    rows = "" if table.names == wanted else " and of every row"
-    missing = [name for name in wanted if name not in found]
-    for index, name in enumerate(found):
-        if name in wanted:
-            if found.index(name) != index:
-                yield (
-                    index,
-                    f"the column {name!r} stands twice",
-                    f"Take one out of the header{rows}.",
-                )
-            continue
-        close = nearest(name, missing).words[:1]
-        meant = close or [other for other in missing if wanted.index(other) == index]
-        missing = [other for other in missing if other not in meant]
-        mend = f"Write `{meant[0]}`." if meant else f"Take it out of the header{rows}."
-        yield index, f"there is no column {shown(name)!r}", mend
-    bring_back = (
-        ""
-        if table.names == wanted
-        else f"Bring the column back: `git checkout -- {table.path}`, then make your change again."
-    )
-    for name in missing:
-        yield min(wanted.index(name), len(found) - 1), f"the column {name!r} is missing", bring_back
-    if sorted(found) == sorted(wanted):
-        at = next(index for index, name in enumerate(found) if name != wanted[index])
-        yield at, f"{found[at]!r} stands where {wanted[at]!r} is wanted", ""
 
 
 _DEFECTS = {

@@ -3,62 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterator
 
-from rl_resources.check.content import mistake, without_comments
+from rl_resources.check.content import mistake
 from rl_resources.check.experiment import contradictions
+from rl_resources.check.naming import contradiction
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.subject import ScriptText
 from rl_resources.check.undollared import undollared
+from rl_resources.check.usage import (
+    NO_PROGRAMS,
+    OVERWRITTEN,
+    is_indirect,
+    is_used_between,
+    undefined,
+    used_names,
+)
 from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.launch import Launch
-from rl_resources.script.shell import Assignment, Command, Reference
-from rl_resources.words import is_slip, shown
+from rl_resources.script.shell import Assignment, Command
+from rl_resources.words import shown
 
-_WITH_DEFAULT = (":-", "-", ":=", "=", ":+", "+", ":?", "?")
-_OUTSIDE = frozenset({"http_proxy", "https_proxy", "no_proxy", "all_proxy", "ftp_proxy", "_"})
-_SHARED = re.compile(
-    r"(?:NNODES|NODES|NODE_RANK|NODE_LIST|RANK|WORLD_SIZE|LOCAL_\w+|MASTER_\w+|HOSTNAME|HOST|PORT"
-    r"|N?GPUS?_PER_NODE|N_GPUS\w*|NPROC\w*|HEAD_\w+|SLURM_\w+|CUDA_\w+|NCCL_\w+|WANDB_\w+|HF_\w+"
-    r"|HUGGING\w+|RAY_\w+|VLLM_\w+|TORCH_\w+|PET_\w+|MLP_\w+|ARNOLD_\w+|VC_\w+|BASH\w*|PIPESTATUS"
-    r"|FUNCNAME|RANDOM|SECONDS|OPTARG|OPTIND|REPLY|UID|EUID|PPID|HOME|PATH|PWD|OLDPWD|USER|SHELL)"
-)
 _FOR_PROGRAMS = re.compile(
     r"_|PATH|IFS|PS[0-4]|LANG|LC_\w+|HIST\w+|SECONDS|RANDOM|OPTIND|OPTERR|REPLY|TZ|SHELL|HOME|TERM"
     r"|TMPDIR|EDITOR|PWD|OLDPWD|TIMEFORMAT|LD_LIBRARY_PATH|PYTHONPATH|BASH_\w+|COLUMNS|LINES"
     r"|PROMPT_COMMAND|FUNCNEST|GLOBIGNORE|MAIL\w*|http_proxy|https_proxy|no_proxy|all_proxy"
 )
-_INDIRECT = re.compile(
-    r"\$\{![A-Za-z_]|(?:^|[;&|({\s])(?:source|\.|eval|envsubst|compgen)\s|(?:declare|local)\s+-\w*n",
-    re.M,
-)
 _UNUSED_KINDS = frozenset({"plain", "declare", "local", "readonly", "default"})
-_OVERWRITTEN = frozenset({"plain", "export"})
-_NO_PROGRAMS = frozenset(
-    {"export", "set", "echo", "printf", "declare", "readonly", "exit", "wait", "true", ":", "sleep"}
-    | {"unset", "shopt", "date", "mkdir", "cd", "ulimit"}
-)
-"""Commands that start no program which reads settings from its environment."""
 _DEVICES = frozenset(
     {"CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}
     | {"ROCR_VISIBLE_DEVICES"}
 )
-_SETS: Mapping[str, frozenset[str]] = {
-    "gsm8k": frozenset({"math", "geo3k", "hellaswag", "aime"}),
-    "math": frozenset({"gsm8k", "geo3k", "hellaswag"}),
-    "geo3k": frozenset({"gsm8k", "math", "hellaswag"}),
-    "hellaswag": frozenset({"gsm8k", "math", "geo3k"}),
-}
-_TRAIN = frozenset({"train", "training"})
-_HELD_OUT = frozenset({"test", "val", "valid", "validation", "eval"})
-_SIZE = re.compile(r"(?<![\d.])\d+(?:\.\d+)?b(?![a-z0-9])")
-
-
-@lru_cache(maxsize=64)
-def _is_indirect(subject: ScriptText) -> bool:
-    """Whether names may be read or set where the text does not show it."""
-    return not subject.script.complete or bool(_INDIRECT.search(without_comments(subject)))
 
 
 @rule(
@@ -70,7 +45,7 @@ def _is_indirect(subject: ScriptText) -> bool:
 def undefined_variable(subject: ScriptText) -> Iterator[Mistake]:
     told: set[str] = set()
     for reference in subject.script.references:
-        meant = _undefined(subject, reference)
+        meant = undefined(subject, reference)
         if meant is None or reference.name in told:
             continue
         told.add(reference.name)
@@ -86,63 +61,6 @@ def undefined_variable(subject: ScriptText) -> Iterator[Mistake]:
         yield mistake(subject, reference.place, message, mend)
 
 
-def _undefined(subject: ScriptText, reference: Reference) -> str | None:
-    """What may be meant by a name that is not set; `None` where nothing is wrong with it."""
-    name = reference.name
-    unset = reference.defined == "no" and reference.reach != "never"
-    if not unset or reference.operator in _WITH_DEFAULT or not re.fullmatch(r"[A-Za-z_]\w*", name):
-        return None
-    if name in _OUTSIDE or _is_indirect(subject) or _is_tested(subject, name):
-        return None
-    if name.isupper():
-        unread = _unread_alike(subject, name)  # in capitals it too would come from outside
-        similar = _similar(subject, name) or ("" if unread.isupper() else unread)
-        return similar if similar and name not in subject.script.names else None
-    if name in subject.script.names and _is_set_above(subject, reference):
-        return None
-    return _similar(subject, name) or _unread_alike(subject, name)
-
-
-def _is_set_above(subject: ScriptText, reference: Reference) -> bool:
-    """Whether an assignment stands above or around: in a branch, a subshell, its own value."""
-    return any(
-        item.name == reference.name and item.place.offset < reference.place.offset
-        for item in subject.script.assignments
-    )
-
-
-def _is_tested(subject: ScriptText, name: str) -> bool:
-    """Whether the script asks if the name is set: then it may come from outside."""
-    alone = rf"""\[\s+["']?\$\{{?{name}\}}?["']?\s+\]"""
-    asked = rf"""-[nzv]\s+["']?\$?\{{?{name}\b|\$\{{{name}:?[-+?=]|{alone}"""
-    return re.search(asked, subject.text) is not None
-
-
-def _similar(subject: ScriptText, name: str) -> str:
-    """An assigned name that differs by one slip of the fingers, or by its case."""
-    if len(name) < 4 or _SHARED.fullmatch(name):
-        return ""
-    names = sorted(subject.script.names)
-    same = [known for known in names if known.lower() == name.lower()]
-    return next(
-        iter(same + [known for known in names if len(known) > 3 and is_slip(known, name)]), ""
-    )
-
-
-def _unread_alike(subject: ScriptText, name: str) -> str:
-    """The one variable that nothing reads and whose name shares a telling word with this one."""
-    unread = subject.script.names - _read_names(subject)
-    alike = [known for known in unread if _telling_words(known) & _telling_words(name)]
-    return alike[0] if len(alike) == 1 else ""
-
-
-def _telling_words(name: str) -> set[str]:
-    return {word for word in name.lower().split("_") if len(word) > 3} - _GENERAL_WORDS
-
-
-_GENERAL_WORDS = {"path", "file", "files", "name", "size", "data", "root", "home"}
-
-
 @rule(
     summary="Every variable that is set is read.",
     reason="A setting that nothing reads looks as if it had an effect.",
@@ -151,9 +69,9 @@ _GENERAL_WORDS = {"path", "file", "files", "name", "size", "data", "root", "home
     good='`batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size="$batch_size"`',
 )
 def unused_variable(subject: ScriptText) -> Iterator[Mistake]:
-    if _is_indirect(subject) or any(o.name == "allexport" and o.on for o in subject.script.options):
+    if is_indirect(subject) or any(o.name == "allexport" and o.on for o in subject.script.options):
         return
-    used = _used_names(subject)
+    used = used_names(subject)
     told: set[str] = set()
     for item in subject.script.assignments:
         if item.name in used or item.name in told or not _should_be_used(item):
@@ -170,26 +88,6 @@ def unused_variable(subject: ScriptText) -> Iterator[Mistake]:
 def _should_be_used(item: Assignment) -> bool:
     known = item.kind in _UNUSED_KINDS and not item.exported
     return known and not _FOR_PROGRAMS.fullmatch(item.name)
-
-
-@lru_cache(maxsize=64)
-def _used_names(subject: ScriptText) -> frozenset[str]:
-    """Names that are read or exported, and those that another rule says were meant to be."""
-    meant = (_undefined(subject, reference) for reference in subject.script.references)
-    return _read_names(subject).union(name for name in meant if name)
-
-
-@lru_cache(maxsize=64)
-def _read_names(subject: ScriptText) -> frozenset[str]:
-    script = subject.script
-    read = set(re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)", without_comments(subject)))
-    read |= {reference.name for reference in script.references}
-    read |= {item.name for item in script.assignments if item.exported}
-    for command in script.commands:
-        if command.name in ("export", "declare", "typeset", "readonly", "let", "unset", "read"):
-            read |= {(word.text or "").partition("=")[0] for word in command.words[1:]}
-    read |= {found.name for found in undollared(subject)}
-    return frozenset(read)
 
 
 @rule(
@@ -315,7 +213,7 @@ def late_export(subject: ScriptText) -> Iterator[Mistake]:
     script = subject.script
     starts = [command.place.offset for run in subject.launches for command in _commands(run)]
     after = [c for c in script.commands if c.words and c.place.offset > max(starts, default=0)]
-    if not starts or not script.complete or any(c.name not in _NO_PROGRAMS for c in after):
+    if not starts or not script.complete or any(c.name not in NO_PROGRAMS for c in after):
         return
     read = {item.name: item.place.offset for item in script.references}
     for item in script.assignments:
@@ -337,84 +235,15 @@ def _commands(launch: Launch) -> tuple[Command, ...]:
     good='`nodes=2 ⏎ echo "$nodes"`',
 )
 def overwritten_value(subject: ScriptText) -> Iterator[Mistake]:
-    if _is_indirect(subject):
+    if is_indirect(subject):
         return
     last: dict[str, Assignment] = {}
     for item in subject.script.assignments:
         before = last.pop(item.name, None)
         plain = item.operator == "=" and item.elements is None and item.key is None
-        if before is not None and plain and not _is_used_between(subject, before, item):
+        if before is not None and plain and not is_used_between(subject, before, item):
             message = f"`{item.name}` is set in line {before.place.line} already, and nothing reads"
             mend = "Delete the one that is not meant."
             yield mistake(subject, item.place, f"{message} that value", mend)
-        if plain and item.reach == "always" and item.kind in _OVERWRITTEN and not item.function:
+        if plain and item.reach == "always" and item.kind in OVERWRITTEN and not item.function:
             last[item.name] = item
-
-
-def _is_used_between(subject: ScriptText, before: Assignment, item: Assignment) -> bool:
-    """Whether a value may have been read, or exported to a program, before the next one."""
-    if item.reach != "always" or item.kind not in _OVERWRITTEN or item.function:
-        return True
-    start, end = before.place.offset, item.place.offset + len(item.raw)
-    if end <= start or before.place.offset == item.place.offset:
-        return True
-    name = rf"(?<!\w){item.name}(?!\w)"
-    between = without_comments(subject)[start + len(before.raw) : item.place.offset]
-    own = subject.text[item.place.offset + len(item.name) : end]
-    runs = any(
-        c.words and c.name not in _NO_PROGRAMS and start < c.place.offset < end
-        for c in subject.script.commands
-    )
-    return bool(re.search(name, between) or re.search(name, own)) or (before.exported and runs)
-
-
-def contradiction(item: Assignment) -> tuple[str, str] | None:
-    """What a name says, and what the value is instead; `None` where they agree."""
-    if item.elements is not None or item.kind in ("for", "read") or item.reach == "never":
-        return None
-    value = item.value.shown.lower()
-    if "/" not in value and "." not in value:
-        return None
-    words = set(re.split(r"[^a-z0-9]+", item.name.lower()))
-    return _other_set(words, value) or _other_split(words, value) or _other_size(item.name, value)
-
-
-def _other_set(words: set[str], value: str) -> tuple[str, str] | None:
-    held = set(re.split(r"[^a-z0-9]+", value))
-    for name in sorted(words & set(_SETS)):
-        others = sorted(held & _SETS[name])
-        if others and not held & words & set(_SETS):
-            return f"`{name}`", f"`{others[0]}`"
-    return None
-
-
-def _other_split(words: set[str], value: str) -> tuple[str, str] | None:
-    if not words & {"path", "file", "files", "data", "parquet", "set", "dataset"}:
-        return None
-    if not re.search(r"\.(?:parquet|jsonl?|arrow)[\"'\]]*$", value):
-        return None
-    held = split_of(value)
-    said = split_of_words(words)
-    return (f"`{said}`", f"`{held}`") if said and held and said != held else None
-
-
-def split_of(path: str) -> str:
-    """`train` or `test`, where the name of a data file says one of them; else nothing."""
-    return split_of_words(set(re.split(r"[^a-z0-9]+", path.lower().rpartition("/")[2])))
-
-
-def split_of_words(words: set[str]) -> str:
-    """`train` or `test`, where one of them is among the words, and the other is not."""
-    is_train, is_held_out = bool(words & _TRAIN), bool(words & _HELD_OUT)
-    return "" if is_train == is_held_out else "train" if is_train else "test"
-
-
-def _other_size(name: str, value: str) -> tuple[str, str] | None:
-    plain = name.lower().replace("_", " ")
-    dotted = re.sub(r"(\d)[_p](?=\d)", r"\1.", name.lower()).replace("_", " ")
-    said = {*_SIZE.findall(plain), *_SIZE.findall(dotted)}
-    said |= {size.partition(".")[2] for size in said if "." in size}
-    held = set(_SIZE.findall(value))
-    if len(held) == 1 and said and not said & held:
-        return f"`{min(_SIZE.findall(plain) or said)}`", f"`{held.pop()}`"
-    return None

@@ -1,0 +1,81 @@
+"""What is wrong with the header of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from rl_resources.check.alignment import fits
+from rl_resources.check.broken import vocabulary_of
+from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.tabular import write
+from rl_resources.words import nearest, shown
+
+MOST_HEADER_MISTAKES = 3
+
+
+@lru_cache(maxsize=8)
+def reordered(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
+    """The lines of a table whose columns stand in another order, in that of the schema.
+
+    Empty unless every row then fits the schema: else the names alone may be in disorder.
+    """
+    wanted, rows = table.schema.names, [row for row in table.text.rows if not row.blank]
+    sound = not table.text.defects and all(len(row.cells) == len(wanted) for row in rows)
+    if table.header == wanted or sorted(table.header) != sorted(wanted) or not sound:
+        return {}
+    order = [table.header.index(name) for name in wanted]
+    lines = {row.line: tuple(row.cells[at] for at in order) for row in rows}
+    fitting = fits(table.schema, list(lines.values()), vocabulary_of(snapshot, table))
+    first = table.text.header.line if table.text.header else 1
+    texts = {line: write([cells]).rstrip("\n") for line, cells in lines.items()}
+    return {first: ",".join(wanted), **texts} if len(fitting) == len(rows) else {}
+
+
+def header_mistakes(table: Table) -> list[tuple[int, str, str]]:
+    """The header's mistakes, or the one that they come from; the mend is blank for a new header."""
+    if table.separator != ",":
+        message = f"the columns are parted by {table.separator!r}, not by commas"
+        mend = (
+            "Part the cells by commas in every line, a cell that holds one in quotes; or run "
+            "`rl-resources check --fix`."
+        )
+        return [(0, message, mend)]
+    if not table.has_header:
+        return [(0, "the first line is not the header", "")]
+    mistakes = list(_mistakes(table))
+    if len(mistakes) <= MOST_HEADER_MISTAKES:
+        return mistakes
+    index, first, _ = mistakes[0]
+    return [(index, f"{len(mistakes)} columns are not those of the schema: {first}, …", "")]
+
+
+def _mistakes(table: Table) -> Iterator[tuple[int, str, str]]:
+    """Index of the cell, message, and the mend where it is not a new header."""
+    found, wanted = table.header, table.schema.names
+    rows = "" if table.names == wanted else " and of every row"
+    missing = [name for name in wanted if name not in found]
+    for index, name in enumerate(found):
+        if name in wanted:
+            if found.index(name) != index:
+                yield (
+                    index,
+                    f"the column {name!r} stands twice",
+                    f"Take one out of the header{rows}.",
+                )
+            continue
+        close = nearest(name, missing).words[:1]
+        meant = close or [other for other in missing if wanted.index(other) == index]
+        missing = [other for other in missing if other not in meant]
+        mend = f"Write `{meant[0]}`." if meant else f"Take it out of the header{rows}."
+        yield index, f"there is no column {shown(name)!r}", mend
+    bring_back = (
+        ""
+        if table.names == wanted
+        else f"Bring the column back: `git checkout -- {table.path}`, then make your change again."
+    )
+    for name in missing:
+        yield min(wanted.index(name), len(found) - 1), f"the column {name!r} is missing", bring_back
+    if sorted(found) == sorted(wanted):
+        at = next(index for index, name in enumerate(found) if name != wanted[index])
+        yield at, f"{found[at]!r} stands where {wanted[at]!r} is wanted", ""
