@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import filecmp
+import json
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -249,6 +250,20 @@ def test_records_stay_out_of_the_search_index(built: Path) -> None:
     index = (built / "search" / "search_index.json").read_text()
     assert "contributing/" in index
     assert RECORD not in index.replace(f"examples/tuning/7b/{RECORD}.sh", "")
+
+
+def test_a_search_for_a_device_or_model_leads_to_the_sizes_that_it_ran(built: Path) -> None:
+    docs = json.loads((built / "search" / "search_index.json").read_text())["docs"]
+    assert {doc["location"] for doc in docs if "h800" in doc["text"]} >= {"sizes/7b/", "sizes/70b/"}
+    assert [doc["location"] for doc in docs if "Qwen2.5-Math-7B" in doc["text"]] == ["sizes/7b/"]
+
+
+def test_words_of_a_size_are_questions_to_the_finder(browser: Browser, address: str) -> None:
+    with visited(browser, f"{address}/sizes/7b/") as (page, wrong):
+        page.get_by_text("Ask the finder for one").click()
+        page.get_by_role("link", name="h800", exact=True).click()
+        page.locator("#finder-headline", has_text="7B on h800: ").wait_for()
+        assert wrong == []
 
 
 def test_nothing_links_to_the_repository_where_nobody_knows_it() -> None:

@@ -27,6 +27,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from rl_resources.answer.compatibility import accepted_by, releases_of
+from rl_resources.answer.configurations import configurations
 from rl_resources.dataset import Dataset
 from rl_resources.package import Field, Record, Resource, TableSchema
 from rl_resources.render import recipes, schema_org
@@ -89,9 +90,20 @@ def pages(
             rows=rows,
             accepted=accepted,
             reports_of_size=told,
+            named=_named(dataset, size.name),
             tabs=recipes.of_size(size.name, at),
         )
     return found
+
+
+def _named(dataset: Dataset, size: str) -> dict[str, list[str]]:
+    """The words that can be asked of a size: models without their owner, devices."""
+    rows = [row for row in configurations(dataset) if row.size == size]
+    models = {row.model.rpartition("/")[2] for row in rows if row.model}
+    return {
+        "model": sorted(models, key=str.lower),
+        "device": sorted({row.device for row in rows if row.device}),
+    }
 
 
 class Site:
