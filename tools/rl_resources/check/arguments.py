@@ -17,7 +17,6 @@ from rl_resources.check.composing import (
     place_of,
     rejections,
 )
-from rl_resources.check.content import mistake
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.subject import ScriptText
 from rl_resources.script.algorithm import KNOWN_ESTIMATORS
@@ -55,7 +54,7 @@ def _handed_to_tee(subject: ScriptText) -> Iterator[Mistake]:
             for word in islice(words, 1):
                 message = f"`{shown(word.raw)}` goes to `tee`, and not to the training program"
                 mend = "Write it before the `|`, and all that follows it too."
-                yield mistake(subject, word.place, message, mend)
+                yield subject.mistake(word.place, message, mend)
 
 
 _OVERRIDE = re.compile(r"[+~]{0,2}[a-z_]\w*(?:\.\w+)+=")
@@ -72,7 +71,7 @@ def _stray_mistake(subject: ScriptText, launch: Launch, stray: Stray) -> Mistake
     text = stray.value.text or ""
     if stray.raw.startswith("\\") and not text.strip():
         message = "a blank after the backslash makes an argument of its own"
-        return mistake(subject, stray.place, message, "Delete what follows the backslash.")
+        return subject.mistake(stray.place, message, "Delete what follows the backslash.")
     message = f"`{shown(stray.raw)}` is no override"
     before = [
         item
@@ -85,7 +84,7 @@ def _stray_mistake(subject: ScriptText, launch: Launch, stray: Stray) -> Mistake
         mend = "Take it away: the program knows no such option."
     else:
         mend = "Write it as `key=value`, in quotes where the value holds blanks."
-    return mistake(subject, stray.place, message, mend)
+    return subject.mistake(stray.place, message, mend)
 
 
 @rule(
@@ -96,8 +95,7 @@ def _stray_mistake(subject: ScriptText, launch: Launch, stray: Stray) -> Mistake
 )
 def contradicting_override(subject: ScriptText) -> Iterator[Mistake]:
     yield from once(
-        mistake(
-            subject,
+        subject.mistake(
             later.place,
             f"`{later.key}` is `{_value(first)}` in line {first.line} and `{_value(later)}` here, "
             "which wins",
@@ -117,8 +115,7 @@ def contradicting_override(subject: ScriptText) -> Iterator[Mistake]:
 )
 def repeated_override(subject: ScriptText) -> Iterator[Mistake]:
     yield from once(
-        mistake(
-            subject,
+        subject.mistake(
             later.place,
             f"`{later.key}` is set in line {first.line} already, to the same value",
             "Delete one of the two.",
@@ -185,7 +182,7 @@ def _unknown(subject: ScriptText) -> Iterator[Mistake]:
         chosen |= {choice} - {""}
         message = f"`{shown(rejection.key, 120)}`: {_reason(rejection)}"
         mend = choice or _key_mend(rejection, composition)
-        yield mistake(subject, place_of(launch, rejection), message, mend)
+        yield subject.mistake(place_of(launch, rejection), message, mend)
 
 
 _UNKNOWN = ("unknown-key", "existing-key", "group", "reference", "no-module")
@@ -238,7 +235,7 @@ def value_type(subject: ScriptText) -> Iterator[Mistake]:
                 continue
             message = f"`{shown(override.key, 120)}`: {shown(rejection.reason, 200)}"
             mend = f"Mend the value `{_value(override)}`."
-            yield mistake(subject, override.origin, message, mend)
+            yield subject.mistake(override.origin, message, mend)
 
 
 def _is_followed_by_stray(launch: Launch, override: Override) -> bool:
@@ -265,8 +262,7 @@ _WORDS: Mapping[str, frozenset[str]] = {
 )
 def misspelt_value(subject: ScriptText) -> Iterator[Mistake]:
     yield from once(
-        mistake(
-            subject,
+        subject.mistake(
             override.origin,
             f"`{override.key}` is `{shown(override.value or '')}`, which the framework does not "
             "know",
@@ -301,7 +297,7 @@ def _is_one_letter_changed(one: str, other: str) -> bool:
 def empty_value(subject: ScriptText) -> Iterator[Mistake]:
     """Only what the script itself leaves empty: another rule tells what is never set."""
     yield from once(
-        mistake(subject, override.origin, f"`{override.key}` is empty", "Write what it is.")
+        subject.mistake(override.origin, f"`{override.key}` is empty", "Write what it is.")
         for launch in subject.launches
         for override in launch.overrides
         if override.key in _NEEDED and _is_empty(subject, launch, override)
@@ -357,8 +353,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
 )
 def value_range(subject: ScriptText) -> Iterator[Mistake]:
     yield from once(
-        mistake(
-            subject,
+        subject.mistake(
             override.origin,
             f"`{override.key}` is `{shown(override.value or '')}`, which is no number "
             f"{_range(*bounds)}",

@@ -59,11 +59,6 @@ _DANGLING = re.compile(r"([^\S\n]*)\\(?:\n[^\S\n]*(?:\n|\Z)|\Z)")
 _IGNORED = re.compile(r"\s*\|\|\s*(true|:|echo|printf)(?![\w-])")
 
 
-def mistake(subject: ScriptText, place: Place, message: str, mend: str) -> Mistake:
-    """A mistake at a place of the script."""
-    return Mistake(subject.path, place.line, place.column, message, mend)
-
-
 @rule(
     summary="A script starts a training program.",
     reason="A reader who runs a script without one gets nothing, and nothing of its row is true.",
@@ -102,7 +97,7 @@ def syntax(subject: ScriptText) -> Iterator[Mistake]:
         known = _PROBLEMS.get(problem.kind, problem.kind.replace("-", " "))
         message = f"bash cannot read the script: {known}"
         mend = "Mend it here, then see that `bash -n` is silent about the script."
-        yield mistake(subject, problem.place, message, mend)
+        yield subject.mistake(problem.place, message, mend)
 
 
 @rule(
@@ -201,7 +196,7 @@ def module_without_switch(subject: ScriptText) -> Iterator[Mistake]:
         if at and not re.fullmatch(r"-[A-Za-z]*m|--module", texts[at - 1]):
             word = launch.command.words[at]
             message = f"`{shown(launch.program)}` is a module, and is started as a file"
-            yield mistake(subject, word.place, message, f"Write `-m {shown(launch.program)}`.")
+            yield subject.mistake(word.place, message, f"Write `-m {shown(launch.program)}`.")
 
 
 @rule(
@@ -219,7 +214,7 @@ def dangling_backslash(subject: ScriptText) -> Iterator[Mistake]:
         place = _place_of(subject, match.end(1)) if match else end
         if match is not None and not told & {place.line, place.line + 1}:
             message = "a backslash continues the command into an empty line"
-            yield mistake(subject, place, message, "Take the backslash away.")
+            yield subject.mistake(place, message, "Take the backslash away.")
 
 
 @rule(
@@ -304,7 +299,7 @@ def unquoted_arguments(subject: ScriptText) -> Iterator[Mistake]:
     for place, right in unquoted(subject):
         raw = shown(right.strip('"'))
         message = f"`{raw}` without quotes splits and globs every argument"
-        yield mistake(subject, place, message, f"Write `{shown(right)}`.")
+        yield subject.mistake(place, message, f"Write `{shown(right)}`.")
 
 
 def unquoted(subject: ScriptText) -> Iterator[tuple[Place, str]]:
@@ -338,7 +333,7 @@ def masked_exit_status(subject: ScriptText) -> Iterator[Mistake]:
         found = _masked(subject, launch)
         if found is not None and launch.command.place.offset not in told:
             told.add(launch.command.place.offset)
-            yield mistake(subject, *found)
+            yield subject.mistake(*found)
 
 
 def _masked(subject: ScriptText, launch: Launch) -> tuple[Place, str, str] | None:

@@ -93,7 +93,7 @@ def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
         known = name in outcome.ran and all_rules()[name].scope in EXEMPTABLE
         if known and (script, name) not in used:
             message = f"{shown(script, 120)} keeps `{name}` by now, so this exemption lets off none"
-            yield Mistake(table.path, *table.place(row, "script"), message, "Delete this line.")
+            yield table.mistake(row, "script", message, "Delete this line.")
 
 
 def _used(findings: Iterable[Finding], scripts: dict[tuple[str, int], str]) -> set[tuple[str, str]]:

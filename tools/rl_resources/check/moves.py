@@ -41,7 +41,7 @@ def moved_id(snapshot: Snapshot) -> Iterator[Mistake]:
             line = held.rows[there].line
             message = f"id `{shown(name, 120)}` has moved, but {held.path}:{line} still holds it"
             mend = "Delete this line, or give the record another id."
-            yield Mistake(table.path, *table.place(row, "id"), message, mend)
+            yield table.mistake(row, "id", message, mend)
 
 
 @rule(

@@ -49,24 +49,24 @@ def source_address(snapshot: Snapshot) -> Iterator[Mistake]:
         label = table.label(row)
         if bool(repo) != bool(commit) or (path and not repo) or (path and not lines):
             blank = "source_lines" if repo and commit else _blank_of(repo, commit)
-            yield Mistake(
-                table.path,
-                *table.place(row, blank),
+            yield table.mistake(
+                row,
+                blank,
                 f"{blank} of {label} is blank, but the source is a file at a commit",
                 "Fill repository, commit, path and lines, or leave all four blank for a thread.",
             )
         elif repo and url != (wanted := permalink(repo, commit, path, lines)):
-            yield Mistake(
-                table.path,
-                *table.place(row, "source_url"),
+            yield table.mistake(
+                row,
+                "source_url",
                 f"source_url of {label} is `{shown(url, 200)}`, which is not the permalink "
                 "of its repository, commit, path and lines",
                 f"Write `{shown(wanted, 400)}`, or mend those columns.",
             )
         elif not repo and THREAD.fullmatch(url) is None:
-            yield Mistake(
-                table.path,
-                *table.place(row, "source_url"),
+            yield table.mistake(
+                row,
+                "source_url",
                 f"source_url of {label} is `{shown(url, 200)}`, which is neither a permalink "
                 "nor a thread",
                 "Fill source_repo, source_commit, source_path and source_lines, "
@@ -95,9 +95,9 @@ def tag_wording(snapshot: Snapshot) -> Iterator[Mistake]:
         wording = table.cell(row, "requirement_wording")
         if tag in _WORDS_OF_TAG and not _WORDS_OF_TAG[tag].search(wording):
             said = f"says `{shown(wording)}`" if wording else "is blank"
-            yield Mistake(
-                table.path,
-                *table.place(row, "tag"),
+            yield table.mistake(
+                row,
+                "tag",
                 f"tag of {table.label(row)} is `{tag}`, but requirement_wording {said}",
                 "Write the source's own word, such as minimum, at least or recommended, "
                 "or leave the tag blank.",
@@ -122,9 +122,9 @@ def report_size(snapshot: Snapshot) -> Iterator[Mistake]:
         doubtful = wanted not in snapshot.keys("sizes") or (fitting and wanted not in fitting)
         if size != wanted and not doubtful:
             is_now = f"is `{shown(size)}`" if size else "is blank"
-            yield Mistake(
-                table.path,
-                *table.place(row, "size"),
+            yield table.mistake(
+                row,
+                "size",
                 f"size of {table.label(row)} {is_now}, but its model belongs to `{wanted}`",
                 f"Write `{wanted}`.",
             )
@@ -148,18 +148,18 @@ def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
         for other in others:
             if other not in named or other == report:
                 close = nearest(other, named)
-                yield Mistake(
-                    table.path,
-                    *table.place(row, "contradicts"),
+                yield table.mistake(
+                    row,
+                    "contradicts",
                     f"contradicts of {table.label(row)} names `{shown(other, 120)}`, "
                     f"which is {'itself' if other == report else 'no report'}",
                     (close.sentence() if other != report else "") or _NAME_ONE,
                 )
             elif report not in named[other] and named[other] <= named.keys():
                 back = snapshot.keys("reports")[other]
-                yield Mistake(
-                    table.path,
-                    *table.place(back, "contradicts"),
+                yield table.mistake(
+                    back,
+                    "contradicts",
                     f"contradicts of {table.label(back)} does not name `{shown(report, 120)}`, "
                     f"which names it in line {table.place(row, 'report')[0]}",
                     f"Add `{shown(report, 120)}`.",
@@ -196,9 +196,9 @@ def contradiction_not_named(snapshot: Snapshot) -> Iterator[Mistake]:
         for ran, failed in product(found.get("ran", ()), found.get("out-of-memory", ())):
             one, other = table.cell(ran, "report"), table.cell(failed, "report")
             if other not in named[one] and one not in named[other]:
-                yield Mistake(
-                    table.path,
-                    *table.place(failed, "outcome"),
+                yield table.mistake(
+                    failed,
+                    "outcome",
                     f"{table.label(failed)} ran out of memory and {table.label(ran)} "
                     f"(line {table.place(ran, 'report')[0]}) ran, with the same configuration",
                     "Write each one's id as contradicts of the other, "

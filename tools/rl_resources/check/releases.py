@@ -19,7 +19,6 @@ from rl_resources.check.composing import (
     rejections,
     value_of,
 )
-from rl_resources.check.content import mistake
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.subject import ScriptText
 from rl_resources.script.framework import UNKNOWN, Composition
@@ -115,7 +114,7 @@ def _told(subject: ScriptText, uses: Iterable[_Use], message: str) -> Iterator[M
         first = found[0][1].place
         words = [_with_line(use, first) for _, use in found]
         mends = " ".join(dict.fromkeys(use.mend for _, use in found))
-        yield mistake(subject, first, message.format(", ".join(words)), mends)
+        yield subject.mistake(first, message.format(", ".join(words)), mends)
 
 
 def _with_line(use: _Use, first: Place) -> str:

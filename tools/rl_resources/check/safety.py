@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from rl_resources.check.content import mistake
 from rl_resources.check.danger import fears
 from rl_resources.check.harm import ends_other_runs as ends_others
 from rl_resources.check.naming import contradiction, split_of
@@ -82,14 +81,6 @@ def _in_value(pattern: re.Pattern[str], value: Value) -> Iterator[tuple[str, Par
             at -= length
 
 
-def _within(subject: ScriptText, part: Part, at: int) -> Place:
-    origin = part.origin
-    before = (part.text or "")[: at + 1]
-    if "\n" in before or not subject.text.startswith(before, origin.offset):
-        return origin
-    return Place(origin.offset + at, origin.line, origin.column + at)
-
-
 @rule(
     summary="A script names no path that only its author has.",
     reason="Nobody else has `/home/ann` or `/mnt/team`; the run stops, or trains on other data.",
@@ -102,7 +93,7 @@ def private_path(subject: ScriptText) -> Iterator[Mistake]:
     told: set[int] = set()
     for value in _words(subject):
         for path, part, at in _in_value(_PRIVATE, value):
-            place = _within(subject, part, at)
+            place = subject.place_in(part, at)
             if (part.default and not _HOME.match(path)) or place.offset in told:
                 continue
             told.add(place.offset)
@@ -112,7 +103,7 @@ def private_path(subject: ScriptText) -> Iterator[Mistake]:
             )
             if own := _OWN_HOME.match(path):
                 mend = f"Write `${{HOME}}{shown(path[own.end() :])}`."
-            yield mistake(subject, place, message, mend)
+            yield subject.mistake(place, message, mend)
 
 
 @rule(
@@ -128,7 +119,7 @@ def private_service(subject: ScriptText) -> Iterator[Mistake]:
         if place.line not in told:
             told.add(place.line)
             mend = "Take it away, or make it a setting that is read from the environment."
-            yield mistake(subject, place, what, mend)
+            yield subject.mistake(place, what, mend)
 
 
 def _private_settings(subject: ScriptText) -> Iterator[tuple[Place, str]]:
@@ -151,7 +142,7 @@ def _private_hosts(subject: ScriptText) -> Iterator[tuple[Place, str]]:
     for value in _words(subject):
         for host, part, at in _in_value(_PRIVATE_HOST, value) if id(value) not in open_to else ():
             if not part.default and "no_proxy" not in (part.text or "").lower():
-                place = _within(subject, part, at)
+                place = subject.place_in(part, at)
                 yield place, f"`{shown(host)}` is an address in its author's network"
 
 
@@ -172,12 +163,12 @@ def relative_path(subject: ScriptText) -> Iterator[Mistake]:
             continue
         pattern = re.compile(r"(?:^|(?<=[\[,'\" ]))(?:\.\.?/)?[\w-][\w.-]*(?:/[\w.-]+)+")
         for path, part, at in _in_value(pattern, Value(parts)):
-            place = _within(subject, part, at)
+            place = subject.place_in(part, at)
             if place.offset not in told and part.text is not None:
                 told.add(place.offset)
                 message = f"`{shown(path)}` counts from the folder that the script is started in"
                 mend = f'Begin it with a folder that everybody has: `"$HOME/{shown(path)}"`.'
-                yield mistake(subject, place, message, mend)
+                yield subject.mistake(place, message, mend)
 
 
 def _data_files(subject: ScriptText) -> Iterator[tuple[Launch, Override]]:
@@ -203,11 +194,11 @@ def data_split(subject: ScriptText) -> Iterator[Mistake]:
         wrong = [item for item in (train, held_out) if item and _is_other_split(subject, item)]
         if train and held_out and not wrong and _same(train, held_out):
             message = f"`{held_out.key}` is the file that `{train.key}` is"
-            yield mistake(subject, held_out.place, message, "Name the held-out file.")
+            yield subject.mistake(held_out.place, message, "Name the held-out file.")
         for item in wrong:
             shown_value = shown(item.content.shown) if item.content else ""
             message = f"`{item.key}` is `{shown_value}`, a file of the other split"
-            yield mistake(subject, item.origin, message, "Name the file of the split.")
+            yield subject.mistake(item.origin, message, "Name the file of the split.")
 
 
 def _same(train: Override, held_out: Override) -> bool:
@@ -308,7 +299,7 @@ def ends_other_runs(subject: ScriptText) -> Iterator[Mistake]:
             raw = shown(command.raw.strip(), 80)
             message = f"`{raw}` ends every such program on the machine, also those of other runs"
             mend = "Take it away, or end the process by the id that the script has kept of it."
-            yield mistake(subject, command.place, message, mend)
+            yield subject.mistake(command.place, message, mend)
 
 
 @rule(
@@ -324,9 +315,9 @@ def dangerous_command(subject: ScriptText) -> Iterator[Mistake]:
             told.add(command.place.line)
             raw = shown(command.raw.strip(), 80)
             mend = "Take it away; say in a comment what a reader has to prepare."
-            yield mistake(subject, command.place, f"`{raw}` {fear}", mend)
+            yield subject.mistake(command.place, f"`{raw}` {fear}", mend)
     for function in subject.script.functions:
         bomb = _FORK_BOMB.match(subject.text, function.place.offset)
         if bomb and function.place.line not in told:
             message = f"`{shown(bomb[0])}` starts processes without end"
-            yield mistake(subject, function.place, message, "Take it away.")
+            yield subject.mistake(function.place, message, "Take it away.")

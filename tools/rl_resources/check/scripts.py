@@ -94,9 +94,9 @@ def script_name(snapshot: Snapshot) -> Iterator[Mistake]:
         mend = _name_mend(snapshot, file_name, row)
         if path := pairs.path_of.get(row):
             mend = f"Write `{PurePosixPath(path).name}`, as the script is called."
-        yield Mistake(
-            tuning.path,
-            *tuning.place(row, "script"),
+        yield tuning.mistake(
+            row,
+            "script",
             f"the script name `{shown(file_name, 120)}` {predicate(wrong)}",
             mend,
         )
@@ -244,12 +244,12 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
     if len(lost) > 1 and not snapshot.scripts:
         message = f"there is no script in {SCRIPTS}/, but {len(lost)} rows name one"
         mend = f"Bring them back with `git checkout -- {SCRIPTS}`."
-        yield Mistake(tuning.path, *tuning.place(lost[0][1], "script"), message, mend)
+        yield tuning.mistake(lost[0][1], "script", message, mend)
         return
     for file_name, row in lost:
-        yield Mistake(
-            tuning.path,
-            *tuning.place(row, "script"),
+        yield tuning.mistake(
+            row,
+            "script",
             f"there is no script `{shown(file_name, 120)}`",
             _lost_script_mend(snapshot, file_name, row),
         )
@@ -289,17 +289,17 @@ def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
             if not agrees
         }
         if len(said) > MOST_PARTS_TOLD_APART:
-            yield Mistake(
-                tuning.path,
-                *tuning.place(row, "script"),
+            yield tuning.mistake(
+                row,
+                "script",
                 f"the row of {file_name} describes another run: {', '.join(said)} differ",
                 another_run_mend(snapshot, row, said),
             )
             continue
         for part, word in said.items():
-            yield Mistake(
-                tuning.path,
-                *tuning.place(row, part),
+            yield tuning.mistake(
+                row,
+                part,
                 f"{part} of {file_name} is `{shown(tuning.cell(row, part))}`, "
                 f"but the name says `{word}`",
                 agreement_mend(snapshot, row, part, word),

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 
 from rl_resources import tabular
+from rl_resources.check.registry import Mistake
 from rl_resources.errors import UnreadableDataset
 from rl_resources.history import NEWEST
 from rl_resources.order import Cells
@@ -160,6 +161,10 @@ class Table:
     def place(self, row: int, name: str) -> tuple[int, int]:
         """Physical line and column of a cell; of the row where the file lacks the column."""
         return self.rows[row].place(self._indices.get(name, 0))
+
+    def mistake(self, row: int, name: str, message: str, mend: str) -> Mistake:
+        """A mistake in column `name` of row `row` of `rows`."""
+        return Mistake(self.path, *self.place(row, name), message, mend)
 
     def label(self, row: int) -> str:
         """What a message calls a row: its key, fit to be shown."""

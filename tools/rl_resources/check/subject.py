@@ -12,11 +12,12 @@ from functools import cached_property, lru_cache
 from rl_resources.check.broken import broken_places
 from rl_resources.check.conflict import conflicts
 from rl_resources.check.pairing import agreement_with_name, pairing, scripts
+from rl_resources.check.registry import Mistake
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.script.framework import Composition, compose_launch, shipped
 from rl_resources.script.launch import Launch, Lost, joined, launches, lost
 from rl_resources.script.run import Run
-from rl_resources.script.shell import Script, read
+from rl_resources.script.shell import Part, Place, Script, read
 
 FRAMEWORK = "verl"
 _NO_TRAINER = ("main_generation", "print_cfg", "merge", "main_eval", "sft_trainer")
@@ -69,6 +70,18 @@ class ScriptText:
             return None
         lost = any(item.command not in run.launch.rest for item in self.lost)
         return replace(run, trusts_defaults=False) if run.launch.stray or lost else run
+
+    def mistake(self, place: Place, message: str, mend: str) -> Mistake:
+        """A mistake at a place of the script."""
+        return Mistake(self.path, place.line, place.column, message, mend)
+
+    def place_in(self, part: Part, at: int) -> Place:
+        """Where character `at` of a part of a value is written; its beginning, if not as it is."""
+        origin = part.origin
+        before = (part.text or "")[: at + 1]
+        if "\n" in before or not self.text.startswith(before, origin.offset):
+            return origin
+        return Place(origin.offset + at, origin.line, origin.column + at)
 
 
 def _settings(launch: Launch) -> tuple[object, ...]:

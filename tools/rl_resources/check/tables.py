@@ -35,9 +35,9 @@ def duplicate_key(snapshot: Snapshot) -> Iterator[Mistake]:
                 told.add(copy)
                 values = shown(" ".join(table.cell(copy, name) for name in names), 120)
                 line, _ = table.place(first, names[0])
-                yield Mistake(
-                    table.path,
-                    *table.place(copy, names[0]),
+                yield table.mistake(
+                    copy,
+                    names[0],
                     f"{' and '.join(names)} `{values}` stands in line {line} already",
                     _duplicate_mend(table, copy, first),
                 )
@@ -87,9 +87,9 @@ def _roles(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
             and (table.path, row, name) not in broken_keys(snapshot)
         ]
         if len(wrong) == 2 and role_of(snapshot, train) == "infer":
-            yield Mistake(
-                table.path,
-                *table.place(row, "train"),
+            yield table.mistake(
+                row,
+                "train",
                 f"train and infer of {table.label(row)} are `{train}` and `{infer}`: "
                 "they have changed places",
                 f"Write `{infer}` as train and `{train}` as infer.",
@@ -97,9 +97,9 @@ def _roles(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
             continue
         for name in wrong:
             word = table.cell(row, name)
-            yield Mistake(
-                table.path,
-                *table.place(row, name),
+            yield table.mistake(
+                row,
+                name,
                 f"{name} of {table.label(row)} is `{shown(word)}`, "
                 f"which is for `{role_of(snapshot, word)}`",
                 f"Backends for `{name}` are {_listed(words_for(snapshot, name))}.",
@@ -141,9 +141,9 @@ def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
         fitting = sizes_by_parameters(snapshot, row)
         if size in snapshot.keys("sizes") and fitting and size not in fitting:
             parameters = models.cell(row, "parameters_b")
-            yield Mistake(
-                models.path,
-                *models.place(row, "size"),
+            yield models.mistake(
+                row,
+                "size",
                 f"size of {models.label(row)} is `{shown(size)}`, "
                 f"but {parameters} billion parameters belong to `{fitting[0]}`",
                 f"Write `{fitting[0]}`, or mend the parameters.",
@@ -203,9 +203,9 @@ def model_slug(snapshot: Snapshot) -> Iterator[Mistake]:
         wanted = slug_of(models.cell(row, "model"))
         told = {(models.path, row, name) for name in ("model", "slug")} & broken_keys(snapshot)
         if slug and wanted and slug != wanted and not told:
-            yield Mistake(
-                models.path,
-                *models.place(row, "slug"),
+            yield models.mistake(
+                row,
+                "slug",
                 f"slug of {models.label(row)} is `{shown(slug)}`",
                 f"Write `{wanted}`, or mend the name of the model.",
             )
@@ -259,9 +259,9 @@ def whole_nodes(snapshot: Snapshot) -> Iterator[Mistake]:
         for row, nodes in enumerate(table.columns.get("nodes", ())):
             gpus = table.cell(row, "gpus")
             if _counts(nodes) and _counts(gpus) and int(gpus) % int(nodes):
-                yield Mistake(
-                    table.path,
-                    *table.place(row, "nodes"),
+                yield table.mistake(
+                    row,
+                    "nodes",
                     f"nodes of {table.label(row)} is `{nodes}`, which does not divide {gpus} GPUs",
                     "Write the number of machines, each with the same number of GPUs.",
                 )
@@ -283,9 +283,9 @@ def disputed_note(snapshot: Snapshot) -> Iterator[Mistake]:
         return
     for row, status in enumerate(table.columns.get("status", ())):
         if status == "disputed" and not table.cell(row, "notes"):
-            yield Mistake(
-                table.path,
-                *table.place(row, "notes"),
+            yield table.mistake(
+                row,
+                "notes",
                 f"notes of {table.label(row)} is blank, but the status is `disputed`",
                 "Say in one sentence which published facts contradict each other.",
             )
@@ -304,9 +304,9 @@ def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
     for row, contributor in enumerate(table.columns.get("contributor", ())):
         untested = table.cell(row, "status") == "untested"
         if not contributor and not table.cell(row, "source") and not untested:
-            yield Mistake(
-                table.path,
-                *table.place(row, "contributor"),
+            yield table.mistake(
+                row,
+                "contributor",
                 f"contributor and source of {table.label(row)} are both blank",
                 "Write your public handle as contributor.",
             )
@@ -333,9 +333,9 @@ def permalink(snapshot: Snapshot) -> Iterator[Mistake]:
             match = _BRANCH.match(cell) if len(cell) < 2000 else None
             if match is not None and (table.path, row, name) not in broken_keys(snapshot):
                 branch = match["branch"] or match["raw"]
-                yield Mistake(
-                    table.path,
-                    *table.place(row, name),
+                yield table.mistake(
+                    row,
+                    name,
                     f"{name} of {table.label(row)} shows whatever the branch `{shown(branch)}` "
                     "holds on that day",
                     f"Write the commit in the place of `{shown(branch)}`: on GitHub the key `y` "

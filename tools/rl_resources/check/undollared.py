@@ -58,15 +58,6 @@ def _in_part(subject: ScriptText, override: Override, part: Part) -> Iterator[Un
         yield from _bare(subject, override, part, part.text)
 
 
-def _place(subject: ScriptText, part: Part, at: int) -> Place:
-    """Where character `at` of a part is written."""
-    origin = part.origin
-    before = (part.text or "")[: at + 1]
-    if "\n" in before or not subject.text.startswith(before, origin.offset):
-        return origin
-    return Place(origin.offset + at, origin.line, origin.column + at)
-
-
 def _substituted(subject: ScriptText, part: Part) -> Iterator[Undollared]:
     match = _SUBSTITUTED.fullmatch(part.source)
     if match and match["name"] in _variables(subject):
@@ -86,14 +77,14 @@ def _braced(subject: ScriptText, part: Part) -> Iterator[Undollared]:
         name = match["plain"] or match["braced"]
         if name in _variables(subject) and not (match["braced"] and _is_section(subject, name)):
             message = f"`{match[0]}` is quoted from bash: the program gets it as it is written"
-            place = _place(subject, part, match.start())
+            place = subject.place_in(part, match.start())
             yield Undollared(name, place, message, "Write the value in double quotes.")
     for match in _SIGN.finditer(text):
         if match["braced"] in _variables(subject) and ":" not in match[0]:
             name = match["braced"]
             message = f"`{match[0]}` lacks its `$`: the program gets the name of the variable"
             yield Undollared(
-                name, _place(subject, part, match.start()), message, f"Write `${{{name}}}`."
+                name, subject.place_in(part, match.start()), message, f"Write `${{{name}}}`."
             )
 
 
@@ -110,7 +101,7 @@ def _bare(subject: ScriptText, override: Override, part: Part, text: str) -> Ite
         if name in _variables(subject) and alone and _is_telling(subject, override, name, slash):
             message = f"`{name}` lacks its `$`: `{override.key}` gets the name of the variable"
             yield Undollared(
-                name, _place(subject, part, match.start()), message, f"Write `${{{name}}}`."
+                name, subject.place_in(part, match.start()), message, f"Write `${{{name}}}`."
             )
 
 

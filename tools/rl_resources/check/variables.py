@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rl_resources.check.content import mistake
 from rl_resources.check.experiment import contradictions
 from rl_resources.check.naming import contradiction
 from rl_resources.check.registry import Mistake, rule
@@ -58,7 +57,7 @@ def undefined_variable(subject: ScriptText) -> Iterator[Mistake]:
             mend = f"Did you mean `{meant}`?"
         else:
             mend = f"Set it, or give a default: `${{{reference.name}:-…}}`."
-        yield mistake(subject, reference.place, message, mend)
+        yield subject.mistake(reference.place, message, mend)
 
 
 @rule(
@@ -82,7 +81,7 @@ def unused_variable(subject: ScriptText) -> Iterator[Mistake]:
         if re.fullmatch(r"(?:CUDA|NCCL|VLLM|RAY|HYDRA|TORCH|TOKENIZERS|WANDB|HF)_\w+", item.name):
             message = f"`{item.name}` is set, but not exported: no program sees it"
             mend = f"Write `export {item.name}=…`."
-        yield mistake(subject, item.place, message, mend)
+        yield subject.mistake(item.place, message, mend)
 
 
 def _should_be_used(item: Assignment) -> bool:
@@ -101,7 +100,7 @@ def _should_be_used(item: Assignment) -> bool:
 )
 def missing_dollar(subject: ScriptText) -> Iterator[Mistake]:
     for found in undollared(subject):
-        yield mistake(subject, found.place, found.message, found.mend)
+        yield subject.mistake(found.place, found.message, found.mend)
 
 
 @rule(
@@ -119,7 +118,7 @@ def too_few_visible_devices(subject: ScriptText) -> Iterator[Mistake]:
                 "asks for"
             )
             mend = f"Take the line away, or set `trainer.n_gpus_per_node={count}`."
-            yield mistake(subject, item.place, message, mend)
+            yield subject.mistake(item.place, message, mend)
 
 
 @rule(
@@ -134,7 +133,7 @@ def visible_devices(subject: ScriptText) -> Iterator[Mistake]:
     for item, count, needed in _visible_devices(subject):
         if needed is None or count >= needed or item.reach != "always":
             message = f"`{shown(item.raw)}` chooses devices of its author's machine"
-            yield mistake(subject, item.place, message, "Take the line away.")
+            yield subject.mistake(item.place, message, "Take the line away.")
 
 
 def _visible_devices(subject: ScriptText) -> Iterator[tuple[Assignment, int, int | None]]:
@@ -177,7 +176,7 @@ def misleading_name(subject: ScriptText) -> Iterator[Mistake]:
             said, holds = found
             value = shown(item.value.shown)
             message = f"`{item.name}` says {said}, its value `{value}` says {holds}"
-            yield mistake(subject, item.place, message, "Mend whichever of the two is wrong.")
+            yield subject.mistake(item.place, message, "Mend whichever of the two is wrong.")
 
 
 @rule(
@@ -200,7 +199,7 @@ def misleading_experiment(subject: ScriptText) -> Iterator[Mistake]:
             found = contradictions(override.value, subject.run)
             for said, held in [pair for pair in found if pair[0] not in file][:1]:
                 message = f"the experiment `{name}` says `{said}`, the run is `{held}`"
-                yield mistake(subject, override.origin, message, "Name it after what it does.")
+                yield subject.mistake(override.origin, message, "Name it after what it does.")
 
 
 @rule(
@@ -220,7 +219,7 @@ def late_export(subject: ScriptText) -> Iterator[Mistake]:
         late = item.exported and item.place.offset > max(starts) and not item.function
         if late and read.get(item.name, -1) < item.place.offset and item.kind != "prefix":
             message = f"`{shown(item.raw)}` comes after the run, which does not see it"
-            yield mistake(subject, item.place, message, "Move it above the command that trains.")
+            yield subject.mistake(item.place, message, "Move it above the command that trains.")
 
 
 def _commands(launch: Launch) -> tuple[Command, ...]:
@@ -244,6 +243,6 @@ def overwritten_value(subject: ScriptText) -> Iterator[Mistake]:
         if before is not None and plain and not is_used_between(subject, before, item):
             message = f"`{item.name}` is set in line {before.place.line} already, and nothing reads"
             mend = "Delete the one that is not meant."
-            yield mistake(subject, item.place, f"{message} that value", mend)
+            yield subject.mistake(item.place, f"{message} that value", mend)
         if plain and item.reach == "always" and item.kind in OVERWRITTEN and not item.function:
             last[item.name] = item
