@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rl_resources.package import read_package
-from rl_resources.schema import validate, verdicts
+from rl_resources.schema import mistakes, verdicts
 from rl_resources.schema.validate import Failure
 from rl_resources.schema.verdicts import failures
 
@@ -25,14 +25,14 @@ WORDS = {"script": ["a.sh"]}
 def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """What the engine is asked, with a cache of its own."""
     asked: list[object] = []
-    engine = validate.failures
+    engine = mistakes.mistakes
 
     def noted(*question: object) -> list[Failure]:
         asked.append(question)
         return engine(*question)  # type: ignore[arg-type]
 
     monkeypatch.setattr(verdicts, "cache_folder", lambda name: tmp_path / name)
-    monkeypatch.setattr(validate, "failures", noted)
+    monkeypatch.setattr(mistakes, "mistakes", noted)
     return asked
 
 

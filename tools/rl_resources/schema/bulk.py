@@ -8,8 +8,7 @@ the place reads that row again. A text that polars might split otherwise than `t
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,16 +19,12 @@ import polars as pl
 
 from rl_resources.package import Field, TableSchema
 from rl_resources.schema.constraints import hold_usable
-from rl_resources.schema.text import SIGNS, text_mistake
+from rl_resources.schema.mistakes import signs, wrong_cells
 from rl_resources.schema.validate import (
     FAILURES,
-    Question,
     Vocabulary,
     answered,
-    as_found,
-    found,
     questions,
-    told,
     with_typed,
 )
 
@@ -113,11 +108,8 @@ def _pass(lazy: pl.LazyFrame, schema: TableSchema, vocabulary: Vocabulary) -> _P
     names = lazy.collect_schema().names()
     fields = [field for field in schema.fields if field.name in names]
     asked = questions(fields, vocabulary)
-    answers = answered(asked) | {
-        _sign(field): pl.col(field.name).str.contains(SIGNS)
-        for field in fields
-        if _is_open(field, vocabulary)
-    }
+    open_columns = [field for field in fields if _is_open(field, vocabulary)]
+    answers = answered(asked) | signs(open_columns)
     keys = _keys(schema, names)
     once = with_typed(lazy.with_row_index(_ROW), fields).with_columns(**answers, **keys)
     once = once.with_columns(
@@ -126,7 +118,7 @@ def _pass(lazy: pl.LazyFrame, schema: TableSchema, vocabulary: Vocabulary) -> _P
     broken = [pl.DataFrame(schema=FAILURES)]
 
     def look_at(rows: pl.DataFrame) -> None:
-        wrong = _failures(schema, asked, rows, vocabulary)
+        wrong = wrong_cells(schema, asked, rows)
         broken.append(wrong.with_columns(row=rows[_ROW].gather(wrong["row"])))
 
     suspects = once.filter(_SUSPECT).select(_ROW, *names, *answers)
@@ -143,43 +135,10 @@ def _pass(lazy: pl.LazyFrame, schema: TableSchema, vocabulary: Vocabulary) -> _P
     return _Pass(Survey(rows, pl.concat(broken), _repeated(hashes)), sum(cell_bytes))
 
 
-def _sign(field: Field) -> str:
-    """What the answer is called to whether a cell has a sign of a mistake."""
-    return f"{field.name} has a sign"
-
-
 def _is_open(field: Field, vocabulary: Vocabulary) -> bool:
     """Whether a column has other words than numbers, dates and a few that are known."""
     few = "enum" in field.constraints or field.name in vocabulary
     return not few and field.type not in _CLOSED
-
-
-def _failures(
-    schema: TableSchema, asked: Sequence[Question], rows: pl.DataFrame, vocabulary: Vocabulary
-) -> pl.DataFrame:
-    """The failures with the mistakes of texts, of each cell what is told first."""
-    texts: dict[tuple[Field, str], list[int]] = defaultdict(list)
-    for field in schema.fields:
-        if field.name in rows.columns:
-            for row, cell in _doubtful(field, asked, rows, vocabulary):
-                if mistake := text_mistake(field, cell, None):
-                    texts[field, mistake].append(row)
-    mistakes = (as_found(schema, field, at, mistake) for (field, mistake), at in texts.items())
-    return told(schema, [*found(schema, asked, rows, rows), *mistakes])
-
-
-def _doubtful(
-    field: Field, asked: Sequence[Question], rows: pl.DataFrame, vocabulary: Vocabulary
-) -> Iterator[tuple[int, str]]:
-    """Rows and cells with a sign of a mistake, in a closed column of those that are wrong."""
-    if _is_open(field, vocabulary):
-        doubtful = rows[_sign(field)].arg_true()
-    else:
-        wrong = [question.name for question in asked if question.field is field]
-        doubtful = rows.select(pl.any_horizontal(*wrong)).to_series().arg_true()
-        signs = rows[field.name].gather(doubtful).str.contains(SIGNS)
-        doubtful = doubtful.filter(signs)
-    return zip(doubtful, rows[field.name].gather(doubtful), strict=True)
 
 
 def _keys(schema: TableSchema, names: Collection[str]) -> Mapping[str, pl.Expr]:

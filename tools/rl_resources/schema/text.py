@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
 
 from rl_resources.package import Field
 from rl_resources.schema.letters import look_alike, odd_spaces, unseen
@@ -124,17 +123,6 @@ def formula(cell: str) -> str:
 
 def _plain(cell: str) -> str:
     return cell if cell.isascii() else unicodedata.normalize("NFKC", cell)
-
-
-def may_be_broken(cells: Sequence[str]) -> bool:
-    """Whether any cell of a column has a sign of a mistake: all of them looked at at once."""
-    text = "\n".join(("", *cells, ""))
-    plain = text.replace("\n", "")
-    if not (plain.isascii() and plain.isprintable()):
-        return True
-    signs = ("@", "\n ", " \n", *(f"\n{sign}" for sign in _AT_START), *_MARKUP_SIGNS)
-    low = text.lower()
-    return any(sign in low for sign in signs) or _LATER.search(text) is not None
 
 
 def _holds_mail(cell: str) -> bool:

@@ -58,11 +58,17 @@ def failures(
     constraint of the schema has a value that cannot be applied to its column.
     """
     hold_usable(schema)
-    raw = pl.DataFrame(
-        {name: columns[name] for name in schema.names if name in columns},
-        schema={name: pl.String for name in schema.names if name in columns},
-    ).with_columns(pl.all().replace("", None))
+    raw = frame_of(schema, columns)
     return [Failure(*values) for values in judged(schema, raw, vocabulary).iter_rows()]
+
+
+def frame_of(schema: TableSchema, columns: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+    """Columns of text in the order of the schema; blank cells are null."""
+    names = [name for name in schema.names if name in columns]
+    frame = pl.DataFrame(
+        {name: columns[name] for name in names}, schema=dict.fromkeys(names, pl.String)
+    )
+    return frame.with_columns(pl.all().replace("", None))
 
 
 def judged(schema: TableSchema, raw: pl.DataFrame, vocabulary: Vocabulary) -> pl.DataFrame:
