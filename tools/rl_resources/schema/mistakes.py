@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
@@ -54,8 +54,8 @@ def wrong_cells(schema: TableSchema, asked: Sequence[Question], rows: pl.DataFra
     """
     texts: dict[tuple[Field, str], list[int]] = defaultdict(list)
     for field in schema.fields:
-        if field.name in rows.columns:
-            for row, cell in _doubtful(field, asked, rows):
+        if field.name in rows.columns and (doubtful := _doubtful(field, asked, rows)).len():
+            for row, cell in zip(doubtful, rows[field.name].gather(doubtful), strict=True):
                 if mistake := text_mistake(field, cell, None):
                     texts[field, mistake].append(row)
     more = (as_found(schema, field, at, mistake) for (field, mistake), at in texts.items())
@@ -66,13 +66,10 @@ def _sign(field: Field) -> str:
     return f"{field.name} has a sign"
 
 
-def _doubtful(
-    field: Field, asked: Sequence[Question], rows: pl.DataFrame
-) -> Iterator[tuple[int, str]]:
+def _doubtful(field: Field, asked: Sequence[Question], rows: pl.DataFrame) -> pl.Series:
+    """Rows in which a cell of a column may have a mistake."""
     if _sign(field) in rows.columns:
-        doubtful = rows[_sign(field)].arg_true()
-    else:
-        wrong = [question.name for question in asked if question.field is field]
-        doubtful = rows.select(pl.any_horizontal(*wrong)).to_series().arg_true()
-        doubtful = doubtful.filter(rows[field.name].gather(doubtful).str.contains(SIGNS))
-    return zip(doubtful, rows[field.name].gather(doubtful), strict=True)
+        return rows[_sign(field)].arg_true()
+    wrong = [question.name for question in asked if question.field is field]
+    doubtful = rows.select(pl.any_horizontal(*wrong)).to_series().arg_true()
+    return doubtful.filter(rows[field.name].gather(doubtful).str.contains(SIGNS))
