@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from rl_resources.package import TYPES, Package, TableSchema
 
-SortKey = tuple[tuple[int, float, str], ...]
+SortValue = tuple[int, float, str]
+SortKey = tuple[SortValue, ...]
 
 Cells = Callable[[str], str]
 """The text of a row's cell, by the name of its column."""
@@ -23,18 +24,24 @@ def number(cell: str) -> float | None:
 
 def sort_key(package: Package, schema: TableSchema, row: Cells, find: Find) -> SortKey:
     """Where a row stands: numbers before text, and last what leads nowhere."""
+    return tuple(
+        sort_value(package, schema, path, row(path.partition(".")[0]), find)
+        for path in schema.order_by
+    )
 
-    def value(schema: TableSchema, row: Cells, path: str) -> tuple[int, float, str]:
-        name, _, rest = path.partition(".")
-        cell = row(name)
-        if not rest:
-            numeric = schema.field(name).type in {"integer", "number"}
-            known = number(cell) if numeric else None
-            return (0, known, "") if known is not None else (1, 0.0, cell)
-        key = schema.foreign_key(name)
-        target = find(key.resource, cell) if key else None
-        if key is None or target is None:
-            return (2, 0.0, cell)
-        return value(package.resources[key.resource].schema, target, rest)
 
-    return tuple(value(schema, row, path) for path in schema.order_by)
+def sort_value(
+    package: Package, schema: TableSchema, path: str, cell: str, find: Find
+) -> SortValue:
+    """What one path of `orderBy` leads to from a cell of its first column."""
+    name, _, rest = path.partition(".")
+    if not rest:
+        numeric = schema.field(name).type in {"integer", "number"}
+        known = number(cell) if numeric else None
+        return (0, known, "") if known is not None else (1, 0.0, cell)
+    key = schema.foreign_key(name)
+    target = find(key.resource, cell) if key else None
+    if key is None or target is None:
+        return (2, 0.0, cell)
+    further = package.resources[key.resource].schema
+    return sort_value(package, further, rest, target(rest.partition(".")[0]), find)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, repeat
 from typing import Literal
 
 _CELL = re.compile(r'"(?P<quoted>(?:[^"]++|"")*+)"|(?P<bare>[^,"\n]*)')
@@ -170,7 +170,7 @@ def _cells_of_a_line(text: str, line: int) -> Row | None:
     pieces = _PIECE.findall(text + ",")
     cells = [piece[1:-2].replace('""', '"') if piece[0] == '"' else piece[:-1] for piece in pieces]
     ends = accumulate(map(len, pieces[:-1]), initial=1)
-    return Row(line, tuple(cells), tuple((line, column) for column in ends))
+    return Row(line, tuple(cells), tuple(zip(repeat(line), ends)))
 
 
 def _cells_one_by_one(text: str, line: int) -> Row | Defect:

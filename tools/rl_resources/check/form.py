@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from rl_resources.check.broken import broken_places
@@ -12,7 +12,7 @@ from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.scripts import name_against_row
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.check.tables import duplicate_key, model_size
-from rl_resources.order import SortKey, sort_key
+from rl_resources.order import SortKey, SortValue, sort_value
 from rl_resources.tabular import Row, quote, write
 from rl_resources.words import shown
 
@@ -79,10 +79,17 @@ def _in_doubt(snapshot: Snapshot, table: Table, row: int, doubtful: frozenset[Pl
 
 def order_keys(snapshot: Snapshot, table: Table) -> list[SortKey]:
     """The sort key of every row by the schema's `orderBy`; what cannot be followed sorts last."""
-    return [
-        sort_key(snapshot.package, table.schema, partial(table.cell, row), snapshot.find)
-        for row in _indices(table.rows)
-    ]
+    columns = [_values(snapshot, table, path) for path in table.schema.order_by]
+    return [tuple(column[row] for column in columns) for row in _indices(table.rows)]
+
+
+def _values(snapshot: Snapshot, table: Table, path: str) -> list[SortValue]:
+    """What a path of `orderBy` leads to from every row; rows of the same cell lead to the same."""
+    follow = cache(
+        lambda cell: sort_value(snapshot.package, table.schema, path, cell, snapshot.find)
+    )
+    name = path.partition(".")[0]
+    return [follow(table.cell(row, name)) for row in _indices(table.rows)]
 
 
 def canonical(snapshot: Snapshot, table: Table) -> str | None:

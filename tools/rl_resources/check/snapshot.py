@@ -143,10 +143,8 @@ class Table:
     @cached_property
     def columns(self) -> Mapping[str, tuple[str, ...]]:
         """Cells of `rows` by column, for the columns that file and schema have in common."""
-        return {
-            name: tuple(row.cells[index] for row in self.rows)
-            for name, index in self._indices.items()
-        }
+        cells = list(zip(*(row.cells for row in self.rows), strict=True))
+        return {name: cells[index] if cells else () for name, index in self._indices.items()}
 
     @cached_property
     def _indices(self) -> Mapping[str, int]:
