@@ -84,6 +84,22 @@ def test_no_run_of_the_same_class_needs_less_than_the_one_that_is_drawn() -> Non
         assert point.of == len(alike)
 
 
+def test_of_many_records_of_a_class_the_largest_batch_is_drawn() -> None:
+    row = next(row for row in dataset().records["tuning"] if row["max_batch"] == 16)
+    more = [
+        {**row, "script": f"{at}{row['script']}", "max_batch": batch}
+        for at, batch in enumerate((8, 400, 64))
+    ]
+    found = with_rows(tuning=(*dataset().records["tuning"], *more))
+    before, after = (
+        points_of(largest_batches(data, configurations(data))) for data in (dataset(), found)
+    )
+    assert len(after) == len(before)
+    (point,) = (point for point in after if point.of > 1)
+    assert (point.value, point.of) == (400, 4)
+    assert point.configuration.size == "7B"
+
+
 @pytest.mark.parametrize(
     ("choose", "kinds"),
     [

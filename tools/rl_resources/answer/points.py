@@ -72,21 +72,20 @@ def fewest_gigabytes(dataset: Dataset, known: Sequence[Configuration]) -> Points
     sizes = _sizes_by_task(usable)
     few, usable = _parted(usable, lambda item: _few(len(sizes[item.task])))
     parameters = _Parameters(dataset)
-    points = [
-        _least(group, parameters)
-        for group in _groups(
-            usable, lambda item: (item.task, item.size, item.kind, item.tag, item.trust == UNTESTED)
-        )
-    ]
+    points = [_chosen(group, min, _memory, parameters) for group in _groups(usable, _class)]
     return Points(_panels(points, lambda item: item.task), _counted([*left, *few]))
 
 
 def largest_batches(dataset: Dataset, known: Sequence[Configuration]) -> Points:
-    """The records whose largest batch, in prompts a step, is known."""
+    """The largest batch, in prompts a step, that records of a task are known to run.
+
+    Chosen as `fewest_gigabytes` chooses, so that a picture grows with what is known and not with
+    how many know it.
+    """
     records = [item for item in known if item.kind == "record"]
     left, usable = _parted(records, lambda item: "" if item.batch else "name no largest batch")
     parameters = _Parameters(dataset)
-    points = [Point(item, item.batch, parameters.of(item)) for item in usable]
+    points = [_chosen(group, max, _batch, parameters) for group in _groups(usable, _class)]
     return Points(_panels(points, lambda item: item.task), _counted(left))
 
 
@@ -159,11 +158,29 @@ def _groups(
     return groups.values()
 
 
-def _least(group: Sequence[Configuration], parameters: _Parameters) -> Point:
-    least = min(item.total_memory_gb for item in group)
-    equal = [item for item in group if item.total_memory_gb == least]
+def _class(item: Configuration) -> tuple[object, ...]:
+    return item.task, item.size, item.kind, item.tag, item.trust == UNTESTED
+
+
+def _memory(item: Configuration) -> float:
+    return item.total_memory_gb
+
+
+def _batch(item: Configuration) -> float:
+    return item.batch
+
+
+def _chosen(
+    group: Sequence[Configuration],
+    choose: Callable[[Iterable[float]], float],
+    value: Callable[[Configuration], float],
+    parameters: _Parameters,
+) -> Point:
+    """The point of a class, which has the least or the most of something."""
+    best = choose(map(value, group))
+    equal = [item for item in group if value(item) == best]
     largest = max(equal, key=parameters.of)
-    return Point(largest, least, parameters.of(largest), of=len(group), alike=len(equal) - 1)
+    return Point(largest, best, parameters.of(largest), of=len(group), alike=len(equal) - 1)
 
 
 def _panels(points: list[Point], name: Callable[[Configuration], str]) -> tuple[Panel, ...]:

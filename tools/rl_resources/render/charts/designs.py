@@ -70,17 +70,19 @@ DESIGNS = (
         name="batch",
         heading="The largest batch that a record is known to run",
         caption=(
-            "Each mark is one record: the most prompts for each training step that somebody found "
-            "to run. The number of cards differs from mark to mark, as the key tells, so this does "
-            "not show that larger models take larger batches.",
+            "Each mark is the record with the most prompts for each training step that somebody "
+            "found to run among those of its task, size and tag; n says among how many. The number "
+            "of cards differs from mark to mark, as the key tells, so this does not show that "
+            "larger models take larger batches.",
             "A cross is the smallest batch that ran out of memory in a published search; one that "
             "would cover a mark stands beside it.",
         ),
         nothing="No record names its largest batch.",
         axis="Prompts for each training step, logarithmic",
-        headers=("MaxBatch (prompts)", "Ran out of memory at"),
+        headers=("MaxBatch (prompts)", "Largest of", "Ran out of memory at"),
         figures=lambda point: (
             figure(point.value),
+            f"{point.of:,}",
             ", ".join(map(str, point.configuration.failed_batches)),
         ),
         points=largest_batches,
