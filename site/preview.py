@@ -2,7 +2,8 @@
 
 MkDocs makes all of them again after every edit. Here a page with the source of the last rebuild is
 put out as it was then: it is not read as Markdown, put into the theme's frame or searched for
-words. What decides over every page (settings, theme, which files there are) makes all anew.
+words. What decides over every page (settings, theme) makes all anew; which files there are decides
+over those written by hand, for only their links are resolved by MkDocs.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class Kept:
 
 
 # MkDocs loads this file once a process, so what is kept here outlives the rebuilds of a server.
-_session = SimpleNamespace(serving=False, keeping=False, frame=(), kept={}, entries=[], indexed=0)
+_session = SimpleNamespace(
+    serving=False, keeping=False, frame=(), names=set(), kept={}, entries=[], indexed=0
+)
 
 
 def on_startup(*, command: str, **_: Any) -> None:
@@ -51,22 +54,27 @@ def on_startup(*, command: str, **_: Any) -> None:
 
 @event_priority(LAST)
 def on_files(files: Files, config: MkDocsConfig) -> None:
-    """Forget all pages when what decides over every page has changed.
+    """Forget the pages over which something decides that has changed.
 
     Pages under a box of mistakes are not kept; those from before stay for when it is gone.
     """
     _session.keeping = _session.serving and not config.extra.get(MISTAKES)
-    frame = _frame(files, config) if _session.keeping else _session.frame
-    if frame != _session.frame:
-        _session.frame, _session.kept = frame, {}
+    if _session.keeping:
+        frame, names = _frame(config), set(files.src_uris)
+        if frame != _session.frame:
+            _session.kept = {}
+        elif names != _session.names:
+            generated = {file.src_uri for file in files if file.generated_by}
+            _session.kept = {uri: kept for uri, kept in _session.kept.items() if uri in generated}
+        _session.frame, _session.names = frame, names
     search = config.plugins.get("material/search")
     _session.entries, _session.indexed = getattr(search, "search_index").entries, 0  # noqa: B009
 
 
-def _frame(files: Files, config: MkDocsConfig) -> tuple[str, ...]:
+def _frame(config: MkDocsConfig) -> tuple[str, ...]:
     overrides = Path(config.theme.custom_dir or ".").rglob("*.html")
     texts = [Path(config.config_file_path), *sorted(overrides)]
-    return (*(path.read_text(encoding="utf-8") for path in texts), *sorted(files.src_uris))
+    return tuple(path.read_text(encoding="utf-8") for path in texts)
 
 
 def on_pre_page(page: Page, files: Files, **_: Any) -> None:

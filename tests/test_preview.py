@@ -114,6 +114,29 @@ def test_after_edits_of_data_pages_are_those_of_a_fresh_server_and_no_other_was_
     as_a_fresh_server_has_it(server)
 
 
+def test_after_a_record_came_and_went_the_pages_of_others_are_not_made_anew(
+    server: Server,
+) -> None:
+    new = RECORD.replace("_h100_", "_h200_")
+    script = server.root / f"examples/tuning/7b/{RECORD}.sh"
+    other = script.with_name(f"{new}.sh")
+    other.write_text(script.read_text(encoding="utf-8").replace(RECORD, new), encoding="utf-8")
+    other.chmod(0o755)
+    table = server.root / "records/tuning.csv"
+    rows = table.read_text(encoding="utf-8")
+    (row,) = (line for line in rows.split("\n") if line.startswith(RECORD))
+    server.edit("records/tuning.csv", row, f"{row}\n{row.replace('h100', 'h200')}")
+    assert {f"records/{new}/index.html", "sizes/7b/index.html"} <= server.converted
+    assert not any(name.startswith(("rules/", "reports/")) for name in server.converted)
+    as_a_fresh_server_has_it(server)
+    other.unlink()
+    table.write_text(rows, encoding="utf-8")
+    server.rebuild()
+    assert "sizes/7b/index.html" in server.converted
+    assert not any(name.startswith(("rules/", "reports/")) for name in server.converted)
+    assert not (server.folder / f"records/{new}").exists()
+
+
 def test_after_edits_of_pages_and_looks_and_a_mended_mistake_they_are_those_of_a_fresh_server(
     server: Server,
 ) -> None:
