@@ -651,6 +651,18 @@ def test_find_prints_the_command_of_the_best_script(capsys: pytest.CaptureFixtur
     assert "\x1b" not in text
 
 
+def test_every_record_that_is_told_leads_to_its_script(dataset: Dataset) -> None:
+    found, notes = ask(dataset, Words(size="14B", gpus="8", device="h800"))
+    scripts = [item.configuration.script for item in found.answers if item.configuration.script]
+    text = as_text(found, notes, limit=0, width=80, colour=False)
+    assert len(scripts) > 1
+    assert all(f"\n   {script}\n" in text for script in scripts)
+    nearest, notes = ask(dataset, Words(model="Qwen2.5-32B", task="DAPO", device="8*H20"))
+    text = as_text(nearest, notes, limit=0, width=80, colour=False, root="/data")
+    script = "examples/tuning/32b/qwen2.5-32b_grpo_8_h20_megatron_vllm.sh"
+    assert f"\n  /data/{script}\n" in text
+
+
 def test_json_csv_and_python_tell_the_same_answers(
     dataset: Dataset, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import posixpath
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -153,7 +154,7 @@ def as_text(
         lines += ["", f"{bold}Largest size known to run, by task{plain}"]
         lines += _largest(found, wrapped)
     if shown:
-        lines += ["", *_table(found, shown, wrapped, (bold, dim, plain))]
+        lines += ["", *_table(found, shown, wrapped, (bold, dim, plain), root)]
     if left := len(folds) - len(shown):
         lines += ["", f"{left} more: give --limit {len(folds)}."]
     if any(len(fold) > 1 for fold in shown):
@@ -169,13 +170,13 @@ def as_text(
         lines += ["", f"{bold}Nothing that is known fits. The nearest{plain}"]
         for item in found.nearest:
             lines += wrapped.all([item.reason], "- ")
-            lines += wrapped.all(_facts(item.answer.configuration, found), "  ")
+            lines += wrapped.all(_facts(item.answer.configuration, found, root), "  ")
     for title, items in (
         ("Known to run out of memory", found.failures),
         ("Not clear, so not counted", found.unclear),
     ):
         if items:
-            lines += ["", f"{bold}{title}{plain}", *_aside(items, found, wrapped)]
+            lines += ["", f"{bold}{title}{plain}", *_aside(items, found, wrapped, root)]
     return "\n".join(lines) + "\n"
 
 
@@ -245,7 +246,11 @@ def _largest(found: Found, wrapped: _Wrapped) -> Iterator[str]:
 
 
 def _table(
-    found: Found, shown: Sequence[Sequence[Answer]], wrapped: _Wrapped, style: tuple[str, str, str]
+    found: Found,
+    shown: Sequence[Sequence[Answer]],
+    wrapped: _Wrapped,
+    style: tuple[str, str, str],
+    root: str,
 ) -> Iterator[str]:
     bold, dim, plain = style
     rows: list[tuple[str, ...]] = [_COLUMNS]
@@ -258,7 +263,7 @@ def _table(
     yield from (f"{dim}{line}{plain}" for line in head)
     for lines, item, fold in zip(told, firsts, shown, strict=True):
         yield from (f"{bold}{line}{plain}" for line in lines)
-        facts = [*_series(fold), *_facts(item.configuration, found)]
+        facts = [*_series(fold), *_facts(item.configuration, found, root)]
         yield from wrapped.all([item.reason, *facts], "   ")
 
 
@@ -266,24 +271,27 @@ def _series(fold: Iterable[Answer]) -> Iterator[str]:
     yield from filter(None, [sentences.series([item.configuration for item in fold])])
 
 
-def _aside(items: tuple[Answer, ...], found: Found, wrapped: _Wrapped) -> Iterator[str]:
+def _aside(items: tuple[Answer, ...], found: Found, wrapped: _Wrapped, root: str) -> Iterator[str]:
     folds = folded_answers(items)
     for fold in folds[:_MOST_ASIDE]:
         row = fold[0].configuration
         name = f"{row.model_shown} {row.task_shown}"
         yield from wrapped.all([f"{name}: {fold[0].reason}"], "- ")
-        yield from wrapped.all([*_series(fold), *_facts(row, found)], "  ")
+        yield from wrapped.all([*_series(fold), *_facts(row, found, root)], "  ")
     if len(folds) > _MOST_ASIDE:
         yield f"- {len(folds) - _MOST_ASIDE} more: give --format json."
 
 
-def _facts(row: Configuration, found: Found) -> Iterator[str]:
-    """Figures, trust, failures, source and contradictions of a configuration, each one line."""
+def _facts(row: Configuration, found: Found, root: str) -> Iterator[str]:
+    """Figures, trust, failures, script, source, contradictions of a configuration, each a line."""
     if figures := "; ".join(sentences.figures(row)):
         yield figures
     yield "; ".join(sentences.trust(row))
     yield from sentences.doubts(row)
-    yield row.source or row.script
+    if row.script:
+        yield posixpath.join(root, row.script)
+    if row.source:
+        yield row.source
     for other in found.contradictions.get(row.id, ()):
         yield f"{sentences.contradicted(other)}: {other.source}"
 
