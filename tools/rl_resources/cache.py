@@ -5,10 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+import pickle
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar, cast
+
+Value = TypeVar("Value")
+_DIGEST = hashlib.sha256().digest_size
 
 
 def cache_folder(name: str) -> Path:
@@ -31,11 +36,41 @@ def own_code() -> str:
 
 def keep(path: Path, text: str) -> None:
     """Write a file of the cache whole or not at all; one that cannot be written costs time only."""
-    keep_bytes(path, text.encode("utf-8"))
+    _write(path, text.encode("utf-8"))
 
 
 def keep_bytes(path: Path, data: bytes) -> None:
-    """What `keep` does, of bytes."""
+    """What `keep` does, for `kept_bytes` to read: with a digest, so that a broken file is none."""
+    _write(path, hashlib.sha256(data).digest() + data)
+
+
+def kept_bytes(path: Path) -> bytes | None:
+    """What `keep_bytes` wrote, where it is there and whole."""
+    try:
+        found = path.read_bytes()
+    except OSError:
+        return None
+    digest, data = found[:_DIGEST], found[_DIGEST:]
+    return data if hashlib.sha256(data).digest() == digest else None
+
+
+def recalled(name: str, of: Sequence[str], make: Callable[[], Value]) -> Value:
+    """A value that follows from texts and from this package alone, made where it is not known.
+
+    It is pickled, which is as safe as Python's own compiled files: we alone write the folder, and a
+    file is read back only whole and only by the code that wrote it.
+    """
+    key = hashlib.sha256(repr((own_code(), *of)).encode("utf-8", "backslashreplace"))
+    path = cache_folder(name) / key.hexdigest()
+    data = kept_bytes(path)
+    if data is not None:
+        return cast(Value, pickle.loads(data))  # noqa: S301
+    value = make()
+    keep_bytes(path, pickle.dumps(value))
+    return value
+
+
+def _write(path: Path, data: bytes) -> None:
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         own = path.with_suffix(f".{os.getpid()}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from rl_resources.cache import recalled
 from rl_resources.check.registry import FAMILIES, rules_by_family
 from rl_resources.check.subject import FRAMEWORK, script_text
 from rl_resources.dataset import Dataset, read_dataset, script_path
@@ -34,7 +35,6 @@ from rl_resources.render.charts import page as charts
 from rl_resources.render.downloads import downloads
 from rl_resources.render.kept import keeping
 from rl_resources.repository import Repository, read_repository, site_address
-from rl_resources.script.run import Run
 
 PAGES = "site/pages"
 
@@ -132,16 +132,24 @@ def render_dataset(
     }
 
 
-def _runs(dataset: Dataset, scripts: Mapping[str, str]) -> dict[str, Run]:
-    """What the scripts do whose framework's configuration is known."""
+def _runs(dataset: Dataset, scripts: Mapping[str, str]) -> dict[str, record_page.Told]:
+    """What is told of the scripts whose framework's configuration is known."""
     read = {
-        str(record["script"]): script_text(
-            script_path(dataset, record), scripts[str(record["script"])]
-        ).run
+        str(record["script"]): _told(script_path(dataset, record), scripts[str(record["script"])])
         for record in dataset.records["tuning"]
         if record["framework"] == FRAMEWORK
     }
-    return {name: run for name, run in read.items() if run}
+    return {name: told for name, told in read.items() if told}
+
+
+def _told(path: str, text: str) -> record_page.Told | None:
+    """What is told of a script, which is read only when it is new."""
+
+    def read() -> record_page.Told | None:
+        run = script_text(path, text).run
+        return record_page.told(run, text) if run else None
+
+    return recalled("runs", (path, text), read)
 
 
 def _rst_files(dataset: Dataset, script_url: str | None) -> dict[str, str]:

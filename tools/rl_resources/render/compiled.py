@@ -9,13 +9,11 @@ from pathlib import Path
 from jinja2 import BytecodeCache
 from jinja2.bccache import Bucket
 
-from rl_resources.cache import cache_folder, keep_bytes, own_code
-
-_DIGEST = hashlib.sha256().digest_size
+from rl_resources.cache import cache_folder, keep_bytes, kept_bytes, own_code
 
 
 class Compiled(BytecodeCache):
-    """Compiled templates as files, each with its digest before it, so that a broken one is none.
+    """Compiled templates as files.
 
     Jinja2 itself compares the text of the template. What else decides over the code are releases
     and, where they are applied to constants, our filters.
@@ -31,15 +29,10 @@ class Compiled(BytecodeCache):
 
     def load_bytecode(self, bucket: Bucket) -> None:
         """Give what is kept of a template, where it is whole."""
-        try:
-            data = self._file(bucket).read_bytes()
-        except OSError:
-            return
-        digest, code = data[:_DIGEST], data[_DIGEST:]
-        if hashlib.sha256(code).digest() == digest:
+        code = kept_bytes(self._file(bucket))
+        if code is not None:
             bucket.bytecode_from_string(code)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         """Keep a compiled template."""
-        code = bucket.bytecode_to_string()
-        keep_bytes(self._file(bucket), hashlib.sha256(code).digest() + code)
+        keep_bytes(self._file(bucket), bucket.bytecode_to_string())

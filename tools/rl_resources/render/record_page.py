@@ -37,6 +37,21 @@ _MEANING = re.compile(r"`(?P<word>[\w-]+)`: (?P<meaning>[^`]+?\.)(?= |$)")
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What a page tells of the run that a script starts."""
+
+    settings: tuple[Explained, ...]
+    expected: tuple[starting.Expected, ...]
+    passes_arguments: bool
+
+
+def told(run: Run, script: str) -> Told:
+    """What is told of a run by the text of its script."""
+    expected = starting.expected(run, script)
+    return Told(tuple(explained(run)), tuple(expected), run.launch.passes_arguments)
+
+
+@dataclass(frozen=True, slots=True)
 class Rung:
     """One batch size that was tried; `share` is its part of the largest, 0 to 100."""
 
@@ -49,15 +64,15 @@ class Rung:
 def pages(
     dataset: Dataset,
     scripts: Mapping[str, str],
-    runs: Mapping[str, Run],
+    runs: Mapping[str, Told],
     repository: Repository,
     site_url: str | None = None,
 ) -> dict[str, str]:
     """Every record's page by its path, and one for each id that is gone.
 
-    `scripts` and `runs` map the name of a script to its text and to what it does, where that is
-    known. Raises `KeyError` for a record without a text, and `jinja2.TemplateError` for a template
-    that cannot be used.
+    `scripts` and `runs` map the name of a script to its text and to what is told of its run,
+    where that is known. Raises `KeyError` for a record without a text, and `jinja2.TemplateError`
+    for a template that cannot be used.
     """
     site = Site(dataset, repository.url)
     shared = _Shared(dataset, scripts, runs, repository, site, (site_url or "").rstrip("/"))
@@ -83,7 +98,7 @@ class _Shared:
         self,
         dataset: Dataset,
         scripts: Mapping[str, str],
-        runs: Mapping[str, Run],
+        runs: Mapping[str, Told],
         repository: Repository,
         site: Site,
         address: str,
@@ -155,7 +170,7 @@ class _Shared:
         name = str(record["script"])
         text, run = self._scripts[name], self._runs.get(name)
         path = script_path(self._dataset, record)
-        settings = explained(run) if run else []
+        settings = run.settings if run else ()
         start = starting.command(path)
         return {
             "path": path,
@@ -166,7 +181,7 @@ class _Shared:
             "settings": _grouped(item for item in settings if item.setting.place),
             "defaults": _grouped(item for item in settings if not item.setting.place),
             "shown": shown,
-            "expected": starting.expected(run, text) if run else [],
+            "expected": run.expected if run else (),
             "start": start,
             "start_downloaded": starting.command(name),
             "cluster": starting.cluster(int(str(record["nodes"] or 1)), start),
