@@ -249,7 +249,7 @@ def value(random: Random, data: bytes) -> bytes:
 
 def _places(document: Any) -> list[tuple[Any, Any]]:
     found: list[tuple[Any, Any]] = []
-    left = [document]
+    left = [document] if isinstance(document, (dict, list)) else []
     while left:
         holder = left.pop()
         items = holder.items() if isinstance(holder, dict) else enumerate(holder)

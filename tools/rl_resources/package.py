@@ -21,9 +21,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rl_resources.errors import UnreadableDataset
+from rl_resources.regular import read_regular
 
 DESCRIPTOR = "datapackage.json"
 SCRIPTS = PurePosixPath("examples/tuning")
+LARGEST_DOCUMENT_BYTES = 4 * 2**20
+"""Of the descriptor, and of a schema."""
 
 Value = str | int | float | bool | date | tuple[str, ...] | None
 Record = Mapping[str, Value]
@@ -260,9 +263,10 @@ def _resource(root: Path, item: Mapping[str, Any]) -> Resource:
 
 
 def _inside(path: Any) -> str:
-    """A relative path that stays in the dataset; anything else is refused."""
+    """A relative path of signs that can be seen and that stays in the dataset."""
     pure = PurePosixPath(str(path))
-    if not isinstance(path, str) or pure.is_absolute() or ".." in pure.parts or "\0" in path:
+    outside = pure.is_absolute() or ".." in pure.parts
+    if not isinstance(path, str) or outside or not path.isprintable():
         raise UnreadableDataset(
             f"{DESCRIPTOR}: path {path!r} does not stay inside the dataset",
             "Write it relative to the folder of datapackage.json, without `..`.",
@@ -391,10 +395,23 @@ def _follow(package: Package, schema: TableSchema, path: str) -> None:
     raise UnreadableDataset(f"{schema.path}: there is no field {path!r}")
 
 
+def _place_of(error: ValueError | RecursionError) -> tuple[str, str]:
+    """Where JSON cannot be read, as far as that is known, and why."""
+    if isinstance(error, json.JSONDecodeError):
+        return f":{error.lineno}:{error.colno}", error.msg
+    if isinstance(error, UnicodeEncodeError):
+        return "", "an escape stands for half of a sign"
+    too_deep = isinstance(error, RecursionError)
+    return "", "nested too deeply" if too_deep else "a number has too many digits"
+
+
 def _read_object(root: Path, path: str) -> dict[str, Any]:
     """A JSON file that holds an object."""
     try:
-        value = json.loads((root / path).read_bytes().decode("utf-8"))
+        text = read_regular(root / path, LARGEST_DOCUMENT_BYTES).decode("utf-8")
+        value = json.loads(text)
+        if "\\ud" in text.lower():  # half of a sign, which no file can hold
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
     except OSError as error:
         raise UnreadableDataset(
             f"{path}: cannot be read: {error.strerror}",
@@ -404,9 +421,8 @@ def _read_object(root: Path, path: str) -> dict[str, Any]:
         raise UnreadableDataset(
             f"{path}: is not UTF-8 (byte {error.start})", "Save it as UTF-8."
         ) from error
-    except (json.JSONDecodeError, RecursionError) as error:
-        where = f":{error.lineno}:{error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+    except (ValueError, RecursionError) as error:
+        where, reason = _place_of(error)
         raise UnreadableDataset(
             f"{path}{where}: is not JSON: {reason}", "Mend the syntax at this place."
         ) from error

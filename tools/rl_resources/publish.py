@@ -16,6 +16,7 @@ from rl_resources.finding import Finding
 from rl_resources.history import Release, read_history
 from rl_resources.moments import moments
 from rl_resources.package import read_package
+from rl_resources.regular import read_regular
 from rl_resources.render import (
     api,
     assistants,
@@ -177,7 +178,7 @@ def _script_texts(root: Path, dataset: Dataset) -> dict[str, str]:
 
 def _script_text(root: Path, path: str) -> str:
     try:
-        return (root / path).read_bytes().decode("utf-8")
+        return read_regular(root / path).decode("utf-8")
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
     except UnicodeDecodeError as error:

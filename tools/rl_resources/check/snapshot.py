@@ -18,6 +18,7 @@ from rl_resources.errors import UnreadableDataset
 from rl_resources.history import NEWEST
 from rl_resources.order import Cells
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
+from rl_resources.regular import read_regular
 from rl_resources.words import shown
 
 LARGEST_SCRIPT_BYTES = 1 << 20
@@ -288,8 +289,8 @@ def _published(copy: Path, name: str, package: Package) -> tuple[str, ...]:
     """The ids of a table in its copy, none where that is what the table still holds."""
     resource = package.resources[name]
     try:
-        data = copy.read_bytes()
-        if data == (package.root / resource.path).read_bytes():
+        data = read_regular(copy)
+        if data == read_regular(package.root / resource.path):
             return ()
         text = tabular.read(data.decode("utf-8"))
         at = text.header.cells.index(resource.schema.primary_key[0]) if text.header else 0
@@ -310,7 +311,7 @@ def _read_table(root: Path, resource: Resource) -> Table:
             return Table(resource, None, "is a folder")
         if path.exists() and not path.is_file():
             return Table(resource, None, "is no ordinary file")
-        return _table(resource, path.read_bytes())
+        return _table(resource, read_regular(path))
     except FileNotFoundError:
         return Table(resource, None, "does not exist")
     except OSError as error:
