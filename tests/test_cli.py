@@ -127,10 +127,11 @@ def test_a_file_that_fmt_cannot_read_is_said_to_be_left_alone(
     assert tuning.read_text(encoding="utf-8") == spoilt
 
 
-def _on_a_terminal(root: Path, **environment: str) -> str:
-    """What `check` shows on a terminal, of a dataset with one mistake."""
+def _on_a_terminal(root: Path, *arguments: str, status: int = 1, **environment: str) -> str:
+    """What a command shows on a terminal, by default `check`, of a dataset with one mistake."""
     master, slave = pty.openpty()
-    command = [sys.executable, "-m", "rl_resources", "check", "--root", str(root)]
+    words = arguments or ("check",)
+    command = [sys.executable, "-m", "rl_resources", *words, "--root", str(root)]
     plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     done = subprocess.Popen(command, stdout=slave, stderr=slave, env=plain | environment)
     os.close(slave)
@@ -142,9 +143,24 @@ def _on_a_terminal(root: Path, **environment: str) -> str:
             break
         if not part:
             break
-    assert done.wait() == 1
+    assert done.wait() == status
     os.close(master)
     return shown.decode()
+
+
+def test_a_table_holds_its_signs_in_a_file_and_escapes_on_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = plant(tmp_path / "dataset")
+    reports = root / "records" / "reports.csv"
+    text = reports.read_text(encoding="utf-8").replace("Derived", "\x1b[31mDerived")
+    reports.write_text(text, encoding="utf-8")
+    asked = ("find", "--size", "7B", "--format", "csv")
+    assert main([*asked, "--root", str(root)]) == 0
+    assert "\x1b[31mDerived" in capsys.readouterr().out
+    shown = _on_a_terminal(root, *asked, status=0)
+    assert "\x1b" not in shown
+    assert "\\u001b[31mDerived" in shown
 
 
 @pytest.mark.parametrize(

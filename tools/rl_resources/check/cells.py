@@ -23,7 +23,14 @@ from rl_resources.check.spelling import certain, likely
 from rl_resources.check.tables import contradicted_slugs, new_row, slug_of
 from rl_resources.package import TYPES, Field
 from rl_resources.schema import text
-from rl_resources.schema.letters import look_alike, odd_spaces, plain, unseen, without_unseen
+from rl_resources.schema.letters import (
+    host_name,
+    look_alike,
+    odd_spaces,
+    plain,
+    unseen,
+    without_unseen,
+)
 from rl_resources.words import nearest, shown
 
 MOST_CHARACTERS_TO_MEND = 500
@@ -288,6 +295,12 @@ def _code_point(sign: str) -> str:
 def look_alike_letter(snapshot: Snapshot) -> Iterator[Mistake]:
     for broken in _cells(snapshot, "look-alike"):
         word = look_alike(broken.cell) or ""
+        if word.isascii():
+            yield broken.mistake(
+                f"where `{shown(word)}` is `{shown(host_name(word))}`, which looks like another",
+                "Name the host itself.",
+            )
+            continue
         signs = list(dict.fromkeys(_code_point(sign) for sign in word if not sign.isascii()))
         meant = plain(broken.cell)
         mend = f"Write `{shown(meant, 600)}`."

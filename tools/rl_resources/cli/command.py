@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,6 +13,15 @@ UNUSABLE = 2
 """Exit status: wrong usage or unreadable input."""
 
 Arguments = Namespace
+
+
+def write_table(text: str) -> None:
+    """Write a table for other programs; a terminal shows what it would obey as escapes."""
+    if sys.stdout.isatty():
+        from rl_resources.words import printable
+
+        text = "\n".join(map(printable, text.split("\n")))
+    sys.stdout.write(text)
 
 
 class Command(NamedTuple):

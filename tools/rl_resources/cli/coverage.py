@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 
-from rl_resources.cli.command import Arguments, Command
+from rl_resources.cli.command import Arguments, Command, write_table
 from rl_resources.cli.dataset import dataset_of_answers
 
 
@@ -19,12 +19,11 @@ def _coverage(arguments: Arguments) -> int:
 
     dataset = dataset_of_answers(arguments)
     found = coverage(dataset)
-    texts = {
-        "text": lambda: form.as_text(dataset, found),
-        "json": lambda: form.as_json(dataset, found),
-        "csv": lambda: form.as_csv(found),
-    }
-    sys.stdout.write(texts[arguments.format]())
+    if arguments.format == "csv":
+        write_table(form.as_csv(found))
+        return 0
+    shape = form.as_json if arguments.format == "json" else form.as_text
+    sys.stdout.write(shape(dataset, found))
     return 0
 
 

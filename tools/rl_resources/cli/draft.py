@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 
-from rl_resources.cli.command import FOUND, Arguments, Command
+from rl_resources.cli.command import FOUND, Arguments, Command, write_table
 from rl_resources.cli.dataset import root_of
 from rl_resources.cli.findings import show
 
@@ -50,7 +50,10 @@ def _draft(arguments: Arguments) -> int:
         print(f"draft: {printable(line)}", file=sys.stderr)
     show(drafted.findings)
     print(f"draft: {drafted.verdict(asked=arguments.write)}", file=sys.stderr)
-    sys.stdout.write(drafted.as_json() if arguments.format == "json" else drafted.as_csv())
+    if arguments.format == "json":
+        sys.stdout.write(drafted.as_json())
+    else:
+        write_table(drafted.as_csv())
     return FOUND if arguments.write and drafted.refused else 0
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 
-from rl_resources.cli.command import FOUND, Arguments, Command
+from rl_resources.cli.command import FOUND, Arguments, Command, write_table
 from rl_resources.cli.dataset import dataset_of_answers
 
 
@@ -54,7 +54,7 @@ def _find(arguments: Arguments) -> int:
     if arguments.format == "json":
         sys.stdout.write(form.as_json(found, notes, dataset.version, scripts))
     elif arguments.format == "csv":
-        sys.stdout.write(form.as_csv(found))
+        write_table(form.as_csv(found))
         sys.stderr.write(form.beside(found, notes))
     else:
         sys.stdout.write(

@@ -17,6 +17,10 @@ _SELECTORS = (
 )
 _WORD = re.compile(r"[\w.-]+")
 _MARKS_IN_A_ROW = 2
+_VOWELS_IN_A_ROW = 3
+"""Marks that combine with nothing, as the vowels of Thai and Hindi do."""
+_HOST_PREFIX = "xn--"
+_HOST_NAME = re.compile(rf"\b{_HOST_PREFIX}[a-z0-9-]+", re.IGNORECASE)
 
 _OTHER_FORM = ("<font>", "<wide>", "<narrow>", "<circle>", "<square>", "<compat>")
 _BESIDE_LATIN = frozenset(
@@ -72,6 +76,9 @@ def look_alike(text: str) -> str | None:
     the plain one, with marks put on top of each other, or with letters of several alphabets of
     which one has the shapes of another.
     """
+    for name in _HOST_NAME.findall(text):
+        if look_alike(host_name(name)):
+            return str(name)
     if text.isascii():
         return None
     for word in text.split():
@@ -81,6 +88,14 @@ def look_alike(text: str) -> str | None:
     return next(
         (word for word in _WORD.findall(text) if not word.isascii() and _deceives(word)), None
     )
+
+
+def host_name(text: str) -> str:
+    """The letters of other alphabets that a part of a host's name stands for; empty if none."""
+    try:
+        return text[len(_HOST_PREFIX) :].encode().decode("punycode")
+    except UnicodeError:
+        return ""
 
 
 def plain(text: str) -> str:
@@ -93,11 +108,12 @@ def _has_loose_marks(word: str) -> bool:
     """Whether marks stand on what takes none, or more of them than any language has."""
     row, base = 0, " "
     for sign in word:
-        if not unicodedata.combining(sign) and unicodedata.category(sign) != "Me":
+        if unicodedata.category(sign) not in {"Mn", "Me"}:
             row, base = 0, sign
             continue
         row += 1
-        if row > _MARKS_IN_A_ROW or base.isascii():
+        most = _MARKS_IN_A_ROW if unicodedata.combining(sign) else _VOWELS_IN_A_ROW
+        if row > most or base.isascii():
             return True
     return False
 

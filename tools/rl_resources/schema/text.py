@@ -18,6 +18,9 @@ _NAME = "[a-z0-9_.+:-]{1,60}"
 _ACTIVE = (
     r"<[a-z/!?%]|\]\]>|&(?:#[a-z0-9]|[a-z0-9]{2,31};)",  # HTML, XML
     r"\b(?:java|live|vb|j)script *:|\bdata:(?:[a-z0-9]+/|[^ ]*(?:,|;base64))",
+    r"\b(?:java|live|vb|j)(?:%0[9ad])*script *%3a|java(?:%0[9ad])+script",
+    r"(?:%(?:4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])){2}",  # letters that nothing asks to escape
+    r"\\(?:x1b|u001b|033|e\[|u(?:200[b-f]|202[a-e]|206[0-9]|d[89a-f][0-9a-f]{2}))",
     r"\b(?:file|gopher|ldaps?|phar|smb|chrome|intent):/|\b(?:blob|filesystem|view-source|jar):[a-z/]",
     r"\bms-[a-z-]+:(?:/|of[evn]\|)",
     r"\bon[a-z]{3,24} *= *[\"'`]?[a-z0-9_.$]+ *[(=`]|[\"'][ /]*on[a-z]{3,24} *=",  # handlers
@@ -48,8 +51,10 @@ _MARKUP_SIGNS: tuple[str, ...] = (
     "]:",
     "] ",
     "##",
+    "\\",
 )
-_MARKUP_SIGNS += ("%2", "8<", "script", "data:", "file:", "blob:", "system:", "source:", "gopher:")
+_MARKUP_SIGNS += tuple(f"%{digit}" for digit in range(2, 8))
+_MARKUP_SIGNS += ("8<", "script", "data:", "file:", "blob:", "system:", "source:", "gopher:")
 _MARKUP_SIGNS += ("ldap", "phar:", "jar:", "smb:", "chrome:", "intent:", "ms-")
 """One of them is in all markup, in lower case."""
 
@@ -61,7 +66,7 @@ _NUMBER = re.compile(r"[+-] ?\d[\d.,]* ?%?(?:$|[,;:]? +[(a-zA-Z])")
 _MAIL_NAME = re.compile(r"[\w%+\"-]\Z")
 _MAIL_HOST = re.compile(r"[^\W_][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}\.[^\W\d_]{2,}")
 
-SIGNS = rf"[^ -~]|@|^[ =+-]| $|; *[\"']*[=+-]|(?i:{_MARKUP})"
+SIGNS = rf"[^ -~]|@|(?i:xn--)|^[ =+-]| $|; *[\"']*[=+-]|(?i:{_MARKUP})"
 """Matches every text that has a mistake, and some that have none."""
 
 BEFORE = ("invisible", "email", "space", "look-alike", "markup")
