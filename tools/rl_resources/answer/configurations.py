@@ -6,7 +6,6 @@ that knows nothing of our tables can ask it the same questions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from rl_resources.answer.hardware import Devices, Hardware
 from rl_resources.answer.series import in_series
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Record
+from rl_resources.record import items_of, text_of
 
 UNTESTED = "untested"
 ESTIMATED = "estimated-by-source"
@@ -127,7 +127,7 @@ def _of_record(
         id=script.removesuffix(".sh"),
         kind="record",
         outcome="ran",
-        tag=_text(row, "tag"),
+        tag=text_of(row, "tag"),
         size=str(size),
         position=positions[size],
         model=str(row["model"]),
@@ -143,11 +143,11 @@ def _of_record(
         possible_devices=(device,),
         vendor=hardware.vendor,
         memory_gb=hardware.memory_gb,
-        framework=_joined(_text(row, "framework"), _text(row, "framework_version")),
-        train=_text(row, "train"),
-        infer=_text(row, "infer"),
+        framework=_joined(text_of(row, "framework"), text_of(row, "framework_version")),
+        train=text_of(row, "train"),
+        infer=text_of(row, "infer"),
         backends_shown=_joined(
-            _text(row, "train"), _text(row, "infer"), _text(row, "infer_version")
+            text_of(row, "train"), text_of(row, "infer"), text_of(row, "infer_version")
         ),
         max_prompt_length=_whole(row, "max_prompt_length"),
         max_response_length=_whole(row, "max_response_length"),
@@ -165,15 +165,15 @@ def _of_record(
         remarks=tuple(ages.remarks(row)),
         contradicts=(),
         script=script_path(dataset, row),
-        source=_text(row, "source"),
-        notes=_text(row, "notes"),
+        source=text_of(row, "source"),
+        notes=text_of(row, "notes"),
     )
 
 
 def _of_report(
     row: Record, devices: Devices, ages: Ages, positions: dict[object, int]
 ) -> Configuration:
-    device, published = _text(row, "device"), _text(row, "device_as_published")
+    device, published = text_of(row, "device"), text_of(row, "device_as_published")
     hardware = (
         devices.of(device)
         if device
@@ -182,18 +182,18 @@ def _of_report(
     if not hardware.memory_gb:
         hardware = Hardware(hardware.vendor, _number(row, "device_memory_gb"))
     batch = "batch" if row["batch"] else "prompts_per_step"
-    unit = _text(row, "batch_unit") if row["batch"] else "prompts"
+    unit = text_of(row, "batch_unit") if row["batch"] else "prompts"
     return Configuration(
         id=str(row["report"]),
         kind="report",
         outcome=str(row["outcome"]),
-        tag=_text(row, "tag"),
-        size=_text(row, "size"),
+        tag=text_of(row, "tag"),
+        size=text_of(row, "size"),
         position=positions.get(row["size"], 0),
-        model=_text(row, "model"),
-        model_shown=_text(row, "model") or _text(row, "model_as_published"),
-        task=_text(row, "task"),
-        task_shown=_text(row, "task") or _text(row, "task_as_published"),
+        model=text_of(row, "model"),
+        model_shown=text_of(row, "model") or text_of(row, "model_as_published"),
+        task=text_of(row, "task"),
+        task_shown=text_of(row, "task") or text_of(row, "task_as_published"),
         trains="",
         gpus=_whole(row, "gpus"),
         gpus_maximum=_whole(row, "gpus_maximum"),
@@ -203,13 +203,15 @@ def _of_report(
         possible_devices=(device,) if device else devices.possible(published),
         vendor=hardware.vendor,
         memory_gb=hardware.memory_gb,
-        framework=_joined(_text(row, "framework_as_published"), _text(row, "framework_version")),
-        train=_text(row, "train"),
-        infer=_text(row, "infer"),
+        framework=_joined(
+            text_of(row, "framework_as_published"), text_of(row, "framework_version")
+        ),
+        train=text_of(row, "train"),
+        infer=text_of(row, "infer"),
         backends_shown=_joined(
-            _text(row, "train") or _text(row, "train_as_published"),
-            _text(row, "infer") or _text(row, "infer_as_published"),
-            _text(row, "infer_version"),
+            text_of(row, "train") or text_of(row, "train_as_published"),
+            text_of(row, "infer") or text_of(row, "infer_as_published"),
+            text_of(row, "infer_version"),
         ),
         max_prompt_length=_whole(row, "max_prompt_length"),
         max_response_length=_whole(row, "max_response_length"),
@@ -223,26 +225,17 @@ def _of_report(
         step_seconds=_number(row, "step_seconds"),
         trust=str(row["basis"]),
         evidence_kind=str(row["evidence_kind"]),
-        wording=_text(row, "requirement_wording"),
+        wording=text_of(row, "requirement_wording"),
         remarks=tuple(ages.remarks(row)),
-        contradicts=tuple(_items(row["contradicts"])),
+        contradicts=items_of(row, "contradicts"),
         script="",
         source=str(row["source_url"]),
-        notes=_text(row, "notes"),
+        notes=text_of(row, "notes"),
     )
-
-
-def _text(row: Record, name: str) -> str:
-    value = row[name]
-    return "" if value is None else str(value)
 
 
 def _joined(*parts: str) -> str:
     return " ".join(filter(None, parts))
-
-
-def _items(value: object) -> Iterator[str]:
-    return map(str, value) if isinstance(value, tuple) else iter(())
 
 
 def _whole(row: Record, name: str) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record
+from rl_resources.record import items_of
 
 VENDORS = r"\b(?:nvidia|amd|huawei|intel|geforce|tesla|instinct|sxm[0-9]?|per gpu)\b"
 """What says nothing of a device beside its name, in lower case."""
@@ -41,7 +42,7 @@ class Devices:
         self.families: dict[str, list[str]] = {}
         self._meant: dict[str, list[list[str]]] = {}
         for key, row in self.rows.items():
-            for text in (key, row["name"], *_items(row["aliases"])):
+            for text in (key, row["name"], *items_of(row, "aliases")):
                 self.spelt.setdefault(_plain(str(text)), str(key))
             stem = _plain(_stem(str(key)))
             self.families.setdefault(stem, []).append(str(key))
@@ -113,10 +114,6 @@ def with_memory(text: str) -> tuple[str, float]:
     if found := _MEMORY_FIRST.fullmatch(lower):
         return found[2], float(found[1])
     return "", 0
-
-
-def _items(value: object) -> Sequence[object]:
-    return value if isinstance(value, tuple) else ()
 
 
 def _singular(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rl_resources.dataset import Dataset
+from rl_resources.record import items_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class Move:
 def moves(dataset: Dataset, resource: str) -> list[Move]:
     """Every id of a table that is gone; each leads to ids that stand in it today."""
     rows = {row["id"]: row for row in dataset.records["moved"] if row["resource"] == resource}
-    steps = {str(name): tuple(map(str, _items(row["moved_to"]))) for name, row in rows.items()}
+    steps = {str(name): items_of(row, "moved_to") for name, row in rows.items()}
     return [
         Move(
             str(name),
@@ -31,10 +32,6 @@ def moves(dataset: Dataset, resource: str) -> list[Move]:
         )
         for name, row in rows.items()
     ]
-
-
-def _items(value: object) -> tuple[object, ...]:
-    return value if isinstance(value, tuple) else ()
 
 
 def _today(steps: dict[str, tuple[str, ...]], name: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from rl_resources.answer.age import Ages
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record, TableSchema
+from rl_resources.record import items_of, text_of
 
 HEADERS = ("Model", "Task", "Resource", "Lengths", "Batch", "Backends", "Memory, speed", "Source")
 
@@ -64,12 +65,12 @@ def report_rows(dataset: Dataset, size: str | None) -> list[ReportRow]:
 def _row(schema: TableSchema, row: Record, ages: Ages) -> ReportRow:
     return ReportRow(
         id=str(row["report"]),
-        size=_text(row, "size"),
-        tag=_text(row, "tag"),
-        wording=_text(row, "requirement_wording"),
+        size=text_of(row, "size"),
+        tag=text_of(row, "tag"),
+        wording=text_of(row, "requirement_wording"),
         outcome=str(row["outcome"]),
-        model=_text(row, "model") or _text(row, "model_as_published"),
-        task=_text(row, "task") or _text(row, "task_as_published"),
+        model=text_of(row, "model") or text_of(row, "model_as_published"),
+        task=text_of(row, "task") or text_of(row, "task_as_published"),
         resource=_resource(row),
         lengths=_lengths(row),
         batch=_batch(row),
@@ -79,7 +80,7 @@ def _row(schema: TableSchema, row: Record, ages: Ages) -> ReportRow:
         source_url=str(row["source_url"]),
         basis=str(row["basis"]).replace("-", " "),
         kind=str(row["evidence_kind"]).replace("-", " "),
-        contradicts=_items(row["contradicts"]),
+        contradicts=items_of(row, "contradicts"),
         remarks=tuple(ages.remarks(row)),
         details=tuple(_details(schema, row)),
     )
@@ -87,12 +88,7 @@ def _row(schema: TableSchema, row: Record, ages: Ages) -> ReportRow:
 
 def source_name(row: Record) -> str:
     """Who published a report: a repository, a thread, or a host."""
-    return _text(row, "source_repo") or _thread(str(row["source_url"]))
-
-
-def _text(row: Record, name: str) -> str:
-    value = row[name]
-    return "" if value is None else str(value)
+    return text_of(row, "source_repo") or _thread(str(row["source_url"]))
 
 
 def _thread(url: str) -> str:
@@ -104,23 +100,19 @@ def _thread(url: str) -> str:
     return f"{owner}/{name}#{number.rpartition('/')[2]}" if is_thread else parts.netloc
 
 
-def _items(value: object) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, tuple) else ()
-
-
 def _resource(row: Record) -> str:
     most = f" to {row['gpus_maximum']}" if row["gpus_maximum"] else ""
-    device = _text(row, "device") or _text(row, "device_as_published")
+    device = text_of(row, "device") or text_of(row, "device_as_published")
     if row["device"] is None and row["device_memory_gb"]:
         device = f"{device} ({row['device_memory_gb']:g} GB)".lstrip()
     return f"{row['gpus']}{most} x {device or 'device not named'}"
 
 
 def _lengths(row: Record) -> str:
-    both = [_text(row, "max_prompt_length"), _text(row, "max_response_length")]
+    both = [text_of(row, "max_prompt_length"), text_of(row, "max_response_length")]
     if any(both):
         return " + ".join(length or "?" for length in both)
-    total = _text(row, "max_total_length")
+    total = text_of(row, "max_total_length")
     return f"{total} in all" if total else ""
 
 
@@ -141,14 +133,14 @@ def _unit(row: Record) -> str:
 
 def _backends(row: Record) -> str:
     names = (
-        _text(row, "framework") or _text(row, "framework_as_published"),
-        _text(row, "train") or _text(row, "train_as_published"),
+        text_of(row, "framework") or text_of(row, "framework_as_published"),
+        text_of(row, "train") or text_of(row, "train_as_published"),
         " ".join(
             filter(
                 None,
                 (
-                    _text(row, "infer") or _text(row, "infer_as_published"),
-                    _text(row, "infer_version"),
+                    text_of(row, "infer") or text_of(row, "infer_as_published"),
+                    text_of(row, "infer_version"),
                 ),
             )
         ),
@@ -162,7 +154,7 @@ def _figures(schema: TableSchema, row: Record) -> str:
         for name, word in _FIGURES.items()
         if isinstance(row[name], int | float)
     ]
-    return "; ".join([*found, *filter(None, [_text(row, "speed_as_published")])])
+    return "; ".join([*found, *filter(None, [text_of(row, "speed_as_published")])])
 
 
 def _details(schema: TableSchema, row: Record) -> list[tuple[str, str]]:
