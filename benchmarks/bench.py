@@ -14,7 +14,6 @@ import platform
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -22,13 +21,13 @@ from statistics import median
 from typing import Any
 
 import polars as pl
+import starts
 from records import write_records
 
 import rl_resources
 
 ROOT = Path(__file__).parents[1]
 HERE = Path(__file__).parent
-BIN = Path(sys.executable).parent
 SLOW = ("frictionless", "pandera on pandas")
 ENGINES: Mapping[str, str] = {
     "polars reads": "pl.read_csv into the schema's types; nothing is judged",
@@ -132,59 +131,6 @@ def _slope(rows: Sequence[Figures], name: str) -> float:
     return sum((a - at) * (b - level) for a, b in pairs) / sum((a - at) ** 2 for a in x)
 
 
-COMMANDS: Mapping[str, Sequence[str]] = {
-    "import pandas": (sys.executable, "-c", "import pandas"),
-    "import pandera.polars": (sys.executable, "-c", "import pandera.polars"),
-    "frictionless validate": (str(BIN / "frictionless"), "validate", "datapackage.json"),
-    "rl-resources --help": (str(BIN / "rl-resources"), "--help"),
-    "rl-resources find": (str(BIN / "rl-resources"), "find", "--model", "7B", "--gpus", "2"),
-    "check of one table": (str(BIN / "rl-resources"), "check", "records/tuning.csv"),
-    "check of one script": (str(BIN / "rl-resources"), "check", "SCRIPT"),
-    "check of all": (str(BIN / "rl-resources"), "check"),
-    "check of all, nothing remembered": (
-        *(str(BIN / "rl-resources"), "check", "--ignore", "shellcheck,shellcheck-error"),
-    ),
-}
-
-
-def starts(rounds: int) -> Iterator[Figures]:
-    """Whole processes, in turn, as a person starts them."""
-    script = next(path for path in sorted((ROOT / "examples/tuning").rglob("*.sh")))
-    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in COMMANDS}
-    for _ in range(rounds + 1):
-        for name, words in COMMANDS.items():
-            command = [str(script) if word == "SCRIPT" else word for word in words]
-            with tempfile.TemporaryDirectory() as folder:
-                cold = {"RL_RESOURCES_CACHE": folder} if "nothing" in name else {}
-                spent[name].append(_run(command, {**os.environ, **cold}))
-    for name, (_, *measured) in spent.items():  # the first round fills caches
-        wall, cpu = (median(column) for column in zip(*measured, strict=True))
-        yield {"command": name, "seconds": wall, "cpu": cpu, "rounds": rounds}
-
-
-def _run(command: Sequence[str], environment: Mapping[str, str]) -> tuple[float, float]:
-    before, start = os.times(), time.perf_counter()
-    subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
-    after = os.times()
-    cpu = after.children_user + after.children_system
-    return time.perf_counter() - start, cpu - before.children_user - before.children_system
-
-
-def start_table(rows: Sequence[Figures]) -> Iterator[str]:
-    """The processes' figures as lines of text, beside importing pandas and frictionless."""
-    by = {row["command"]: row for row in rows}
-    yield f"{'process':34} {'s':>6} {'CPU s':>6} {'x import pandas':>16} {'x frictionless':>15}"
-    for row in rows:
-        ratios = [
-            row["seconds"] / by[name]["seconds"]
-            for name in ("import pandas", "frictionless validate")
-        ]
-        yield (
-            f"{row['command']:34} {row['seconds']:>6.2f} {row['cpu']:>6.2f} "
-            f"{ratios[0]:>16.2f} {ratios[1]:>15.2f}"
-        )
-
-
 def machine() -> Figures:
     """What the figures depend on."""
     releases = {name: version(name) for name in PACKAGES}
@@ -196,11 +142,11 @@ def main() -> None:
     """Measure, print the tables, write all figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5, help="how often each is measured")
     parser.add_argument("--out", type=Path, default=ROOT / "build/benchmarks.json")
     arguments = parser.parse_args()
-    found: Figures = {"machine": machine(), "starts": list(starts(arguments.rounds))}
-    print(found["machine"], *start_table(found["starts"]), sep="\n", flush=True)  # noqa: T201
+    found: Figures = {"machine": machine(), "starts": list(starts.starts(arguments.rounds))}
+    print(found["machine"], *starts.table(found["starts"]), sep="\n", flush=True)  # noqa: T201
     with tempfile.TemporaryDirectory() as folder:
         found["engines"] = list(engines(arguments.sizes, arguments.rounds, Path(folder)))
     lines = [*table(found["engines"]), *slopes(found["engines"]), *legend()]
