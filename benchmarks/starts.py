@@ -74,6 +74,7 @@ def _change(path: Path, number: int) -> None:
 def _run(command: Sequence[str], root: Path, cache: str) -> tuple[float, float]:
     """Seconds, and seconds of processor. Raises `CalledProcessError` where there are findings."""
     environment = {**os.environ, "RL_RESOURCES_CACHE": cache}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # else whatever was edited is compiled anew
     before, start = os.times(), time.perf_counter()
     subprocess.run(command, cwd=root, env=environment, capture_output=True, check=True)
     wall, after = time.perf_counter() - start, os.times()

@@ -189,9 +189,8 @@ def contradiction_not_named(snapshot: Snapshot) -> Iterator[Mistake]:
     table = snapshot.tables["reports"]
     named = _named(table)
     outcomes: dict[tuple[str, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for row, outcome in enumerate(table.columns.get("outcome", ())):
-        key = tuple(table.cell(row, name) for name in _CONFIGURATION)
-        outcomes[key][outcome].append(row)
+    for row, (outcome, *key) in enumerate(table.cells(("outcome", *_CONFIGURATION))):
+        outcomes[tuple(key)][outcome].append(row)
     for found in outcomes.values():
         for ran, failed in product(found.get("ran", ()), found.get("out-of-memory", ())):
             one, other = table.cell(ran, "report"), table.cell(failed, "report")

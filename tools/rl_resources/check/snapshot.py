@@ -157,6 +157,11 @@ class Table:
         """The text of column `name` in row `row` of `rows`; empty where the file lacks it."""
         return self.columns[name][row] if name in self.columns else ""
 
+    def cells(self, names: Sequence[str]) -> list[tuple[str, ...]]:
+        """The texts of these columns in each of `rows`, empty where the file lacks one."""
+        blank = ("",) * len(self.rows)
+        return list(zip(*(self.columns.get(name, blank) for name in names), strict=True))
+
     def place(self, row: int, name: str) -> tuple[int, int]:
         """Physical line and column of a cell; of the row where the file lacks the column."""
         return self.rows[row].place(self._indices.get(name, 0))
