@@ -39,8 +39,8 @@ fuzz-guided: $(READY)  ## what the shell resolver and the page reader reach lead
 	  build/.guided/bin/python -m fuzzing.guided $$kind build/fuzz/$$kind -max_len=6000 \
 	    -max_total_time=$$(( 60 * $(or $(MINUTES),10) )) || exit 1; done
 
-bench: $(READY)  ## measure check and build beside others; ROWS="10000" RECORDS="10 1000" ROUNDS=1 for less than hours
-	$(BIN)/python benchmarks/bench.py $(if $(ROWS),--sizes $(ROWS)) $(if $(ROUNDS),--rounds $(ROUNDS))
+bench: $(READY)  ## measure check and build beside others; ROWS="10000" RECORDS="10 1000" ROUNDS=1 QUICK=1 for less than hours
+	$(BIN)/python benchmarks/bench.py $(if $(ROWS),--sizes $(ROWS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(QUICK),--quick)
 	$(BIN)/python benchmarks/build/bench.py $(if $(RECORDS),--records $(RECORDS))
 
 lint: $(READY)
