@@ -43,7 +43,9 @@ def test_locked_packages_of_npm_have_an_integrity_and_name_no_host() -> None:
 
 def test_the_audit_asks_about_the_pinned_requirements() -> None:
     text = (ROOT / ".github" / "workflows" / "audit.yml").read_text(encoding="utf-8")
+    assert "--strict --require-hashes" in text
     assert "--requirement requirements.txt" in text
+    assert text.count("paths: [requirements.txt]") == 2  # when merged, and when proposed
     assert re.search(r"pip-audit==\d+\.\d+\.\d+", text)
 
 
