@@ -139,6 +139,7 @@ def test_a_copy_is_told_with_its_first_and_a_blank_key_is_none() -> None:
         field(minimumLength=1),
         field("integer", minimum="1"),
         field("integer", minimum=True),
+        field("integer", minimum=10**30),
         field("date", maximum="tomorrow"),
         field("integer", maxLength=3),
         field("string", minimum=1),

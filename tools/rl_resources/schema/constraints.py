@@ -18,6 +18,7 @@ from rl_resources.package import TYPES, Field, TableSchema
 
 VOCABULARY = "vocabulary"
 TEXTS = frozenset({"string", "list"})
+_MACHINE_INTEGERS = 2**63
 NUMBERS = frozenset({"integer", "number"})
 
 # A blank cell is nullability, `pattern` may be an item's, `duplicates` tells what is unique.
@@ -126,7 +127,7 @@ def _usable(field: Field, name: str, limit: Any) -> bool:
 
 def _is_value(field: Field, value: object) -> bool:
     if field.type in NUMBERS:
-        return type(value) in {int, float}
+        return type(value) is float or (type(value) is int and abs(value) < _MACHINE_INTEGERS)
     if field.type == "boolean":
         return isinstance(value, bool)
     return isinstance(value, str) and (field.type != "date" or _is_date(value))
