@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rl_resources.cache import cache_folder, keep, own_code
@@ -37,24 +38,15 @@ def _in_doubt(subject: object) -> bool:
 def _verdict(rules: Sequence[Rule], subject: object) -> Path | None:
     """The file that says that a subject is clean; `None` for one that is no script or claim."""
     if isinstance(subject, Claim):
-        looked_at = _of_claim(subject)
-    elif isinstance(subject, ScriptText):
-        looked_at = _of_script(subject)
-    else:
+        subject = _anywhere(subject)
+    elif not isinstance(subject, ScriptText):
         return None
-    asked = [rule.name for rule in rules]
-    text = repr((own_code(), shellcheck.engine(), asked, looked_at))
+    text = repr((own_code(), shellcheck.engine(), [rule.name for rule in rules], subject))
     key = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
     return cache_folder("clean") / key
 
 
-def _of_script(script: ScriptText) -> tuple[object, ...]:
-    return script.path, script.text, script.framework
-
-
-def _of_claim(claim: Claim) -> tuple[object, ...]:
+def _anywhere(claim: Claim) -> Claim:
     """A claim without its place, which decides where a finding is told and not whether."""
-    said = [(name, cell.text) for name, cell in claim.said.items()]
-    facts = list(claim.model_facts.items()), list(claim.named.items())
-    known = claim.trials, claim.models, *facts
-    return claim.path, claim.label, said, *known, *_of_script(claim.script)
+    said = {name: replace(fact, line=0, column=0) for name, fact in claim.said.items()}
+    return replace(claim, said=said)
