@@ -297,6 +297,7 @@ def test_a_series_opens_to_each_of_its_reports(browser: Browser, address: str) -
         assert "differ in settings alone: 512 to 4096 tokens in all" in told
         assert series.locator("li").count() == 0
         series.locator("summary").click()
+        series.locator("li a").last.wait_for()
         assert series.locator("li a").count() == int(told.split()[2]) - 1
         assert wrong == []
 
