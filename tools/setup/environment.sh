@@ -20,9 +20,10 @@ if ! "$python" -c 'import ensurepip' 2>/dev/null; then
 fi
 echo "Setting up .venv (once, and after a change of the requirements) …"
 [ -x .venv/bin/python ] || "$python" -m venv .venv
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
-    --requirement requirements.txt
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
+    --require-hashes --requirement requirements.txt
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
     --no-build-isolation --editable .
-# Where PYTHONDONTWRITEBYTECODE is set, every start would compile the package anew: a fifth of `check`.
-env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m compileall -q tools/rl_resources
+# On all cores, which pip does not use; where PYTHONDONTWRITEBYTECODE is set, every start would compile
+# the package anew: a fifth of `check`. What a requirement brings for other Pythons cannot be compiled.
+env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m compileall -q -j 0 .venv/lib tools/rl_resources || :

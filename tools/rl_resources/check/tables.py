@@ -17,6 +17,7 @@ from rl_resources.words import shown
 
 _RUNS = ("tuning", "reports")
 _BOUNDS = frozenset({"from_parameters_b", "below_parameters_b"})
+_NO_PART = re.compile(r"[^\w.-]|_")
 
 
 @rule(
@@ -221,8 +222,7 @@ def contradicted_slugs(snapshot: Snapshot) -> frozenset[str]:
 
 def slug_of(model: str) -> str:
     """The model's part of a script name; a sign that parts cannot hold becomes `-`."""
-    name = model.rpartition("/")[2].lower()
-    return "".join(sign if sign.isalnum() or sign in ".-" else "-" for sign in name)
+    return _NO_PART.sub("-", model.rpartition("/")[2].lower())
 
 
 def new_row(table: Table, key: str) -> str:
