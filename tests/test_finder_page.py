@@ -286,7 +286,7 @@ def test_who_has_asked_once_is_answered_without_a_network(browser: Browser, buil
     page.locator("#finder-gpus").fill("8")
     assert answered(page).startswith("7B on 8 accelerators: ")
     page.get_by_role("link", name="what fits, in plain tables").click()
-    assert page.get_by_role("heading", name="What fits, in plain tables").is_visible()
+    page.get_by_role("heading", name="What fits, in plain tables").wait_for()
     context.close()
 
 
