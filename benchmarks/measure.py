@@ -21,7 +21,7 @@ from typing import Any
 
 import polars as pl
 
-from rl_resources.check.broken import vocabulary_of
+from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import take_snapshot
 from rl_resources.package import read_package
 from rl_resources.schema.validate import FAILURES

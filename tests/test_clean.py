@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from rl_resources.cache import cache_folder
-from rl_resources.check import all_rules, clean, shellcheck
+from rl_resources.check import all_rules, clean
 from rl_resources.check.registry import Mistake
+from rl_resources.check.script import shellcheck
 from rl_resources.check.subject import Claim, Said, ScriptText
 from rl_resources.finding import Finding
 

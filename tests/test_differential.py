@@ -19,7 +19,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from mutated import mutated
-from rl_resources.check.broken import vocabulary_of
+from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.package import TYPES, Field, read_package
 from rl_resources.schema.validate import failures

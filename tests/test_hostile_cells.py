@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from payloads import HONEST, REFUSED, SHOWN, free_columns
-from rl_resources.check.broken import broken_cells
+from rl_resources.check.dataset.broken import broken_cells
 from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
 from rl_resources.finding import Finding

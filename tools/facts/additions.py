@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from rl_resources.check.tables import slug_of
+from rl_resources.check.dataset.tables import slug_of
 
 Row = Mapping[str, str]
 _COLUMNS = {

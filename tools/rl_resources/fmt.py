@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rl_resources.check.form import canonical
+from rl_resources.check.dataset.form import canonical
 from rl_resources.check.snapshot import Snapshot
 
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from rl_resources.cache import cache_folder, keep, own_code
-from rl_resources.check import shellcheck
 from rl_resources.check.registry import Rule
+from rl_resources.check.script import shellcheck
 from rl_resources.check.subject import Claim, ScriptText
 from rl_resources.finding import Finding
 

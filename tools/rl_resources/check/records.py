@@ -14,7 +14,7 @@ from typing import NamedTuple
 import polars as pl
 
 from rl_resources.check import Rule, findings_of, subjects_of
-from rl_resources.check.broken import vocabulary_of
+from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding

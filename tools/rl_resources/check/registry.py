@@ -27,7 +27,7 @@ other rules found, as `Outcome`.
 
 
 class Family(NamedTuple):
-    """Rules of one module, that of the family's name in this package, or of the `modules`.
+    """Rules of one module, that of the family's name in the folder of its scope, or of `modules`.
 
     `summary` is what they hold a contribution to, as the contribution checklist says it.
     """
@@ -112,7 +112,7 @@ FAMILIES: Mapping[str, Family] = {
         "Agreement of row and script",
         "claim",
         "The row says what the script does, and the script does what its tag promises.",
-        tuple(f"rl_resources.check.{name}" for name in ("agreement", "max_batch", "tags")),
+        tuple(f"rl_resources.check.claim.{name}" for name in ("agreement", "max_batch", "tags")),
     ),
     "running": Family(
         "What the framework refuses at its start",
@@ -123,6 +123,7 @@ FAMILIES: Mapping[str, Family] = {
         "Exemptions",
         "outcome",
         "A record is let off a rule only where it breaks it, and with a reason.",
+        ("rl_resources.check.exemptions",),
     ),
     "page": Family(
         "Hand-kept page",
@@ -137,7 +138,8 @@ FAMILIES: Mapping[str, Family] = {
 
 
 def _modules(family: str) -> tuple[str, ...]:
-    return FAMILIES[family].modules or (f"rl_resources.check.{family}",)
+    found = FAMILIES[family]
+    return found.modules or (f"rl_resources.check.{found.scope}.{family}",)
 
 
 class Mistake(NamedTuple):

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
-from rl_resources.check.broken import broken_places
-from rl_resources.check.conflict import conflicts
-from rl_resources.check.pairing import agreement_with_name, pairing, scripts
+from rl_resources.check.dataset.broken import broken_places
+from rl_resources.check.dataset.conflict import conflicts
+from rl_resources.check.dataset.pairing import agreement_with_name, pairing, scripts
 from rl_resources.check.registry import Mistake
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.script.framework import Composition, compose_launch, shipped

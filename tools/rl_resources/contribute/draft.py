@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from rl_resources import tabular
+from rl_resources.check.dataset.tables import slug_of
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.check.subject import ScriptText, Trial
-from rl_resources.check.tables import slug_of
 from rl_resources.contribute.fact import Fact, Facts, merged
 from rl_resources.contribute.from_log import Heard, heard
 from rl_resources.contribute.from_run import batch_of, run_facts, searched

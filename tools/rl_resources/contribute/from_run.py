@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from rl_resources.check.same_model import is_id, likeness, model_in_path
+from rl_resources.check.claim.same_model import is_id, likeness, model_in_path
+from rl_resources.check.claim.trial_comments import trials_in_comments
 from rl_resources.check.subject import ScriptText, Trial
-from rl_resources.check.trial_comments import trials_in_comments
 from rl_resources.contribute.fact import Fact, Facts
 from rl_resources.dataset import Dataset
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rl_resources.check.dataset.tables import slug_of
 from rl_resources.check.snapshot import Snapshot
-from rl_resources.check.tables import slug_of
 from rl_resources.contribute import settings, words
 from rl_resources.contribute.offered import FRAMEWORK, refusals
 from rl_resources.contribute.preview import refuse, table_objections

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rl_resources.check.alignment import realigned
-from rl_resources.check.broken import broken_cells, vocabulary_of
+from rl_resources.check.dataset.alignment import realigned
+from rl_resources.check.dataset.broken import broken_cells, vocabulary_of
+from rl_resources.check.dataset.spelling import certain
 from rl_resources.check.fixers.lines import rewrite, with_cells
 from rl_resources.check.registry import Rewrite, fixer
 from rl_resources.check.snapshot import Snapshot
-from rl_resources.check.spelling import certain
 from rl_resources.tabular import write
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rl_resources.check.content import shebang_below, unquoted
 from rl_resources.check.fixers.lines import with_lines
 from rl_resources.check.registry import Rewrite, fixer
+from rl_resources.check.script.content import shebang_below, unquoted
 from rl_resources.check.subject import ScriptText
 
 SHEBANG = "#!/usr/bin/env bash"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rl_resources.check.files import crlf_scripts, marked_scripts, mended_row
+from rl_resources.check.dataset.files import crlf_scripts, marked_scripts, mended_row
+from rl_resources.check.dataset.header import reordered
 from rl_resources.check.fixers.lines import rewrite
-from rl_resources.check.header import reordered
 from rl_resources.check.registry import Rewrite, fixer
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.tabular import write

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rl_resources.check import form
+from rl_resources.check.dataset import form
 from rl_resources.check.fixers.lines import rewrite
 from rl_resources.check.registry import Rewrite, fixer
 from rl_resources.check.snapshot import Snapshot

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rl_resources.check.dataset.pairing import expected_name, folder_of, pairing, scripts
+from rl_resources.check.dataset.scripts import moved_path, not_executable
 from rl_resources.check.fixers.lines import rewrite
-from rl_resources.check.pairing import expected_name, folder_of, pairing, scripts
 from rl_resources.check.registry import Edit, MakeExecutable, Move, Rewrite, fixer
-from rl_resources.check.scripts import moved_path, not_executable
 from rl_resources.check.snapshot import ScriptFile, Snapshot
 from rl_resources.tabular import write
 

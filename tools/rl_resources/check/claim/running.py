@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rl_resources.check.batches import batch_problems, uneven_problems
-from rl_resources.check.contradiction import at, written
-from rl_resources.check.parallel import parallel_problems
+from rl_resources.check.claim.batches import batch_problems, uneven_problems
+from rl_resources.check.claim.contradiction import at, written
+from rl_resources.check.claim.parallel import parallel_problems
+from rl_resources.check.claim.same_model import likeness, model_in_path
 from rl_resources.check.registry import Mistake, rule
-from rl_resources.check.same_model import likeness, model_in_path
 from rl_resources.check.subject import Claim
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
 from rl_resources.script.run import ACTOR, REFERENCE, ROLLOUT, Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rl_resources.check.contradiction import at
+from rl_resources.check.claim.contradiction import at
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.subject import Claim
 from rl_resources.words import shown

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rl_resources.check.contradiction import by_majority, cell, differs, said_by_script
+from rl_resources.check.claim.contradiction import by_majority, cell, differs, said_by_script
+from rl_resources.check.claim.same_model import is_id, likeness, model_in_path
 from rl_resources.check.registry import Mistake, rule
-from rl_resources.check.same_model import is_id, likeness, model_in_path
 from rl_resources.check.subject import Claim
 from rl_resources.script.algorithm import (
     ADAPTERS,

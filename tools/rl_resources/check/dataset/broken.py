@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from rl_resources.check.alignment import realigned
+from rl_resources.check.dataset.alignment import realigned
 from rl_resources.check.registry import Mistake
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import Field, ForeignKey

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from rl_resources.check.broken import broken_keys
+from rl_resources.check.dataset.broken import broken_keys
+from rl_resources.check.dataset.tables import misplaced, role_of, size_of, slug_of
 from rl_resources.check.snapshot import ScriptFile, Snapshot
-from rl_resources.check.tables import misplaced, role_of, size_of, slug_of
 from rl_resources.package import SCRIPTS
 from rl_resources.script.name import PARTS, ScriptName, parsed
 from rl_resources.words import lines_in_words

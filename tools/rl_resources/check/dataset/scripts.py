@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from rl_resources.check.broken import broken_places
-from rl_resources.check.pairing import (
+from rl_resources.check.dataset.broken import broken_places
+from rl_resources.check.dataset.pairing import (
     TABLES,
     agreement_with_name,
     expected_name,
@@ -23,16 +23,16 @@ from rl_resources.check.pairing import (
     unknown_part,
     words_of_part,
 )
+from rl_resources.check.dataset.renaming import also_in, git_move, renaming
+from rl_resources.check.dataset.tables import new_row
+from rl_resources.check.dataset.witness import agreement_mend, another_run_mend
 from rl_resources.check.registry import Mistake, rule
-from rl_resources.check.renaming import also_in, git_move, renaming
 from rl_resources.check.snapshot import (
     LARGEST_SCRIPT_BYTES,
     ScriptFile,
     Snapshot,
     undecodable,
 )
-from rl_resources.check.tables import new_row
-from rl_resources.check.witness import agreement_mend, another_run_mend
 from rl_resources.package import SCRIPTS
 from rl_resources.script.name import FORM, parse, parsed, predicate
 from rl_resources.words import nearest, shown

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Literal
 
-from rl_resources.check.agreement import backends_agree, gpus_agree, model_agrees, task_agrees
-from rl_resources.check.pairing import expected_name, folder_of, pairing, words_of_part
+from rl_resources.check.claim.agreement import backends_agree, gpus_agree, model_agrees, task_agrees
+from rl_resources.check.dataset.pairing import expected_name, folder_of, pairing, words_of_part
+from rl_resources.check.dataset.renaming import renaming
+from rl_resources.check.dataset.tables import slug_of
 from rl_resources.check.registry import Mistake
-from rl_resources.check.renaming import renaming
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.check.subject import Claim, claims_by_row
-from rl_resources.check.tables import slug_of
 
 _ASKED: Mapping[str, Callable[[Claim], Iterable[Mistake]]] = {
     "model": model_agrees,

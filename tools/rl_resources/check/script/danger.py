@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
-from rl_resources.check.detours import detour
-from rl_resources.check.harm import (
+from rl_resources.check.script.detours import detour
+from rl_resources.check.script.harm import (
     FETCHERS,
     INTERPRETERS,
     Call,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from rl_resources.check.danger import fears
-from rl_resources.check.harm import ends_other_runs as ends_others
-from rl_resources.check.naming import contradiction, split_of
 from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.script.danger import fears
+from rl_resources.check.script.harm import ends_other_runs as ends_others
+from rl_resources.check.script.naming import contradiction, split_of
+from rl_resources.check.script.tokens import LONGEST_LINE, Secret, first_secret
+from rl_resources.check.script.undollared import is_undollared
 from rl_resources.check.subject import ScriptText
-from rl_resources.check.tokens import LONGEST_LINE, Secret, first_secret
-from rl_resources.check.undollared import is_undollared
 from rl_resources.schema.letters import unseen
 from rl_resources.script.launch import Launch, Override
 from rl_resources.script.shell import Part, Place, Value

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
-from rl_resources.check.broken import broken_keys
-from rl_resources.check.pairing import LIKENESS
+from rl_resources.check.dataset.broken import broken_keys
+from rl_resources.check.dataset.pairing import LIKENESS
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.check.subject import ScriptText, script_texts

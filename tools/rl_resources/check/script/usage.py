@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from rl_resources.check.content import without_comments
+from rl_resources.check.script.content import without_comments
+from rl_resources.check.script.undollared import undollared
 from rl_resources.check.subject import ScriptText
-from rl_resources.check.undollared import undollared
 from rl_resources.script.shell import Assignment, Reference
 from rl_resources.words import is_slip
 

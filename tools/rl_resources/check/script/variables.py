@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rl_resources.check.experiment import contradictions
-from rl_resources.check.naming import contradiction
 from rl_resources.check.registry import Mistake, rule
-from rl_resources.check.subject import ScriptText
-from rl_resources.check.undollared import undollared
-from rl_resources.check.usage import (
+from rl_resources.check.script.experiment import contradictions
+from rl_resources.check.script.naming import contradiction
+from rl_resources.check.script.undollared import undollared
+from rl_resources.check.script.usage import (
     NO_PROGRAMS,
     OVERWRITTEN,
     is_indirect,
@@ -18,6 +17,7 @@ from rl_resources.check.usage import (
     undefined,
     used_names,
 )
+from rl_resources.check.subject import ScriptText
 from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.launch import Launch
 from rl_resources.script.shell import Assignment, Command

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from rl_resources.check.alignment import fits
-from rl_resources.check.broken import vocabulary_of
+from rl_resources.check.dataset.alignment import fits
+from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.tabular import write
 from rl_resources.words import nearest, shown

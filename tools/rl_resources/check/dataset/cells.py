@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from rl_resources.check.alignment import realigned
-from rl_resources.check.broken import (
+from rl_resources.check.dataset.alignment import realigned
+from rl_resources.check.dataset.broken import (
     SHIFTED,
     BrokenCell,
     broken_cells,
     broken_columns,
     vocabulary_of,
 )
-from rl_resources.check.compatibility import TABLE as COMPATIBILITY
-from rl_resources.check.compatibility import renamed_script
-from rl_resources.check.files import written_rows
-from rl_resources.check.pairing import lines_about
+from rl_resources.check.dataset.compatibility import TABLE as COMPATIBILITY
+from rl_resources.check.dataset.compatibility import renamed_script
+from rl_resources.check.dataset.files import written_rows
+from rl_resources.check.dataset.pairing import lines_about
+from rl_resources.check.dataset.spelling import certain, likely
+from rl_resources.check.dataset.tables import contradicted_slugs, new_row, slug_of
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
-from rl_resources.check.spelling import certain, likely
-from rl_resources.check.tables import contradicted_slugs, new_row, slug_of
 from rl_resources.package import TYPES, Field
 from rl_resources.schema import text
 from rl_resources.schema.letters import (

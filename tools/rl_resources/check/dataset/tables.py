@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from rl_resources.check.broken import broken_columns, broken_keys, broken_places
+from rl_resources.check.dataset.broken import broken_columns, broken_keys, broken_places
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import number

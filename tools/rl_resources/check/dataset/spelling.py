@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import lru_cache
 
-from rl_resources.check.broken import BrokenCell
-from rl_resources.check.compatibility import renamed_script
+from rl_resources.check.dataset.broken import BrokenCell
+from rl_resources.check.dataset.compatibility import renamed_script
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.package import Field
 from rl_resources.schema.letters import plain, without_unseen

@@ -8,7 +8,8 @@ from difflib import get_close_matches
 from itertools import islice
 from math import inf
 
-from rl_resources.check.composing import (
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.script.composing import (
     Rejected,
     first_release,
     is_frameworks,
@@ -17,7 +18,6 @@ from rl_resources.check.composing import (
     place_of,
     rejections,
 )
-from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.subject import ScriptText
 from rl_resources.script.algorithm import KNOWN_ESTIMATORS
 from rl_resources.script.backends import INFER_BACKENDS, TRAIN_BACKENDS

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from rl_resources.check.alignment import realigned, requoted
-from rl_resources.check.broken import vocabulary_of
-from rl_resources.check.conflict import conflicts
-from rl_resources.check.header import header_mistakes, reordered
-from rl_resources.check.pairing import scripts
+from rl_resources.check.dataset.alignment import realigned, requoted
+from rl_resources.check.dataset.broken import vocabulary_of
+from rl_resources.check.dataset.conflict import conflicts
+from rl_resources.check.dataset.header import header_mistakes, reordered
+from rl_resources.check.dataset.pairing import scripts
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import ScriptFile, Snapshot, Table
 from rl_resources.tabular import Defect, Row, quote, write

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from rl_resources.check.composing import (
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.script.composing import (
     Rejected,
     first_release,
     is_frameworks,
@@ -19,7 +20,6 @@ from rl_resources.check.composing import (
     rejections,
     value_of,
 )
-from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.subject import ScriptText
 from rl_resources.script.framework import UNKNOWN, Composition
 from rl_resources.script.framework.history import history

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 
 from rl_resources.check.registry import Mistake, rule
-from rl_resources.check.shellcheck import Comment, comments
+from rl_resources.check.script.shellcheck import Comment, comments
+from rl_resources.check.script.unclosed import unclosed_quote
 from rl_resources.check.subject import ScriptText
-from rl_resources.check.unclosed import unclosed_quote
 from rl_resources.script.launch import Launch, Lost
 from rl_resources.script.shell import Command, Place, Reference
 from rl_resources.words import shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import PurePosixPath
 
-from rl_resources.check.pairing import lines_about
+from rl_resources.check.dataset.pairing import lines_about
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.words import shown
 

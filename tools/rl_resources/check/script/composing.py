@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from rl_resources.check.registry import Mistake
+from rl_resources.check.script.undollared import is_undollared
 from rl_resources.check.subject import ScriptText
-from rl_resources.check.undollared import is_undollared
 from rl_resources.script.framework import UNKNOWN, Composition, Rejection
 from rl_resources.script.framework.history import History, history
 from rl_resources.script.launch import Launch

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 
-from rl_resources.check.broken import broken_places
-from rl_resources.check.provenance import report_size
+from rl_resources.check.dataset.broken import broken_places
+from rl_resources.check.dataset.provenance import report_size
+from rl_resources.check.dataset.scripts import name_against_row
+from rl_resources.check.dataset.tables import duplicate_key, model_size
 from rl_resources.check.registry import Mistake, rule
-from rl_resources.check.scripts import name_against_row
 from rl_resources.check.snapshot import Snapshot, Table
-from rl_resources.check.tables import duplicate_key, model_size
 from rl_resources.order import SortKey, SortValue, sort_value
 from rl_resources.tabular import Row, quote, write
 from rl_resources.words import shown

@@ -1,0 +1,1 @@
+"""Rules on a row together with its script."""
