@@ -24,7 +24,7 @@ test: $(READY) lint  ## all checks and tests
 	sh tools/setup/programs.sh
 	sh tools/setup/web.sh
 	$(BIN)/rl-resources check --strict
-	$(BIN)/pytest --numprocesses auto --dist loadfile
+	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 fuzz: $(READY)  ## for a night: 200,000 mutated records, files of all kinds broken, 200 kills a command
 	MUTATED_FILES=500 $(BIN)/pytest tests/test_differential.py
