@@ -83,7 +83,7 @@ def downloads_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """A headless Chromium."""
-    chromium = program("chromium", "chromium-browser", "google-chrome")
+    chromium = program("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     quiet = ("background-networking", "component-update", "sync")
     arguments = ["--no-sandbox", "--disable-gpu", "--no-first-run"]
     arguments += [f"--disable-{feature}" for feature in quiet]
