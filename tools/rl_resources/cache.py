@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pickle
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -34,6 +34,26 @@ def own_code() -> str:
     return sha.hexdigest()
 
 
+@lru_cache(maxsize=8)
+def release_of(package: str) -> str:
+    """Which release of a package is installed, under the name of its distribution; blank for none.
+
+    Its folder is called so. `importlib.metadata` reads the same from within, and to import it takes
+    longer than to judge a record.
+    """
+    folders = [
+        entry for folder in sys.path for entry in Path(folder).glob(f"{package}-*.dist-info")
+    ]
+    if folders:
+        return " ".join(sorted(folder.name for folder in folders))
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
 def keep(path: Path, text: str) -> None:
     """Write a file of the cache whole or not at all; one that cannot be written costs time only."""
     _write(path, text.encode("utf-8"))
@@ -60,6 +80,8 @@ def recalled(name: str, of: Sequence[str], make: Callable[[], Value]) -> Value:
     It is pickled, which is as safe as Python's own compiled files: we alone write the folder, and a
     file is read back only whole and only by the code that wrote it.
     """
+    import pickle
+
     key = hashlib.sha256(repr((own_code(), *of)).encode("utf-8", "backslashreplace"))
     path = cache_folder(name) / key.hexdigest()
     data = kept_bytes(path)

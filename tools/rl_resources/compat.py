@@ -20,7 +20,6 @@ from rl_resources.script import shell
 from rl_resources.script.framework.describe import describe
 from rl_resources.script.framework.history import HISTORY, write_history
 from rl_resources.script.framework.launched import Known, compose_launch
-from rl_resources.script.framework.rejected import Rejected
 from rl_resources.script.framework.releases import (
     DISTRIBUTIONS,
     configuration,
@@ -28,6 +27,7 @@ from rl_resources.script.framework.releases import (
 )
 from rl_resources.script.framework.shipped import DEFAULTS, read_shipped
 from rl_resources.script.launch import Launch, launches
+from rl_resources.script.rejected import Rejected
 from rl_resources.versions import in_order
 
 if TYPE_CHECKING:

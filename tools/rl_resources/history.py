@@ -25,11 +25,9 @@ from rl_resources.answer.diff import (
 )
 from rl_resources.answer.undo import undone
 from rl_resources.errors import UnreadableDataset
-from rl_resources.package import DESCRIPTOR
+from rl_resources.package import DESCRIPTOR, NEWEST, RELEASES
 from rl_resources.revision import read_folder
 
-FOLDER = "releases"
-NEWEST = f"{FOLDER}/newest"
 Json = Mapping[str, Any]
 
 
@@ -54,7 +52,7 @@ def read_history(root: Path) -> list[Release]:
 
     Raises `UnreadableDataset` for a file of it that nobody can read.
     """
-    files = (root / FOLDER).glob("[0-9]*.json")
+    files = (root / RELEASES).glob("[0-9]*.json")
     releases = sorted(map(_read, files), key=lambda item: _order(item.version), reverse=True)
     if not releases or not (root / NEWEST / DESCRIPTOR).is_file():
         return releases
@@ -105,7 +103,7 @@ def _read(path: Path) -> Release:
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnreadableDataset(
-            f"{FOLDER}/{path.name}: cannot be read as a release: {error!r}",
+            f"{RELEASES}/{path.name}: cannot be read as a release: {error!r}",
             "`make release` writes it; take it from git again.",
         ) from error
 

@@ -25,6 +25,9 @@ from rl_resources.regular import read_regular
 
 DESCRIPTOR = "datapackage.json"
 SCRIPTS = PurePosixPath("examples/tuning")
+RELEASES = "releases"
+NEWEST = f"{RELEASES}/newest"
+"""A copy of the tables as the newest release published them."""
 LARGEST_DOCUMENT_BYTES = 4 * 2**20
 """Of the descriptor, and of a schema."""
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import UnreadableDataset
-from rl_resources.history import FOLDER, NEWEST, Release, read_history, release_values
-from rl_resources.package import DESCRIPTOR, read_package
+from rl_resources.history import Release, read_history, release_values
+from rl_resources.package import DESCRIPTOR, NEWEST, RELEASES, read_package
 from rl_resources.render.api import Publication, as_json, documents
 from rl_resources.render.api.shape import breaks, lost_ids, shape
 from rl_resources.render.api.text import indented
 
-SHAPE = f"{FOLDER}/api.json"
+SHAPE = f"{RELEASES}/api.json"
 
 
 def record(root: Path, made: Release, descriptor: str) -> dict[str, str]:
@@ -27,7 +27,7 @@ def record(root: Path, made: Release, descriptor: str) -> dict[str, str]:
     del values["since_release"]
     values["moments"] = dict(sorted(made.moments.items()))
     return {
-        f"{FOLDER}/{made.version}.json": as_json(values),
+        f"{RELEASES}/{made.version}.json": as_json(values),
         f"{NEWEST}/{DESCRIPTOR}": descriptor,
         **{
             f"{NEWEST}/{path}": (root / path).read_bytes().decode("utf-8")

@@ -12,10 +12,12 @@ its family. It looks at what its rule looks at and yields edits; it writes nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeVar
 
+from rl_resources.cache import recalled
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding, Severity
 from rl_resources.words import nearest, printable
@@ -176,6 +178,19 @@ Edit = Rewrite | Move | MakeExecutable
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """A function by the place that it is written at, which is imported when it is called."""
+
+    module: str
+    name: str
+
+    def __call__(self, subject: Any) -> Iterable[Any]:
+        """What it yields of a subject."""
+        found: Iterable[Any] = getattr(import_module(self.module), self.name)(subject)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A rule with all that is said about it. `bad` and `good` are one small example each."""
 
@@ -187,6 +202,7 @@ class Rule:
     bad: str
     good: str
     mistakes: Callable[[Any], Iterable[Mistake]]
+    fixer: Callable[[Any], Iterable[Edit]] | None = None
 
     @property
     def scope(self) -> Scope:
@@ -202,15 +218,15 @@ class Rule:
     @property
     def fixable(self) -> bool:
         """Whether it has a fixer. What is doubtful in a single case the fixer leaves alone."""
-        return self.name in _fixers
+        return self.fixer is not None
 
     def edits(self, subject: object) -> Iterable[Edit]:
         """What its fixer would do to a subject of its scope; nothing where it has none."""
-        return _fixers[self.name](subject) if self.fixable else ()
+        return self.fixer(subject) if self.fixer else ()
 
 
 _rules: dict[str, Rule] = {}
-_fixers: dict[str, Callable[[Any], Iterable[Edit]]] = {}
+_fixers: dict[str, Written] = {}
 
 Check = TypeVar("Check", bound=Callable[[Any], Iterable[Mistake]])
 Fix = TypeVar("Fix", bound=Callable[[Any], Iterable[Edit]])
@@ -226,7 +242,8 @@ def rule(
         if name in _rules:
             raise ValueError(f"two rules are called {name}")
         family = next(name for name in FAMILIES if check.__module__ in _modules(name))
-        _rules[name] = Rule(name, family, severity, summary, reason, bad, good, check)
+        said = (summary, reason, bad, good)
+        _rules[name] = Rule(name, family, severity, *said, _written(check))
         return check
 
     return register
@@ -234,17 +251,32 @@ def rule(
 
 def fixer(fix: Fix) -> Fix:
     """Register the decorated generator as the fixer of the rule of its name."""
-    _fixers[str(fix.__name__).replace("_", "-")] = fix
+    _fixers[str(fix.__name__).replace("_", "-")] = _written(fix)
     return fix
 
 
+def _written(function: Callable[[Any], Iterable[Any]]) -> Written:
+    return Written(function.__module__, function.__name__)
+
+
+@lru_cache(maxsize=1)
 def all_rules() -> Mapping[str, Rule]:
-    """Every rule by name, by family and within it in the order of the source."""
+    """Every rule by name, by family and within it in the order of the source.
+
+    What is said about them is remembered: most runs need few rules, and none need import the rest.
+    """
+    return recalled("rules", (), _all_rules)
+
+
+def _all_rules() -> Mapping[str, Rule]:
     for module in (module for family in FAMILIES for module in _modules(family)):
         import_module(module)
     import_module("rl_resources.check.fixers")
     return {
-        rule.name: rule for family in FAMILIES for rule in _rules.values() if rule.family == family
+        rule.name: replace(rule, fixer=_fixers.get(rule.name))
+        for family in FAMILIES
+        for rule in _rules.values()
+        if rule.family == family
     }
 
 

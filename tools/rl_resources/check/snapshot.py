@@ -15,9 +15,8 @@ from pathlib import Path
 from rl_resources import tabular
 from rl_resources.check.registry import Mistake
 from rl_resources.errors import UnreadableDataset
-from rl_resources.history import NEWEST
 from rl_resources.order import Cells
-from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
+from rl_resources.package import DESCRIPTOR, NEWEST, SCRIPTS, Package, Resource, TableSchema
 from rl_resources.regular import read_regular
 from rl_resources.words import shown
 

