@@ -16,44 +16,75 @@ from rl_resources.check.subject import Claim, Said, ScriptText
 from rl_resources.finding import Finding
 
 SCRIPT = ScriptText("run.sh", "echo a\n")
-CLAIM = Claim("tuning.csv", "run", {"tag": Said("MIN", 2, 1)}, SCRIPT)
+SAID = {"tag": Said("MIN", 2, 1), "notes": Said("A note.", 2, 9)}
+CLAIM = Claim("tuning.csv", "run", SAID, SCRIPT)
 
 
 @pytest.fixture
-def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """The subjects that a rule is asked about, with a cache of its own."""
+def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of what a rule is asked about, with a cache of its own."""
     monkeypatch.setenv("RL_RESOURCES_CACHE", str(tmp_path))
     monkeypatch.setattr(shellcheck, "_program", lambda: None)
     return []
 
 
-def judge(asked: list[object], *subjects: object, name: str = "a-rule") -> list[Finding]:
-    """What a rule finds that dislikes the word `bad`."""
+def judge(asked: list[str], *subjects: object, name: str = "a-rule") -> list[Finding]:
+    """What a rule finds that dislikes the word `bad`, and of a claim asks for tag and GPUs."""
 
-    def mistakes(subject: object) -> Iterator[Mistake]:
-        asked.append(subject)
-        if "bad" in repr(subject):
+    def mistakes(subject: ScriptText | Claim | str) -> Iterator[Mistake]:
+        asked.append(subject if isinstance(subject, str) else subject.path)
+        text = subject.text if isinstance(subject, ScriptText) else str(subject)
+        if isinstance(subject, Claim):
+            text = subject.text("tag") + subject.text("gpus")
+        if "bad" in text:
             yield Mistake("run.sh", 1, 1, "bad", "")
 
     some = next(iter(all_rules().values()))
     return list(clean.findings([replace(some, name=name, mistakes=mistakes)], subjects))
 
 
-def test_what_is_clean_is_judged_once(judged: list[object]) -> None:
+def test_what_is_clean_is_judged_once(judged: list[str]) -> None:
     assert judge(judged, SCRIPT, CLAIM) == judge(judged, SCRIPT, CLAIM) == []
-    assert judged == [SCRIPT, CLAIM]
+    assert judged == ["run.sh", "tuning.csv"]
 
 
-def test_what_has_a_finding_is_judged_each_time(judged: list[object]) -> None:
-    bad = ScriptText("run.sh", "echo bad\n")
+@pytest.mark.parametrize(
+    "bad", [ScriptText("run.sh", "echo bad\n"), replace(CLAIM, said={"tag": Said("bad", 2, 1)})]
+)
+def test_what_has_a_finding_is_judged_each_time(judged: list[str], bad: object) -> None:
+    judge(judged, SCRIPT, CLAIM)
     first = judge(judged, bad)
     assert first == judge(judged, bad) != []
 
 
-def test_a_claim_that_only_moved_is_as_clean_as_before(judged: list[object]) -> None:
+def test_a_claim_that_only_moved_is_as_clean_as_before(judged: list[str]) -> None:
     judge(judged, CLAIM)
-    judge(judged, replace(CLAIM, said={"tag": Said("MIN", 9, 1)}))
-    assert judged == [CLAIM]
+    judge(judged, replace(CLAIM, said={"tag": Said("MIN", 9, 1), "notes": Said("A note.", 9, 9)}))
+    assert judged == ["tuning.csv"]
+
+
+def test_a_claim_is_as_clean_as_before_whatever_stands_where_no_rule_looked(
+    judged: list[str],
+) -> None:
+    judge(judged, CLAIM)
+    judge(judged, replace(CLAIM, said=SAID | {"notes": Said("Another.", 2, 9)}))
+    judge(judged, replace(CLAIM, said=SAID | {"status": Said("reported", 2, 20)}))
+    assert judged == ["tuning.csv"]
+
+
+def test_a_claim_of_which_a_rule_looked_at_all_cells_is_judged_each_time(
+    judged: list[str],
+) -> None:
+    def mistakes(claim: Claim) -> Iterator[Mistake]:
+        judged.append(claim.path)
+        if any(said.text == "bad" for said in claim.said.values()):
+            yield Mistake(claim.path, 1, 1, "bad", "")
+
+    rule = replace(next(iter(all_rules().values())), mistakes=mistakes)
+    worse = replace(CLAIM, said=SAID | {"status": Said("bad", 2, 20)})
+    told = [list(clean.findings([rule], [claim])) for claim in (CLAIM, CLAIM, worse)]
+    assert [len(found) for found in told] == [0, 0, 1]
+    assert len(judged) == 3
 
 
 @pytest.mark.parametrize(
@@ -62,7 +93,9 @@ def test_a_claim_that_only_moved_is_as_clean_as_before(judged: list[object]) -> 
         replace(SCRIPT, text="echo b\n"),
         replace(SCRIPT, path="walk.sh"),
         replace(SCRIPT, framework="other"),
-        replace(CLAIM, said={"tag": Said("RECOMMENDED", 2, 1)}),
+        replace(CLAIM, said=SAID | {"tag": Said("RECOMMENDED", 2, 1)}),
+        replace(CLAIM, said={"notes": SAID["notes"]}),
+        replace(CLAIM, said=SAID | {"gpus": Said("2", 2, 5)}),
         replace(CLAIM, models=("a/b",)),
         replace(CLAIM, model_facts={"layers": "2"}),
         replace(CLAIM, named={"tag": False}),
@@ -70,33 +103,33 @@ def test_a_claim_that_only_moved_is_as_clean_as_before(judged: list[object]) -> 
     ],
 )
 def test_anything_that_a_rule_may_look_at_is_judged_anew(
-    judged: list[object], other: object
+    judged: list[str], other: ScriptText | Claim
 ) -> None:
     judge(judged, SCRIPT, CLAIM)
     judge(judged, other)
-    assert judged[2:] == [other]
+    assert judged[2:] == [other.path]
 
 
 def test_other_rules_or_other_code_judge_anew(
-    judged: list[object], monkeypatch: pytest.MonkeyPatch
+    judged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge(judged, SCRIPT)
     judge(judged, SCRIPT, name="another")
     monkeypatch.setattr(clean, "own_code", lambda: "edited")
     judge(judged, SCRIPT)
-    assert judged == [SCRIPT] * 3
+    assert judged == ["run.sh"] * 3
 
 
 def test_a_script_is_in_doubt_as_long_as_shellcheck_is_silent(
-    judged: list[object], monkeypatch: pytest.MonkeyPatch
+    judged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shellcheck, "_program", lambda: "shellcheck")
     judge(judged, SCRIPT)
     judge(judged, SCRIPT)
-    assert judged == [SCRIPT] * 2
+    assert judged == ["run.sh"] * 2
 
 
-def test_what_depends_on_the_whole_dataset_is_judged_each_time(judged: list[object]) -> None:
+def test_what_depends_on_the_whole_dataset_is_judged_each_time(judged: list[str]) -> None:
     judge(judged, "a snapshot")
     judge(judged, "a snapshot")
     assert len(judged) == 2

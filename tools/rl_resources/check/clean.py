@@ -1,52 +1,102 @@
 """Scripts and claims in which no rule found anything, remembered by all that the rules look at.
 
 To read and evaluate a script costs more than all else that a check does. A verdict holds for the
-same rules, the same words and the same code, wherever in its file a row stands; what has a finding
-is judged each time.
+same rules, the same code and the same words, of a row those that the rules asked for, wherever in
+its file it stands; what has a finding is judged each time.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from rl_resources.cache import cache_folder, keep, own_code
 from rl_resources.check.registry import Rule
 from rl_resources.check.script import shellcheck
-from rl_resources.check.subject import Claim, ScriptText
+from rl_resources.check.subject import Claim, Said, ScriptText
 from rl_resources.finding import Finding
 
 
 def findings(rules: Sequence[Rule], subjects: Iterable[object]) -> Iterator[Finding]:
     """What rules of one scope say of its subjects, of which those known to be clean are spared."""
     for subject in subjects:
-        known = _verdict(rules, subject)
-        if known and known.exists():
-            continue
-        told = [finding for rule in rules for finding in rule.findings(subject)]
-        if known and not told and not _in_doubt(subject):
-            keep(known, "")
-        yield from told
+        if isinstance(subject, Claim):
+            yield from _findings_of_claim(rules, subject)
+        elif isinstance(subject, ScriptText):
+            yield from _findings_of_script(rules, subject)
+        else:
+            yield from _judged(rules, subject)
 
 
-def _in_doubt(subject: object) -> bool:
-    return isinstance(subject, ScriptText) and shellcheck.silent(subject.text)
+def _judged(rules: Sequence[Rule], subject: object) -> list[Finding]:
+    return [finding for rule in rules for finding in rule.findings(subject)]
 
 
-def _verdict(rules: Sequence[Rule], subject: object) -> Path | None:
-    """The file that says that a subject is clean; `None` for one that is no script or claim."""
-    if isinstance(subject, Claim):
-        subject = _anywhere(subject)
-    elif not isinstance(subject, ScriptText):
+def _findings_of_script(rules: Sequence[Rule], script: ScriptText) -> list[Finding]:
+    verdict = _verdict(rules, script)
+    if verdict.exists():
+        return []
+    told = _judged(rules, script)
+    if not told and not shellcheck.silent(script.text):
+        keep(verdict, "")
+    return told
+
+
+def _findings_of_claim(rules: Sequence[Rule], claim: Claim) -> list[Finding]:
+    """Remembered are the cells of the row that the rules asked for, as they were when it was clean.
+
+    Who asks the same and is answered the same comes to the same end.
+    """
+    verdict = _verdict(rules, replace(claim, said={}))
+    seen = _seen(verdict)
+    if seen is not None and _texts(claim.said, seen) == seen:
+        return []
+    noted = _Noted(claim.said)
+    told = _judged(rules, replace(claim, said=noted))
+    if not told and not noted.all_asked:
+        keep(verdict, json.dumps(_texts(claim.said, noted.asked)))
+    return told
+
+
+class _Noted(Mapping[str, Said]):
+    """What a claim says, which notes the columns that are asked for."""
+
+    def __init__(self, said: Mapping[str, Said]) -> None:
+        self._said = said
+        self.asked: set[str] = set()
+        self.all_asked = False
+
+    def __getitem__(self, column: str) -> Said:
+        self.asked.add(column)
+        return self._said[column]
+
+    def __iter__(self) -> Iterator[str]:
+        self.all_asked = True
+        return iter(self._said)
+
+    def __len__(self) -> int:
+        self.all_asked = True
+        return len(self._said)
+
+
+def _texts(said: Mapping[str, Said], columns: Iterable[str]) -> dict[str, str | None]:
+    """What is said in some columns, without its place, which decides where a finding is told."""
+    return {column: said[column].text if column in said else None for column in columns}
+
+
+def _seen(verdict: Path) -> dict[str, str | None] | None:
+    try:
+        seen = json.loads(verdict.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return None
+    return seen if isinstance(seen, dict) else None
+
+
+def _verdict(rules: Sequence[Rule], subject: ScriptText | Claim) -> Path:
+    """The file that says that a subject is clean."""
     text = repr((own_code(), shellcheck.engine(), [rule.name for rule in rules], subject))
     key = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
     return cache_folder("clean") / key
-
-
-def _anywhere(claim: Claim) -> Claim:
-    """A claim without its place, which decides where a finding is told and not whether."""
-    said = {name: replace(fact, line=0, column=0) for name, fact in claim.said.items()}
-    return replace(claim, said=said)

@@ -1,65 +1,70 @@
-"""Tables in which no cell is wrong, remembered by their content.
+"""Cells in which nothing is wrong, remembered by what they were held to.
 
-Importing polars takes longer than judging the shipped tables. What the same engine found clean
-under the same schema and vocabulary is clean, so it is asked only about tables that have changed.
+Importing polars takes longer than judging the shipped tables. Whether a cell is clean follows from
+its text and from what its column is held to, never from another cell; so the engine is asked only
+about rows with a cell that it has not found clean before.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rl_resources.cache import cache_folder, keep, release_of
-from rl_resources.package import TableSchema
+from rl_resources.cache import cache_folder, keep, own_code, release_of
+from rl_resources.package import Field, TableSchema
 
 if TYPE_CHECKING:
     from rl_resources.schema.validate import Failure
 
+MOST_ROWS = 20_000
+"""Of a table whose cells are remembered; to read them takes longer than to judge more."""
+
+Columns = Mapping[str, Sequence[str]]
+
 
 def failures(
-    schema: TableSchema,
-    columns: Mapping[str, Sequence[str]],
-    vocabulary: Mapping[str, Collection[str]],
+    schema: TableSchema, columns: Columns, vocabulary: Mapping[str, Collection[str]]
 ) -> list[Failure]:
-    """The failures of `mistakes`. Where there were none the last time, that is known."""
-    known = cache_folder("tables") / _key(schema, columns, vocabulary)
-    if known.exists():
+    """The failures of `mistakes`, which is asked about rows with a cell that is new."""
+    keys = {name: _key(schema.field(name), vocabulary.get(name)) for name in columns}
+    memory = cache_folder("tables") / f"{_digest(schema.path)}.json"
+    known = _known(memory)
+    new = {name: set(columns[name]) - known.get(key, frozenset()) for name, key in keys.items()}
+    if not any(new.values()):
         return []
     from rl_resources.schema.mistakes import mistakes
 
-    found = mistakes(schema, columns, vocabulary)
-    if not found:
-        keep(known, "")
-    return found
+    rows = sorted({row for name, cells in new.items() for row in _where(columns[name], cells)})
+    some = {name: [cells[row] for row in rows] for name, cells in columns.items()}
+    found = mistakes(schema, some, vocabulary)
+    if not found and len(next(iter(columns.values()))) <= MOST_ROWS:
+        clean = {key: sorted(set(columns[name])) for name, key in keys.items()}
+        keep(memory, json.dumps(clean, ensure_ascii=False))
+    return [replace(failure, row=rows[failure.row]) for failure in found]
 
 
-def _key(
-    schema: TableSchema,
-    columns: Mapping[str, Sequence[str]],
-    vocabulary: Mapping[str, Collection[str]],
-) -> str:
-    sha = hashlib.sha256(f"{_engine()}\0{schema.fields!r}\0{schema.foreign_keys!r}".encode())
-    for name, cells in columns.items():
-        sha.update(repr((name, *cells)).encode())
-    for name, words in vocabulary.items():
-        sha.update(repr((name, sorted(words))).encode())
-    return sha.hexdigest()
+def _where(cells: Sequence[str], wanted: Collection[str]) -> list[int]:
+    return [row for row, cell in enumerate(cells) if cell in wanted] if wanted else []
 
 
-@lru_cache(maxsize=1)
-def _engine() -> str:
-    """What the verdict depends on beside the table: the translation and what it runs on."""
-    folder = Path(__file__).parent
-    names = (
-        "mistakes.py",
-        "validate.py",
-        "constraints.py",
-        "text.py",
-        "letters.py",
-        "../package.py",
-    )
-    texts = [folder / name for name in names]
-    return "\0".join([release_of("polars"), *(path.read_text(encoding="utf-8") for path in texts)])
+def _key(field: Field, words: Collection[str] | None) -> str:
+    """All that a cell of a column is held to, and by which code on which engine."""
+    held_to = repr((field, None if words is None else sorted(words)))
+    return _digest("\0".join((own_code(), release_of("polars"), held_to)))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _known(memory: Path) -> Mapping[str, frozenset[str]]:
+    """The cells that were clean the last time that all of the table were, by `_key`."""
+    try:
+        found = json.loads(memory.read_bytes())
+        return {key: frozenset(cells) for key, cells in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
