@@ -13,6 +13,8 @@ HONEST = tomllib.loads((_FOLDER / "honest.toml").read_text(encoding="utf-8"))["n
 REFUSED = [text for found in _CLASSES.values() for text in found.get("refused", ())]
 SHOWN = [text for found in _CLASSES.values() for text in found.get("shown", ())]
 PAYLOADS = [*REFUSED, *SHOWN]
+_OF_NAMES = "[^ -/:-@"
+"""How the pattern of a column begins that holds names in any words."""
 
 
 def free_columns(schema: TableSchema) -> list[Field]:
@@ -22,8 +24,12 @@ def free_columns(schema: TableSchema) -> list[Field]:
         field
         for field in schema.fields
         if field.type == "string"
-        and not (field.pattern or "enum" in field.constraints or field.name in closed)
+        and not (_has_form(field) or "enum" in field.constraints or field.name in closed)
     ]
+
+
+def _has_form(field: Field) -> bool:
+    return field.pattern is not None and not field.pattern.startswith(_OF_NAMES)
 
 
 def seen(text: str) -> str:

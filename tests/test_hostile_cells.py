@@ -19,7 +19,7 @@ from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
 from rl_resources.finding import Finding
 from rl_resources.package import Field, TableSchema, read_package
-from rl_resources.render.findings import as_github, as_text
+from rl_resources.render.findings import as_github, as_sarif, as_text
 from rl_resources.schema.text import SIGNS, text_mistake
 from rl_resources.tabular import write
 from sample_tree import plant
@@ -150,6 +150,13 @@ def test_nothing_of_a_payload_reaches_terminal_or_runner_as_a_command(
     commands = as_github(findings).splitlines()
     assert len(commands) == len(findings)
     assert all(line.isprintable() and command.match(line) for line in commands)
+
+
+def test_no_words_of_a_cell_are_a_link_in_sarif() -> None:
+    finding = Finding("markup", "error", "x.csv", 1, 1, "is `[x](https://a.example)`", "See [1].")
+    (run,) = json.loads(as_sarif([finding], [], "1"))["runs"]
+    told = run["results"][0]["message"]["text"]
+    assert told == "is `\\[x\\](https://a.example)`\nhelp: See [1]."
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from playwright.sync_api import Browser
 from payloads import PAYLOADS, free_columns, seen
 from rl_resources.cli import main
 from rl_resources.package import read_package
+from rl_resources.render.plain import plain
+from rl_resources.source import is_web_address
 from website import MKDOCS_WITHOUT_RULES, build_site, copy_checkout, served, visited
 
 AT_ONCE = 20
@@ -47,10 +49,14 @@ def _read(path: Path) -> list[dict[str, str]]:
 
 
 def _fill(root: Path, name: str) -> None:
-    """Give a table one row more for each payload, which stands in all its free columns."""
+    """Give a table one row more for each payload, which stands in all its free columns.
+
+    Also in the address of a report's source, where no rule is asked for its form.
+    """
     resource = read_package(root).resources[name]
     rows = _read(root / resource.path)
     free = [field.name for field in free_columns(resource.schema)]
+    free += [field for field in ("source_url",) if field in resource.schema.names]
     (key,) = resource.schema.primary_key
     rows += [
         {**rows[0], **dict.fromkeys(free, text), key: f"payload-{number}"}
@@ -91,6 +97,18 @@ def _spread(root: Path, name: str) -> None:
     _write(root / resource.path, rows)
 
 
+@pytest.mark.parametrize(
+    "text", ["javascript:x", "https://a.example/b has it", "https://a.example\uff0fb"]
+)
+def test_words_beside_an_address_are_no_link(text: str) -> None:
+    assert is_web_address("https://a.example:8080/b_(c)?d=e#f")
+    assert not is_web_address(text)
+
+
+def test_a_page_as_markdown_has_no_sign_that_a_terminal_obeys() -> None:
+    assert plain("<p>a\x1b[31mb\x9bc\x07</p>\n") == "a\\[31mbc\n"
+
+
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = copy_checkout(tmp_path_factory.mktemp("payloads") / "checkout")
@@ -118,7 +136,17 @@ def origin(site: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     "page",
-    ["devices/", "reports/", "charts/", "data/", "", "coverage/", "sizes/7b/", *RECORDS[:2]],
+    [
+        "devices/",
+        "reports/",
+        "reports/0.5b/",
+        "charts/",
+        "data/",
+        "",
+        "coverage/",
+        "sizes/7b/",
+        *RECORDS[:2],
+    ],
 )
 def test_every_payload_is_text_and_runs_nothing(browser: Browser, origin: str, page: str) -> None:
     with visited(browser, f"{origin}/{page}") as (tab, wrong):
@@ -130,7 +158,8 @@ def test_every_payload_is_text_and_runs_nothing(browser: Browser, origin: str, p
         )
         assert (
             tab.locator(
-                "[href^='javascript:'], [href^='data:'], [src*='elsewhere.invalid']"
+                "[href^='javascript:' i], [href^='data:' i], [href*='<'], [href*=' '],"
+                "[src*='elsewhere.invalid']"
             ).count()
             == 0
         )

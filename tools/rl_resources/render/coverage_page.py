@@ -10,7 +10,8 @@ from rl_resources.answer.coverage import WANTED_RULE, Cell, coverage
 from rl_resources.dataset import Dataset
 from rl_resources.render.charts.pictures import coverage_map
 from rl_resources.render.coverage import MOST_WANTED, task_tables
-from rl_resources.render.site import Site, address, is_web_address
+from rl_resources.render.site import Site, address
+from rl_resources.source import is_web_address
 
 
 def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TextIO
@@ -111,9 +112,14 @@ def _sarif_result(finding: Finding) -> dict[str, Any]:
     return {
         "ruleId": finding.rule,
         "level": finding.severity,
-        "message": {"text": f"{finding.message}{_help_line(finding)}"},
+        "message": {"text": _unlinked(f"{finding.message}{_help_line(finding)}")},
         "locations": [{"physicalLocation": place}],
     }
+
+
+def _unlinked(text: str) -> str:
+    """Text of a SARIF message, in which `[words](address)` would be a link (section 3.11.6)."""
+    return re.sub(r"[\[\]](?=[^\[\]]*\]\(|\()", r"\\\g<0>", text)
 
 
 def as_github(findings: Sequence[Finding]) -> str:

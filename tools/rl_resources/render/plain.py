@@ -25,6 +25,8 @@ _TOKEN = re.compile(
     | <(?P<close>/?)(?P<tag>[a-zA-Z][\w-]*)(?P<attributes>(?:[^>"]|"[^"]*")*)>""",
     re.M | re.S | re.X,
 )
+_OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""What a terminal obeys and no page shows."""
 _FRONT = re.compile(r"\A---\n.*?\n---\n", re.S)
 _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 _HEADING_ID = re.compile(r"\s*\{[ :#.][^{}]*\}\s*$")
@@ -77,7 +79,7 @@ class _Writer:
 
     def text(self, page: str) -> str:
         """The page that begins where its front matter ends."""
-        page = page.replace("_<wbr>", "_").replace("/<wbr>", "/")
+        page = _OBEYED.sub("", page).replace("_<wbr>", "_").replace("/<wbr>", "/")
         end = 0
         for match in _TOKEN.finditer(page):
             self._words(page[end : match.start()])

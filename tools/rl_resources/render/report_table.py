@@ -10,6 +10,7 @@ from rl_resources.answer.age import Ages
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record, TableSchema
 from rl_resources.record import items_of, text_of
+from rl_resources.source import is_web_address
 
 HEADERS = ("Model", "Task", "Resource", "Lengths", "Batch", "Backends", "Memory, speed", "Source")
 
@@ -93,6 +94,8 @@ def source_name(row: Record) -> str:
 
 def _thread(url: str) -> str:
     """A thread as GitHub writes it: `owner/name#12`; elsewhere the host."""
+    if not is_web_address(url):
+        return url
     parts = urlsplit(url)
     owner, _, rest = parts.path.strip("/").partition("/")
     name, _, number = rest.partition("/")

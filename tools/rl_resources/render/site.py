@@ -39,6 +39,7 @@ from rl_resources.render.dictionary import columns
 from rl_resources.render.kept import rendered
 from rl_resources.render.markdown import escape
 from rl_resources.render.tuning_table import HEADERS, tuning_rows
+from rl_resources.source import is_web_address
 
 if TYPE_CHECKING:
     from rl_resources.render.downloads import Download
@@ -266,7 +267,7 @@ def facts(dataset: Dataset, resource: Resource, record: Record) -> list[Fact]:
 def pieces(
     dataset: Dataset, schema: TableSchema, field: Field, record: Record
 ) -> tuple[Piece, ...]:
-    """A cell as text and links. Web addresses link where they begin with `https://`."""
+    """A cell as text and links; a cell that is a web address as a whole links there."""
     value = record[field.name]
     if value is None:
         return ()
@@ -299,11 +300,6 @@ def anchor(schema: TableSchema, record: Record) -> str:
 def slug(text: str) -> str:
     """A text as part of an address."""
     return re.sub(r"[^a-z0-9.-]+", "-", text.lower())
-
-
-def is_web_address(text: str) -> bool:
-    """Whether a text may become a link; `javascript:` and its like may not."""
-    return text.startswith("https://")
 
 
 def page_url(path: str) -> str:
@@ -339,6 +335,7 @@ def _environment(templates: Path) -> Environment:
     )
     environment.bytecode_cache = Compiled()
     own = (in_bytes, front_matter, markdown, fenced, coded, breakable, heading, labelled)
+    environment.tests["web_address"] = is_web_address
     environment.filters |= {filter_.__name__: filter_ for filter_ in own}
     return environment
 

@@ -11,6 +11,7 @@ import unicodedata
 
 _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2065\u2800\u3164\uffa0\ufffc")
+_FILLERS |= frozenset("\U0001d159\U00013441\U00013442")
 _SELECTORS = (
     *(range(0x180B, 0x1810), range(0xFE00, 0xFE10)),
     *(range(0xFFF0, 0xFFF9), range(0xE0000, 0xE1000)),
@@ -21,6 +22,10 @@ _VOWELS_IN_A_ROW = 3
 """Marks that combine with nothing, as the vowels of Thai and Hindi do."""
 _HOST_PREFIX = "xn--"
 _HOST_NAME = re.compile(rf"\b{_HOST_PREFIX}[a-z0-9-]+", re.IGNORECASE)
+_HOST_SIGN = re.compile(
+    r"https?://[\w.@-]*[\u2024\u2044\u2215\u2236\u29f8\u3002\uff0e\uff0f\uff1a\uff61][a-zA-Z0-9]"
+)
+"""A host's name that goes on behind what looks like the sign that ends it."""
 
 _OTHER_FORM = ("<font>", "<wide>", "<narrow>", "<circle>", "<square>", "<compat>")
 _BESIDE_LATIN = frozenset(
@@ -81,6 +86,8 @@ def look_alike(text: str) -> str | None:
             return str(name)
     if text.isascii():
         return None
+    if "://" in text and (host := _HOST_SIGN.search(text)):
+        return host[0]
     for word in text.split():
         unusual = any(_is_other_form(sign) or _is_foreign_digit(sign) for sign in word)
         if unusual or not unicodedata.is_normalized("NFC", word) or _has_loose_marks(word):

@@ -20,18 +20,21 @@ _ACTIVE = (
     r"\b(?:java|live|vb|j)script *:|\bdata:(?:[a-z0-9]+/|[^ ]*(?:,|;base64))",
     r"\b(?:java|live|vb|j)(?:%0[9ad])*script *%3a|java(?:%0[9ad])+script",
     r"(?:%(?:4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])){2}",  # letters that nothing asks to escape
-    r"\\(?:x1b|u001b|033|e\[|u(?:200[b-f]|202[a-e]|206[0-9]|d[89a-f][0-9a-f]{2}))",
-    r"\b(?:file|gopher|ldaps?|phar|smb|chrome|intent):/|\b(?:blob|filesystem|view-source|jar):[a-z/]",
+    r"\\(?:x(?:0[0ad]|1b|3c|9[bd])|033|e\[|n\{|u\{)",  # signs as escapes, of which many hide
+    r"\\u(?:00(?:0[0ad]|1b|3c|9[bd])|200[b-f]|202[89a-e]|206[0-9]|d[89a-f][0-9a-f]{2})",
+    r"%(?:25)*(?:0[0ad]|1b|u[0-9a-f]{4}|c0%a[ef])",
+    r"\b(?:file|gopher|ldaps?|phar|smb|chrome|intent):/|https?:/?\\",
+    r"\b(?:blob|filesystem|view-source|jar|mhtml|wyciwyg|vscode|steam|search-ms):[a-z/]",
     r"\bms-[a-z-]+:(?:/|of[evn]\|)",
     r"\bon[a-z]{3,24} *= *[\"'`]?[a-z0-9_.$]+ *[(=`]|[\"'][ /]*on[a-z]{3,24} *=",  # handlers
     r"[\"'`][ /]+(?:action|background|formaction|href|src|srcdoc|srcset|style) *= *[\"'`]",
     r"\{ *[{%#:.]|[#@*]\{|\$\{(?:[^a-z0-9_}]|[a-z0-9_]+[^a-z0-9_}]|[0-9])",  # templates
     r"\]\(|!\[|\]_|\] *: *(?:<|/|[a-z]+:/)",  # links
     rf"`_|:{_NAME}:`|`:{_NAME}:",  # reStructuredText
-    rf"(?:^| )\.\. +(?:[|_\[]|{_NAME}::)|(?:^| )\|[a-z][^| ]*\|_{{0,2}}(?: |$)",
+    rf"(?:^| )\.\. +(?:[|_\[]|{_NAME} ?::)|(?:^| )\|[a-z][^| ]*\|_{{0,2}}(?: |$)",
     r"-8<-",  # a file in place of a line
     r"##[a-z]*\[[a-z]|^ *:: *[a-z][a-z-]*.*::",  # workflow commands
-    r"(?:\.\.(?:[/\\]|%(?:25)?(?:2f|5c|c0%a[ef]))){2}|%(?:25)?2e%(?:25)?2e",  # paths upwards
+    r"\.\.(?:[/\\;]|%(?:25)*(?:2f|5c))+\.\.|\.{4}//|%(?:25)*2e%(?:25)*2e",  # paths upwards
     r"(?:^| )!!?[a-z]+/",  # tags of YAML
 )
 _MARKUP = "|".join(_ACTIVE)
@@ -53,9 +56,10 @@ _MARKUP_SIGNS: tuple[str, ...] = (
     "##",
     "\\",
 )
-_MARKUP_SIGNS += tuple(f"%{digit}" for digit in range(2, 8))
+_MARKUP_SIGNS += ("%0", "%1", "%2", "%3", "%4", "%5", "%6", "%7", "%c0", "%u")
 _MARKUP_SIGNS += ("8<", "script", "data:", "file:", "blob:", "system:", "source:", "gopher:")
 _MARKUP_SIGNS += ("ldap", "phar:", "jar:", "smb:", "chrome:", "intent:", "ms-")
+_MARKUP_SIGNS += ("html:", "wyciwyg:", "code:", "steam:", "-ms:")
 """One of them is in all markup, in lower case."""
 
 _AT_START = "=+-@"
