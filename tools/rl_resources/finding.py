@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One mistake at one place.
 
     `path` is relative to the dataset's root with `/` between its parts; `line` and `column` count
@@ -31,4 +29,4 @@ class Finding:
 
     def as_dict(self) -> dict[str, str | int]:
         """The finding as the JSON object that the command-line contract fixes."""
-        return asdict(self)
+        return self._asdict()

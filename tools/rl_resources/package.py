@@ -18,7 +18,7 @@ from dataclasses import field as part
 from datetime import date
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from rl_resources.errors import UnreadableDataset
 from rl_resources.regular import read_regular
@@ -35,8 +35,7 @@ Value = str | int | float | bool | date | tuple[str, ...] | None
 Record = Mapping[str, Value]
 
 
-@dataclass(frozen=True)
-class FieldType:
+class FieldType(NamedTuple):
     """How a Table Schema type is written in a cell, read from it, and called in a JSON Schema."""
 
     pattern: str
@@ -147,8 +146,7 @@ class Field:
         return value.isoformat() if isinstance(value, date) else str(value)
 
 
-@dataclass(frozen=True)
-class ForeignKey:
+class ForeignKey(NamedTuple):
     """A column whose words are the keys of another resource."""
 
     field: str

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate, repeat
-from typing import Literal
+from typing import Literal, NamedTuple
 
 _CELL = re.compile(r'"(?P<quoted>(?:[^"]++|"")*+)"|(?P<bare>[^,"\n]*)')
 _LINE = re.compile(r'(?:(?:"(?:[^"]++|"")*+"|[^,"]*+),)*+')
@@ -24,8 +23,7 @@ MOST_LINES_OF_A_CELL = 50
 MOST_LINES_OF_A_CONFLICT = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One record.
 
     `line` is the physical line of its first cell. `starts` holds the line and column of every cell
@@ -49,8 +47,7 @@ class Row:
         return self.line, 1 + sum(lengths)
 
 
-@dataclass(frozen=True, slots=True)
-class Defect:
+class Defect(NamedTuple):
     """A place at which the text stops being CSV; `cell` is the text as far as it can be told.
 
     `lines` is how many physical lines are lost with it. `records` are their cells as far as they
@@ -65,13 +62,12 @@ class Defect:
     records: tuple[tuple[str, ...], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """A whole file: the header, the records that could be read, and what could not."""
 
     header: Row | None
     rows: tuple[Row, ...]
-    defects: tuple[Defect, ...] = field(default=())
+    defects: tuple[Defect, ...] = ()
 
 
 def read(text: str) -> Text:

@@ -6,16 +6,15 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 MOST_LISTED = 12
 MOST_COMPARED = 100
 """Letters of a word that are compared; from 200 on difflib would leave out what is frequent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Nearest:
+class Nearest(NamedTuple):
     """Known words like an unknown one, best first; `known` are all of them."""
 
     words: tuple[str, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rl_resources.check.dataset.broken import broken_places
 from rl_resources.check.dataset.conflict import conflicts
@@ -102,8 +102,7 @@ def _settings(launch: Launch) -> tuple[object, ...]:
     return (launch.module, launch.config_name, *overrides)
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """One fact as somebody wrote it, and where."""
 
     text: str
@@ -111,8 +110,7 @@ class Said:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(NamedTuple):
     """A batch size that was tried: all prompts of a step, and whether it ran."""
 
     batch: int

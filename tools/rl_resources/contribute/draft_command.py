@@ -132,7 +132,7 @@ def _judged(found: Draft, dataset: Dataset, snapshot: Snapshot, script: str) -> 
     if not drafted.refused:
         return drafted
     own = [
-        replace(item, path=script) if script and item.path == found.path else item
+        item._replace(path=script) if script and item.path == found.path else item
         for item in objections(snapshot, found.changes)
     ]
     return replace(drafted, draft=found, findings=own, mended=())

@@ -80,7 +80,7 @@ def _style_once(texts: Texts, found: Sequence[Finding]) -> Iterator[Finding]:
             yield item
         elif item.rule == "strict-mode":
             message = f"{item.message}, and it has no shebang"
-            yield replace(item, message=message, help=_BEGINNING)
+            yield item._replace(message=message, help=_BEGINNING)
 
 
 _BEGINNING = "Begin the file with `#!/usr/bin/env bash` and `set -euo pipefail`."

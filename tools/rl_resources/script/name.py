@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 FORM = "[model]_[task]_[gpunums]_[device]_[train]_[infer].sh"
 PARTS = ("model", "task", "gpus", "device", "train", "infer")
@@ -11,8 +11,7 @@ _PART = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 _COUNT = re.compile(r"[1-9][0-9]*")
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptName:
+class ScriptName(NamedTuple):
     """The six parts, each in lower case; `model` is the slug of a model."""
 
     model: str

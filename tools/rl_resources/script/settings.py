@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from rl_resources.script.framework import UNKNOWN, Composition
 from rl_resources.script.framework.grammar import is_function, read_value
@@ -16,8 +16,7 @@ from rl_resources.script.shell import Place
 _ALIKE = 0.75
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """The value of one key.
 
     `value` is `UNKNOWN` where it cannot be told. `place` is where the override is written, `origin`

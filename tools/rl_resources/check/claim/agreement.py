@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from rl_resources.check.claim.contradiction import by_majority, cell, differs, said_by_script
 from rl_resources.check.claim.same_model import is_id, likeness, model_in_path
@@ -66,12 +65,12 @@ def _other_model(claim: Claim, *, family_alone: bool) -> Iterator[Mistake]:
     if family_alone != (alike == "variant" and "/" not in claim.text("model")):
         return
     what = "another variant of it" if alike == "variant" else "another model"
-    where = said_by_script(claim, run, replace(run.model_path, value=path))
+    where = said_by_script(claim, run, run.model_path._replace(value=path))
     message = f"{cell(claim, 'model')}, but {where}: {what}"
     right = name if is_id(name) or "/" not in known[0] else f"the Hugging Face id of {name}"
     quoted = f"`{shown(right)}`" if right == name else right
     found = Mistake(*claim.place("model"), message, f"Write {quoted}, or mend the script.")
-    setting = replace(run.model_path, value=path)
+    setting = run.model_path._replace(value=path)
     yield from by_majority(claim, run, "model", setting, claim.text("model"), found)
 
 

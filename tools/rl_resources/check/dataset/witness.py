@@ -81,7 +81,7 @@ def _word_named(snapshot: Snapshot, part: str, said: str) -> str:
 
 def _stands(claim: Claim, part: str, word: str) -> bool:
     """Whether the script does not contradict a row that says `word`."""
-    said = {**claim.said, part: replace(claim.said[part], text=word)}
+    said = {**claim.said, part: claim.said[part]._replace(text=word)}
     models = (word, slug_of(word)) if part == "model" else claim.models
     supposed = replace(claim, said=said, models=models, named={})
     place = supposed.place(part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from rl_resources.errors import UnusableInput
@@ -51,7 +51,7 @@ def describe(configuration: Configuration) -> str:
         "names": {name: _choice(configuration, names[name], values) for name in names},
         "group": start.group,
         "groups": sorted(path.name for path in folder.iterdir() if path.is_dir()),
-        "modules": {name: asdict(configuration.modules[name]) for name in configuration.modules},
+        "modules": {name: configuration.modules[name]._asdict() for name in configuration.modules},
         "choices": {choice: _difference(values, own, choice) for choice in values},
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import ast
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
 _MARK = b"hydra.main"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """Where a module's configuration lies: a folder inside the archive, and a name in it."""
 
     folder: str

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 
 from rl_resources.cache import cache_folder
@@ -137,7 +136,7 @@ def unpack(archive: Path, framework: str, version: str) -> None:
                 kept += 1
         if not kept:
             raise UnusableInput(f"{archive.name}: holds no configuration that Hydra would read")
-        index = {"layout": _LAYOUT, "modules": {name: asdict(modules[name]) for name in modules}}
+        index = {"layout": _LAYOUT, "modules": {name: modules[name]._asdict() for name in modules}}
         (target / _INDEX).write_text(json.dumps(index, indent=1), encoding="utf-8")
 
 

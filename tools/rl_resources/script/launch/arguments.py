@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rl_resources.script.launch.override import Override, parse_override
 from rl_resources.script.shell import Place, Script, Value, Word
@@ -36,8 +36,7 @@ _HYDRA_SWITCHES: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Flag:
+class Flag(NamedTuple):
     """An option of Hydra itself; `value` is `None` for a switch."""
 
     name: str
@@ -45,8 +44,7 @@ class Flag:
     place: Place
 
 
-@dataclass(frozen=True)
-class Stray:
+class Stray(NamedTuple):
     """An argument that is no override: a word cut off by a blank, or left by a lost quote."""
 
     value: Value
@@ -121,7 +119,7 @@ def _after(value: Value, count: int) -> Value:
     while parts and count:
         text = parts[0].text or ""
         if len(text) > count:
-            parts[0] = replace(parts[0], text=text[count:])
+            parts[0] = parts[0]._replace(text=text[count:])
             break
         count -= len(text)
         parts.pop(0)

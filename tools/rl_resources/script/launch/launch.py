@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rl_resources.script.launch.arguments import Arguments, Flag, Stray
 from rl_resources.script.launch.override import Override
@@ -15,8 +15,7 @@ DEEPEST = 3
 _TRAINER = re.compile(r"main|main_\w+|\w+_main|\w+_trainer|trainer")
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(NamedTuple):
     """One start of a program that takes overrides.
 
     `module` is dotted also where the script names a file, then `program` is its path. `unresolved`
@@ -88,7 +87,7 @@ def _command_launches(script: Script, command: Command, depth: int) -> Iterator[
         commands = reread(script, command.words[index].value, command.environment).commands
     for nested in commands:
         for launch in _command_launches(script, nested, depth - 1):
-            yield replace(launch, command=command)
+            yield launch._replace(command=command)
 
 
 def _quoted_command(command: Command) -> int | None:

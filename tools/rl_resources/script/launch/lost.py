@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rl_resources.script.launch.arguments import Arguments, takes_value
 from rl_resources.script.launch.launch import Launch
@@ -14,8 +13,7 @@ from rl_resources.script.shell import Command, Script
 Cause = Literal["comment", "blank-line", "space-after-backslash", "no-backslash"]
 
 
-@dataclass(frozen=True)
-class Lost:
+class Lost(NamedTuple):
     """A command that is the rest of an earlier one: it begins with an override or Hydra's option.
 
     `cause` says what ended the earlier command and `cause_line` where.
@@ -96,8 +94,7 @@ def _extended(script: Script, launch: Launch, command: Command) -> Launch:
     """
     more = Arguments(script, command.words)
     stray = (item for item in launch.stray if (item.value.text or "x").strip())
-    return replace(
-        launch,
+    return launch._replace(
         overrides=(*launch.overrides, *more.overrides),
         flags=(*launch.flags, *more.flags),
         stray=(*stray, *more.stray),

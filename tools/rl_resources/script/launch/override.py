@@ -7,7 +7,7 @@ Their form is that of Hydra's grammar, hydra/grammar/OverrideParser.g4 (1.3): a 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rl_resources.script.shell import Place, Script, Value, Word
 
@@ -18,8 +18,7 @@ _KEY = re.compile(
 _WORD = re.compile(r"(?:[^\s\\'\"()]|\\.|'[^'\n]*'|\"(?:[^\"\\\n]|\\.)*\")+")
 
 
-@dataclass(frozen=True)
-class Override:
+class Override(NamedTuple):
     """One `key=value` of the command line.
 
     `raw` is the word as the script has it where it is written, `place`; `content` is what stands
@@ -123,7 +122,7 @@ def _rest(script: Script, value: Value, index: int, at: int) -> Value:
     origin = part.origin
     if script.text.startswith(text, offset) and script.text[offset - 1] == "=":
         place = origin = _shifted(origin, at)
-    first = replace(part, text=text, place=place, origin=origin)
+    first = part._replace(text=text, place=place, origin=origin)
     return Value((first, *tail))
 
 

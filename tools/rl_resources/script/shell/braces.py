@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from rl_resources.script.shell.syntax import Literal, Parameter, Piece, Pieces
 
@@ -146,7 +145,7 @@ def _merged(items: Sequence[Piece]) -> Pieces:
     for item in items:
         last = found[-1] if found else None
         if isinstance(last, Parameter) and (more := _name_characters(last, item)):
-            found[-1] = replace(last, name=last.name + more)
+            found[-1] = last._replace(name=last.name + more)
         elif (
             isinstance(last, Literal)
             and isinstance(item, Literal)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rl_resources.script.shell import arithmetic, condition, statements
@@ -126,7 +125,7 @@ def _unset(evaluator: Evaluator, arguments: Sequence[Word], state: State) -> Sta
             exported = old.exported if old else False
             state.variables[name] = Variable(None, word.site, exported)
         elif old is not None and isinstance(old.content, Array):
-            state.variables[base] = replace(old, content=_without(old.content, name, word.site))
+            state.variables[base] = old._replace(content=_without(old.content, name, word.site))
     return True
 
 
@@ -135,7 +134,7 @@ def _without(array: Array, name: str, site: Place) -> Array:
     known = array.associative or key.isdecimal()
     if not known or any(entry.key is None for entry in array.entries):
         return array.with_entry(None, Value((unknown(site, name, "conditional"),)))
-    return replace(array, entries=tuple(e for e in array.entries if str(e.key) != key))
+    return array._replace(entries=tuple(e for e in array.entries if str(e.key) != key))
 
 
 def lose(state: State, name: str, word: Word) -> None:

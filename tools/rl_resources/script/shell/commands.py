@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from rl_resources.script.shell.syntax import (
     AssignmentWord,
@@ -111,7 +110,7 @@ class CommandReader(WordReader):
         if not stripped:
             return pieces
         return tuple(
-            replace(piece, text=re.sub(r"^\t+", "", piece.text, flags=re.MULTILINE))
+            piece._replace(text=re.sub(r"^\t+", "", piece.text, flags=re.MULTILINE))
             if isinstance(piece, Literal)
             else piece
             for piece in pieces

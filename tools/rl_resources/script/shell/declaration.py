@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from rl_resources.script.shell.braces import alternatives
 from rl_resources.script.shell.expansion import Expander
@@ -26,7 +25,7 @@ def assign(
     place = expander.source.place(item.start)
     old = state.variables.get(item.name)
     if old and old.refers:
-        item = replace(item, name=old.refers)
+        item = item._replace(name=old.refers)
         old = state.variables.get(item.name)
     attributes |= old.attributes if old else frozenset()
     elements: tuple[Word, ...] | None = None
@@ -210,8 +209,8 @@ def declare(
             state.hide(name, expander.source.place(0))
         if isinstance(argument, AssignmentWord):
             for pieces in alternatives(argument.word.pieces):
-                word = replace(argument.word, pieces=pieces)
-                assign(expander, replace(argument, word=word), state, kind, attributes)
+                word = argument.word._replace(pieces=pieces)
+                assign(expander, argument._replace(word=word), state, kind, attributes)
         else:
             _declared(argument, name, kind, flags, attributes, state)
         if "n" in flags and kind != "export":
@@ -240,8 +239,8 @@ def _declared(
     if kind in ("export", "readonly"):
         if old is not None:
             exported = kind == "export" and "n" not in flags
-            state.variables[name] = replace(
-                old, exported=exported or (kind != "export" and old.exported)
+            state.variables[name] = old._replace(
+                exported=exported or (kind != "export" and old.exported)
             )
         return
     content: Content = old.content if old else None

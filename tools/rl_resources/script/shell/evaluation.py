@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 from rl_resources.script.shell import condition
 from rl_resources.script.shell.condition import both, negated
@@ -78,7 +77,7 @@ class Evaluator(Expander):
         outer, commands, links = self.source, self.log.commands, self.links
         self.source, self.log.commands, self.links = source, [], Links()
         status = self.run(statements, state)
-        commands[-1] = replace(commands[-1], inner=tuple(self.log.commands))
+        commands[-1] = commands[-1]._replace(inner=tuple(self.log.commands))
         self.source, self.log.commands, self.links = outer, commands, links
         return status
 
@@ -258,7 +257,7 @@ class Evaluator(Expander):
                     self.run(branch, taken)
                 outcomes.append(taken)
                 # what follows is tried only if this branch is not taken
-                self.here = replace(self.here, reach=weaker(self.here.reach))
+                self.here = self.here._replace(reach=weaker(self.here.reach))
         self.here = surroundings
         if outcomes:
             self.meet(state, [*outcomes, state.copy()])
@@ -296,7 +295,7 @@ class Evaluator(Expander):
                 outcomes.append(taken)
                 if item.terminator != ";;":
                     state.become(joined(state, taken))
-                self.here = replace(self.here, reach=weaker(self.here.reach))
+                self.here = self.here._replace(reach=weaker(self.here.reach))
         self.here = surroundings
         if outcomes:
             self.meet(state, [*outcomes, state.copy()])

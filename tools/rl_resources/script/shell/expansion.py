@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from rl_resources.script.shell import arithmetic, braces, fields, parameter, pattern
 from rl_resources.script.shell.fields import Fragment, Fragments
@@ -64,7 +63,7 @@ class Expander:
     def within(self, **changes: object) -> Iterator[None]:
         """For a while, be elsewhere in the script."""
         kept = self.here
-        self.here = replace(kept, **changes)  # type: ignore[arg-type]
+        self.here = kept._replace(**changes)  # type: ignore[arg-type]
         try:
             yield
         finally:
@@ -197,7 +196,7 @@ class Expander:
         known_unknown = self.source.unknown_at(piece.start)
         if known_unknown is not None and not isinstance(piece, Literal | DoubleQuoted):
             many = known_unknown.many or mode == "split"
-            part = replace(known_unknown, many=many)
+            part = known_unknown._replace(many=many)
             return [Fragment(part, mode == "quoted", mode == "split")]
         if isinstance(piece, Literal):
             place = self.source.place(piece.start)

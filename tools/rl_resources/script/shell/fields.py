@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from rl_resources.script.shell.value import Part, Place, Source, Value, bounded, literal, unknown
 
@@ -13,8 +13,7 @@ BLANKS = " \t\n"
 _PATTERN = re.compile(r"[*?]|\[[^\]]+\]|[+@!]\(")
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
+class Fragment(NamedTuple):
     """A part with its quoting; only an `expanded` one is split into words."""
 
     part: Part
@@ -51,7 +50,7 @@ class _Splitter:
                 yield from self._expanded(fragment)
             else:
                 if fragment.expanded:
-                    fragment = Fragment(replace(fragment.part, many=True), fragment.quoted, True)
+                    fragment = Fragment(fragment.part._replace(many=True), fragment.quoted, True)
                 self._current.append(fragment)
                 text = fragment.part.text
                 self._present = self._present or fragment.quoted or text != ""
@@ -94,9 +93,9 @@ def piece_of(part: Part, start: int, text: str, source: Source) -> Part:
         return part
     offset = part.origin.offset + start
     if not source.whole.startswith(text, offset):
-        return replace(part, text=text)
+        return part._replace(text=text)
     place = source.place(offset)
-    return replace(part, text=text, place=place, origin=place)
+    return part._replace(text=text, place=place, origin=place)
 
 
 @lru_cache(maxsize=8)
@@ -147,6 +146,6 @@ def glued(lists: Sequence[Sequence[Part]], separator: Part) -> list[Part]:
         uncertain = any(part.many for part in parts)
         if not before and not uncertain:
             found.append(separator)
-        found += [replace(part, many=False) for part in parts]
+        found += [part._replace(many=False) for part in parts]
         before = uncertain
     return found

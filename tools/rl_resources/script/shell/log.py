@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from rl_resources.script.shell.script import (
     Assignment,
@@ -61,8 +61,7 @@ class Log:
         if old is None or old.reach == "never" != found.reach:
             self.references[found.place.offset] = found
         elif found.reach != "never":
-            self.references[found.place.offset] = replace(
-                found,
+            self.references[found.place.offset] = found._replace(
                 defined=min(old.defined, found.defined, key=_DEFINED.index),
                 reach=max(old.reach, found.reach, key=_REACH.index),
             )

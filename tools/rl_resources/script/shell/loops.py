@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rl_resources.script.shell.condition import negated
 from rl_resources.script.shell.log import Log
@@ -24,8 +23,7 @@ _MOST_PASSES = 4
 _MOST_DOUBTFUL_TURNS = 16
 
 
-@dataclass(frozen=True)
-class _Turn:
+class _Turn(NamedTuple):
     """One turn of a loop: what decides whether it is taken, the body, and what follows it."""
 
     begin: Callable[[State], Status]

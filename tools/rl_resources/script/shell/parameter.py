@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rl_resources.script.shell import fields
@@ -57,9 +56,9 @@ def _shown(expander: Expander, piece: Parameter, value: Value, mode: Mode) -> Fr
     parts = value.parts or (Part("", place, place),)
     expander.budget.spend(len(parts) // 4 + len(value.text or "") // 1024)
     if len(parts) == 1:
-        parts = (replace(parts[0], place=place),)
+        parts = (parts[0]._replace(place=place),)
     return [
-        Fragment(replace(part, name=piece.name, many=False), mode == "quoted", mode == "split")
+        Fragment(part._replace(name=piece.name, many=False), mode == "quoted", mode == "split")
         for part in parts
     ]
 
@@ -78,11 +77,11 @@ def _plain(expander: Expander, piece: Parameter, text: str) -> Value:
 
 
 def _indirect(expander: Expander, piece: Parameter, state: State, mode: Mode) -> Fragments:
-    found = lookup(expander, replace(piece, prefix=""), state)
+    found = lookup(expander, piece._replace(prefix=""), state)
     name = found.value.text if found.value is not None else None
     if not name or not name.isidentifier() or piece.operator in ("@", "*"):
-        return [_unknown(expander, piece, replace(found, reason=found.reason or "form"), mode)]
-    return expand(expander, replace(piece, name=name, prefix="", subscript=None), state, mode)
+        return [_unknown(expander, piece, found._replace(reason=found.reason or "form"), mode)]
+    return expand(expander, piece._replace(name=name, prefix="", subscript=None), state, mode)
 
 
 def _conditional(
@@ -93,7 +92,7 @@ def _conditional(
     present = _present(found, empty_counts=not piece.operator.startswith(":"))
     if present is None and not found.absent:
         return [
-            _unknown(expander, piece, replace(found, reason=found.reason or "conditional"), mode)
+            _unknown(expander, piece, found._replace(reason=found.reason or "conditional"), mode)
         ]
     if operator == "+":
         return (
@@ -105,7 +104,7 @@ def _conditional(
         return _shown(expander, piece, found.value, mode)
     if operator == "?":
         return [
-            _unknown(expander, piece, replace(found, reason=found.reason or "environment"), mode)
+            _unknown(expander, piece, found._replace(reason=found.reason or "environment"), mode)
         ]
     if operator == "=":
         return _assigned_default(expander, piece, found, state, mode)
@@ -135,9 +134,8 @@ def _word(
     return [
         fragment
         if fragment is None
-        else replace(
-            fragment,
-            part=replace(fragment.part, default=absent or fragment.part.default),
+        else fragment._replace(
+            part=fragment.part._replace(default=absent or fragment.part.default),
             expanded=mode == "split" and not fragment.quoted,
         )
         for fragment in fragments
@@ -154,9 +152,9 @@ def _assigned_default(
     expander: Expander, piece: Parameter, found: Found, state: State, mode: Mode
 ) -> Fragments:
     if not piece.name.isidentifier() or piece.subscript is not None:
-        return [_unknown(expander, piece, replace(found, reason="form"), mode)]
+        return [_unknown(expander, piece, found._replace(reason="form"), mode)]
     value = expander.text_of(piece.operand, state)
-    value = Value(tuple(replace(part, default=found.absent) for part in value.parts))
+    value = Value(tuple(part._replace(default=found.absent) for part in value.parts))
     set_content(state, piece.name, value, expander.source.place(piece.start))
     expander.note_default(piece, value)
     return _shown(expander, piece, value, mode)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _CLASSES = {
     "digit": str.isdigit,
@@ -16,8 +16,7 @@ _CLASSES = {
 MOST_STEPS = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Set:
+class _Set(NamedTuple):
     negated: bool
     characters: frozenset[str]
     ranges: tuple[tuple[str, str], ...]
@@ -34,8 +33,7 @@ _ANY, _STAR = object(), object()
 Token = object
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     """A compiled pattern."""
 
     tokens: tuple[Token, ...]

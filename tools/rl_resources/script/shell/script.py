@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rl_resources.script.shell.value import Place, Value
 
@@ -16,8 +16,7 @@ AssignmentKind = Literal[
 ]
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(NamedTuple):
     """One word of a command after all expansions.
 
     `raw` is the text as it stands in the command at `site`. A word that came out of an array or of
@@ -44,8 +43,7 @@ class Word:
         return self.value.many
 
 
-@dataclass(frozen=True)
-class Assignment:
+class Assignment(NamedTuple):
     """An assignment as written at `place`.
 
     `elements` are those of an array in parentheses. `default` tells that the value is written as
@@ -70,8 +68,7 @@ class Assignment:
         return self.value.default
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(NamedTuple):
     """A variable that is read at `place`.
 
     `defined` says whether the script has set it by then. `operator` is that of `${NAME…}`, such as
@@ -89,8 +86,7 @@ class Reference:
     function: str
 
 
-@dataclass(frozen=True)
-class Redirection:
+class Redirection(NamedTuple):
     """A redirection; `body` is the text of a here-document."""
 
     operator: str
@@ -100,8 +96,7 @@ class Redirection:
     place: Place
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A simple command each time that it is run, in the order of running.
 
     `pipeline` is its index and the number of commands in its pipeline. `before` and `after` are the
@@ -135,8 +130,7 @@ class Command:
         return self.words[0].text if self.words else None
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """An option that `set` or `shopt` turns on or off: `errexit`, `pipefail`, `nullglob`, …"""
 
     name: str
@@ -145,8 +139,7 @@ class Option:
     reach: Reach
 
 
-@dataclass(frozen=True)
-class Function:
+class Function(NamedTuple):
     """A function that the script defines."""
 
     name: str
@@ -154,16 +147,14 @@ class Function:
     called: bool
 
 
-@dataclass(frozen=True)
-class Comment:
+class Comment(NamedTuple):
     """A comment with its `#`."""
 
     text: str
     place: Place
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """A place at which the text stops being a script that bash accepts."""
 
     kind: str

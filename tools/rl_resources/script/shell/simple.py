@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rl_resources.script.shell import builtin, declaration
@@ -193,7 +192,7 @@ def _call_function(
     state.saved = (*state.saved, {})
     for name in exports:
         state.hide(name, evaluator.source.place(0))
-        state.variables[name] = replace(environment.variables[name], exported=True)
+        state.variables[name] = environment.variables[name]._replace(exported=True)
     status = _function_body(evaluator, function, state)
     state.leave_function()
     state.positional = positional

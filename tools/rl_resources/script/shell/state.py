@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 from rl_resources.script.shell.syntax import FunctionDefinition
 from rl_resources.script.shell.value import Part, Place, Reason, Value, bounded, unknown
@@ -62,16 +62,14 @@ ALWAYS_SET = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One element. The key is `None` where its place is not known."""
 
     key: int | str | None
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(NamedTuple):
     """An array's elements in the order in which `[@]` tells them."""
 
     entries: tuple[Entry, ...] = ()
@@ -99,14 +97,14 @@ class Array:
     def with_entry(self, key: int | str | None, value: Value) -> Array:
         """The array after one assignment."""
         if key is None or any(entry.key is None for entry in self.entries):
-            return replace(self, entries=(Entry(None, any_number(value)),))
+            return self._replace(entries=(Entry(None, any_number(value)),))
         kept = [entry for entry in self.entries if entry.key != key]
         at = len(kept)
         if isinstance(key, int):
             at = sum(1 for entry in kept if isinstance(entry.key, int) and entry.key < key)
         else:
             at = next((i for i, entry in enumerate(self.entries) if entry.key == key), at)
-        return replace(self, entries=(*kept[:at], Entry(key, value), *kept[at:]))
+        return self._replace(entries=(*kept[:at], Entry(key, value), *kept[at:]))
 
     @property
     def following(self) -> int | None:
@@ -157,8 +155,7 @@ def any_number(value: Value) -> Value:
 Content = Value | Array | None
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(NamedTuple):
     """A variable that the script sets; without content it is unset or merely declared.
 
     `refers` is the variable that it stands for since a `declare -n`.
@@ -241,8 +238,7 @@ class State:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """What a name stands for: a value, nothing (`value` is `None`), or what cannot be told.
 
     `absent` means that the script leaves it to its environment or arguments.
@@ -262,7 +258,7 @@ def set_content(state: State, name: str, content: Value | Array | None, place: P
     if isinstance(old.content, Array) and isinstance(content, Value):
         content = old.content.with_entry("0" if old.content.associative else 0, content)
     exported = old.exported or "allexport" in state.options
-    state.variables[name] = replace(old, content=content, place=place, exported=exported)
+    state.variables[name] = old._replace(content=content, place=place, exported=exported)
 
 
 def joined(first: State, second: State) -> State:
@@ -304,12 +300,12 @@ def _joined_content(left: Content, right: Content, lost: Part) -> Content:
         return left
     if isinstance(left, Array) and isinstance(right, Array):
         if left.associative or right.associative:
-            return Array((Entry(None, Value((replace(lost, many=True),))),), associative=True)
+            return Array((Entry(None, Value((lost._replace(many=True),))),), associative=True)
         return _joined_arrays(left, right, lost)
     if isinstance(left, Value) and isinstance(right, Value):
         return _joined_values(left, right, lost)
     if isinstance(left, Array) or isinstance(right, Array):
-        return Array((Entry(None, Value((replace(lost, many=True),))),))
+        return Array((Entry(None, Value((lost._replace(many=True),))),))
     return Value((lost,))
 
 
@@ -319,7 +315,7 @@ def _joined_arrays(left: Array, right: Array, lost: Part) -> Array:
         if one.key != two.key or not _alike(one.value, two.value):
             break
         same += 1
-    rest = Entry(None, Value((replace(lost, many=True),)))
+    rest = Entry(None, Value((lost._replace(many=True),)))
     return Array((*left.entries[:same], rest))
 
 

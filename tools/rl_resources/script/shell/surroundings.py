@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from rl_resources.script.shell.script import Reach
@@ -11,8 +10,7 @@ Status = bool | None
 """Whether a command succeeds; `None` where that cannot be known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(NamedTuple):
     """What encloses the command that is evaluated."""
 
     function: str = ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(NamedTuple):
     """Characters that stand for themselves; `quoted` ones are neither split nor patterns."""
 
     text: str
@@ -14,8 +14,7 @@ class Literal:
     quoted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DoubleQuoted:
+class DoubleQuoted(NamedTuple):
     """What stands between double quotes."""
 
     pieces: Pieces
@@ -23,8 +22,7 @@ class DoubleQuoted:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """`$NAME` or `${…}`.
 
     `prefix` is `#` (length), `!` (indirect) or empty. `subscript` is `None` without brackets.
@@ -51,8 +49,7 @@ class Parameter:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(NamedTuple):
     """`$((…))` or `$[…]`."""
 
     pieces: Pieces
@@ -60,8 +57,7 @@ class Arithmetic:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Substitution:
+class Substitution(NamedTuple):
     """`$(…)`, backticks, `<(…)` or `>(…)`."""
 
     body: Statements
@@ -69,8 +65,7 @@ class Substitution:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(NamedTuple):
     """Text that is no valid expansion, or nested deeper than is read."""
 
     start: int
@@ -81,8 +76,7 @@ Piece = Literal | DoubleQuoted | Parameter | Arithmetic | Substitution | Opaque
 Pieces = tuple[Piece, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One word as written."""
 
     pieces: Pieces
@@ -98,16 +92,14 @@ class Word:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(NamedTuple):
     """One element of an array in parentheses, with its key where that is written."""
 
     key: Pieces | None
     word: Word
 
 
-@dataclass(frozen=True, slots=True)
-class AssignmentWord:
+class AssignmentWord(NamedTuple):
     """`NAME=value`, `NAME[key]+=value` or `NAME=(…)`; `elements` is `None` but for the last."""
 
     name: str
@@ -130,8 +122,7 @@ class Redirect:
     body: Pieces | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Simple:
+class Simple(NamedTuple):
     """A simple command: leading assignments, then words, of which a declaration's may assign."""
 
     assignments: tuple[AssignmentWord, ...]
@@ -140,15 +131,13 @@ class Simple:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class If:
+class If(NamedTuple):
     """`if`, `elif`, `else`; an `else` is a branch without condition."""
 
     branches: tuple[tuple[Statements | None, Statements], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class For:
+class For(NamedTuple):
     """`for NAME in words`; `words` is `None` where it runs over the arguments."""
 
     name: str
@@ -159,8 +148,7 @@ class For:
     select: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ArithmeticFor:
+class ArithmeticFor(NamedTuple):
     """`for ((first; condition; step))`."""
 
     first: Word
@@ -170,8 +158,7 @@ class ArithmeticFor:
     start: int
 
 
-@dataclass(frozen=True, slots=True)
-class While:
+class While(NamedTuple):
     """`while` or `until`."""
 
     condition: Statements
@@ -179,8 +166,7 @@ class While:
     until: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CaseItem:
+class CaseItem(NamedTuple):
     """One clause of a `case`; `terminator` is `;;`, `;&` or `;;&`."""
 
     patterns: tuple[Word, ...]
@@ -188,16 +174,14 @@ class CaseItem:
     terminator: str
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """`case word in … esac`."""
 
     word: Word
     items: tuple[CaseItem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionDefinition:
+class FunctionDefinition(NamedTuple):
     """A function; its body is run when it is called."""
 
     name: str
@@ -205,16 +189,14 @@ class FunctionDefinition:
     start: int
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """`{ …; }` or, with `subshell`, `( … )`."""
 
     body: Statements
     subshell: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DoubleBracket:
+class DoubleBracket(NamedTuple):
     """`[[ … ]]`: operators are text, operands are words."""
 
     tokens: tuple[str | Word, ...]
@@ -222,8 +204,7 @@ class DoubleBracket:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class ArithmeticCommand:
+class ArithmeticCommand(NamedTuple):
     """`(( … ))`."""
 
     word: Word
@@ -243,8 +224,7 @@ Body = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A command of any kind with its redirections."""
 
     body: Body
@@ -252,16 +232,14 @@ class Command:
     start: int
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(NamedTuple):
     """Commands joined by `|`; one alone is no pipe."""
 
     commands: tuple[Command, ...]
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AndOr:
+class AndOr(NamedTuple):
     """Pipelines joined by `&&` and `||`; `operators[i]` stands before pipeline `i + 1`."""
 
     pipelines: tuple[Pipeline, ...]
@@ -272,18 +250,16 @@ class AndOr:
 Statements = tuple[AndOr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """A place at which the text stops being a script that bash accepts."""
 
     kind: str
     start: int
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(NamedTuple):
     """A whole script as read."""
 
     statements: Statements
     comments: tuple[tuple[int, int], ...]
-    problems: tuple[Problem, ...] = field(default=())
+    problems: tuple[Problem, ...] = ()

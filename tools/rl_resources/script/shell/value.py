@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Reason = Literal[
     "environment", "argument", "substitution", "conditional", "special", "pathname", "limit", "form"
@@ -51,8 +51,7 @@ class Source:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A stretch of a value.
 
     `text` is what bash makes of it, or `None` where that cannot be known statically; `source` is
@@ -173,7 +172,7 @@ def bounded(parts: Iterable[Part]) -> Value:
     text = Value(kept).text
     if text is None:
         return Value((unknown(kept[0].place, "…", "limit"),))
-    return Value((replace(kept[0], text=text),))
+    return Value((kept[0]._replace(text=text),))
 
 
 def literal(text: str, place: Place) -> Part:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rl_resources.script.shell import ansi
 from rl_resources.script.shell.braces import alternatives
@@ -304,7 +304,7 @@ class WordReader:
         if self.peek() != "}":
             return self._bad_braces(start)
         self.at += 1
-        return replace(parameter, end=self.at)
+        return parameter._replace(end=self.at)
 
     def _prefix(self) -> str:
         """`#` or `!` where a name follows it, else it is the name itself."""
@@ -335,10 +335,10 @@ class WordReader:
             if self.peek() == "/":
                 self.at += 1
                 replacement = self.pieces(_QUOTED_OPERAND if mode.quoted else _OPERAND)
-            return replace(parameter, operator=operator, operand=operand, replacement=replacement)
+            return parameter._replace(operator=operator, operand=operand, replacement=replacement)
         is_word = operator.lstrip(":") in ("-", "=", "?", "+")
         operand = self.pieces(_QUOTED_OPERAND if mode.quoted and is_word else _OPERAND)
-        return replace(parameter, operator=operator, operand=operand)
+        return parameter._replace(operator=operator, operand=operand)
 
     def _bad_braces(self, start: int) -> Piece:
         self.pieces(_OPERAND)
