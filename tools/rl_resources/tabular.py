@@ -13,8 +13,6 @@ from itertools import accumulate, repeat
 from typing import Literal, NamedTuple
 
 _CELL = re.compile(r'"(?P<quoted>(?:[^"]++|"")*+)"|(?P<bare>[^,"\n]*)')
-_LINE = re.compile(r'(?:(?:"(?:[^"]++|"")*+"|[^,"]*+),)*+')
-_PIECE = re.compile(r'"(?:[^"]++|"")*+",|[^,"]*+,')
 _NEEDS_QUOTES = re.compile(r'[,"\n\r]|^(?:<{7}|\|{7}|={7}|>{7})')
 _MARKERS = frozenset({"<<<<<<<", "|||||||", "=======", ">>>>>>>"})
 _MARKER = re.compile(r"(?:<{7}|\|{7}|={7}|>{7})(?: .*)?")
@@ -157,16 +155,21 @@ def _cells(text: str, line: int) -> Row | Defect:
 
 
 def _cells_of_a_line(text: str, line: int) -> Row | None:
-    """The record of a line without defects; `None` where it has one.
+    """The record of a line with quotes around whole cells and nowhere else; `None` for another.
 
-    The whole line is matched first: looking for pieces after a defect takes the square of its rest.
+    Between two quoted cells, and on the outer sides of the first and last, then stand commas.
     """
-    if _LINE.fullmatch(text + ",") is None:
+    parts = f",{text},".split('"')
+    if len(parts) % 2 == 0 or any(part[:1] != "," or part[-1] != "," for part in parts[::2]):
         return None
-    pieces = _PIECE.findall(text + ",")
-    cells = [piece[1:-2].replace('""', '"') if piece[0] == '"' else piece[:-1] for piece in pieces]
-    ends = accumulate(map(len, pieces[:-1]), initial=1)
-    return Row(line, tuple(cells), tuple(zip(repeat(line), ends)))
+    cells = parts[0][1:-1].split(",") if parts[0] != "," else []
+    ends = [*map(len, cells)]
+    for quoted, bare in zip(parts[1::2], parts[2::2], strict=True):
+        others = bare[1:-1].split(",") if bare != "," else []
+        cells += quoted, *others
+        ends += len(quoted) + 2, *map(len, others)
+    starts = accumulate((end + 1 for end in ends[:-1]), initial=1)
+    return Row(line, tuple(cells), tuple(zip(repeat(line), starts)))
 
 
 def _cells_one_by_one(text: str, line: int) -> Row | Defect:

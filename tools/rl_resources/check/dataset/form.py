@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -19,6 +20,8 @@ from rl_resources.words import shown
 FMT = "Run `rl-resources fmt`."
 
 Place = tuple[str, int, int]
+
+_MAY_BE_NEEDLESS = re.compile(r'"[^",]*"(?![^,])')
 
 
 @rule(
@@ -146,8 +149,14 @@ def _needless_in(table: Table) -> tuple[tuple[Row, int], ...]:
 
 def _needless(table: Table, row: Row) -> int | None:
     """The first cell of a row that is in quotes without need."""
-    for index, cell in enumerate(row.cells if row.starts else ()):
+    for index, cell in enumerate(row.cells if _may_be_needless(table, row) else ()):
         line, column = row.starts[index]
         if table.lines[line - 1].startswith('"', column - 1) and quote(cell) == cell:
             return index
     return None
+
+
+def _may_be_needless(table: Table, row: Row) -> bool:
+    """Whether a row looks as if it had such a cell; most rows with quotes need them all."""
+    lines = table.lines[row.line - 1 : row.starts[-1][0]] if row.starts else ()
+    return any(map(_MAY_BE_NEEDLESS.search, lines))

@@ -80,7 +80,7 @@ def _blank_of(repo: str, commit: str) -> str:
 
 def _is_broken(snapshot: Snapshot, table: Table, row: int, names: Sequence[str]) -> bool:
     broken = broken_keys(snapshot)
-    return any((table.path, row, name) in broken for name in names)
+    return bool(broken) and any((table.path, row, name) in broken for name in names)
 
 
 @rule(
