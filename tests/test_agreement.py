@@ -836,3 +836,7 @@ def test_the_release_that_a_script_installs_is_the_rows(before: str, told: bool)
     found = findings("infer-version-agrees", {"infer_version": "0.8.3"}, before=before)
     expected = ["infer_version of a.sh is `0.8.3`, but examples/tuning/7b/a.sh:1 installs `0.8.5`"]
     assert [finding.message for finding in found] == (expected if told else [])
+
+
+def test_a_comment_of_a_number_and_a_long_blank_is_read_in_the_end() -> None:
+    assert trials_in_comments(read(f"# batch 64{' ' * 300_000}?\n")) == ()

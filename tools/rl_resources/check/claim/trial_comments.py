@@ -14,7 +14,8 @@ _FAILED = r"[✗✘❌]|(?:oom|fail|failed|fails)\b"
 # is one before a letter or digit (`2x8`).
 _TRIAL = re.compile(
     rf"(?<![\w.])(?P<batch>\d{{1,6}})"
-    rf"(?:[ \t]*+[:=(-]?>?[ \t]*+(?:(?P<ran>{_RAN})|(?P<failed>{_FAILED}))|(?P<cross>[\u00d7xX](?!\w)"
+    rf"(?:[ \t]*+[:=(-]?>?[ \t]*+(?:(?P<ran>{_RAN})|(?P<failed>{_FAILED}))"
+    r"|(?P<cross>[\u00d7xX](?!\w)"
     r"|[ \t]++[\u00d7xX](?=[ \t]*+(?:$|[,;)]|\d++[ \t]*+[√✓✔\u00d7✗]))))",
     re.IGNORECASE,
 )

@@ -34,10 +34,13 @@ _HIDDEN = (
 )
 _FETCHED = re.compile(rf"(?:[<$]\(|`)[^)`]*(?:{_HIDDEN})", re.IGNORECASE)
 _DECODERS = re.compile(rf"(?:{_HIDDEN}|\btr\s+\S+\s+\S+|echo\s+-\w*e\w*\s+[^|]*\\x)", re.IGNORECASE)
-_ODD_NAME = re.compile(r"\w(?:''|\"\"|\\|\$['@*]|['\"]\w|\$\{?IFS)|^\$'|^['\"]\w+['\"]['\"]?\w")
+_ODD_NAME = re.compile(
+    r"\w(?:''|\"\"|\\|\$['@*]|['\"]\w|\$\{?IFS)|^\$'|^['\"]\w+['\"]['\"]?\w"
+    r"|^/[\w/]*[?*\[]|^(?:\$\(|`) *(?:echo|printf)\b"
+)
 _PROGRAM_FETCHED = re.compile(
-    r"urlopen|urlretrieve|requests\.|httpx\.|LWP::|b64decode|fromhex|unhexlify|codecs\.decode|socket"
-    r"|\bpack\b"
+    r"urlopen|urlretrieve|\brequests\b|httpx\.|LWP::|b64decode|fromhex|unhexlify|codecs\.decode"
+    r"|socket|\bpack\b|open-uri|URI\.open|require\(['\"]https?['\"]\)|\(['\"]https?://"
 )
 _PROGRAM_RUN = re.compile(r"\b(?:exec|eval|compile|system|popen|subprocess|spawn|dup2|pty)\b")
 _PROGRAM_STARTS = re.compile(
@@ -46,14 +49,19 @@ _PROGRAM_STARTS = re.compile(
     r"|\"(?P<read>[^\"]+)\"\s*\|\s*getline",
     re.IGNORECASE,
 )
+_PROGRAM_SENDS = re.compile(
+    r"(?:\b(?:post|put)|urlopen|request|sendall)\b.*\bos\.environ\b(?!\s*[\[.])"
+)
 _DELETES_TREE = re.compile(
     r"(?:rmtree|unlink|rmSync|rm_rf|remove_dir_all)\W+(?:(?:glob|[\w.]*expanduser)\W+)?"
     r"(?:qq?\(|(?<=['\"]))[/~](?!tmp/)"
 )
 _WRITERS_OF_PROGRAMS = re.compile(r"[gmn]?awk")
 _STARTERS = frozenset({"tmux", "screen", "script", "env", "watch", "parallel", "vim", "vi", "sed"})
+_STARTERS |= {"flock", "runuser", "sg"}
 """Programs that run a text among their words as commands."""
 _BEFORE_COMMAND = re.compile(r"^:?!|^\d*e (?=\w)")
+_RUNS_INPUT = re.compile(r"system\(\$|\$0 *\|")
 _HOT = frozenset({"rm", "curl", "wget", "bash", "sh", "eval", "sudo", "nc", "dd", "cat", "python3"})
 _NAME = re.compile(r"\$\{?!?([A-Za-z_]\w*)")
 MOST_NESTED = 3
@@ -83,7 +91,7 @@ def fears(script: Script, depth: int = 0) -> Iterator[Fear]:
             words = _fear(Call(command, tuple(piped), *known), depth)
             if words:
                 yield Fear(command, words)
-            fetched |= _written(command)
+            fetched |= _written(command) or _kept_by_tee(command, piped, hidden)
             away = leaves_work_folder(command, assigned, away)
         piped.append(command)
 
@@ -110,6 +118,8 @@ def _of_hidden_program(call: Call, depth: int) -> str | None:
         return told
     if first.text is None and (_FETCHED.match(first.raw) or _names(first) & call.hidden):
         return told
+    if _runs_input(call) and any(_hides(one, call.hidden) for one in call.piped):
+        return told
     if call.name in {"trap", "alias"}:
         return _inner((text.partition("=")[2] or text for text in call.texts[:1]), depth)
     if _WRITERS_OF_PROGRAMS.fullmatch(call.name):
@@ -123,7 +133,8 @@ def _of_hidden_program(call: Call, depth: int) -> str | None:
     files = {(word.text or "").removeprefix("./") for word in program}
     if any(map(_FETCHED.search, raws)) or names & call.hidden or files & call.fetched:
         return told
-    if not program and any(_hides(command, call.hidden) for command in call.piped):
+    read_in = not program or files <= {"/dev/stdin", "-"}
+    if read_in and any(_hides(command, call.hidden) for command in call.piped):
         return told
     shown_here = [
         item.body.shown if item.body else item.target.text for item in call.command.redirections
@@ -133,16 +144,28 @@ def _of_hidden_program(call: Call, depth: int) -> str | None:
         whole = " ".join(texts)
         if _PROGRAM_FETCHED.search(whole) and _PROGRAM_RUN.search(whole):
             return told
+        if _PROGRAM_SENDS.search(whole):
+            return "sends files or settings of the reader to another machine"
         if _DELETES_TREE.search(whole):
             return "deletes outside of the work folder"
         return _inner(_started(whole), depth)
     if call.name == "eval":
         return _inner([" ".join(texts)], depth)
-    read_in = not program or files <= {"/dev/stdin", "-"}
     said = [_said(one) for one in call.piped[-1:]] if read_in else []
     if read_in or any(re.fullmatch(r"-\w*c", text) for text in call.texts):
         said += texts
     return _inner(said, depth)
+
+
+def _runs_input(call: Call) -> bool:
+    """Whether a command that is no shell runs what it reads."""
+    if name_of(call.command.words) == "parallel" and len(call.command.words) == 1:
+        return True
+    if call.name in _SHELLS:
+        return "{}" in call.texts
+    return bool(_WRITERS_OF_PROGRAMS.fullmatch(call.name)) and any(
+        map(_RUNS_INPUT.search, call.texts)
+    )
 
 
 def _started(program: str) -> Iterator[str]:
@@ -190,6 +213,9 @@ def _read_from_afar(command: Command, before: Command | None, hidden: Set[str]) 
 
     `before` is the command before, which may write into the loop that reads.
     """
+    texts = [word.text or "" for word in command.words]
+    if texts[:2] == ["printf", "-v"] and _DECODERS.search(command.raw):
+        return {*texts[2:3]}
     if name_of(command.words) not in {"read", "mapfile", "readarray"}:
         return set()
     looped = before is not None and before.pipeline[0] + 1 < before.pipeline[1]
@@ -240,6 +266,15 @@ def _written(command: Command) -> set[str]:
     folders = [after for flag, after in pairwise(texts) if flag in _INTO_FOLDER]
     found += [f"{folder.rstrip('/')}/{text}" for folder in folders for text in found if text]
     return {text.removeprefix("./") for text in found if text}
+
+
+def _kept_by_tee(command: Command, piped: Sequence[Command], hidden: Set[str]) -> set[str]:
+    """The files into which `tee` copies what was downloaded or hidden."""
+    words = bare(command)
+    if name_of(words) != "tee" or not any(_hides(one, hidden) for one in piped):
+        return set()
+    texts = (word.text or "" for word in words[1:])
+    return {text.removeprefix("./") for text in texts if not text.startswith("-")}
 
 
 def _of_spelling(call: Call) -> str | None:

@@ -39,6 +39,9 @@ _GIT_RUNS = re.compile(
     re.IGNORECASE,
 )
 
+_TAR_RUNS = re.compile(r"--(?:checkpoint-action|to-command|rsh-command)\b")
+_SED_RUNS = re.compile(r"s(?P<d>[/|#,@!])(?:(?!(?P=d)).)*(?P=d)(?:(?!(?P=d)).)*(?P=d)[0-9gipm]*e")
+
 
 def detour(command: Command, name: str, words: Iterable[str]) -> str | None:
     """By what a command makes others run hidden code, in words that fit after it.
@@ -51,6 +54,12 @@ def detour(command: Command, name: str, words: Iterable[str]) -> str | None:
         return "makes programs run code that nobody sees"
     if name == "git" and re.match(r"config\b|-c ", line) and _GIT_RUNS.search(line):
         return "makes git run code"
+    if (name == "tar" and _TAR_RUNS.search(line)) or (
+        name == "sed" and any(map(_SED_RUNS.match, texts))
+    ):
+        return "runs commands that its name does not tell"
+    if name in {"mapfile", "readarray"} and "-C" in texts:
+        return "runs commands that its name does not tell"
     if (name == "enable" and "-f" in texts) or (name == "hash" and "-p" in texts):
         return "puts another program in the place of one"
     indexes = [item.value.shown for item in command.assignments if _INDEXES.fullmatch(item.name)]

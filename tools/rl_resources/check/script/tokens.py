@@ -74,9 +74,11 @@ _FORMS = (
     ),
     (
         rf"\b(?:docker|podman) login\b.* -p[ =]?(?P<s>{_WORD}{{6,}})"
-        rf"|\bmysql\w*\b.* -p(?P<t>{_WORD}{{6,}})",
+        rf"|\bmysql\w*\b.* -p(?P<t>{_WORD}{{6,}})"
+        rf"|\bredis-cli\b.* -a (?P<u>{_WORD}{{6,}})",
         "password",
     ),
+    (rf"(?i) --(?:api|auth|access)-(?:key|token)[= ](?P<s>{_MIXED}[\w.-]{{16,}})", "key"),
     (rf"\becho (?P<s>{_MIXED}{_WORD}{{8,}}) *\| *\S+ login\b", "password"),
 )
 _SECRETS = tuple((re.compile(pattern), kind) for pattern, kind in _FORMS)
@@ -84,7 +86,7 @@ _HINTS = (
     *("hf_", "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "glpat", "akia", "asia", "aiza"),
     *("xox", "begin", "wandb", "://", "key", "token", "secret", "passw", "passphrase", "sg."),
     *("dapi", "ms-", "ltai", "akid", "aklt", "eyj", ":aa", "authorization", "login", "curl"),
-    *("mysql", "sig", *(prefix.lower() for prefix in _PREFIXES)),
+    *("mysql", "redis", "sig", *(prefix.lower() for prefix in _PREFIXES)),
 )
 """One of these, in lower case, is in every line with a secret: others are passed over at once."""
 _PLACEHOLDER = re.compile(
