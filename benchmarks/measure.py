@@ -38,7 +38,7 @@ def ours(path: Path) -> Found:
     """The engine of `rl-resources check --resource`."""
     from rl_resources.schema.bulk import survey
 
-    return lambda: survey(path, TABLE.schema, WORDS).broken
+    return lambda: survey(path, TABLE.schema, WORDS).broken.cast(dict(FAILURES))
 
 
 def read(path: Path) -> Found:

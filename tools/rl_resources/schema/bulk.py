@@ -21,10 +21,10 @@ from rl_resources.package import Field, TableSchema
 from rl_resources.schema.constraints import hold_usable
 from rl_resources.schema.mistakes import signs, wrong_cells
 from rl_resources.schema.validate import (
-    FAILURES,
     Vocabulary,
     answered,
     questions,
+    told,
     with_typed,
 )
 
@@ -46,18 +46,19 @@ class IrregularError(ValueError):
 class Survey:
     """What is wrong in `rows` rows, which are told by index from 0.
 
-    `broken` has the columns of `FAILURES`, the mistakes of texts among its constraints. `repeated`
-    are the rows whose key is likely to stand twice: equal keys always are among them.
+    `broken` is as `FAILURES`, the mistakes of texts among its constraints. `copies` are the rows
+    (`row`) whose key is likely to have stood before, and where it stood `first`: keys are known by
+    64 bits, and equal keys always are among them.
     """
 
     rows: int
     broken: pl.DataFrame
-    repeated: pl.Series
+    copies: pl.DataFrame
 
     @property
     def suspects(self) -> pl.Series:
         """All rows that must be read again, ascending."""
-        return pl.concat([self.broken["row"], self.repeated]).unique().sort()
+        return pl.concat([self.broken["row"], self.copies["row"]]).unique().sort()
 
 
 def survey(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Survey:
@@ -115,7 +116,7 @@ def _pass(lazy: pl.LazyFrame, schema: TableSchema, vocabulary: Vocabulary) -> _P
     once = once.with_columns(
         pl.any_horizontal(*answers).fill_null(value=False).alias(_SUSPECT)
     ).cache()
-    broken = [pl.DataFrame(schema=FAILURES)]
+    broken = [told(schema, [])]
 
     def look_at(rows: pl.DataFrame) -> None:
         wrong = wrong_cells(schema, asked, rows)
@@ -132,7 +133,7 @@ def _pass(lazy: pl.LazyFrame, schema: TableSchema, vocabulary: Vocabulary) -> _P
         engine="streaming",
     )
     rows, *cell_bytes = counted.row(0)
-    return _Pass(Survey(rows, pl.concat(broken), _repeated(hashes)), sum(cell_bytes))
+    return _Pass(Survey(rows, pl.concat(broken), _copies(hashes)), sum(cell_bytes))
 
 
 def _is_open(field: Field, vocabulary: Vocabulary) -> bool:
@@ -153,9 +154,14 @@ def _keys(schema: TableSchema, names: Collection[str]) -> Mapping[str, pl.Expr]:
     }
 
 
-def _repeated(keys: pl.DataFrame) -> pl.Series:
-    twice = [(column.is_duplicated() & column.is_not_null()).arg_true() for column in keys]
-    return pl.concat([pl.Series(dtype=pl.UInt32), *twice])
+def _copies(keys: pl.DataFrame) -> pl.DataFrame:
+    found = [pl.DataFrame(schema={"row": pl.UInt32, "first": pl.UInt32})]
+    for key in keys:
+        if key.drop_nulls().n_unique() < key.count():
+            rows = pl.DataFrame({"key": key}).with_row_index("row").drop_nulls()
+            first = rows.with_columns(first=pl.col("row").min().over("key"))
+            found.append(first.filter(pl.col("row") != pl.col("first")).select("row", "first"))
+    return pl.concat(found)
 
 
 def scan(path: Path, schema: TableSchema) -> pl.LazyFrame:

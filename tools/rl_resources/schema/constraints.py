@@ -26,7 +26,10 @@ _ELSEWHERE = frozenset({"required", "pattern", "unique"})
 
 
 class Meaning(NamedTuple):
-    """Which cells hold a constraint, and with which check and argument pandera asks the same."""
+    """Which cells hold a constraint, and with which check and argument pandera asks the same.
+
+    To be short enough in bytes, which need no counting, is more than `maxLength` asks.
+    """
 
     holds: Callable[[pl.Expr, Any], pl.Expr]
     check: str
@@ -42,7 +45,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "maximum": Meaning(pl.Expr.le, "less_than_or_equal_to", "max_value"),
     "exclusiveMaximum": Meaning(pl.Expr.lt, "less_than", "max_value"),
     "minLength": Meaning(lambda cell, n: cell.str.len_chars() >= n, "str_length", "min_value"),
-    "maxLength": Meaning(lambda cell, n: cell.str.len_chars() <= n, "str_length", "max_value"),
+    "maxLength": Meaning(lambda cell, n: cell.str.len_bytes() <= n, "str_length", "max_value"),
 }
 PRECEDENCE = ("required", "type", *MEANINGS)
 """Of a cell that breaks several constraints the first of these is told."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import polars as pl
 
@@ -53,11 +53,13 @@ def wrong_cells(schema: TableSchema, asked: Sequence[Question], rows: pl.DataFra
     that an answer has something against.
     """
     texts: dict[tuple[Field, str], list[int]] = defaultdict(list)
-    for field in schema.fields:
-        if field.name in rows.columns and (doubtful := _doubtful(field, asked, rows)).len():
-            for row, cell in zip(doubtful, rows[field.name].gather(doubtful), strict=True):
-                if mistake := text_mistake(field, cell, None):
-                    texts[field, mistake].append(row)
+    fields = [field for field in schema.fields if field.name in rows.columns]
+    doubtful = rows.select(_doubtful(field, asked, rows.columns) for field in fields)
+    for field in fields:
+        at = doubtful[field.name].arg_true()
+        for row, cell in zip(at, rows[field.name].gather(at), strict=True):
+            if mistake := text_mistake(field, cell, None):
+                texts[field, mistake].append(row)
     more = (as_found(schema, field, at, mistake) for (field, mistake), at in texts.items())
     return told(schema, [*found(schema, asked, rows, rows), *more])
 
@@ -66,10 +68,10 @@ def _sign(field: Field) -> str:
     return f"{field.name} has a sign"
 
 
-def _doubtful(field: Field, asked: Sequence[Question], rows: pl.DataFrame) -> pl.Series:
-    """Rows in which a cell of a column may have a mistake."""
-    if _sign(field) in rows.columns:
-        return rows[_sign(field)].arg_true()
+def _doubtful(field: Field, asked: Sequence[Question], known: Collection[str]) -> pl.Expr:
+    """In which rows a cell of a column may have a mistake."""
+    cell = pl.col(field.name)
+    if _sign(field) in known:
+        return pl.col(_sign(field)).alias(field.name)
     wrong = [question.name for question in asked if question.field is field]
-    doubtful = rows.select(pl.any_horizontal(*wrong)).to_series().arg_true()
-    return doubtful.filter(rows[field.name].gather(doubtful).str.contains(SIGNS))
+    return pl.when(pl.any_horizontal(pl.lit(value=False), *wrong)).then(cell).str.contains(SIGNS)

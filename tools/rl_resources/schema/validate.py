@@ -34,7 +34,10 @@ _FOUR_DIGITS = date(1000, 1, 1)
 Vocabulary = Mapping[str, Collection[str]]
 
 FAILURES = {"row": pl.UInt32(), "field": pl.String(), "constraint": pl.String()}
-"""Columns of a frame of failures: see `Failure`."""
+"""Columns of a frame of failures: see `Failure`. Field and constraint may be enumerations."""
+
+_ROW, _FIELD = 2**32, 2**8
+"""What is wrong with a cell is one number: of the row, the place of the column, and the rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ def answered(asked: Sequence[Question]) -> dict[str, pl.Expr]:
 
 def found(
     schema: TableSchema, asked: Sequence[Question], raw: pl.DataFrame, answers: pl.DataFrame
-) -> list[pl.DataFrame]:
+) -> list[pl.Series]:
     """All that the answers to what was asked of a frame of text say, for `told`."""
     return [
         as_found(schema, question.field, rows, constraint)
@@ -101,24 +104,23 @@ def found(
 
 def as_found(
     schema: TableSchema, field: Field, rows: pl.Series | Sequence[int], constraint: str
-) -> pl.DataFrame:
-    """Cells of a column that break one constraint, as numbers that stand for names."""
-    place, rank = schema.index(field.name), _RANKS[constraint]
-    numbers = pl.lit(place, pl.UInt16).alias("place"), pl.lit(rank, pl.UInt8).alias("rank")
-    return pl.DataFrame({"row": rows}, schema={"row": FAILURES["row"]}).with_columns(numbers)
+) -> pl.Series:
+    """Cells of a column that break one constraint, each as one number."""
+    kind = schema.index(field.name) * _FIELD + _RANKS[constraint]
+    return pl.Series(rows, dtype=pl.UInt64) * _ROW + kind
 
 
-def told(schema: TableSchema, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """What is told of all that was `found`, by row and then by column: `FAILURES`."""
-    if not frames:
-        return pl.DataFrame(schema=FAILURES)
-    first = (
-        pl.concat(frames)
-        .sort("row", "place", "rank")
-        .unique(["row", "place"], keep="first", maintain_order=True)
+def told(schema: TableSchema, numbers: Sequence[pl.Series]) -> pl.DataFrame:
+    """What is told of all that was `found`, by row and then by column: as `FAILURES`."""
+    every = pl.concat([pl.Series(dtype=pl.UInt64), *numbers]).sort()
+    first = every.filter((every // _FIELD).diff().fill_null(1) != 0)
+    return pl.DataFrame(
+        {
+            "row": (first // _ROW).cast(FAILURES["row"]),
+            "field": (first % _ROW // _FIELD).cast(pl.UInt32).cat.to(pl.Enum(schema.names)),
+            "constraint": (first % _FIELD).cast(pl.UInt32).cat.to(pl.Enum(ORDER)),
+        }
     )
-    names = pl.Series(schema.names).gather(first["place"]), pl.Series(ORDER).gather(first["rank"])
-    return pl.DataFrame([first["row"], *names], schema=FAILURES)
 
 
 def with_typed(lazy: pl.LazyFrame, fields: Sequence[Field]) -> pl.LazyFrame:
@@ -132,8 +134,8 @@ class Question(NamedTuple):
     """Which cells of a column break a constraint; null for none.
 
     A blank cell is null or an empty text, of which `required` alone is asked: what is said of an
-    empty text otherwise does not count. Those that are said to break `type` may do so; only their
-    text tells.
+    empty text otherwise does not count. Those that are said to break `type` or `maxLength` may do
+    so; only their text tells.
     """
 
     field: Field
@@ -196,10 +198,12 @@ def _broken(
         return
     filled = column.gather(rows) != ""
     rows = rows.filter(filled)
+    cells = column.gather(rows)
+    if question.constraint == "maxLength":
+        rows = rows.filter(cells.str.len_chars() > field.constraints["maxLength"])
     if question.constraint != "type":
         yield question.constraint, rows
         return
-    cells = column.gather(rows)
     written = cells.str.contains(f"^(?:{TYPES[field.type].pattern})$")
     if field.type == "date":
         written &= (cells.str.to_date(_ISO, strict=False) >= date.min).fill_null(value=False)
