@@ -86,7 +86,7 @@ def test_the_answer_is_exactly(case: Case, root: Path, capsys: Output) -> None:
     assert all(list(finding) == KEYS for finding in findings)
     assert all(type(finding[key]) is int for finding in findings for key in ("line", "column"))
 
-    annotations = as_github([Finding(**finding) for finding in findings])
+    annotations = "".join(as_github([Finding(**finding) for finding in findings]))
     assert [line.split(" ")[0] for line in annotations.splitlines()] == [
         f"::{finding['severity']}" for finding in findings
     ]

@@ -28,7 +28,7 @@ def told(tmp_path: Path) -> Told:
     def findings(rows: str, *select: str, script: str = BARE) -> str:
         root = plant(tmp_path / "dataset")
         apply(root, [{"file": PATH, "write": script}, {"file": EXEMPTIONS, "append": rows}])
-        return as_text(check(take_snapshot(read_package(root)), select))
+        return "".join(as_text(check(take_snapshot(read_package(root)), select)))
 
     return findings
 

@@ -142,19 +142,19 @@ def test_nothing_of_a_payload_reaches_terminal_or_runner_as_a_command(
     assert main(["check", "--format", "json", "--ignore", "shellcheck"]) == 1
     findings = [Finding(**finding) for finding in json.loads(capsys.readouterr().out)]
     assert len(findings) > len(REFUSED)
-    lines = as_text(findings).splitlines()
+    lines = "".join(as_text(findings)).splitlines()
     places = ("records/", "examples/", "  help: ")
     assert [line for line in lines if not (line.isprintable() and line.startswith(places))] == []
     assert not any("##[" in line for line in lines)
     command = re.compile(r"::(?:error|warning) file=[^:,]+,line=\d+,col=\d+,title=[a-z-]+::")
-    commands = as_github(findings).splitlines()
+    commands = "".join(as_github(findings)).splitlines()
     assert len(commands) == len(findings)
     assert all(line.isprintable() and command.match(line) for line in commands)
 
 
 def test_no_words_of_a_cell_are_a_link_in_sarif() -> None:
     finding = Finding("markup", "error", "x.csv", 1, 1, "is `[x](https://a.example)`", "See [1].")
-    (run,) = json.loads(as_sarif([finding], [], "1"))["runs"]
+    (run,) = json.loads("".join(as_sarif([finding], [], "1")))["runs"]
     told = run["results"][0]["message"]["text"]
     assert told == "is `\\[x\\](https://a.example)`\nhelp: See [1]."
 

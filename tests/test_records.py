@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rl_resources import tabular
-from rl_resources.check import chosen_rules
+from rl_resources.check import chosen_rules, records
 from rl_resources.check.records import judge_records
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
@@ -31,7 +31,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 def told(snapshot: Snapshot, path: Path, resource: str = "trials") -> list[Finding]:
     rules = chosen_rules([], [])
-    return judge_records(snapshot, snapshot.tables[resource], path, rules).findings
+    return list(judge_records(snapshot, snapshot.tables[resource], path, rules).findings)
 
 
 def slowly(*_: object) -> None:
@@ -53,17 +53,23 @@ LINES = st.lists(
 )
 
 
-@given(lines=LINES, end=st.sampled_from(["\n", ""]), block=st.sampled_from([1, 80, 1 << 20]))
+@given(
+    lines=LINES,
+    end=st.sampled_from(["\n", ""]),
+    block=st.sampled_from([1, 80, 1 << 20]),
+    part=st.sampled_from([1, 2, 1 << 20]),
+)
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_a_file_split_by_polars_is_told_of_as_one_that_we_read_ourselves(
-    sample: Snapshot, tmp_path: Path, lines: list[str], end: str, block: int
+    sample: Snapshot, tmp_path: Path, lines: list[str], end: str, block: int, part: int
 ) -> None:
     path = tmp_path / "trials.csv"
     path.write_bytes(HEADER + "\n".join([*lines, ""]).encode().removesuffix(b"\n") + end.encode())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bulk, "BLOCK_BYTES", block)
+        patch.setattr(records, "PART_ROWS", part)
         quickly = told(sample, path)
         patch.setattr(bulk, "survey", slowly)
         assert quickly == told(sample, path)
@@ -88,7 +94,32 @@ def test_only_rows_with_something_wrong_are_read_again(
     path.write_bytes(HEADER + b"".join([*good, bad, copy]))
     found = [(item.rule, item.line, item.column) for item in told(sample, path)]
     assert found == [("type", 51, len(SCRIPT) + 5), ("duplicate-key", 52, 1)]
-    assert again == [HEADER.decode(), (HEADER + good[6] + bad + copy).decode()]
+    header = HEADER.decode()
+    assert again == [header, header, header + (good[6] + bad + copy).decode()]
+
+
+def test_of_a_column_that_stands_twice_the_one_at_its_place_is_read(
+    sample: Snapshot, tmp_path: Path
+) -> None:
+    path = tmp_path / "trials.csv"
+    path.write_text(f"order,order,batch,outcome\n{SCRIPT},1,64,ran\n", encoding="utf-8")
+    assert {(item.rule, item.line) for item in told(sample, path)} == {("header", 1)}
+
+
+@pytest.mark.parametrize("form", ["text", "json", "github", "sarif"])
+def test_every_cell_is_told_by_itself_in_every_format(
+    sample: Snapshot, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "trials.csv"
+    rows = [f"{SCRIPT},{order},8,crashed\n" for order in range(1, 4)]
+    path.write_text(HEADER.decode() + "".join(rows), encoding="utf-8")
+    where = ["--root", str(sample.package.root), "--resource", "trials"]
+    assert main(["check", str(path), *where, "--format", form]) == 1
+    out, err = capsys.readouterr()
+    if form in {"json", "sarif"}:
+        json.loads(out)
+    assert out.count("`crashed`, which is no") == 3
+    assert err == "3 errors in 1 file.\n"
 
 
 def test_parquet_is_told_of_by_row_and_column(

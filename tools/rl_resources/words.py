@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -32,11 +32,16 @@ class Nearest(NamedTuple):
 def nearest(word: str, known: Iterable[str]) -> Nearest:
     """Up to three of `known` that look like `word`, upper and lower case regardless."""
     known = tuple(known)
-    by_lower = {candidate.lower(): candidate for candidate in known}
+    by_lower = _by_lower(known)
     wanted = word[:MOST_COMPARED].lower()
     close = _close(wanted, tuple(by_lower))
     best = close[:1] if close and close[0] == wanted else close
     return Nearest(tuple(by_lower[candidate] for candidate in best), known)
+
+
+@lru_cache(maxsize=64)
+def _by_lower(known: tuple[str, ...]) -> Mapping[str, str]:
+    return {candidate.lower(): candidate for candidate in known}
 
 
 @lru_cache(maxsize=4096)
@@ -95,7 +100,7 @@ def printable(text: str) -> str:
     GitHub's runner obeys what follows `##[` anywhere in a line of a log.
     """
     text = text if text.isprintable() else "".join(map(_visible, text))
-    return text.replace("##[", f"#{_escaped('#')}[")
+    return text.replace("##[", "#\\u0023[")
 
 
 def unobeyed(line: str) -> str:

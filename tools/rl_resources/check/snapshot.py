@@ -44,13 +44,15 @@ class Table:
     """One CSV file as it is on disk, and as far as it can be read.
 
     `data` is `None` when the file cannot be read at all; `problem` then says why. `excerpt` stands
-    for `data` where not all records of a file are looked at.
+    for `data` where not all records of a file are looked at. Of a file from outside the dataset
+    every cell is told by itself, for programs.
     """
 
     resource: Resource
     data: bytes | None
     problem: str = ""
     excerpt: tabular.Text | None = None
+    outside: bool = False
 
     @property
     def path(self) -> str:
@@ -114,7 +116,7 @@ class Table:
 
         Where the header is wrong, the rows tell: they are read by the schema if they have its
         width and not the header's. A name that is not known stands for the column of its place,
-        and of names that changed places none is believed.
+        one that stands twice is believed at its own, and of names that changed places none is.
         """
         header, wanted = self.header, self.schema.names
         widths = [len(row.cells) for row in self.text.rows]
@@ -128,7 +130,9 @@ class Table:
     def _meant(self, at: int, name: str) -> str:
         wanted = self.schema.names
         if name in wanted:
-            return name if self.header.index(name) == at else ""
+            places = [place for place, other in enumerate(self.header) if other == name]
+            own = wanted.index(name)
+            return name if at == (own if own in places else places[0]) else ""
         return wanted[at] if at < len(wanted) and wanted[at] not in self.header else ""
 
     @cached_property

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence, Set
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,7 @@ from rl_resources.errors import UnusableInput
 if TYPE_CHECKING:
     from rl_resources.check import Rule
     from rl_resources.check.snapshot import Snapshot
-    from rl_resources.finding import Finding
+    from rl_resources.finding import Finding, Severity
 
 MOST_COUNTED = 1000
 
@@ -63,13 +65,13 @@ def _check(arguments: Arguments) -> int:
     sys.stderr.write(f"{summary(found, looked_at)}\n")
     if not arguments.fix and (words := _fixable(snapshot, rules, asked, found)):
         sys.stderr.write(f"{words} mended by `rl-resources check --fix`.\n")
-    return _status(arguments, found)
+    return _status(arguments, {item.severity for item in found})
 
 
 def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rule]) -> int:
     """Hold files of records that lie anywhere to the tables that they are like."""
     from rl_resources.check.records import judge_records, table_of
-    from rl_resources.render.findings import summary
+    from rl_resources.render.findings import counted
 
     if arguments.fix or not arguments.paths:
         raise UnusableInput(
@@ -80,16 +82,22 @@ def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rul
         (path, table_of(snapshot, path, arguments.resource)) for path in map(Path, arguments.paths)
     ]
     judged = [judge_records(snapshot, table, path, rules) for path, table in tables]
-    found = [finding for of_file in judged for finding in of_file.findings]
-    findings.write(found, arguments.format, snapshot.package.version)
+    counts: Counter[tuple[Severity, str]] = Counter()
+
+    def noted() -> Iterator[Finding]:
+        for finding in chain.from_iterable(of_file.findings for of_file in judged):
+            counts[finding.severity, finding.path] += 1
+            yield finding
+
+    findings.write(noted(), arguments.format, snapshot.package.version)
     looked_at = {"record": sum(of_file.records for of_file in judged)}
-    sys.stderr.write(f"{summary(found, looked_at)}\n")
-    return _status(arguments, found)
+    sys.stderr.write(f"{counted(counts, looked_at)}\n")
+    return _status(arguments, {severity for severity, _ in counts})
 
 
-def _status(arguments: Arguments, found: Sequence[Finding]) -> int:
-    strict = {"error", "warning"} if arguments.strict else {"error"}
-    return FOUND if any(item.severity in strict for item in found) else 0
+def _status(arguments: Arguments, severities: Set[Severity]) -> int:
+    wrong = {"error", "warning"} if arguments.strict else {"error"}
+    return FOUND if severities & wrong else 0
 
 
 def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], bool]) -> Snapshot:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rl_resources.cli.command import FOUND
@@ -24,7 +24,7 @@ def show(findings: Sequence[Finding]) -> None:
     """Tell findings beside a result."""
     from rl_resources.render.findings import as_text, wants_colour
 
-    sys.stderr.write(as_text(findings, coloured=wants_colour(sys.stderr, os.environ)))
+    sys.stderr.writelines(as_text(findings, coloured=wants_colour(sys.stderr, os.environ)))
 
 
 def tell(findings: Sequence[Finding]) -> int:
@@ -36,7 +36,7 @@ def tell(findings: Sequence[Finding]) -> int:
     return FOUND if has_errors(findings) else 0
 
 
-def write(findings: Sequence[Finding], kind: str, version: str) -> None:
+def write(findings: Iterable[Finding], kind: str, version: str) -> None:
     """Write findings as the result, in one of `FORMATS`; `version` is the dataset's."""
     from rl_resources.check import all_rules
     from rl_resources.render import findings as form
@@ -47,4 +47,4 @@ def write(findings: Sequence[Finding], kind: str, version: str) -> None:
         text = form.as_text(findings, coloured=form.wants_colour(sys.stdout, os.environ))
     else:
         text = {"json": form.as_json, "github": form.as_github}[kind](findings)
-    sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+    sys.stdout.writelines(text)

@@ -1,27 +1,30 @@
-"""Findings as text for people, JSON and SARIF for tools, and GitHub workflow commands."""
+"""Findings as text for people, JSON and SARIF for tools, and GitHub workflow commands.
+
+Each comes in pieces of text, as findings come: they may be more than fit in memory.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, TextIO
 from urllib.parse import quote
 
-from rl_resources.finding import Finding
+from rl_resources.finding import Finding, Severity
 from rl_resources.words import printable
 
 _BOLD, _RED, _YELLOW, _CYAN, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[36m", "\x1b[0m"
 _COLOURS = {"error": _RED, "warning": _YELLOW}
 
 
-def as_text(findings: Sequence[Finding], *, coloured: bool = False) -> str:
+def as_text(findings: Iterable[Finding], *, coloured: bool = False) -> Iterator[str]:
     """Two lines a finding, `path:line:column: severity: rule: message` and `help: …`.
 
     Place, severity and rule may be `coloured`, as a terminal that can do so wants them.
     """
-    return "".join(_text_of(finding, _painted if coloured else _bare) for finding in findings)
+    return (_text_of(finding, _painted if coloured else _bare) for finding in findings)
 
 
 def _text_of(finding: Finding, paint: Callable[[str, str], str]) -> str:
@@ -48,24 +51,33 @@ def wants_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
     return not declined and stream.isatty()
 
 
-def as_json(findings: Sequence[Finding]) -> str:
+def as_json(findings: Iterable[Finding]) -> Iterator[str]:
     """A JSON list of objects, `[]` when there is nothing to say."""
-    return json.dumps([finding.as_dict() for finding in findings], indent=2 if findings else None)
+    yield from _listed(finding.as_dict() for finding in findings)
+    yield "\n"
 
 
-def as_sarif(findings: Sequence[Finding], rules: Iterable[RuleText], version: str) -> str:
+def as_sarif(findings: Iterable[Finding], rules: Iterable[RuleText], version: str) -> Iterator[str]:
     """A SARIF 2.1.0 log, https://docs.oasis-open.org/sarif/sarif/v2.1.0/, with all `rules`."""
     driver = {
         "name": "rl-resources",
         "version": version,
         "rules": [_sarif_rule(rule) for rule in rules],
     }
-    run = {
-        "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
-        "results": [_sarif_result(finding) for finding in findings],
-    }
-    return json.dumps({"version": "2.1.0", "runs": [run]}, indent=2)
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": []}
+    before, after = json.dumps({"version": "2.1.0", "runs": [run]}).rsplit("[]", 1)
+    yield before
+    yield from _listed(map(_sarif_result, findings))
+    yield f"{after}\n"
+
+
+def _listed(values: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """A JSON list, each value begun on a line of its own."""
+    sign = "["
+    for value in values:
+        yield f"{sign}\n{json.dumps(value, indent=2)}"
+        sign = ","
+    yield "[]" if sign == "[" else "\n]"
 
 
 class RuleText(Protocol):
@@ -122,12 +134,12 @@ def _unlinked(text: str) -> str:
     return re.sub(r"[\[\]](?=[^\[\]]*\]\(|\()", r"\\\g<0>", text)
 
 
-def as_github(findings: Sequence[Finding]) -> str:
+def as_github(findings: Iterable[Finding]) -> Iterator[str]:
     """Workflow commands that annotate the lines of a pull request.
 
     Escapes as the runner unescapes: `%`, CR and LF in the message, also `:` and `,` in properties.
     """
-    return "".join(
+    return (
         f"::{finding.severity} file={_property(finding.path)},line={finding.line},"
         f"col={finding.column},title={_property(finding.rule)}::"
         f"{_data(finding.message)}{_data(_help_line(finding))}\n"
@@ -153,14 +165,23 @@ def shown_diff(diff: str) -> str:
     return "".join(f"{printable(line)}\n" for line in diff.split("\n")[:-1])
 
 
-def summary(findings: Sequence[Finding], looked_at: Mapping[str, int] | None = None) -> str:
+def summary(findings: Iterable[Finding], looked_at: Mapping[str, int] | None = None) -> str:
     """One line that counts what was found; where that is nothing, what was `looked_at`."""
-    if not findings:
+    return counted(Counter((item.severity, item.path) for item in findings), looked_at)
+
+
+def counted(
+    found: Mapping[tuple[Severity, str], int], looked_at: Mapping[str, int] | None = None
+) -> str:
+    """The same of findings by severity and path."""
+    if not found:
         words = [_counted(count, word) or f"no {word}" for word, count in (looked_at or {}).items()]
         return f"No findings{' in ' if words else ''}{' and '.join(words)}."
-    counts = Counter(finding.severity for finding in findings)
+    counts: Counter[Severity] = Counter()
+    for (severity, _), count in found.items():
+        counts[severity] += count
     words = [_counted(counts[severity], severity) for severity in ("error", "warning")]
-    files = len({finding.path for finding in findings})
+    files = len({path for _, path in found})
     return f"{' and '.join(filter(None, words))} in {_counted(files, 'file')}."
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 from rl_resources.check.dataset.alignment import realigned
 from rl_resources.check.dataset.broken import (
@@ -21,7 +22,7 @@ from rl_resources.check.dataset.spelling import certain, likely
 from rl_resources.check.dataset.tables import contradicted_slugs, new_row, slug_of
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
-from rl_resources.package import TYPES, Field
+from rl_resources.package import TYPES, Field, ForeignKey
 from rl_resources.schema import text
 from rl_resources.schema.letters import (
     host_name,
@@ -110,6 +111,11 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
             f"which is no {broken.field.title.lower()}{_also(broken, others)}",
             mend or f"The words are listed in {broken.table.schema.path}.",
         )
+
+    @cache
+    def words(key: ForeignKey) -> list[str]:
+        return sorted(snapshot.tables[key.resource].mentioned(key.reference))
+
     for broken, others in _grouped(_cells(snapshot, "vocabulary")):
         key = broken.table.schema.foreign_key(broken.field.name)
         if key is None:  # only foreign keys have a vocabulary
@@ -117,7 +123,7 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
         target = snapshot.tables[key.resource]
         if target.lost or _has_broken_key(snapshot, target, broken.cell):
             continue  # its row may be there and cannot be read, which is told there
-        close = nearest(broken.cell, sorted(target.mentioned(key.reference)))
+        close = nearest(broken.cell, words(key))
         yield broken.mistake(
             f"which {target.path} does not hold{_also(broken, others)}",
             _known_word(snapshot, broken)
@@ -152,13 +158,14 @@ def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[Bro
     """Cells with the same word in the same column: the first and the others.
 
     A row that is missing in another table is one mistake, however often and in however many
-    tables its word stands.
+    tables its word stands. Cells of a file from outside stay by themselves.
     """
-    groups: dict[tuple[str, str, str], list[BrokenCell]] = {}
+    groups: dict[tuple[str, str, str, int], list[BrokenCell]] = {}
     for broken in cells:
         foreign = broken.table.schema.foreign_key(broken.field.name)
         words = foreign.resource if foreign else broken.table.path
-        groups.setdefault((words, broken.field.name, broken.cell), []).append(broken)
+        row = broken.row if broken.table.outside else -1
+        groups.setdefault((words, broken.field.name, broken.cell, row), []).append(broken)
     return ((first, others) for first, *others in groups.values())
 
 

@@ -277,7 +277,7 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
         after_blank = 0
         for row in table.text.rows:
             if row.blank:
-                if row.line != after_blank:
+                if table.outside or row.line != after_blank:
                     yield Mistake(table.path, row.line, 1, "the line is blank", "Delete it.")
                 after_blank = row.line + 1
             elif not any(row.cells):
