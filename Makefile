@@ -26,8 +26,8 @@ test: $(READY) lint  ## all checks and tests
 	$(BIN)/rl-resources check --strict
 	$(BIN)/pytest --numprocesses auto --dist worksteal
 
-fuzz: $(READY)  ## for a night: 200,000 mutated records, files of all kinds broken, 200 kills a command
-	MUTATED_FILES=500 $(BIN)/pytest tests/test_differential.py
+fuzz: $(READY)  ## for a night: 200,000 mutated records, 6,000 tables and files of all kinds broken, 200 kills a command
+	MUTATED_FILES=500 $(BIN)/pytest tests/test_differential.py tests/test_differential_files.py
 	PYTHONPATH=tests $(BIN)/python -m fuzzing.campaign --minutes $(or $(MINUTES),20)
 	PYTHONPATH=tests $(BIN)/python -m fuzzing.kills
 

@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -18,6 +16,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from judge import package_of
 from mutated import mutated
 from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import Snapshot, take_snapshot
@@ -36,24 +35,6 @@ NOTE = re.compile(r'constraint "(\w+)" is ')
 @pytest.fixture(scope="module")
 def snapshot() -> Snapshot:
     return take_snapshot(read_package(REPOSITORY))
-
-
-def _package(snapshot: Snapshot, name: str, found: Path) -> None:
-    """A package of the table and of those that it refers to."""
-    table = name
-    for part in ("schema", "records"):
-        shutil.copytree(REPOSITORY / part, found / part)
-    keys = snapshot.tables[table].schema.foreign_keys
-    wanted = {table, *(key.resource for key in keys)}
-    package = json.loads((REPOSITORY / "datapackage.json").read_text(encoding="utf-8"))
-    package["resources"] = [item for item in package["resources"] if item["name"] in wanted]
-    for key in keys:  # of the other tables the keys are enough
-        other = snapshot.tables[key.resource]
-        words = [[word] for word in sorted(other.mentioned(key.reference))]
-        (found / other.path).write_text(write([[key.reference], *words]))
-        fields = {"fields": [{"name": key.reference, "type": "string"}]}
-        (found / other.schema.path).write_text(json.dumps(fields))
-    (found / "datapackage.json").write_text(json.dumps(package))
 
 
 def _freely_read(kind: str, cell: str) -> bool:
@@ -79,7 +60,7 @@ def _is_judged_by_us_alone(field: Field, cell: str, constraint: str) -> bool:
 def test_frictionless_tells_the_same_cells_of_mutated_records(
     snapshot: Snapshot, name: str, tmp_path: Path
 ) -> None:
-    _package(snapshot, name, tmp_path)
+    package_of(snapshot, name, tmp_path)
 
     @given(seed=st.integers(0, 2**32))
     @settings(max_examples=round(FILES * TABLES[name]), deadline=None, phases=(Phase.generate,))
