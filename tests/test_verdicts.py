@@ -67,7 +67,7 @@ def test_what_is_clean_in_one_column_is_not_in_another(judged: list[Any]) -> Non
 def test_a_broken_memory_is_none(judged: list[Any], tmp_path: Path) -> None:
     for text in ("", "[", "[]", "3", '{"a": 3}', '{"a": null}'):
         failures(SCHEMA, ROWS, WORDS)
-        (file,) = (tmp_path / "tables").iterdir()
+        (file,) = (tmp_path / "tables").glob("*.json")
         file.write_text(text, encoding="utf-8")
     assert len(judged) == 6
 

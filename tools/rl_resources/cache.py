@@ -5,12 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar, cast
+
+MOST_DAYS = 30
+MOST_ANSWERS = 5_000
+"""How long an answer is kept, and how many of one kind there are once a day."""
+
+_DAY_SECONDS = 86_400
+_IS_OURS = re.compile(r"[0-9a-f]{40,}(?:\.\w+)?")
+"""The names of answers, digests: whatever else lies in a folder that somebody named is theirs."""
 
 Value = TypeVar("Value")
 _DIGEST = hashlib.sha256().digest_size
@@ -101,6 +111,37 @@ def _write(path: Path, data: bytes) -> None:
         own = path.with_suffix(f".{os.getpid()}")
         own.write_bytes(data)
         own.replace(path)
+        in_folder = _IS_OURS.fullmatch(path.parent.name)
+        _tidy(path.parent.parent if in_folder else path.parent)
+
+
+@lru_cache(maxsize=16)
+def _tidy(folder: Path) -> None:
+    """Once a day, delete the answers of one kind that were written long ago, or are too many.
+
+    An answer that is still wanted is made once more. Two processes may do this at once.
+    """
+    day, now = folder / "tidied", time.time()
+    if day.exists() and now - day.stat().st_mtime < _DAY_SECONDS:
+        return
+    day.touch()
+    ours = [path for path in folder.iterdir() if _IS_OURS.fullmatch(path.name)]
+    written = {path: path.lstat().st_mtime for path in ours}
+    newest = sorted(written, key=lambda path: -written[path])
+    for rank, path in enumerate(newest):
+        if rank >= MOST_ANSWERS or now - written[path] > MOST_DAYS * _DAY_SECONDS:
+            _delete(path)
+
+
+def _delete(path: Path) -> None:
+    with suppress(OSError):
+        if path.is_symlink() or not path.is_dir():
+            path.unlink()
+            return
+        for file in path.iterdir():
+            if _IS_OURS.fullmatch(file.name):
+                file.unlink()
+        path.rmdir()
 
 
 def remembered(
