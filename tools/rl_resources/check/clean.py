@@ -46,18 +46,18 @@ def _findings_of_script(rules: Sequence[Rule], script: ScriptText) -> list[Findi
 
 
 def _findings_of_claim(rules: Sequence[Rule], claim: Claim) -> list[Finding]:
-    """Remembered are the cells of the row that the rules asked for, as they were when it was clean.
-
-    Who asks the same and is answered the same comes to the same end.
+    """Remembered are the columns that the rules asked for when it was clean, and by a file of its
+    own each answer: who asks the same and is answered the same comes to the same end.
     """
-    verdict = _verdict(rules, replace(claim, said={}))
-    seen = _seen(verdict)
-    if seen is not None and _texts(claim.said, seen) == seen:
+    asked = _verdict(rules, replace(claim, said={}))
+    columns = _columns(asked)
+    if columns is not None and _answered(asked, claim.said, columns).exists():
         return []
     noted = _Noted(claim.said)
     told = _judged(rules, replace(claim, said=noted))
     if not told and not noted.all_asked:
-        keep(verdict, json.dumps(_texts(claim.said, noted.asked)))
+        keep(asked, json.dumps(sorted(noted.asked)))
+        keep(_answered(asked, claim.said, noted.asked), "")
     return told
 
 
@@ -82,21 +82,27 @@ class _Noted(Mapping[str, Said]):
         return len(self._said)
 
 
-def _texts(said: Mapping[str, Said], columns: Iterable[str]) -> dict[str, str | None]:
-    """What is said in some columns, without its place, which decides where a finding is told."""
-    return {column: said[column].text if column in said else None for column in columns}
-
-
-def _seen(verdict: Path) -> dict[str, str | None] | None:
+def _columns(asked: Path) -> list[str] | None:
     try:
-        seen = json.loads(verdict.read_text(encoding="utf-8"))
+        columns = json.loads(asked.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return seen if isinstance(seen, dict) else None
+    return columns if isinstance(columns, list) else None
+
+
+def _answered(asked: Path, said: Mapping[str, Said], columns: Iterable[str]) -> Path:
+    """The file that says that a claim is clean with these cells, without their place, which decides
+    where a finding is told and not whether.
+    """
+    texts = [(column, said[column].text) for column in sorted(columns) if column in said]
+    return asked.with_name(_digest(repr((asked.name, sorted(columns), texts))))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def _verdict(rules: Sequence[Rule], subject: ScriptText | Claim) -> Path:
     """The file that says that a subject is clean."""
     text = repr((own_code(), shellcheck.engine(), [rule.name for rule in rules], subject))
-    key = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
-    return cache_folder("clean") / key
+    return cache_folder("clean") / _digest(text)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 20_000
 """Of a table whose cells are remembered; to read them takes longer than to judge more."""
+LEAST_CELLS = 100
 
 Columns = Mapping[str, Sequence[str]]
 
@@ -42,9 +43,17 @@ def failures(
     some = {name: [cells[row] for row in rows] for name, cells in columns.items()}
     found = mistakes(schema, some, vocabulary)
     if not found and len(next(iter(columns.values()))) <= MOST_ROWS:
-        clean = {key: sorted(set(columns[name])) for name, key in keys.items()}
+        clean = {key: sorted(_lasting(known.get(key), columns[name])) for name, key in keys.items()}
         keep(memory, json.dumps(clean, ensure_ascii=False))
     return [replace(failure, row=rows[failure.row]) for failure in found]
+
+
+def _lasting(known: frozenset[str] | None, cells: Sequence[str]) -> Collection[str]:
+    """The cells of a column with those that it had before, as who goes back and forth wants them,
+    unless most are long gone.
+    """
+    now = frozenset(cells)
+    return now | known if known and len(known) < 2 * len(now) + LEAST_CELLS else now
 
 
 def _where(cells: Sequence[str], wanted: Collection[str]) -> list[int]:
@@ -62,7 +71,7 @@ def _digest(text: str) -> str:
 
 
 def _known(memory: Path) -> Mapping[str, frozenset[str]]:
-    """The cells that were clean the last time that all of the table were, by `_key`."""
+    """Cells that were clean in tables in which all were, by `_key`."""
     try:
         found = json.loads(memory.read_bytes())
         return {key: frozenset(cells) for key, cells in found.items()}
