@@ -1,18 +1,20 @@
 """What a person waits for: whole processes on a copy of the dataset, beside others.
 
-A changed file is one in which a cell or a comment is another one before each run: the case of a
-check before a commit, which remembers everything else.
+A changed file is one in which a sentence of a cell or a comment is another one before each run: the
+case of a check before a commit, which remembers everything else.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 OURS = str(BIN / "rl-resources")
-TABLE = "records/tuning.csv"
+TABLE, REPORTS, SCRIPT = "records/tuning.csv", "records/reports.csv", "SCRIPT"
 FOLDERS = ("schema", "records", "examples", "releases")
 COLD = "nothing remembered"
 
@@ -31,7 +33,9 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "rl-resources --help": (OURS, "--help"),
     "rl-resources find": (OURS, "find", "--model", "7B", "--gpus", "2"),
     "check of a changed table": (OURS, "check", TABLE),
-    "check of a changed script": (OURS, "check", "SCRIPT"),
+    "check of a changed script": (OURS, "check", SCRIPT),
+    "check of both, changed": (OURS, "check", TABLE, SCRIPT),
+    "check of changed reports": (OURS, "check", REPORTS),
     "check of all, unchanged": (OURS, "check"),
     f"check of all, {COLD}": (OURS, "check", "--ignore", "shellcheck,shellcheck-error"),
 }
@@ -43,12 +47,14 @@ def starts(rounds: int) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         root = _copy(Path(folder))
         script = next(path for path in sorted((root / "examples/tuning").rglob("*.sh")))
+        files = {TABLE: root / TABLE, REPORTS: root / REPORTS, SCRIPT: script}
+        changes = count()
         for number in range(rounds + 1):
-            _change(root / TABLE, number)
-            _change(script, number)
             for name, words in COMMANDS.items():
+                for word in files.keys() & words:
+                    _change(files[word], next(changes))
                 cache = f"{folder}/cache{number if COLD in name else ''}"
-                command = [str(script) if word == "SCRIPT" else word for word in words]
+                command = [str(files.get(word, word)) for word in words]
                 spent[name].append(_run(command, root, cache))
     for name, (_, *measured) in spent.items():
         wall, cpu = (median(column) for column in zip(*measured, strict=True))
@@ -64,11 +70,10 @@ def _copy(folder: Path) -> Path:
 
 
 def _change(path: Path, number: int) -> None:
-    """Put another number into the first sentence of a table or a script that has `The source`."""
+    """Put another number into the first sentence of a table or a script that speaks of a source."""
     text = path.read_text(encoding="utf-8")
-    head, found, tail = text.partition(" source")
-    tail = tail.removeprefix(f" ({number - 1})")
-    path.write_text(f"{head}{found} ({number}){tail}", encoding="utf-8")
+    changed = re.sub(r"( source)(?: \(\d+\))?", rf"\1 ({number})", text, count=1)
+    path.write_text(changed, encoding="utf-8")
 
 
 def _run(command: Sequence[str], root: Path, cache: str) -> tuple[float, float]:

@@ -22,8 +22,8 @@ from rl_resources.cli import main
 from rl_resources.contribute.proposal import Change, Proposal, add_rows
 from rl_resources.contribute.writing import _state, settle, write_proposal
 from rl_resources.errors import UnusableInput
-from rl_resources.output import UNFINISHED, new_folder, write_file
-from rl_resources.package import read_package
+from rl_resources.output import new_folder, write_file
+from rl_resources.package import UNFINISHED, read_package
 from sample_tree import plant
 
 DEVICE = {"device": "h900", "name": "H900", "vendor": "NVIDIA", "memory_gb": "80"}

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from rl_resources.output import UNFINISHED
+from rl_resources.package import UNFINISHED
 from sample_tree import REPOSITORY
 
 NAME = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh"

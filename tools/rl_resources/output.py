@@ -11,9 +11,6 @@ from pathlib import Path
 
 from rl_resources.errors import UnusableInput
 
-UNFINISHED = ".rl-resources"
-"""The folder at the root of a dataset with what an unfinished change of several files needs."""
-
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 

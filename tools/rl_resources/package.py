@@ -25,6 +25,8 @@ from rl_resources.regular import read_regular
 
 DESCRIPTOR = "datapackage.json"
 SCRIPTS = PurePosixPath("examples/tuning")
+UNFINISHED = ".rl-resources"
+"""The folder with what an unfinished change of several files needs."""
 RELEASES = "releases"
 NEWEST = f"{RELEASES}/newest"
 """A copy of the tables as the newest release published them."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_resources.errors import UnreadableDataset
-from rl_resources.output import UNFINISHED
+from rl_resources.package import UNFINISHED
 
 if TYPE_CHECKING:
     from rl_resources.cli.command import Arguments

@@ -20,7 +20,8 @@ from typing import Any
 
 from rl_resources.contribute.proposal import Change, Proposal
 from rl_resources.errors import UnusableInput
-from rl_resources.output import UNFINISHED, locked
+from rl_resources.output import locked
+from rl_resources.package import UNFINISHED
 
 _JOURNAL = "journal.json"
 
