@@ -145,6 +145,8 @@ def origin(site: Path) -> Iterator[str]:
         "",
         "coverage/",
         "sizes/7b/",
+        "what-fits/",
+        "?model=0.5B",
         *RECORDS[:2],
     ],
 )
@@ -166,6 +168,31 @@ def test_every_payload_is_text_and_runs_nothing(browser: Browser, origin: str, p
         shown = seen(tab.locator("body").text_content() or "")
         if page == "devices/":
             assert [text for text in PAYLOADS if seen(text) not in shown] == []
+
+
+def test_search_shows_what_it_finds_as_text(browser: Browser, origin: str) -> None:
+    with visited(browser, f"{origin}/coverage/") as (tab, wrong):
+        tab.get_by_role("textbox", name="Search").press_sequentially("onerror")
+        tab.locator(".md-search-result__link").first.wait_for()
+        assert "onerror" in (tab.locator(".md-search-result").text_content() or "")
+        assert tab.locator(".md-search-result :is(img, iframe, script, svg[onload])").count() == 0
+        assert (wrong, tab.evaluate("window.hacked")) == ([], None)
+
+
+def test_the_index_for_assistants_leads_to_no_other_site(site: Path) -> None:
+    text = (site / "llms.txt").read_text(encoding="utf-8")
+    page = MarkdownIt("gfm-like", {"html": True, "linkify": False}).render(text)
+    assert {*re.findall(r"<(\w+)", page)} <= {
+        "a",
+        "blockquote",
+        "code",
+        "h1",
+        "h2",
+        "li",
+        "p",
+        "ul",
+    }
+    assert [link for link in re.findall(r'href="([^"]*)"', page) if "elsewhere" in link] == []
 
 
 def test_the_page_of_a_record_has_one_shape_whatever_its_notes_say(
