@@ -52,6 +52,21 @@ def _new_line(line: Callable[[list[bytes], Random], bytes]) -> Break:
     return broken
 
 
+def _copy(change: Callable[[bytes], bytes]) -> Break:
+    """A line put in once more, changed."""
+    return _new_line(lambda lines, chance: change(chance.choice(lines[1:-1])))
+
+
+def _one_cell(change: Callable[[bytes], bytes]) -> Break:
+    """The piece between two commas changed, of a row."""
+
+    def changed(cells: list[bytes], chance: Random) -> None:
+        at = chance.randrange(len(cells))
+        cells[at] = change(cells[at])
+
+    return _cells(changed)
+
+
 def _header(change: Callable[[list[str], Random], object]) -> Break:
     def broken(data: bytes, chance: Random) -> bytes:
         header, _, rest = data.partition(b"\n")
@@ -157,6 +172,18 @@ BREAKS: Mapping[str, Break] = {
     "lines blank at the end": lambda data, chance: data + b"\n" * chance.randint(1, 3),
     "line of commas": _new_line(lambda lines, _: b"," * lines[0].count(b",")),
     "line twice": _new_line(lambda lines, chance: chance.choice(lines[1:-1])),
+    "key twice, with a space": _copy(lambda line: line.replace(b",", b" ,", 1)),
+    "key twice, in capitals": _copy(bytes.upper),
+    "key twice, blank": _copy(lambda line: b"," + line.partition(b",")[2]),
+    "cell in other case": _one_cell(bytes.swapcase),
+    "cell doubled": _one_cell(lambda cell: cell + cell),
+    "cell as two items": _one_cell(lambda cell: cell + b"; " + cell),
+    "cell with a sign": _one_cell(lambda cell: b"+" + cell),
+    "cell with a point": _one_cell(lambda cell: cell + b".0"),
+    "cell with a zero": _one_cell(lambda cell: b"0" + cell),
+    "cell with other dashes": _one_cell(lambda cell: cell.replace(b"-", b"/")),
+    "cell in other digits": _one_cell(lambda cell: cell.replace(b"1", "\u0661".encode())),
+    "cell in another form": _one_cell(lambda cell: cell + "e\u0301".encode()),
     "header twice": _new_line(lambda lines, _: lines[0]),
     "header gone": lambda data, _: data.partition(b"\n")[2],
     "header renamed": _header(_renamed),
