@@ -26,7 +26,7 @@ from rl_resources.schema import bulk
 from rl_resources.tabular import Row, Text, read
 from rl_resources.words import nearest
 
-PART_ROWS = 10_000
+PART_ROWS = 4_000
 
 _OF_ROWS = frozenset({"header", "row-length", "line-break", "duplicate-key"})
 _FAMILIES = frozenset({"files", "cells"})
