@@ -50,6 +50,7 @@ _CODE = re.compile(r"^(?:```|~~~)", re.M)
 _session = SimpleNamespace(
     serving=False,
     files={},
+    pages=set(),
     others=dict,
     complete=True,
     writing=Lock(),
@@ -117,10 +118,32 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     if not _session.files:
         links = config.validation.links
         links.not_found = links.anchors = logging.INFO  # what is not there yet is no mistake
+    _session.pages = {path for path, content in generated.items() if _is_page(path, content)}
+    if not _session.serving:
+        _put_in_place(generated, config, files)
     for path, content in generated.items():
         if not _published_as_it_is(path, content):
             files.append(File.generated(config, path, content=content))
     return files
+
+
+def _put_in_place(generated: dict[str, str | bytes], config: MkDocsConfig, files: Files) -> None:
+    """Write what is no page and let go of it: of many records it takes more memory than the pages.
+
+    MkDocs, which has emptied the folder by now, learns of the files and need not copy them.
+    """
+    folder = Path(config.site_dir)
+    for path in generated.keys() - _session.pages:
+        content = generated.pop(path)
+        _write(folder, {path: content})
+        if not _published_as_it_is(path, content):
+            file = File.generated(config, path, abs_src_path=str(folder / path))
+            file.copy_file = lambda dirty=False: None  # type: ignore[method-assign]
+            files.append(file)
+
+
+def _is_page(path: str, content: str | bytes) -> bool:
+    return isinstance(content, str) and path.endswith(".md")
 
 
 def _published_as_it_is(path: str, content: str | bytes) -> bool:
@@ -153,7 +176,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     In generated pages alone, whose cells are escaped, and before the first code shown as written.
     """
     _session.tables = []
-    if page.file.src_uri not in _session.files:
+    if page.file.src_uri not in _session.pages:
         return markdown
     code = _CODE.search(markdown)
     end = code.start() if code else len(markdown)
@@ -169,11 +192,21 @@ def _place(number: int) -> str:
     return f'<div data-table="{number}"></div>'
 
 
-def on_page_content(content: str, **_: Any) -> str:
+def on_page_content(content: str, page: Page, **_: Any) -> str:
     """Put the tables back, and what is wrong with the data before the text of every page."""
+    if not _session.serving:
+        _let_go(page)
     for number, table in enumerate(_session.tables):
         content = content.replace(_place(number), table, 1)
     return _box(_session.mistakes) + content if _session.mistakes else content
+
+
+def _let_go(page: Page) -> None:
+    """Hold no longer the Markdown of a page that has been read, in a build that reads it once."""
+    page.markdown = ""
+    if page.file.src_uri in _session.files:
+        del _session.files[page.file.src_uri]
+        page.file.content_string = ""
 
 
 def _box(mistakes: str) -> str:
@@ -184,10 +217,11 @@ def _box(mistakes: str) -> str:
     )
 
 
-def on_post_page(output: str, **_: Any) -> None:
-    """Keep what style sheets are for."""
+def on_post_page(output: str, page: Page, **_: Any) -> None:
+    """Keep what style sheets are for, and of a page that is written nothing else."""
     if not _session.serving:
         _session.classes |= classes_of_page(output)
+        page.content = None
 
 
 def on_post_template(output_content: str, **_: Any) -> None:

@@ -51,6 +51,8 @@ def write_checkout(folder: Path, count: int, root: Path = ROOT) -> None:
         path.write_text(text, encoding="utf-8")
         path.chmod(0o755)
     _write_tables(folder, dataset, made)
+    if count < len(texts):  # else the ids of the others would be lost, which is a mistake
+        shutil.rmtree(folder / "releases/newest")
 
 
 def _write_tables(folder: Path, dataset: Dataset, made: Sequence[Made]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain, repeat, zip_longest
 from pathlib import Path
 
 from rl_resources.check.clean import findings
@@ -85,10 +86,18 @@ def subjects_of(snapshot: Snapshot, asked: Asked = everything) -> Subjects:
 
 
 def findings_of(rules: Iterable[Rule], subjects: Subjects) -> list[Finding]:
-    """What the rules say of the subjects of their scope, each finding once, in file order."""
+    """What the rules say of the subjects of their scope, each finding once, in file order.
+
+    The scopes take turns, so that a claim is judged while its script is still read.
+    """
     by_scope: dict[Scope, list[Rule]] = {}
     for rule in rules:
         by_scope.setdefault(rule.scope, []).append(rule)
-    looked_at = (item for item in by_scope.items() if item[0] in subjects)
-    found = {told for scope, asked in looked_at for told in findings(asked, subjects[scope]())}
+    looked_at = [item for item in by_scope.items() if item[0] in subjects]
+    turns = zip_longest(*(zip(repeat(asked), subjects[scope]()) for scope, asked in looked_at))
+    found = {
+        told
+        for asked, subject in filter(None, chain.from_iterable(turns))
+        for told in findings(asked, [subject])
+    }
     return sorted(found, key=lambda finding: finding.position)

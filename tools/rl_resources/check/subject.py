@@ -5,6 +5,7 @@ Both are made from a dataset's snapshot here, and from a hand-kept page by `page
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from rl_resources.script.shell import Part, Place, Script
 
 FRAMEWORK = "verl"
+MOST_READ = 16
+_FOLLOWING = ("script", "launches", "lost", "composed", "run", "training")
 _NO_TRAINER = ("main_generation", "print_cfg", "merge", "main_eval", "sft_trainer")
 
 
@@ -95,6 +98,21 @@ class ScriptText:
         if "\n" in before or not self.text.startswith(before, origin.offset):
             return origin
         return replace(origin, offset=origin.offset + at, column=origin.column + at)
+
+
+_read: deque[ScriptText] = deque()
+
+
+def _make_room_for(script: ScriptText) -> None:
+    """Let go of what followed from the script read longest ago, some 0.7 MB each.
+
+    Where somebody asks for it again, it is found out again.
+    """
+    _read.append(script)
+    if len(_read) > MOST_READ:
+        oldest = _read.popleft()
+        for name in _FOLLOWING:
+            oldest.__dict__.pop(name, None)
 
 
 def _settings(launch: Launch) -> tuple[object, ...]:
