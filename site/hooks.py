@@ -102,7 +102,7 @@ def _hold_to_rules(root: Path, *, checked: bool) -> None:
 
 def _told(error: Exception) -> str:
     if isinstance(error, InvalidDataset):
-        return as_text(error.findings)
+        return "".join(as_text(error.findings))
     if isinstance(error, TemplateSyntaxError):
         return f"{error.filename}:{error.lineno}: {error.message}\n"
     if not isinstance(error, RlResourcesError):
