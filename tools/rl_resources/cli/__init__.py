@@ -25,7 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A short process that mostly imports: collecting garbage as often as usual, and once more all
     # that there is at the end, is a tenth of `check`.
     gc.set_threshold(200_000)
-    atexit.register(gc.freeze)
+    if arguments is None:  # the process is this command
+        atexit.register(gc.freeze)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
