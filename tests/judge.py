@@ -18,9 +18,6 @@ from sample_tree import REPOSITORY
 Told = set[tuple[int, str, str]]
 """Row as frictionless counts, the header being 1; field, blank of a whole row; kind."""
 
-CSV = {"delimiter": ",", "quoteChar": '"', "skipInitialSpace": False}
-"""The standard's dialect, told so that frictionless does not guess another from a broken file."""
-
 KEY, ROW, HEADER = "key", "row-length", "header"
 _NOTE = re.compile(r'constraint "(\w+)" is ')
 _KINDS = (
@@ -45,11 +42,7 @@ def package_of(snapshot: Snapshot, name: str, folder: Path) -> None:
     keys = snapshot.tables[name].schema.foreign_keys
     wanted = {name, *(key.resource for key in keys)}
     package = json.loads((REPOSITORY / "datapackage.json").read_text(encoding="utf-8"))
-    package["resources"] = [
-        item | {"dialect": {"headerRows": [1], "csv": CSV}}
-        for item in package["resources"]
-        if item["name"] in wanted
-    ]
+    package["resources"] = [item for item in package["resources"] if item["name"] in wanted]
     for key in keys:
         other = snapshot.tables[key.resource]
         scripts = {script.name for script in snapshot.scripts if key.resource == "tuning"}
