@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import or_
 
 import polars as pl
 
@@ -52,26 +54,34 @@ def wrong_cells(schema: TableSchema, asked: Sequence[Question], rows: pl.DataFra
     Texts are looked at that have a sign, and, of a column whose signs were not asked for, those
     that an answer has something against.
     """
-    texts: dict[tuple[Field, str], list[int]] = defaultdict(list)
-    fields = [field for field in schema.fields if field.name in rows.columns]
-    doubtful = rows.select(_doubtful(field, asked, rows.columns) for field in fields)
-    for field in fields:
-        at = doubtful[field.name].arg_true()
-        for row, cell in zip(at, rows[field.name].gather(at), strict=True):
-            if mistake := text_mistake(field, cell, None):
-                texts[field, mistake].append(row)
-    more = (as_found(schema, field, at, mistake) for (field, mistake), at in texts.items())
-    return told(schema, [*found(schema, asked, rows, rows), *more])
+    texts = (
+        as_found(schema, field, at, mistake)
+        for field in schema.fields
+        if field.name in rows.columns
+        for mistake, at in _mistaken(field, rows[field.name], _doubtful(field, asked, rows))
+    )
+    return told(schema, [*found(schema, asked, rows, rows), *texts])
 
 
 def _sign(field: Field) -> str:
     return f"{field.name} has a sign"
 
 
-def _doubtful(field: Field, asked: Sequence[Question], known: Collection[str]) -> pl.Expr:
-    """In which rows a cell of a column may have a mistake."""
-    cell = pl.col(field.name)
-    if _sign(field) in known:
-        return pl.col(_sign(field)).alias(field.name)
-    wrong = [question.name for question in asked if question.field is field]
-    return pl.when(pl.any_horizontal(pl.lit(value=False), *wrong)).then(cell).str.contains(SIGNS)
+def _doubtful(field: Field, asked: Sequence[Question], rows: pl.DataFrame) -> pl.Series:
+    """The rows in which a cell of a column may have a mistake."""
+    if _sign(field) in rows.columns:
+        return rows[_sign(field)].arg_true()
+    wrong = [rows[question.name] for question in asked if question.field is field]
+    at = reduce(or_, wrong).arg_true() if wrong else pl.Series(dtype=pl.UInt32)
+    return at.filter(rows[field.name].gather(at).str.contains(SIGNS))
+
+
+def _mistaken(field: Field, column: pl.Series, at: pl.Series) -> Iterator[tuple[str, pl.Series]]:
+    """Which cells at these rows have a mistake; each text is looked at once."""
+    cells = column.gather(at)
+    by_mistake = defaultdict(list)
+    for cell in cells.unique():
+        by_mistake[text_mistake(field, cell, None)].append(cell)
+    for mistake, texts in by_mistake.items():
+        if mistake:
+            yield mistake, at.filter(cells.is_in(texts))
