@@ -1,8 +1,9 @@
 """MkDocs asks here for everything that is generated from the data.
 
-Under `mkdocs build` a mistake in the data ends the build before anything is written. Under `mkdocs
-serve` the server lives on: it shows the last good pages, each under what is wrong, until the data
-are mended.
+Under `mkdocs build` a mistake in the data ends the build before anything is written; our `build`
+has the rules asked meanwhile, and publishes nothing before they have answered. Under `mkdocs serve`
+the server lives on: it shows the last good pages, each under what is wrong, until the data are
+mended.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from rl_resources import publish
-from rl_resources.build import CHECKED, MARK, MISTAKES
+from rl_resources.build import MARK, MISTAKES, VERDICT
 from rl_resources.check import check_root
 from rl_resources.errors import InvalidDataset, RlResourcesError
 from rl_resources.render.compiled import Compiled
@@ -80,7 +81,8 @@ def on_pre_build(config: MkDocsConfig) -> None:
     with _session.writing:
         _session.complete = True  # as long as there is nothing that it could be completed to
     try:
-        _hold_to_rules(root, checked=config.extra.get(CHECKED, False))
+        if VERDICT not in config.extra:
+            _hold_to_rules(root)
         if _session.serving:
             _session.files, _session.others = publish.preview(root)
         else:
@@ -94,9 +96,8 @@ def on_pre_build(config: MkDocsConfig) -> None:
     config.extra[MISTAKES] = _session.mistakes
 
 
-def _hold_to_rules(root: Path, *, checked: bool) -> None:
-    findings = [] if checked else check_root(root)
-    if errors := [finding for finding in findings if finding.severity == "error"]:
+def _hold_to_rules(root: Path) -> None:
+    if errors := [finding for finding in check_root(root) if finding.severity == "error"]:
         raise InvalidDataset(errors)
 
 
@@ -170,11 +171,15 @@ def on_env(env: Environment, **_: Any) -> Environment:
     return env
 
 
-def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
     """Keep tables from Markdown, which would read through them and give them back as they are.
 
     In generated pages alone, whose cells are escaped, and before the first code shown as written.
+    No page is made any more once the rules are known to be broken.
     """
+    verdict = config.extra.get(VERDICT)
+    if verdict and verdict.known:
+        verdict.hold()
     _session.tables = []
     if page.file.src_uri not in _session.pages:
         return markdown

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
-from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput
+from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, publish
 from rl_resources.build import MARK, build
 from rl_resources.cli import main
 from rl_resources.output import new_folder
@@ -175,6 +175,29 @@ def test_bad_data_stop_the_build_and_keep_the_old_output(
     assert "vocabulary" in capsys.readouterr().err
     assert _files(tmp_path / "out") == [f"site/{MARK}", "site/index.html"]
     assert old.read_text() == "old"
+
+
+def test_bad_scripts_stop_the_build_however_late_they_are_told_of(
+    copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = _old_output(tmp_path / "out")
+    for script in (copy / "examples").rglob("*.sh"):
+        text = script.read_text(encoding="utf-8")
+        script.write_text(text.replace("trainer.n_gpus_per_node=", "trainer.gpus="))
+    assert main(["build", "--root", str(copy), "--out", str(tmp_path / "out")]) == 1
+    assert "unknown-key" in capsys.readouterr().err
+    assert _files(tmp_path / "out") == [f"site/{MARK}", "site/index.html"]
+    assert old.read_text() == "old"
+
+
+def test_no_name_leads_out_of_the_folder_even_if_no_rule_was_asked(copy: Path) -> None:
+    script, way_out = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh", "../../../../escaped.sh"
+    tuning = copy / "records" / "tuning.csv"
+    text = tuning.read_text(encoding="utf-8").replace(f"\n{script},", f"\n{way_out},", 1)
+    tuning.write_text(text, encoding="utf-8")
+    (copy.parent / "escaped.sh").write_text("echo hello\n")
+    with pytest.raises(InvalidOutput, match=r"escaped.* would not lie in the folder"):
+        publish.preview(copy)
 
 
 def test_a_document_that_breaks_its_schema_stops_the_build_and_keeps_the_old_output(

@@ -5,29 +5,32 @@ from __future__ import annotations
 import gc
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from rl_resources.check.beside import Verdict, judged_beside
 from rl_resources.errors import InvalidOutput, RlResourcesError, UnreadableDataset, UnusableInput
+from rl_resources.finding import Finding
 from rl_resources.output import new_folder
 from rl_resources.repository import read_repository
 
 CONFIGURATION = "mkdocs.yml"
 MARK = ".built-by-rl-resources"
-CHECKED = "checked"
+VERDICT = "verdict"
 MISTAKES = "mistakes"
 SOURCES = ("site", "records", "schema", "examples", "tools", "tests", ".git")
 KEPT = "The old output is kept."
 
 
-def build(root: Path, out: Path, *, checked: bool = False) -> Path:
+def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = len) -> Path:
     """Build `out/site` from the checkout at `root` and return it.
 
-    `checked` says that the caller has held the dataset to all rules already. The same commit gives
-    the same bytes: every time of day is that of the commit. Raises `UnreadableDataset` where `root`
-    is no checkout with pages, `UnusableInput` where `out` may not be written to, `InvalidOutput`
-    where MkDocs fails; the old output is then kept.
+    The rules are asked meanwhile; of a dataset that holds them `warn` gets what they say, if they
+    do. The same commit gives the same bytes: every time of day is that of the commit. Raises
+    `UnreadableDataset` where `root` is no checkout with pages, `UnusableInput` where `out` may not
+    be written to, `InvalidDataset` where the data break rules, `InvalidOutput` where MkDocs fails;
+    the old output is then kept.
     """
     configuration = root / CONFIGURATION
     if not configuration.is_file():
@@ -36,8 +39,16 @@ def build(root: Path, out: Path, *, checked: bool = False) -> Path:
         )
     target = out / "site"
     _refuse_anything_else(root, target)
-    with new_folder(target) as staging, _commit_time(root), _rare_collection():
-        _mkdocs(configuration, staging, checked=checked)
+    with judged_beside(root) as verdict:
+        with new_folder(target) as staging, _commit_time(root), _rare_collection():
+            try:
+                _mkdocs(configuration, staging, verdict)
+            except Exception:
+                verdict.hold()  # who stumbles over data that break rules: they say it better
+                raise
+            verdict.hold()
+        if verdict.findings:
+            warn(verdict.findings)
     return target
 
 
@@ -62,7 +73,7 @@ def _refuse_anything_else(root: Path, target: Path) -> None:
             )
 
 
-def _mkdocs(configuration: Path, folder: Path, *, checked: bool) -> None:
+def _mkdocs(configuration: Path, folder: Path, verdict: Verdict) -> None:
     from mkdocs.commands.build import build as mkdocs_build
     from mkdocs.config import load_config
     from mkdocs.exceptions import MkDocsException
@@ -70,7 +81,7 @@ def _mkdocs(configuration: Path, folder: Path, *, checked: bool) -> None:
     with _warnings("mkdocs") as told:
         try:
             config = load_config(config_file=str(configuration), site_dir=str(folder))
-            config.extra[CHECKED] = checked
+            config.extra[VERDICT] = verdict
             config.plugins.on_startup(command="build", dirty=False)
             mkdocs_build(config)
             config.plugins.on_shutdown()

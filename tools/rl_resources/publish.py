@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 from rl_resources.cache import recalled
 from rl_resources.check.registry import FAMILIES, rules_by_family
+from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.check.subject import FRAMEWORK, script_text
 from rl_resources.dataset import Dataset, read_dataset, script_path
-from rl_resources.errors import InvalidDataset
+from rl_resources.errors import InvalidDataset, InvalidOutput
 from rl_resources.finding import Finding
 from rl_resources.history import Release, read_history
 from rl_resources.moments import moments
@@ -82,11 +82,12 @@ def render(root: Path) -> Files:
     Text that is called `.md` is a page. Bytes are published as they are, whatever they are called.
 
     The JSON is held to the schemas that are published beside it. Raises `InvalidDataset`,
-    `UnreadableDataset` and `InvalidOutput`. Nothing is written.
+    `UnreadableDataset` and `InvalidOutput`. Nothing is written, and no path leaves the folder that
+    it is to be written to, whether or not the rules have been asked.
     """
     source = _source(root)
     shown = source.shown()
-    return shown | source.fetched(shown, hold=True)
+    return _within(shown | source.fetched(shown, hold=True))
 
 
 def preview(root: Path) -> tuple[Files, Callable[[], Files]]:
@@ -97,8 +98,17 @@ def preview(root: Path) -> tuple[Files, Callable[[], Files]]:
     """
     source = _source(root)
     with keeping(root / site.TEMPLATES):
-        shown = source.shown()
-    return shown, partial(source.fetched, shown, hold=False)
+        shown = _within(source.shown())
+    return shown, lambda: _within(source.fetched(shown, hold=False))
+
+
+def _within(files: Files) -> Files:
+    for path in files:
+        # The strictest reading of a path: its drives and both of its slashes.
+        pure = PureWindowsPath(path)
+        if pure.anchor or ".." in pure.parts:
+            raise InvalidOutput(f"{path!r} would not lie in the folder of the site")
+    return files
 
 
 def _source(root: Path) -> _Source:
@@ -178,7 +188,7 @@ def _script_texts(root: Path, dataset: Dataset) -> dict[str, str]:
 
 def _script_text(root: Path, path: str) -> str:
     try:
-        return read_regular(root / path).decode("utf-8")
+        return read_regular(root / path, LARGEST_SCRIPT_BYTES).decode("utf-8")
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
     except UnicodeDecodeError as error:

@@ -125,7 +125,7 @@ def write_artefacts(root: Path, version: str) -> list[Path]:
     """The site as an archive, wheel and source archive, in `dist`."""
     folder = root / "dist"
     folder.mkdir(exist_ok=True)
-    site = build(root, root / "build", checked=True)
+    site = build(root, root / "build")
     time = read_repository(root).commit_time or 0
     archive = folder / f"rl-resources-site-{version}.tar.gz"
     _pack(site, archive, f"rl-resources-site-{version}", time)

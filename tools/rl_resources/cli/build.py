@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from pathlib import Path
 
-from rl_resources.cli.command import FOUND, Arguments, Command
+from rl_resources.cli.command import Arguments, Command
 from rl_resources.cli.dataset import root_of
 from rl_resources.cli.findings import tell
 
@@ -16,14 +16,10 @@ def _options(parser: ArgumentParser) -> None:
 
 def _build(arguments: Arguments) -> int:
     from rl_resources.build import build
-    from rl_resources.check import check_root
 
     root = root_of(arguments)
-    findings = check_root(root)
-    if findings and tell(findings):
-        return FOUND
     out = Path(arguments.out) if arguments.out else root / "build"
-    print(build(root, out, checked=True))
+    print(build(root, out, warn=tell))
     return 0
 
 
