@@ -11,7 +11,7 @@ import pytest
 
 from rl_resources import load
 from rl_resources.dataset import Dataset
-from rl_resources.render import site
+from rl_resources.render import site, size_page
 from rl_resources.render.assistants import files
 from rl_resources.render.plain import plain
 from rl_resources.render.tuning_table import HEADERS
@@ -30,7 +30,7 @@ def dataset() -> Dataset:
 
 @pytest.fixture(scope="module")
 def pages(dataset: Dataset) -> dict[str, str]:
-    return site.pages(dataset, None)
+    return site.pages(dataset, None) | size_page.pages(dataset, None)
 
 
 class Elements(HTMLParser):

@@ -22,7 +22,7 @@ from rl_resources import load
 from rl_resources.answer.diff import Table, Tables, diff
 from rl_resources.history import read_history, release_values
 from rl_resources.package import Record
-from rl_resources.render import recipes, site
+from rl_resources.render import recipes, site, size_page
 from rl_resources.render.api import as_json
 from rl_resources.render.plain import plain
 from rl_resources.render.recipes import Code, Recipe, of_record, of_size, of_table
@@ -408,7 +408,7 @@ def test_tabs_can_be_chosen_by_keyboard_and_break_no_policy(browser: Browser, ad
 
 
 def test_the_plain_page_names_each_tab() -> None:
-    text = plain(site.pages(DATASET, None)["sizes/7b.md"])
+    text = plain(size_page.pages(DATASET, None)["sizes/7b.md"])
     for code in of_size("7B", recipes.LOCAL):
         assert f"**{code.title}**\n\n```{code.language}\n{code.text}```" in text
     assert "///" not in re.sub(r"```.*?```", "", text, flags=re.DOTALL)

@@ -9,9 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from functools import partial
-from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 from mkdocs.config import load_config
@@ -20,7 +18,7 @@ from playwright.sync_api import Browser
 from rl_resources import load
 from rl_resources.dataset import read_dataset, script_path
 from rl_resources.package import CONSTRAINTS, Record, read_package
-from rl_resources.render import dictionary, record_page, site
+from rl_resources.render import dictionary, record_page, site, size_page
 from rl_resources.render.tuning_table import HEADERS
 from rl_resources.repository import Repository
 from website import (
@@ -28,6 +26,7 @@ from website import (
     PAGES,
     RECORD,
     ROOT,
+    broken_links,
     build_site,
     copy_checkout,
     mkdocs_serve,
@@ -146,7 +145,7 @@ def test_every_row_of_a_size_shows_how_sure_it_is(browser: Browser, address: str
 def test_a_size_without_records_says_so_and_how_to_add_one() -> None:
     dataset = load()
     bare = dataclasses.replace(dataset, records={**dataset.records, "tuning": ()})
-    text = site.pages(bare, None)["sizes/671b.md"]
+    text = size_page.pages(bare, None)["sizes/671b.md"]
     assert "No record exists yet" in text
     assert re.search(r'<a href="[^"]*contributing[^"]*">Add it', text)
 
@@ -197,39 +196,8 @@ def test_a_hostile_script_is_copied_character_for_character(browser: Browser, ho
         assert copied_script(page) == SCRIPT_PAYLOAD.rstrip("\n")
 
 
-class _Links(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.targets: list[str] = []
-        self.ids: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
-        self.targets += [found[name] or "" for name in ("href", "src") if name in found]
-        self.ids |= {found["id"] or ""} if "id" in found else set()
-
-
-def parsed(page: Path) -> _Links:
-    links = _Links()
-    links.feed(page.read_text(encoding="utf-8"))
-    return links
-
-
 def test_every_link_inside_the_site_leads_somewhere(built: Path) -> None:
-    pages = {path: parsed(path) for path in built.rglob("*.html") if path.name != "404.html"}
-    broken = []
-    for path, links in pages.items():
-        here = "/" + path.relative_to(built).as_posix()
-        for target in links.targets:
-            whole = urlsplit(urljoin(here, target))
-            if whole.scheme or whole.netloc:
-                continue
-            file = built / unquote(whole.path).lstrip("/")
-            file = file / "index.html" if file.is_dir() else file
-            known = pages[file].ids if file in pages else set()
-            if not file.is_file() or (whole.fragment and unquote(whole.fragment) not in known):
-                broken.append(f"{here}: {target}")
-    assert broken == []
+    assert broken_links(built) == []
 
 
 def test_the_dictionary_tells_every_column_of_every_table(browser: Browser, address: str) -> None:

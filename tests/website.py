@@ -14,10 +14,12 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any, Literal
+from urllib.parse import unquote, urljoin, urlsplit
 
 from playwright.sync_api import Browser, Page, Request
 
@@ -224,6 +226,42 @@ def seconds_until(condition: Callable[[], bool]) -> float:
         assert time.monotonic() - start < PATIENCE_SECONDS, "waited in vain"
         time.sleep(0.05)
     return time.monotonic() - start
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.ids: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.targets += [found[name] or "" for name in ("href", "src") if name in found]
+        self.ids |= {found["id"] or ""} if "id" in found else set()
+
+
+def _links_of(page: Path) -> _Links:
+    links = _Links()
+    links.feed(page.read_text(encoding="utf-8"))
+    return links
+
+
+def broken_links(site: Path) -> list[str]:
+    """Page and target of every link inside a built site that leads to no file or no element."""
+    pages = {path: _links_of(path) for path in site.rglob("*.html") if path.name != "404.html"}
+    broken = []
+    for path, links in pages.items():
+        here = "/" + path.relative_to(site).as_posix()
+        for target in links.targets:
+            whole = urlsplit(urljoin(here, target))
+            if whole.scheme or whole.netloc:
+                continue
+            file = site / unquote(whole.path).lstrip("/")
+            file = file / "index.html" if file.is_dir() else file
+            known = pages[file].ids if file in pages else set()
+            if not file.is_file() or (whole.fragment and unquote(whole.fragment) not in known):
+                broken.append(f"{here}: {target}")
+    return broken
 
 
 def replace_in(path: Path, old: str, new: str) -> None:

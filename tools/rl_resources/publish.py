@@ -30,6 +30,7 @@ from rl_resources.render import (
     rst,
     rules,
     site,
+    size_page,
     validation,
 )
 from rl_resources.render.charts import page as charts
@@ -130,6 +131,7 @@ def render_dataset(
     files = downloads(dataset, site_url or "")
     return {
         **site.pages(dataset, repository.url, files, site_url),
+        **size_page.pages(dataset, repository.url, site_url),
         **record_page.pages(dataset, scripts, _runs(dataset, scripts), repository, site_url),
         **record_page.files(dataset, scripts),
         **front.pages(dataset, repository.url),

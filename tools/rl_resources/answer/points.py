@@ -12,10 +12,13 @@ from dataclasses import dataclass
 
 from rl_resources.answer.configurations import ESTIMATED, UNTESTED, Configuration
 from rl_resources.dataset import Dataset
+from rl_resources.order import in_turn
 from rl_resources.package import Record
 
 FEWEST_SIZES = 4
 """A task has a panel of its own from so many sizes on: fewer points show no picture."""
+MOST_RUNS = 100
+"""Where each point is a single run, a picture has room for so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +59,14 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The panels, those with most behind them first; why others were left out, and how many."""
+    """The panels, those with most behind them first; why others were left out, and how many.
+
+    `beyond` counts the points for which there is no room.
+    """
 
     panels: tuple[Panel, ...]
     left_out: tuple[tuple[str, int], ...]
+    beyond: int = 0
 
 
 def fewest_gigabytes(dataset: Dataset, known: Sequence[Configuration]) -> Points:
@@ -90,7 +97,10 @@ def largest_batches(dataset: Dataset, known: Sequence[Configuration]) -> Points:
 
 
 def throughputs(dataset: Dataset, known: Sequence[Configuration]) -> Points:
-    """Records and reports with tokens per second and accelerator, by device."""
+    """Records and reports with tokens per second and accelerator, by device.
+
+    Of more than `MOST_RUNS` the fastest of each device and model come first.
+    """
     speeds = {
         **{
             str(row["script"]).removesuffix(".sh"): _speed(row) for row in dataset.records["tuning"]
@@ -105,7 +115,13 @@ def throughputs(dataset: Dataset, known: Sequence[Configuration]) -> Points:
     )
     parameters = _Parameters(dataset)
     points = [Point(item, speeds[item.id], parameters.of(item)) for item in usable]
-    return Points(_panels(points, lambda item: item.device_shown), _counted(left))
+    drawn = in_turn(sorted(points, key=lambda point: -point.value), _line)[:MOST_RUNS]
+    panels = _panels(drawn, lambda item: item.device_shown)
+    return Points(panels, _counted(left), len(points) - len(drawn))
+
+
+def _line(point: Point) -> tuple[str, str]:
+    return point.configuration.device_shown, point.configuration.model_shown
 
 
 class _Parameters:

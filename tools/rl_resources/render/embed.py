@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from rl_resources.dataset import Dataset
+from rl_resources.render.parts import ROWS
 from rl_resources.render.site import Site
-from rl_resources.render.tuning_table import tuning_rows
+from rl_resources.render.size_page import ordered_rows
 
 
 def files(dataset: Dataset, address: str) -> dict[str, str]:
@@ -18,7 +19,7 @@ def files(dataset: Dataset, address: str) -> dict[str, str]:
         f"embed/{size.name.lower()}.html": site.page(
             "embed.html",
             size=size,
-            rows=tuning_rows(dataset, size.name),
+            rows=ordered_rows(dataset, size.name)[:ROWS],
             base=address or "../",
         )
         for size in site.sizes

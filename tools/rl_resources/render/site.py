@@ -26,8 +26,6 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from rl_resources.answer.compatibility import accepted_by, releases_of
-from rl_resources.answer.configurations import configurations
 from rl_resources.dataset import Dataset
 from rl_resources.package import Field, Record, Resource, TableSchema
 from rl_resources.render import recipes, schema_org
@@ -54,7 +52,7 @@ def pages(
     files: Sequence[Download] = (),
     site_url: str | None = None,
 ) -> dict[str, str]:
-    """The overview, and the pages of sizes and tables, by their paths below the folder of pages.
+    """The pages of tables, by their paths below the folder of pages.
 
     `files` are the downloads that the page of the data lists.
 
@@ -64,7 +62,7 @@ def pages(
     """
     site = Site(dataset, repository_url)
     at = site_url or recipes.LOCAL
-    found = {
+    tables = {
         f"{table}.md": site.page(
             f"{table}.md",
             sections=_sections(dataset, table, group),
@@ -72,38 +70,13 @@ def pages(
         )
         for table, group in (("models", "size"), ("devices", "vendor"))
     }
-    found |= {
+    return tables | {
         "recipes.md": site.page(
             "recipes.md", recipes=recipes.recipes(dataset, at), address_known=bool(site_url)
         ),
         "data.md": site.page(
             "data.md", tables=_tables(dataset), **_files(dataset, files, site_url or "")
         ),
-    }
-    for size in site.sizes:
-        rows = tuning_rows(dataset, size.name)
-        accepted = {row.script: accepted_by(releases_of(dataset, row.script)) for row in rows}
-        told = sum(row["size"] == size.name for row in dataset.records["reports"])
-        found[size.path] = site.page(
-            size.path,
-            "size.md",
-            size=size,
-            rows=rows,
-            accepted=accepted,
-            reports_of_size=told,
-            named=_named(dataset, size.name),
-            tabs=recipes.of_size(size.name, at),
-        )
-    return found
-
-
-def _named(dataset: Dataset, size: str) -> dict[str, list[str]]:
-    """The words that can be asked of a size: models without their owner, devices."""
-    rows = [row for row in configurations(dataset) if row.size == size]
-    models = {row.model.rpartition("/")[2] for row in rows if row.model}
-    return {
-        "model": sorted(models, key=str.lower),
-        "device": sorted({row.device for row in rows if row.device}),
     }
 
 

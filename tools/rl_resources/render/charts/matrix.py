@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import groupby
+from operator import attrgetter
 
 from rl_resources.answer.coverage import Cell
 from rl_resources.render.charts.marks import Mark, Sign
@@ -15,6 +17,8 @@ SHADES = ((1, "1 to 4"), (5, "5 to 19"), (20, "20 and more"))
 WIDTH = 330.0
 _LEFT, _TOP, _CELL, _TALL = 110.0, 64.0, 24.0, 26.0
 _SIGNS = (("MIN", 6.5), ("RECOMMENDED", 17.5))
+MOST_CELLS = 110
+"""A panel has room for so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,17 @@ def summed(cells: Iterable[Cell], axis: str) -> list[Cell]:
         sums[key] = _added(sums.get(key, blank), cell)
         weights[word] = weights.get(word, 0) + 1000 * cell.records + cell.all_reports
     return sorted(sums.values(), key=lambda cell: _rank(str(getattr(cell, axis)), weights))
+
+
+def with_room(cells: Iterable[Cell], axis: str) -> list[Cell]:
+    """The cells of `summed` for which a panel has room: of each word all or none."""
+    drawn: list[Cell] = []
+    for _, row in groupby(cells, attrgetter(axis)):
+        held = list(row)
+        if len(drawn) + len(held) > MOST_CELLS:
+            break
+        drawn += held
+    return drawn
 
 
 def _rank(word: str, weights: Mapping[str, int]) -> tuple[int, str]:

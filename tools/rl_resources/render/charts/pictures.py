@@ -12,7 +12,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.package import Record
 from rl_resources.render.charts.designs import DESIGNS, Design
 from rl_resources.render.charts.legend import Legend, legend_of
-from rl_resources.render.charts.matrix import Matrix, matrix, summed
+from rl_resources.render.charts.matrix import Matrix, matrix, summed, with_room
 from rl_resources.render.charts.plot import Plot, dot_plot, scale_of
 from rl_resources.render.charts.scatter import Axes, Scatter, scatter
 from rl_resources.render.charts.words import HEADERS, LATER_HEADERS, Words
@@ -36,7 +36,7 @@ class Table:
 class Picture:
     """One picture of several panels. Without panels `nothing` says what is missing.
 
-    `left_out` says of what no mark is drawn, and of how much.
+    `left_out` says of what no mark is drawn, and of how much; `beyond`, for what there is no room.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Picture:
     panels: tuple[Scatter | Plot | Matrix, ...]
     legend: Legend
     table: Table
+    beyond: str = ""
 
 
 def pictures(dataset: Dataset) -> list[Picture]:
@@ -71,6 +72,7 @@ def _drawn(design: Design, dataset: Dataset, known: Sequence[Configuration]) -> 
             (*HEADERS, *design.headers, *LATER_HEADERS),
             tuple(words.cells(point, design.figures(point)) for point in points),
         ),
+        beyond=f"{found.beyond:,} slower runs of the same models" if found.beyond else "",
     )
 
 
@@ -135,9 +137,10 @@ def coverage_map(dataset: Dataset) -> Picture:
     known = coverage(dataset)
     sizes = [str(row["size"]) for row in dataset.records["sizes"]]
     sums = {axis: summed(known.cells, axis) for axis in ("task", "device")} if known.cells else {}
+    drawn = {axis: with_room(cells, axis) for axis, cells in sums.items()}
     panels = tuple(
         matrix(f"coverage-{axis}", f"Size by {axis}", axis, cells, sizes)
-        for axis, cells in sums.items()
+        for axis, cells in drawn.items()
     )
     return Picture(
         name="coverage",
@@ -153,9 +156,16 @@ def coverage_map(dataset: Dataset) -> Picture:
         legend=legend_of(panels),
         table=Table(
             _COVERAGE_HEADERS,
-            tuple(_cells(cell) for cells in sums.values() for cell in cells),
+            tuple(_cells(cell) for cells in drawn.values() for cell in cells),
         ),
+        beyond=" and ".join(filter(None, (_fewer(sums[axis], drawn[axis], axis) for axis in sums))),
     )
+
+
+def _fewer(known: Sequence[Cell], drawn: Sequence[Cell], axis: str) -> str:
+    words = {getattr(cell, axis) for cell in known} - {getattr(cell, axis) for cell in drawn}
+    plural = "" if len(words) == 1 else "s"
+    return f"{len(words)} {axis}{plural} of which less is known" if words else ""
 
 
 def _cells(cell: Cell) -> tuple[Piece, ...]:
