@@ -1,9 +1,9 @@
 """MkDocs asks here for everything that is generated from the data.
 
 Under `mkdocs build` a mistake in the data ends the build before anything is written; our `build`
-has the rules asked meanwhile, and publishes nothing before they have answered. Under `mkdocs serve`
-the server lives on: it shows the last good pages, each under what is wrong, until the data are
-mended.
+has the rules asked meanwhile, and publishes nothing before they have answered, and has what no page
+shows made beside the pages. Under `mkdocs serve` the server lives on: it shows the last good pages,
+each under what is wrong, until the data are mended.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import logging
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -28,7 +29,8 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from rl_resources import publish
-from rl_resources.build import MARK, MISTAKES, VERDICT
+from rl_resources.beside import beside
+from rl_resources.build import MARK, MISTAKES, VERDICT, hold_to
 from rl_resources.check import check_root
 from rl_resources.errors import InvalidDataset, RlResourcesError
 from rl_resources.render.compiled import Compiled
@@ -53,6 +55,8 @@ _session = SimpleNamespace(
     files={},
     pages=set(),
     others=dict,
+    making=None,
+    leaving=ExitStack(),
     complete=True,
     writing=Lock(),
     mistakes="",
@@ -81,12 +85,12 @@ def on_pre_build(config: MkDocsConfig) -> None:
     with _session.writing:
         _session.complete = True  # as long as there is nothing that it could be completed to
     try:
-        if VERDICT not in config.extra:
-            _hold_to_rules(root)
-        if _session.serving:
-            _session.files, _session.others = publish.preview(root)
+        if VERDICT in config.extra:
+            _session.files, _session.others = publish.parts(root)
         else:
-            _session.files = publish.render(root)
+            _hold_to_rules(root)
+            made = publish.preview(root) if _session.serving else (publish.render(root), dict)
+            _session.files, _session.others = made
         _session.mistakes = ""
     except Exception as error:  # whatever is wrong, a server must live on to show it
         _session.mistakes = _told(error)
@@ -120,6 +124,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         links = config.validation.links
         links.not_found = links.anchors = logging.INFO  # what is not there yet is no mistake
     _session.pages = {path for path, content in generated.items() if _is_page(path, content)}
+    if VERDICT in config.extra:
+        making = beside(publish.write_made, Path(config.site_dir), _session.others)
+        _session.making = _session.leaving.enter_context(making)
     if not _session.serving:
         _put_in_place(generated, config, files)
     for path, content in generated.items():
@@ -136,7 +143,7 @@ def _put_in_place(generated: dict[str, str | bytes], config: MkDocsConfig, files
     folder = Path(config.site_dir)
     for path in generated.keys() - _session.pages:
         content = generated.pop(path)
-        _write(folder, {path: content})
+        publish.write(folder, {path: content})
         if not _published_as_it_is(path, content):
             file = File.generated(config, path, abs_src_path=str(folder / path))
             file.copy_file = lambda dirty=False: None  # type: ignore[method-assign]
@@ -179,7 +186,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
     """
     verdict = config.extra.get(VERDICT)
     if verdict and verdict.known:
-        verdict.hold()
+        hold_to(verdict.answer)
     _session.tables = []
     if page.file.src_uri not in _session.pages:
         return markdown
@@ -239,10 +246,18 @@ def on_post_build(config: MkDocsConfig) -> None:
     """Write what is no page, and mark the folder as one that may be replaced, whoever built it."""
     folder = Path(config.site_dir)
     (folder / MARK).touch()
-    _write(folder, {k: v for k, v in _session.files.items() if _published_as_it_is(k, v)})
+    publish.write(folder, {k: v for k, v in _session.files.items() if _published_as_it_is(k, v)})
     _session.complete = not _session.serving
     if not _session.serving:
         _join_sheets(folder)
+    if _session.making:
+        _ = _session.making.answer
+    _session.leaving.close()
+
+
+def on_build_error(**_: Any) -> None:
+    """Make no longer what nobody is going to have."""
+    _session.leaving.close()
 
 
 def _join_sheets(folder: Path) -> None:
@@ -253,12 +268,6 @@ def _join_sheets(folder: Path) -> None:
     for part in (*parts, *folder.glob(THEME_SHEETS + ".map")):
         part.unlink()
     (folder / SHEET).write_text(sheet, encoding="utf-8")
-
-
-def _write(folder: Path, files: Mapping[str, str | bytes]) -> None:
-    for path, content in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def on_serve(server: LiveReloadServer, config: MkDocsConfig, **_: Any) -> LiveReloadServer:
@@ -296,6 +305,6 @@ def _complete(folder: Path) -> bool:
     with _session.writing:
         if _session.complete:
             return False
-        _write(folder, _session.others())
+        publish.write(folder, _session.others())
         _session.complete = True
         return True

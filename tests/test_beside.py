@@ -1,22 +1,20 @@
-"""Another process says of a dataset what `check_root` says, and nobody waits for it in vain."""
+"""Another process answers what this one would, and nobody waits for it in vain."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import time
 from pathlib import Path
 
 import pytest
 
-from rl_resources import InvalidDataset, UnreadableDataset
-from rl_resources.check import beside, check_root
-from rl_resources.check.beside import judged_beside
+from rl_resources import InvalidDataset, InvalidOutput, UnreadableDataset, beside
+from rl_resources.build import hold_to
+from rl_resources.check import check_root
 from sample_tree import plant
 
 SCRIPT = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
-NO_PROCESS = {
-    "that cannot be started": ("/nowhere",),
-    "that fails": ("false",),
-    "that says something else": ("echo", "[1"),
-}
 
 
 @pytest.fixture
@@ -32,36 +30,63 @@ def broken(tmp_path: Path) -> Path:
     return root
 
 
-def test_another_process_finds_the_same(broken: Path) -> None:
-    with judged_beside(broken) as verdict:
-        assert verdict.findings == check_root(broken)
-    assert {item.path for item in verdict.findings} == {"records/tuning.csv", SCRIPT}
+def test_another_process_finds_the_same_mistakes(broken: Path) -> None:
+    with beside.beside(check_root, broken) as asked:
+        assert asked.answer == check_root(broken)
+    assert {item.path for item in asked.answer} == {"records/tuning.csv", SCRIPT}
 
 
-def test_a_dataset_that_breaks_rules_is_held_to_them(broken: Path) -> None:
-    with judged_beside(broken) as verdict, pytest.raises(InvalidDataset) as raised:
-        verdict.hold()
-    assert list(raised.value.findings) == verdict.findings
+def test_it_is_another_process_while_it_can_be_had() -> None:
+    with beside.beside(os.getpid) as asked:
+        assert asked.answer != os.getpid()
 
 
-@pytest.mark.parametrize("kind", NO_PROCESS)
-def test_without_an_answer_of_a_process_the_rules_are_asked_here(
-    kind: str, broken: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(beside, "COMMAND", NO_PROCESS[kind])
-    with judged_beside(broken) as verdict:
-        assert verdict.findings == check_root(broken)
+def test_where_there_can_be_no_process_it_is_called_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beside, "COMMAND", ("/nowhere",))
+    with beside.beside(os.getpid) as asked:
+        assert asked.known
+        assert asked.answer == os.getpid()
 
 
-def test_a_folder_that_is_no_dataset_is_told_as_such(tmp_path: Path) -> None:
-    with judged_beside(tmp_path) as verdict, pytest.raises(UnreadableDataset):
-        verdict.hold()
+def test_it_has_its_arguments_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    for command in (beside.COMMAND, ("/nowhere",)):
+        monkeypatch.setattr(beside, "COMMAND", command)
+        words = ["one"]
+        with beside.beside(" ".join, words) as asked:
+            words.append("two")
+            assert asked.answer == "one"
 
 
-def test_who_leaves_early_leaves_no_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(beside, "COMMAND", ("tail", "-f", "/dev/null"))
-    with judged_beside(tmp_path) as verdict:
-        assert not verdict.known
-    assert verdict.known
+def test_a_process_that_is_killed_is_told_of() -> None:
+    with beside.beside(os._exit, 3) as asked, pytest.raises(InvalidOutput, match="status 3"):
+        _ = asked.answer
+
+
+def test_what_it_raises_on_purpose_is_raised_here(tmp_path: Path, broken: Path) -> None:
+    with (
+        beside.beside(check_root, tmp_path) as asked,
+        pytest.raises(UnreadableDataset, match="datapackage"),
+    ):
+        _ = asked.answer
+    findings = check_root(broken)
+    with beside.beside(hold_to, findings) as held, pytest.raises(InvalidDataset) as raised:
+        _ = held.answer
+    assert list(raised.value.findings) == findings
+
+
+def test_what_it_raises_by_mistake_is_raised_here_with_its_place(tmp_path: Path) -> None:
+    places = tmp_path / "nothing", tmp_path / "to"
+    with beside.beside(shutil.copytree, *places) as asked, pytest.raises(OSError) as raised:
+        _ = asked.answer
+    assert "shutil.py" in "".join(raised.value.__notes__)
+
+
+def test_what_it_prints_is_no_answer() -> None:
+    with beside.beside(os.system, "echo hello; echo hello >&2") as asked:
+        assert asked.answer == 0
+
+
+def test_who_leaves_early_leaves_no_process() -> None:
+    with beside.beside(time.sleep, 600) as asked:
+        assert not asked.known
+    assert asked.known

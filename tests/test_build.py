@@ -13,7 +13,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
-from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, publish
+from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, beside, publish
 from rl_resources.build import MARK, build
 from rl_resources.cli import main
 from rl_resources.output import new_folder
@@ -205,6 +205,7 @@ def test_a_document_that_breaks_its_schema_stops_the_build_and_keeps_the_old_out
 ) -> None:
     old = _old_output(tmp_path)
     monkeypatch.setattr(document, "record_id", lambda record: 7)
+    monkeypatch.setattr(beside, "COMMAND", ("/nowhere",))  # no other process knows of it
     assert main(["build", "--root", str(ROOT), "--out", str(tmp_path)]) == 1
     assert '7 is not of type "string"' in capsys.readouterr().err
     assert _files(tmp_path) == [f"site/{MARK}", "site/index.html"]

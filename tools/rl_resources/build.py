@@ -9,8 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rl_resources.check.beside import Verdict, judged_beside
-from rl_resources.errors import InvalidOutput, RlResourcesError, UnreadableDataset, UnusableInput
+from rl_resources.beside import Asked, beside
+from rl_resources.check import check_root
+from rl_resources.errors import (
+    InvalidDataset,
+    InvalidOutput,
+    RlResourcesError,
+    UnreadableDataset,
+    UnusableInput,
+)
 from rl_resources.finding import Finding
 from rl_resources.output import new_folder
 from rl_resources.repository import read_repository
@@ -39,17 +46,25 @@ def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = l
         )
     target = out / "site"
     _refuse_anything_else(root, target)
-    with judged_beside(root) as verdict:
+    with beside(check_root, root) as verdict:
         with new_folder(target) as staging, _commit_time(root), _rare_collection():
             try:
                 _mkdocs(configuration, staging, verdict)
             except Exception:
-                verdict.hold()  # who stumbles over data that break rules: they say it better
+                hold_to(
+                    verdict.answer
+                )  # who stumbles over data that break rules: they say it better
                 raise
-            verdict.hold()
-        if verdict.findings:
-            warn(verdict.findings)
+            hold_to(verdict.answer)
+        if verdict.answer:
+            warn(verdict.answer)
     return target
+
+
+def hold_to(findings: Sequence[Finding]) -> None:
+    """Raise `InvalidDataset` where one of the findings is an error."""
+    if any(item.severity == "error" for item in findings):
+        raise InvalidDataset(findings)
 
 
 def _is_ours(target: Path) -> bool:
@@ -73,7 +88,7 @@ def _refuse_anything_else(root: Path, target: Path) -> None:
             )
 
 
-def _mkdocs(configuration: Path, folder: Path, verdict: Verdict) -> None:
+def _mkdocs(configuration: Path, folder: Path, verdict: Asked[list[Finding]]) -> None:
     from mkdocs.commands.build import build as mkdocs_build
     from mkdocs.config import load_config
     from mkdocs.exceptions import MkDocsException

@@ -51,3 +51,7 @@ class InvalidDataset(RlResourcesError):  # noqa: N818
         self.findings = tuple(findings)
         for item in self.findings[:_MOST_NOTES]:
             self.add_note(f"{item.path}:{item.line}:{item.column}: {item.message}")
+
+    def __reduce__(self) -> tuple[type[InvalidDataset], tuple[Sequence[Finding]]]:
+        """Pickled, it is made of its findings again."""
+        return type(self), (self.findings,)

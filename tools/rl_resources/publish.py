@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PureWindowsPath
 
 from rl_resources.cache import recalled
@@ -57,7 +58,8 @@ class _Source:
 
     def shown(self) -> Files:
         """The pages, with the files that they show or tell the size of."""
-        return render_dataset(self.dataset, self.scripts, self.repository, self.address or None)
+        address = self.address or None
+        return _within(render_dataset(self.dataset, self.scripts, self.repository, address))
 
     def fetched(self, shown: Files, *, hold: bool) -> Files:
         """What programs, readers of feeds and assistants fetch."""
@@ -74,7 +76,8 @@ class _Source:
             validation.hold_to_schemas(documents, api.schemas(dataset))
         pages = {k: v for k, v in shown.items() if isinstance(v, str) and k.endswith(".md")}
         found |= assistants.files(dataset, pages, _pages_by_hand(self.root), self.address)
-        return found | api.files(dataset, publication, documents)
+        found |= api.files(dataset, publication, documents)
+        return _within(found)
 
 
 def render(root: Path) -> Files:
@@ -86,21 +89,39 @@ def render(root: Path) -> Files:
     `UnreadableDataset` and `InvalidOutput`. Nothing is written, and no path leaves the folder that
     it is to be written to, whether or not the rules have been asked.
     """
+    shown, fetched = parts(root)
+    return shown | fetched()
+
+
+def parts(root: Path) -> tuple[Files, Callable[[], Files]]:
+    """What the pages show, and what makes all else that `render` gives, also in another process."""
     source = _source(root)
     shown = source.shown()
-    return _within(shown | source.fetched(shown, hold=True))
+    return shown, partial(source.fetched, shown, hold=True)
 
 
 def preview(root: Path) -> tuple[Files, Callable[[], Files]]:
-    """What the pages show, and what makes all else that `render` gives, for when it is asked for.
+    """The same for who edits, and asks for what no page shows seldom.
 
     A page that follows from the same values as the last time is not rendered again, and no JSON is
-    held to its schema. Raises as `render` does.
+    held to its schema.
     """
     source = _source(root)
     with keeping(root / site.TEMPLATES):
-        shown = _within(source.shown())
-    return shown, lambda: _within(source.fetched(shown, hold=False))
+        shown = source.shown()
+    return shown, partial(source.fetched, shown, hold=False)
+
+
+def write(folder: Path, files: Files) -> None:
+    """Write files below a folder, text as UTF-8."""
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def write_made(folder: Path, make: Callable[[], Files]) -> None:
+    """Make files and write them: in a process of its own, nobody else has to hold them."""
+    write(folder, make())
 
 
 def _within(files: Files) -> Files:
