@@ -15,9 +15,10 @@ from types import SimpleNamespace
 from typing import NoReturn
 
 CHANGES = {f"os.{name}" for name in ("chmod", "link", "mkdir", "remove", "rename", "rmdir")}
+PUTS_IN_PLACE = {"os.rename", "os.link"}
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
-_fuse = SimpleNamespace(count=0, target="", blow=None, hooked=False)
+_fuse = SimpleNamespace(count=0, target="", blow=None, below="", hooked=False)
 
 
 class Killed(BaseException):
@@ -28,19 +29,27 @@ def _hook(event: str, given: tuple[object, ...]) -> None:
     if _fuse.blow is None:
         return
     flags = given[2] if event == "open" else 0
-    if event in CHANGES or (isinstance(flags, int) and flags & _WRITING):
-        _fuse.count += 1
-        _fuse.target = str(given[1]) if event in ("os.rename", "os.link") else ""
-        _fuse.blow(_fuse.count)
+    swaps = event == "ctypes.dlsym" and given[1] == "renameat2"
+    if not (swaps or event in CHANGES or (isinstance(flags, int) and flags & _WRITING)):
+        return
+    path = str(given[0])
+    if not swaps and path.startswith(os.sep) and not path.startswith(_fuse.below):
+        return
+    _fuse.count += 1
+    _fuse.target = str(given[1]) if swaps or event in PUTS_IN_PLACE else ""
+    _fuse.blow(_fuse.count)
 
 
 @contextmanager
-def fuse(blow: Callable[[int], None]) -> Iterator[SimpleNamespace]:
-    """Call `blow` with the number of each change, from 1, before it is made."""
+def fuse(blow: Callable[[int], None], below: str = "") -> Iterator[SimpleNamespace]:
+    """Call `blow` with the number of each change, from 1, before it is made.
+
+    Changes of what lies elsewhere than in the folder `below` do not count.
+    """
     if not _fuse.hooked:
         sys.addaudithook(_hook)
         _fuse.hooked = True
-    _fuse.count, _fuse.blow = 0, blow
+    _fuse.count, _fuse.blow, _fuse.below = 0, blow, below
     try:
         yield _fuse
     finally:

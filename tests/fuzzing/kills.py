@@ -1,19 +1,21 @@
-"""`python -m fuzzing.kills [COMMAND…] --times N`: kill -9 at moments spread over whole runs.
+"""`python -m fuzzing.kills [COMMAND…] --times N`: kill -9 while a command changes files.
 
-How long a run takes is measured first; each is then killed at a moment drawn from its middle parts.
-Afterwards one harmless command runs, and the files have to be the old ones or the new ones.
+How many changes of the file system a run makes is counted first; each is then killed within
+milliseconds of one of them, half of the time one that puts something in place. Afterwards one
+harmless command runs, and the files have to be the old ones or the new ones.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
@@ -23,13 +25,16 @@ from sample_tree import REPOSITORY
 NAME = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh"
 NEW = "new --model Qwen/Qwen2.5-7B-Instruct --task GRPO --gpus 8 --device h100 --train fsdp"
 COMMANDS = {
-    "new": f"{NEW} --infer vllm --tag MIN --root .",
-    "fmt": "fmt --root .",
-    "fix": "check --fix --root .",
-    "draft": "draft {script} --set contributor=me --write --root .",
-    "export": "export rst --out out/page.rst --root .",
-    "build": "build --root . --out out",
+    "new": f"{NEW} --infer vllm --tag MIN --root {{root}}",
+    "fmt": "fmt --root {root}",
+    "fix": "check --fix --root {root}",
+    "draft": "draft {script} --set contributor=me --write --root {root}",
+    "export": "export rst --out out/page.rst --root {root}",
+    "build": "build --root {root} --out out",
 }
+
+NOW = "now"
+LONGEST_DELAY_SECONDS = 0.005
 
 Files = dict[str, bytes]
 
@@ -59,7 +64,7 @@ def prepared(command: str, root: Path) -> None:
         (root / "out").mkdir()
         (root / "out/page.rst").write_text("old\n", encoding="utf-8")
     if command == "build":
-        subprocess.run(_words(command, root), cwd=root, check=True, capture_output=True)
+        struck(_words(command, root), root, 0, 0)
         path = root / "records/sizes.csv"
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace("Models of fewer", "Models with fewer"), encoding="utf-8")
@@ -70,8 +75,24 @@ def _script(root: Path) -> Path:
 
 
 def _words(command: str, root: Path) -> list[str]:
-    words = COMMANDS[command].format(script=_script(root)).split()
-    return [sys.executable, "-m", "rl_resources", *words]
+    return COMMANDS[command].format(script=_script(root), root=root).split()
+
+
+def struck(words: Sequence[str], root: Path, at: int, delay: float) -> str:
+    """Kill a command so long after it has begun its change number `at`.
+
+    Gives what it says: `NOW`, or its changes where it had ended before.
+    """
+    program = [sys.executable, "-m", "fuzzing.struck", str(at), *words]
+    own = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(program, cwd=root, env=own, text=True, **pipes) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline().strip()
+        if said == NOW:
+            time.sleep(delay)
+            process.kill()
+    return said
 
 
 def files(root: Path) -> Files:
@@ -93,25 +114,14 @@ def kills(command: str, times: int, random: Random, say: Callable[[str], None]) 
         spare, kept = Path(folder) / "spare", Path(folder) / "kept"
         for copy in (spare, kept):
             shutil.copytree(root, copy)
-        start = time.monotonic()
-        subprocess.run(_words(command, spare), cwd=spare, check=False, capture_output=True)
-        whole, after = time.monotonic() - start, files(spare)
+        changes, *placed = map(int, struck(_words(command, spare), spare, 0, 0).split())
+        after = files(spare)
         for _ in range(times):
-            process = subprocess.Popen(
-                _words(command, root),
-                cwd=root,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            moment = random.uniform(0, whole)
-            try:
-                process.wait(moment)
-                seen["had ended"] += 1
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-                seen["killed"] += 1
-            seen["mended"] += (root / UNFINISHED).exists()
+            anywhere, placing = random.randint(1, changes), random.choice(placed or [1])
+            at, delay = random.choice((anywhere, placing)), random.uniform(0, LONGEST_DELAY_SECONDS)
+            said = struck(_words(command, root), root, at, delay)
+            seen["killed" if said == NOW else "had ended"] += 1
+            seen["left unfinished"] += (root / UNFINISHED).exists()
             settled = [sys.executable, "-m", "rl_resources", "coverage", "--root", "."]
             subprocess.run(settled, cwd=root, check=False, capture_output=True)
             now = files(root)
@@ -120,7 +130,7 @@ def kills(command: str, times: int, random: Random, say: Callable[[str], None]) 
             if now != before:
                 shutil.rmtree(root)
                 shutil.copytree(kept, root)
-    say(f"{command}: {times} runs of {whole:.2f} s, {dict(seen)}")
+    say(f"{command}: {times} runs of {changes} changes, {dict(seen)}")
     return not seen["MIXED"]
 
 
