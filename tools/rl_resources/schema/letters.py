@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import pairwise
 
 _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2065\u2800\u3164\uffa0\ufffc")
@@ -89,7 +90,7 @@ def look_alike(text: str) -> str | None:
     if "://" in text and (host := _HOST_SIGN.search(text)):
         return host[0]
     for word in text.split():
-        unusual = any(_is_other_form(sign) or _is_foreign_digit(sign) for sign in word)
+        unusual = any(map(_is_foreign_digit, word)) or _poses_as_plain(word)
         if unusual or not unicodedata.is_normalized("NFC", word) or _has_loose_marks(word):
             return word
     return next(
@@ -144,6 +145,19 @@ def _alphabet(letter: str) -> str:
 
 def _is_raised(sign: str) -> bool:
     return unicodedata.decomposition(sign).startswith(("<super>", "<sub>"))
+
+
+def _poses_as_plain(word: str) -> bool:
+    """Whether letters of another form stand beside others or plain ones; a `①` alone is honest."""
+    return any(
+        (_is_other_form(one) and (_is_other_form(other) or _is_plain(other)))
+        or (_is_plain(one) and _is_other_form(other))
+        for one, other in pairwise(word)
+    )
+
+
+def _is_plain(sign: str) -> bool:
+    return sign.isascii() and sign.isalnum()
 
 
 def _is_other_form(sign: str) -> bool:

@@ -12,26 +12,28 @@ import unicodedata
 
 from rl_resources.package import Field
 from rl_resources.schema.letters import look_alike, odd_spaces, unseen
+from rl_resources.schema.tags import first_tag
 
 _TEXTS = frozenset({"string", "list"})
 _NAME = "[a-z0-9_.+:-]{1,60}"
 _ACTIVE = (
-    r"<[a-z/!?%]|\]\]>|&(?:#[a-z0-9]|[a-z0-9]{2,31};)",  # HTML, XML
+    r"\]\]>|&(?:#[a-z0-9]|[a-z0-9]{2,31};)",  # HTML, XML
     r"\b(?:java|live|vb|j)script *:|\bdata:(?:[a-z0-9]+/|[^ ]*(?:,|;base64))",
     r"\b(?:java|live|vb|j)(?:%0[9ad])*script *%3a|java(?:%0[9ad])+script",
     r"(?:%(?:4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])){2}",  # letters that nothing asks to escape
     r"\\(?:x(?:0[0ad]|1b|3c|9[bd])|033|e\[|n\{|u\{)",  # signs as escapes, of which many hide
     r"\\u(?:00(?:0[0ad]|1b|3c|9[bd])|200[b-f]|202[89a-e]|206[0-9]|d[89a-f][0-9a-f]{2})",
     r"%(?:25)*(?:0[0ad]|1b|u[0-9a-f]{4}|c0%a[ef])",
-    r"\b(?:file|gopher|ldaps?|phar|smb|chrome|intent):/|https?:/?\\",
+    r"\b(?:file|gopher|ldaps?|phar|smb|chrome|intent):/|https?:[^ ]*\\",
     r"\b(?:blob|filesystem|view-source|jar|mhtml|wyciwyg|vscode|steam|search-ms):[a-z/]",
     r"\bms-[a-z-]+:(?:/|of[evn]\|)",
     r"\bon[a-z]{3,24} *= *[\"'`]?[a-z0-9_.$]+ *[(=`]|[\"'][ /]*on[a-z]{3,24} *=",  # handlers
     r"[\"'`][ /]+(?:action|background|formaction|href|src|srcdoc|srcset|style) *= *[\"'`]",
-    r"\{ *[{%#:.]|[#@*]\{|\$\{(?:[^a-z0-9_}]|[a-z0-9_]+[^a-z0-9_}]|[0-9])",  # templates
+    r"\{ *(?:[{#:.]|%[^}])|[#@*]\{",  # templates
+    r"\$\{(?:[^a-z0-9_}]|[a-z0-9_]+(?:[^a-z0-9_}:]|:[^-])|[0-9])",
     r"\]\(|!\[|\]_|\] *: *(?:<|/|[a-z]+:/)",  # links
     rf"`_|:{_NAME}:`|`:{_NAME}:",  # reStructuredText
-    rf"(?:^| )\.\. +(?:[|_\[]|{_NAME} ?::)|(?:^| )\|[a-z][^| ]*\|_{{0,2}}(?: |$)",
+    rf"(?:^| )\.\. +(?:[|_\[]|{_NAME} ?::)|(?:^| )\|[a-z][^| ]{{2,}}\|_{{0,2}}(?: |$)",
     r"-8<-",  # a file in place of a line
     r"##[a-z]*\[[a-z]|^ *:: *[a-z][a-z-]*.*::",  # workflow commands
     r"\.\.(?:[/\\;]|%(?:25)*(?:2f|5c))+\.\.|\.{4}//|%(?:25)*2e%(?:25)*2e",  # paths upwards
@@ -39,7 +41,6 @@ _ACTIVE = (
 )
 _MARKUP = "|".join(_ACTIVE)
 _MARKUP_SIGNS: tuple[str, ...] = (
-    "<",
     "&",
     "{",
     "`",
@@ -66,11 +67,13 @@ _AT_START = "=+-@"
 _LATER = re.compile(r"; *[\"']*(?:[=@]|[+-] *[\w.$]+ *[+*/^(|!&])")
 _NUMBER = re.compile(r"[+-] ?\d[\d.,]* ?%?(?:$|[,;:]? +[(a-zA-Z])")
 """What begins with a sign and is no formula: a number, alone or with words after it."""
+_OPTION = re.compile(r"[+-]{1,2}\w")
+_CALLS = re.compile(r"[(|!]")
 
 _MAIL_NAME = re.compile(r"[\w%+\"-]\Z")
 _MAIL_HOST = re.compile(r"[^\W_][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}\.[^\W\d_]{2,}")
 
-SIGNS = rf"[^ -~]|@|(?i:xn--)|^[ =+-]| $|; *[\"']*[=+-]|(?i:{_MARKUP})"
+SIGNS = rf"[^ -~]|@|(?i:xn--)|^[ =+-]| $|; *[\"']*[=+-]|<[a-zA-Z/!?%]|(?i:{_MARKUP})"
 """Matches every text that has a mistake, and some that have none."""
 
 BEFORE = ("invisible", "email", "space", "look-alike", "markup")
@@ -109,6 +112,8 @@ def markup(cell: str) -> str:
     Also in letters of another form, which programs on the way may make plain.
     """
     text = _plain(cell)
+    if "<" in text and (tag := first_tag(text)):
+        return tag
     low = text.lower()
     found = (
         re.search(_MARKUP, text, re.IGNORECASE)
@@ -128,6 +133,15 @@ def formula(cell: str) -> str:
         return text[0]
     later = _LATER.search(text) if ";" in text else None
     return later[0] if later else ""
+
+
+def no_formula(cell: str) -> str:
+    """A text without the sign of a formula at its start; empty where it is more than a slip.
+
+    An option or an override keeps its sign and gets a word before it.
+    """
+    meant = f"with {cell}" if _OPTION.match(cell) else cell.lstrip(f"{_AT_START}> ")
+    return "" if _CALLS.search(meant) or formula(meant) else meant
 
 
 def _plain(cell: str) -> str:

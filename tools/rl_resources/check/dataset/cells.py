@@ -331,27 +331,25 @@ def formula(snapshot: Snapshot) -> Iterator[Mistake]:
         where, mend = "begins with", "Begin with a letter or a digit."
         if len(sign) > 1:
             where, mend = "goes on with", "Write a letter or a digit after the semicolon."
-        yield broken.mistake(
-            f"which {where} `{sign}` as a spreadsheet formula does",
-            mend,
-        )
+        elif meant := text.no_formula(broken.cell):
+            mend = f"Write `{shown(meant, 600)}`."
+        yield broken.mistake(f"which {where} `{sign}` as a spreadsheet formula does", mend)
 
 
 @rule(
     summary="No text holds markup, a template expression or an address that runs code.",
-    reason="The same cell is shown in HTML, Markdown and reStructuredText.",
+    reason="The same cell is shown in HTML, Markdown and reStructuredText. What no browser knows, "
+    "such as `<think>`, may stand.",
     bad="`<img src=x onerror=alert(1)>`",
     good="`ran out of memory below 8 GPUs`",
 )
 def markup(snapshot: Snapshot) -> Iterator[Mistake]:
     for broken in _cells(snapshot, "markup"):
         sign = text.markup(broken.cell)
-        less = re.match(r"<\w", sign) and ">" not in broken.cell
-        yield broken.mistake(
-            f"which holds `{shown(sign, 20)}` as markup or code does",
-            "Say it in plain words."
-            + (" If it means less, put a space after `<`." if less else ""),
-        )
+        mend = "Say it in plain words."
+        if re.match(r"<\w", sign) and ">" not in broken.cell:
+            mend += " If it means less, put a space after `<`."
+        yield broken.mistake(f"which holds `{shown(sign, 20)}` as markup or code does", mend)
 
 
 @rule(
