@@ -47,10 +47,13 @@ def _states(folder: Path) -> Iterator[object]:
         yield path, state.st_mtime_ns, state.st_size
 
 
-def rendered(place: Place, values: Mapping[str, Any], make: Callable[[], str]) -> str:
-    """The text at a place, made of `values`; from the last time where these were equal then."""
+def rendered(
+    place: Place, made_of: Callable[[], Mapping[str, Any]], make: Callable[[], str]
+) -> str:
+    """The text at a place; from the last time where what it is `made_of` was equal then."""
     if _now is None:
         return make()
+    values = made_of()
     known = (text for told, text in _last.texts.get(place, ()) if told == values)
     text = next(known, None) or make()
     _now.texts.setdefault(place, []).append((values, text))

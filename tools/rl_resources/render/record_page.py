@@ -109,7 +109,7 @@ class _Shared:
         self._file_url = repository.script_url() if site.repository else None
         self._address = address
         self._at = f"{address}/" if address else recipes.LOCAL
-        self._sizes = {size.name: size for size in site.sizes}
+        self._urls = {size.name: size.url for size in site.sizes}
         self._ages = Ages(dataset)
         every = configurations(dataset)
         self._near = Neighbourhood(every)
@@ -125,12 +125,14 @@ class _Shared:
 
     def _claim(self, record: Record) -> Mapping[str, Any]:
         models, devices = (self._dataset.by_key[name] for name in ("models", "devices"))
+        size = str(models[record["model"]]["size"])
         device = devices.get(record["device"])
         row = tuning_row(record, script_path(self._dataset, record))
         return {
             "record": record,
             "row": row,
-            "size": self._sizes[str(models[record["model"]]["size"])],
+            "size_name": size,
+            "records_url": self._urls[size],
             "device_name": str(device["name"] if device else record["device"]),
             "configuration": self._by_id[row.record_id],
             "meanings": {

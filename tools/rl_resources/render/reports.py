@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rl_resources.dataset import Dataset
 from rl_resources.render import recipes
-from rl_resources.render.report_table import HEADERS, ReportRow, report_rows
+from rl_resources.render.report_table import HEADERS, report_rows
 from rl_resources.render.site import Site, page_url, slug
 
 
 @dataclass(frozen=True, slots=True)
-class Reports:
-    """The reports of one size; the last section holds those whose size is not known."""
+class Section:
+    """The reports of one size, or those whose size is not known: how many, and how many failed."""
 
     name: str
-    rows: Sequence[ReportRow]
+    count: int
+    failed: int
 
     @property
     def path(self) -> str:
@@ -29,21 +29,20 @@ class Reports:
         """Its page, relative to the root of the site."""
         return page_url(self.path)
 
-    @property
-    def failed(self) -> int:
-        """How many ran out of memory."""
-        return sum(row.failed for row in self.rows)
-
 
 def pages(
     dataset: Dataset, repository_url: str | None, site_url: str | None = None
 ) -> dict[str, str]:
     """The overview, and one page for each size that has reports."""
     site = Site(dataset, repository_url)
-    sections = [Reports(size.name, report_rows(dataset, size.name)) for size in site.sizes]
-    sections.append(Reports("Unknown size", report_rows(dataset, None)))
-    sections = [section for section in sections if section.rows]
-    places = {row.id: f"{item.url}#{row.id}" for item in sections for row in item.rows}
+    names = {**{size.name: size.name for size in site.sizes}, "Unknown size": None}
+    told = {name: report_rows(dataset, size) for name, size in names.items()}
+    sections = [
+        Section(name, len(rows), sum(row.failed for row in rows))
+        for name, rows in told.items()
+        if rows
+    ]
+    places = {row.id: f"{item.url}#{row.id}" for item in sections for row in told[item.name]}
     schema = dataset.package.resources["reports"].schema
     columns = [
         {
@@ -55,19 +54,19 @@ def pages(
     at = site_url or recipes.LOCAL
     tabs = recipes.of_table(dataset, "reports", at)
     found = {"reports.md": site.page("reports.md", sections=sections, columns=columns, tabs=tabs)}
-    sizes = {size.name: size for size in site.sizes}
+    records_urls = {size.name: size.url for size in site.sizes}
     for section in sections:
         found[section.path] = site.page(
             section.path,
             "reports-of-size.md",
             name=section.name,
-            size=sizes.get(section.name),
-            rows=section.rows,
+            records_url=records_urls.get(section.name, ""),
+            rows=told[section.name],
             report_headers=HEADERS,
             sections=sections,
-            places=places,
-            tabs=recipes.of_table(
-                dataset, "reports", at, section.name if section.name in sizes else None
-            ),
+            places={
+                other: places[other] for row in told[section.name] for other in row.contradicts
+            },
+            tabs=recipes.of_table(dataset, "reports", at, names[section.name]),
         )
     return found

@@ -14,16 +14,17 @@ import html
 import json
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from jinja2.meta import find_undeclared_variables
 from markupsafe import Markup
 
 from rl_resources.dataset import Dataset
@@ -102,17 +103,22 @@ class Site:
 
     def page(self, path: str, template: str = "", /, **values: Any) -> str:
         """The text of the page at `path`, by the template of that name unless another is named."""
-        name = f"{template or path}.jinja"
-        made_of = {**self._shared, **values}
+        chosen = self._environment.get_template(f"{template or path}.jinja")
+        given = {**self._shared, **values}
+
+        def made_of() -> Mapping[str, Any]:
+            asked = _asked_by(chosen)
+            own = {name: value for name, value in given.items() if name in asked}
+            return own | {"repository": self.repository}
 
         def make() -> str:
             links = {
                 "source": partial(source_address, self.repository),
                 "to": partial(address, path),
             }
-            return self._environment.get_template(name).render(**made_of, **links)
+            return chosen.render(**given, **links)
 
-        return rendered((path, name), made_of, make)
+        return rendered((path, str(chosen.name)), made_of, make)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +141,10 @@ class Size:
         return page_url(self.path)
 
 
-def sizes(dataset: Dataset) -> list[Size]:
+@lru_cache(maxsize=1)
+def sizes(dataset: Dataset) -> tuple[Size, ...]:
     """All sections in their order; `least` is blank where a section has no record."""
-    return [_size(dataset, record) for record in dataset.records["sizes"]]
+    return tuple(_size(dataset, record) for record in dataset.records["sizes"])
 
 
 def _size(dataset: Dataset, record: Record) -> Size:
@@ -294,6 +301,13 @@ def source_address(repository_url: str | None, path: str) -> str:
     if repository_url is None or not is_web_address(repository_url):
         return ""
     return f"{repository_url.rstrip('/')}/blob/HEAD/{quote(path)}"
+
+
+@lru_cache  # a template that has changed is another object
+def _asked_by(template: Template) -> Set[str]:
+    """The names of the values that a template makes use of."""
+    text = Path(str(template.filename)).read_text(encoding="utf-8")
+    return find_undeclared_variables(template.environment.parse(text))
 
 
 @cache  # a changed template is still seen: Jinja2 compares its time
