@@ -134,3 +134,39 @@ def test_what_depends_on_the_whole_dataset_is_judged_each_time(judged: list[str]
     judge(judged, "a snapshot")
     assert len(judged) == 2
     assert not cache_folder("clean").exists()
+
+
+def test_shellcheck_has_begun_on_the_next_scripts_when_one_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RL_RESOURCES_CACHE", str(tmp_path))
+    begun: list[str] = []
+    monkeypatch.setattr(shellcheck, "start", begun.append)
+    scripts = [ScriptText(f"{number}.sh", f"echo {number}\n") for number in range(9)]
+    rules = [rule for rule in all_rules().values() if rule.scope == "script"]
+    for number, script in enumerate(clean.announced(rules, scripts)):
+        assert script is scripts[number]
+        assert begun == [item.text for item in scripts[: number + 1 + clean.MOST_AHEAD]]
+
+
+def test_shellcheck_begins_on_no_script_for_rules_that_ask_it_nothing(
+    judged: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge(judged, SCRIPT)
+    monkeypatch.setattr(shellcheck, "start", lambda _: pytest.fail("begun"))
+    others = [rule for rule in all_rules().values() if rule.name not in shellcheck.RULES]
+    assert list(clean.announced(others, [SCRIPT, CLAIM])) == [SCRIPT, CLAIM]
+    assert len(others) == len(all_rules()) - len(shellcheck.RULES)
+
+
+def test_what_shellcheck_has_begun_on_is_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "name = begun\n"
+    monkeypatch.setenv("RL_RESOURCES_CACHE", str(tmp_path / "one"))
+    shellcheck.comments.cache_clear()
+    shellcheck.start(text)
+    begun = shellcheck.comments(text)
+    monkeypatch.setenv("RL_RESOURCES_CACHE", str(tmp_path / "other"))
+    shellcheck.comments.cache_clear()
+    assert begun == shellcheck.comments(text) != ()

@@ -610,7 +610,7 @@ def test_shellcheck_runs_once_for_a_text(monkeypatch: pytest.MonkeyPatch) -> Non
     script = "name = once\n"
     first = told("shellcheck-error", script)
     shellcheck.comments.cache_clear()
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("not from the cache"))
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("not from the cache"))
     assert told("shellcheck-error", script) == first != []
 
 

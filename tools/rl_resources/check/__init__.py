@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, repeat, zip_longest
 from pathlib import Path
 
-from rl_resources.check.clean import findings
+from rl_resources.check.clean import announced, findings
 from rl_resources.check.exemptions import TABLE as EXEMPTIONS
 from rl_resources.check.exemptions import Outcome
 from rl_resources.check.registry import Rule, Scope, all_rules, chosen_rules
@@ -94,7 +94,9 @@ def findings_of(rules: Iterable[Rule], subjects: Subjects) -> list[Finding]:
     for rule in rules:
         by_scope.setdefault(rule.scope, []).append(rule)
     looked_at = [item for item in by_scope.items() if item[0] in subjects]
-    turns = zip_longest(*(zip(repeat(asked), subjects[scope]()) for scope, asked in looked_at))
+    turns = zip_longest(
+        *(zip(repeat(asked), announced(asked, subjects[scope]())) for scope, asked in looked_at)
+    )
     found = {
         told
         for asked, subject in filter(None, chain.from_iterable(turns))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from rl_resources.check.registry import Rule
 from rl_resources.check.script import shellcheck
 from rl_resources.check.subject import Claim, Said, ScriptText
 from rl_resources.finding import Finding
+
+MOST_AHEAD = 2
 
 
 def findings(rules: Sequence[Rule], subjects: Iterable[object]) -> Iterator[Finding]:
@@ -29,6 +32,22 @@ def findings(rules: Sequence[Rule], subjects: Iterable[object]) -> Iterator[Find
             yield from _findings_of_script(rules, subject)
         else:
             yield from _judged(rules, subject)
+
+
+def announced(rules: Sequence[Rule], subjects: Iterable[object]) -> Iterator[object]:
+    """The subjects, each given when ShellCheck has begun on the scripts that come next.
+
+    What it takes for a script is about what all other rules take for one, on another core.
+    """
+    waiting: deque[object] = deque()
+    asked = not shellcheck.RULES.isdisjoint(rule.name for rule in rules)
+    for subject in subjects:
+        if asked and isinstance(subject, ScriptText) and not _verdict(rules, subject).exists():
+            shellcheck.start(subject.text)
+        waiting.append(subject)
+        if len(waiting) > MOST_AHEAD:
+            yield waiting.popleft()
+    yield from waiting
 
 
 def _judged(rules: Sequence[Rule], subject: object) -> list[Finding]:

@@ -6,6 +6,8 @@ The keys are those of verl's configuration (`verl/trainer/config`); what each do
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.settings import Key, Setting, Settings
 from rl_resources.script.shell import Value
@@ -80,7 +82,7 @@ class Run(Settings):
             return Setting(given.key, UNKNOWN, given.place, given.origin)
         return Setting(given.key, both[0] * both[1], given.place, given.origin)
 
-    @property
+    @cached_property
     def _has_other_pool(self) -> bool:
         ours = {f"trainer.{name}" for name in _POOL_KEYS}
         keys = {item.key for item in self.launch.overrides} - ours

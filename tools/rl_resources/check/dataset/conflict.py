@@ -11,6 +11,8 @@ _END = re.compile(r">{7}(?: .*)?")
 def conflicts(text: str) -> list[tuple[int, int]]:
     """First and last line of every conflict; of a single marker that is left, its line twice."""
     found: list[tuple[int, int]] = []
+    if "<<<<<<<" not in text and ">>>>>>>" not in text:
+        return found
     begin = 0
     for number, line in enumerate(text.split("\n"), 1):
         line = line.removesuffix("\r")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 from rl_resources.script.shell import Command, Word
 from rl_resources.words import shown
@@ -94,7 +95,8 @@ _CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
 _DISK_TOOLS = frozenset({"wipefs", "fdisk", "sfdisk", "sgdisk", "parted", "blkdiscard"})
 
 
-class Call(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Call:
     """A command with those before it in its pipeline, and with what was downloaded before it.
 
     `away` is whether the script has gone to the root or to the reader's home by then.
@@ -107,17 +109,17 @@ class Call(NamedTuple):
     assigned: frozenset[str]
     away: bool = False
 
-    @property
+    @cached_property
     def words(self) -> Sequence[Word]:
         """The words from the program's name on that is run in the end."""
         return bare(self.command)
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The program's name without its folder."""
         return name_of(self.words)
 
-    @property
+    @cached_property
     def texts(self) -> list[str]:
         """Its arguments; what is not known as it is written."""
         return [word.text or word.value.shown for word in self.words[1:]]

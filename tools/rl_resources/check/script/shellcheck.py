@@ -7,14 +7,23 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rl_resources.cache import cache_folder, keep, release_of
 
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+RULES = frozenset({"shellcheck", "shellcheck-error"})
+"""The rules that ask it."""
 LONGEST_RUN_SECONDS = 30
 _OPTIONS = ("--format=json1", "--severity=warning", "--shell=bash", "--norc", "-")
+
+
+_begun: dict[str, Popen[bytes]] = {}
 
 
 class Comment(NamedTuple):
@@ -91,18 +100,35 @@ def _is_answer(answer: object) -> bool:
     )
 
 
-def _answer(program: str, text: str) -> Any:
+def start(text: str) -> None:
+    """Let it begin on a text about which `comments` is going to be asked."""
+    program = _program()
+    if program and text not in _begun and _remembered(_file(text)) is None:
+        with suppress(OSError):
+            _begun[text] = _process(program, text)
+
+
+def _process(program: str, text: str) -> Popen[bytes]:
     import subprocess
+    from subprocess import DEVNULL, PIPE
+    from tempfile import TemporaryFile
+
+    with TemporaryFile() as script:  # a pipe would have to be written to while it reads
+        script.write(text.encode("utf-8", "replace"))
+        script.seek(0)
+        command = [program, *_OPTIONS]
+        return subprocess.Popen(command, stdin=script, stdout=PIPE, stderr=DEVNULL)
+
+
+def _answer(program: str, text: str) -> Any:
+    from subprocess import TimeoutExpired
 
     try:
-        done = subprocess.run(
-            [program, *_OPTIONS],
-            input=text.encode("utf-8", "replace"),
-            capture_output=True,
-            timeout=LONGEST_RUN_SECONDS,
-            check=False,
-        )
-        answer = json.loads(done.stdout)
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+        with _begun.pop(text, None) or _process(program, text) as process:
+            try:
+                answer = json.loads(process.communicate(timeout=LONGEST_RUN_SECONDS)[0])
+            finally:
+                process.kill()
+    except (OSError, ValueError, TimeoutExpired):
         return None
     return answer if _is_answer(answer) else None

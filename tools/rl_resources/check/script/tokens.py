@@ -9,6 +9,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 LONGEST_LINE = 4096
@@ -106,8 +107,9 @@ class Secret(NamedTuple):
     text: str
 
 
+@lru_cache(maxsize=4096)
 def first_secret(line: str) -> Secret | None:
-    """The first secret in a line, also where base64 hides it."""
+    """The first secret in a line, also where base64 hides it. Scripts have most lines in common."""
     line = line[:LONGEST_LINE]
     return next(_plain(line), None) or next(_encoded(line), None)
 

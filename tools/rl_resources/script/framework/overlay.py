@@ -146,11 +146,13 @@ class Overlay:
             above = above.rpartition(".")[0]
 
     def _clear(self, key: str) -> None:
-        for name in [name for name in self.values if name == key or name.startswith(f"{key}.")]:
+        self.values.pop(key, None)
+        if key not in self._inner:
+            return
+        below = f"{key}."
+        for name in [name for name in self.values if name.startswith(below)]:
             del self.values[name]
-        self._inner = {
-            name for name in self._inner if name != key and not name.startswith(f"{key}.")
-        }
+        self._inner = {name for name in self._inner if name != key and not name.startswith(below)}
 
     def _delete(self, key: str, value: Any) -> None:
         current = self._current(key)
