@@ -7,42 +7,47 @@ what deletes outside of the work folder, what opens the machine to others, what 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from rl_resources.check.script.detours import detour
 from rl_resources.check.script.harm import (
-    FETCHERS,
     INTERPRETERS,
     Call,
-    bare,
     harm,
     leaves_work_folder,
     name_of,
 )
+from rl_resources.check.script.origins import Origins, names, path_of, said
 from rl_resources.script.shell import Command, Script, Word, read
 
-_DOWNLOADERS = frozenset({"curl", "wget", "aria2c", "axel"})
-_INTO_FOLDER = frozenset({"-P", "--directory-prefix", "--output-dir", "-d", "--dir"})
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "fish"})
+_RUNNERS = _SHELLS | {"eval", "source", ".", "make", "sbatch"}
+_RUN_PACKAGES = frozenset({"uv", "uvx", "npx", "bunx"})
+_ADDRESS = re.compile(r"(?:\w+\+)?https?://")
 _OWN_SHELL = re.compile(r"[\"']?\$\{?(?:SHELL|BASH|0)\b")
-_HIDDEN = (
-    r"(?:curl|wget|aria2c)\s|gpg\s+[^)`]*(?:-d|--decrypt)\b|base(?:64|32)\s+(?:-d|-D|--decode)|xxd\s+[^)`]*-\w*r|\brev\b"
-    r"|openssl\s+(?:enc|base64)|printf\s+[^)`]*\\{1,2}(?:x[0-9a-f]{2}|[0-7]{3})|uudecode|unhexlify"
-    r"|\b(?:gunzip|zcat|bzcat|xzcat|unxz|zstdcat)\b|\b(?:gzip|xz|zstd|bzip2)\s+-\w*d"
-)
-_FETCHED = re.compile(rf"(?:[<$]\(|`)[^)`]*(?:{_HIDDEN})", re.IGNORECASE)
-_DECODERS = re.compile(rf"(?:{_HIDDEN}|\btr\s+\S+\s+\S+|echo\s+-\w*e\w*\s+[^|]*\\x)", re.IGNORECASE)
 _ODD_NAME = re.compile(
     r"\w(?:''|\"\"|\\|\$['@*]|['\"]\w|\$\{?IFS)|^\$'|^['\"]\w+['\"]['\"]?\w"
     r"|^/[\w/]*[?*\[]|^(?:\$\(|`) *(?:echo|printf)\b"
 )
+_CHANGED = re.compile(r"\$\{!\w+\}|^\"?\$\{(?:\w+(?:\[[^]]*\])?(?:/|:\d|: *-\d|[,^]{1,2}|@))")
+"""A variable of which something else is run than what it holds."""
 _PROGRAM_FETCHED = re.compile(
     r"urlopen|urlretrieve|\brequests\b|httpx\.|LWP::|b64decode|fromhex|unhexlify|codecs\.decode"
     r"|socket|\bpack\b|open-uri|URI\.open|require\(['\"]https?['\"]\)|\(['\"]https?://"
 )
-_PROGRAM_RUN = re.compile(r"\b(?:exec|eval|compile|system|popen|subprocess|spawn|dup2|pty)\b")
+_PROGRAM_RUN = re.compile(
+    r"(?<![.\w])(?:exec|eval|compile)\b|\b(?:system|popen|subprocess|spawn|dup2|pty)\b"
+)
+_PROGRAM_BUILT = re.compile(
+    r"(?<![.\w])exec\s*\(\s*(?!open\b|[rbfu]?['\"]|\))|(?<![.\w])(?:exec|eval)\s*\(\s*['\"]{2}\.join"
+    r"|(?<![.\w])eval\s*\(\s*(?:compile|bytes|chr|codecs|marshal|__import__)\b"
+)
+"""What it runs is no text that stands there: it is made at run time."""
+_PROGRAM_WRITES = re.compile(
+    r"open\(\s*['\"]/(?:etc|usr|s?bin|lib\w*|boot|proc|sys)/[^'\"]*['\"]\s*,\s*['\"][wax]"
+)
 _PROGRAM_STARTS = re.compile(
     r"(?:system|popen|run|call|check_call|check_output|exec|execSync|spawn)\s*\(?\s*"
     r"(?:qq?\(|(?P<quote>['\"]))(?P<text>.*?)(?(quote)(?P=quote)|\))"
@@ -63,7 +68,6 @@ _STARTERS |= {"flock", "runuser", "sg"}
 _BEFORE_COMMAND = re.compile(r"^:?!|^\d*e (?=\w)")
 _RUNS_INPUT = re.compile(r"system\(\$|\$0 *\|")
 _HOT = frozenset({"rm", "curl", "wget", "bash", "sh", "eval", "sudo", "nc", "dd", "cat", "python3"})
-_NAME = re.compile(r"\$\{?!?([A-Za-z_]\w*)")
 MOST_NESTED = 3
 
 
@@ -77,31 +81,27 @@ class Fear(NamedTuple):
 def fears(script: Script, depth: int = 0) -> Iterator[Fear]:
     """Every command that a reader must fear."""
     piped: list[Command] = []
-    fetched: set[str] = set()
-    hidden = {item.name for item in script.assignments if _FETCHED.search(item.raw)}
-    for before, command in zip((None, *script.commands), script.commands, strict=False):
-        hidden |= _read_from_afar(command, before, hidden)
+    origins = Origins(script)
     assigned = frozenset(item.name for item in script.assignments)
     away = False
     for command in script.commands:
         if command.pipeline[0] == 0:
             piped = []
         if command.reach != "never":
-            known = hidden, frozenset(fetched), assigned, away
-            words = _fear(Call(command, tuple(piped), *known), depth)
+            words = _fear(Call(command, tuple(piped), assigned, away), origins, depth)
             if words:
                 yield Fear(command, words)
-            fetched |= _written(command) or _kept_by_tee(command, piped, hidden)
+            origins.follow(command, piped)
             away = leaves_work_folder(command, assigned, away)
         piped.append(command)
 
 
-def _fear(call: Call, depth: int) -> str | None:
+def _fear(call: Call, origins: Origins, depth: int) -> str | None:
     if not call.words:
         return harm(call) or detour(call.command, "", ())
     own = [word.text or word.value.shown for word in call.command.words]
     return (
-        _of_hidden_program(call, depth)
+        _of_program(call, origins, depth)
         or harm(call)
         or detour(call.command, call.name, call.texts)
         or detour(call.command, own[0], own[1:])
@@ -109,52 +109,114 @@ def _fear(call: Call, depth: int) -> str | None:
     )
 
 
-def _of_hidden_program(call: Call, depth: int) -> str | None:
-    told = "runs what was downloaded or hidden"
-    first = call.words[0]
-    if (first.text or "").removeprefix("./") in call.fetched:
-        return told
-    if _OWN_SHELL.match(first.raw) and any(_hides(one, call.hidden) for one in call.piped):
-        return told
-    if first.text is None and (_FETCHED.match(first.raw) or _names(first) & call.hidden):
-        return told
-    if _runs_input(call) and any(_hides(one, call.hidden) for one in call.piped):
-        return told
+def _of_program(call: Call, origins: Origins, depth: int) -> str | None:
+    """What is to fear of what a command runs: a file, a text, or what it reads."""
+    if _runs_hidden(call, origins):
+        return "runs what was downloaded or hidden"
+    written = origins.shown.get((call.words[0].text or "").removeprefix("./"))
+    if written:
+        return _inner([written], depth)
     if call.name in {"trap", "alias"}:
         return _inner((text.partition("=")[2] or text for text in call.texts[:1]), depth)
     if _WRITERS_OF_PROGRAMS.fullmatch(call.name):
         return _inner(_started(" ".join(call.texts)), depth)
-    if call.name not in _SHELLS | {"eval", "source", "."} and not INTERPRETERS.fullmatch(call.name):
+    if not _is_runner(call):
         return _inner(_handed_on(call), depth)
+    return _of_text(call, origins, depth)
+
+
+def _is_runner(call: Call) -> bool:
+    return call.name in _RUNNERS or INTERPRETERS.fullmatch(call.name) is not None
+
+
+def _runs_hidden(call: Call, origins: Origins) -> bool:
+    """Whether the script shows neither what the command runs nor a file that holds it."""
+    if _is_hidden(call, origins) or _runs_package(call):
+        return True
+    if _runs_input(call) and any(map(origins.hides, call.piped)):
+        return True
+    return _is_runner(call) and (
+        _is_told_hidden(call, origins)
+        or (_reads_program(call) and origins.hides_pipeline(call.piped))
+    )
+
+
+def _is_hidden(call: Call, origins: Origins) -> bool:
+    """Whether the command itself is a file that was fetched, or a text that is not shown."""
+    first, path = call.words[0], path_of(call.words[0])
+    if origins.fetched_file(path) or ("/" in path and origins.fetched(path, call.command)):
+        return True
+    if _OWN_SHELL.match(first.raw) and any(map(origins.hides, call.piped)):
+        return True
+    unseen = names(first) & (origins.hidden | origins.typed)
+    return first.text is None and (origins.hides_text(first.raw) or bool(unseen))
+
+
+def _is_told_hidden(call: Call, origins: Origins) -> bool:
+    """Whether a shell or an interpreter is told to run what the script does not show."""
     program = _program(call)
     here = [item.body.shown if item.body else item.target.raw for item in call.command.redirections]
-    raws = [word.raw for word in program] + [text for text in here if text]
-    names = {name for word in program for name in _names(word)}
-    files = {(word.text or "").removeprefix("./") for word in program}
-    if any(map(_FETCHED.search, raws)) or names & call.hidden or files & call.fetched:
-        return told
-    read_in = not program or files <= {"/dev/stdin", "-"}
-    if read_in and any(_hides(command, call.hidden) for command in call.piped):
-        return told
-    shown_here = [
-        item.body.shown if item.body else item.target.text for item in call.command.redirections
+    texts = [text for word in program for text in (word.raw, word.value.shown)] + here
+    unseen = origins.hidden | (origins.typed if _runs_text(call) else set())
+    if any(map(origins.hides_text, texts)) or any(names(word) & unseen for word in program):
+        return True
+    files = list(filter(None, map(path_of, program)))
+    inside = call.name in _RUNNERS and any(origins.fetched(file, call.command) for file in files)
+    return inside or any(map(origins.fetched_file, files))
+
+
+def _runs_package(call: Call) -> bool:
+    """Whether it runs what lies at an address, as `uv run` and `npx` can."""
+    if call.name not in _RUN_PACKAGES or (call.name == "uv" and call.texts[:1] != ["run"]):
+        return False
+    return any(
+        _ADDRESS.match(text) and (flag[:1] != "-" or flag == "--from")
+        for flag, text in pairwise(("", *call.texts))
+    )
+
+
+def _runs_text(call: Call) -> bool:
+    return call.name == "eval" or any(re.fullmatch(r"-\w*c", text) for text in call.texts)
+
+
+def _reads_program(call: Call) -> bool:
+    """Whether what a command runs is what it reads."""
+    if call.name == "make" and not _program(call):
+        return False
+    return {word.text or "" for word in _program(call)} <= {"/dev/stdin", "-"}
+
+
+def _of_text(call: Call, origins: Origins, depth: int) -> str | None:
+    """What is to fear of the text that a command runs, where the script shows it."""
+    program = [word.text or "" for word in _program(call)]
+    texts = program + [
+        item.body.shown if item.body else item.target.text or ""
+        for item in call.command.redirections
     ]
-    texts = [text or "" for text in (*(word.text for word in program), *shown_here)]
+    written = [origins.shown.get(text.removeprefix("./"), "") for text in program]
     if INTERPRETERS.fullmatch(call.name):
-        whole = " ".join(texts)
-        if _PROGRAM_FETCHED.search(whole) and _PROGRAM_RUN.search(whole):
-            return told
-        if _PROGRAM_SENDS.search(whole):
-            return "sends files or settings of the reader to another machine"
-        if _DELETES_TREE.search(whole):
-            return "deletes outside of the work folder"
-        return _inner(_started(whole), depth)
+        return _of_interpreted(" ".join(texts + written), depth)
     if call.name == "eval":
         return _inner([" ".join(texts)], depth)
-    said = [_said(one) for one in call.piped[-1:]] if read_in else []
-    if read_in or any(re.fullmatch(r"-\w*c", text) for text in call.texts):
-        said += texts
-    return _inner(said, depth)
+    if _reads_program(call):
+        written += [said(one) for one in call.piped[-1:]]
+    if _reads_program(call) or _runs_text(call):
+        written += texts
+    return _inner(written, depth)
+
+
+def _of_interpreted(program: str, depth: int) -> str | None:
+    """What is to fear of a program in another language."""
+    fetches = _PROGRAM_FETCHED.search(program) and _PROGRAM_RUN.search(program)
+    if fetches or _PROGRAM_BUILT.search(program):
+        return "runs what was downloaded or hidden"
+    if _PROGRAM_SENDS.search(program):
+        return "sends files or settings of the reader to another machine"
+    if _DELETES_TREE.search(program):
+        return "deletes outside of the work folder"
+    if _PROGRAM_WRITES.search(program):
+        return "changes the reader's system"
+    return _inner(_started(program), depth)
 
 
 def _runs_input(call: Call) -> bool:
@@ -193,43 +255,14 @@ def _inner(texts: Iterable[str], depth: int) -> str | None:
     return next((fear.words for text in texts for fear in fears(read(text), depth + 1)), None)
 
 
-def _said(command: Command) -> str:
-    """What a command writes, where the script shows it."""
-    words = [word.text or "" for word in bare(command)[1:]]
-    if name_of(bare(command)) == "printf" and len(words) > 1 and "%" in words[0]:
-        words = words[1:]
-    if name_of(bare(command)) in {"echo", "printf"}:
-        return " ".join(words)
-    return "\n".join(item.body.shown for item in command.redirections if item.body)
-
-
-def _names(word: Word) -> set[str]:
-    """The variables that a word is made of, as far as they can be told."""
-    return {*word.value.names, *_NAME.findall(word.raw)}
-
-
-def _read_from_afar(command: Command, before: Command | None, hidden: Set[str]) -> set[str]:
-    """The variables that `read` or `mapfile` fills with what was downloaded or hidden.
-
-    `before` is the command before, which may write into the loop that reads.
-    """
-    texts = [word.text or "" for word in command.words]
-    if texts[:2] == ["printf", "-v"] and _DECODERS.search(command.raw):
-        return {*texts[2:3]}
-    if name_of(command.words) not in {"read", "mapfile", "readarray"}:
-        return set()
-    looped = before is not None and before.pipeline[0] + 1 < before.pipeline[1]
-    piped = looped and before is not None and _hides(before, hidden)
-    if not piped and not any(_FETCHED.search(item.target.raw) for item in command.redirections):
-        return set()
-    return {word.text for word in command.words[1:] if word.text and word.text.isidentifier()}
-
-
 def _program(call: Call) -> Sequence[Word]:
     """What an interpreter is told to run: a text, a file, or nothing, which is its input."""
     words = call.words[1:]
     if call.name == "eval":
         return words
+    if call.name == "make":
+        flags = {"-f", "--file", "--makefile"}
+        return [after for flag, after in pairwise(words) if flag.text in flags]
     for at, word in enumerate(words):
         text = word.text or word.raw
         if call.name in _SHELLS and re.fullmatch(r"-\w*s", text):
@@ -243,43 +276,11 @@ def _program(call: Call) -> Sequence[Word]:
     return ()
 
 
-def _hides(command: Command, hidden: Set[str]) -> bool:
-    """Whether what a command writes cannot be read in the script."""
-    names = {name for word in command.words for name in _names(word)}
-    return bool(
-        name_of(bare(command)) in FETCHERS or _DECODERS.search(command.raw) or names & hidden
-    )
-
-
-def _written(command: Command) -> set[str]:
-    """The files that a downloader writes."""
-    words = bare(command)
-    if name_of(words) not in _DOWNLOADERS:
-        return set()
-    found = [item.target.text for item in command.redirections if item.operator in {">", ">>"}]
-    texts = [word.text or "" for word in words[1:]]
-    for flag, after in pairwise([*texts, ""]):
-        if re.fullmatch(r"-\w*[oO]|--output(?:-document)?", flag):
-            found.append(after)
-        if "://" in flag:
-            found.append(flag.rpartition("/")[2])
-    folders = [after for flag, after in pairwise(texts) if flag in _INTO_FOLDER]
-    found += [f"{folder.rstrip('/')}/{text}" for folder in folders for text in found if text]
-    return {text.removeprefix("./") for text in found if text}
-
-
-def _kept_by_tee(command: Command, piped: Sequence[Command], hidden: Set[str]) -> set[str]:
-    """The files into which `tee` copies what was downloaded or hidden."""
-    words = bare(command)
-    if name_of(words) != "tee" or not any(_hides(one, hidden) for one in piped):
-        return set()
-    texts = (word.text or "" for word in words[1:])
-    return {text.removeprefix("./") for text in texts if not text.startswith("-")}
-
-
 def _of_spelling(call: Call) -> str | None:
     first = call.command.words[0]
     odd = _ODD_NAME.search(first.raw) and first.raw.strip("\"'") != first.text
     bare_name = re.sub(r"(?<=\w)\$(?:\{\w+\}|\w+)(?=\w)", "", first.raw)
     odd = odd or (bare_name != first.raw and bare_name in _HOT)
+    if _runs_text(call) and _is_runner(call):
+        odd = odd or any(_CHANGED.search(word.raw) for word in _program(call))
     return "is spelt so that its reader does not see what it runs" if odd else None

@@ -33,7 +33,7 @@ FETCHERS = frozenset(
 INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|ipython|perl|ruby|node|php")
 _PREFIXES = frozenset(
     {"env", "nohup", "time", "exec", "command", "builtin", "nice", "ionice", "stdbuf", "timeout"}
-    | {"setsid", "xargs", "busybox", "watch", "unbuffer", "parallel", "coproc"}
+    | {"setsid", "srun", "xargs", "busybox", "watch", "unbuffer", "parallel", "coproc"}
 )
 _PREFIX_WORD = re.compile(r"-.*|\w+=.*|\d+[smhd]?")
 _HARMLESS = re.compile(r"/(?:tmp|var/tmp|dev/shm)/(?!\.\.)[^/*\s]")
@@ -58,6 +58,12 @@ _POSTS = re.compile(r"--(?:post|body)-file\b")
 _FINDS_AND_DELETES = re.compile(
     r"(?:^| )(?:-delete|-exec(?:dir)? (?:(?:rm|shred)\b|\w*sh -c .*\brm\b))"
 )
+_CLOUDS = frozenset({"aws", "gsutil", "gcloud", "hdfs", "hadoop", "kubectl", "hf", "rclone"})
+_CLOUDS |= {"huggingface-cli"}
+_DELETES_IN_CLOUD = re.compile(
+    r"(?:^| )(?:-?rm\b(?=.* -(?:r|-recursive)\b)|rm -r\b|-rm -r\b|purge\b|rb\b|delete-cache\b"
+    r"|repo delete\b|delete (?:namespace\b|.*--all\b))"
+)
 _PRIVATE = re.compile(
     r"(?:\$\(|`)\s*(?:(?:env|printenv)\b|(?:cat|base64|<)\s[^)`]*(?:\.ssh/|\.aws/|\.netrc|\.kube/"
     r"|/etc/(?:passwd|shadow)|id_rsa|credentials))"
@@ -66,7 +72,10 @@ _PRIVATE_FILE = re.compile(
     r"(?:^|[/ :@=])\.(?:ssh|aws|netrc|kube|gnupg|git-credentials)\b|/etc/shadow\b"
     r"|\bid_(?:rsa|ed25519)\b"
 )
-_SENDERS = frozenset({"rsync", "rclone", "aws", "gsutil", "gcloud", "gh", "s3cmd", "azcopy"})
+_SENDERS = frozenset(
+    {"scp", "rsync", "rclone", "aws", "gsutil", "gcloud", "gh", "s3cmd", "azcopy", "hf"}
+)
+_SENDERS |= {"huggingface-cli"}
 _MAILERS = frozenset({"mail", "mailx", "mutt", "sendmail"})
 _TOKEN = re.compile(
     r"\$\{?(?P<issuer>WANDB|HF|HUGGING_?FACE|GITHUB|GH|AWS)_\w*(?:KEY|TOKEN|SECRET)"
@@ -76,7 +85,7 @@ _ISSUERS = {"HF": r"hugging|\bhf\b|hf-", "GH": "github", "AWS": "aws"}
 _RIGHTS = frozenset(
     {"sudo", "su", "doas", "pkexec", "useradd", "usermod", "passwd", "visudo", "insmod", "modprobe"}
     | {"userdel", "groupadd", "setenforce", "swapoff", "swapon"}
-    | {"iptables", "nft", "setcap", "chattr", "mount", "nsenter", "chroot"}
+    | {"iptables", "ufw", "nft", "setcap", "chattr", "mount", "nsenter", "chroot"}
 )
 _RUNS = re.compile(r"(?:^|[\s/])(?:python|ray|vllm|sglang|torchrun)[0-9.]*\b")
 _LISTENERS = frozenset(
@@ -97,15 +106,13 @@ _DISK_TOOLS = frozenset({"wipefs", "fdisk", "sfdisk", "sgdisk", "parted", "blkdi
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A command with those before it in its pipeline, and with what was downloaded before it.
+    """A command with those before it in its pipeline, and with the variables that the script sets.
 
     `away` is whether the script has gone to the root or to the reader's home by then.
     """
 
     command: Command
     piped: tuple[Command, ...]
-    hidden: set[str]
-    fetched: frozenset[str]
     assigned: frozenset[str]
     away: bool = False
 
@@ -182,6 +189,8 @@ def _of_deletion(call: Call) -> str | None:
         any(_is_root_or_home(word) for word in call.words[1:-1]) or call.texts[-1:] == ["/dev/null"]
     ):
         return "moves all that is the reader's away"
+    if call.name in _CLOUDS and _DELETES_IN_CLOUD.search(line) and "$" not in line:
+        return "deletes what does not lie on this machine"
     if call.name == "tar" and "--remove-files" in call.texts:
         return _deletes(call.words[1:], call.assigned)
     raws = " ".join(word.raw for word in call.words[1:])
@@ -262,7 +271,7 @@ def _of_network(call: Call) -> str | None:
         return "publishes from the reader's machine"
     if re.fullmatch(r"\w*awk", call.name) and "/inet/" in line:
         return "opens a connection to another machine"
-    if call.name in _KEY_USERS and not _is_own_node(call):
+    if call.name in _KEY_USERS and not (_is_own_node(call) or _copies_of_own_node(call)):
         return "uses the reader's keys on another machine"
     if _sends(call, line):
         return "sends files or settings of the reader to another machine"
@@ -277,6 +286,12 @@ def _is_own_node(call: Call) -> bool:
     named = bool(raws) and re.fullmatch(r"(?:\$\{?\w+\}?@)?\$\{?\w+\}?", raws[at]) is not None
     starts = re.search(r"\b(?:ray|python[\d.]*|torchrun|nvidia-smi)\b", " ".join(raws[at + 1 :]))
     return call.name == "ssh" and named and not forwards and starts is not None
+
+
+def _copies_of_own_node(call: Call) -> bool:
+    """Whether `scp` fetches from a machine that the script is told."""
+    raws = [word.raw.replace('"', "") for word in call.words[1:] if not word.raw.startswith("-")]
+    return call.name == "scp" and all(re.match(r"\$\{?\w+\}?:", raw) for raw in raws[:-1])
 
 
 def _sends(call: Call, line: str) -> bool:
@@ -298,7 +313,8 @@ def _sends_private_file(call: Call) -> bool:
     read = [word for one in call.piped for word in bare(one)[1:]]
     read = read if call.name in FETCHERS | _MAILERS else []
     read = [*read, *call.words[1:]] if call.name in _SENDERS else read
-    return any(_PRIVATE_FILE.search(word.raw) for word in read)
+    whole = call.name in _SENDERS and any(map(_is_root_or_home, call.words[1:-1]))
+    return whole or any(_PRIVATE_FILE.search(word.raw) for word in read)
 
 
 def _sends_token(call: Call) -> bool:
@@ -315,7 +331,7 @@ def _sends_token(call: Call) -> bool:
 
 def _of_rights(call: Call) -> str | None:
     line = " ".join(call.texts)
-    if call.name in _RIGHTS:
+    if call.name in _RIGHTS or (call.name == "sysctl" and "-w" in call.texts):
         return "needs the rights of the administrator"
     if call.name in {"chmod", "chown"} and re.search(
         r"(?:^| )(?:\+?s|[ugo]+\+\w*s|[2-7][0-7]{3})\b|(?:777|a\+rwx|-R\b.*) /(?!tmp/|dev/shm/)",
@@ -334,7 +350,9 @@ def _of_rights(call: Call) -> str | None:
         r"--privileged|(?:-v|--volume)[ =]/(?:var/run/docker\.sock)?:", line
     ):
         return "gives a container the whole machine"
-    of_reader = call.name in {"pkill", "killall"} and re.fullmatch(r"(?:-\w+ )*-[uU] ?\S+", line)
+    of_reader = call.name in {"pkill", "killall", "scancel"} and re.fullmatch(
+        r"(?:-\w+ )*-[uU] ?\S+", line
+    )
     if of_reader or (call.name == "kill" and len(call.texts) > 1 and call.texts[-1] in {"1", "-1"}):
         return "ends every program of the reader"
     if call.name in _MINERS or "stratum+tcp:" in line:

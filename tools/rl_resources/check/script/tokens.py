@@ -55,12 +55,17 @@ _FORMS = (
         r"(?i)wandb[\w ./=:\"'-]{0,40}?(?<![0-9a-f])(?P<s>[0-9a-f]{40})(?![0-9a-f])",
         "Weights & Biases key",
     ),
-    (r"(?i)\blogin\b.* (?:-k|--(?:api-)?key|--token)[ =](?P<s>" + _MIXED + r"[\w-]{16,})", "key"),
+    (
+        rf"(?i)\blogin\b.* (?:(?:-k|--(?:api-)?key|--token)[ =](?P<s>{_MIXED}[\w-]{{16,}})"
+        rf"|(?:-p|--password)[ =][\"']?(?P<t>{_WORD}{{6,}}))"
+        r"|\bwandb login\b.* (?P<u>[0-9a-f]{40})\b",
+        "key",
+    ),
     (r"\b[a-z][a-z+]+://[^\s/:@'\"$]*:(?P<s>[^\s/@'\"$]{4,})@", "password in a URL"),
     (rf"\bcurl\b.* (?:-u|--user)[ =]?['\"]?[\w.@-]+:(?P<s>{_WORD}{{6,}})", "password"),
     (
-        r"(?i)\b\w*(?:API_?KEY|ACCESS_?KEY(?:_?ID)?|TOKEN|SECRET)[=: ] *[\"']?"
-        rf"(?P<s>{_MIXED}[A-Za-z0-9+/_.=-]{{16,}})",
+        r"(?i)\b\w*(?:API_?KEY|ACCESS_?KEY(?:_?ID)?|TOKEN|SECRET)[\"'\]]*[=: ] *[\"']?"
+        rf"(?P<s>{_MIXED}[A-Za-z0-9+/_.=~-]{{16,}})",
         "key",
     ),
     (
@@ -69,17 +74,21 @@ _FORMS = (
         "key",
     ),
     (
-        r"(?i)(?:\b|_)(?:password|passwd|passphrase)\b[\"']?[=: ] *[\"']?"
+        r"(?i)(?:\w*(?:password|passwd|passphrase)|\w_(?:pass|pw))\b[\"']?[=: ] *[\"']?"
         rf"(?P<s>{_MIXED}{_WORD}{{8,}})",
         "password",
     ),
     (
-        rf"\b(?:docker|podman) login\b.* -p[ =]?(?P<s>{_WORD}{{6,}})"
-        rf"|\bmysql\w*\b.* -p(?P<t>{_WORD}{{6,}})"
-        rf"|\bredis-cli\b.* -a (?P<u>{_WORD}{{6,}})",
+        rf"\bmysql\w*\b.* -p(?P<s>{_WORD}{{6,}})|\bredis-cli\b.* -a (?P<t>{_WORD}{{6,}})"
+        rf"|\bopenssl\b.* (?:-k |-pass(?:in|out)? pass:)(?P<u>{_WORD}{{6,}})",
         "password",
     ),
-    (rf"(?i) --(?:api|auth|access)-(?:key|token)[= ](?P<s>{_MIXED}[\w.-]{{16,}})", "key"),
+    (
+        r"(?i)(?:^| )--(?:(?:api|auth|access)[-_](?:key|token)[= ][\"']?"
+        rf"(?P<s>{_MIXED}[\w.-]{{16,}})"
+        rf"|[\w-]*(?:key|token)[= ][\"']?(?P<t>{_MIXED}(?:sk-[\w-]{{8,}}|[A-Za-z0-9]{{20,}})))",
+        "key",
+    ),
     (rf"\becho (?P<s>{_MIXED}{_WORD}{{8,}}) *\| *\S+ login\b", "password"),
 )
 _SECRETS = tuple((re.compile(pattern), kind) for pattern, kind in _FORMS)
@@ -87,7 +96,15 @@ _HINTS = (
     *("hf_", "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "glpat", "akia", "asia", "aiza"),
     *("xox", "begin", "wandb", "://", "key", "token", "secret", "passw", "passphrase", "sg."),
     *("dapi", "ms-", "ltai", "akid", "aklt", "eyj", ":aa", "authorization", "login", "curl"),
-    *("mysql", "redis", "sig", *(prefix.lower() for prefix in _PREFIXES)),
+    *(
+        "mysql",
+        "redis",
+        "openssl",
+        "_pass",
+        "_pw",
+        "sig",
+        *(prefix.lower() for prefix in _PREFIXES),
+    ),
 )
 """One of these, in lower case, is in every line with a secret: others are passed over at once."""
 _PLACEHOLDER = re.compile(

@@ -1,0 +1,254 @@
+"""Where the text comes from that a script runs: what it shows itself, what it fetches or hides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from rl_resources.check.script.harm import FETCHERS, INTERPRETERS, bare, name_of
+from rl_resources.script.shell import Assignment, Command, Script, Word
+
+_DOWNLOADERS = frozenset({"curl", "wget", "aria2c", "axel"})
+_COPIERS = frozenset({"scp", "rsync", "aws", "gsutil", "gcloud", "rclone", "hdfs"})
+_HUBS = frozenset({"hf", "huggingface-cli", "modelscope"})
+_FROM_AFAR = re.compile(r"[a-z][a-z0-9]*://|[\w.@${}\"-]+:")
+_UNPACKERS = frozenset({"tar", "unzip", "7z"})
+_ARCHIVE = re.compile(r"\.(?:tar(?:\.\w+)?|t[gx]z|zip|7z)$")
+_INTO_FOLDER = frozenset(
+    {"-P", "--directory-prefix", "--output-dir", "-d", "--dir", "-C", "--directory"}
+    | {"--local-dir", "--local_dir"}
+)
+_PINNED = re.compile(r"[0-9a-f]{7,40}")
+_PROGRAM_FILE = re.compile(r".*/|.*\.(?:sh|bash)\Z")
+_CLONERS = frozenset({"git", "gh", "hg"})
+
+_HIDDEN = (
+    r"(?:curl|wget|aria2c)\s|gpg\s+[^)`]*(?:-d|--decrypt)\b|base(?:64|32)\s+(?:-d|-D|--decode)|xxd\s+[^)`]*-\w*r|\brev\b"
+    r"|openssl\s+(?:enc|base64)|printf\s+[^)`]*\\{1,2}(?:x[0-9a-f]{2}|[0-7]{3})|uudecode|unhexlify"
+    r"|\b(?:gunzip|zcat|bzcat|xzcat|unxz|zstdcat)\b|\b(?:gzip|xz|zstd|bzip2)\s+-\w*d"
+)
+_DECODERS = re.compile(rf"(?:{_HIDDEN}|\btr\s+\S+\s+\S+|echo\s+-\w*e\w*\s+[^|]*\\x)", re.IGNORECASE)
+_CUTTERS = frozenset({"sed", "grep", "head", "tail", "awk", "cut", "sort", "tac"})
+_OF_ITSELF = r"\$(?:0\b|\{0\}|\{?BASH_SOURCE)"
+_FETCHED = re.compile(rf"(?:[<$]\(|`)[^)`]*(?:{_HIDDEN})", re.IGNORECASE)
+_UNSEEN = re.compile(
+    r"(?:\$\(|`) *(?:cat *(?:-|/dev/stdin)?|< */dev/stdin) *[)`]"
+    rf"|(?:[<$]\(|`) *(?:cat|{'|'.join(sorted(_CUTTERS))})\b[^()`]*{_OF_ITSELF}"
+)
+"""What is typed in, or cut out of lines of the script that are no commands."""
+_NAME = re.compile(r"\$\{?!?([A-Za-z_]\w*)")
+
+
+class Origins:
+    """What is known of texts and files when a command runs; `follow` takes it past a command.
+
+    `hidden` are the variables that hold what was fetched or hidden, `typed` those that `read` fills
+    with what the script does not show, `shown` the files that it writes itself.
+    """
+
+    def __init__(self, script: Script) -> None:
+        self.hidden = {
+            item.name for item in script.assignments if _FETCHED.search(_written(script, item))
+        }
+        self.typed: set[str] = set()
+        self.shown: dict[str, str] = {}
+        self._files: set[str] = set()
+        self._folders: set[str] = set()
+        self._inside: Command | None = None
+        self._script = script
+        for before, command in zip((None, *script.commands), script.commands, strict=False):
+            self._read_in(command, before)
+
+    def hides(self, command: Command) -> bool:
+        """Whether what a command writes cannot be read in the script."""
+        words = {name for word in command.words for name in names(word)}
+        name = name_of(bare(command))
+        inner = (item for item in self._script.commands if name and item.function == name)
+        return bool(
+            name in FETCHERS
+            or _DECODERS.search(command.raw)
+            or words & self.hidden
+            or any(name_of(bare(item)) in FETCHERS for item in inner)
+        )
+
+    def hides_pipeline(self, piped: Sequence[Command]) -> bool:
+        """Whether what comes out of a pipeline cannot be read in the script or a file of it."""
+        if not piped:
+            return False
+        shown = _is_shown(piped[0]) and all(map(_passes_on, piped[1:]))
+        return not shown or any(map(self.hides, piped))
+
+    def hides_text(self, text: str) -> bool:
+        """Whether a text that is run holds what a command fetches or hides."""
+        return bool(_FETCHED.search(text) or _UNSEEN.search(text))
+
+    def fetched(self, path: str, command: Command) -> bool:
+        """Whether a command's file is one that was fetched, or lies in a folder that was."""
+        here = self._inside is not None and self._inside.in_subshell <= command.in_subshell
+        return (
+            self.fetched_file(path)
+            or any(path.removeprefix("./").startswith(f"{folder}/") for folder in self._folders)
+            or (here and bool(_PROGRAM_FILE.match(path)) and path[:1] not in {"/", "~", "$"})
+        )
+
+    def fetched_file(self, path: str) -> bool:
+        """Whether exactly this file was fetched."""
+        return _bare(path) in self._files
+
+    def follow(self, command: Command, piped: Sequence[Command]) -> None:
+        """Take note of what a command fetches, writes, or goes into."""
+        words = bare(command)
+        name, texts = name_of(words), [path_of(word) for word in words[1:]]
+        self._files |= {_bare(text) for text in _saved(name, texts, command) if text}
+        hidden = any(map(self.hides, (*piped, command))) or any(
+            self.hides_text(word.value.shown) for word in words
+        )
+        targets = [_bare(text) for text in _targets(name, texts, command) if text]
+        if hidden:
+            self._files.update(targets)
+        elif text := said(command):
+            self.shown.update(dict.fromkeys(targets, text))
+        if name in _DOWNLOADERS:
+            self._folders.update(map(_bare, _into(texts)))
+        if name in _CLONERS:
+            self._follow_clone(texts)
+        if name in _UNPACKERS and (hidden or any(map(self.fetched_file, texts))):
+            self._folders.update(_unpacked(texts, piped))
+        if name in {"cd", "pushd", "popd"}:
+            target = _bare(texts[0] if texts else "~")
+            inside = f"{target}/x" if self.fetched(f"{target}/x", command) else ""
+            self._inside = command if inside and not target.startswith("..") else None
+
+    def _follow_clone(self, texts: Sequence[str]) -> None:
+        """Take note of the folder that a clone makes, unless a commit says what is in it."""
+        if "checkout" in texts and _PINNED.fullmatch(texts[-1]):
+            self._folders.clear()
+            self._inside = None
+        if "clone" not in texts:
+            return
+        given = [text for text in texts[texts.index("clone") + 1 :] if not text.startswith("-")]
+        at = next((at for at, text in enumerate(given) if re.match(r"\S*[/$:]", text)), None)
+        if at is not None:
+            name = given[at].rstrip("/").rpartition("/")[2].removesuffix(".git")
+            self._folders.add(_bare(next(iter(given[at + 1 :]), name)))
+
+    def _read_in(self, command: Command, before: Command | None) -> None:
+        """Take note of the variables that `read` and its like fill from elsewhere.
+
+        `before` is the command before, which may write into the loop that reads.
+        """
+        texts = [word.text or "" for word in command.words]
+        if texts[:2] == ["printf", "-v"] and _DECODERS.search(command.raw):
+            self.hidden.update(texts[2:3])
+        if name_of(command.words) not in {"read", "mapfile", "readarray"}:
+            return
+        filled = {text for text in texts[1:] if text.isidentifier()}
+        looped = before is not None and before.pipeline[0] + 1 < before.pipeline[1]
+        piped = looped and before is not None and self.hides(before)
+        if piped or any(_FETCHED.search(item.target.raw) for item in command.redirections):
+            self.hidden |= filled
+        elif not looped and not command.redirections:
+            self.typed |= filled
+
+
+def _written(script: Script, item: Assignment) -> str:
+    """An assignment as it is written; of `for` the words that it goes through."""
+    line = script.lines[item.place.line - 1]
+    looped = re.search(r"\bin\b([^;]*)", line) if item.kind == "for" else None
+    return looped[1] if looped else item.raw
+
+
+def names(word: Word) -> set[str]:
+    """The variables that a word is made of, as far as they can be told."""
+    return {*word.value.names, *_NAME.findall(word.raw)}
+
+
+def path_of(word: Word) -> str:
+    """A word as the name of a file: as it is written where it is not known."""
+    return word.text or word.raw.replace('"', "")
+
+
+def _bare(path: str) -> str:
+    return path.removeprefix("./").rstrip("/")
+
+
+def _into(texts: Sequence[str]) -> list[str]:
+    """The folders that a command is told to write to."""
+    return [after for flag, after in pairwise(texts) if flag in _INTO_FOLDER and _bare(after)]
+
+
+def said(command: Command) -> str:
+    """What a command writes, where the script shows it."""
+    words = [word.text or "" for word in bare(command)[1:]]
+    if name_of(bare(command)) == "printf" and len(words) > 1 and "%" in words[0]:
+        words = words[1:]
+    if name_of(bare(command)) in {"echo", "printf"}:
+        return " ".join(words)
+    return "\n".join(item.body.shown for item in command.redirections if item.body)
+
+
+def _is_shown(command: Command) -> bool:
+    """Whether a command writes what stands in the script or in a file beside it."""
+    words = bare(command)
+    name, own = (
+        name_of(words),
+        [word for word in words[1:] if not (word.text or "").startswith("-")],
+    )
+    if name in {"echo", "printf", "yes"}:
+        return True
+    if any(re.search(_OF_ITSELF, word.raw) for word in own):
+        return False
+    if any(item.operator in {"<", "<<", "<<-", "<<<"} for item in command.redirections):
+        return True
+    if INTERPRETERS.fullmatch(name):
+        return bool(own) and not any(re.fullmatch(r"-\w*[ce]", word.raw) for word in words)
+    return len(own) > (name != "cat") if name in {"cat", *_CUTTERS} else name == "envsubst"
+
+
+def _passes_on(command: Command) -> bool:
+    return name_of(bare(command)) in {"cat", "tee", "envsubst", "xargs", *_CUTTERS}
+
+
+def _saved(name: str, texts: Sequence[str], command: Command) -> Iterator[str]:
+    """The files, and folders with a slash less, that a program fetches by its own means."""
+    folders = _into(texts)
+    if name in _DOWNLOADERS:
+        found = [*_targets("", (), command)]
+        for flag, after in pairwise([*texts, ""]):
+            if re.fullmatch(r"-\w*[oO]|--output(?:-document)?", flag):
+                found.append(after)
+            if "://" in flag:
+                found.append(flag.rpartition("/")[2])
+    elif name in _COPIERS and any(map(_FROM_AFAR.match, texts[:-1])):
+        folders, found = [*texts[-1:]], [text.rpartition("/")[2] for text in texts[:-1]]
+        yield from (folder.rstrip("/") for folder in folders)
+    elif name in _HUBS and "download" in texts:
+        found = [text for text in texts if "." in text.rpartition("/")[2] and text not in folders]
+    else:
+        return
+    yield from found
+    yield from (f"{folder.rstrip('/')}/{text}" for folder in folders for text in found if text)
+
+
+def _targets(name: str, texts: Sequence[str], command: Command) -> Iterator[str]:
+    """The files into which a command writes what comes in or out of it."""
+    for item in command.redirections:
+        if item.operator in {">", ">>", ">|"}:
+            yield path_of(item.target)
+    if name == "tee":
+        yield from (text for text in texts if not text.startswith("-"))
+    if name == "dd":
+        yield from (text[3:] for text in texts if text.startswith("of="))
+    if name == "install":
+        yield from texts[-1:]
+
+
+def _unpacked(texts: Sequence[str], piped: Sequence[Command]) -> Iterator[str]:
+    """The folders into which an archive is unpacked: as told, else as the archive is called."""
+    told = _into(texts)
+    piped_from = [word.text or "" for one in piped for word in one.words]
+    called = (text.rpartition("/")[2] for text in (*texts, *piped_from) if _ARCHIVE.search(text))
+    yield from map(_bare, told)
+    if not told:
+        yield from (_ARCHIVE.sub("", text) for text in called)
