@@ -63,8 +63,10 @@ release: $(READY)  ## commit the next version, write its artefacts to dist; DRY_
 
 lock: $(READY)  ## pin the newest allowed requirements
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --all-extras \
-	  --upgrade --custom-compile-command "make lock" --output-file requirements.txt pyproject.toml
+	for to in "requirements.txt --all-extras pyproject.toml" \
+	  "tools/audit/requirements.txt tools/audit/requirements.in"; do \
+	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
+	    --custom-compile-command "make lock" --output-file $$to || exit 1; done
 
 clean:
 	rm -rf .venv build dist

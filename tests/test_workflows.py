@@ -75,6 +75,23 @@ def test_every_action_is_pinned_to_a_commit_and_says_its_version(path: Path) -> 
     assert [line for line in uses if not re.fullmatch(form, line)] == []
 
 
+@pytest.mark.parametrize("path", ["requirements.txt", "tools/audit/requirements.txt"])
+def test_every_requirement_is_pinned_with_hashes(path: str) -> None:
+    text = (ROOT / path).read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line[:1].isalnum()]
+    assert lines
+    assert [
+        line for line in lines if not re.match(r"[\w.\[\]-]+==\S+ .*--hash=sha256:", line)
+    ] == []
+
+
+def test_a_workflow_installs_nothing_without_hashes() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in WORKFLOWS)
+    installs = re.findall(r"pip install .*", text)
+    assert installs
+    assert [line for line in installs if "--require-hashes" not in line] == []
+
+
 def test_one_action_has_one_pin() -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in WORKFLOWS)
     pins = set(re.findall(r"uses: (\S+)@(\S+)", text))
