@@ -56,7 +56,9 @@ class Origins:
         self._files: set[str] = set()
         self._folders: set[str] = set()
         self._inside: Command | None = None
-        self._script = script
+        self._fetching = {
+            item.function for item in script.commands if name_of(bare(item)) in FETCHERS
+        }
         for before, command in zip((None, *script.commands), script.commands, strict=False):
             self._read_in(command, before)
 
@@ -64,12 +66,11 @@ class Origins:
         """Whether what a command writes cannot be read in the script."""
         words = {name for word in command.words for name in names(word)}
         name = name_of(bare(command))
-        inner = (item for item in self._script.commands if name and item.function == name)
         return bool(
             name in FETCHERS
+            or (name and name in self._fetching)
             or _DECODERS.search(command.raw)
             or words & self.hidden
-            or any(name_of(bare(item)) in FETCHERS for item in inner)
         )
 
     def hides_pipeline(self, piped: Sequence[Command]) -> bool:
@@ -101,24 +102,30 @@ class Origins:
         words = bare(command)
         name, texts = name_of(words), [path_of(word) for word in words[1:]]
         self._files |= {_bare(text) for text in _saved(name, texts, command) if text}
-        hidden = any(map(self.hides, (*piped, command))) or any(
-            self.hides_text(word.value.shown) for word in words
-        )
-        targets = [_bare(text) for text in _targets(name, texts, command) if text]
-        if hidden:
-            self._files.update(targets)
-        elif text := said(command):
-            self.shown.update(dict.fromkeys(targets, text))
+        self._note_written([_bare(text) for text in _targets(name, texts, command)], command, piped)
         if name in _DOWNLOADERS:
             self._folders.update(map(_bare, _into(texts)))
         if name in _CLONERS:
             self._follow_clone(texts)
-        if name in _UNPACKERS and (hidden or any(map(self.fetched_file, texts))):
+        if name in _UNPACKERS and (
+            any(map(self.fetched_file, texts)) or any(map(self.hides, piped))
+        ):
             self._folders.update(_unpacked(texts, piped))
         if name in {"cd", "pushd", "popd"}:
             target = _bare(texts[0] if texts else "~")
             inside = f"{target}/x" if self.fetched(f"{target}/x", command) else ""
             self._inside = command if inside and not target.startswith("..") else None
+
+    def _note_written(
+        self, targets: Sequence[str], command: Command, piped: Sequence[Command]
+    ) -> None:
+        if not targets:
+            return
+        words = (word.value.shown for word in command.words)
+        if any(map(self.hides, (*piped, command))) or any(map(self.hides_text, words)):
+            self._files.update(targets)
+        elif text := said(command):
+            self.shown.update(dict.fromkeys(targets, text))
 
     def _follow_clone(self, texts: Sequence[str]) -> None:
         """Take note of the folder that a clone makes, unless a commit says what is in it."""
