@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +18,9 @@ from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
 from rl_resources.finding import Finding
 from rl_resources.package import read_package
-from rl_resources.schema import bulk
+from rl_resources.schema import bulk, parts
+from rl_resources.schema.parts import IrregularError
+from rl_resources.tabular import Defect, Row
 from sample_tree import plant
 
 HEADER = b"script,order,batch,outcome\n"
@@ -35,42 +38,63 @@ def told(snapshot: Snapshot, path: Path, resource: str = "trials") -> list[Findi
 
 
 def slowly(*_: object) -> None:
-    raise bulk.IrregularError
+    raise IrregularError
 
 
 LINES = st.lists(
     st.one_of(
-        st.sampled_from([f"{SCRIPT},1,64,ran", f"{SCRIPT},2,128,out-of-memory", ",,,", ""]),
+        st.sampled_from([f"{SCRIPT},1,64,ran", f"{SCRIPT},2,128,out-of-memory", ",,,", "", HEADER]),
+        st.sampled_from(
+            ["<<<<<<< HEAD", "=======", ">>>>>>> other", "<<<<<<< a,b,c,d", "\ufeff,,,"]
+        ),
         st.text(alphabet='a1,,,"" é\r@<=', max_size=12),
         st.tuples(
-            st.sampled_from([SCRIPT, "", "x.sh", f'"{SCRIPT}"']),
+            st.sampled_from([SCRIPT, "", "x.sh", f'"{SCRIPT}"', f'"{SCRIPT}']),
             st.sampled_from(["1", "2", "0", '"1,5"', '"a""b"', '"a"b"c"', '"x,"y",z"', '"a\nb"']),
             st.sampled_from(["64", "many", '""', " 8", "9" * 20, 'a"b"']),
-            st.sampled_from(["ran", "RAN", "j@example.org", "<b>", "=1", "r\u200ban"]),
+            st.sampled_from(["ran", "RAN", "j@example.org", "<b>", "=1", "r\u200ban", 'ran"']),
         ).map(",".join),
-    ),
+    ).map(lambda line: line if isinstance(line, str) else line.decode().strip()),
     max_size=8,
 )
 
 
 @given(
     lines=LINES,
-    end=st.sampled_from(["\n", ""]),
+    mark=st.sampled_from(["", "", "\ufeff"]),
+    end=st.sampled_from(["\n", "\n", "\r\n"]),
+    last=st.booleans(),
     block=st.sampled_from([1, 80, 1 << 20]),
     part=st.sampled_from([1, 2, 1 << 20]),
 )
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_a_file_split_by_polars_is_told_of_as_one_that_we_read_ourselves(
-    sample: Snapshot, tmp_path: Path, lines: list[str], end: str, block: int, part: int
+    sample: Snapshot,
+    tmp_path: Path,
+    lines: list[str],
+    mark: str,
+    end: str,
+    last: bool,
+    block: int,
+    part: int,
 ) -> None:
     path = tmp_path / "trials.csv"
-    path.write_bytes(HEADER + "\n".join([*lines, ""]).encode().removesuffix(b"\n") + end.encode())
+    text = mark + end.join([HEADER.decode().strip(), *lines]) + (end if last or not lines else "")
+    path.write_bytes(text.encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bulk, "BLOCK_BYTES", block)
+        patch.setattr(parts, "BLOCK_BYTES", block)
+        patch.setattr(parts, "PART_BYTES", block)
+        patch.setattr(parts, "MOST_LINES", 4)
+        patch.setattr(tabular, "MOST_LINES_OF_A_CELL", 3)
+        patch.setattr(tabular, "MOST_LINES_OF_A_CONFLICT", 4)
         patch.setattr(records, "PART_ROWS", part)
+        patch.setattr(records, "IrregularError", KeyError)  # none is read whole
         quickly = told(sample, path)
+        patch.undo()
+        patch.setattr(tabular, "MOST_LINES_OF_A_CELL", 3)
+        patch.setattr(tabular, "MOST_LINES_OF_A_CONFLICT", 4)
         patch.setattr(bulk, "survey", slowly)
         assert quickly == told(sample, path)
 
@@ -80,22 +104,39 @@ def test_only_rows_with_something_wrong_are_read_again(
 ) -> None:
     again: list[str] = []
 
-    def noted(text: str) -> tabular.Text:
-        again.append(text)
-        return tabular.read(text)
+    def noted(lines: Sequence[str], number: int, width: int) -> tuple[Row | Defect, int]:
+        again.extend(lines)
+        return tabular.record(lines, number, width)
 
-    monkeypatch.setattr("rl_resources.check.records.read", noted)
+    monkeypatch.setattr(records, "record", noted)
     monkeypatch.setattr(bulk, "BATCH_ROWS", 1)
     path = tmp_path / "trials.csv"
     good = [f"{SCRIPT},{order},8,ran\n".encode() for order in range(1, 50)]
     path.write_bytes(HEADER + b"".join(good))
     assert told(sample, path) == []
+    assert again == []
     bad, copy = f'{SCRIPT},50,"1,5",ran\n'.encode(), good[6]
     path.write_bytes(HEADER + b"".join([*good, bad, copy]))
     found = [(item.rule, item.line, item.column) for item in told(sample, path)]
     assert found == [("type", 51, len(SCRIPT) + 5), ("duplicate-key", 52, 1)]
-    header = HEADER.decode()
-    assert again == [header, header, header + (good[6] + bad + copy).decode()]
+    assert again == [line.decode().strip() for line in (good[6], bad, copy)]
+
+
+def test_of_lines_of_windows_only_those_with_something_wrong_are_read_again(
+    sample: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "IrregularError", KeyError)  # it is not read whole
+    path = tmp_path / "trials.csv"
+    rows = [f"{SCRIPT},{order},8,ran" for order in range(1, 50)]
+    rows[20:22] = [f"{SCRIPT},21,8", f'{SCRIPT},22,"8']
+    path.write_bytes(b"\r\n".join([HEADER.strip(), *(row.encode() for row in rows), b""]))
+    found = [(item.rule, item.line, item.column) for item in told(sample, path)]
+    place = len(SCRIPT) + 5
+    assert found == [
+        ("line-ending", 1, len(HEADER)),
+        ("row-length", 22, place),
+        ("quoting", 23, place),
+    ]
 
 
 def test_of_a_column_that_stands_twice_the_one_at_its_place_is_read(

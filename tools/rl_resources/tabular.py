@@ -32,6 +32,11 @@ class Row(NamedTuple):
     cells: tuple[str, ...]
     starts: tuple[tuple[int, int], ...] = ()
 
+    def at(self, line: int) -> Row:
+        """The same on other lines, of which `line` is the first."""
+        down = line - self.line
+        return Row(line, self.cells, tuple((on + down, column) for on, column in self.starts))
+
     @property
     def blank(self) -> bool:
         """Whether the record is a line with nothing on it but spaces."""
@@ -59,6 +64,10 @@ class Defect(NamedTuple):
     lines: int = 1
     records: tuple[tuple[str, ...], ...] = ()
 
+    def at(self, line: int) -> Defect:
+        """The same on other lines, of which `line` is the first."""
+        return self._replace(line=line)
+
 
 class Text(NamedTuple):
     """A whole file: the header, the records that could be read, and what could not."""
@@ -66,6 +75,36 @@ class Text(NamedTuple):
     header: Row | None
     rows: tuple[Row, ...]
     defects: tuple[Defect, ...] = ()
+
+
+class LineEnds(NamedTuple):
+    """How many lines end with CR LF, and the line and column of the first such end.
+
+    Where there is none, the place is that of a missing end of the last line, or no place.
+    """
+
+    carriage_returns: int = 0
+    place: tuple[int, int] | None = None
+
+
+ALL_LF = LineEnds()
+
+
+def line_ends(lines: Iterable[bytes]) -> LineEnds:
+    """Of all physical lines of a file in UTF-8."""
+    wrong, first, number, line = 0, None, 0, b"\n"
+    for number, line in enumerate(lines, 1):
+        if line.endswith((b"\r\n", b"\r")):
+            wrong += 1
+            first = first or (number, _width(line))
+    if wrong:
+        return LineEnds(wrong, first)
+    unended = _width(line) if line[-1:] != b"\n" else 0
+    return LineEnds(0, (number, unended + 1)) if unended else ALL_LF
+
+
+def _width(line: bytes) -> int:
+    return len(line.decode("utf-8").removesuffix("\n").removeprefix("\ufeff"))
 
 
 def read(text: str) -> Text:
@@ -88,15 +127,18 @@ def _records(text: str) -> Iterator[Row | Defect]:
     width = 0
     number = 0
     while number < len(lines):
-        item, taken = _record(lines, number, width)
+        item, taken = record(lines, number, width)
         yield item
         if isinstance(item, Row) and not item.blank:
             width = width or len(item.cells)
         number += taken
 
 
-def _record(lines: Sequence[str], number: int, width: int) -> tuple[Row | Defect, int]:
-    """Read the record at line index `number`; also say how many lines it took."""
+def record(lines: Sequence[str], number: int, width: int) -> tuple[Row | Defect, int]:
+    """Read the record at line index `number`; also say how many lines it took.
+
+    `width` is the number of cells in the header.
+    """
     line = lines[number].removesuffix("\r")
     if line[:7] in _MARKERS and _MARKER.fullmatch(line):
         conflict = _conflict(lines, number)

@@ -9,28 +9,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
+from heapq import merge
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from rl_resources.check import Rule, findings_of, subjects_of
 from rl_resources.check.dataset.broken import vocabulary_of
-from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.check.snapshot import Excerpt, Snapshot, Table
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding
 from rl_resources.package import Resource, TableSchema
 from rl_resources.schema import bulk
-from rl_resources.tabular import Row, Text, read
+from rl_resources.schema.parts import IrregularError, header_of
+from rl_resources.tabular import Defect, Row, Text, record
 from rl_resources.words import nearest
 
 PART_ROWS = 4_000
 
 _OF_ROWS = frozenset({"header", "row-length", "line-break", "duplicate-key"})
+_OF_TEXT = frozenset({"quoting", "merge-conflict", "byte-order-mark", "line-ending"})
 _FAMILIES = frozenset({"files", "cells"})
-Excerpt = Callable[[pl.Series], Text]
+Excerpts = Callable[[pl.Series], Excerpt]
 """Header and rows of a file, these given by index from 0, each with its place in the file."""
 
 
@@ -65,41 +70,48 @@ def judge_records(snapshot: Snapshot, table: Table, path: Path, rules: Sequence[
     try:
         try:
             found = bulk.survey(path, table.schema, vocabulary_of(snapshot, table))
-        except bulk.IrregularError:
+        except IrregularError:
             whole = Table(resource, path.read_bytes(), outside=True)
             wanted = [rule for rule in rules if rule.family in _FAMILIES or rule.name in _OF_ROWS]
             return Judged(len(whole.rows), iter(_told(beside, whole, wanted)))
-        excerpt = (_parquet if bulk.is_parquet(path) else _csv)(path, table.schema)
+        parquet = bulk.is_parquet(path)
+        excerpts = _parquet(path, table.schema) if parquet else _csv(path, found)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise UnusableInput(f"{path}: cannot be read: {error}") from error
-    wanted = [rule for rule in rules if rule.family == "cells" or rule.name in _OF_ROWS]
-    return Judged(found.rows, _in_parts(beside, resource, found, excerpt, wanted))
+    wanted = [rule for rule in rules if rule.family == "cells" or rule.name in _OF_ROWS | _OF_TEXT]
+    first = 1 if parquet else 2
+    return Judged(found.rows, _in_parts(beside, resource, found, excerpts, first, wanted))
 
 
 def _in_parts(
     beside: Snapshot,
     resource: Resource,
     found: bulk.Survey,
-    excerpt: Excerpt,
+    excerpts: Excerpts,
+    first: int,
     rules: Sequence[Rule],
 ) -> Iterator[Finding]:
-    """What is wrong with the header, then with the suspected rows, some at a time.
+    """What is wrong with the file as a whole and with the suspected rows, some at a time.
 
-    A copy of a key is judged beside the row that it copies.
+    A copy of a key is judged beside the row that it copies. `first` is the line of the first row.
     """
-    header = Table(resource, b"", excerpt=excerpt(pl.Series(dtype=pl.UInt32)), outside=True)
-    of_header = _told(beside, header, rules)
-    yield from of_header
-    suspects = found.suspects
-    for start in range(0, suspects.len(), PART_ROWS):
-        part = suspects.slice(start, PART_ROWS)
-        copied = found.copies.filter(pl.col("row").is_in(part.implode()))["first"]
-        rows = pl.concat([part, copied]).unique().sort()
-        text = excerpt(rows)
-        asked = rows.is_in(part.implode())
-        lines = {row.line for row, own in zip(text.rows, asked, strict=True) if own}
-        told = _told(beside, Table(resource, b"", excerpt=text, outside=True), rules)
-        yield from (item for item in told if item.line in lines and item not in of_header)
+
+    def told(excerpt: Excerpt) -> list[Finding]:
+        return _told(beside, Table(resource, b"", excerpt=excerpt, outside=True), rules)
+
+    of_all = excerpts(pl.Series(dtype=pl.UInt32))
+    of_file = told(replace(of_all, marked=found.marked, ends=found.ends))
+
+    def of_rows() -> Iterator[Finding]:
+        suspects = found.suspects
+        for start in range(0, suspects.len(), PART_ROWS):
+            part = suspects.slice(start, PART_ROWS)
+            copied = found.copies.filter(pl.col("row").is_in(part.implode()))["first"]
+            excerpt = excerpts(pl.concat([part, copied]).unique().sort())
+            own = {first + on for row in part for on in range(row, row + found.odd.get(row, 1))}
+            yield from (item for item in told(excerpt) if item.line in own and item not in of_file)
+
+    return merge(of_file, of_rows(), key=lambda finding: finding.position)
 
 
 def _told(beside: Snapshot, own: Table, rules: Sequence[Rule]) -> list[Finding]:
@@ -112,50 +124,55 @@ def _beside(snapshot: Snapshot, own: Table) -> Snapshot:
     """The tables that one refers to; no other has rows, and there is no script."""
     wanted = {key.resource for key in own.schema.foreign_keys}
     tables = {
-        name: table if name in wanted else Table(table.resource, b"", excerpt=Text(None, ()))
+        name: table
+        if name in wanted
+        else Table(table.resource, b"", excerpt=Excerpt(Text(None, ())))
         for name, table in snapshot.tables.items()
     }
     return Snapshot(snapshot.package, tables, ())
 
 
-def _csv(path: Path, _: TableSchema) -> Excerpt:
-    """From a file in which each line is a record."""
-    with path.open("rb") as file:
-        ends = np.fromiter(accumulate(map(len, file)), np.int64)
+def _csv(path: Path, found: bulk.Survey) -> Excerpts:
+    """From a file with the header of its table."""
+    header = header_of(path)
+    width = len(header.cells) if header else 0
 
-    def excerpt(rows: pl.Series) -> Text:
+    @cache
+    def starts() -> npt.NDArray[np.int64]:
         with path.open("rb") as file:
-            lines = [file.readline()]
-            for start in ends[rows.to_numpy()]:
-                file.seek(start)
-                lines.append(file.readline())
-        text = read(b"".join(lines).decode("utf-8"))
-        moved = (_moved(row, index + 2) for row, index in zip(text.rows, rows, strict=True))
-        return Text(text.header, tuple(moved))
+            return np.fromiter(accumulate(map(len, file)), np.int64)
+
+    def excerpt(rows: pl.Series) -> Excerpt:
+        items: list[Row | Defect] = []
+        lines: dict[int, str] = {}
+        with path.open("rb") as file:
+            for row in rows:
+                file.seek(starts()[row])
+                taken = (file.readline().decode("utf-8") for _ in range(found.odd.get(row, 1)))
+                texts = [line.removesuffix("\n") for line in taken]
+                items.append(record(texts, 0, width)[0].at(row + 2))
+                lines.update(enumerate((text.removesuffix("\r") for text in texts), row + 2))
+        read = tuple(item for item in items if isinstance(item, Row))
+        defects = tuple(item for item in items if isinstance(item, Defect))
+        return Excerpt(Text(header, read, defects), lines)
 
     return excerpt
 
 
-def _moved(row: Row, line: int) -> Row:
-    return Row(line, row.cells, tuple((line, column) for _, column in row.starts))
-
-
-def _parquet(path: Path, schema: TableSchema) -> Excerpt:
+def _parquet(path: Path, schema: TableSchema) -> Excerpts:
     """From Parquet, which has no lines: a place is the number of row and column."""
     lazy = bulk.scan(path, schema).fill_null("")
     header = tuple(lazy.collect_schema().names())
     places = [(1, column) for column in range(1, len(header) + 1)]
 
-    def excerpt(rows: pl.Series) -> Text:
+    def excerpt(rows: pl.Series) -> Excerpt:
         first, end = (rows[0], rows[-1] + 1) if rows.len() else (0, 0)
         some = lazy.slice(first, end - first).with_row_index("row", offset=first)
         wanted = some.filter(pl.col("row").is_in(rows.implode())).collect(engine="streaming")
-        return Text(
-            Row(1, header, tuple(places)),
-            tuple(
-                Row(index + 1, tuple(cells), tuple((index + 1, column) for _, column in places))
-                for index, *cells in wanted.iter_rows()
-            ),
+        records = (
+            Row(1, tuple(cells), tuple(places)).at(index + 1)
+            for index, *cells in wanted.iter_rows()
         )
+        return Excerpt(Text(Row(1, header, tuple(places)), tuple(records)))
 
     return excerpt

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import stat
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
+from io import BytesIO
 from pathlib import Path
 
 from rl_resources import tabular
@@ -39,6 +41,20 @@ def undecodable(data: bytes) -> int | None:
     return nul if nul >= 0 else None
 
 
+@dataclass(frozen=True)
+class Excerpt:
+    """What is known of a file of which not all records are looked at.
+
+    `text` has the records that are, with their places, and `lines` their lines by number. `marked`
+    says whether the file begins with a byte order mark.
+    """
+
+    text: tabular.Text
+    lines: Mapping[int, str] = field(default_factory=dict)
+    marked: bool = False
+    ends: tabular.LineEnds = tabular.ALL_LF
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """One CSV file as it is on disk, and as far as it can be read.
@@ -51,7 +67,7 @@ class Table:
     resource: Resource
     data: bytes | None
     problem: str = ""
-    excerpt: tabular.Text | None = None
+    excerpt: Excerpt | None = None
     outside: bool = False
 
     @property
@@ -86,10 +102,24 @@ class Table:
         """The physical lines without their ends."""
         return tuple(line.removesuffix("\r") for line in self.characters.split("\n"))
 
+    def line(self, number: int) -> str:
+        """A physical line without its end."""
+        return self.excerpt.lines[number] if self.excerpt else self.lines[number - 1]
+
+    @cached_property
+    def ends(self) -> tabular.LineEnds:
+        """How its lines end. The file must be text in UTF-8."""
+        return self.excerpt.ends if self.excerpt else tabular.line_ends(BytesIO(self.data or b""))
+
+    @property
+    def marked(self) -> bool:
+        """Whether it begins with a byte order mark."""
+        return self.excerpt.marked if self.excerpt else (self.data or b"").startswith(BOM_UTF8)
+
     @cached_property
     def text(self) -> tabular.Text:
         """The file's records with their places."""
-        return self.excerpt or tabular.read(self.characters)
+        return self.excerpt.text if self.excerpt else tabular.read(self.characters)
 
     @cached_property
     def header(self) -> tuple[str, ...]:

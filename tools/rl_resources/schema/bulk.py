@@ -1,64 +1,82 @@
-"""Files of records of any size, judged in one pass of polars: which rows have something wrong.
+"""Files of records of any size, judged some at a time by polars: which rows have something wrong.
 
-Nothing but batches of rows and a number for each row is held in memory. CSV is split by polars,
-which cannot tell where a cell stands, so this says no more than the number of a row; whoever needs
-the place reads that row again. A text that polars might split otherwise than `tabular` raises
-`IrregularError`.
+Nothing but some rows and a number for each row is held in memory. CSV is split by polars, which
+cannot tell where a cell stands, so this says no more than the line of a row; whoever needs the
+place reads that row again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import polars as pl
 
 from rl_resources.package import Field, TableSchema
 from rl_resources.schema.constraints import hold_usable
 from rl_resources.schema.mistakes import signs, wrong_cells
+from rl_resources.schema.parts import (
+    IrregularError,
+    Part,
+    ahead,
+    has_mark,
+    header_of,
+    is_plain,
+    marks,
+    parts,
+)
 from rl_resources.schema.validate import (
+    ROW,
     Vocabulary,
     answered,
     questions,
     told,
     with_typed,
 )
+from rl_resources.tabular import ALL_LF, LineEnds, line_ends
 
 PARQUET = ".parquet"
 BATCH_ROWS = 50_000
-BLOCK_BYTES = 1 << 18
 
 _CLOSED = frozenset({"integer", "number", "boolean", "date"})
-_CELL = r'(?:[^",]*|"(?:[^"]|"")*")'
-_QUOTE, _COMMA, _NEWLINE = b'",\n'
-_ROW, _SUSPECT = "number of row", "is suspect"
-
-
-class IrregularError(ValueError):
-    """A CSV text on whose grammar polars and `tabular` might differ."""
+_SUSPECT = "is suspect"
+_NO_COPIES = pl.DataFrame(schema={"row": pl.UInt32, "first": pl.UInt32})
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What is wrong in `rows` rows, which are told by index from 0.
+    """What is wrong in `rows` rows, which are told by index from 0: of CSV, the index of the line.
 
     `broken` is as `FAILURES`, the mistakes of texts among its constraints. `copies` are the rows
     (`row`) whose key is likely to have stood before, and where it stood `first`: keys are known by
-    64 bits, and equal keys always are among them.
+    64 bits, and equal keys always are among them. `odd` are the lines that are no record by
+    themselves, each with the number of lines that belong together. `marked` says whether a file
+    begins with a byte order mark.
     """
 
     rows: int
     broken: pl.DataFrame
     copies: pl.DataFrame
+    odd: Mapping[int, int] = field(default_factory=dict)
+    marked: bool = False
+    ends: LineEnds = ALL_LF
 
     @property
     def suspects(self) -> pl.Series:
         """All rows that must be read again, ascending."""
-        return pl.concat([self.broken["row"], self.copies["row"]]).unique().sort()
+        odd = pl.Series(list(self.odd), dtype=pl.UInt32)
+        return pl.concat([self.broken["row"], self.copies["row"], odd]).unique().sort()
+
+
+class _Judged(NamedTuple):
+    """What is wrong with rows, the keys of each, and how many bytes all their cells have."""
+
+    broken: pl.DataFrame
+    keys: pl.DataFrame
+    cell_bytes: int
 
 
 def survey(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Survey:
@@ -69,27 +87,27 @@ def survey(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Survey:
     """
     hold_usable(schema)
     if is_parquet(path):
-        return _pass(scan(path, schema), schema, vocabulary).survey
-    _hold_header(path, schema)
-    text = pl.scan_csv(path, schema=dict.fromkeys(schema.names, pl.String), glob=False)
-    try:
-        with ThreadPoolExecutor(1) as beside:
-            marking = beside.submit(_marks, path)
-            once = _pass(text, schema, vocabulary)
-        marks = marking.result()
-        regular = _is_regular(marks, once, schema) or _lines_are_records(path, schema)
-    except pl.exceptions.PolarsError as error:
-        raise IrregularError(str(error)) from error
-    if not regular or marks.newlines != once.survey.rows:
+        return _joined([_judged(scan(path, schema), schema, vocabulary)])
+    header, width = header_of(path), len(schema.names)
+    if width < 2 or header is None or header.cells != schema.names:
         raise IrregularError(str(path))
-    return once.survey
-
-
-def _hold_header(path: Path, schema: TableSchema) -> None:
-    """Raise `IrregularError` for another header."""
+    at_once = _at_once(path, schema, vocabulary) if is_plain(path) else None
+    if at_once:
+        return _joined([at_once])
+    odd: dict[int, int] = {}
+    judged = []
+    for part in ahead(parts(path, width)):
+        odd.update(part.odd)
+        judged.append(_of_part(part, schema, vocabulary))
     with path.open("rb") as file:
-        if file.readline() != (",".join(schema.names) + "\n").encode():
-            raise IrregularError(str(path))
+        ends = line_ends(file)
+    return replace(_joined(judged), odd=odd, marked=has_mark(path), ends=ends)
+
+
+def _joined(judged: Sequence[_Judged]) -> Survey:
+    broken, keys, _ = zip(*judged, strict=True)
+    every = pl.concat(keys)
+    return Survey(every.height, pl.concat(broken), _copies(every))
 
 
 def is_parquet(path: Path) -> bool:
@@ -97,44 +115,57 @@ def is_parquet(path: Path) -> bool:
     return path.is_dir() or path.suffix == PARQUET
 
 
-class _Pass(NamedTuple):
-    """A survey, and how many bytes all cells have."""
+def _at_once(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> _Judged | None:
+    """A file in which each line is a record; `None` for another."""
+    text = pl.scan_csv(path, schema=dict.fromkeys(schema.names, pl.String), glob=False)
+    with path.open("rb") as file, ThreadPoolExecutor(1) as beside:
+        file.readline()
+        marking = beside.submit(marks, file)
+        try:
+            judged = _judged(text, schema, vocabulary)
+        except pl.exceptions.PolarsError:
+            return None
+        found = marking.result()
+    if found is None or found.newlines != judged.keys.height:
+        return None
+    return judged if found.cell_bytes(len(schema.names)) == judged.cell_bytes else None
 
-    survey: Survey
-    cell_bytes: int
+
+def _of_part(part: Part, schema: TableSchema, vocabulary: Vocabulary) -> _Judged:
+    types = dict.fromkeys(schema.names, pl.String)
+    text = pl.scan_csv(part.text, has_header=False, schema=types)
+    broken, keys, size = _judged(text, schema, vocabulary)
+    if keys.height != part.lines.len():
+        raise IrregularError
+    broken = broken.with_columns(row=part.lines.gather(broken["row"]))
+    return _Judged(broken, keys.with_columns(row=part.lines), size)
 
 
-def _pass(lazy: pl.LazyFrame, schema: TableSchema, vocabulary: Vocabulary) -> _Pass:
-    """One pass over columns of text."""
+def _judged(lazy: pl.LazyFrame, schema: TableSchema, vocabulary: Vocabulary) -> _Judged:
+    """Rows of columns of text, in one pass."""
     names = lazy.collect_schema().names()
     fields = [field for field in schema.fields if field.name in names]
     asked = questions(fields, vocabulary)
-    open_columns = [field for field in fields if _is_open(field, vocabulary)]
-    answers = answered(asked) | signs(open_columns)
+    answers = answered(asked) | signs(field for field in fields if _is_open(field, vocabulary))
     keys = _keys(schema, names)
-    once = with_typed(lazy.with_row_index(_ROW), fields).with_columns(**answers, **keys)
-    once = once.with_columns(
-        pl.any_horizontal(*answers).fill_null(value=False).alias(_SUSPECT)
-    ).cache()
-    broken = [told(schema, [])]
+    once = with_typed(lazy.with_row_index(ROW), fields).with_columns(**answers, **keys)
+    once = once.with_columns(pl.any_horizontal(*answers).alias(_SUSPECT)).cache()
+    broken = [told(schema)]
 
     def look_at(rows: pl.DataFrame) -> None:
-        rows = rows.rechunk()  # each question looks through all parts
-        wrong = wrong_cells(schema, asked, rows)
-        broken.append(wrong.with_columns(row=rows[_ROW].gather(wrong["row"])))
+        broken.append(wrong_cells(schema, asked, rows))
 
-    suspects = once.filter(_SUSPECT).select(_ROW, *names, *answers)
-    counts = [pl.col(name).str.len_bytes().cast(pl.UInt64).sum() for name in names]
-    _, hashes, counted = pl.collect_all(
+    suspects = once.filter(_SUSPECT).select(ROW, *names, *answers)
+    sizes = [pl.col(name).str.len_bytes().cast(pl.UInt64).sum() for name in names]
+    _, found, size = pl.collect_all(
         [
             suspects.sink_batches(look_at, chunk_size=BATCH_ROWS, lazy=True),
-            once.select(keys.keys()),
-            once.select(pl.len().alias(_ROW), *counts),
+            once.select(pl.col(ROW).alias("row"), *keys),
+            once.select(*sizes),
         ],
         engine="streaming",
     )
-    rows, *cell_bytes = counted.row(0)
-    return _Pass(Survey(rows, pl.concat(broken), _copies(hashes)), sum(cell_bytes))
+    return _Judged(pl.concat(broken), found, sum(size.row(0)))
 
 
 def _is_open(field: Field, vocabulary: Vocabulary) -> bool:
@@ -156,10 +187,10 @@ def _keys(schema: TableSchema, names: Collection[str]) -> Mapping[str, pl.Expr]:
 
 
 def _copies(keys: pl.DataFrame) -> pl.DataFrame:
-    found = [pl.DataFrame(schema={"row": pl.UInt32, "first": pl.UInt32})]
-    for key in keys:
+    found = [_NO_COPIES]
+    for key in keys.drop("row"):
         if key.drop_nulls().n_unique() < key.count():
-            rows = pl.DataFrame({"key": key}).with_row_index("row").drop_nulls()
+            rows = pl.DataFrame({"key": key, "row": keys["row"]}).drop_nulls()
             first = rows.with_columns(first=pl.col("row").min().over("key"))
             found.append(first.filter(pl.col("row") != pl.col("first")).select("row", "first"))
     return pl.concat(found)
@@ -182,59 +213,3 @@ def _as_text(field: Field, dtype: pl.DataType) -> pl.Expr:
     if isinstance(dtype, pl.List):
         column = column.cast(pl.List(pl.String)).list.join(field.delimiter)
     return column.cast(pl.String)
-
-
-class _Marks(NamedTuple):
-    """The bytes of a CSV text after its header, and those of them that part and quote cells.
-
-    `around_cells` says whether the quotes stand in pairs around whole cells and nowhere else.
-    """
-
-    size: int
-    newlines: int
-    quotes: int
-    around_cells: bool
-
-
-def _marks(path: Path) -> _Marks:
-    """Raises `IrregularError` for bytes that no CSV text of ours has."""
-    with path.open("rb") as file:
-        file.readline()
-        size, newlines, quotes, odd = 0, 0, 0, False
-        while lines := file.read(BLOCK_BYTES) + file.readline():
-            if b"\r" in lines or b"\0" in lines:
-                raise IrregularError(str(path))
-            text = np.frombuffer(lines, np.uint8)
-            places = np.flatnonzero(text == _QUOTE)
-            opening, closing = places[::2], places[1::2]
-            outside = np.concatenate([text[opening - 1], text.take(closing + 1, mode="wrap")])
-            odd |= len(places) % 2 == 1 or not ((outside == _COMMA) | (outside == _NEWLINE)).all()
-            size += len(text)
-            newlines += int(np.count_nonzero(text == _NEWLINE))
-            quotes += len(places)
-    return _Marks(size, newlines, quotes, not odd)
-
-
-def _is_regular(marks: _Marks, once: _Pass, schema: TableSchema) -> bool:
-    """Whether each line is surely one record of as many cells as there are columns.
-
-    What is neither in a cell nor parts cells are quotes. Where it is as much as there are quotes
-    around cells, no cell is missing.
-    """
-    between = marks.size - once.cell_bytes - once.survey.rows * len(schema.names)
-    return marks.around_cells and between == marks.quotes
-
-
-def _lines_are_records(path: Path, schema: TableSchema) -> bool:
-    lines = pl.scan_csv(
-        path,
-        has_header=False,
-        skip_lines=1,
-        schema={"line": pl.String},
-        separator="\0",
-        quote_char=None,
-        glob=False,
-    )
-    record = f"^{_CELL}(?:,{_CELL}){{{len(schema.names) - 1}}}$"
-    regular = lines.select(pl.col("line").str.contains(record).fill_null(value=False).all())
-    return bool(regular.collect(engine="streaming").item())

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
-from operator import or_
+from functools import cache
 
 import polars as pl
 
@@ -13,17 +11,21 @@ from rl_resources.package import Field, TableSchema
 from rl_resources.schema.constraints import hold_usable
 from rl_resources.schema.text import SIGNS, text_mistake
 from rl_resources.schema.validate import (
+    ROW,
+    ROW_NUMBER,
     Failure,
     Question,
     Vocabulary,
     answered,
-    as_found,
     found,
     frame_of,
+    number_of,
     questions,
     told,
     with_typed,
 )
+
+_NO_CELLS = pl.LazyFrame(schema={ROW: pl.UInt32, "place": pl.UInt32, "cell": pl.String})
 
 
 def mistakes(
@@ -34,7 +36,7 @@ def mistakes(
     Of a cell with a line break nothing is told: it is told as that.
     """
     hold_usable(schema)
-    raw = frame_of(schema, columns)
+    raw = frame_of(schema, columns).with_row_index(ROW)
     fields = [field for field in schema.fields if field.name in columns]
     asked = questions(fields, vocabulary)
     answers = with_typed(raw.lazy(), fields).with_columns(**answered(asked), **signs(fields))
@@ -48,40 +50,45 @@ def signs(fields: Iterable[Field]) -> dict[str, pl.Expr]:
     return {_sign(field): pl.col(field.name).str.contains(SIGNS) for field in fields}
 
 
-def wrong_cells(schema: TableSchema, asked: Sequence[Question], rows: pl.DataFrame) -> pl.DataFrame:
-    """What is told, as `FAILURES`, of rows of text with the answers to what was asked of them.
-
-    Texts are looked at that have a sign, and, of a column whose signs were not asked for, those
-    that an answer has something against.
-    """
-    texts = (
-        as_found(schema, field, at, mistake)
-        for field in schema.fields
-        if field.name in rows.columns
-        for mistake, at in _mistaken(field, rows[field.name], _doubtful(field, asked, rows))
-    )
-    return told(schema, [*found(schema, asked, rows, rows), *texts])
-
-
 def _sign(field: Field) -> str:
     return f"{field.name} has a sign"
 
 
-def _doubtful(field: Field, asked: Sequence[Question], rows: pl.DataFrame) -> pl.Series:
-    """The rows in which a cell of a column may have a mistake."""
-    if _sign(field) in rows.columns:
-        return rows[_sign(field)].arg_true()
-    wrong = [rows[question.name] for question in asked if question.field is field]
-    at = reduce(or_, wrong).arg_true() if wrong else pl.Series(dtype=pl.UInt32)
-    return at.filter(rows[field.name].gather(at).str.contains(SIGNS))
+def wrong_cells(schema: TableSchema, asked: Sequence[Question], rows: pl.DataFrame) -> pl.DataFrame:
+    """What is told, as `FAILURES`, of rows of text with the answers to what was asked of them.
+
+    Texts are looked at that have a sign, and, of a column whose signs were not asked for, those
+    that an answer has something against. The number of each row stands in the column `ROW`.
+    """
+    return told(schema, found(schema, asked, rows), _texts(schema, asked, rows))
 
 
-def _mistaken(field: Field, column: pl.Series, at: pl.Series) -> Iterator[tuple[str, pl.Series]]:
-    """Which cells at these rows have a mistake; each text is looked at once."""
-    cells = column.gather(at)
-    by_mistake = defaultdict(list)
-    for cell in cells.unique():
-        by_mistake[text_mistake(field, cell, None)].append(cell)
-    for mistake, texts in by_mistake.items():
-        if mistake:
-            yield mistake, at.filter(cells.is_in(texts))
+def _texts(schema: TableSchema, asked: Sequence[Question], rows: pl.DataFrame) -> pl.Series:
+    """The mistakes of texts, for `told`; each text is looked at once."""
+    fields = schema.fields
+    doubtful = [cells for field in fields for cells in _doubtful(schema, field, asked, rows)]
+    cells = pl.concat([_NO_CELLS, *doubtful]).collect().filter(pl.col("cell").str.contains(SIGNS))
+
+    @cache
+    def number(place: int, cell: str) -> int | None:
+        mistake = text_mistake(fields[place], cell, None)
+        return number_of(schema, fields[place], mistake) if mistake else None
+
+    numbers = (
+        row * ROW_NUMBER + kind
+        for row, place, cell in cells.iter_rows()
+        if (kind := number(place, cell)) is not None
+    )
+    return pl.Series(numbers, dtype=pl.UInt64)
+
+
+def _doubtful(
+    schema: TableSchema, field: Field, asked: Sequence[Question], rows: pl.DataFrame
+) -> Iterator[pl.LazyFrame]:
+    """The cells of a column that may have a mistake, as `_NO_CELLS`."""
+    told = [question.name for question in asked if question.field is field]
+    names = [_sign(field)] if _sign(field) in rows.columns else told
+    if any(rows[name].any() for name in names):
+        place = pl.lit(schema.index(field.name), pl.UInt32)
+        doubtful = rows.lazy().filter(pl.any_horizontal(names))
+        yield doubtful.select(ROW, place=place, cell=pl.col(field.name))

@@ -7,7 +7,7 @@ breaks several of them is told once, for the first in `PRECEDENCE`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
@@ -36,8 +36,11 @@ Vocabulary = Mapping[str, Collection[str]]
 FAILURES = {"row": pl.UInt32(), "field": pl.String(), "constraint": pl.String()}
 """Columns of a frame of failures: see `Failure`. Field and constraint may be enumerations."""
 
-_ROW, _FIELD = 2**32, 2**8
+ROW = "number of row"
+ROW_NUMBER, _FIELD = 2**32, 2**8
 """What is wrong with a cell is one number: of the row, the place of the column, and the rank."""
+_FOUND = "found"
+_NOTHING_FOUND = pl.LazyFrame(schema={_FOUND: pl.UInt64})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +84,8 @@ def judged(schema: TableSchema, raw: pl.DataFrame, vocabulary: Vocabulary) -> pl
     """
     fields = [field for field in schema.fields if field.name in raw.columns]
     asked = questions(fields, vocabulary)
-    answers = with_typed(raw.lazy(), fields).select(**answered(asked)).collect()
-    return told(schema, found(schema, asked, raw, answers))
+    rows = with_typed(raw.with_row_index(ROW).lazy(), fields).with_columns(**answered(asked))
+    return told(schema, found(schema, asked, rows.collect()))
 
 
 def answered(asked: Sequence[Question]) -> dict[str, pl.Expr]:
@@ -90,34 +93,32 @@ def answered(asked: Sequence[Question]) -> dict[str, pl.Expr]:
     return {question.name: question.wrong for question in asked}
 
 
-def found(
-    schema: TableSchema, asked: Sequence[Question], raw: pl.DataFrame, answers: pl.DataFrame
-) -> list[pl.Series]:
-    """All that the answers to what was asked of a frame of text say, for `told`."""
-    return [
-        as_found(schema, question.field, rows, constraint)
+def found(schema: TableSchema, asked: Sequence[Question], rows: pl.DataFrame) -> pl.Series:
+    """All that the answers to what was asked of rows of text say, for `told`.
+
+    The number of each row stands in the column `ROW`.
+    """
+    wrong = [
+        rows.lazy().filter(question.name).select(_failure(schema, question))
         for question in asked
-        if (answer := answers[question.name]).any()
-        for constraint, rows in _broken(question, raw[question.field.name], answer.arg_true())
+        if rows[question.name].any()
     ]
+    return pl.concat([_NOTHING_FOUND, *wrong]).collect().to_series().drop_nulls()
 
 
-def as_found(
-    schema: TableSchema, field: Field, rows: pl.Series | Sequence[int], constraint: str
-) -> pl.Series:
-    """Cells of a column that break one constraint, each as one number."""
-    kind = schema.index(field.name) * _FIELD + _RANKS[constraint]
-    return pl.Series(rows, dtype=pl.UInt64) * _ROW + kind
+def number_of(schema: TableSchema, field: Field, constraint: str) -> int:
+    """What a cell of a column that breaks a constraint adds to the number of its row."""
+    return schema.index(field.name) * _FIELD + _RANKS[constraint]
 
 
-def told(schema: TableSchema, numbers: Sequence[pl.Series]) -> pl.DataFrame:
+def told(schema: TableSchema, *numbers: pl.Series) -> pl.DataFrame:
     """What is told of all that was `found`, by row and then by column: as `FAILURES`."""
     every = pl.concat([pl.Series(dtype=pl.UInt64), *numbers]).sort()
     first = every.filter((every // _FIELD).diff().fill_null(1) != 0)
     return pl.DataFrame(
         {
-            "row": (first // _ROW).cast(FAILURES["row"]),
-            "field": (first % _ROW // _FIELD).cast(pl.UInt32).cat.to(pl.Enum(schema.names)),
+            "row": (first // ROW_NUMBER).cast(FAILURES["row"]),
+            "field": (first % ROW_NUMBER // _FIELD).cast(pl.UInt32).cat.to(pl.Enum(schema.names)),
             "constraint": (first % _FIELD).cast(pl.UInt32).cat.to(pl.Enum(ORDER)),
         }
     )
@@ -188,30 +189,33 @@ def _mistyped(field: Field) -> pl.Expr:
     return doubtful
 
 
-def _broken(
-    question: Question, column: pl.Series, rows: pl.Series
-) -> Iterator[tuple[str, pl.Series]]:
-    """Which of the rows that a question says to be wrong are so, by constraint."""
-    field = question.field
+def _failure(schema: TableSchema, question: Question) -> pl.Expr:
+    """The number of a cell that a question says to be wrong; null where it is not."""
+    row = pl.col(ROW).cast(pl.UInt64) * ROW_NUMBER
+    number = pl.lit(None, pl.UInt64)
+    for constraint, wrong in _broken(question).items():
+        told = row + number_of(schema, question.field, constraint)
+        number = pl.when(wrong).then(told).otherwise(number)
+    return number.alias(_FOUND)
+
+
+def _broken(question: Question) -> dict[str, pl.Expr]:
+    """Which of the cells that a question says to be wrong are so, by constraint."""
+    field, cell = question.field, pl.col(question.field.name)
+    filled = cell != ""
     if question.constraint == "required":
-        yield "required", rows
-        return
-    filled = column.gather(rows) != ""
-    rows = rows.filter(filled)
-    cells = column.gather(rows)
+        return {"required": pl.lit(value=True)}
     if question.constraint == "maxLength":
-        rows = rows.filter(cells.str.len_chars() > field.constraints["maxLength"])
+        filled &= cell.str.len_chars() > field.constraints["maxLength"]
     if question.constraint != "type":
-        yield question.constraint, rows
-        return
-    written = cells.str.contains(f"^(?:{TYPES[field.type].pattern})$")
+        return {question.constraint: filled}
+    written = cell.str.contains(f"^(?:{TYPES[field.type].pattern})$")
     if field.type == "date":
-        written &= (cells.str.to_date(_ISO, strict=False) >= date.min).fill_null(value=False)
-    yield "type", rows.filter(~written)
-    if field.type == "integer":  # and more digits than a machine integer has
-        low = cells.str.starts_with("-")
-        yield "minimum", rows.filter(written & low)
-        yield "maximum", rows.filter(written & ~low)
+        written &= (cell.str.to_date(_ISO, strict=False) >= date.min).fill_null(value=False)
+    if field.type != "integer":
+        return {"type": filled & ~written}
+    low = cell.str.starts_with("-")  # and more digits than a machine integer has
+    return {"type": filled & ~written, "minimum": written & low, "maximum": written & ~low}
 
 
 def _typed(column: pl.Expr, field: Field) -> pl.Expr:

@@ -88,7 +88,7 @@ def encoding(snapshot: Snapshot) -> Iterator[Mistake]:
 )
 def byte_order_mark(snapshot: Snapshot) -> Iterator[Mistake]:
     for table in _readable(snapshot):
-        if table.data is not None and table.data.startswith(b"\xef\xbb\xbf"):
+        if table.marked:
             yield Mistake(
                 table.path,
                 1,
@@ -116,19 +116,16 @@ def marked_scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
 def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
     fmt = "Save it with LF line ends, or run `rl-resources fmt`."
     for table in _decoded(snapshot):
-        lines = table.decoded.split("\n")
-        wrong = [number for number, line in enumerate(lines, 1) if line.endswith("\r")]
-        if len(lines) == 1 and "\r" in lines[0]:
-            column = lines[0].index("\r") + 1
+        wrong, place = table.ends
+        if "\r" in table.decoded and "\n" not in table.decoded:
+            column = table.decoded.index("\r") + 1
             yield Mistake(table.path, 1, column, "the lines end with CR, not LF", fmt)
-        elif wrong:
-            count = "1 line ends" if len(wrong) == 1 else f"{len(wrong)} lines end"
-            column = len(lines[wrong[0] - 1])
-            yield Mistake(table.path, wrong[0], column, f"{count} with CR LF, not LF", fmt)
-        elif lines[-1]:
+        elif wrong and place:
+            count = "1 line ends" if wrong == 1 else f"{wrong} lines end"
+            yield Mistake(table.path, *place, f"{count} with CR LF, not LF", fmt)
+        elif place:
             end = "End it as every other line, or run `rl-resources fmt`."
-            column = len(lines[-1]) + 1
-            yield Mistake(table.path, len(lines), column, "the last line has no line end", end)
+            yield Mistake(table.path, *place, "the last line has no line end", end)
     for script in crlf_scripts(snapshot):
         yield _script_line_ends(script)
 
@@ -228,7 +225,7 @@ def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def _quoting_mistake(snapshot: Snapshot, table: Table, defect: Defect) -> Mistake:
     message, mend = _DEFECTS[defect.kind]
-    line = table.lines[defect.line - 1]
+    line = table.line(defect.line)
     if table.names == table.schema.names:
         meant = requoted(table.schema, line, vocabulary_of(snapshot, table))
         mend = written_rows(meant) if meant else mend
@@ -290,7 +287,7 @@ def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
     cells, wanted = len(row.cells), len(table.names)
     message = f"the row has {cells} cells where {wanted} are wanted"
     if sign := _other_separator(table, row):
-        column = len(table.lines[row.line - 1].split(sign)[0]) + 1
+        column = len(table.line(row.line).split(sign)[0]) + 1
         message = f"the row has {_SIGNS[sign]} between its cells where commas are wanted"
         mend = f"Write: {shown(mended_row(snapshot, table, row) or '', 2000)}"
         return Mistake(table.path, row.line, column, message, mend)
@@ -317,7 +314,7 @@ _SIGNS = {"\t": "tabs", ";": "semicolons", "|": "bars"}
 
 def _other_separator(table: Table, row: Row) -> str:
     """What stands between the cells of a row that has none of its commas; mostly nothing does."""
-    line, width = table.lines[row.line - 1], len(table.names)
+    line, width = table.line(row.line), len(table.names)
     return next((sign for sign in _SIGNS if len(line.split(sign)) == width), "")
 
 
@@ -328,7 +325,7 @@ def mended_row(snapshot: Snapshot, table: Table, row: Row) -> str | None:
         return None
     sign = _other_separator(table, row)
     if sign:
-        return write([table.lines[row.line - 1].split(sign)]).rstrip("\n")
+        return write([table.line(row.line).split(sign)]).rstrip("\n")
     meant = _rows_meant(snapshot, table, row)
     return write(meant).rstrip("\n") if len(meant) == 1 else None
 
