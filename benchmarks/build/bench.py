@@ -1,7 +1,9 @@
 """How long `build` takes beside plain MkDocs on equal pages: `python benchmarks/build/bench.py`.
 
 Whole processes, in turn; the first round fills caches and is told apart. A figure is the median of
-the others. Nothing is ever failed for being slow.
+the others. Below stand a rebuild of a server after one row has changed, without the quarter of a
+second that MkDocs waits for more changes, and the weight of pages beside that at ten records.
+Nothing is ever failed for being slow.
 """
 
 from __future__ import annotations
@@ -22,10 +24,14 @@ from typing import Any
 
 from checkout import ROOT, write_checkout
 from peer import write_peer
+from weights import HEAD as HEAD_OF_WEIGHTS
+from weights import Weight, weights
+from weights import lines as lines_of_weights
 
 Figures = dict[str, Any]
 RECORD_PAGES = "records/*/index.html"
-MENU_PAGES = ("reports", "devices", "models", "contributing")
+REBUILD = Path(__file__).with_name("rebuild.py")
+TEN = 10
 HEAD = (
     f"{'records':>8} {'pages':>6} {'':12} {'s':>8} {'CPU s':>8}"
     f" {'x peer':>7} {'CPU x':>6} {'MB':>6}"
@@ -59,7 +65,8 @@ def measured(count: int, rounds: int, folder: Path) -> Figures:
         "rounds": rounds,
         "cold_build": spent["build"][0],
         **{name: _middle(figures[1:]) for name, figures in spent.items()},
-        "bytes": _weights(site),
+        "rebuild": _rebuild(root, rounds, environment),
+        "bytes": weights(site),
     }
 
 
@@ -81,38 +88,35 @@ def _middle(figures: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
     return tuple(median(column) for column in zip(*figures, strict=True))
 
 
-def _weights(site: Path) -> dict[str, float]:
-    """Bytes of a record's page, what every page loads or holds, and what lists records.
-
-    `frame` is what all pages have in common: that of the page of reports without its article.
-    """
-    records = [path.stat().st_size for path in site.glob(RECORD_PAGES)]
-    html = (site / "reports/index.html").read_bytes()
-    frame = len(html) - html.index(b"</article>") + html.index(b"<article")
-    pages = {name: (site / name / "index.html").stat().st_size for name in MENU_PAGES}
-    listing = ("index.html", "sizes/7b/index.html", "assets/finder.json")
-    others = {name: (site / name).stat().st_size for name in ("search/search_index.json", *listing)}
-    return {"record": median(records), "frame": frame, **pages, **others}
+def _rebuild(root: Path, rounds: int, environment: Mapping[str, str]) -> Figures:
+    """What `rebuild.py` measures, in a process of its own."""
+    command = (sys.executable, str(REBUILD), str(root), str(rounds))
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    found: Figures = json.loads(done.stdout)
+    return found
 
 
-def lines(row: Figures) -> list[str]:
-    """The figures of one number of records as rows of a table."""
+def lines(row: Figures, ten: Mapping[str, Weight]) -> list[str]:
+    """The figures of one number of records as rows of a table; weights beside those of `ten`."""
     rows = []
     wall, cpu, _ = row["peer"]
-    for name in ("check", "build", "cold_build", "peer"):
-        s, used, most = row[name]
+    again = row["rebuild"]
+    spent = {**row, "rebuild": again["spent"]}
+    for name in ("check", "build", "cold_build", "peer", "rebuild"):
+        s, used, most = spent[name]
         rows.append(
             f"{row['records']:>8} {row['pages']:>6} {name:12} {s:>8.2f} {used:>8.2f}"
             f" {s / wall:>7.2f} {used / cpu:>6.2f} {most:>6.0f}"
         )
-    weights = (f"{name} {size:,.0f}" for name, size in row["bytes"].items())
-    return [*rows, f"{'':9}bytes: {', '.join(weights)}"]
+    made = f"{again['rendered']} rendered, {again['converted']} converted of {again['pages']} pages"
+    rows[-1] += f"   {made}"
+    return [*rows, HEAD_OF_WEIGHTS, *lines_of_weights(row["bytes"], ten)]
 
 
 def main() -> None:
     """Measure, print the table, write all figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=int, nargs="*", default=[0, 10, 1000, 5000])
+    parser.add_argument("--records", type=int, nargs="*", default=[TEN, 0, 1000, 5000])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=Path, default=ROOT / "build/benchmark-of-build.json")
     arguments = parser.parse_args()
@@ -122,10 +126,12 @@ def main() -> None:
     print(machine, HEAD, sep="\n", flush=True)  # noqa: T201
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     found: list[Figures] = []
+    ten: Mapping[str, Weight] = {}
     for count in arguments.records:
         with tempfile.TemporaryDirectory() as folder:
             found.append(measured(count, arguments.rounds, Path(folder)))
-        print(*lines(found[-1]), sep="\n", flush=True)  # noqa: T201
+        ten = found[-1]["bytes"] if count == TEN else ten
+        print(*lines(found[-1], ten), sep="\n", flush=True)  # noqa: T201
         value = {"machine": machine, "builds": found}
         arguments.out.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
