@@ -37,8 +37,16 @@ def _old_output(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(ROOT, tmp_path_factory.mktemp("first"))
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def first(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site as it is built while nothing is remembered."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RL_RESOURCES_CACHE", str(cache))
+        return build(ROOT, tmp_path_factory.mktemp("first"))
 
 
 @pytest.fixture
@@ -59,12 +67,42 @@ def copy(tmp_path: Path) -> Path:
     return root
 
 
-def test_two_builds_are_byte_for_byte_equal(first: Path, tmp_path: Path) -> None:
+def test_two_builds_are_byte_for_byte_equal_whatever_is_remembered(
+    first: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert {path.name for path in cache.iterdir()} > {"clean", "plain", "runs", "templates"}
+    monkeypatch.setenv("RL_RESOURCES_CACHE", str(cache))
     second = build(ROOT, tmp_path)
     names = _files(first)
     assert names == _files(second)
     _, different, unreadable = filecmp.cmpfiles(first, second, names, shallow=False)
     assert (different, unreadable) == ([], [])
+
+
+HELD = """
+from pathlib import Path
+held = {}
+def on_files(files, config):
+    held["files"] = files
+def on_post_build(config):
+    pages = [file.page for file in held["files"].documentation_pages()]
+    texts = [text for page in pages for text in (page.markdown, page.content)]
+    texts += [page.file.content_string for page in pages if page.file.generated_by]
+    texts += config.hooks["site/hooks.py"]._session.files.values()
+    letters = sum(len(text or "") for text in texts)
+    Path(config.config_file_path).with_name("held").write_text(f"{len(pages)} {letters}")
+"""
+
+
+def test_a_build_holds_no_page_that_it_has_written(copy: Path, tmp_path: Path) -> None:
+    (copy / "site/held.py").write_text(HELD)
+    settings = copy / "mkdocs.yml"
+    text = settings.read_text(encoding="utf-8")
+    settings.write_text(text.replace("hooks:\n", "hooks:\n  - site/held.py\n", 1), encoding="utf-8")
+    build(copy, tmp_path / "out")
+    pages, letters = map(int, (copy / "held").read_text().split())
+    assert pages > 100
+    assert letters == 0
 
 
 def test_every_published_path_is_there(first: Path) -> None:

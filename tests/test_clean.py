@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,9 @@ from rl_resources.check.registry import Mistake
 from rl_resources.check.script import shellcheck
 from rl_resources.check.subject import Claim, Said, ScriptText
 from rl_resources.finding import Finding
+from rl_resources.script.shell import Script
 
+MAIN = "python3 -m verl.trainer.main_ppo"
 SCRIPT = ScriptText("run.sh", "echo a\n")
 SAID = {"tag": Said("MIN", 2, 1), "notes": Said("A note.", 2, 9)}
 CLAIM = Claim("tuning.csv", "run", SAID, SCRIPT)
@@ -170,3 +173,21 @@ def test_what_shellcheck_has_begun_on_is_what_it_says(
     monkeypatch.setenv("RL_RESOURCES_CACHE", str(tmp_path / "other"))
     shellcheck.comments.cache_clear()
     assert begun == shellcheck.comments(text) != ()
+
+
+def test_of_many_scripts_few_are_held_as_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RL_RESOURCES_CACHE", str(tmp_path))
+    monkeypatch.setattr(shellcheck, "_program", lambda: None)
+    rules = [rule for rule in all_rules().values() if rule.scope == "script"]
+    scripts = [
+        ScriptText(f"{number}.sh", f"{MAIN} trainer.total_epochs={number}\n")
+        for number in range(90)
+    ]
+    held = []
+    for some in (scripts[:30], scripts[30:]):
+        assert list(clean.findings(rules, some))
+        gc.collect()
+        held.append(sum(isinstance(item, Script) for item in gc.get_objects()))
+    assert held[0] == held[1] < 30

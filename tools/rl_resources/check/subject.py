@@ -45,6 +45,7 @@ class ScriptText:
         """The script, evaluated without running it; with ends of lines as bash needs them."""
         from rl_resources.script.shell import read
 
+        _make_room_for(self)
         return read(self.text.replace("\\\r\n", " \\\n").replace("\r\n", " \n"))
 
     @cached_property

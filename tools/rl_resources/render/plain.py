@@ -15,14 +15,16 @@ PAGE = "index.html.md"
 """What the page at an address that ends in `/` is called as Markdown, by the llms.txt proposal."""
 
 _TOKEN = re.compile(
-    r"""^(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*?\n)??(?P=fence)[ ]*$
+    r"""(?=[<`~/\#])(?:  # how all of them begin, asked first since most letters are none of these
+      ^(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*?\n)??(?P=fence)[ ]*$
     | ^///(?:[ ]tab[ ]\|[ ](?P<tab>[^\n]+))?$
     | ^(?P<rank>\#{1,6})[ ](?P<heading>[^\n]*)$
     | <pre\b[^>]*>(?P<pre>.*?)</pre>
     | <(?P<skipped>nav|svg|script|style|template|form|select|button|dialog)\b.*?</(?P=skipped)>
     | <!--.*?-->
     | <(?P<cell>t[dh]|d[td])\b[^>]*>(?P<words>[^<]*)</(?P=cell)>
-    | <(?P<close>/?)(?P<tag>[a-zA-Z][\w-]*)(?P<attributes>(?:[^>"]|"[^"]*")*)>""",
+    | <(?P<close>/?)(?P<tag>[a-zA-Z][\w-]*)(?P<attributes>(?:[^>"]|"[^"]*")*)>
+    )""",
     re.M | re.S | re.X,
 )
 _OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -82,8 +84,10 @@ class _Writer:
         page = _OBEYED.sub("", page).replace("_<wbr>", "_").replace("/<wbr>", "/")
         end = 0
         for match in _TOKEN.finditer(page):
-            self._words(page[end : match.start()])
-            end = match.end()
+            start, after = match.span()
+            if start > end:
+                self._words(page[end:start])
+            end = after
             self._token(match)
         self._words(page[end:])
         self._flush()
@@ -97,21 +101,22 @@ class _Writer:
             self._line.append(shown if self._code >= 0 else escape(shown))
 
     def _token(self, match: re.Match[str]) -> None:
-        if match["cell"]:
-            self._simple(match["cell"], match["words"])
-        elif match["tag"]:
+        kind = match.lastgroup
+        if kind == "attributes":
             self._tag(match["tag"].lower(), bool(match["close"]), match["attributes"])
-        elif match["rank"]:
+        elif kind == "words":
+            self._simple(match["cell"], match["words"])
+        elif kind == "heading":
             title = html.unescape(_HEADING_ID.sub("", match["heading"]))
             self._flush()
             self._blocks.append(f"{match['rank']} {escape(title)}")
-        elif match["fence"]:
+        elif kind == "fence":
             self._flush()
             self._blocks.append(match[0])
         elif match[0].startswith("///"):
             self._flush()
             self._blocks += [f"**{escape(match['tab'])}**"] if match["tab"] else []
-        elif match["pre"] is not None:
+        elif kind == "pre":
             self._pre(html.unescape(re.sub(r"<[^>]*>", "", match["pre"])))
 
     def _pre(self, text: str) -> None:
