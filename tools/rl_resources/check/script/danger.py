@@ -19,7 +19,7 @@ from rl_resources.check.script.harm import (
     leaves_work_folder,
     name_of,
 )
-from rl_resources.check.script.origins import Origins, names, path_of, said
+from rl_resources.check.script.origins import Origins, path_of, said
 from rl_resources.script.shell import Command, Script, Word, read
 
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "fish"})
@@ -148,8 +148,7 @@ def _is_hidden(call: Call, origins: Origins) -> bool:
         return True
     if _OWN_SHELL.match(first.raw) and any(map(origins.hides, call.piped)):
         return True
-    unseen = names(first) & (origins.hidden | origins.typed)
-    return first.text is None and (origins.hides_text(first.raw) or bool(unseen))
+    return first.text is None and (origins.hides_text(first.raw) or origins.unseen(first))
 
 
 def _is_told_hidden(call: Call, origins: Origins) -> bool:
@@ -157,8 +156,8 @@ def _is_told_hidden(call: Call, origins: Origins) -> bool:
     program = _program(call)
     here = [item.body.shown if item.body else item.target.raw for item in call.command.redirections]
     texts = [text for word in program for text in (word.raw, word.value.shown)] + here
-    unseen = origins.hidden | (origins.typed if _runs_text(call) else set())
-    if any(map(origins.hides_text, texts)) or any(names(word) & unseen for word in program):
+    unseen = (origins.unseen(word, as_text=_runs_text(call)) for word in program)
+    if any(map(origins.hides_text, texts)) or any(unseen):
         return True
     files = list(filter(None, map(path_of, program)))
     inside = call.name in _RUNNERS and any(origins.fetched(file, call.command) for file in files)

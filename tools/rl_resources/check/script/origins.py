@@ -37,25 +37,27 @@ _UNSEEN = re.compile(
     rf"|(?:[<$]\(|`) *(?:cat|{'|'.join(sorted(_CUTTERS))})\b[^()`]*{_OF_ITSELF}"
 )
 """What is typed in, or cut out of lines of the script that are no commands."""
+_VARIABLE = re.compile(r"\"?\$\{?\w+(?:\[[@*]\])?\}?\"?")
+_LOOP_INPUT = re.compile(r"\bdone\s*<\s*(<\([^)]*)")
 _NAME = re.compile(r"\$\{?!?([A-Za-z_]\w*)")
 
 
 class Origins:
     """What is known of texts and files when a command runs; `follow` takes it past a command.
 
-    `hidden` are the variables that hold what was fetched or hidden, `typed` those that `read` fills
-    with what the script does not show, `shown` the files that it writes itself.
+    `shown` are the files that the script writes itself, with their text.
     """
 
     def __init__(self, script: Script) -> None:
-        self.hidden = {
+        self._hidden = {
             item.name for item in script.assignments if _FETCHED.search(_written(script, item))
         }
-        self.typed: set[str] = set()
+        self._typed: set[str] = set()
         self.shown: dict[str, str] = {}
         self._files: set[str] = set()
         self._folders: set[str] = set()
         self._inside: Command | None = None
+        self._text = "\n".join(script.lines)
         self._fetching = {
             item.function for item in script.commands if name_of(bare(item)) in FETCHERS
         }
@@ -64,13 +66,13 @@ class Origins:
 
     def hides(self, command: Command) -> bool:
         """Whether what a command writes cannot be read in the script."""
-        words = {name for word in command.words for name in names(word)}
+        words = {name for word in command.words for name in _names(word)}
         name = name_of(bare(command))
         return bool(
             name in FETCHERS
             or (name and name in self._fetching)
             or _DECODERS.search(command.raw)
-            or words & self.hidden
+            or words & self._hidden
         )
 
     def hides_pipeline(self, piped: Sequence[Command]) -> bool:
@@ -83,6 +85,15 @@ class Origins:
     def hides_text(self, text: str) -> bool:
         """Whether a text that is run holds what a command fetches or hides."""
         return bool(_FETCHED.search(text) or _UNSEEN.search(text))
+
+    def unseen(self, word: Word, *, as_text: bool = True) -> bool:
+        """Whether a word is made of what was fetched or hidden, or is what somebody types.
+
+        What is typed matters only where it is run `as_text`, not as the name of a file.
+        """
+        used = _names(word)
+        typed = as_text and used & self._typed and _VARIABLE.fullmatch(word.raw)
+        return bool(used & self._hidden or typed)
 
     def fetched(self, path: str, command: Command) -> bool:
         """Whether a command's file is one that was fetched, or lies in a folder that was."""
@@ -147,16 +158,19 @@ class Origins:
         """
         texts = [word.text or "" for word in command.words]
         if texts[:2] == ["printf", "-v"] and _DECODERS.search(command.raw):
-            self.hidden.update(texts[2:3])
+            self._hidden.update(texts[2:3])
         if name_of(command.words) not in {"read", "mapfile", "readarray"}:
             return
         filled = {text for text in texts[1:] if text.isidentifier()}
         looped = before is not None and before.pipeline[0] + 1 < before.pipeline[1]
         piped = looped and before is not None and self.hides(before)
-        if piped or any(_FETCHED.search(item.target.raw) for item in command.redirections):
-            self.hidden |= filled
-        elif not looped and not command.redirections:
-            self.typed |= filled
+        inputs = [item.target.raw for item in command.redirections]
+        if command.in_loop and (given := _LOOP_INPUT.search(self._text, command.place.offset)):
+            inputs.append(given[1])
+        if piped or any(map(_FETCHED.search, inputs)):
+            self._hidden |= filled
+        elif not (looped or command.in_loop or inputs):
+            self._typed |= filled
 
 
 def _written(script: Script, item: Assignment) -> str:
@@ -166,7 +180,7 @@ def _written(script: Script, item: Assignment) -> str:
     return looped[1] if looped else item.raw
 
 
-def names(word: Word) -> set[str]:
+def _names(word: Word) -> set[str]:
     """The variables that a word is made of, as far as they can be told."""
     return {*word.value.names, *_NAME.findall(word.raw)}
 
