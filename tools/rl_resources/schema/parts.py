@@ -7,7 +7,7 @@ that they swallow: `parts`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeVar
@@ -132,29 +132,34 @@ def ahead(items: Iterator[Item]) -> Iterator[Item]:
 
 def _apart(text: bytes, line: int, width: int, last: bool) -> tuple[Part, bytes]:
     """The records of these lines, and the lines that are left to be read with what follows."""
-    lines = text.split(b"\n")[:-1]
-    texts, regular = _asked(lines, width)
-    begins = regular.to_numpy().copy()
+    texts, regular = _asked(text, width)
+    numbers = pl.int_range(line, line + texts.len(), dtype=pl.UInt32, eager=True)
+    if regular.all():
+        return Part(text, numbers, {}), b""
+    lines, begins = texts.to_list(), regular.to_numpy().copy()
     odd: dict[int, int] = {}
     end = after = 0
     for end in (~regular).arg_true():
         if end < after:
             continue
-        item, taken = tabular.record(texts, end, width)
+        item, taken = tabular.record(lines, end, width)
         if not last and end + MOST_LINES > len(lines) and _may_go_on(item):
             break
         after = end + taken
         begins[end:after] = False
         if isinstance(item, tabular.Row) and len(item.cells) == width:
             begins[end] = True
-            lines[end] = tabular.write([item.cells]).rstrip("\n").encode()
+            lines[end] = tabular.write([item.cells]).rstrip("\n")
         odd[line + end] = taken
     else:
         end = len(lines)
     kept = np.flatnonzero(begins[:end])
-    records = b"".join(lines[at] + b"\n" for at in kept)
-    left = b"".join(rest + b"\n" for rest in lines[end:])
-    return Part(records, pl.Series(kept + line, dtype=pl.UInt32), odd), left
+    records, left = (lines[at] for at in kept), lines[end:]
+    return Part(_text(records), numbers.gather(kept), odd), _text(left)
+
+
+def _text(lines: Iterable[str]) -> bytes:
+    return "".join(line + "\n" for line in lines).encode()
 
 
 def _may_go_on(item: tabular.Row | tabular.Defect) -> bool:
@@ -162,16 +167,16 @@ def _may_go_on(item: tabular.Row | tabular.Defect) -> bool:
     return isinstance(item, tabular.Defect) and item.kind != "stray-quote" and item.lines == 1
 
 
-def _asked(lines: Sequence[bytes], width: int) -> tuple[list[str], pl.Series]:
-    """The lines as texts, and whether each is a record by itself."""
-    try:
-        texts = pl.Series(lines, dtype=pl.Binary).cast(pl.String)
-    except pl.exceptions.PolarsError as error:
-        raise IrregularError(str(error)) from error
-    if texts.str.contains("\0", literal=True).any():
+def _asked(text: bytes, width: int) -> tuple[pl.Series, pl.Series]:
+    """The lines, and whether each is a record by itself."""
+    if b"\0" in text:
         raise IrregularError("NUL is no text")
-    record = texts.str.contains(f"^{_CELL}(?:,{_CELL}){{{width - 1}}}$")
-    return texts.to_list(), record & ~texts.str.contains(r"^(?:<{7}|\|{7}|={7}|>{7})")
+    try:
+        lines = pl.Series([text.decode("utf-8")]).str.split("\n").explode().head(-1)
+    except UnicodeDecodeError as error:
+        raise IrregularError(str(error)) from error
+    record = lines.str.contains(f"^{_CELL}(?:,{_CELL}){{{width - 1}}}$")
+    return lines, record & ~lines.str.contains(r"^(?:<{7}|\|{7}|={7}|>{7})")
 
 
 def _with_lf(text: bytes) -> bytes:
