@@ -176,6 +176,10 @@ def test_parquet_is_told_of_by_row_and_column(
     root = ["--root", str(sample.package.root)]
     assert main(["check", str(folder), "--format", "json", *root]) == 1
     found = json.loads(capsys.readouterr().out)
+    assert {item["message"].rpartition("(")[2] for item in found if item["line"] > 1} == {
+        "row 2 of a.parquet)",
+        "row 1 of b.parquet)",
+    }
     places = {(item["rule"], item["line"], item["column"]) for item in found}
     assert places == {
         ("type", 1, 3),

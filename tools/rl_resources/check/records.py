@@ -7,7 +7,8 @@ dataset would be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from heapq import merge
@@ -80,7 +81,8 @@ def judge_records(snapshot: Snapshot, table: Table, path: Path, rules: Sequence[
         raise UnusableInput(f"{path}: cannot be read: {error}") from error
     wanted = [rule for rule in rules if rule.family == "cells" or rule.name in _OF_ROWS | _OF_TEXT]
     first = 1 if parquet else 2
-    return Judged(found.rows, _in_parts(beside, resource, found, excerpts, first, wanted))
+    told = _in_parts(beside, resource, found, excerpts, first, wanted)
+    return Judged(found.rows, _with_files(path, told) if path.is_dir() else told)
 
 
 def _in_parts(
@@ -112,6 +114,20 @@ def _in_parts(
             yield from (item for item in told(excerpt) if item.line in own and item not in of_file)
 
     return merge(of_file, of_rows(), key=lambda finding: finding.position)
+
+
+def _with_files(folder: Path, told: Iterable[Finding]) -> Iterator[Finding]:
+    """The same, which say of a row of a folder where it stands in which of its files."""
+    files = bulk.files_of(folder)
+    counts = (pl.scan_parquet(file).select(pl.len()).collect().item() for file in files)
+    firsts = list(accumulate(counts, initial=1))
+    for item in told:
+        if item.rule == "header":
+            yield item
+            continue
+        at = bisect(firsts, item.line) - 1
+        where = f"row {item.line - firsts[at] + 1} of {files[at].relative_to(folder).as_posix()}"
+        yield item._replace(message=f"{item.message} ({where})")
 
 
 def _told(beside: Snapshot, own: Table, rules: Sequence[Rule]) -> list[Finding]:

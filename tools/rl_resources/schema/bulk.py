@@ -115,6 +115,11 @@ def is_parquet(path: Path) -> bool:
     return path.is_dir() or path.suffix == PARQUET
 
 
+def files_of(path: Path) -> list[Path]:
+    """The Parquet files of a folder, in the order of their rows; or that one file."""
+    return sorted(path.rglob(f"*{PARQUET}")) if path.is_dir() else [path]
+
+
 def _at_once(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> _Judged | None:
     """A file in which each line is a record; `None` for another."""
     text = pl.scan_csv(path, schema=dict.fromkeys(schema.names, pl.String), glob=False)
@@ -201,7 +206,7 @@ def scan(path: Path, schema: TableSchema) -> pl.LazyFrame:
 
     The columns are in the order of the schema, and those that it does not know come last.
     """
-    lazy = pl.scan_parquet(path / f"**/*{PARQUET}" if path.is_dir() else path)
+    lazy = pl.scan_parquet(files_of(path))
     types = lazy.collect_schema()
     known = [_as_text(field, types[field.name]) for field in schema.fields if field.name in types]
     others = [pl.lit(None, pl.String).alias(name) for name in types if name not in schema.names]
