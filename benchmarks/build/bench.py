@@ -23,6 +23,7 @@ from statistics import median
 from typing import Any
 
 from checkout import ROOT, write_checkout
+from memory import most_held
 from peer import write_peer
 from weights import HEAD as HEAD_OF_WEIGHTS
 from weights import Weight, weights
@@ -71,17 +72,18 @@ def measured(count: int, rounds: int, folder: Path) -> Figures:
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> tuple[float, ...]:
-    """Seconds, seconds of processor time and MB of memory at the most."""
+    """Seconds, seconds of processor time, and MB that all its processes hold at the most."""
     start = time.perf_counter()
     process = subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    _, status, used = os.wait4(process.pid, 0)
+    with most_held(process.pid) as most:
+        _, status, used = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    seconds = time.perf_counter() - start
-    return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
+    return seconds, used.ru_utime + used.ru_stime, most[0]
 
 
 def _middle(figures: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
