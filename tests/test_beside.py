@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from rl_resources import InvalidDataset, InvalidOutput, UnreadableDataset, besid
 from rl_resources.build import hold_to
 from rl_resources.check import check_root
 from sample_tree import plant
+from website import PATIENCE_SECONDS
 
 SCRIPT = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 
@@ -90,3 +93,24 @@ def test_who_leaves_early_leaves_no_process() -> None:
     with beside.beside(time.sleep, 600) as asked:
         assert not asked.known
     assert asked.known
+
+
+ASKING = """
+import time
+from rl_resources.beside import beside
+with beside(time.sleep, 600) as asked:
+    print(asked._process.pid, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_where_the_asker_is_killed_the_other_process_ends_too() -> None:
+    with subprocess.Popen([sys.executable, "-c", ASKING], stdout=subprocess.PIPE) as asker:
+        assert asker.stdout is not None
+        other = Path(f"/proc/{int(asker.stdout.readline())}")
+        assert other.exists()
+        asker.kill()
+    begin = time.monotonic()
+    while other.exists() and time.monotonic() - begin < PATIENCE_SECONDS:
+        time.sleep(0.1)
+    assert not other.exists()

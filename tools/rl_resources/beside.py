@@ -10,11 +10,13 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
 from tempfile import TemporaryFile
+from threading import Thread
 from typing import IO, Any, Generic, TypeVar
 
 from rl_resources.errors import InvalidOutput, RlResourcesError
@@ -25,6 +27,8 @@ COMMAND = (
     *(sys.executable, "-P", "-c"),
     f"import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); {_ANSWER}",
 )
+
+PATIENCE_SECONDS = 0.5
 
 Answer = TypeVar("Answer")
 Told = tuple[Answer] | Exception
@@ -78,7 +82,7 @@ def beside(function: Callable[..., Answer], *arguments: Any) -> Iterator[Asked[A
 def _process(
     call: Callable[[], object], asked: IO[bytes], told: IO[bytes]
 ) -> subprocess.Popen[bytes]:
-    for value in (sys.path, call):
+    for value in (sys.path, os.getpid(), call):
         pickle.dump(value, asked)
     asked.seek(0)
     return subprocess.Popen(COMMAND, stdin=asked, stdout=told, stderr=subprocess.DEVNULL)
@@ -89,7 +93,16 @@ def answer() -> None:
     gc.set_threshold(200_000)  # as for a command, see `cli`
     with os.fdopen(os.dup(1), "wb") as told:
         os.dup2(2, 1)
-        _tell(pickle.load(sys.stdin.buffer), told)  # noqa: S301 (what `_process` wrote)
+        asker, call = (pickle.load(sys.stdin.buffer) for _ in range(2))  # noqa: S301 (`_process`)
+        Thread(target=_end_after, args=(asker,), daemon=True).start()
+        _tell(call, told)
+
+
+def _end_after(asker: int) -> None:
+    """End soon after the process that asks was killed: nobody is there to be answered."""
+    while os.getppid() == asker:
+        time.sleep(PATIENCE_SECONDS)
+    os._exit(1)
 
 
 def _tell(call: Callable[[], object], told: IO[bytes]) -> None:
