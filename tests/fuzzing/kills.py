@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 
 from rl_resources.package import UNFINISHED
-from sample_tree import REPOSITORY
+from sample_tree import REPOSITORY, plant
 
 NAME = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh"
 NEW = "new --model Qwen/Qwen2.5-7B-Instruct --task GRPO --gpus 8 --device h100 --train fsdp"
@@ -40,11 +40,10 @@ Files = dict[str, bytes]
 
 
 def checkout(folder: Path) -> Path:
-    """This repository's data and pages, without its history."""
-    for name in ("records", "schema", "examples", "site"):
-        shutil.copytree(REPOSITORY / name, folder / name)
-    for name in ("datapackage.json", "mkdocs.yml"):
-        shutil.copy(REPOSITORY / name, folder)
+    """The sample dataset with this repository's pages, without history."""
+    plant(folder)
+    shutil.copytree(REPOSITORY / "site", folder / "site")
+    shutil.copy(REPOSITORY / "mkdocs.yml", folder)
     return folder
 
 
@@ -127,6 +126,8 @@ def kills(command: str, times: int, random: Random, say: Callable[[str], None]) 
             now = files(root)
             state = "old" if now == before else "new" if now == after else "MIXED"
             seen["old = new" if before == after else state] += 1
+            if state == "MIXED":
+                say(f"{command}: a mixture, killed {delay:.4f} s after change {at} of {changes}")
             if now != before:
                 shutil.rmtree(root)
                 shutil.copytree(kept, root)
