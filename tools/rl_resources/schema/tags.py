@@ -41,7 +41,8 @@ _ELEMENTS = frozenset(_ELEMENT_NAMES.split())
 def first_tag(text: str) -> str:
     """How the first tag in a text begins, such as `<img`; empty where there is none."""
     for match in _OPENED.finditer(text):
-        glued = bool(_GLUED.match(text[: match.start()][-1:]))
+        at = match.start()
+        glued = at > 0 and _GLUED.match(text, at - 1) is not None
         if match["name"] is None or _is_tag(match["name"].lower(), match["rest"], glued):
             return match["sign"]
     return ""

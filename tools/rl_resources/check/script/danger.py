@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -251,7 +252,13 @@ def _inner(texts: Iterable[str], depth: int) -> str | None:
     """What is to fear of commands that stand in a text."""
     if depth >= MOST_NESTED:
         return None
-    return next((fear.words for text in texts for fear in fears(read(text), depth + 1)), None)
+    return next(filter(None, (_first_fear(text, depth + 1) for text in texts if text)), None)
+
+
+@lru_cache(maxsize=64)
+def _first_fear(text: str, depth: int) -> str | None:
+    """Kept, because a script may run one text many times."""
+    return next((fear.words for fear in fears(read(text), depth)), None)
 
 
 def _program(call: Call) -> Sequence[Word]:

@@ -38,6 +38,7 @@ _UNSEEN = re.compile(
 )
 """What is typed in, or cut out of lines of the script that are no commands."""
 _VARIABLE = re.compile(r"\"?\$\{?\w+(?:\[[@*]\])?\}?\"?")
+_LONGEST_LOOP = 4096
 _LOOP_INPUT = re.compile(r"\bdone\s*<\s*(<\([^)]*)")
 _NAME = re.compile(r"\$\{?!?([A-Za-z_]\w*)")
 
@@ -165,12 +166,17 @@ class Origins:
         looped = before is not None and before.pipeline[0] + 1 < before.pipeline[1]
         piped = looped and before is not None and self.hides(before)
         inputs = [item.target.raw for item in command.redirections]
-        if command.in_loop and (given := _LOOP_INPUT.search(self._text, command.place.offset)):
-            inputs.append(given[1])
+        inputs += self._loop_input(command)
         if piped or any(map(_FETCHED.search, inputs)):
             self._hidden |= filled
         elif not (looped or command.in_loop or inputs):
             self._typed |= filled
+
+    def _loop_input(self, command: Command) -> list[str]:
+        """What a loop around the command reads, where that is told not far behind."""
+        start = command.place.offset
+        given = _LOOP_INPUT.search(self._text, start, start + _LONGEST_LOOP)
+        return [given[1]] if command.in_loop and given else []
 
 
 def _written(script: Script, item: Assignment) -> str:
