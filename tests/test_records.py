@@ -139,6 +139,21 @@ def test_of_lines_of_windows_only_those_with_something_wrong_are_read_again(
     ]
 
 
+def test_of_a_large_file_under_another_header_only_the_begin_is_looked_at(
+    sample: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "MOST_BYTES", 80)
+    path = tmp_path / "trials.csv"
+    rows = [f"{SCRIPT},{order},8,crashed\n" for order in range(1, 50)]
+    path.write_text("script,order,batches,outcome\n" + "".join(rows), encoding="utf-8")
+    found = told(sample, path)
+    assert [(item.rule, item.line) for item in found] == [
+        ("header", 1),
+        ("vocabulary", 2),
+    ]
+    assert found[0].message.endswith("; nothing after line 2 was looked at")
+
+
 def test_of_a_column_that_stands_twice_the_one_at_its_place_is_read(
     sample: Snapshot, tmp_path: Path
 ) -> None:

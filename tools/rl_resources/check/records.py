@@ -1,8 +1,8 @@
 """Files of records that lie outside the dataset, of any size, held to a table of the dataset.
 
 The rules are those of the dataset, and they look at no more than the rows that `bulk` suspects, so
-many at a time. A file that is not what `bulk` can split is read whole, and told of as a file of the
-dataset would be.
+many at a time. A file under another header, or that is no text, is told of as a file of the dataset
+would be.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from rl_resources.tabular import Defect, Row, Text, record
 from rl_resources.words import nearest
 
 PART_ROWS = 4_000
+MOST_BYTES = 1 << 24
+"""Of a file under another header."""
 
 _OF_ROWS = frozenset({"header", "row-length", "line-break", "duplicate-key"})
 _OF_TEXT = frozenset({"quoting", "merge-conflict", "byte-order-mark", "line-ending"})
@@ -72,9 +74,7 @@ def judge_records(snapshot: Snapshot, table: Table, path: Path, rules: Sequence[
         try:
             found = bulk.survey(path, table.schema, vocabulary_of(snapshot, table))
         except IrregularError:
-            whole = Table(resource, path.read_bytes(), outside=True)
-            wanted = [rule for rule in rules if rule.family in _FAMILIES or rule.name in _OF_ROWS]
-            return Judged(len(whole.rows), iter(_told(beside, whole, wanted)))
+            return _irregular(beside, resource, path, rules)
         parquet = bulk.is_parquet(path)
         excerpts = _parquet(path, table.schema) if parquet else _csv(path, found)
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -83,6 +83,29 @@ def judge_records(snapshot: Snapshot, table: Table, path: Path, rules: Sequence[
     first = 1 if parquet else 2
     told = _in_parts(beside, resource, found, excerpts, first, wanted)
     return Judged(found.rows, _with_files(path, told) if path.is_dir() else told)
+
+
+def _irregular(beside: Snapshot, resource: Resource, path: Path, rules: Sequence[Rule]) -> Judged:
+    """Tell of a file as of one of the dataset; of a large one under another header, of its begin.
+
+    What its cells mean is a guess until the header is mended.
+    """
+    wanted = [rule for rule in rules if rule.family in _FAMILIES or rule.name in _OF_ROWS]
+    with path.open("rb") as file:
+        data = file.read(MOST_BYTES) + file.readline()
+        table = Table(resource, data, outside=True)
+        told = _told(beside, table, wanted)
+        rest = bool(file.peek(1))
+        if rest and not any(item.rule == "header" for item in told):
+            table = Table(resource, data + file.read(), outside=True)
+            return Judged(len(table.rows), iter(_told(beside, table, wanted)))
+    end = data.count(b"\n")
+    note = f"; nothing after line {end} was looked at" if rest else ""
+    noted = (
+        item._replace(message=item.message + note) if item.rule == "header" else item
+        for item in told
+    )
+    return Judged(len(table.rows), noted)
 
 
 def _in_parts(
