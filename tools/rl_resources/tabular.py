@@ -13,9 +13,12 @@ from itertools import accumulate, repeat
 from typing import Literal, NamedTuple
 
 _CELL = re.compile(r'"(?P<quoted>(?:[^"]++|"")*+)"|(?P<bare>[^,"\n]*)')
-_NEEDS_QUOTES = re.compile(r'[,"\n\r]|^(?:<{7}|\|{7}|={7}|>{7})')
+CONFLICT = r"(?:<{7}|\|{7}|={7}|>{7})"
+"""With what the lines begin that git puts around a merge conflict."""
+
+_NEEDS_QUOTES = re.compile(rf'[,"\n\r]|^{CONFLICT}')
 _MARKERS = frozenset({"<<<<<<<", "|||||||", "=======", ">>>>>>>"})
-_MARKER = re.compile(r"(?:<{7}|\|{7}|={7}|>{7})(?: .*)?")
+_MARKER = re.compile(rf"{CONFLICT}(?: .*)?")
 
 MOST_LINES_OF_A_CELL = 50
 MOST_LINES_OF_A_CONFLICT = 10_000

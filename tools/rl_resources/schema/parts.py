@@ -23,7 +23,6 @@ MOST_LINES = max(tabular.MOST_LINES_OF_A_CELL, tabular.MOST_LINES_OF_A_CONFLICT)
 
 _MARK = "\ufeff".encode()
 _CELL = r'(?:[^",\r]*|"(?:[^"\r]|"")*")'
-_SIGNS_OF_CONFLICTS = (b"<", b"|", b"=", b">")
 _QUOTE, _COMMA, _NEWLINE = b'",\n'
 Item = TypeVar("Item")
 
@@ -176,7 +175,7 @@ def _asked(text: bytes, width: int) -> tuple[pl.Series, pl.Series]:
     except UnicodeDecodeError as error:
         raise IrregularError(str(error)) from error
     record = lines.str.contains(f"^{_CELL}(?:,{_CELL}){{{width - 1}}}$")
-    return lines, record & ~lines.str.contains(r"^(?:<{7}|\|{7}|={7}|>{7})")
+    return lines, record & ~lines.str.contains(f"^(?:{tabular.CONFLICT}|\ufeff)")
 
 
 def _with_lf(text: bytes) -> bytes:
