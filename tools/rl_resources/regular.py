@@ -24,4 +24,4 @@ def read_regular(path: Path, most: int = LARGEST_BYTES) -> bytes:
             raise OSError(errno.EINVAL, "Not an ordinary file", str(path))
         if found.st_size > most:
             raise OSError(errno.EFBIG, f"More than {most >> 20} MiB", str(path))
-        return file.read(most) or b""
+        return file.read(found.st_size) or b""  # asked for `most`, it takes memory for as much
