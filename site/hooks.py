@@ -67,8 +67,9 @@ _session = SimpleNamespace(
 
 
 def on_startup(*, command: str, **_: Any) -> None:
-    """Learn whether a server must be kept alive."""
+    """Learn whether a server must be kept alive, and forget other builds of this process."""
     _session.serving = command == "serve"
+    _session.making, _session.classes = None, set()
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -252,10 +253,9 @@ def on_post_build(config: MkDocsConfig) -> None:
         _join_sheets(folder)
     if _session.making:
         _ = _session.making.answer
-    _session.leaving.close()
 
 
-def on_build_error(**_: Any) -> None:
+def on_shutdown(**_: Any) -> None:
     """Make no longer what nobody is going to have."""
     _session.leaving.close()
 

@@ -84,6 +84,26 @@ def test_what_it_raises_by_mistake_is_raised_here_with_its_place(tmp_path: Path)
     assert "shutil.py" in "".join(raised.value.__notes__)
 
 
+class PeculiarError(Exception):
+    """One that nobody can make of its words alone, as a pickle is read."""
+
+    def __init__(self, place: str, wrong: str) -> None:
+        super().__init__(f"{place}: {wrong}")
+
+
+def complain() -> None:
+    raise PeculiarError("a.csv", "is wrong")
+
+
+def test_what_cannot_be_sent_is_told_in_words() -> None:
+    with (
+        beside.beside(complain) as asked,
+        pytest.raises(RuntimeError, match=r"PeculiarError: a\.csv: is wrong") as raised,
+    ):
+        _ = asked.answer
+    assert "in complain" in "".join(raised.value.__notes__)
+
+
 def test_what_it_prints_is_no_answer() -> None:
     with beside.beside(os.system, "echo hello; echo hello >&2") as asked:
         assert asked.answer == 0

@@ -5,9 +5,13 @@ from __future__ import annotations
 import filecmp
 import hashlib
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -16,6 +20,7 @@ import pytest
 from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, beside, publish
 from rl_resources.build import MARK, build
 from rl_resources.cli import main
+from rl_resources.cli.command import INTERRUPTED
 from rl_resources.output import new_folder
 from rl_resources.render.api import document
 
@@ -226,6 +231,25 @@ def test_bad_scripts_stop_the_build_however_late_they_are_told_of(
     assert "unknown-key" in capsys.readouterr().err
     assert _files(tmp_path / "out") == [f"site/{MARK}", "site/index.html"]
     assert old.read_text() == "old"
+
+
+def test_an_interrupted_build_says_so_in_one_line_and_leaves_nothing_running_or_lying_about(
+    copy: Path, tmp_path: Path
+) -> None:
+    old = _old_output(tmp_path / "out")
+    words = f"-m rl_resources build --root {copy} --out {old.parents[1]}"
+    command = [sys.executable, *words.split()]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        while process.poll() is None and not any((tmp_path / "out").glob(".site.*/*")):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate()[1] == "rl-resources: interrupted\n"
+    assert process.returncode == INTERRUPTED
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+    assert _files(tmp_path / "out") == [f"site/{MARK}", "site/index.html"]
 
 
 def test_no_name_leads_out_of_the_folder_even_if_no_rule_was_asked(copy: Path) -> None:

@@ -54,7 +54,10 @@ class Asked(Generic[Answer]):
         try:
             told: Told[Answer] = pickle.load(self._told)  # noqa: S301 (what `_tell` wrote)
         except (EOFError, pickle.UnpicklingError) as error:
-            raise InvalidOutput(f"a process ended without an answer, status {status}") from error
+            raise InvalidOutput(
+                f"a process of this command ended without an answer, status {status}",
+                "Try again. Status -9 often means that there was too little memory.",
+            ) from error
         if isinstance(told, Exception):
             raise told
         return told[0]
@@ -111,6 +114,15 @@ def _tell(call: Callable[[], object], told: IO[bytes]) -> None:
     except RlResourcesError as error:
         said = error
     except Exception as error:
-        error.add_note(traceback.format_exc())
-        said = error
+        said = _sendable(error)
+        said.add_note(traceback.format_exc())
     pickle.dump(said, told)
+
+
+def _sendable(error: Exception) -> Exception:
+    """The same, or its words where it is of a kind that is lost as a pickle."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 (what we have just made)
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error

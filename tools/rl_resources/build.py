@@ -98,8 +98,10 @@ def _mkdocs(configuration: Path, folder: Path, verdict: Asked[list[Finding]]) ->
             config = load_config(config_file=str(configuration), site_dir=str(folder))
             config.extra[VERDICT] = verdict
             config.plugins.on_startup(command="build", dirty=False)
-            mkdocs_build(config)
-            config.plugins.on_shutdown()
+            try:
+                mkdocs_build(config)
+            finally:
+                config.plugins.on_shutdown()
         except (MkDocsException, SystemExit) as error:
             own = _own_error(error)
             if own is not None:

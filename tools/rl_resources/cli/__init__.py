@@ -1,7 +1,8 @@
 """`rl-resources COMMAND`: arguments in, exit status out; all work is done elsewhere.
 
 Each command is a module of its name. Exit status: 0 nothing wrong, 1 findings of severity error,
-2 wrong usage or unreadable input. Nothing heavy is imported before a command needs it.
+2 wrong usage or unreadable input, 130 interrupted. Nothing heavy is imported before a command needs
+it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from rl_resources.cli.command import FOUND, UNUSABLE, Arguments
+from rl_resources.cli.command import FOUND, INTERRUPTED, UNUSABLE, Arguments
 from rl_resources.cli.dataset import root_of
 from rl_resources.cli.findings import has_errors, tell
 from rl_resources.cli.parser import parser
@@ -49,6 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of our output has gone; what Python still holds for it must go nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except KeyboardInterrupt:
+        print("rl-resources: interrupted", file=sys.stderr)
+        return INTERRUPTED
     return status
 
 
