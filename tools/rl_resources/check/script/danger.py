@@ -50,7 +50,7 @@ _PROGRAM_WRITES = re.compile(
     r"open\(\s*['\"]/(?:etc|usr|s?bin|lib\w*|boot|proc|sys)/[^'\"]*['\"]\s*,\s*['\"][wax]"
 )
 _PROGRAM_STARTS = re.compile(
-    r"(?:system|popen|run|call|check_call|check_output|exec|execSync|spawn)\s*\(?\s*"
+    r"(?:system|popen|run|call|check_call|check_output|exec|execSync|execute|spawn)\s*\(?\s*"
     r"(?:qq?\(|(?P<quote>['\"]))(?P<text>.*?)(?(quote)(?P=quote)|\))"
     r"|\"(?P<read>[^\"]+)\"\s*\|\s*getline",
     re.IGNORECASE,
@@ -263,7 +263,7 @@ def _first_fear(text: str, depth: int) -> str | None:
 
 def _program(call: Call) -> Sequence[Word]:
     """What an interpreter is told to run: a text, a file, or nothing, which is its input."""
-    words = call.words[1:]
+    words = [word for word in call.words[1:] if word.text != ":::"]
     if call.name == "eval":
         return words
     if call.name == "make":

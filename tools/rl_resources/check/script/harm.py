@@ -30,7 +30,7 @@ FETCHERS = frozenset(
         "rclone",
     }
 )
-INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|ipython|perl|ruby|node|php")
+INTERPRETERS = re.compile(r"(?:python|pypy|lua)[\d.]*|ipython|perl|ruby|node|php")
 _PREFIXES = frozenset(
     {"env", "nohup", "time", "exec", "command", "builtin", "nice", "ionice", "stdbuf", "timeout"}
     | {"setsid", "srun", "xargs", "busybox", "watch", "unbuffer", "parallel", "coproc"}
@@ -151,7 +151,10 @@ def ends_other_runs(command: Command) -> bool:
     """Whether it ends programs by a name that other runs on the machine share."""
     words = bare(command)
     line = " ".join(word.text or word.value.shown for word in words[1:])
-    return name_of(words) in {"pkill", "killall"} and _RUNS.search(line) is not None
+    by_name = name_of(words) in {"pkill", "killall"} or (
+        name_of(words) == "kill" and re.search(r"\b(?:pgrep|pidof)\b", line)
+    )
+    return bool(by_name) and _RUNS.search(line) is not None
 
 
 def harm(call: Call) -> str | None:
@@ -223,6 +226,8 @@ def _is_outside(word: Word, assigned: frozenset[str]) -> bool:
     text = first.source if first and first.reason == "pathname" else word.text
     if text is not None and re.match(r"/|~|(?:\./)?\.\.(?:/|$)", text):
         return not _HARMLESS.match(text)
+    if first and (first.text or "").startswith("/"):
+        return not _HARMLESS.match(_spelt(word))
     if _HOME.fullmatch(raw) or _HOME.fullmatch(_spelt(word)) or re.search(r"/\.\.(?:/\*?)?$", raw):
         return True
     whole = re.fullmatch(r"\$\{?([A-Za-z_]\w*)\}?/\*?", raw)

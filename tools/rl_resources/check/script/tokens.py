@@ -89,7 +89,7 @@ _FORMS = (
         rf"|[\w-]*(?:key|token)[= ][\"']?(?P<t>{_MIXED}(?:sk-[\w-]{{8,}}|[A-Za-z0-9]{{20,}})))",
         "key",
     ),
-    (rf"\becho (?P<s>{_MIXED}{_WORD}{{8,}}) *\| *\S+ login\b", "password"),
+    (rf"\becho [\"']?(?P<s>{_MIXED}{_WORD}{{8,}})[\"']? *\| *\S+ login\b", "password"),
 )
 _SECRETS = tuple((re.compile(pattern), kind) for pattern, kind in _FORMS)
 _HINTS = (
