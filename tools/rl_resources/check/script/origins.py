@@ -218,17 +218,17 @@ def said(command: Command) -> str:
 def _is_shown(command: Command) -> bool:
     """Whether a command writes what stands in the script or in a file beside it."""
     words = bare(command)
-    name, own = (
-        name_of(words),
-        [word for word in words[1:] if not (word.text or "").startswith("-")],
-    )
-    if name in {"echo", "printf", "yes"}:
+    name = name_of(words)
+    own = [word for word in words[1:] if not (word.text or "").startswith("-")]
+    if not words or name in {"echo", "printf", "yes"}:
         return True
     if any(re.search(_OF_ITSELF, word.raw) for word in own):
         return False
     if any(item.operator in {"<", "<<", "<<-", "<<<"} for item in command.redirections):
         return True
-    if INTERPRETERS.fullmatch(name):
+    if "/" in words[0].raw:
+        return True
+    if INTERPRETERS.fullmatch(name) or name in {"bash", "sh"}:
         return bool(own) and not any(re.fullmatch(r"-\w*[ce]", word.raw) for word in words)
     return len(own) > (name != "cat") if name in {"cat", *_CUTTERS} else name == "envsubst"
 
