@@ -23,6 +23,8 @@ IMPORTED = (
     "verl.py",
     "csv.py",
     "json.py",
+    "pickle.py",
+    "rl_resources.py",
 )
 PROGRAMS = ("bash", "sh", "python", "python3", "ray", "make", "sbatch", "torchrun", "conda", "pip")
 SCRIPT = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
