@@ -91,8 +91,10 @@ def _irregular(beside: Snapshot, resource: Resource, path: Path, rules: Sequence
     What its cells mean is a guess until the header is mended.
     """
     wanted = [rule for rule in rules if rule.family in _FAMILIES or rule.name in _OF_ROWS]
+    header = header_of(path)
+    another = header is not None and header.cells != resource.schema.names
     with path.open("rb") as file:
-        data = file.read(MOST_BYTES) + file.readline()
+        data = file.read(MOST_BYTES if another else -1) + file.readline()
         table = Table(resource, data, outside=True)
         told = _told(beside, table, wanted)
         rest = bool(file.peek(1))
