@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from rl_resources.script.shell import Command, Word
 from rl_resources.words import shown
@@ -55,6 +56,13 @@ _WRITERS |= {"rm", "unlink"}
 _WRITE_ALL = frozenset({"tee", "sed", "dd", "rm", "unlink", "mv"})
 _UPLOADS = re.compile(r"(?:-d|--data\S*|-F|--form) *\S*@|(?:^| )(?:-T|--upload-file)\b")
 _POSTS = re.compile(r"--(?:post|body)-file\b")
+_OF_THIS_MACHINE = re.compile(
+    r"[\"']?(?:https?://)?(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::(?:\d+|\$\{?\w+\}?))?(?:/[^@]*)?"
+)
+_TAKES_WORD = re.compile(r"-\w*[dXHoF]|--(?:data\S*|request|header|output|form|post-file)")
+_PLAIN_FLAG = re.compile(
+    r"-[sSfvikN]*[dXHoF]?|--(?:data\S*|request|header|output|form|post-file|silent|fail)"
+)
 _FINDS_AND_DELETES = re.compile(
     r"(?:^| )(?:-delete|-exec(?:dir)? (?:(?:rm|shred)\b|\w*sh -c .*\brm\b))"
 )
@@ -310,7 +318,22 @@ def _sends(call: Call, line: str) -> bool:
     told = any(name_of(bare(one)) in {"env", "printenv"} for one in call.piped)
     raws = " ".join(word.raw for word in call.words[1:])
     options = {"curl": _UPLOADS, "wget": _POSTS}.get(call.name)
-    return bool(told or _PRIVATE.search(raws) or (options and options.search(line)))
+    if told or _PRIVATE.search(raws):
+        return True
+    return bool(options and options.search(line) and not _is_to_this_machine(call))
+
+
+def _is_to_this_machine(call: Call) -> bool:
+    """Whether all that is sent goes to a server on the same machine, and no option leads away."""
+    raws = [word.raw for word in call.words[1:]]
+    flags = [raw for raw in raws if raw.startswith("-")]
+    targets = [
+        raw
+        for before, raw in pairwise(["", *raws])
+        if raw not in flags and not _TAKES_WORD.fullmatch(before)
+    ]
+    alone = all(map(_OF_THIS_MACHINE.fullmatch, targets)) and bool(targets)
+    return alone and all(map(_PLAIN_FLAG.fullmatch, flags))
 
 
 def _sends_private_file(call: Call) -> bool:

@@ -98,12 +98,11 @@ class Origins:
 
     def fetched(self, path: str, command: Command) -> bool:
         """Whether a command's file is one that was fetched, or lies in a folder that was."""
+        if self._folders and not self._folders.isdisjoint(_folders_of(path.removeprefix("./"))):
+            return True
         here = self._inside is not None and self._inside.in_subshell <= command.in_subshell
-        return (
-            self.fetched_file(path)
-            or any(path.removeprefix("./").startswith(f"{folder}/") for folder in self._folders)
-            or (here and bool(_PROGRAM_FILE.match(path)) and path[:1] not in {"/", "~", "$"})
-        )
+        beside = here and _PROGRAM_FILE.match(path) and path[:1] not in {"/", "~", "$"}
+        return self.fetched_file(path) or bool(beside)
 
     def fetched_file(self, path: str) -> bool:
         """Whether exactly this file was fetched."""
@@ -198,6 +197,10 @@ def path_of(word: Word) -> str:
 
 def _bare(path: str) -> str:
     return path.removeprefix("./").rstrip("/")
+
+
+def _folders_of(path: str) -> Iterator[str]:
+    return (path[: slash.start()] for slash in re.finditer("/", path))
 
 
 def _into(texts: Sequence[str]) -> list[str]:
