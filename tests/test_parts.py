@@ -217,6 +217,13 @@ def test_pages_name_their_neighbours_to_programs(small: Path) -> None:
     assert (first, second) == ([("next", "2/")], [("prev", "../")])
 
 
+def test_pages_of_a_list_offer_the_feed_of_the_whole_by_one_name(small: Path) -> None:
+    link = r'title="([^"]+)" href="[./]*/feeds/7b.xml"'
+    for page in ("sizes/7b", "sizes/7b/2"):
+        text = (small / page / "index.html").read_text(encoding="utf-8")
+        assert re.findall(link, text) == ["7B models"]
+
+
 def test_a_reader_without_scripts_gets_from_page_to_page_and_to_a_task_by_its_old_address(
     browser: Browser, origin: str
 ) -> None:
