@@ -57,3 +57,8 @@ def test_no_script_of_ours_is_accused() -> None:
     for path in scripts:
         text = path.read_text(encoding="utf-8")
         assert [f for rule in RULES for f in rule.findings(ScriptText(path.name, text))] == []
+
+
+@pytest.mark.parametrize("opening", ["<(", "$(gpg ", "$(printf ", "`xxd "])
+def test_what_opens_thousands_of_times_and_never_ends_is_read_to_its_end(opening: str) -> None:
+    told(f"x=$({opening * 2_000}")
