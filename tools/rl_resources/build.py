@@ -9,6 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from mkdocs.commands.build import build as mkdocs_build
+from mkdocs.config import load_config
+from mkdocs.exceptions import MkDocsException
+
 from rl_resources.beside import Asked, beside
 from rl_resources.check import check_root
 from rl_resources.errors import (
@@ -51,9 +55,7 @@ def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = l
             try:
                 _mkdocs(configuration, staging, verdict)
             except Exception:
-                hold_to(
-                    verdict.answer
-                )  # who stumbles over data that break rules: they say it better
+                hold_to(verdict.answer)  # of data that break rules they say more than who stumbles
                 raise
             hold_to(verdict.answer)
         if verdict.answer:
@@ -89,10 +91,6 @@ def _refuse_anything_else(root: Path, target: Path) -> None:
 
 
 def _mkdocs(configuration: Path, folder: Path, verdict: Asked[list[Finding]]) -> None:
-    from mkdocs.commands.build import build as mkdocs_build
-    from mkdocs.config import load_config
-    from mkdocs.exceptions import MkDocsException
-
     with _warnings("mkdocs") as told:
         try:
             config = load_config(config_file=str(configuration), site_dir=str(folder))
