@@ -252,7 +252,7 @@ def on_post_build(config: MkDocsConfig) -> None:
     if not _session.serving:
         _join_sheets(folder)
     if _session.making:
-        _ = _session.making.answer
+        _ = _session.making.answer  # waits until all is written
 
 
 def on_shutdown(**_: Any) -> None:

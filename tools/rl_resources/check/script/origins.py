@@ -23,11 +23,21 @@ _PINNED = re.compile(r"[0-9a-f]{7,40}")
 _PROGRAM_FILE = re.compile(r".*/|.*\.(?:sh|bash)\Z")
 _CLONERS = frozenset({"git", "gh", "hg"})
 
-_HIDDEN = (
-    r"(?:curl|wget|aria2c)\s|gpg\s+(?:(?!gpg\s)[^)`])*(?:-d|--decrypt)\b|base(?:64|32)\s+(?:-d|-D|--decode)|xxd\s+(?:(?!xxd\s)[^)`])*-\w*r|\brev\b"
-    r"|openssl\s+(?:enc|base64)|printf\s+(?:(?!printf\s)[^)`])*\\{1,2}(?:x[0-9a-f]{2}|[0-7]{3})|uudecode|unhexlify"
-    r"|\b(?:gunzip|zcat|bzcat|xzcat|unxz|zstdcat)\b|\b(?:gzip|xz|zstd|bzip2)\s+-\w*d"
+_HIDDEN = "|".join(
+    (
+        r"(?:curl|wget|aria2c)\s",
+        r"gpg\s+(?:(?!gpg\s)[^)`])*(?:-d|--decrypt)\b",
+        r"base(?:64|32)\s+(?:-d|-D|--decode)",
+        r"xxd\s+(?:(?!xxd\s)[^)`])*-\w*r",
+        r"\brev\b",
+        r"openssl\s+(?:enc|base64)",
+        r"printf\s+(?:(?!printf\s)[^)`])*\\{1,2}(?:x[0-9a-f]{2}|[0-7]{3})",
+        r"uudecode|unhexlify",
+        r"\b(?:gunzip|zcat|bzcat|xzcat|unxz|zstdcat)\b",
+        r"\b(?:gzip|xz|zstd|bzip2)\s+-\w*d",
+    )
 )
+"""What fetches a text, or makes it out of one that nobody can read."""
 _DECODERS = re.compile(rf"(?:{_HIDDEN}|\btr\s+\S+\s+\S+|echo\s+-\w*e\w*\s+[^|]*\\x)", re.IGNORECASE)
 _CUTTERS = frozenset({"sed", "grep", "head", "tail", "awk", "cut", "sort", "tac"})
 _OF_ITSELF = r"\$(?:0\b|\{0\}|\{?BASH_SOURCE)"

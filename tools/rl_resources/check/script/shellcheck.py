@@ -22,8 +22,8 @@ RULES = frozenset({"shellcheck", "shellcheck-error"})
 LONGEST_RUN_SECONDS = 30
 _OPTIONS = ("--format=json1", "--severity=warning", "--shell=bash", "--norc", "-")
 
-
 _begun: dict[str, Popen[bytes]] = {}
+"""Where it is at work, by text."""
 
 
 class Comment(NamedTuple):
