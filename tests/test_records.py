@@ -33,8 +33,12 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 
 def told(snapshot: Snapshot, path: Path, resource: str = "trials") -> list[Finding]:
-    rules = chosen_rules([], [])
-    return list(judge_records(snapshot, snapshot.tables[resource], path, rules).findings)
+    return judged(snapshot, path, resource)[1]
+
+
+def judged(snapshot: Snapshot, path: Path, resource: str = "trials") -> tuple[int, list[Finding]]:
+    found = judge_records(snapshot, snapshot.tables[resource], path, chosen_rules([], []))
+    return found.records, list(found.findings)
 
 
 def slowly(*_: object) -> None:
@@ -97,6 +101,17 @@ def test_a_file_split_by_polars_is_told_of_as_one_that_we_read_ourselves(
         patch.setattr(tabular, "MOST_LINES_OF_A_CONFLICT", 4)
         patch.setattr(bulk, "survey", slowly)
         assert quickly == told(sample, path)
+
+
+@pytest.mark.parametrize("mark", ["<<<<<<< HEAD", "||||||| base", ">>>>>>> other"])
+def test_a_mark_of_a_conflict_with_as_many_cells_as_a_record_is_none(
+    sample: Snapshot, tmp_path: Path, mark: str
+) -> None:
+    path = tmp_path / "trials.csv"
+    path.write_bytes(HEADER + f"{mark}{SCRIPT},1,64,ran\n{SCRIPT},2,64,ran\n".encode())
+    records_of_file, findings = judged(sample, path)
+    assert records_of_file == 1
+    assert [(item.rule, item.line) for item in findings] == [("merge-conflict", 2)]
 
 
 def test_only_rows_with_something_wrong_are_read_again(

@@ -13,11 +13,11 @@ from itertools import accumulate, repeat
 from typing import Literal, NamedTuple
 
 _CELL = re.compile(r'"(?P<quoted>(?:[^"]++|"")*+)"|(?P<bare>[^,"\n]*)')
-CONFLICT = r"(?:<{7}|\|{7}|={7}|>{7})"
+CONFLICT_MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 """With what the lines begin that git puts around a merge conflict."""
+CONFLICT = rf"(?:{'|'.join(map(re.escape, CONFLICT_MARKS))})"
 
 _NEEDS_QUOTES = re.compile(rf'[,"\n\r]|^{CONFLICT}')
-_MARKERS = frozenset({"<<<<<<<", "|||||||", "=======", ">>>>>>>"})
 _MARKER = re.compile(rf"{CONFLICT}(?: .*)?")
 
 MOST_LINES_OF_A_CELL = 50
@@ -143,7 +143,7 @@ def record(lines: Sequence[str], number: int, width: int) -> tuple[Row | Defect,
     `width` is the number of cells in the header.
     """
     line = lines[number].removesuffix("\r")
-    if line[:7] in _MARKERS and _MARKER.fullmatch(line):
+    if line[:7] in CONFLICT_MARKS and _MARKER.fullmatch(line):
         conflict = _conflict(lines, number)
         return conflict, conflict.lines
     if '"' in line:
@@ -162,7 +162,7 @@ def _conflict(lines: Sequence[str], number: int) -> Defect:
                 last = at
                 break
     between = (line.removesuffix("\r") for line in lines[number + 1 : last])
-    inner = [_cells(line, 1) for line in between if line[:7] not in _MARKERS]
+    inner = [_cells(line, 1) for line in between if line[:7] not in CONFLICT_MARKS]
     records = [item.records[0] if isinstance(item, Defect) else item.cells for item in inner]
     marker = lines[number].removesuffix("\r")
     return Defect("merge-conflict", number + 1, 1, marker, last - number + 1, tuple(records))

@@ -24,6 +24,7 @@ MOST_LINES = max(tabular.MOST_LINES_OF_A_CELL, tabular.MOST_LINES_OF_A_CONFLICT)
 _MARK = "\ufeff".encode()
 _CELL = r'(?:[^",\r]*|"(?:[^"\r]|"")*")'
 _QUOTE, _COMMA, _NEWLINE = b'",\n'
+_CONFLICTS = tuple(mark.encode() for mark in tabular.CONFLICT_MARKS)
 Item = TypeVar("Item")
 
 
@@ -84,8 +85,8 @@ class Marks(NamedTuple):
 
 
 def marks(lines: BinaryIO) -> Marks | None:
-    """`None` where quotes stand elsewhere than in pairs around whole cells, or where lines hold
-    bytes that records do not have.
+    """`None` where quotes stand elsewhere than in pairs around whole cells, where lines hold bytes
+    that records do not have, or where one may be left of a merge conflict.
     """
     size, newlines, quotes = 0, 0, 0
     while block := lines.read(BLOCK_BYTES) + lines.readline():
@@ -97,8 +98,12 @@ def marks(lines: BinaryIO) -> Marks | None:
         outside = np.concatenate([signs[opening - 1], signs.take(closing + 1, mode="wrap")])
         if not ((outside == _COMMA) | (outside == _NEWLINE)).all():
             return None
+        ends = np.flatnonzero(signs == _NEWLINE)
+        begins = block[:1] + signs.take(ends[:-1] + 1).tobytes()
+        if any(mark[0] in begins and mark in block for mark in _CONFLICTS):
+            return None
         size += len(block)
-        newlines += int(np.count_nonzero(signs == _NEWLINE))
+        newlines += len(ends)
         quotes += len(places)
     return Marks(size, newlines, quotes)
 
