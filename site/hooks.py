@@ -13,8 +13,7 @@ import logging
 import re
 import sys
 import traceback
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -29,8 +28,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from rl_resources import publish
-from rl_resources.beside import beside
-from rl_resources.build import MARK, MISTAKES, VERDICT, hold_to
+from rl_resources.build import MARK, MEANWHILE, MISTAKES, Meanwhile, hold_to
 from rl_resources.check import check_root
 from rl_resources.errors import InvalidDataset, RlResourcesError
 from rl_resources.render.compiled import Compiled
@@ -56,7 +54,6 @@ _session = SimpleNamespace(
     pages=set(),
     others=dict,
     making=None,
-    leaving=ExitStack(),
     complete=True,
     writing=Lock(),
     mistakes="",
@@ -86,12 +83,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
     with _session.writing:
         _session.complete = True  # as long as there is nothing that it could be completed to
     try:
-        if VERDICT in config.extra:
-            _session.files, _session.others = publish.parts(root)
-        else:
-            _hold_to_rules(root)
-            made = publish.preview(root) if _session.serving else (publish.render(root), dict)
-            _session.files, _session.others = made
+        _session.files, _session.others = _parts(root, config.extra.get(MEANWHILE))
         _session.mistakes = ""
     except Exception as error:  # whatever is wrong, a server must live on to show it
         _session.mistakes = _told(error)
@@ -99,6 +91,15 @@ def on_pre_build(config: MkDocsConfig) -> None:
             raise PluginError(f"nothing was built\n{_session.mistakes}") from error
         sys.stderr.write(_session.mistakes)
     config.extra[MISTAKES] = _session.mistakes
+
+
+def _parts(
+    root: Path, meanwhile: Meanwhile | None
+) -> tuple[publish.Files, Callable[[], publish.Files]]:
+    if meanwhile:
+        return publish.parts(root, lambda: meanwhile.downloads.answer)
+    _hold_to_rules(root)
+    return publish.preview(root) if _session.serving else (publish.render(root), dict)
 
 
 def _hold_to_rules(root: Path) -> None:
@@ -125,9 +126,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         links = config.validation.links
         links.not_found = links.anchors = logging.INFO  # what is not there yet is no mistake
     _session.pages = {path for path, content in generated.items() if _is_page(path, content)}
-    if VERDICT in config.extra:
-        making = beside(publish.write_made, Path(config.site_dir), _session.others)
-        _session.making = _session.leaving.enter_context(making)
+    if meanwhile := config.extra.get(MEANWHILE):
+        made = publish.write_made, Path(config.site_dir), _session.others
+        _session.making = meanwhile.worker.ask(*made)
     if not _session.serving:
         _put_in_place(generated, config, files)
     for path, content in generated.items():
@@ -185,9 +186,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
     In generated pages alone, whose cells are escaped, and before the first code shown as written.
     No page is made any more once the rules are known to be broken.
     """
-    verdict = config.extra.get(VERDICT)
-    if verdict and verdict.known:
-        hold_to(verdict.answer)
+    meanwhile = config.extra.get(MEANWHILE)
+    if meanwhile and meanwhile.verdict.known:
+        hold_to(meanwhile.verdict.answer)
     _session.tables = []
     if page.file.src_uri not in _session.pages:
         return markdown
@@ -253,11 +254,6 @@ def on_post_build(config: MkDocsConfig) -> None:
         _join_sheets(folder)
     if _session.making:
         _ = _session.making.answer  # waits until all is written
-
-
-def on_shutdown(**_: Any) -> None:
-    """Make no longer what nobody is going to have."""
-    _session.leaving.close()
 
 
 def _join_sheets(folder: Path) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
 
 from rl_resources import InvalidDataset, InvalidOutput, UnreadableDataset, beside
+from rl_resources.beside import Worker
 from rl_resources.build import hold_to
 from rl_resources.check import check_root
 from sample_tree import plant
@@ -33,53 +37,91 @@ def broken(tmp_path: Path) -> Path:
     return root
 
 
-def test_another_process_finds_the_same_mistakes(broken: Path) -> None:
-    with beside.beside(check_root, broken) as asked:
-        assert asked.answer == check_root(broken)
-    assert {item.path for item in asked.answer} == {"records/tuning.csv", SCRIPT}
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    with beside.beside() as worker:
+        yield worker
 
 
-def test_it_is_another_process_while_it_can_be_had() -> None:
-    with beside.beside(os.getpid) as asked:
-        assert asked.answer != os.getpid()
+def test_another_process_finds_the_same_mistakes(broken: Path, worker: Worker) -> None:
+    answer = worker.ask(check_root, broken).answer
+    assert answer == check_root(broken)
+    assert {item.path for item in answer} == {"records/tuning.csv", SCRIPT}
+
+
+def test_it_is_one_other_process_for_all_calls(worker: Worker) -> None:
+    first, second = worker.ask(os.getpid), worker.ask(os.getpid)
+    assert second.answer == first.answer != os.getpid()
+
+
+def test_each_call_has_its_own_answer_whoever_is_asked_for_first(worker: Worker) -> None:
+    asked = [worker.ask(abs, -number) for number in range(5)]
+    assert [item.answer for item in reversed(asked)] == [4, 3, 2, 1, 0]
+    assert all(item.known for item in asked)
+    assert asked[0].answer == 0
+
+
+def test_a_call_that_fails_is_not_the_last_one(worker: Worker) -> None:
+    failed, asked = worker.ask(int, "x"), worker.ask(int, "1")
+    assert asked.answer == 1
+    for _ in range(2):
+        with pytest.raises(ValueError, match="'x'"):
+            _ = failed.answer
 
 
 def test_where_there_can_be_no_process_it_is_called_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside, "COMMAND", ("/nowhere",))
-    with beside.beside(os.getpid) as asked:
+    with beside.beside() as worker:
+        asked = worker.ask(os.getpid)
         assert asked.known
         assert asked.answer == os.getpid()
+
+
+def test_where_no_question_can_be_written_it_is_called_here(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pickle, "dump", full)
+    assert worker.ask(os.getpid).answer == os.getpid()
 
 
 def test_it_has_its_arguments_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
     for command in (beside.COMMAND, ("/nowhere",)):
         monkeypatch.setattr(beside, "COMMAND", command)
         words = ["one"]
-        with beside.beside(" ".join, words) as asked:
+        with beside.beside() as worker:
+            asked = worker.ask(" ".join, words)
             words.append("two")
             assert asked.answer == "one"
 
 
-def test_a_process_that_is_killed_is_told_of() -> None:
-    with beside.beside(os._exit, 3) as asked, pytest.raises(InvalidOutput, match="status 3"):
-        _ = asked.answer
+def test_a_process_that_is_killed_is_told_of(worker: Worker) -> None:
+    killed, never = worker.ask(os._exit, 3), worker.ask(abs, -1)
+    for asked in (killed, never):
+        with pytest.raises(InvalidOutput, match="status 3"):
+            _ = asked.answer
+    with pytest.raises(InvalidOutput, match="status 3"):
+        _ = worker.ask(abs, -1).answer
 
 
-def test_what_it_raises_on_purpose_is_raised_here(tmp_path: Path, broken: Path) -> None:
-    with (
-        beside.beside(check_root, tmp_path) as asked,
-        pytest.raises(UnreadableDataset, match="datapackage"),
-    ):
-        _ = asked.answer
+def test_what_it_raises_on_purpose_is_raised_here(
+    tmp_path: Path, broken: Path, worker: Worker
+) -> None:
+    with pytest.raises(UnreadableDataset, match="datapackage"):
+        _ = worker.ask(check_root, tmp_path).answer
     findings = check_root(broken)
-    with beside.beside(hold_to, findings) as held, pytest.raises(InvalidDataset) as raised:
-        _ = held.answer
+    with pytest.raises(InvalidDataset) as raised:
+        _ = worker.ask(hold_to, findings).answer
     assert list(raised.value.findings) == findings
 
 
-def test_what_it_raises_by_mistake_is_raised_here_with_its_place(tmp_path: Path) -> None:
-    places = tmp_path / "nothing", tmp_path / "to"
-    with beside.beside(shutil.copytree, *places) as asked, pytest.raises(OSError) as raised:
+def test_what_it_raises_by_mistake_is_raised_here_with_its_place(
+    tmp_path: Path, worker: Worker
+) -> None:
+    asked = worker.ask(shutil.copytree, tmp_path / "nothing", tmp_path / "to")
+    with pytest.raises(OSError, match="nothing") as raised:
         _ = asked.answer
     assert "shutil.py" in "".join(raised.value.__notes__)
 
@@ -95,42 +137,46 @@ def complain() -> None:
     raise PeculiarError("a.csv", "is wrong")
 
 
-def test_what_cannot_be_sent_is_told_in_words() -> None:
-    with (
-        beside.beside(complain) as asked,
-        pytest.raises(RuntimeError, match=r"PeculiarError: a\.csv: is wrong") as raised,
-    ):
-        _ = asked.answer
+def test_what_cannot_be_sent_is_told_in_words(worker: Worker) -> None:
+    with pytest.raises(RuntimeError, match=r"PeculiarError: a\.csv: is wrong") as raised:
+        _ = worker.ask(complain).answer
     assert "in complain" in "".join(raised.value.__notes__)
 
 
-def test_what_it_prints_is_no_answer() -> None:
-    with beside.beside(os.system, "echo hello; echo hello >&2") as asked:
-        assert asked.answer == 0
+def test_what_it_prints_is_no_answer(worker: Worker) -> None:
+    assert worker.ask(os.system, "echo hello; echo hello >&2").answer == 0
 
 
-def test_who_leaves_early_leaves_no_process() -> None:
-    with beside.beside(time.sleep, 600) as asked:
+def test_who_leaves_early_leaves_no_process_and_no_file() -> None:
+    with beside.beside() as worker:
+        asked = worker.ask(time.sleep, 600)
         assert not asked.known
+        assert isinstance(worker, beside.Process)
+        assert worker.folder.exists()
     assert asked.known
+    assert not worker.folder.exists()
 
 
 ASKING = """
 import time
 from rl_resources.beside import beside
-with beside(time.sleep, 600) as asked:
-    print(asked._process.pid, flush=True)
+with beside() as worker:
+    worker.ask(time.sleep, {seconds})
+    print(worker.process.pid, worker.folder, flush=True)
     time.sleep(600)
 """
 
 
-def test_where_the_asker_is_killed_the_other_process_ends_too() -> None:
-    with subprocess.Popen([sys.executable, "-c", ASKING], stdout=subprocess.PIPE) as asker:
+@pytest.mark.parametrize("seconds", [600, 0], ids=["while it works", "while it waits"])
+def test_where_the_asker_is_killed_the_other_process_ends_too(seconds: int) -> None:
+    command = [sys.executable, "-c", ASKING.format(seconds=seconds)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as asker:
         assert asker.stdout is not None
-        other = Path(f"/proc/{int(asker.stdout.readline())}")
-        assert other.exists()
+        number, folder = asker.stdout.readline().split()
+        left = [Path(f"/proc/{number}"), Path(folder)]
+        assert all(path.exists() for path in left)
         asker.kill()
     begin = time.monotonic()
-    while other.exists() and time.monotonic() - begin < PATIENCE_SECONDS:
+    while any(path.exists() for path in left) and time.monotonic() - begin < PATIENCE_SECONDS:
         time.sleep(0.1)
-    assert not other.exists()
+    assert not any(path.exists() for path in left)

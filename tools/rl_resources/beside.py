@@ -1,6 +1,6 @@
-"""A function in a process of its own, while this one does other work.
+"""Functions in a process of its own, while this one does other work.
 
-The function, its arguments, and what it returns or raises go through files as pickles.
+The functions, their arguments, and what they return or raise go through files as pickles.
 """
 
 from __future__ import annotations
@@ -8,16 +8,18 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property, partial
-from tempfile import TemporaryFile
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import IO, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from rl_resources.errors import InvalidOutput, RlResourcesError
 
@@ -37,86 +39,145 @@ Told = tuple[Answer] | Exception
 class Asked(Generic[Answer]):
     """A call whose answer is on its way."""
 
-    def __init__(self, process: subprocess.Popen[bytes] | None, told: IO[bytes]) -> None:
-        self._process = process
+    def __init__(self, known: Callable[[], bool], told: Callable[[], Told[Answer]]) -> None:
+        self._known = known
         self._told = told
 
     @property
     def known(self) -> bool:
         """Whether nobody has to wait for the answer."""
-        return self._process is None or self._process.poll() is not None
+        return "_said" in vars(self) or self._known()
 
-    @cached_property
+    @property
     def answer(self) -> Answer:
         """What the function returned; raises what it raised, `InvalidOutput` if it was killed."""
-        status = self._process.wait() if self._process else 0
-        self._told.seek(0)
+        if isinstance(self._said, Exception):
+            raise self._said
+        return self._said[0]
+
+    @cached_property
+    def _said(self) -> Told[Answer]:
+        return self._told()
+
+
+class Worker:
+    """Answers one call after the other."""
+
+    def ask(self, function: Callable[..., Answer], *arguments: Any) -> Asked[Answer]:
+        """Call a function of a module before anything else is done."""
+        told = _told(partial(function, *arguments))
+        return Asked(lambda: True, lambda: told)
+
+
+class Process(Worker):
+    """One that does so while the asker does other work."""
+
+    def __init__(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
+        self.folder = folder
+        self.process = process
+        self._asked = 0
+
+    def ask(self, function: Callable[..., Answer], *arguments: Any) -> Asked[Answer]:
+        """Have a function of a module called with its arguments as they are now."""
+        told = self.folder / f"{self._asked}.told"
+        self._asked += 1
         try:
-            told: Told[Answer] = pickle.load(self._told)  # noqa: S301 (what `_tell` wrote)
-        except (EOFError, pickle.UnpicklingError) as error:
-            raise InvalidOutput(
-                f"a process of this command ended without an answer, status {status}",
-                "Try again. Status -9 often means that there was too little memory.",
-            ) from error
-        if isinstance(told, Exception):
-            raise told
-        return told[0]
+            with told.with_suffix(".asked").open("wb") as file:
+                pickle.dump(partial(function, *arguments), file)
+        except OSError:
+            return super().ask(function, *arguments)
+        with suppress(BrokenPipeError):  # of a process that has ended the answer tells
+            _send(self.process, told)
+        return Asked(partial(self._knows, told), partial(self._wait, told))
+
+    def _knows(self, told: Path) -> bool:
+        return told.exists() or self.process.poll() is not None
+
+    def _wait(self, told: Path) -> Told[Any]:
+        while not told.exists():
+            if not self.process.stdout.readline():  # type: ignore[union-attr]  # a pipe
+                return InvalidOutput(
+                    "a process of this command ended without an answer, status "
+                    f"{self.process.wait()}",
+                    "Try again. Status -9 often means that there was too little memory.",
+                )
+        with told.open("rb") as file:
+            said: Told[Any] = pickle.load(file)  # noqa: S301 (what `answer` wrote)
+        told.unlink()
+        return said
 
 
 @contextmanager
-def beside(function: Callable[..., Answer], *arguments: Any) -> Iterator[Asked[Answer]]:
-    """Call a function of a module; who leaves before it has answered asks no longer.
+def beside() -> Iterator[Worker]:
+    """Give a process to ask; who leaves before it has answered asks no longer.
 
-    It has its arguments as they are now. Where there can be no other process it is called here,
-    before anything else is done.
+    Where there can be no other process, what is asked is done here.
     """
-    call = partial(function, *arguments)
     with ExitStack() as leaving:
-        asked, told = (leaving.enter_context(TemporaryFile()) for _ in range(2))
         try:
-            process = leaving.enter_context(_process(call, asked, told))
+            folder = Path(leaving.enter_context(TemporaryDirectory(prefix="rl-resources-")))
+            process = leaving.enter_context(_process(folder))
             leaving.callback(process.kill)
+            worker: Worker = Process(folder, process)
         except OSError:
-            process = None
-            _tell(call, told)
-        yield Asked(process, told)
+            worker = Worker()
+        yield worker
 
 
-def _process(
-    call: Callable[[], object], asked: IO[bytes], told: IO[bytes]
-) -> subprocess.Popen[bytes]:
-    for value in (sys.path, os.getpid(), call):
-        pickle.dump(value, asked)
-    asked.seek(0)
-    return subprocess.Popen(COMMAND, stdin=asked, stdout=told, stderr=subprocess.DEVNULL)
+def _process(folder: Path) -> subprocess.Popen[bytes]:
+    pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+    process = subprocess.Popen(COMMAND, bufsize=0, stdin=pipe, stdout=pipe, stderr=nothing)
+    for value in (sys.path, os.getpid(), folder):
+        _send(process, value)
+    return process
+
+
+def _send(process: subprocess.Popen[bytes], value: object) -> None:
+    process.stdin.write(pickle.dumps(value))  # type: ignore[union-attr]  # a pipe
 
 
 def answer() -> None:
-    """What the other process does: one call, whose answer alone goes to standard output."""
+    """What the other process does: each call as it comes; a line says that one is answered."""
     gc.set_threshold(200_000)  # as for a command, see `cli`
-    with os.fdopen(os.dup(1), "wb") as told:
+    with os.fdopen(os.dup(1), "wb", buffering=0) as lines, suppress(EOFError, BrokenPipeError):
         os.dup2(2, 1)
-        asker, call = (pickle.load(sys.stdin.buffer) for _ in range(2))  # noqa: S301 (`_process`)
-        Thread(target=_end_after, args=(asker,), daemon=True).start()
-        _tell(call, told)
+        asker, folder = (pickle.load(sys.stdin.buffer) for _ in range(2))  # noqa: S301 (`_process`)
+        watch = Thread(target=_end_after, args=(asker, folder), daemon=True)
+        watch.start()
+        while True:
+            told = pickle.load(sys.stdin.buffer)  # noqa: S301 (`Process.ask`)
+            whole = told.with_suffix(".telling")
+            with whole.open("wb") as file:
+                pickle.dump(_told(_call(told.with_suffix(".asked"))), file)
+            whole.replace(told)
+            lines.write(b"\n")
+    watch.join()
 
 
-def _end_after(asker: int) -> None:
+def _call(asked: Path) -> Callable[[], object]:
+    with asked.open("rb") as file:
+        call: Callable[[], object] = pickle.load(file)  # noqa: S301 (`Process.ask`)
+    asked.unlink()
+    return call
+
+
+def _end_after(asker: int, folder: Path) -> None:
     """End soon after the process that asks was killed: nobody is there to be answered."""
     while os.getppid() == asker:
         time.sleep(PATIENCE_SECONDS)
+    shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
 
 
-def _tell(call: Callable[[], object], told: IO[bytes]) -> None:
+def _told(call: Callable[[], Answer]) -> Told[Answer]:
     try:
-        said: Told[object] = (call(),)
+        return (call(),)
     except RlResourcesError as error:
-        said = error
+        return error
     except Exception as error:
-        said = _sendable(error)
-        said.add_note(traceback.format_exc())
-    pickle.dump(said, told)
+        told = _sendable(error)
+        told.add_note(traceback.format_exc())
+        return told
 
 
 def _sendable(error: Exception) -> Exception:

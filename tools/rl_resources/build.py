@@ -7,14 +7,16 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from mkdocs.commands.build import build as mkdocs_build
 from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
 
-from rl_resources.beside import Asked, beside
+from rl_resources.beside import Asked, Worker, beside
 from rl_resources.check import check_root
+from rl_resources.downloads import downloads_of
 from rl_resources.errors import (
     InvalidDataset,
     InvalidOutput,
@@ -24,14 +26,24 @@ from rl_resources.errors import (
 )
 from rl_resources.finding import Finding
 from rl_resources.output import new_folder
+from rl_resources.render.downloads import Download
 from rl_resources.repository import read_repository
 
 CONFIGURATION = "mkdocs.yml"
 MARK = ".built-by-rl-resources"
-VERDICT = "verdict"
+MEANWHILE = "meanwhile"
 MISTAKES = "mistakes"
 SOURCES = ("site", "records", "schema", "examples", "tools", "tests", ".git")
 KEPT = "The old output is kept."
+
+
+@dataclass(frozen=True, slots=True)
+class Meanwhile:
+    """What another process does while MkDocs makes the pages; more can be asked of it."""
+
+    worker: Worker
+    downloads: Asked[tuple[Download, ...]]
+    verdict: Asked[list[Finding]]
 
 
 def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = len) -> Path:
@@ -50,16 +62,19 @@ def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = l
         )
     target = out / "site"
     _refuse_anything_else(root, target)
-    with beside(check_root, root) as verdict:
-        with new_folder(target) as staging, _commit_time(root), _rare_collection():
-            try:
-                _mkdocs(configuration, staging, verdict)
-            except Exception:
-                hold_to(verdict.answer)  # of data that break rules they say more than who stumbles
-                raise
-            hold_to(verdict.answer)
-        if verdict.answer:
-            warn(verdict.answer)
+    with new_folder(target) as staging, beside() as worker:
+        # The downloads are asked for first, since a page tells of them.
+        meanwhile = Meanwhile(worker, worker.ask(downloads_of, root), worker.ask(check_root, root))
+        try:
+            with _commit_time(root), _rare_collection():
+                _mkdocs(configuration, staging, meanwhile)
+        except Exception:
+            hold_to(meanwhile.verdict.answer)  # it says more of broken data than who stumbles
+            raise
+        findings = meanwhile.verdict.answer
+        hold_to(findings)
+    if findings:
+        warn(findings)
     return target
 
 
@@ -90,11 +105,11 @@ def _refuse_anything_else(root: Path, target: Path) -> None:
             )
 
 
-def _mkdocs(configuration: Path, folder: Path, verdict: Asked[list[Finding]]) -> None:
+def _mkdocs(configuration: Path, folder: Path, meanwhile: Meanwhile) -> None:
     with _warnings("mkdocs") as told:
         try:
             config = load_config(config_file=str(configuration), site_dir=str(folder))
-            config.extra[VERDICT] = verdict
+            config.extra[MEANWHILE] = meanwhile
             config.plugins.on_startup(command="build", dirty=False)
             try:
                 mkdocs_build(config)

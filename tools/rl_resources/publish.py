@@ -35,7 +35,7 @@ from rl_resources.render import (
     validation,
 )
 from rl_resources.render.charts import page as charts
-from rl_resources.render.downloads import downloads
+from rl_resources.render.downloads import Download, downloads
 from rl_resources.render.kept import keeping
 from rl_resources.repository import Repository, read_repository, site_address
 
@@ -56,10 +56,10 @@ class _Source:
     address: str
     releases: Sequence[Release]
 
-    def shown(self) -> Files:
+    def shown(self, made: Callable[[], Sequence[Download]] | None = None) -> Files:
         """The pages, with the files that they show or tell the size of."""
         address = self.address or None
-        return _within(render_dataset(self.dataset, self.scripts, self.repository, address))
+        return _within(render_dataset(self.dataset, self.scripts, self.repository, address, made))
 
     def fetched(self, shown: Files, *, hold: bool) -> Files:
         """What programs, readers of feeds and assistants fetch."""
@@ -93,10 +93,15 @@ def render(root: Path) -> Files:
     return shown | fetched()
 
 
-def parts(root: Path) -> tuple[Files, Callable[[], Files]]:
-    """What the pages show, and what makes all else that `render` gives, also in another process."""
+def parts(
+    root: Path, made: Callable[[], Sequence[Download]] | None = None
+) -> tuple[Files, Callable[[], Files]]:
+    """What the pages show, and what makes all else that `render` gives, also in another process.
+
+    `made` gives the downloads where another process makes them, and is asked late.
+    """
     source = _source(root)
-    shown = source.shown()
+    shown = source.shown(made)
     return shown, partial(source.fetched, shown, hold=True)
 
 
@@ -144,14 +149,14 @@ def render_dataset(
     scripts: Mapping[str, str],
     repository: Repository,
     site_url: str | None = None,
+    made: Callable[[], Sequence[Download]] | None = None,
 ) -> Files:
     """All but the JSON, from values alone. `scripts` maps the name of a script to its text.
 
-    Where the `site_url` is unknown, what is meant for other pages is relative.
+    Where the `site_url` is unknown, what is meant for other pages is relative. `made` gives the
+    downloads where they have been made elsewhere.
     """
-    files = downloads(dataset, site_url or "")
-    return {
-        **site.pages(dataset, repository.url, files, site_url),
+    pages = {
         **size_page.pages(dataset, repository.url, site_url),
         **record_page.pages(dataset, scripts, _runs(dataset, scripts), repository, site_url),
         **record_page.files(dataset, scripts),
@@ -162,8 +167,10 @@ def render_dataset(
         **rules.pages(dataset, repository.url, FAMILIES, rules_by_family()),
         **finder.files(dataset),
         **_rst_files(dataset, repository.script_url()),
-        **{item.path: item.content for item in files},
     }
+    files = made() if made else downloads(dataset, site_url or "")
+    of_tables = site.pages(dataset, repository.url, files, site_url)
+    return {**of_tables, **pages, **{item.path: item.content for item in files}}
 
 
 def _runs(dataset: Dataset, scripts: Mapping[str, str]) -> dict[str, record_page.Told]:
