@@ -12,15 +12,11 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from rl_resources.check.script.calls import INTERPRETERS, Call, name_of
 from rl_resources.check.script.detours import detour
-from rl_resources.check.script.harm import (
-    INTERPRETERS,
-    Call,
-    harm,
-    leaves_work_folder,
-    name_of,
-)
+from rl_resources.check.script.harm import harm
 from rl_resources.check.script.origins import Origins, path_of, said
+from rl_resources.check.script.outside import leaves_work_folder
 from rl_resources.script.shell import Command, Script, Word, read
 
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "fish"})
@@ -93,7 +89,7 @@ def fears(script: Script, depth: int = 0) -> Iterator[Fear]:
             if words:
                 yield Fear(command, words)
             origins.follow(command, piped)
-            away = leaves_work_folder(command, assigned, away)
+            away = leaves_work_folder(command, away)
         piped.append(command)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from rl_resources.check.script.harm import FETCHERS, INTERPRETERS, bare, name_of
+from rl_resources.check.script.calls import FETCHERS, INTERPRETERS, bare, name_of
 from rl_resources.script.shell import Assignment, Command, Script, Word
 
 _DOWNLOADERS = frozenset({"curl", "wget", "aria2c", "axel"})

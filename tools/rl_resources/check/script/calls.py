@@ -1,0 +1,87 @@
+"""Commands as those see them who ask what they do: the program that runs in the end, its words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from rl_resources.script.shell import Command, Word
+
+
+def names(text: str) -> frozenset[str]:
+    """Names that are written in one text, with blanks between them."""
+    return frozenset(text.split())
+
+
+FETCHERS = names("""
+    GET aria2c aws axel curl dig fetch ftp gcloud gsutil http https lwp-request lynx nc ncat
+    nslookup openssl rclone socat telnet wget
+    """)
+INTERPRETERS = re.compile(r"(?:python|pypy|lua)[\d.]*|ipython|perl|ruby|node|php")
+_PREFIXES = names("""
+    builtin busybox command coproc env exec ionice nice nohup parallel setsid srun stdbuf time
+    timeout unbuffer watch xargs
+    """)
+"""Programs that run the command behind their own words."""
+_PREFIX_WORD = re.compile(r"-.*|\w+=.*|\d+[smhd]?")
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A command with those before it in its pipeline, and with the variables that the script sets.
+
+    `away` is whether the script has gone to the root or to the reader's home by then.
+    """
+
+    command: Command
+    piped: tuple[Command, ...]
+    assigned: frozenset[str]
+    away: bool = False
+
+    @cached_property
+    def words(self) -> Sequence[Word]:
+        """The words from the program's name on that is run in the end."""
+        return bare(self.command)
+
+    @cached_property
+    def name(self) -> str:
+        """The program's name without its folder."""
+        return name_of(self.words)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Its arguments; what is not known as it is written."""
+        return [word.text or word.value.shown for word in self.words[1:]]
+
+    @cached_property
+    def line(self) -> str:
+        """Its arguments in one text."""
+        return " ".join(self.texts)
+
+    @cached_property
+    def raws(self) -> list[str]:
+        """Its arguments as they are written, without the quotes around them."""
+        return [word.raw.strip("\"'") for word in self.words[1:]]
+
+
+def bare(command: Command) -> Sequence[Word]:
+    """The words of a command without those that only start it: of `nohup bash x`, `bash x`."""
+    words, at = command.words, 0
+    while at + 1 < len(words) and name_of(words[at:]) in _PREFIXES:
+        renamed = name_of(words[at:]) == "exec" and words[at + 1].text == "-a"
+        at += 3 if renamed and at + 3 < len(words) else 1
+        while at + 1 < len(words) and _PREFIX_WORD.fullmatch(words[at].text or ""):
+            at += 1
+    return words[at:]
+
+
+def name_of(words: Sequence[Word]) -> str:
+    """The name of the program that stands first, without its folder."""
+    return (words[0].text or "").rpartition("/")[2] if words else ""
+
+
+def spelt(word: Word) -> str:
+    """A word with what is known of its variables, and as written what they take from outside."""
+    return "".join(part.source if part.text is None else part.text for part in word.value.parts)

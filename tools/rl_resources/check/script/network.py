@@ -1,0 +1,158 @@
+"""What a command opens to other machines, and what of the reader's it sends to them."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from rl_resources.check.script.calls import FETCHERS, INTERPRETERS, Call, bare, name_of, names
+from rl_resources.check.script.outside import is_root_or_home
+
+_NETCATS = frozenset({"nc", "ncat", "netcat"})
+_KEY_USERS = frozenset({"ssh", "scp", "sftp", "sshpass", "autossh", "ssh-copy-id"})
+_MAILERS = frozenset({"mail", "mailx", "mutt", "sendmail"})
+_SENDERS = names("aws azcopy gcloud gh gsutil hf huggingface-cli rclone rsync s3cmd scp")
+_LISTENERS = names("""
+    Xvnc bore chisel cloudflared code-server dropbear frpc gotty gs-netcat httpd inetd ngrok rpcapd
+    sshd tailscale tailscaled telnetd tmate ttyd vncserver wetty x11vnc xinetd
+    """)
+
+_LISTENS = re.compile(r"(?:^|\s)-(?:\w*[lec]|-listen|-exec)")
+_SERVERS = re.compile(
+    r"-m\s*pyftpdlib|\b(?:http\.server|SimpleHTTPServer|socketserver)\b|\bpty\.spawn\b"
+    r"|-run\b.*httpd\b|\bTCP(?:Socket|Server)\.(?:new|open)\b|IO::Socket"
+)
+_FOR_EVERYBODY = re.compile(r"ip[= ]'?(?:0\.0\.0\.0|\*)")
+_ENDS_OF_SOCAT = re.compile(r"LISTEN|EXEC|SYSTEM", re.IGNORECASE)
+_DEVICE = re.compile(r"/dev/(?:tcp|udp)/")
+
+_SENDING_OPTIONS = {
+    "curl": re.compile(r"(?:-d|--data\S*|-F|--form) *\S*@|(?:^| )(?:-T|--upload-file)\b"),
+    "wget": re.compile(r"--(?:post|body)-file\b"),
+}
+_OF_THIS_MACHINE = re.compile(
+    r"[\"']?(?:https?://)?(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::(?:\d+|\$\{?\w+\}?))?(?:/[^@]*)?"
+)
+_TAKES_WORD = re.compile(r"-\w*[dXHoF]|--(?:data\S*|request|header|output|form|post-file)")
+_PLAIN_FLAG = re.compile(
+    r"-[sSfvikN]*[dXHoF]?|--(?:data\S*|request|header|output|form|post-file|silent|fail)"
+)
+_PRIVATE = re.compile(
+    r"(?:\$\(|`)\s*(?:(?:env|printenv)\b|(?:cat|base64|<)\s[^)`]*(?:\.ssh/|\.aws/|\.netrc|\.kube/"
+    r"|/etc/(?:passwd|shadow)|id_rsa|credentials))"
+)
+_PRIVATE_FILE = re.compile(
+    r"(?:^|[/ :@=])\.(?:ssh|aws|netrc|kube|gnupg|git-credentials)\b|/etc/shadow\b"
+    r"|\bid_(?:rsa|ed25519)\b"
+)
+
+_TOKEN = re.compile(
+    r"\$\{?(?P<issuer>WANDB|HF|HUGGING_?FACE|GITHUB|GH|AWS)_\w*(?:KEY|TOKEN|SECRET)"
+)
+_HOST = re.compile(r"[a-z]+://(?P<host>[\w.-]+)|\$\{?\w+\}?\.(?P<part>[\w-]+\.[\w.-]+)")
+_ISSUERS = {"HF": r"hugging|\bhf\b|hf-", "HUGGINGFACE": r"hugging|\bhf\b|hf-"}
+_ISSUERS |= {"HUGGING_FACE": _ISSUERS["HF"], "GH": "github", "AWS": "aws"}
+
+_NODE = re.compile(r"(?:\$\{?\w+\}?@)?\$\{?\w+\}?")
+_ON_NODE = re.compile(r"\$\{?\w+\}?:")
+_FORWARDS = re.compile(r"-\w*[RLDw]")
+_STARTS_RUN = re.compile(r"\b(?:ray|python[\d.]*|torchrun|nvidia-smi)\b")
+
+
+def of_network(call: Call) -> str | None:
+    """What a command does with other machines that is to fear, in words that fit after it."""
+    if any(_DEVICE.match(item.target.value.shown) for item in call.command.redirections):
+        return "opens a connection to another machine"
+    if _listens(call):
+        return "opens the machine to the network"
+    if call.name == "git" and call.texts[:1] == ["push"]:
+        return "publishes from the reader's machine"
+    if call.name.endswith("awk") and "/inet/" in call.line:
+        return "opens a connection to another machine"
+    if call.name in _KEY_USERS and not (_is_own_node(call) or _copies_of_own_node(call)):
+        return "uses the reader's keys on another machine"
+    if _sends(call):
+        return "sends files or settings of the reader to another machine"
+    return None
+
+
+def _listens(call: Call) -> bool:
+    name, line = call.name, call.line
+    if INTERPRETERS.fullmatch(name) and _SERVERS.search(line):
+        return True
+    return (
+        name in _LISTENERS
+        or (name in _NETCATS and _LISTENS.search(line) is not None)
+        or (name == "socat" and _ENDS_OF_SOCAT.search(line) is not None)
+        or (name == "php" and "-S" in call.texts)
+        or (name.startswith("jupyter") and _FOR_EVERYBODY.search(line) is not None)
+        or (name == "openssl" and "s_server" in call.texts)
+        or (name == "rsync" and "--daemon" in call.texts)
+        or (name == "redis-server" and "--protected-mode no" in line)
+    )
+
+
+def _is_own_node(call: Call) -> bool:
+    """Whether `ssh` starts a command on a machine that the script is told, as a node of the run."""
+    raws = call.raws
+    at = next((at for at, raw in enumerate(raws) if not raw.startswith("-")), 0)
+    if call.name != "ssh" or not raws or any(map(_FORWARDS.match, raws[:at])):
+        return False
+    starts = _STARTS_RUN.search(" ".join(raws[at + 1 :]))
+    return _NODE.fullmatch(raws[at]) is not None and starts is not None
+
+
+def _copies_of_own_node(call: Call) -> bool:
+    """Whether `scp` fetches from a machine that the script is told."""
+    raws = [word.raw.replace('"', "") for word in call.words[1:] if not word.raw.startswith("-")]
+    return call.name == "scp" and all(map(_ON_NODE.match, raws[:-1]))
+
+
+def _sends(call: Call) -> bool:
+    """Whether a command sends files or settings of the reader."""
+    if call.name in _NETCATS and call.piped and "-z" not in call.texts:
+        return True
+    if _sends_private_file(call):
+        return True
+    if call.name not in FETCHERS:
+        return False
+    if any(name_of(bare(one)) in {"env", "printenv"} for one in call.piped):
+        return True
+    if _sends_token(call) or _PRIVATE.search(" ".join(call.raws)):
+        return True
+    options = _SENDING_OPTIONS.get(call.name)
+    return bool(options and options.search(call.line) and not _is_to_this_machine(call))
+
+
+def _is_to_this_machine(call: Call) -> bool:
+    """Whether all that is sent goes to a server on the same machine, and no option leads away."""
+    raws = [word.raw for word in call.words[1:]]
+    flags = [raw for raw in raws if raw.startswith("-")]
+    targets = [
+        raw
+        for before, raw in pairwise(["", *raws])
+        if raw not in flags and not _TAKES_WORD.fullmatch(before)
+    ]
+    alone = all(map(_OF_THIS_MACHINE.fullmatch, targets)) and bool(targets)
+    return alone and all(map(_PLAIN_FLAG.fullmatch, flags))
+
+
+def _sends_private_file(call: Call) -> bool:
+    """Whether it sends what only the reader has; what `curl` is to log in with is named so."""
+    read = [word for one in call.piped for word in bare(one)[1:]]
+    read = read if call.name in FETCHERS | _MAILERS else []
+    read = [*read, *call.words[1:]] if call.name in _SENDERS else read
+    whole = call.name in _SENDERS and any(map(is_root_or_home, call.words[1:-1]))
+    return whole or any(_PRIVATE_FILE.search(word.raw) for word in read)
+
+
+def _sends_token(call: Call) -> bool:
+    """Whether a token goes to a host of others than who issued it, and not to log in there."""
+    raws = " ".join(call.raws)
+    token = _TOKEN.search(raws)
+    hosts = [match["host"] or match["part"] for match in _HOST.finditer(raws)]
+    if not token or not hosts or "authorization:" in raws.lower():
+        return False
+    issuer = token["issuer"]
+    own = rf"{_ISSUERS.get(issuer, issuer.lower())}|^localhost$|^127\."
+    return not any(re.search(own, host, re.IGNORECASE) for host in hosts)

@@ -1,0 +1,67 @@
+"""Which words of a command name a place outside of the work folder."""
+
+from __future__ import annotations
+
+import re
+
+from rl_resources.check.script.calls import bare, name_of, spelt
+from rl_resources.script.shell import Command, Word
+
+_HARMLESS = re.compile(r"/(?:tmp|var/tmp|dev/shm)/(?!\.\.)[^/*\s]")
+_CACHE = re.compile(
+    r"(?:~|\$(?:HOME|\{HOME\}))/(?:\.cache/(?:vllm|torch\w*|triton|flashinfer|sglang|outlines)"
+    r"|\.triton)(?:/\w[\w.-]*)*/?"
+)
+"""What a run has compiled and compiles anew."""
+_HOME = re.compile(r"(?:~|\$(?:HOME|\{HOME(?::\?[^}]*)?\}))(?:/\*?|/\.(?!/).*)?")
+_UPWARDS = re.compile(r"/|~|(?:\./)?\.\.(?:/|$)")
+_ENDS_ABOVE = re.compile(r"/\.\.(?:/\*?)?$")
+_WHOLE_FOLDER = re.compile(r"\$\{?([A-Za-z_]\w*)\}?/\*?")
+_SYSTEM = re.compile(
+    r"/(?:(?:etc|usr|bin|sbin|lib\w*|boot|sys|proc|var/spool)\b|dev/(?:sd|nvme|mem|vd))"
+)
+_KEPT = re.compile(
+    r"\.ssh\b|authorized_keys|\.(?:bash|zsh)rc\b|\.(?:bash_)?(?:profile|history)\b"
+    r"|\.config/(?:systemd|autostart)/|/cron|sitecustomize|\.pth$|\.git/hooks/"
+)
+
+
+def is_root_or_home(word: Word) -> bool:
+    """Whether a word is all that is on the machine, or all that is the reader's."""
+    return _HOME.fullmatch(spelt(word)) is not None or word.raw.strip("\"'") in {"/", "/*"}
+
+
+def is_of_reader(path: str) -> bool:
+    """Whether a path is one of the system, or one of a reader's settings and keys."""
+    return _SYSTEM.match(path) is not None or _KEPT.search(path) is not None
+
+
+def leaves_work_folder(command: Command, away: bool) -> bool:
+    """Whether the folder after a command is the root or the reader's home; `away` is before it."""
+    words = bare(command)
+    if name_of(words) not in {"cd", "pushd"}:
+        return away
+    target = words[1].raw.strip("\"'/") if len(words) > 1 else "~"
+    return target in {"", "~", "$HOME", "${HOME}"}
+
+
+def is_outside(word: Word, assigned: frozenset[str]) -> bool:
+    """Whether a word leads out of the work folder, or may; `assigned` are variables that are set.
+
+    What is temporary or compiled anew is not meant.
+    """
+    first, raw = word.value.parts[0] if word.value.parts else None, word.raw.replace('"', "")
+    if _CACHE.fullmatch(raw):
+        return False
+    text = first.source if first and first.reason == "pathname" else word.text
+    if text is not None and _UPWARDS.match(text):
+        return not _HARMLESS.match(text)
+    if first and (first.text or "").startswith("/"):
+        return not _HARMLESS.match(spelt(word))
+    if _HOME.fullmatch(raw) or _HOME.fullmatch(spelt(word)) or _ENDS_ABOVE.search(raw):
+        return True
+    whole = _WHOLE_FOLDER.fullmatch(raw)
+    if whole is not None and whole[1] not in assigned:
+        return True  # the root, where the variable is not set
+    unset = first is not None and first.text is None and first.reason == "environment"
+    return bool(unset and first and first.name.islower() and "/" in raw and ":?" not in raw)
