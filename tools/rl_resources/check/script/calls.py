@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from rl_resources.script.shell import Command, Word
+from rl_resources.script.shell import Command, Script, Word
 
 
 def names(text: str) -> frozenset[str]:
@@ -26,6 +26,8 @@ _PREFIXES = names("""
     """)
 """Programs that run the command behind their own words."""
 _PREFIX_WORD = re.compile(r"-.*|\w+=.*|\d+[smhd]?")
+_LOOKED_UP = re.compile(r"\"?(?:\$\(|`) *(?:which|command -v|type -[pP]) +([\w.-]+) *[)`]\"?")
+"""A program that the shell is asked for by its name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,35 @@ class Call:
         return [word.raw.strip("\"'") for word in self.words[1:]]
 
 
+def calls(script: Script) -> Iterator[Call]:
+    """Every command of a script; a group in a pipeline reads what comes before it."""
+    assigned = frozenset(item.name for item in script.assignments)
+    away = False
+    piped: tuple[Command, ...] = ()
+    fed: tuple[Command, ...] = ()
+    for command in script.commands:
+        at, count = command.pipeline
+        if at == 0:
+            piped = fed if command.in_subshell else ()
+        yield Call(command, piped, assigned, away)
+        piped += (command,)
+        if at + 1 < count:
+            fed = piped
+        elif count > 1 or not command.in_subshell:
+            fed = ()
+        if command.reach != "never":
+            away = _leaves_work_folder(command, away)
+
+
+def _leaves_work_folder(command: Command, away: bool) -> bool:
+    """Whether the folder after a command is the root or the reader's home; `away` is before it."""
+    words = bare(command)
+    if name_of(words) not in {"cd", "pushd"}:
+        return away
+    target = words[1].raw.strip("\"'/") if len(words) > 1 else "~"
+    return target in {"", "~", "$HOME", "${HOME}"}
+
+
 def bare(command: Command) -> Sequence[Word]:
     """The words of a command without those that only start it: of `nohup bash x`, `bash x`."""
     words, at = command.words, 0
@@ -79,7 +110,10 @@ def bare(command: Command) -> Sequence[Word]:
 
 def name_of(words: Sequence[Word]) -> str:
     """The name of the program that stands first, without its folder."""
-    return (words[0].text or "").rpartition("/")[2] if words else ""
+    if not words:
+        return ""
+    asked = _LOOKED_UP.fullmatch(words[0].raw) if words[0].text is None else None
+    return asked[1] if asked else (words[0].text or "").rpartition("/")[2]
 
 
 def spelt(word: Word) -> str:

@@ -12,24 +12,28 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from rl_resources.check.script.calls import INTERPRETERS, Call, name_of
+from rl_resources.check.script.calls import INTERPRETERS, Call, calls, name_of, spelt
 from rl_resources.check.script.detours import detour
 from rl_resources.check.script.harm import harm
+from rl_resources.check.script.network import ssh_words
 from rl_resources.check.script.origins import Origins, path_of, said
-from rl_resources.check.script.outside import leaves_work_folder
+from rl_resources.schema.letters import look_alike
 from rl_resources.script.shell import Command, Script, Word, read
 
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "fish"})
 _RUNNERS = _SHELLS | {"eval", "source", ".", "make", "sbatch"}
-_RUN_PACKAGES = frozenset({"uv", "uvx", "npx", "bunx"})
-_ADDRESS = re.compile(r"(?:\w+\+)?https?://")
+_RUN_PACKAGES = frozenset({"uvx", "npx", "bunx"})
+_RUN_PACKAGES_AT_RUN = frozenset({"uv", "pipx", "deno", "go"})
+_ADDRESS = re.compile(r"(?:\w+\+)?https?://|[\w-]+(?:\.[\w-]+)+/\S*@")
+_PACKAGE_FLAGS = frozenset({"--from", "--spec", "--package", "-p"})
 _OWN_SHELL = re.compile(r"[\"']?\$\{?(?:SHELL|BASH|0)\b")
 _ODD_NAME = re.compile(
     r"\w(?:''|\"\"|\\|\$['@*]|['\"]\w|\$\{?IFS)|^\$'|^['\"]\w+['\"]['\"]?\w"
-    r"|^/[\w/]*[?*\[]|^(?:\$\(|`) *(?:echo|printf)\b"
+    r"|^/[\w/]*[?*\[]|^\"?(?:\$\(|`) *(?:echo|printf|tr|rev|sed|awk|cut|xxd|base64)\b"
 )
 _CHANGED = re.compile(r"\$\{!\w+\}|^\"?\$\{(?:\w+(?:\[[^]]*\])?(?:/|:\d|: *-\d|[,^]{1,2}|@))")
 """A variable of which something else is run than what it holds."""
+_BETWEEN_LETTERS = re.compile(r"(?<=\w)\$(?:\{\w+\}|\w+)(?=\w)")
 _PROGRAM_FETCHED = re.compile(
     r"urlopen|urlretrieve|\brequests\b|httpx\.|LWP::|b64decode|fromhex|unhexlify|codecs\.decode"
     r"|socket|\bpack\b|open-uri|URI\.open|require\(['\"]https?['\"]\)|\(['\"]https?://"
@@ -40,6 +44,7 @@ _PROGRAM_RUN = re.compile(
 _PROGRAM_BUILT = re.compile(
     r"(?<![.\w])exec\s*\(\s*(?!open\b|[rbfu]?['\"]|\))|(?<![.\w])(?:exec|eval)\s*\(\s*['\"]{2}\.join"
     r"|(?<![.\w])eval\s*\(\s*(?:compile|bytes|chr|codecs|marshal|__import__)\b"
+    r"|\bgetattr\s*\(\s*(?:__import__|__builtins__|builtins)\b"
 )
 """What it runs is no text that stands there: it is made at run time."""
 _PROGRAM_WRITES = re.compile(
@@ -77,20 +82,12 @@ class Fear(NamedTuple):
 
 def fears(script: Script, depth: int = 0) -> Iterator[Fear]:
     """Every command that a reader must fear."""
-    piped: list[Command] = []
     origins = Origins(script)
-    assigned = frozenset(item.name for item in script.assignments)
-    away = False
-    for command in script.commands:
-        if command.pipeline[0] == 0:
-            piped = []
-        if command.reach != "never":
-            words = _fear(Call(command, tuple(piped), assigned, away), origins, depth)
-            if words:
-                yield Fear(command, words)
-            origins.follow(command, piped)
-            away = leaves_work_folder(command, away)
-        piped.append(command)
+    for call in calls(script):
+        if call.command.reach != "never":
+            if words := _fear(call, origins, depth):
+                yield Fear(call.command, words)
+            origins.follow(call.command, call.piped)
 
 
 def _fear(call: Call, origins: Origins, depth: int) -> str | None:
@@ -151,9 +148,11 @@ def _is_hidden(call: Call, origins: Origins) -> bool:
 def _is_told_hidden(call: Call, origins: Origins) -> bool:
     """Whether a shell or an interpreter is told to run what the script does not show."""
     program = _program(call)
-    here = [item.body.shown if item.body else item.target.raw for item in call.command.redirections]
+    given = call.command.redirections
+    here = [item.body.shown if item.body else item.target.raw for item in given]
     texts = [text for word in program for text in (word.raw, word.value.shown)] + here
-    unseen = (origins.unseen(word, as_text=_runs_text(call)) for word in program)
+    unseen = [origins.unseen(word, as_text=_runs_text(call)) for word in program]
+    unseen += [origins.unseen(item.target) for item in given if item.operator == "<<<"]
     if any(map(origins.hides_text, texts)) or any(unseen):
         return True
     files = list(filter(None, map(path_of, program)))
@@ -163,12 +162,14 @@ def _is_told_hidden(call: Call, origins: Origins) -> bool:
 
 def _runs_package(call: Call) -> bool:
     """Whether it runs what lies at an address, as `uv run` and `npx` can."""
-    if call.name not in _RUN_PACKAGES or (call.name == "uv" and call.texts[:1] != ["run"]):
+    told = call.texts
+    if call.name in _RUN_PACKAGES_AT_RUN and told[:1] == ["run"]:
+        told = told[1:]
+    elif call.name not in _RUN_PACKAGES:
         return False
-    return any(
-        _ADDRESS.match(text) and (flag[:1] != "-" or flag == "--from")
-        for flag, text in pairwise(("", *call.texts))
-    )
+    packages = [after for flag, after in pairwise(told) if flag in _PACKAGE_FLAGS]
+    packages += [text for text in told if not text.startswith("-")][:1]
+    return any(map(_ADDRESS.match, packages))
 
 
 def _runs_text(call: Call) -> bool:
@@ -219,6 +220,8 @@ def _runs_input(call: Call) -> bool:
     """Whether a command that is no shell runs what it reads."""
     if name_of(call.command.words) == "parallel" and len(call.command.words) == 1:
         return True
+    if name_of(ssh_words(call)[1:]) in _SHELLS:
+        return True
     if call.name in _SHELLS:
         return "{}" in call.texts
     return bool(_WRITERS_OF_PROGRAMS.fullmatch(call.name)) and any(
@@ -238,6 +241,7 @@ def _handed_on(call: Call) -> Iterator[str]:
             yield call.words[at + 2].text or ""
             if call.words[at + 2].text == "{}":
                 yield from (item.target.text or "" for item in call.command.redirections)
+    yield " ".join(map(spelt, ssh_words(call)[1:]))
     if name_of(call.command.words) in _STARTERS or call.name in _STARTERS:
         for text in (word.text or "" for word in call.command.words[1:]):
             if " " in text:
@@ -279,10 +283,17 @@ def _program(call: Call) -> Sequence[Word]:
 
 
 def _of_spelling(call: Call) -> str | None:
-    first = call.command.words[0]
-    odd = _ODD_NAME.search(first.raw) and first.raw.strip("\"'") != first.text
-    bare_name = re.sub(r"(?<=\w)\$(?:\{\w+\}|\w+)(?=\w)", "", first.raw)
-    odd = odd or (bare_name != first.raw and bare_name in _HOT)
-    if _runs_text(call) and _is_runner(call):
-        odd = odd or any(_CHANGED.search(word.raw) for word in _program(call))
+    odd = _is_odd(call.command.words[0]) or look_alike(call.name) is not None
+    if not odd and _runs_text(call) and _is_runner(call):
+        odd = any(_CHANGED.search(word.raw) for word in _program(call))
     return "is spelt so that its reader does not see what it runs" if odd else None
+
+
+def _is_odd(first: Word) -> bool:
+    """Whether the name of a program is put together where a plain word would do."""
+    if _ODD_NAME.search(first.raw) and first.raw.strip("\"'") != first.text:
+        return True
+    if _CHANGED.search(first.raw) and name_of([first]) in _HOT:
+        return True
+    without = _BETWEEN_LETTERS.sub("", first.raw)
+    return without != first.raw and without in _HOT

@@ -13,12 +13,12 @@ from rl_resources.script.shell import Assignment, Command
 
 _ANYWHERE = r"(?:\./|/tmp/|/var/tmp/|/dev/shm/|[\w-]+/)"
 _OBEYED = {
-    "LD_PRELOAD": re.compile(rf"(?:.*[: ])?{_ANYWHERE}.*"),
+    **dict.fromkeys(("LD_PRELOAD", "LD_AUDIT"), re.compile(rf"(?:.*[: ])?{_ANYWHERE}.*")),
     "PATH": re.compile(r"(?:\.|\.?/?(?:tmp|var/tmp|dev/shm)/[^:]*)?(?::.*)"),
     "GIT_SSH_COMMAND": re.compile(r"(?!(?:/usr/bin/)?ssh\b).+|.*ProxyCommand.*"),
     "NODE_OPTIONS": re.compile(r".*--(?:require|import|loader)\b.*"),
     **dict.fromkeys(
-        ("BASH_ENV", "LD_AUDIT", "PERL5OPT", "PROMPT_COMMAND", "PYTHONSTARTUP", "RUBYOPT"),
+        ("BASH_ENV", "PERL5OPT", "PROMPT_COMMAND", "PYTHONSTARTUP", "RUBYOPT"),
         re.compile(r".+"),
     ),
 }

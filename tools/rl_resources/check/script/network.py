@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
-from rl_resources.check.script.calls import FETCHERS, INTERPRETERS, Call, bare, name_of, names
+from rl_resources.check.script.calls import (
+    FETCHERS,
+    INTERPRETERS,
+    Call,
+    bare,
+    name_of,
+    names,
+    spelt,
+)
 from rl_resources.check.script.outside import is_root_or_home
+from rl_resources.script.shell import Word
 
 _NETCATS = frozenset({"nc", "ncat", "netcat"})
 _KEY_USERS = frozenset({"ssh", "scp", "sftp", "sshpass", "autossh", "ssh-copy-id"})
@@ -30,16 +40,18 @@ _SENDING_OPTIONS = {
     "curl": re.compile(r"(?:-d|--data\S*|-F|--form) *\S*@|(?:^| )(?:-T|--upload-file)\b"),
     "wget": re.compile(r"--(?:post|body)-file\b"),
 }
-_OF_THIS_MACHINE = re.compile(
-    r"[\"']?(?:https?://)?(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::(?:\d+|\$\{?\w+\}?))?(?:/[^@]*)?"
+_OF_READER = re.compile(
+    r"(?:https?://)?(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\$\{?\w+\}?)"
+    r"(?::(?:\d+|\$\{?\w+\}?))?(?:/[^@]*)?"
 )
 _TAKES_WORD = re.compile(r"-\w*[dXHoF]|--(?:data\S*|request|header|output|form|post-file)")
 _PLAIN_FLAG = re.compile(
     r"-[sSfvikN]*[dXHoF]?|--(?:data\S*|request|header|output|form|post-file|silent|fail)"
 )
 _PRIVATE = re.compile(
-    r"(?:\$\(|`)\s*(?:(?:env|printenv)\b|(?:cat|base64|<)\s[^)`]*(?:\.ssh/|\.aws/|\.netrc|\.kube/"
-    r"|/etc/(?:passwd|shadow)|id_rsa|credentials))"
+    r"(?:\$\(|`)\s*(?:(?:env|printenv|whoami|history|id(?=[ )`]))\b"
+    r"|(?:cat|base64|<)\s[^)`]*(?:\.(?:ssh|aws|kube)/|\.netrc|/etc/(?:passwd|shadow)|id_rsa"
+    r"|credentials))"
 )
 _PRIVATE_FILE = re.compile(
     r"(?:^|[/ :@=])\.(?:ssh|aws|netrc|kube|gnupg|git-credentials)\b|/etc/shadow\b"
@@ -54,8 +66,10 @@ _ISSUERS = {"HF": r"hugging|\bhf\b|hf-", "HUGGINGFACE": r"hugging|\bhf\b|hf-"}
 _ISSUERS |= {"HUGGING_FACE": _ISSUERS["HF"], "GH": "github", "AWS": "aws"}
 
 _NODE = re.compile(r"(?:\$\{?\w+\}?@)?\$\{?\w+\}?")
+_OTHER_HOST = re.compile(r"[.@]")
 _ON_NODE = re.compile(r"\$\{?\w+\}?:")
-_FORWARDS = re.compile(r"-\w*[RLDw]")
+_TAKES_NEXT = re.compile(r"-\w*[BbcDEeFIiJLlmOopQRSWw]")
+_LEADS_AWAY = re.compile(r"-\w*[RLDw]|(?:-o ?)?(?:Proxy|Local|Remote)\w*=", re.IGNORECASE)
 _STARTS_RUN = re.compile(r"\b(?:ray|python[\d.]*|torchrun|nvidia-smi)\b")
 
 
@@ -94,12 +108,24 @@ def _listens(call: Call) -> bool:
 
 def _is_own_node(call: Call) -> bool:
     """Whether `ssh` starts a command on a machine that the script is told, as a node of the run."""
-    raws = call.raws
-    at = next((at for at, raw in enumerate(raws) if not raw.startswith("-")), 0)
-    if call.name != "ssh" or not raws or any(map(_FORWARDS.match, raws[:at])):
+    words = ssh_words(call)
+    options = call.raws[: -len(words)]
+    if len(words) < 2 or any(map(_LEADS_AWAY.match, options)):
         return False
-    starts = _STARTS_RUN.search(" ".join(raws[at + 1 :]))
-    return _NODE.fullmatch(raws[at]) is not None and starts is not None
+    if not _NODE.fullmatch(words[0].raw.strip("\"'")):
+        return False
+    starts = _STARTS_RUN.search(" ".join(word.raw for word in words[1:]))
+    return starts is not None or not _OTHER_HOST.search(words[0].text or "")
+
+
+def ssh_words(call: Call) -> Sequence[Word]:
+    """Of a call of `ssh` the machine and the command that runs there."""
+    if call.name != "ssh":
+        return ()
+    at = 1
+    while at < len(call.words) and call.words[at].raw.startswith("-"):
+        at += 2 if _TAKES_NEXT.fullmatch(call.words[at].raw) else 1
+    return call.words[at:]
 
 
 def _copies_of_own_node(call: Call) -> bool:
@@ -121,19 +147,21 @@ def _sends(call: Call) -> bool:
     if _sends_token(call) or _PRIVATE.search(" ".join(call.raws)):
         return True
     options = _SENDING_OPTIONS.get(call.name)
-    return bool(options and options.search(call.line) and not _is_to_this_machine(call))
+    return bool(options and options.search(call.line) and not _is_to_reader(call))
 
 
-def _is_to_this_machine(call: Call) -> bool:
-    """Whether all that is sent goes to a server on the same machine, and no option leads away."""
-    raws = [word.raw for word in call.words[1:]]
-    flags = [raw for raw in raws if raw.startswith("-")]
+def _is_to_reader(call: Call) -> bool:
+    """Whether all that is sent goes to a server that the reader names, and no option leads away.
+
+    That is one on the same machine, or one that the script is told.
+    """
+    flags = [raw for raw in call.raws if raw.startswith("-")]
     targets = [
-        raw
-        for before, raw in pairwise(["", *raws])
-        if raw not in flags and not _TAKES_WORD.fullmatch(before)
+        spelt(word).strip("\"'")
+        for before, word in pairwise(call.words)
+        if not (word.raw.startswith("-") or _TAKES_WORD.fullmatch(before.raw))
     ]
-    alone = all(map(_OF_THIS_MACHINE.fullmatch, targets)) and bool(targets)
+    alone = all(map(_OF_READER.fullmatch, targets)) and bool(targets)
     return alone and all(map(_PLAIN_FLAG.fullmatch, flags))
 
 

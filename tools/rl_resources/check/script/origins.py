@@ -19,13 +19,17 @@ _INTO_FOLDER = frozenset(
     {"-P", "--directory-prefix", "--output-dir", "-d", "--dir", "-C", "--directory"}
     | {"--local-dir", "--local_dir"}
 )
-_PINNED = re.compile(r"[0-9a-f]{7,40}")
+_PINNED = re.compile(r"[0-9a-f]{7,40}|(?:tags/)?v?\d+(?:\.\d+)+\S*")
+"""A commit, or the tag of a release."""
+_AT_BRANCH = re.compile(r"-b|--branch|--revision")
 _PROGRAM_FILE = re.compile(r".*/|.*\.(?:sh|bash)\Z")
 _CLONERS = frozenset({"git", "gh", "hg"})
 
 _HIDDEN = "|".join(
     (
-        r"(?:curl|wget|aria2c)\s",
+        r"(?:curl|wget|aria2c|dig|nslookup|lynx|ncat?|xclip|xsel|pbpaste)\s",
+        r"(?:aws\s+s3\s+cp|gsutil\s+(?:cat|cp)|hdfs\s+dfs\s+-cat)\b",
+        r"tr\s+\S*[a-z]-[a-z]\S*\s+\S*[b-z]-[a-z]",
         r"gpg\s+(?:(?!gpg\s)[^)`])*(?:-d|--decrypt)\b",
         r"base(?:64|32)\s+(?:-d|-D|--decode)",
         r"xxd\s+(?:(?!xxd\s)[^)`])*-\w*r",
@@ -74,6 +78,10 @@ class Origins:
         }
         for before, command in zip((None, *script.commands), script.commands, strict=False):
             self._read_in(command, before)
+        for item in script.assignments:
+            used = {*item.value.names, *_NAME.findall(_written(script, item))}
+            if used & self._hidden:
+                self._hidden.add(item.name)
 
     def hides(self, command: Command) -> bool:
         """Whether what a command writes cannot be read in the script."""
@@ -108,6 +116,8 @@ class Origins:
 
     def fetched(self, path: str, command: Command) -> bool:
         """Whether a command's file is one that was fetched, or lies in a folder that was."""
+        if _bare(path) in self.shown:
+            return self.fetched_file(path)
         if self._folders and not self._folders.isdisjoint(_folders_of(path.removeprefix("./"))):
             return True
         here = self._inside is not None and self._inside.in_subshell <= command.in_subshell
@@ -154,6 +164,9 @@ class Origins:
             self._folders.clear()
             self._inside = None
         if "clone" not in texts:
+            return
+        branches = (after for flag, after in pairwise(texts) if _AT_BRANCH.fullmatch(flag))
+        if any(map(_PINNED.fullmatch, branches)):
             return
         given = [text for text in texts[texts.index("clone") + 1 :] if not text.startswith("-")]
         at = next((at for at, text in enumerate(given) if re.match(r"\S*[/$:]", text)), None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from rl_resources.check.script.calls import bare, name_of, spelt
-from rl_resources.script.shell import Command, Word
+from rl_resources.check.script.calls import spelt
+from rl_resources.script.shell import Word
 
 _HARMLESS = re.compile(r"/(?:tmp|var/tmp|dev/shm)/(?!\.\.)[^/*\s]")
 _CACHE = re.compile(
@@ -13,10 +13,11 @@ _CACHE = re.compile(
     r"|\.triton)(?:/\w[\w.-]*)*/?"
 )
 """What a run has compiled and compiles anew."""
+_ALL = re.compile(r"/(?:(?:home|root|Users)/?)?\*?")
 _HOME = re.compile(r"(?:~|\$(?:HOME|\{HOME(?::\?[^}]*)?\}))(?:/\*?|/\.(?!/).*)?")
 _UPWARDS = re.compile(r"/|~|(?:\./)?\.\.(?:/|$)")
 _ENDS_ABOVE = re.compile(r"/\.\.(?:/\*?)?$")
-_WHOLE_FOLDER = re.compile(r"\$\{?([A-Za-z_]\w*)\}?/\*?")
+_WHOLE_FOLDER = re.compile(r"\$\{?(\d|[A-Za-z_]\w*)\}?/\*?")
 _SYSTEM = re.compile(
     r"/(?:(?:etc|usr|bin|sbin|lib\w*|boot|sys|proc|var/spool)\b|dev/(?:sd|nvme|mem|vd))"
 )
@@ -28,21 +29,13 @@ _KEPT = re.compile(
 
 def is_root_or_home(word: Word) -> bool:
     """Whether a word is all that is on the machine, or all that is the reader's."""
-    return _HOME.fullmatch(spelt(word)) is not None or word.raw.strip("\"'") in {"/", "/*"}
+    raw = word.raw.strip("\"'")
+    return _HOME.fullmatch(spelt(word)) is not None or _ALL.fullmatch(raw) is not None
 
 
 def is_of_reader(path: str) -> bool:
     """Whether a path is one of the system, or one of a reader's settings and keys."""
     return _SYSTEM.match(path) is not None or _KEPT.search(path) is not None
-
-
-def leaves_work_folder(command: Command, away: bool) -> bool:
-    """Whether the folder after a command is the root or the reader's home; `away` is before it."""
-    words = bare(command)
-    if name_of(words) not in {"cd", "pushd"}:
-        return away
-    target = words[1].raw.strip("\"'/") if len(words) > 1 else "~"
-    return target in {"", "~", "$HOME", "${HOME}"}
 
 
 def is_outside(word: Word, assigned: frozenset[str]) -> bool:

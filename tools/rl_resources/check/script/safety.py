@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.script.calls import calls
 from rl_resources.check.script.danger import fears
 from rl_resources.check.script.harm import ends_other_runs as ends_others
 from rl_resources.check.script.naming import contradiction, split_of
@@ -294,8 +295,9 @@ def _unseen_in(line: str) -> tuple[int, str] | None:
     severity="warning",
 )
 def ends_other_runs(subject: ScriptText) -> Iterator[Mistake]:
-    for command in subject.script.commands:
-        if command.reach != "never" and command.words and ends_others(command):
+    for call in calls(subject.script):
+        command = call.command
+        if command.reach != "never" and ends_others(call):
             raw = shown(command.raw.strip(), 80)
             message = f"`{raw}` ends every such program on the machine, also those of other runs"
             mend = "Take it away, or end the process by the id that the script has kept of it."

@@ -89,6 +89,11 @@ _FORMS = (
         rf"|[\w-]*(?:key|token)[= ][\"']?(?P<t>{_MIXED}(?:sk-[\w-]{{8,}}|[A-Za-z0-9]{{20,}})))",
         "key",
     ),
+    (
+        rf"\bmc (?:alias set|config host add) +\S+ +\S+ +\S+ +[\"']?(?P<s>{_WORD}{{8,}})"
+        rf"|\bsmbclient\b.* (?:-U|--user)[ =]?[\"']?\w+%(?P<t>{_WORD}{{6,}})",
+        "password",
+    ),
     (rf"\becho [\"']?(?P<s>{_MIXED}{_WORD}{{8,}})[\"']? *\| *\S+ login\b", "password"),
 )
 _SECRETS = tuple((re.compile(pattern), kind) for pattern, kind in _FORMS)
@@ -99,6 +104,8 @@ _HINTS = (
     *(
         "mysql",
         "redis",
+        "mc ",
+        "smbclient",
         "openssl",
         "_pass",
         "_pw",
