@@ -56,6 +56,10 @@ MENDED: dict[str, list[Edit]] = {
     "header with semicolons": [
         {"file": TRIALS, "replace": ",", "with": ";", "all": True},
     ],
+    "header with semicolons, of a file with quotes": [
+        {"file": TUNING, "replace": ",", "with": ";", "all": True},
+        swap(TUNING, '""16""; the', '""16"", the'),
+    ],
     "header in capitals": [swap(TRIALS, "script,order", "Script, Order")],
     "header twice": [
         {"file": TRIALS, "before_line": 2, "with": "script,order,batch,outcome"},

@@ -218,7 +218,7 @@ _DEFECTS = {
 )
 def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
     for table in _decoded(snapshot):
-        for defect in table.text.defects:
+        for defect in table.text.defects if table.separator == "," else ():
             if defect.kind in _DEFECTS:
                 yield _quoting_mistake(snapshot, table, defect)
 

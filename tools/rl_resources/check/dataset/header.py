@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from csv import Error as CsvError
+from csv import reader
 from functools import lru_cache
 
 from rl_resources.check.dataset.alignment import fits
@@ -32,15 +34,31 @@ def reordered(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
     return {first: ",".join(wanted), **texts} if len(fitting) == len(rows) else {}
 
 
+@lru_cache(maxsize=8)
+def parted_by_commas(table: Table) -> Mapping[int, str]:
+    """The lines of a table whose cells another sign parts, with commas in its place.
+
+    Empty unless every row then has the cells of the schema.
+    """
+    lines = {number: line for number, line in enumerate(table.lines, 1) if line}
+    try:
+        rows = list(reader(lines.values(), delimiter=table.separator, strict=True))
+    except CsvError:
+        return {}
+    if len(rows) != len(lines) or any(len(row) != len(table.schema.names) for row in rows):
+        return {}
+    return {
+        number: write([row]).removesuffix("\n") for number, row in zip(lines, rows, strict=True)
+    }
+
+
 def header_mistakes(table: Table) -> list[tuple[int, str, str]]:
     """The header's mistakes, or the one that they come from; the mend is blank for a new header."""
     if table.separator != ",":
         message = f"the columns are parted by {table.separator!r}, not by commas"
-        mend = (
-            "Part the cells by commas in every line, a cell that holds one in quotes; or run "
-            "`rl-resources check --fix`."
-        )
-        return [(0, message, mend)]
+        mend = "Part the cells by commas in every line, a cell that holds one in quotes"
+        ours = "; or run `rl-resources check --fix`." if parted_by_commas(table) else "."
+        return [(0, message, mend + ours)]
     if not table.has_header:
         return [(0, "the first line is not the header", "")]
     mistakes = list(_mistakes(table))

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 
 from rl_resources.check.dataset.files import crlf_scripts, marked_scripts, mended_row
-from rl_resources.check.dataset.header import reordered
+from rl_resources.check.dataset.header import parted_by_commas, reordered
 from rl_resources.check.fixers.lines import rewrite
 from rl_resources.check.registry import Rewrite, fixer
-from rl_resources.check.snapshot import Snapshot, Table
-from rl_resources.tabular import write
+from rl_resources.check.snapshot import Snapshot
 
 
 @fixer
@@ -43,7 +42,7 @@ def header(snapshot: Snapshot) -> Iterator[Rewrite]:
     for table in snapshot.tables.values():
         wanted = table.schema.names
         if table.separator != ",":
-            yield from _parted_by_commas(table)
+            yield from rewrite(table, parted_by_commas(table))
         elif table.text.header and tuple(map(_plain, table.header)) == wanted:
             again = (row.line for row in table.text.rows if row.cells == wanted)
             lines: dict[int, str | None] = dict.fromkeys(again)
@@ -54,18 +53,6 @@ def header(snapshot: Snapshot) -> Iterator[Rewrite]:
 
 def _plain(name: str) -> str:
     return name.strip().lower()
-
-
-def _parted_by_commas(table: Table) -> Iterator[Rewrite]:
-    """The file with commas, where every line then has the cells of the schema."""
-    cells = {
-        row.line: row.cells[0].split(table.separator)
-        for row in (table.text.header, *table.text.rows)
-        if row and len(row.cells) == 1
-    }
-    every = len(cells) == len(table.text.rows) + 1 and not table.text.defects
-    if every and all(len(row) == len(table.schema.names) for row in cells.values()):
-        yield from rewrite(table, {line: write([row]).rstrip("\n") for line, row in cells.items()})
 
 
 @fixer
