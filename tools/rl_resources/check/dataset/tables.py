@@ -302,8 +302,9 @@ def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
     if "source" not in table.columns:
         return
     for row, contributor in enumerate(table.columns.get("contributor", ())):
-        untested = table.cell(row, "status") == "untested"
-        if not contributor and not table.cell(row, "source") and not untested:
+        if contributor or table.cell(row, "source") or table.cell(row, "status") == "untested":
+            continue
+        if (table.path, row, "status") not in broken_keys(snapshot):
             yield table.mistake(
                 row,
                 "contributor",
