@@ -32,6 +32,7 @@ MKDOCS_WITH_SMALL_PAGES = (
     "from mkdocs.__main__ import cli; cli()",
 )
 RECORDS = 2 * ROWS + 30
+ADDRESS = "https://example.org/docs/x/"
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +191,7 @@ def test_of_many_runs_the_fastest_of_each_device_and_model_are_drawn(everywhere:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site of the shipped dataset, built strictly with small pages."""
     folder = tmp_path_factory.mktemp("small") / "site"
-    done = build_site(ROOT, folder, MKDOCS_WITH_SMALL_PAGES)
+    done = build_site(ROOT, folder, MKDOCS_WITH_SMALL_PAGES, SITE_URL=ADDRESS)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -208,13 +209,39 @@ def test_every_link_of_parted_pages_leads_somewhere(small: Path) -> None:
     assert broken_links(small) == []
 
 
-def test_pages_name_their_neighbours_to_programs(small: Path) -> None:
+@pytest.mark.parametrize("first", ["sizes/7b", "coverage"])
+def test_pages_name_their_neighbours_and_no_other_to_programs(small: Path, first: str) -> None:
     link = r'<link rel="(prev|next)" href="([^"]+)">'
-    first, second = (
+    one, two = (
         re.findall(link, (small / page / "index.html").read_text(encoding="utf-8"))
-        for page in ("sizes/7b", "sizes/7b/2")
+        for page in (first, f"{first}/2")
     )
-    assert (first, second) == ([("next", "2/")], [("prev", "../")])
+    assert one == [("next", "2/")]
+    assert two[0] == ("prev", "../")
+
+
+def test_every_page_stands_once_in_the_sitemap_by_the_address_that_it_gives_itself(
+    small: Path,
+) -> None:
+    pages = {
+        ADDRESS + path.relative_to(small).as_posix().removesuffix("index.html"): path
+        for path in small.rglob("index.html")
+    }
+    listed = re.findall("<loc>(.*)</loc>", (small / "sitemap.xml").read_text(encoding="utf-8"))
+    assert sorted(listed) == sorted(pages)
+    assert {f"{ADDRESS}sizes/7b/2/", f"{ADDRESS}coverage/2/"} <= pages.keys()
+    for address, path in pages.items():
+        own = re.findall('<link rel="canonical" href="(.*)">', path.read_text(encoding="utf-8"))
+        assert own == [address]
+
+
+def test_what_names_a_whole_list_names_its_first_page_alone(small: Path) -> None:
+    feed = (small / "feeds/7b.xml").read_text(encoding="utf-8")
+    assert re.findall(r'<link rel="alternate"[^>]* href="([^"]*/sizes/[^"]*)"', feed) == [
+        f"{ADDRESS}sizes/7b/"
+    ]
+    named = re.findall(r"\((.*/sizes/7b/.*)\)", (small / "llms.txt").read_text(encoding="utf-8"))
+    assert named == [f"{ADDRESS}sizes/7b/index.html.md"]
 
 
 def test_pages_of_a_list_offer_the_feed_of_the_whole_by_one_name(small: Path) -> None:
@@ -237,4 +264,18 @@ def test_a_reader_without_scripts_gets_from_page_to_page_and_to_a_task_by_its_ol
         page.locator("#dapo").click()
         page.wait_for_url("**/coverage/*/#dapo")
         assert page.locator("h2#dapo").is_visible()
+        assert wrong == []
+
+
+def test_a_cell_with_records_of_both_tags_fits_a_telephone(
+    browser: Browser, origin: str, many: Dataset
+) -> None:
+    text = coverage_page.pages(many, None)["coverage.md"]
+    cells = re.findall(r'<a class="held".*?</a>', text)
+    both = next(cell for cell in cells if "MIN" in cell and "RECOMMENDED" in cell)
+    with visited(browser, f"{origin}/coverage/", 360) as (page, wrong):
+        old = page.locator("a.held").first
+        old.evaluate("(old, both) => { old.outerHTML = both }", both)
+        beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert page.evaluate(beyond) == 0
         assert wrong == []
