@@ -28,8 +28,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from rl_resources import publish
-from rl_resources.build import MARK, MEANWHILE, MISTAKES, Meanwhile, hold_to
-from rl_resources.check import check_root
+from rl_resources.build import MARK, MEANWHILE, MISTAKES, Meanwhile, hold_to, judge
 from rl_resources.errors import InvalidDataset, RlResourcesError
 from rl_resources.render.compiled import Compiled
 from rl_resources.render.findings import as_text
@@ -98,13 +97,8 @@ def _parts(
 ) -> tuple[publish.Files, Callable[[], publish.Files]]:
     if meanwhile:
         return publish.parts(root, lambda: meanwhile.downloads.answer)
-    _hold_to_rules(root)
+    hold_to(judge(root))
     return publish.preview(root) if _session.serving else (publish.render(root), dict)
-
-
-def _hold_to_rules(root: Path) -> None:
-    if errors := [finding for finding in check_root(root) if finding.severity == "error"]:
-        raise InvalidDataset(errors)
 
 
 def _told(error: Exception) -> str:

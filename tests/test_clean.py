@@ -11,7 +11,7 @@ import pytest
 
 from rl_resources.cache import cache_folder
 from rl_resources.check import all_rules, clean
-from rl_resources.check.registry import Mistake
+from rl_resources.check.registry import Mistake, Rule
 from rl_resources.check.script import shellcheck
 from rl_resources.check.subject import Claim, Said, ScriptText
 from rl_resources.finding import Finding
@@ -123,13 +123,18 @@ def test_other_rules_or_other_code_judge_anew(
     assert judged == ["run.sh"] * 3
 
 
-def test_a_script_is_in_doubt_as_long_as_shellcheck_is_silent(
-    judged: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shellcheck, "_program", lambda: "shellcheck")
-    judge(judged, SCRIPT)
-    judge(judged, SCRIPT)
-    assert judged == ["run.sh"] * 2
+def test_of_a_script_known_to_be_clean_shellcheck_alone_is_asked_again(judged: list[str]) -> None:
+    def named(name: str) -> Rule:
+        def mistakes(_: object) -> Iterator[Mistake]:
+            judged.append(name)
+            yield from ()
+
+        return replace(next(iter(all_rules().values())), name=name, mistakes=mistakes)
+
+    others, one = [named("a-rule"), named("b-rule")], named(min(shellcheck.RULES))
+    for rules in ([*others, one], others, [one, *others]):
+        assert list(clean.findings(rules, [SCRIPT])) == []
+    assert judged == ["a-rule", "b-rule", one.name, one.name]
 
 
 def test_what_depends_on_the_whole_dataset_is_judged_each_time(judged: list[str]) -> None:

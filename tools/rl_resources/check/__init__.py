@@ -27,12 +27,12 @@ __all__ = [
 ]
 
 
-def check_root(root: Path) -> list[Finding]:
-    """All findings of all rules over the dataset at `root`, in the order of the files.
+def check_root(root: Path, ignore: Collection[str] = ()) -> list[Finding]:
+    """All findings of all other rules over the dataset at `root`, in the order of the files.
 
     Raises `UnreadableDataset` where the descriptor or a schema cannot be used.
     """
-    return check(take_snapshot(read_package(root)))
+    return check(take_snapshot(read_package(root)), ignore=ignore)
 
 
 def check(

@@ -42,7 +42,7 @@ def announced(rules: Sequence[Rule], subjects: Iterable[object]) -> Iterator[obj
     waiting: deque[object] = deque()
     asked = not shellcheck.RULES.isdisjoint(rule.name for rule in rules)
     for subject in subjects:
-        if asked and isinstance(subject, ScriptText) and not _verdict(rules, subject).exists():
+        if asked and isinstance(subject, ScriptText):
             shellcheck.start(subject.text)
         waiting.append(subject)
         if len(waiting) > MOST_AHEAD:
@@ -55,13 +55,15 @@ def _judged(rules: Sequence[Rule], subject: object) -> list[Finding]:
 
 
 def _findings_of_script(rules: Sequence[Rule], script: ScriptText) -> list[Finding]:
-    verdict = _verdict(rules, script)
-    if verdict.exists():
-        return []
-    told = _judged(rules, script)
-    if not told and not shellcheck.silent(script.text):
-        keep(verdict, "")
-    return told
+    """What ShellCheck says is remembered by itself: who does not ask it knows the same verdict."""
+    asking_it = [rule for rule in rules if rule.name in shellcheck.RULES]
+    others = [rule for rule in rules if rule.name not in shellcheck.RULES]
+    verdict, told = _verdict(others, script), []
+    if not verdict.exists():
+        told = _judged(others, script)
+        if not told:
+            keep(verdict, "")
+    return told + _judged(asking_it, script)
 
 
 def _findings_of_claim(rules: Sequence[Rule], claim: Claim) -> list[Finding]:
@@ -123,5 +125,5 @@ def _digest(text: str) -> str:
 
 def _verdict(rules: Sequence[Rule], subject: ScriptText | Claim) -> Path:
     """The file that says that a subject is clean."""
-    text = repr((own_code(), shellcheck.engine(), [rule.name for rule in rules], subject))
+    text = repr((own_code(), [rule.name for rule in rules], subject))
     return cache_folder("clean") / _digest(text)
