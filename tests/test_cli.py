@@ -73,6 +73,27 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
     assert (done.stdout, done.stderr) == ("{", "")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk is full here")
+@pytest.mark.parametrize("streams", [">/dev/full", ">/dev/full 2>/dev/full"])
+def test_output_that_a_disk_does_not_take_is_told_in_one_line(streams: str) -> None:
+    done = _in_shell(f"rules {streams}")
+    told = "rl-resources: error: the output could not be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, told * ("2>" not in streams))
+
+
+@pytest.mark.parametrize("streams", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_changes_no_answer(streams: str) -> None:
+    done = _in_shell(f"find --size 7B --gpus 1 {streams}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("7B on 1 accelerator") == (">&-" not in streams.split())
+
+
+def _in_shell(command: str) -> subprocess.CompletedProcess[str]:
+    """The answer to a command whose streams the shell leads elsewhere."""
+    whole = f"exec '{sys.executable}' -m rl_resources {command}"
+    return subprocess.run(["sh", "-c", whole], capture_output=True, text=True, check=False)
+
+
 def test_json_and_help_are_one_document_on_standard_output() -> None:
     assert json.loads(_run("check", "--format", "json").stdout) == []
     assert "COMMAND" in _run("--help").stdout

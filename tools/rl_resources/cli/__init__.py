@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import atexit
 import gc
-import io
-import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
+from rl_resources.cli import streams
 from rl_resources.cli.command import FOUND, INTERRUPTED, UNUSABLE, Arguments
 from rl_resources.cli.dataset import root_of
 from rl_resources.cli.findings import has_errors, tell
@@ -28,9 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(200_000)
     if arguments is None:  # the process is this command
         atexit.register(gc.freeze)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    streams.open_all()
     parsed = parser().parse_args(arguments)
     try:
         status = _run(parsed)
@@ -46,10 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         _complain(_lacking(parsed, str(error.name)))
         return UNUSABLE
-    except BrokenPipeError:
-        # The reader of our output has gone; what Python still holds for it must go nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader of our output has gone
+        streams.close_all()
         return 0
+    except OSError as error:
+        if not streams.is_of_output(error):
+            raise
+        return _untold(error)
     except KeyboardInterrupt:
         print("rl-resources: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -82,6 +83,13 @@ def _refuse_broken(arguments: Arguments) -> None:
 def _lacking(arguments: Arguments, module: str) -> RlResourcesError:
     extra = f"pip install 'rl-resources[{arguments.extra}]'"
     return UnusableInput(f"{arguments.command} needs {module}, which is not installed: {extra}")
+
+
+def _untold(error: OSError) -> int:
+    with suppress(OSError):
+        _complain(UnusableInput(f"the output could not be written: {error.strerror}"))
+    streams.close_all()
+    return UNUSABLE
 
 
 def _complain(error: RlResourcesError) -> None:
