@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from rl_resources.check import all_rules
+from rl_resources.check.script.calls import MOST_PIPED, calls
 from rl_resources.check.subject import ScriptText
+from rl_resources.script.shell import read
 
 HERE = Path(__file__).parent
 CLASSES = tomllib.loads((HERE / "hostile" / "scripts.toml").read_text(encoding="utf-8"))
@@ -62,3 +64,16 @@ def test_no_script_of_ours_is_accused() -> None:
 @pytest.mark.parametrize("opening", ["<(", "$(gpg ", "$(printf ", "`xxd "])
 def test_what_opens_thousands_of_times_and_never_ends_is_read_to_its_end(opening: str) -> None:
     told(f"x=$({opening * 2_000}")
+
+
+@pytest.mark.parametrize("program", ["cat", "gpg", "xxd", "printf", "tr a-a", "curl x$WANDB_KEY "])
+@pytest.mark.parametrize("filling", [" ", "a", "a-"])
+def test_what_goes_on_without_end_is_read_to_its_end(program: str, filling: str) -> None:
+    told(f'bash -c "$({program}{filling * 50_000}x"')
+
+
+def test_of_a_pipeline_without_end_only_both_ends_are_looked_at() -> None:
+    found = list(calls(read(" | ".join(["curl x", *["cat"] * 5_000, "bash"]))))
+    assert len(found) == 5_002
+    assert max(len(call.piped) for call in found) == MOST_PIPED
+    assert told(" | ".join(["curl x", *["cat"] * 100, "bash"]))

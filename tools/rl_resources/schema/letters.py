@@ -17,6 +17,8 @@ _SELECTORS = (
     *(range(0x180B, 0x1810), range(0xFE00, 0xFE10)),
     *(range(0xFFF0, 0xFFF9), range(0xE0000, 0xE1000)),
 )
+_CHOOSE_LOOK = frozenset("\ufe0e\ufe0f")
+_JOINER = "\u200d"
 _WORD = re.compile(r"[\w.-]+")
 _MARKS_IN_A_ROW = 2
 _VOWELS_IN_A_ROW = 3
@@ -30,12 +32,15 @@ _HOST_SIGN = re.compile(
 
 _OTHER_FORM = ("<font>", "<wide>", "<narrow>", "<circle>", "<square>", "<compat>")
 _BESIDE_LATIN = frozenset(
-    {"LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC", "MICRO"}
+    {"LATIN", "CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"}
+    | {"IDEOGRAPHIC", "MICRO"}
 )
 """First words of the names of letters that stand in one word with Latin ones in honest text."""
-_ALONE = frozenset(
-    {"GREEK", "CYRILLIC", "ARABIC", "HEBREW", "DEVANAGARI", "BENGALI", "TAMIL", "THAI"}
-)
+_WRITTEN_IN = """
+    ARABIC ARMENIAN BENGALI CYRILLIC DEVANAGARI ETHIOPIC GEORGIAN GREEK GUJARATI GURMUKHI HEBREW
+    KANNADA KHMER LAO MALAYALAM MYANMAR ORIYA SINHALA TAMIL TELUGU THAI TIBETAN
+"""
+_ALONE = frozenset(_WRITTEN_IN.split())
 """Those of alphabets in which a whole word may be honest."""
 _PHONETIC = (range(0x01C0, 0x01C4), range(0x0250, 0x02B0), range(0x1D00, 0x1DC0))
 _LIKE_LATIN = frozenset(
@@ -43,20 +48,49 @@ _LIKE_LATIN = frozenset(
     "\u03f2\u03f3\u03f9\u0405\u0406\u0408\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421"
     "\u0422\u0423\u0425\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0455\u0456\u0458\u0475\u04ae"
     "\u04af\u04bb\u04c0\u04cf\u0501\u050c\u051b\u051c\u051d"
+    "\u053c\u053f\u054d\u054f\u0555\u0563\u0566\u0570\u0575\u0578\u057d\u0581\u0585\u0d20\u0b20"
 )
-"""Greek and Cyrillic letters with the shape of a Latin one."""
+"""Letters of other alphabets with the shape of a Latin one."""
 
 
 def unseen(text: str) -> list[str]:
     """The signs of a text that show nothing, or change how others are shown; spaces are none."""
-    return [] if text.isascii() and text.isprintable() else [*filter(_is_unseen, text)]
+    return [text[at] for at in unseen_places(text)]
+
+
+def unseen_places(text: str) -> list[int]:
+    """Where the signs stand that `unseen` tells, from 0; what makes an emoji is none of them."""
+    if text.isascii() and text.isprintable():
+        return []
+    return [at for at, sign in enumerate(text) if _is_unseen(sign) and not _in_emoji(text, at)]
 
 
 def without_unseen(text: str) -> str:
     """The text as it looks: what cannot be seen taken away, every blank a space."""
+    hidden = frozenset(unseen_places(text))
     return "".join(
-        " " if sign.isspace() else sign for sign in text if sign.isspace() or not _is_unseen(sign)
+        " " if sign.isspace() else sign
+        for at, sign in enumerate(text)
+        if sign.isspace() or at not in hidden
     )
+
+
+def _in_emoji(text: str, at: int) -> bool:
+    """Whether a sign chooses how the symbol before it looks, or joins it to the one behind it."""
+    sign, before, after = text[at], text[max(at - 1, 0)], text[at + 1 : at + 2]
+    if sign in _CHOOSE_LOOK:
+        return _is_symbol(before)
+    joins = sign == _JOINER and after != "" and _is_symbol(after)
+    return joins and (_is_symbol(before) or before in _CHOOSE_LOOK or _is_skin(before))
+
+
+def _is_symbol(sign: str) -> bool:
+    symbol = unicodedata.category(sign) in {"So", "Sm"} and not sign.isascii()
+    return symbol and sign not in _FILLERS
+
+
+def _is_skin(sign: str) -> bool:
+    return "\U0001f3fb" <= sign <= "\U0001f3ff"
 
 
 def _is_unseen(sign: str) -> bool:

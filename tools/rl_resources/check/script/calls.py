@@ -25,6 +25,9 @@ _PREFIXES = names("""
     timeout unbuffer watch xargs
     """)
 """Programs that run the command behind their own words."""
+_ENDS = 32
+MOST_PIPED = 2 * _ENDS
+"""Of a longer pipeline only the first and the last commands are looked at; no honest one is."""
 _PREFIX_WORD = re.compile(r"-.*|\w+=.*|\d+[smhd]?")
 _LOOKED_UP = re.compile(r"\"?(?:\$\(|`) *(?:which|command -v|type -[pP]) +([\w.-]+) *[)`]\"?")
 """A program that the shell is asked for by its name."""
@@ -34,7 +37,8 @@ _LOOKED_UP = re.compile(r"\"?(?:\$\(|`) *(?:which|command -v|type -[pP]) +([\w.-
 class Call:
     """A command with those before it in its pipeline, and with the variables that the script sets.
 
-    `away` is whether the script has gone to the root or to the reader's home by then.
+    `piped` are at most `MOST_PIPED`. `away` is whether the script has gone to the root or to the
+    reader's home by then.
     """
 
     command: Command
@@ -79,7 +83,7 @@ def calls(script: Script) -> Iterator[Call]:
         if at == 0:
             piped = fed if command.in_subshell else ()
         yield Call(command, piped, assigned, away)
-        piped += (command,)
+        piped = (*piped[:_ENDS], *piped[_ENDS:][1 - _ENDS :], command)
         if at + 1 < count:
             fed = piped
         elif count > 1 or not command.in_subshell:

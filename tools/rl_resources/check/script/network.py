@@ -61,7 +61,7 @@ _PRIVATE_FILE = re.compile(
 _TOKEN = re.compile(
     r"\$\{?(?P<issuer>WANDB|HF|HUGGING_?FACE|GITHUB|GH|AWS)_\w*(?:KEY|TOKEN|SECRET)"
 )
-_HOST = re.compile(r"[a-z]+://(?P<host>[\w.-]+)|\$\{?\w+\}?\.(?P<part>[\w-]+\.[\w.-]+)")
+_HOST = re.compile(r"\b[a-z]+://(?P<host>[\w.-]+)|\$\{?\w+\}?\.(?P<part>[\w-]+\.[\w.-]+)")
 _ISSUERS = {"HF": r"hugging|\bhf\b|hf-", "HUGGINGFACE": r"hugging|\bhf\b|hf-"}
 _ISSUERS |= {"HUGGING_FACE": _ISSUERS["HF"], "GH": "github", "AWS": "aws"}
 
@@ -167,11 +167,14 @@ def _is_to_reader(call: Call) -> bool:
 
 def _sends_private_file(call: Call) -> bool:
     """Whether it sends what only the reader has; what `curl` is to log in with is named so."""
-    read = [word for one in call.piped for word in bare(one)[1:]]
-    read = read if call.name in FETCHERS | _MAILERS else []
-    read = [*read, *call.words[1:]] if call.name in _SENDERS else read
-    whole = call.name in _SENDERS and any(map(is_root_or_home, call.words[1:-1]))
-    return whole or any(_PRIVATE_FILE.search(word.raw) for word in read)
+    read: list[Word] = []
+    if call.name in FETCHERS | _MAILERS:
+        read += (word for one in call.piped for word in bare(one)[1:])
+    if call.name in _SENDERS:
+        if any(map(is_root_or_home, call.words[1:-1])):
+            return True
+        read += call.words[1:]
+    return any(_PRIVATE_FILE.search(word.raw) for word in read)
 
 
 def _sends_token(call: Call) -> bool:

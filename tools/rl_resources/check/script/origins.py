@@ -29,13 +29,13 @@ _HIDDEN = "|".join(
     (
         r"(?:curl|wget|aria2c|dig|nslookup|lynx|ncat?|xclip|xsel|pbpaste)\s",
         r"(?:aws\s+s3\s+cp|gsutil\s+(?:cat|cp)|hdfs\s+dfs\s+-cat)\b",
-        r"tr\s+\S*[a-z]-[a-z]\S*\s+\S*[b-z]-[a-z]",
-        r"gpg\s+(?:(?!gpg\s)[^)`])*(?:-d|--decrypt)\b",
+        r"tr\s+[^\s-]\S{1,40}\s+\S{0,20}[b-z]-[a-z]",
+        r"gpg\s(?:(?!gpg\s)[^)`])*(?:-d|--decrypt)\b",
         r"base(?:64|32)\s+(?:-d|-D|--decode)",
-        r"xxd\s+(?:(?!xxd\s)[^)`])*-\w*r",
+        r"xxd\s(?:(?!xxd\s)[^)`])*-\w*r",
         r"\brev\b",
         r"openssl\s+(?:enc|base64)",
-        r"printf\s+(?:(?!printf\s)[^)`])*\\{1,2}(?:x[0-9a-f]{2}|[0-7]{3})",
+        r"printf\s(?:(?!printf\s)[^)`])*\\{1,2}(?:x[0-9a-f]{2}|[0-7]{3})",
         r"uudecode|unhexlify",
         r"\b(?:gunzip|zcat|bzcat|xzcat|unxz|zstdcat)\b",
         r"\b(?:gzip|xz|zstd|bzip2)\s+-\w*d",
@@ -47,7 +47,7 @@ _CUTTERS = frozenset({"sed", "grep", "head", "tail", "awk", "cut", "sort", "tac"
 _OF_ITSELF = r"\$(?:0\b|\{0\}|\{?BASH_SOURCE)"
 _FETCHED = re.compile(rf"(?:[<$]\(|`)(?:(?![<$]\()[^)`])*(?:{_HIDDEN})", re.IGNORECASE)
 _UNSEEN = re.compile(
-    r"(?:\$\(|`) *(?:cat *(?:-|/dev/stdin)?|< */dev/stdin) *[)`]"
+    r"(?:\$\(|`) *(?:cat(?: +(?:-|/dev/stdin))?|< */dev/stdin) *[)`]"
     rf"|(?:[<$]\(|`) *(?:cat|{'|'.join(sorted(_CUTTERS))})\b[^()`]*{_OF_ITSELF}"
 )
 """What is typed in, or cut out of lines of the script that are no commands."""

@@ -13,7 +13,7 @@ from rl_resources.check.script.naming import contradiction, split_of
 from rl_resources.check.script.tokens import LONGEST_LINE, Secret, first_secret
 from rl_resources.check.script.undollared import is_undollared
 from rl_resources.check.subject import ScriptText
-from rl_resources.schema.letters import unseen
+from rl_resources.schema.letters import unseen_places
 from rl_resources.script.launch import Launch, Override
 from rl_resources.script.shell import Part, Place, Value
 from rl_resources.words import shown
@@ -268,22 +268,11 @@ def mail_address(subject: ScriptText) -> Iterator[Mistake]:
 )
 def unseen_sign(subject: ScriptText) -> Iterator[Mistake]:
     for number, line in enumerate(subject.text.split("\n"), 1):
-        match = None if line.isascii() and line.isprintable() else _unseen_in(line)
-        if match is not None:
-            at, sign = match
-            message = f"U+{ord(sign):04X} stands here, which nobody sees"
+        at = next((at for at in unseen_places(line) if line[at] not in "\t\r"), None)
+        if at is not None:
+            message = f"U+{ord(line[at]):04X} stands here, which nobody sees"
             mend = "Take it away, or write it as an escape such as `\\x1b`."
             yield Mistake(subject.path, number, at + 1, message, mend)
-
-
-def _unseen_in(line: str) -> tuple[int, str] | None:
-    """The first sign that cannot be seen, but for tabs, CR and what only makes an emoji one."""
-    hidden = set(unseen(line)) - {"\t", "\r"}
-    for at, sign in enumerate(line):
-        emoji = sign in "\ufe0e\ufe0f\u200d" and at > 0 and not line[at - 1].isalnum()
-        if sign in hidden and not emoji:
-            return at, sign
-    return None
 
 
 @rule(
