@@ -123,7 +123,10 @@ def test_other_rules_or_other_code_judge_anew(
     assert judged == ["run.sh"] * 3
 
 
-def test_of_a_script_known_to_be_clean_shellcheck_alone_is_asked_again(judged: list[str]) -> None:
+@pytest.fixture
+def rules(judged: list[str]) -> list[Rule]:
+    """One that asks ShellCheck and one that does not, which find nothing and name themselves."""
+
     def named(name: str) -> Rule:
         def mistakes(_: object) -> Iterator[Mistake]:
             judged.append(name)
@@ -131,10 +134,24 @@ def test_of_a_script_known_to_be_clean_shellcheck_alone_is_asked_again(judged: l
 
         return replace(next(iter(all_rules().values())), name=name, mistakes=mistakes)
 
-    others, one = [named("a-rule"), named("b-rule")], named(min(shellcheck.RULES))
-    for rules in ([*others, one], others, [one, *others]):
+    return [named("shellcheck"), named("a-rule")]
+
+
+def test_who_does_not_ask_shellcheck_spares_others_that_rule_alone(
+    judged: list[str], rules: list[Rule]
+) -> None:
+    for asked in (rules[1:], rules, rules[1:], rules):
+        assert list(clean.findings(asked, [SCRIPT])) == []
+    assert judged == ["a-rule", "shellcheck"]
+
+
+def test_a_script_is_in_doubt_as_long_as_shellcheck_is_silent(
+    judged: list[str], rules: list[Rule], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shellcheck, "_program", lambda: "shellcheck")
+    for _ in range(2):
         assert list(clean.findings(rules, [SCRIPT])) == []
-    assert judged == ["a-rule", "b-rule", one.name, one.name]
+    assert judged == ["a-rule", "shellcheck", "shellcheck"]
 
 
 def test_what_depends_on_the_whole_dataset_is_judged_each_time(judged: list[str]) -> None:

