@@ -29,6 +29,7 @@ _ENDS = 32
 MOST_PIPED = 2 * _ENDS
 """Of a longer pipeline only the first and the last commands are looked at; no honest one is."""
 _PREFIX_WORD = re.compile(r"-.*|\w+=.*|\d+[smhd]?")
+_TAKE_WORD = frozenset({("xargs", "-I"), ("xargs", "-d"), ("env", "-u"), ("timeout", "-s")})
 _LOOKED_UP = re.compile(r"\"?(?:\$\(|`) *(?:which|command -v|type -[pP]) +([\w.-]+) *[)`]\"?")
 """A program that the shell is asked for by its name."""
 
@@ -105,10 +106,10 @@ def bare(command: Command) -> Sequence[Word]:
     """The words of a command without those that only start it: of `nohup bash x`, `bash x`."""
     words, at = command.words, 0
     while at + 1 < len(words) and name_of(words[at:]) in _PREFIXES:
-        renamed = name_of(words[at:]) == "exec" and words[at + 1].text == "-a"
-        at += 3 if renamed and at + 3 < len(words) else 1
+        prefix = name_of(words[at:])
+        at += 3 if prefix == "exec" and words[at + 1].text == "-a" and at + 3 < len(words) else 1
         while at + 1 < len(words) and _PREFIX_WORD.fullmatch(words[at].text or ""):
-            at += 1
+            at += 2 if (prefix, words[at].text) in _TAKE_WORD and at + 2 < len(words) else 1
     return words[at:]
 
 

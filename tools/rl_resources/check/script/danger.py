@@ -33,10 +33,12 @@ _ODD_NAME = re.compile(
 )
 _CHANGED = re.compile(r"\$\{!\w+\}|^\"?\$\{(?:\w+(?:\[[^]]*\])?(?:/|:\d|: *-\d|[,^]{1,2}|@))")
 """A variable of which something else is run than what it holds."""
+_ESCAPED = re.compile(r"\$'(?:[^'\\]*\\(?:x[0-9a-fA-F]{2}|[0-7]{3})){3}")
+"""A text of which letters are written as numbers."""
 _BETWEEN_LETTERS = re.compile(r"(?<=\w)\$(?:\{\w+\}|\w+)(?=\w)")
 _PROGRAM_FETCHED = re.compile(
     r"urlopen|urlretrieve|\brequests\b|httpx\.|LWP::|b64decode|fromhex|unhexlify|codecs\.decode"
-    r"|socket|\bpack\b|open-uri|URI\.open|require\(['\"]https?['\"]\)|\(['\"]https?://"
+    r"|Buffer\.from\([^)]*base64|\batob\(|socket|\bpack\b|open-uri|URI\.open|require\(['\"]https?['\"]\)|\(['\"]https?://"
 )
 _PROGRAM_RUN = re.compile(
     r"(?<![.\w])(?:exec|eval|compile)\b|\b(?:system|popen|subprocess|spawn|dup2|pty)\b"
@@ -173,7 +175,7 @@ def _runs_package(call: Call) -> bool:
 
 
 def _runs_text(call: Call) -> bool:
-    return call.name == "eval" or any(re.fullmatch(r"-\w*c", text) for text in call.texts)
+    return call.name == "eval" or any(re.fullmatch(r"-\w*c|--wrap", text) for text in call.texts)
 
 
 def _reads_program(call: Call) -> bool:
@@ -223,7 +225,9 @@ def _runs_input(call: Call) -> bool:
     if name_of(ssh_words(call)[1:]) in _SHELLS:
         return True
     if call.name in _SHELLS:
-        return "{}" in call.texts
+        own = [word.text for word in call.command.words]
+        places = {after for flag, after in pairwise(own) if flag == "-I"}
+        return not {"{}", *places}.isdisjoint(call.texts)
     return bool(_WRITERS_OF_PROGRAMS.fullmatch(call.name)) and any(
         map(_RUNS_INPUT.search, call.texts)
     )
@@ -273,7 +277,7 @@ def _program(call: Call) -> Sequence[Word]:
         text = word.text or word.raw
         if call.name in _SHELLS and re.fullmatch(r"-\w*s", text):
             return ()
-        if re.fullmatch(r"-\w*[ce]", text):
+        if re.fullmatch(r"-\w*[ce]|--wrap", text):
             return words[at + 1 : at + 2]
         if text == "-m":
             return words[at + 1 : at + 2]
@@ -285,7 +289,7 @@ def _program(call: Call) -> Sequence[Word]:
 def _of_spelling(call: Call) -> str | None:
     odd = _is_odd(call.command.words[0]) or look_alike(call.name) is not None
     if not odd and _runs_text(call) and _is_runner(call):
-        odd = any(_CHANGED.search(word.raw) for word in _program(call))
+        odd = any(_CHANGED.search(word.raw) or _ESCAPED.search(word.raw) for word in _program(call))
     return "is spelt so that its reader does not see what it runs" if odd else None
 
 

@@ -59,13 +59,13 @@ _PRIVATE_FILE = re.compile(
 )
 
 _TOKEN = re.compile(
-    r"\$\{?(?P<issuer>WANDB|HF|HUGGING_?FACE|GITHUB|GH|AWS)_\w*(?:KEY|TOKEN|SECRET)"
+    r"\$\{?(?P<issuer>WANDB|OPENAI|ANTHROPIC|HF|HUGGING_?FACE|GITHUB|GH|AWS)_\w*(?:KEY|TOKEN|SECRET)"
 )
 _HOST = re.compile(r"\b[a-z]+://(?P<host>[\w.-]+)|\$\{?\w+\}?\.(?P<part>[\w-]+\.[\w.-]+)")
 _ISSUERS = {"HF": r"hugging|\bhf\b|hf-", "HUGGINGFACE": r"hugging|\bhf\b|hf-"}
 _ISSUERS |= {"HUGGING_FACE": _ISSUERS["HF"], "GH": "github", "AWS": "aws"}
 
-_NODE = re.compile(r"(?:\$\{?\w+\}?@)?\$\{?\w+\}?")
+_NODE = re.compile(r"(?:[\w${}-]+@)?\$\{?\w+\}?")
 _OTHER_HOST = re.compile(r"[.@]")
 _ON_NODE = re.compile(r"\$\{?\w+\}?:")
 _TAKES_NEXT = re.compile(r"-\w*[BbcDEeFIiJLlmOopQRSWw]")

@@ -51,6 +51,7 @@ _UNSEEN = re.compile(
     rf"|(?:[<$]\(|`) *(?:cat|{'|'.join(sorted(_CUTTERS))})\b[^()`]*{_OF_ITSELF}"
 )
 """What is typed in, or cut out of lines of the script that are no commands."""
+_SUBSTITUTED = re.compile(r"(?:[<$]\(|`)\s*([\w.-]+)")
 _VARIABLE = re.compile(r"\"?\$\{?\w+(?:\[[@*]\])?\}?\"?")
 _LONGEST_LOOP = 4096
 _LOOP_INPUT = re.compile(r"\bdone\s*<\s*(<\([^)]*)")
@@ -74,7 +75,9 @@ class Origins:
         self._inside: Command | None = None
         self._text = "\n".join(script.lines)
         self._fetching = {
-            item.function for item in script.commands if name_of(bare(item)) in FETCHERS
+            item.function
+            for item in script.commands
+            if item.function and name_of(bare(item)) in FETCHERS
         }
         for before, command in zip((None, *script.commands), script.commands, strict=False):
             self._read_in(command, before)
@@ -103,7 +106,9 @@ class Origins:
 
     def hides_text(self, text: str) -> bool:
         """Whether a text that is run holds what a command fetches or hides."""
-        return bool(_FETCHED.search(text) or _UNSEEN.search(text))
+        if _FETCHED.search(text) or _UNSEEN.search(text):
+            return True
+        return any(match[1] in self._fetching for match in _SUBSTITUTED.finditer(text))
 
     def unseen(self, word: Word, *, as_text: bool = True) -> bool:
         """Whether a word is made of what was fetched or hidden, or is what somebody types.

@@ -68,6 +68,7 @@ _FORMS = (
         rf"(?P<s>{_MIXED}[A-Za-z0-9+/_.=~-]{{16,}})",
         "key",
     ),
+    (rf"\b[A-Z0-9]+_(?:AK|SK)=[\"']?(?P<s>{_MIXED}[\w+/=-]{{20,}})", "key of a cloud"),
     (
         r"\b\w*(?:KEY|key)=[\"']?(?P<s>[0-9a-f]{32,}\b"
         r"|(?=\w*[A-Z])(?=\w*[a-z])(?=\w*[0-9])[A-Za-z0-9+/=]{24,})",
@@ -105,6 +106,8 @@ _HINTS = (
         "mysql",
         "redis",
         "mc ",
+        "_ak=",
+        "_sk=",
         "smbclient",
         "openssl",
         "_pass",
