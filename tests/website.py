@@ -30,7 +30,7 @@ MKDOCS = (sys.executable, "-m", "mkdocs")
 MKDOCS_WITHOUT_RULES = (
     sys.executable,
     "-c",
-    "from rl_resources import check; check.check_root = lambda root: [];"
+    "from rl_resources import check; check.check_root = lambda root, **_: [];"
     "from rl_resources.render import validation;"
     "validation.hold_to_schemas = lambda documents, schemas: None;"
     "from mkdocs.__main__ import cli; cli()",
