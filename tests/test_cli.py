@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from rl_resources import load
 from rl_resources.cli import main
 from sample_tree import plant
 
@@ -42,6 +43,32 @@ def test_wrong_usage_is_exit_status_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["chekc"], "argument COMMAND: `chekc` is not known: did you mean `check`?"),
+        (["xyz"], "argument COMMAND: `xyz` is not known: choose from check, fmt, draft,"),
+        (["check", "--format", "sarfi"], "argument --format: `sarfi` is not known: did you mean"),
+    ],
+)
+def test_a_word_that_is_no_choice_is_answered_with_the_nearest(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert f"error: {told}" in capsys.readouterr().err
+
+
+def test_a_command_line_without_a_command_shows_what_there_is() -> None:
+    done = _run()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == _run("--help").stdout
+
+
+def test_the_version_is_that_of_the_dataset() -> None:
+    assert _run("--version").stdout == f"rl-resources {load(ROOT).version}\n"
 
 
 def test_an_unknown_rule_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,8 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:  # the process is this command
         atexit.register(gc.freeze)
     streams.open_all()
-    parsed = parser().parse_args(arguments)
+    parsed = Arguments(extra="")
     try:
+        parser().parse_args(arguments, parsed)
         status = _run(parsed)
         sys.stdout.flush()
     except InvalidDataset as error:
