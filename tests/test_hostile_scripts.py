@@ -72,6 +72,12 @@ def test_what_goes_on_without_end_is_read_to_its_end(program: str, filling: str)
     told(f'bash -c "$({program}{filling * 50_000}x"')
 
 
+@pytest.mark.parametrize("call", ["system(qq(", "rmtree.", "request ", "exec (", "open('/etc/"])
+def test_a_program_that_calls_without_end_is_read_to_its_end(call: str) -> None:
+    told(f'python3 -c "{call * 8_000}"')
+    told(f'python3 -c "{call}{call[-1] * 60_000}"')
+
+
 def test_of_a_pipeline_without_end_only_both_ends_are_looked_at() -> None:
     found = list(calls(read(" | ".join(["curl x", *["cat"] * 5_000, "bash"]))))
     assert len(found) == 5_002

@@ -15,9 +15,11 @@ from typing import NamedTuple
 from rl_resources.check.script.calls import INTERPRETERS, Call, calls, name_of, spelt
 from rl_resources.check.script.detours import detour
 from rl_resources.check.script.harm import harm
+from rl_resources.check.script.hidden import said
 from rl_resources.check.script.network import ssh_words
-from rl_resources.check.script.origins import Origins, path_of, said
-from rl_resources.schema.letters import look_alike
+from rl_resources.check.script.origins import Origins, path_of
+from rl_resources.check.script.programs import program_fear, started
+from rl_resources.check.script.spelling import is_odd_name, is_odd_text
 from rl_resources.script.shell import Command, Script, Word, read
 
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "fish"})
@@ -27,51 +29,12 @@ _RUN_PACKAGES_AT_RUN = frozenset({"uv", "pipx", "deno", "go"})
 _ADDRESS = re.compile(r"(?:\w+\+)?https?://|[\w-]+(?:\.[\w-]+)+/\S*@")
 _PACKAGE_FLAGS = frozenset({"--from", "--spec", "--package", "-p"})
 _OWN_SHELL = re.compile(r"[\"']?\$\{?(?:SHELL|BASH|0)\b")
-_ODD_NAME = re.compile(
-    r"\w(?:''|\"\"|\\|\$['@*]|['\"]\w|\$\{?IFS)|^\$'|^['\"]\w+['\"]['\"]?\w"
-    r"|^/[\w/]*[?*\[]|^\"?(?:\$\(|`) *(?:echo|printf|tr|rev|sed|awk|cut|xxd|base64)\b"
-)
-_CHANGED = re.compile(r"\$\{!\w+\}|^\"?\$\{(?:\w+(?:\[[^]]*\])?(?:/|:\d|: *-\d|[,^]{1,2}|@))")
-"""A variable of which something else is run than what it holds."""
-_ESCAPED = re.compile(r"\$'(?:[^'\\]*\\(?:x[0-9a-fA-F]{2}|[0-7]{3})){3}")
-"""A text of which letters are written as numbers."""
-_BETWEEN_LETTERS = re.compile(r"(?<=\w)\$(?:\{\w+\}|\w+)(?=\w)")
-_PROGRAM_FETCHED = re.compile(
-    r"urlopen|urlretrieve|\brequests\b|httpx\.|LWP::|b64decode|fromhex|unhexlify|codecs\.decode"
-    r"|Buffer\.from\([^)]*base64|\batob\(|socket|\bpack\b|open-uri|URI\.open|require\(['\"]https?['\"]\)|\(['\"]https?://"
-)
-_PROGRAM_RUN = re.compile(
-    r"(?<![.\w])(?:exec|eval|compile)\b|\b(?:system|popen|subprocess|spawn|dup2|pty)\b"
-)
-_PROGRAM_BUILT = re.compile(
-    r"(?<![.\w])exec\s*\(\s*(?!open\b|[rbfu]?['\"]|\))|(?<![.\w])(?:exec|eval)\s*\(\s*['\"]{2}\.join"
-    r"|(?<![.\w])eval\s*\(\s*(?:compile|bytes|chr|codecs|marshal|__import__)\b"
-    r"|\bgetattr\s*\(\s*(?:__import__|__builtins__|builtins)\b"
-)
-"""What it runs is no text that stands there: it is made at run time."""
-_PROGRAM_WRITES = re.compile(
-    r"open\(\s*['\"]/(?:etc|usr|s?bin|lib\w*|boot|proc|sys)/[^'\"]*['\"]\s*,\s*['\"][wax]"
-)
-_PROGRAM_STARTS = re.compile(
-    r"(?:system|popen|run|call|check_call|check_output|exec|execSync|execute|spawn)\s*\(?\s*"
-    r"(?:qq?\(|(?P<quote>['\"]))(?P<text>.*?)(?(quote)(?P=quote)|\))"
-    r"|\"(?P<read>[^\"]+)\"\s*\|\s*getline",
-    re.IGNORECASE,
-)
-_PROGRAM_SENDS = re.compile(
-    r"(?:\b(?:post|put)|urlopen|request|sendall)\b.*\bos\.environ\b(?!\s*[\[.])"
-)
-_DELETES_TREE = re.compile(
-    r"(?:rmtree|unlink|rmSync|rm_rf|remove_dir_all)\W+(?:(?:glob|[\w.]*expanduser)\W+)?"
-    r"(?:qq?\(|(?<=['\"]))[/~](?!tmp/)"
-)
 _WRITERS_OF_PROGRAMS = re.compile(r"[gmn]?awk")
 _STARTERS = frozenset({"tmux", "screen", "script", "env", "watch", "parallel", "vim", "vi", "sed"})
 _STARTERS |= {"flock", "runuser", "sg"}
 """Programs that run a text among their words as commands."""
 _BEFORE_COMMAND = re.compile(r"^:?!|^\d*e (?=\w)")
 _RUNS_INPUT = re.compile(r"system\(\$|\$0 *\|")
-_HOT = frozenset({"rm", "curl", "wget", "bash", "sh", "eval", "sudo", "nc", "dd", "cat", "python3"})
 MOST_NESTED = 3
 
 
@@ -115,7 +78,7 @@ def _of_program(call: Call, origins: Origins, depth: int) -> str | None:
     if call.name in {"trap", "alias"}:
         return _inner((text.partition("=")[2] or text for text in call.texts[:1]), depth)
     if _WRITERS_OF_PROGRAMS.fullmatch(call.name):
-        return _inner(_started(" ".join(call.texts)), depth)
+        return _inner(started(" ".join(call.texts)), depth)
     if not _is_runner(call):
         return _inner(_handed_on(call), depth)
     return _of_text(call, origins, depth)
@@ -194,7 +157,8 @@ def _of_text(call: Call, origins: Origins, depth: int) -> str | None:
     ]
     written = [origins.shown.get(text.removeprefix("./"), "") for text in program]
     if INTERPRETERS.fullmatch(call.name):
-        return _of_interpreted(" ".join(texts + written), depth)
+        program_text = " ".join(texts + written)
+        return program_fear(program_text) or _inner(started(program_text), depth)
     if call.name == "eval":
         return _inner([" ".join(texts)], depth)
     if _reads_program(call):
@@ -202,20 +166,6 @@ def _of_text(call: Call, origins: Origins, depth: int) -> str | None:
     if _reads_program(call) or _runs_text(call):
         written += texts
     return _inner(written, depth)
-
-
-def _of_interpreted(program: str, depth: int) -> str | None:
-    """What is to fear of a program in another language."""
-    fetches = _PROGRAM_FETCHED.search(program) and _PROGRAM_RUN.search(program)
-    if fetches or _PROGRAM_BUILT.search(program):
-        return "runs what was downloaded or hidden"
-    if _PROGRAM_SENDS.search(program):
-        return "sends files or settings of the reader to another machine"
-    if _DELETES_TREE.search(program):
-        return "deletes outside of the work folder"
-    if _PROGRAM_WRITES.search(program):
-        return "changes the reader's system"
-    return _inner(_started(program), depth)
 
 
 def _runs_input(call: Call) -> bool:
@@ -231,11 +181,6 @@ def _runs_input(call: Call) -> bool:
     return bool(_WRITERS_OF_PROGRAMS.fullmatch(call.name)) and any(
         map(_RUNS_INPUT.search, call.texts)
     )
-
-
-def _started(program: str) -> Iterator[str]:
-    """The commands that a program of another language starts."""
-    return (match["text"] or match["read"] or "" for match in _PROGRAM_STARTS.finditer(program))
 
 
 def _handed_on(call: Call) -> Iterator[str]:
@@ -287,17 +232,7 @@ def _program(call: Call) -> Sequence[Word]:
 
 
 def _of_spelling(call: Call) -> str | None:
-    odd = _is_odd(call.command.words[0]) or look_alike(call.name) is not None
+    odd = is_odd_name(call.command.words[0])
     if not odd and _runs_text(call) and _is_runner(call):
-        odd = any(_CHANGED.search(word.raw) or _ESCAPED.search(word.raw) for word in _program(call))
+        odd = any(map(is_odd_text, _program(call)))
     return "is spelt so that its reader does not see what it runs" if odd else None
-
-
-def _is_odd(first: Word) -> bool:
-    """Whether the name of a program is put together where a plain word would do."""
-    if _ODD_NAME.search(first.raw) and first.raw.strip("\"'") != first.text:
-        return True
-    if _CHANGED.search(first.raw) and name_of([first]) in _HOT:
-        return True
-    without = _BETWEEN_LETTERS.sub("", first.raw)
-    return without != first.raw and without in _HOT

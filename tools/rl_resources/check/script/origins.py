@@ -6,7 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from rl_resources.check.script.calls import FETCHERS, INTERPRETERS, bare, name_of
+from rl_resources.check.script.calls import FETCHERS, bare, name_of
+from rl_resources.check.script.hidden import (
+    decodes,
+    holds_fetched,
+    holds_unseen,
+    is_shown,
+    passes_on,
+    said,
+)
 from rl_resources.script.shell import Assignment, Command, Script, Word
 
 _DOWNLOADERS = frozenset({"curl", "wget", "aria2c", "axel"})
@@ -25,32 +33,6 @@ _AT_BRANCH = re.compile(r"-b|--branch|--revision")
 _PROGRAM_FILE = re.compile(r".*/|.*\.(?:sh|bash)\Z")
 _CLONERS = frozenset({"git", "gh", "hg"})
 
-_HIDDEN = "|".join(
-    (
-        r"(?:curl|wget|aria2c|dig|nslookup|lynx|ncat?|xclip|xsel|pbpaste)\s",
-        r"(?:aws\s+s3\s+cp|gsutil\s+(?:cat|cp)|hdfs\s+dfs\s+-cat)\b",
-        r"tr\s+[^\s-]\S{1,40}\s+\S{0,20}[b-z]-[a-z]",
-        r"gpg\s(?:(?!gpg\s)[^)`])*(?:-d|--decrypt)\b",
-        r"base(?:64|32)\s+(?:-d|-D|--decode)",
-        r"xxd\s(?:(?!xxd\s)[^)`])*-\w*r",
-        r"\brev\b",
-        r"openssl\s+(?:enc|base64)",
-        r"printf\s(?:(?!printf\s)[^)`])*\\{1,2}(?:x[0-9a-f]{2}|[0-7]{3})",
-        r"uudecode|unhexlify",
-        r"\b(?:gunzip|zcat|bzcat|xzcat|unxz|zstdcat)\b",
-        r"\b(?:gzip|xz|zstd|bzip2)\s+-\w*d",
-    )
-)
-"""What fetches a text, or makes it out of one that nobody can read."""
-_DECODERS = re.compile(rf"(?:{_HIDDEN}|\btr\s+\S+\s+\S+|echo\s+-\w*e\w*\s+[^|]*\\x)", re.IGNORECASE)
-_CUTTERS = frozenset({"sed", "grep", "head", "tail", "awk", "cut", "sort", "tac"})
-_OF_ITSELF = r"\$(?:0\b|\{0\}|\{?BASH_SOURCE)"
-_FETCHED = re.compile(rf"(?:[<$]\(|`)(?:(?![<$]\()[^)`])*(?:{_HIDDEN})", re.IGNORECASE)
-_UNSEEN = re.compile(
-    r"(?:\$\(|`) *(?:cat(?: +(?:-|/dev/stdin))?|< */dev/stdin) *[)`]"
-    rf"|(?:[<$]\(|`) *(?:cat|{'|'.join(sorted(_CUTTERS))})\b[^()`]*{_OF_ITSELF}"
-)
-"""What is typed in, or cut out of lines of the script that are no commands."""
 _SUBSTITUTED = re.compile(r"(?:[<$]\(|`)\s*([\w.-]+)")
 _VARIABLE = re.compile(r"\"?\$\{?\w+(?:\[[@*]\])?\}?\"?")
 _LONGEST_LOOP = 4096
@@ -66,7 +48,7 @@ class Origins:
 
     def __init__(self, script: Script) -> None:
         self._hidden = {
-            item.name for item in script.assignments if _FETCHED.search(_written(script, item))
+            item.name for item in script.assignments if holds_fetched(_written(script, item))
         }
         self._typed: set[str] = set()
         self.shown: dict[str, str] = {}
@@ -93,7 +75,7 @@ class Origins:
         return bool(
             name in FETCHERS
             or (name and name in self._fetching)
-            or _DECODERS.search(command.raw)
+            or decodes(command.raw)
             or words & self._hidden
         )
 
@@ -101,12 +83,12 @@ class Origins:
         """Whether what comes out of a pipeline cannot be read in the script or a file of it."""
         if not piped:
             return False
-        shown = _is_shown(piped[0]) and all(map(_passes_on, piped[1:]))
+        shown = is_shown(piped[0]) and all(map(passes_on, piped[1:]))
         return not shown or any(map(self.hides, piped))
 
     def hides_text(self, text: str) -> bool:
         """Whether a text that is run holds what a command fetches or hides."""
-        if _FETCHED.search(text) or _UNSEEN.search(text):
+        if holds_fetched(text) or holds_unseen(text):
             return True
         return any(match[1] in self._fetching for match in _SUBSTITUTED.finditer(text))
 
@@ -185,7 +167,7 @@ class Origins:
         `before` is the command before, which may write into the loop that reads.
         """
         texts = [word.text or "" for word in command.words]
-        if texts[:2] == ["printf", "-v"] and _DECODERS.search(command.raw):
+        if texts[:2] == ["printf", "-v"] and decodes(command.raw):
             self._hidden.update(texts[2:3])
         if name_of(command.words) not in {"read", "mapfile", "readarray"}:
             return
@@ -194,7 +176,7 @@ class Origins:
         piped = looped and before is not None and self.hides(before)
         inputs = [item.target.raw for item in command.redirections]
         inputs += self._loop_input(command)
-        if piped or any(map(_FETCHED.search, inputs)):
+        if piped or any(map(holds_fetched, inputs)):
             self._hidden |= filled
         elif not (looped or command.in_loop or inputs):
             self._typed |= filled
@@ -234,38 +216,6 @@ def _folders_of(path: str) -> Iterator[str]:
 def _into(texts: Sequence[str]) -> list[str]:
     """The folders that a command is told to write to."""
     return [after for flag, after in pairwise(texts) if flag in _INTO_FOLDER and _bare(after)]
-
-
-def said(command: Command) -> str:
-    """What a command writes, where the script shows it."""
-    words = [word.text or "" for word in bare(command)[1:]]
-    if name_of(bare(command)) == "printf" and len(words) > 1 and "%" in words[0]:
-        words = words[1:]
-    if name_of(bare(command)) in {"echo", "printf"}:
-        return " ".join(words)
-    return "\n".join(item.body.shown for item in command.redirections if item.body)
-
-
-def _is_shown(command: Command) -> bool:
-    """Whether a command writes what stands in the script or in a file beside it."""
-    words = bare(command)
-    name = name_of(words)
-    own = [word for word in words[1:] if not (word.text or "").startswith("-")]
-    if not words or name in {"echo", "printf", "yes"}:
-        return True
-    if any(re.search(_OF_ITSELF, word.raw) for word in own):
-        return False
-    if any(item.operator in {"<", "<<", "<<-", "<<<"} for item in command.redirections):
-        return True
-    if "/" in words[0].raw:
-        return True
-    if INTERPRETERS.fullmatch(name) or name in {"bash", "sh"}:
-        return bool(own) and not any(re.fullmatch(r"-\w*[ce]", word.raw) for word in words)
-    return len(own) > (name != "cat") if name in {"cat", *_CUTTERS} else name == "envsubst"
-
-
-def _passes_on(command: Command) -> bool:
-    return name_of(bare(command)) in {"cat", "tee", "envsubst", "xargs", *_CUTTERS}
 
 
 def _saved(name: str, texts: Sequence[str], command: Command) -> Iterator[str]:
