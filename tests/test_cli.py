@@ -38,6 +38,13 @@ def test_without_a_dataset_the_exit_status_is_2_and_says_how_to_name_one(tmp_pat
     assert "--root" in done.stderr
 
 
+def test_among_the_files_of_another_data_package_answers_come_from_our_own(tmp_path: Path) -> None:
+    (tmp_path / "datapackage.json").write_text('{"name": "another", "resources": []}')
+    question = ("find", "--size", "7B", "--gpus", "1")
+    assert _run(*question, cwd=tmp_path).stdout == _run(*question).stdout
+    assert _run(*question, "--root", ".", cwd=tmp_path).returncode == 2
+
+
 @pytest.mark.parametrize("arguments", [[], ["chekc"], ["check", "--format", "yaml"]])
 def test_wrong_usage_is_exit_status_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_resources.errors import UnreadableDataset
-from rl_resources.package import UNFINISHED
+from rl_resources.package import SCRIPTS, UNFINISHED
 
 if TYPE_CHECKING:
     from rl_resources.cli.command import Arguments
@@ -36,13 +36,17 @@ def _settle(root: Path) -> None:
 
 
 def root_of_answers(arguments: Arguments) -> Path:
-    """As `root_of`, and outside of any checkout the dataset that came with this package."""
+    """As `root_of`, and outside of any checkout the dataset that came with this package.
+
+    Other data packages have a descriptor of that name too.
+    """
     from rl_resources.dataset import installed_root
 
     try:
-        return root_of(arguments)
+        root = root_of(arguments)
     except UnreadableDataset:
         return installed_root()
+    return root if arguments.root or (root / SCRIPTS).is_dir() else installed_root()
 
 
 def dataset_of_answers(arguments: Arguments) -> Dataset:
