@@ -55,9 +55,9 @@ def test_wrong_usage_is_exit_status_2(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["chekc"], "argument COMMAND: `chekc` is not known: did you mean `check`?"),
-        (["xyz"], "argument COMMAND: `xyz` is not known: choose from check, fmt, draft,"),
-        (["check", "--format", "sarfi"], "argument --format: `sarfi` is not known: did you mean"),
+        (["chekc"], "argument COMMAND: `chekc` is not known. Did you mean `check`?"),
+        (["xyz"], "argument COMMAND: `xyz` is not known. Known are `check`, `fmt`, `draft`,"),
+        (["check", "--format", "sarfi"], "argument --format: `sarfi` is not known. Did you mean"),
     ],
 )
 def test_a_word_that_is_no_choice_is_answered_with_the_nearest(

@@ -44,13 +44,11 @@ class _Parser(ArgumentParser):
     """Answers a word that is no choice with the nearest, and no word at all with the help."""
 
     def _check_value(self, action: Action, value: Any) -> None:
-        from rl_resources.words import nearest
+        if action.choices is not None and value not in action.choices:
+            from rl_resources.words import nearest
 
-        known = tuple(map(str, action.choices or ()))
-        if known and value not in known:
-            close = " or ".join(f"`{word}`" for word in nearest(str(value), known).words)
-            mend = f"did you mean {close}?" if close else f"choose from {', '.join(known)}"
-            raise ArgumentError(action, f"`{value}` is not known: {mend}")
+            mend = nearest(str(value), map(str, action.choices)).sentence()
+            raise ArgumentError(action, f"`{value}` is not known. {mend}")
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong on standard error and end with exit status 2."""
