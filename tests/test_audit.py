@@ -208,7 +208,7 @@ CASES: dict[str, tuple[Edits, str]] = {
         [(FOURTEEN, UNDERSCORE)],
         (
             "67:9: the script name `qwen2.5_14b-instruct_grpo-lora_2_h100_fsdp_vllm.sh` has 7 "
-            "parts between `_` where 6 are wanted"
+            "instead of 6 parts between `_`"
         ),
     ),
     "page-name-against-row": (

@@ -37,7 +37,7 @@ def parse(file_name: str) -> ScriptName:
         raise ValueError("has capital letters")
     parts = stem.split("_")
     if len(parts) != len(PARTS):
-        raise ValueError(f"has {len(parts)} parts between `_` where {len(PARTS)} are wanted")
+        raise ValueError(f"has {len(parts)} instead of {len(PARTS)} parts between `_`")
     for word, part in zip(PARTS, parts, strict=True):
         if word == "gpus":
             if not _COUNT.fullmatch(part):
