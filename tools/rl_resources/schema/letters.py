@@ -19,6 +19,10 @@ _SELECTORS = (
 )
 _CHOOSE_LOOK = frozenset("\ufe0e\ufe0f")
 _JOINER = "\u200d"
+_JOINERS = frozenset({_JOINER, "\u200c"})
+_SIGN_AS_EMOJI = re.compile("[0-9#*]\ufe0f\u20e3|\u2139\ufe0f")
+_VIRAMA = 9
+"""The class of the sign that takes the vowel away from the letter before it."""
 _WORD = re.compile(r"[\w.-]+")
 _MARKS_IN_A_ROW = 2
 _VOWELS_IN_A_ROW = 3
@@ -59,10 +63,13 @@ def unseen(text: str) -> list[str]:
 
 
 def unseen_places(text: str) -> list[int]:
-    """Where the signs stand that `unseen` tells, from 0; what makes an emoji is none of them."""
+    """Where the signs stand that `unseen` tells, from 0.
+
+    What makes an emoji, or parts letters as Persian and Indian words have it, is none of them.
+    """
     if text.isascii() and text.isprintable():
         return []
-    return [at for at, sign in enumerate(text) if _is_unseen(sign) and not _in_emoji(text, at)]
+    return [at for at, sign in enumerate(text) if _is_unseen(sign) and not _has_use(text, at)]
 
 
 def without_unseen(text: str) -> str:
@@ -75,13 +82,21 @@ def without_unseen(text: str) -> str:
     )
 
 
-def _in_emoji(text: str, at: int) -> bool:
-    """Whether a sign chooses how the symbol before it looks, or joins it to the one behind it."""
+def _has_use(text: str, at: int) -> bool:
+    """Whether a sign chooses how the one before it looks, or joins or parts those beside it."""
     sign, before, after = text[at], text[max(at - 1, 0)], text[at + 1 : at + 2]
     if sign in _CHOOSE_LOOK:
-        return _is_symbol(before)
+        return _is_symbol(before) or _SIGN_AS_EMOJI.match(text, at - 1) is not None
+    if sign in _JOINERS and _are_joined(before, after):
+        return True
     joins = sign == _JOINER and after != "" and _is_symbol(after)
     return joins and (_is_symbol(before) or before in _CHOOSE_LOOK or _is_skin(before))
+
+
+def _are_joined(before: str, after: str) -> bool:
+    """Whether letters are of a script in which a joiner changes their shape."""
+    arabic = after != "" and _alphabet(before) == _alphabet(after) == "ARABIC"
+    return arabic or unicodedata.combining(before) == _VIRAMA
 
 
 def _is_symbol(sign: str) -> bool:
@@ -123,6 +138,7 @@ def look_alike(text: str) -> str | None:
         return None
     if "://" in text and (host := _HOST_SIGN.search(text)):
         return host[0]
+    text = _SIGN_AS_EMOJI.sub("", text)
     for word in text.split():
         unusual = any(map(_is_foreign_digit, word)) or _poses_as_plain(word)
         if unusual or not unicodedata.is_normalized("NFC", word) or _has_loose_marks(word):

@@ -37,7 +37,7 @@ _ACTIVE = (
     r"-8<-",  # a file in place of a line
     r"##[a-z]*\[[a-z]|^ *:: *[a-z][a-z-]*.*::",  # workflow commands
     r"\.\.(?:[/\\;]|%(?:25)*(?:2f|5c))+\.\.|\.{4}//|%(?:25)*2e%(?:25)*2e",  # paths upwards
-    r"(?:^| )!!?[a-z]+/",  # tags of YAML
+    r"(?:^| )!!?[a-z]+/|(?:^| )!!(?:binary|bool|float|int|map|merge|null|omap|pairs|seq|set|str)\b",
 )
 _MARKUP = "|".join(_ACTIVE)
 _MARKUP_SIGNS: tuple[str, ...] = (
@@ -65,7 +65,7 @@ _MARKUP_SIGNS += ("html:", "wyciwyg:", "code:", "steam:", "-ms:")
 
 _AT_START = "=+-@"
 _LATER = re.compile(r"; *[\"']*(?:[=@]|[+-] *[\w.$]+ *[+*/^(|!&])")
-_NUMBER = re.compile(r"[+-] ?\d[\d.,]* ?%?(?:$|[,;:]? +[(a-zA-Z])")
+_NUMBER = re.compile(r"(?:\+/?-|[+-]) ?\d[\d.,]* ?%?(?:$|[,;:]? +[(a-zA-Z])")
 """What begins with a sign and is no formula: a number, alone or with words after it."""
 _OPTION = re.compile(r"[+-]{1,2}\w")
 _CALLS = re.compile(r"[(|!]")
