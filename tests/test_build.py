@@ -18,11 +18,14 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 
 from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, beside, publish
-from rl_resources.build import MARK, build
+from rl_resources.build import MARK, build, judge
+from rl_resources.check import check_root
+from rl_resources.check.script import shellcheck
 from rl_resources.cli import main
 from rl_resources.cli.command import INTERRUPTED
 from rl_resources.output import new_folder
 from rl_resources.render.api import document
+from sample_tree import plant
 
 ROOT = Path(__file__).parents[1]
 
@@ -292,6 +295,19 @@ def test_a_folder_that_fails_half_way_leaves_the_old_one(tmp_path: Path) -> None
         (staging / "new").touch()
         raise InvalidOutput("half way")
     assert _files(tmp_path) == [f"site/{MARK}", "site/index.html"]
+
+
+def test_all_rules_but_shellcheck_s_are_asked_of_what_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = plant(tmp_path / "dataset")
+    script = min((root / "examples").rglob("*.sh"))
+    words = f"{script.read_text(encoding='utf-8')}echo $@\nif [ 1 -eq 1]; then true; fi\n"
+    script.write_text(words, encoding="utf-8")
+    told = {item.rule for item in check_root(root)}
+    monkeypatch.setattr(shellcheck, "start", lambda _: pytest.fail("asked"))
+    assert {item.rule for item in judge(root)} == told - shellcheck.RULES != set()
+    assert "shellcheck-error" in told
 
 
 @pytest.mark.parametrize("out", [".", "site", "records/new", "examples"])
