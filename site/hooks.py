@@ -12,15 +12,14 @@ import html
 import logging
 import re
 import sys
-import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, TemplateSyntaxError
+from jinja2 import Environment
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.livereload import LiveReloadServer
@@ -28,10 +27,11 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from rl_resources import publish
-from rl_resources.build import MARK, MEANWHILE, MISTAKES, Meanwhile, hold_to, judge
-from rl_resources.errors import InvalidDataset, RlResourcesError
+from rl_resources.build import MARK, MEANWHILE, MISTAKES
+from rl_resources.errors import RlResourcesError
+from rl_resources.meanwhile import Meanwhile, hold_to, judge
 from rl_resources.render.compiled import Compiled
-from rl_resources.render.findings import as_text
+from rl_resources.render.errors import error_as_text
 from rl_resources.render.policy import content_security_policy
 from rl_resources.render.styles import classes_of_page, one_sheet, words_of_script
 
@@ -52,6 +52,7 @@ _session = SimpleNamespace(
     files={},
     pages=set(),
     others=dict,
+    late=(),
     making=None,
     complete=True,
     writing=Lock(),
@@ -82,35 +83,23 @@ def on_pre_build(config: MkDocsConfig) -> None:
     with _session.writing:
         _session.complete = True  # as long as there is nothing that it could be completed to
     try:
-        _session.files, _session.others = _parts(root, config.extra.get(MEANWHILE))
+        parts = _parts(root, config.extra.get(MEANWHILE))
+        _session.files, _session.others, _session.late = parts
         _session.mistakes = ""
     except Exception as error:  # whatever is wrong, a server must live on to show it
-        _session.mistakes = _told(error)
+        _session.mistakes = error_as_text(error)
         if not _session.serving:
             raise PluginError(f"nothing was built\n{_session.mistakes}") from error
         sys.stderr.write(_session.mistakes)
     config.extra[MISTAKES] = _session.mistakes
 
 
-def _parts(
-    root: Path, meanwhile: Meanwhile | None
-) -> tuple[publish.Files, Callable[[], publish.Files]]:
+def _parts(root: Path, meanwhile: Meanwhile | None) -> publish.Parts:
     if meanwhile:
-        return publish.parts(root, lambda: meanwhile.downloads.answer)
+        elsewhere = publish.Elsewhere(lambda: meanwhile.downloads.answer, meanwhile.folder)
+        return publish.parts(root, elsewhere)
     hold_to(judge(root))
-    return publish.preview(root) if _session.serving else (publish.render(root), dict)
-
-
-def _told(error: Exception) -> str:
-    if isinstance(error, InvalidDataset):
-        return "".join(as_text(error.findings))
-    if isinstance(error, TemplateSyntaxError):
-        return f"{error.filename}:{error.lineno}: {error.message}\n"
-    if not isinstance(error, RlResourcesError):
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        return f"{last.filename}:{last.lineno}: {type(error).__name__}: {error}\n"
-    help_ = getattr(error, "help", "")
-    return f"{error}\n" + (f"  help: {help_}\n" if help_ else "")
+    return publish.preview(root) if _session.serving else publish.Parts(publish.render(root), dict)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -120,15 +109,29 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         links = config.validation.links
         links.not_found = links.anchors = logging.INFO  # what is not there yet is no mistake
     _session.pages = {path for path, content in generated.items() if _is_page(path, content)}
+    late: dict[str, str] = {}
     if meanwhile := config.extra.get(MEANWHILE):
         made = publish.write_made, Path(config.site_dir), _session.others
         _session.making = meanwhile.worker.ask(*made)
+        late = {path: str(meanwhile.folder / path) for path in _session.late}
+        _session.pages.update(late)
     if not _session.serving:
         _put_in_place(generated, config, files)
     for path, content in generated.items():
         if not _published_as_it_is(path, content):
             files.append(File.generated(config, path, content=content))
+    for path, source in late.items():
+        files.append(File.generated(config, path, abs_src_path=source))
     return files
+
+
+def on_pre_page(page: Page, config: MkDocsConfig, **_: Any) -> None:
+    """Wait for the page of a record, which another process writes."""
+    if page.file.src_uri in _session.late:
+        try:
+            config.extra[MEANWHILE].wait_for(page.file.src_uri)
+        except RlResourcesError as error:
+            raise PluginError(f"nothing was built\n{error_as_text(error)}") from error
 
 
 def _put_in_place(generated: dict[str, str | bytes], config: MkDocsConfig, files: Files) -> None:
@@ -212,8 +215,8 @@ def on_page_content(content: str, page: Page, **_: Any) -> str:
 def _let_go(page: Page) -> None:
     """Hold no longer the Markdown of a page that has been read, in a build that reads it once."""
     page.markdown = ""
-    if page.file.src_uri in _session.files:
-        del _session.files[page.file.src_uri]
+    if page.file.src_uri in _session.pages:
+        _session.files.pop(page.file.src_uri, None)
         page.file.content_string = ""
 
 

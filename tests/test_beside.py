@@ -16,8 +16,8 @@ import pytest
 
 from rl_resources import InvalidDataset, InvalidOutput, UnreadableDataset, beside
 from rl_resources.beside import Worker
-from rl_resources.build import hold_to
 from rl_resources.check import check_root
+from rl_resources.meanwhile import hold_to
 from sample_tree import plant
 from website import PATIENCE_SECONDS
 

@@ -18,11 +18,12 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 
 from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, beside, publish
-from rl_resources.build import MARK, build, judge
+from rl_resources.build import MARK, build
 from rl_resources.check import check_root
 from rl_resources.check.script import shellcheck
 from rl_resources.cli import main
 from rl_resources.cli.command import INTERRUPTED
+from rl_resources.meanwhile import judge
 from rl_resources.output import new_folder
 from rl_resources.render.api import document
 from sample_tree import plant

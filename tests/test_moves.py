@@ -57,4 +57,4 @@ def test_a_withdrawn_record_says_so() -> None:
 
 def _pages(dataset: Dataset) -> dict[str, str]:
     no_scripts = {str(row["script"]): "" for row in dataset.records["tuning"]}
-    return record_page.pages(dataset, no_scripts, {}, Repository(None, None, None))
+    return record_page.pages(dataset, no_scripts, lambda _: None, Repository(None, None, None))

@@ -237,9 +237,9 @@ def test_words_of_a_size_are_questions_to_the_finder(browser: Browser, address: 
 def test_nothing_links_to_the_repository_where_nobody_knows_it() -> None:
     dataset = load(ROOT)
     scripts = {str(record["script"]): "true\n" for record in dataset.records["tuning"]}
-    without = record_page.pages(dataset, scripts, {}, Repository(None, None, None))
+    without = record_page.pages(dataset, scripts, lambda _: None, Repository(None, None, None))
     known = record_page.pages(
-        dataset, scripts, {}, Repository(None, None, "https://example.org/o/r")
+        dataset, scripts, lambda _: None, Repository(None, None, "https://example.org/o/r")
     )
     page = f"records/{RECORD}.md"
     assert "/blob/" not in without[page].replace(str(_record(dataset)["source"]), "")
@@ -259,7 +259,7 @@ def test_an_address_that_is_not_https_never_becomes_a_link(tmp_path: Path) -> No
         for record in dataset.records["tuning"]
     }
     hostile = Repository("0" * 40, None, "javascript:alert(2)")
-    page = record_page.pages(dataset, scripts, {}, hostile)[f"records/{RECORD}.md"]
+    page = record_page.pages(dataset, scripts, lambda _: None, hostile)[f"records/{RECORD}.md"]
     assert "<td>javascript:alert(1)</td>" in page
     assert "<td>http://a/</td>" in page
     assert "alert(2)" not in page

@@ -37,7 +37,7 @@ def write_peer(root: Path, folder: Path) -> int:
     if OWN not in text:
         raise ValueError(f"{frame}: does not say {OWN}")
     frame.write_text(text.replace(OWN, "default-src 'self'"), encoding="utf-8")
-    for path, content in publish.preview(root)[0].items():
+    for path, content in publish.preview(root).shown.items():
         if isinstance(content, str) and path.endswith(".md"):
             (docs / path).parent.mkdir(parents=True, exist_ok=True)
             (docs / path).write_text(content, encoding="utf-8")

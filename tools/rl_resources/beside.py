@@ -61,7 +61,10 @@ class Asked(Generic[Answer]):
 
 
 class Worker:
-    """Answers one call after the other."""
+    """Answers one call after the other. `folder` is for files, as long as it may be asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     def ask(self, function: Callable[..., Answer], *arguments: Any) -> Asked[Answer]:
         """Call a function of a module before anything else is done."""
@@ -73,7 +76,7 @@ class Process(Worker):
     """One that does so while the asker does other work."""
 
     def __init__(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
-        self.folder = folder
+        super().__init__(folder)
         self.process = process
         self._asked = 0
 
@@ -114,13 +117,13 @@ def beside() -> Iterator[Worker]:
     Where there can be no other process, what is asked is done here.
     """
     with ExitStack() as leaving:
+        folder = Path(leaving.enter_context(TemporaryDirectory(prefix="rl-resources-")))
         try:
-            folder = Path(leaving.enter_context(TemporaryDirectory(prefix="rl-resources-")))
             process = leaving.enter_context(_process(folder))
             leaving.callback(process.kill)
             worker: Worker = Process(folder, process)
         except OSError:
-            worker = Worker()
+            worker = Worker(folder)
         yield worker
 
 

@@ -7,27 +7,22 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from mkdocs.commands.build import build as mkdocs_build
 from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
 
-from rl_resources.beside import Asked, Worker, beside
-from rl_resources.check import check_root
-from rl_resources.check.script import shellcheck
-from rl_resources.downloads import downloads_of
+from rl_resources.beside import beside
 from rl_resources.errors import (
-    InvalidDataset,
     InvalidOutput,
     RlResourcesError,
     UnreadableDataset,
     UnusableInput,
 )
 from rl_resources.finding import Finding
+from rl_resources.meanwhile import Meanwhile, hold_to
 from rl_resources.output import new_folder
-from rl_resources.render.downloads import Download
 from rl_resources.repository import read_repository
 
 CONFIGURATION = "mkdocs.yml"
@@ -36,15 +31,6 @@ MEANWHILE = "meanwhile"
 MISTAKES = "mistakes"
 SOURCES = ("site", "records", "schema", "examples", "tools", "tests", ".git")
 KEPT = "The old output is kept."
-
-
-@dataclass(frozen=True, slots=True)
-class Meanwhile:
-    """What another process does while MkDocs makes the pages; more can be asked of it."""
-
-    worker: Worker
-    downloads: Asked[tuple[Download, ...]]
-    verdict: Asked[list[Finding]]
 
 
 def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = len) -> Path:
@@ -64,8 +50,7 @@ def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = l
     target = out / "site"
     _refuse_anything_else(root, target)
     with new_folder(target) as staging, beside() as worker:
-        # The downloads are asked for first, since a page tells of them.
-        meanwhile = Meanwhile(worker, worker.ask(downloads_of, root), worker.ask(judge, root))
+        meanwhile = Meanwhile(root, worker)
         try:
             with _commit_time(root), _rare_collection():
                 _mkdocs(configuration, staging, meanwhile)
@@ -77,21 +62,6 @@ def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = l
     if findings:
         warn(findings)
     return target
-
-
-def judge(root: Path) -> list[Finding]:
-    """What all rules but ShellCheck's say of a dataset that pages are made of.
-
-    ShellCheck takes longer for the scripts than all pages take, and looks at nothing that they
-    show; `check` asks it.
-    """
-    return check_root(root, ignore=shellcheck.RULES)
-
-
-def hold_to(findings: Sequence[Finding]) -> None:
-    """Raise `InvalidDataset` where one of the findings is an error."""
-    if any(item.severity == "error" for item in findings):
-        raise InvalidDataset(findings)
 
 
 def _is_ours(target: Path) -> bool:

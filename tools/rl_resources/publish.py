@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PureWindowsPath
+from typing import NamedTuple
 
 from rl_resources.cache import recalled
 from rl_resources.check.registry import FAMILIES, rules_by_family
@@ -16,7 +17,7 @@ from rl_resources.errors import InvalidDataset, InvalidOutput
 from rl_resources.finding import Finding
 from rl_resources.history import Release, read_history
 from rl_resources.moments import moments
-from rl_resources.package import read_package
+from rl_resources.package import Record, read_package
 from rl_resources.regular import read_regular
 from rl_resources.render import (
     api,
@@ -37,12 +38,32 @@ from rl_resources.render import (
 from rl_resources.render.charts import page as charts
 from rl_resources.render.downloads import Download, downloads
 from rl_resources.render.kept import keeping
+from rl_resources.render.record_page import path_of
 from rl_resources.repository import Repository, read_repository, site_address
 
 PAGES = "site/pages"
 
 
 Files = dict[str, str | bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What another process makes: the downloads, and in a folder the pages of records."""
+
+    downloads: Callable[[], Sequence[Download]]
+    folder: Path
+
+
+class Parts(NamedTuple):
+    """What the pages show, and what makes all else that is published, also in another process.
+
+    Pages that come `late`, by their paths, are written elsewhere.
+    """
+
+    shown: Files
+    fetched: Callable[[], Files]
+    late: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +77,16 @@ class _Source:
     address: str
     releases: Sequence[Release]
 
-    def shown(self, made: Callable[[], Sequence[Download]] | None = None) -> Files:
+    def shown(self, elsewhere: Elsewhere | None = None) -> Files:
         """The pages, with the files that they show or tell the size of."""
-        address = self.address or None
-        return _within(render_dataset(self.dataset, self.scripts, self.repository, address, made))
+        repository, address = self.repository, self.address or None
+        return _within(render_dataset(self.dataset, self.scripts, repository, address, elsewhere))
 
-    def fetched(self, shown: Files, *, hold: bool) -> Files:
+    def late(self) -> list[str]:
+        """The pages that are written elsewhere, if anything is."""
+        return list(_within(dict.fromkeys(map(path_of, self.dataset.records["tuning"]), "")))
+
+    def fetched(self, shown: Files, *, hold: bool, late_in: Path | None = None) -> Files:
         """What programs, readers of feeds and assistants fetch."""
         dataset, time = self.dataset, self.repository.commit_time
         unreleased = self.releases[0].since or () if self.releases else ()
@@ -75,6 +100,8 @@ class _Source:
         if hold:
             validation.hold_to_schemas(documents, api.schemas(dataset))
         pages = {k: v for k, v in shown.items() if isinstance(v, str) and k.endswith(".md")}
+        if late_in:
+            pages |= {path: (late_in / path).read_text(encoding="utf-8") for path in self.late()}
         found |= assistants.files(dataset, pages, _pages_by_hand(self.root), self.address)
         found |= api.files(dataset, publication, documents)
         return _within(found)
@@ -89,24 +116,21 @@ def render(root: Path) -> Files:
     `UnreadableDataset` and `InvalidOutput`. Nothing is written, and no path leaves the folder that
     it is to be written to, whether or not the rules have been asked.
     """
-    shown, fetched = parts(root)
-    return shown | fetched()
-
-
-def parts(
-    root: Path, made: Callable[[], Sequence[Download]] | None = None
-) -> tuple[Files, Callable[[], Files]]:
-    """What the pages show, and what makes all else that `render` gives, also in another process.
-
-    `made` gives the downloads where another process makes them, and is asked late.
-    """
     source = _source(root)
-    shown = source.shown(made)
-    return shown, partial(source.fetched, shown, hold=True)
+    shown = source.shown()
+    return shown | source.fetched(shown, hold=True)
 
 
-def preview(root: Path) -> tuple[Files, Callable[[], Files]]:
-    """The same for who edits, and asks for what no page shows seldom.
+def parts(root: Path, elsewhere: Elsewhere) -> Parts:
+    """What `render` gives, where another process makes part of it."""
+    source = _source(root)
+    shown = source.shown(elsewhere)
+    fetched = partial(source.fetched, shown, hold=True, late_in=elsewhere.folder)
+    return Parts(shown, fetched, source.late())
+
+
+def preview(root: Path) -> Parts:
+    """What `render` gives for who edits, and asks for what no page shows seldom.
 
     A page that follows from the same values as the last time is not rendered again, and no JSON is
     held to its schema.
@@ -114,7 +138,7 @@ def preview(root: Path) -> tuple[Files, Callable[[], Files]]:
     source = _source(root)
     with keeping(root / site.TEMPLATES):
         shown = source.shown()
-    return shown, partial(source.fetched, shown, hold=False)
+    return Parts(shown, partial(source.fetched, shown, hold=False))
 
 
 def write(folder: Path, files: Files) -> None:
@@ -149,38 +173,55 @@ def render_dataset(
     scripts: Mapping[str, str],
     repository: Repository,
     site_url: str | None = None,
-    made: Callable[[], Sequence[Download]] | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> Files:
     """All but the JSON, from values alone. `scripts` maps the name of a script to its text.
 
-    Where the `site_url` is unknown, what is meant for other pages is relative. `made` gives the
-    downloads where they have been made elsewhere.
+    Where the `site_url` is unknown, what is meant for other pages is relative. What is made
+    `elsewhere` is left to it.
     """
+    told, url = _tells(dataset, scripts), repository.url
+    of_records = (
+        record_page.moved(dataset, repository)
+        if elsewhere
+        else record_page.pages(dataset, scripts, told, repository, site_url)
+    )
     pages = {
-        **size_page.pages(dataset, repository.url, site_url),
-        **record_page.pages(dataset, scripts, _runs(dataset, scripts), repository, site_url),
+        **size_page.pages(dataset, url, site_url),
+        **of_records,
         **record_page.files(dataset, scripts),
-        **front.pages(dataset, repository.url),
-        **reports.pages(dataset, repository.url, site_url),
-        **coverage_page.pages(dataset, repository.url),
-        **charts.pages(dataset, repository.url),
-        **rules.pages(dataset, repository.url, FAMILIES, rules_by_family()),
+        **front.pages(dataset, url),
+        **reports.pages(dataset, url, site_url),
+        **coverage_page.pages(dataset, url),
+        **charts.pages(dataset, url),
+        **rules.pages(dataset, url, FAMILIES, rules_by_family()),
         **finder.files(dataset),
         **_rst_files(dataset, repository.script_url()),
     }
-    files = made() if made else downloads(dataset, site_url or "")
-    of_tables = site.pages(dataset, repository.url, files, site_url)
+    # Asked for last: whoever makes them elsewhere has had time to.
+    files = elsewhere.downloads() if elsewhere else downloads(dataset, site_url or "")
+    of_tables = site.pages(dataset, url, files, site_url)
     return {**of_tables, **pages, **{item.path: item.content for item in files}}
 
 
-def _runs(dataset: Dataset, scripts: Mapping[str, str]) -> dict[str, record_page.Told]:
-    """What is told of the scripts whose framework's configuration is known."""
-    read = {
-        str(record["script"]): _told(script_path(dataset, record), scripts[str(record["script"])])
-        for record in dataset.records["tuning"]
-        if record["framework"] == FRAMEWORK
-    }
-    return {name: told for name, told in read.items() if told}
+def record_pages(dataset: Dataset) -> record_page.RecordPages:
+    """The pages of records one by one, as `render` gives them."""
+    root = dataset.package.root
+    scripts, repository = _script_texts(root, dataset), read_repository(root)
+    return record_page.RecordPages(
+        dataset, scripts, _tells(dataset, scripts), repository, site_address()
+    )
+
+
+def _tells(dataset: Dataset, scripts: Mapping[str, str]) -> record_page.Tells:
+    """What is told of a script whose framework's configuration is known."""
+
+    def told(record: Record) -> record_page.Told | None:
+        if record["framework"] != FRAMEWORK:
+            return None
+        return _told(script_path(dataset, record), scripts[str(record["script"])])
+
+    return told
 
 
 def _told(path: str, text: str) -> record_page.Told | None:

@@ -16,6 +16,7 @@ from rl_resources.finding import Finding
 from rl_resources.package import read_package
 
 __all__ = [
+    "Judged",
     "Rule",
     "all_rules",
     "check",
@@ -27,12 +28,17 @@ __all__ = [
 ]
 
 
-def check_root(root: Path, ignore: Collection[str] = ()) -> list[Finding]:
+Judged = Callable[[object], object]
+"""Called with what was just judged, of which all that the rules found out is still at hand."""
+
+
+def check_root(root: Path, ignore: Collection[str] = (), judged: Judged = bool) -> list[Finding]:
     """All findings of all other rules over the dataset at `root`, in the order of the files.
 
     Raises `UnreadableDataset` where the descriptor or a schema cannot be used.
     """
-    return check(take_snapshot(read_package(root)), ignore=ignore)
+    snapshot = take_snapshot(read_package(root))
+    return findings_in(snapshot, chosen_rules((), ignore), judged=judged)
 
 
 def check(
@@ -55,7 +61,7 @@ def everything(_: str) -> bool:
 
 
 def findings_in(
-    snapshot: Snapshot, rules: Sequence[Rule], asked: Asked = everything
+    snapshot: Snapshot, rules: Sequence[Rule], asked: Asked = everything, judged: Judged = bool
 ) -> list[Finding]:
     """All findings of these rules in the files that are asked for, in the order of the files.
 
@@ -64,7 +70,8 @@ def findings_in(
     """
     table = snapshot.tables.get(EXEMPTIONS)
     exemptions = table is not None and asked(table.path)
-    told = findings_of(rules, subjects_of(snapshot, everything if exemptions else asked))
+    subjects = subjects_of(snapshot, everything if exemptions else asked)
+    told = findings_of(rules, subjects, judged)
     outcome = Outcome(snapshot, tuple(told), frozenset(rule.name for rule in rules))
     about_exemptions = findings_of(rules, {"outcome": lambda: [outcome]} if exemptions else {})
     found = [item for item in (*outcome.told, *about_exemptions) if asked(item.path)]
@@ -85,7 +92,7 @@ def subjects_of(snapshot: Snapshot, asked: Asked = everything) -> Subjects:
     }
 
 
-def findings_of(rules: Iterable[Rule], subjects: Subjects) -> list[Finding]:
+def findings_of(rules: Iterable[Rule], subjects: Subjects, judged: Judged = bool) -> list[Finding]:
     """What the rules say of the subjects of their scope, each finding once, in file order.
 
     The scopes take turns, so that a claim is judged while its script is still read.
@@ -97,9 +104,8 @@ def findings_of(rules: Iterable[Rule], subjects: Subjects) -> list[Finding]:
     turns = zip_longest(
         *(zip(repeat(asked), announced(asked, subjects[scope]())) for scope, asked in looked_at)
     )
-    found = {
-        told
-        for asked, subject in filter(None, chain.from_iterable(turns))
-        for told in findings(asked, [subject])
-    }
+    found: set[Finding] = set()
+    for asked, subject in filter(None, chain.from_iterable(turns)):
+        found.update(findings(asked, [subject]))
+        judged(subject)
     return sorted(found, key=lambda finding: finding.position)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -61,29 +61,33 @@ class Rung:
     share: int
 
 
+Tells = Callable[[Record], Told | None]
+"""What is told of a record's run, where that is known."""
+
+
+def path_of(record: Record) -> str:
+    """Where the page of a record lies below the folder of pages."""
+    return f"records/{record_id(record)}.md"
+
+
 def pages(
     dataset: Dataset,
     scripts: Mapping[str, str],
-    runs: Mapping[str, Told],
+    told: Tells,
     repository: Repository,
     site_url: str | None = None,
 ) -> dict[str, str]:
-    """Every record's page by its path, and one for each id that is gone.
+    """Every record's page by its path, and one for each id that is gone."""
+    made = RecordPages(dataset, scripts, told, repository, site_url)
+    found = {path_of(record): made.page(record) for record in dataset.records["tuning"]}
+    return found | moved(dataset, repository)
 
-    `scripts` and `runs` map the name of a script to its text and to what is told of its run,
-    where that is known. Raises `KeyError` for a record without a text, and `jinja2.TemplateError`
-    for a template that cannot be used.
-    """
+
+def moved(dataset: Dataset, repository: Repository) -> dict[str, str]:
+    """A page by its path for each id that is gone."""
     site = Site(dataset, repository.url)
-    shared = _Shared(dataset, scripts, runs, repository, site, (site_url or "").rstrip("/"))
-    found = {}
-    for record in dataset.records["tuning"]:
-        path = f"records/{record_id(record)}.md"
-        found[path] = site.page(path, "record.md", **shared.values(record))
-    for move in moves(dataset, "tuning"):
-        path = f"records/{move.id}.md"
-        found[path] = site.page(path, "moved.md", move=move)
-    return found
+    found = {f"records/{move.id}.md": move for move in moves(dataset, "tuning")}
+    return {path: site.page(path, "moved.md", move=move) for path, move in found.items()}
 
 
 def files(dataset: Dataset, scripts: Mapping[str, str]) -> dict[str, str]:
@@ -91,25 +95,30 @@ def files(dataset: Dataset, scripts: Mapping[str, str]) -> dict[str, str]:
     return {f"{SCRIPTS}/{name}": text for name, text in scripts.items()} | badge.files(dataset)
 
 
-class _Shared:
-    """What the pages of all records are made from."""
+class RecordPages:
+    """The pages of records, each made when it is asked for.
+
+    `scripts` maps the name of a script to its text. Raises `KeyError` for a record without a text,
+    and `jinja2.TemplateError` for a template that cannot be used.
+    """
 
     def __init__(
         self,
         dataset: Dataset,
         scripts: Mapping[str, str],
-        runs: Mapping[str, Told],
+        told: Tells,
         repository: Repository,
-        site: Site,
-        address: str,
+        site_url: str | None = None,
     ) -> None:
+        address = (site_url or "").rstrip("/")
+        self._site = Site(dataset, repository.url)
         self._dataset = dataset
         self._scripts = scripts
-        self._runs = runs
-        self._file_url = repository.script_url() if site.repository else None
+        self._told = told
+        self._file_url = repository.script_url() if self._site.repository else None
         self._address = address
         self._at = f"{address}/" if address else recipes.LOCAL
-        self._urls = {size.name: size.url for size in site.sizes}
+        self._urls = {size.name: size.url for size in self._site.sizes}
         self._ages = Ages(dataset)
         every = configurations(dataset)
         self._near = Neighbourhood(every)
@@ -119,9 +128,10 @@ class _Shared:
             name: _meanings(schema.fields[schema.index(name)]) for name in ("status", "tag")
         }
 
-    def values(self, record: Record) -> Mapping[str, Any]:
-        """What the template of one record needs."""
-        return {**self._claim(record), **self._evidence(record), **self._script(record)}
+    def page(self, record: Record) -> str:
+        """The text of one record's page."""
+        values = {**self._claim(record), **self._evidence(record), **self._script(record)}
+        return self._site.page(path_of(record), "record.md", **values)
 
     def _claim(self, record: Record) -> Mapping[str, Any]:
         models, devices = (self._dataset.by_key[name] for name in ("models", "devices"))
@@ -170,7 +180,7 @@ class _Shared:
 
     def _script(self, record: Record) -> Mapping[str, Any]:
         name = str(record["script"])
-        text, run = self._scripts[name], self._runs.get(name)
+        text, run = self._scripts[name], self._told(record)
         path = script_path(self._dataset, record)
         settings = run.settings if run else ()
         start = starting.command(path)
