@@ -56,7 +56,7 @@ def judge(root: Path, judged: Judged = bool) -> list[Finding]:
     ShellCheck takes longer for the scripts than all pages take, and looks at nothing that they
     show; `check` asks it.
     """
-    return check_root(root, shellcheck.RULES, judged)
+    return check_root(root, ignore=shellcheck.RULES, judged=judged)
 
 
 def judge_and_write(root: Path, folder: Path) -> list[Finding]:
