@@ -31,6 +31,7 @@ COMMAND = (
 )
 
 PATIENCE_SECONDS = 0.5
+_MOST_TRIES = 100
 
 Answer = TypeVar("Answer")
 Told = tuple[Answer] | Exception
@@ -142,19 +143,26 @@ def _send(process: subprocess.Popen[bytes], value: object) -> None:
 def answer() -> None:
     """What the other process does: each call as it comes; a line says that one is answered."""
     gc.set_threshold(200_000)  # as for a command, see `cli`
-    with os.fdopen(os.dup(1), "wb", buffering=0) as lines, suppress(EOFError, BrokenPipeError):
+    with os.fdopen(os.dup(1), "wb", buffering=0) as lines:
         os.dup2(2, 1)
         asker, folder = (pickle.load(sys.stdin.buffer) for _ in range(2))  # noqa: S301 (`_process`)
         watch = Thread(target=_end_after, args=(asker, folder), daemon=True)
         watch.start()
-        while True:
-            told = pickle.load(sys.stdin.buffer)  # noqa: S301 (`Process.ask`)
-            whole = told.with_suffix(".telling")
-            with whole.open("wb") as file:
-                pickle.dump(_told(_call(told.with_suffix(".asked"))), file)
-            whole.replace(told)
-            lines.write(b"\n")
-    watch.join()
+        try:
+            while True:
+                _answer(pickle.load(sys.stdin.buffer))  # noqa: S301 (`Process.ask`)
+                lines.write(b"\n")
+        except (EOFError, OSError):
+            if os.getppid() == asker:
+                raise
+        watch.join()
+
+
+def _answer(told: Path) -> None:
+    whole = told.with_suffix(".telling")
+    with whole.open("wb") as file:
+        pickle.dump(_told(_call(told.with_suffix(".asked"))), file)
+    whole.replace(told)
 
 
 def _call(asked: Path) -> Callable[[], object]:
@@ -168,7 +176,10 @@ def _end_after(asker: int, folder: Path) -> None:
     """End soon after the process that asks was killed: nobody is there to be answered."""
     while os.getppid() == asker:
         time.sleep(PATIENCE_SECONDS)
-    shutil.rmtree(folder, ignore_errors=True)
+    for _ in range(_MOST_TRIES):  # the other thread may be writing there
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            break
     os._exit(1)
 
 
