@@ -184,6 +184,16 @@ def test_shellcheck_begins_on_no_script_for_rules_that_ask_it_nothing(
     assert len(others) == len(all_rules()) - len(shellcheck.RULES)
 
 
+def test_shellcheck_begins_on_no_script_that_is_known_to_be_clean(
+    rules: list[Rule], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(shellcheck, "start", begun.append)
+    for _ in range(2):
+        assert list(clean.findings(rules, clean.announced(rules, [SCRIPT]))) == []
+    assert begun == [SCRIPT.text]
+
+
 def test_what_shellcheck_has_begun_on_is_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

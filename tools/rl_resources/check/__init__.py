@@ -29,11 +29,14 @@ __all__ = [
 
 
 Judged = Callable[[object], object]
-"""Called with what was just judged, of which all that the rules found out is still at hand."""
+"""Called with each subject that was just judged, while all that rules found out of it is at hand.
+
+What it returns is of no interest: `bool` does nothing.
+"""
 
 
 def check_root(root: Path, ignore: Collection[str] = (), judged: Judged = bool) -> list[Finding]:
-    """All findings of all other rules over the dataset at `root`, in the order of the files.
+    """All findings over the dataset at `root` of all rules but those to `ignore`, by file and line.
 
     Raises `UnreadableDataset` where the descriptor or a schema cannot be used.
     """

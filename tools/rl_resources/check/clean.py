@@ -35,19 +35,25 @@ def findings(rules: Sequence[Rule], subjects: Iterable[object]) -> Iterator[Find
 
 
 def announced(rules: Sequence[Rule], subjects: Iterable[object]) -> Iterator[object]:
-    """The subjects, each given when ShellCheck has begun on the scripts that come next.
+    """The subjects, each given when ShellCheck has begun on those scripts that come next and are
+    not known to be clean.
 
     What it takes for a script is about what all other rules take for one, on another core.
     """
     waiting: deque[object] = deque()
-    asked = not shellcheck.RULES.isdisjoint(rule.name for rule in rules)
+    asking, _ = _parted(rules)
     for subject in subjects:
-        if asked and isinstance(subject, ScriptText):
-            shellcheck.start(subject.text)
+        if asking and isinstance(subject, ScriptText):
+            _announce(asking, subject)
         waiting.append(subject)
         if len(waiting) > MOST_AHEAD:
             yield waiting.popleft()
     yield from waiting
+
+
+def _announce(asking: Sequence[Rule], script: ScriptText) -> None:
+    if not _verdict(asking, script, shellcheck.engine()).exists():
+        shellcheck.start(script.text)
 
 
 def _judged(rules: Sequence[Rule], subject: object) -> list[Finding]:
@@ -56,10 +62,15 @@ def _judged(rules: Sequence[Rule], subject: object) -> list[Finding]:
 
 def _findings_of_script(rules: Sequence[Rule], script: ScriptText) -> list[Finding]:
     """The verdict of those that ask ShellCheck stands apart: who does not ask it needs none."""
-    asking = [rule for rule in rules if rule.name in shellcheck.RULES]
-    others = [rule for rule in rules if rule.name not in shellcheck.RULES]
+    asking, others = _parted(rules)
     told = _told(others, script)
     return told + _told(asking, script, shellcheck.engine()) if asking else told
+
+
+def _parted(rules: Sequence[Rule]) -> tuple[list[Rule], list[Rule]]:
+    """Those that ask ShellCheck, and all others."""
+    asking = [rule for rule in rules if rule.name in shellcheck.RULES]
+    return asking, [rule for rule in rules if rule.name not in shellcheck.RULES]
 
 
 def _told(rules: Sequence[Rule], script: ScriptText, engine: str = "") -> list[Finding]:
