@@ -27,8 +27,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from rl_resources import publish
-from rl_resources.build import MARK, MEANWHILE, MISTAKES
-from rl_resources.errors import RlResourcesError
+from rl_resources.build import MARK, MEANWHILE, MISTAKES, UNKNOWN_DAY
 from rl_resources.meanwhile import Meanwhile, hold_to, judge
 from rl_resources.render.compiled import Compiled
 from rl_resources.render.errors import error_as_text
@@ -107,12 +106,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     generated = _session.files or _placeholders(files, config)
     if not _session.files:
         links = config.validation.links
-        links.not_found = links.anchors = logging.INFO  # what is not there yet is no mistake
+        links.not_found = links.anchors = logging.DEBUG  # what is not there yet is no mistake
     _session.pages = {path for path, content in generated.items() if _is_page(path, content)}
     late: dict[str, str] = {}
     if meanwhile := config.extra.get(MEANWHILE):
         made = publish.write_made, Path(config.site_dir), _session.others
-        _session.making = meanwhile.worker.ask(*made)
+        _session.making = meanwhile.ask(*made)
         late = {path: str(meanwhile.folder / path) for path in _session.late}
         _session.pages.update(late)
     if not _session.serving:
@@ -128,10 +127,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_pre_page(page: Page, config: MkDocsConfig, **_: Any) -> None:
     """Wait for the page of a record, which another process writes."""
     if page.file.src_uri in _session.late:
-        try:
-            config.extra[MEANWHILE].wait_for(page.file.src_uri)
-        except RlResourcesError as error:
-            raise PluginError(f"nothing was built\n{error_as_text(error)}") from error
+        config.extra[MEANWHILE].wait_for(page.file.src_uri)
 
 
 def _put_in_place(generated: dict[str, str | bytes], config: MkDocsConfig, files: Files) -> None:
@@ -183,9 +179,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
     In generated pages alone, whose cells are escaped, and before the first code shown as written.
     No page is made any more once the rules are known to be broken.
     """
-    meanwhile = config.extra.get(MEANWHILE)
-    if meanwhile and meanwhile.verdict.known:
-        hold_to(meanwhile.verdict.answer)
+    if meanwhile := config.extra.get(MEANWHILE):
+        meanwhile.go_on()
     _session.tables = []
     if page.file.src_uri not in _session.pages:
         return markdown
@@ -235,10 +230,11 @@ def on_post_page(output: str, page: Page, **_: Any) -> None:
         page.content = None
 
 
-def on_post_template(output_content: str, **_: Any) -> None:
-    """Keep what style sheets are for."""
+def on_post_template(output_content: str, **_: Any) -> str:
+    """Keep what style sheets are for, and tell no day in the site map that nobody knows."""
     if not _session.serving:
         _session.classes |= classes_of_page(output_content)
+    return output_content.replace(f"<lastmod>{UNKNOWN_DAY}</lastmod>", "")
 
 
 def on_post_build(config: MkDocsConfig) -> None:

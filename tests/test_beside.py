@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from errno import ENOSPC
 from pathlib import Path
 
 import pytest
 
-from rl_resources import InvalidDataset, InvalidOutput, UnreadableDataset, beside
+from rl_resources import InvalidDataset, InvalidOutput, UnreadableDataset, UnusableInput, beside
 from rl_resources.beside import Worker
 from rl_resources.check import check_root
-from rl_resources.meanwhile import hold_to
+from rl_resources.finding import Finding
+from rl_resources.meanwhile import Meanwhile, hold_to
 from sample_tree import plant
 from website import PATIENCE_SECONDS
 
@@ -38,8 +37,8 @@ def broken(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def worker() -> Iterator[Worker]:
-    with beside.beside() as worker:
+def worker(tmp_path: Path) -> Iterator[Worker]:
+    with beside.beside(tmp_path) as worker:
         yield worker
 
 
@@ -69,29 +68,33 @@ def test_a_call_that_fails_is_not_the_last_one(worker: Worker) -> None:
             _ = failed.answer
 
 
-def test_where_there_can_be_no_process_it_is_called_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_can_be_no_process_it_is_called_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(beside, "COMMAND", ("/nowhere",))
-    with beside.beside() as worker:
+    with beside.beside(tmp_path) as worker:
         asked = worker.ask(os.getpid)
         assert asked.known
         assert asked.answer == os.getpid()
 
 
-def test_where_no_question_can_be_written_it_is_called_here(
-    worker: Worker, monkeypatch: pytest.MonkeyPatch
+def test_an_answer_that_cannot_be_written_is_told_of_whoever_is_asked_for_first(
+    worker: Worker,
 ) -> None:
-    def full(*_: object) -> None:
-        raise OSError(ENOSPC, "No space left on device")
+    told = worker.ask(abs, -1)
+    (worker.folder / "1.telling").mkdir()
+    untold, never = worker.ask(abs, -2), worker.ask(abs, -3)
+    for asked in (never, untold):
+        with pytest.raises(UnusableInput, match=r"cannot be written: .*Is a directory"):
+            _ = asked.answer
+    assert told.answer == 1
 
-    monkeypatch.setattr(pickle, "dump", full)
-    assert worker.ask(os.getpid).answer == os.getpid()
 
-
-def test_it_has_its_arguments_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_has_its_arguments_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for command in (beside.COMMAND, ("/nowhere",)):
         monkeypatch.setattr(beside, "COMMAND", command)
         words = ["one"]
-        with beside.beside() as worker:
+        with beside.beside(tmp_path) as worker:
             asked = worker.ask(" ".join, words)
             words.append("two")
             assert asked.answer == "one"
@@ -147,8 +150,8 @@ def test_what_it_prints_is_no_answer(worker: Worker) -> None:
     assert worker.ask(os.system, "echo hello; echo hello >&2").answer == 0
 
 
-def test_who_leaves_early_leaves_no_process_and_no_file() -> None:
-    with beside.beside() as worker:
+def test_who_leaves_early_leaves_no_process_and_no_file(tmp_path: Path) -> None:
+    with beside.beside(tmp_path) as worker:
         asked = worker.ask(time.sleep, 600)
         assert not asked.known
         assert isinstance(worker, beside.Process)
@@ -158,9 +161,10 @@ def test_who_leaves_early_leaves_no_process_and_no_file() -> None:
 
 
 ASKING = """
-import time
+import sys, time
+from pathlib import Path
 from rl_resources.beside import beside
-with beside() as worker:
+with beside(Path(sys.argv[1])) as worker:
     worker.ask(time.sleep, {seconds})
     print(worker.process.pid, worker.folder, flush=True)
     time.sleep(600)
@@ -168,8 +172,8 @@ with beside() as worker:
 
 
 @pytest.mark.parametrize("seconds", [600, 0], ids=["while it works", "while it waits"])
-def test_where_the_asker_is_killed_the_other_process_ends_too(seconds: int) -> None:
-    command = [sys.executable, "-c", ASKING.format(seconds=seconds)]
+def test_where_the_asker_is_killed_the_other_process_ends_too(seconds: int, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ASKING.format(seconds=seconds), str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as asker:
         assert asker.stdout is not None
         number, folder = asker.stdout.readline().split()
@@ -180,3 +184,23 @@ def test_where_the_asker_is_killed_the_other_process_ends_too(seconds: int) -> N
     while any(path.exists() for path in left) and time.monotonic() - begin < PATIENCE_SECONDS:
         time.sleep(0.1)
     assert not any(path.exists() for path in left)
+
+
+class Answered(Worker):
+    """One that finds no error, and writes nothing."""
+
+    def ask(self, *_: object) -> beside.Asked[list[Finding]]:  # type: ignore[override]
+        """The answer is there at once."""
+        return super().ask(list)
+
+
+def test_nobody_waits_for_the_page_of_a_record_that_came_during_the_build(tmp_path: Path) -> None:
+    meanwhile = Meanwhile(tmp_path, Answered(tmp_path))
+    with pytest.raises(InvalidOutput, match="was not there when the build began"):
+        meanwhile.wait_for("records/new.md")
+
+
+def test_what_goes_wrong_by_mistake_meanwhile_is_told_with_its_place(tmp_path: Path) -> None:
+    asked = Meanwhile(tmp_path, Worker(tmp_path)).ask(complain)
+    with pytest.raises(InvalidOutput, match=r"test_beside\.py:\d+: PeculiarError: a\.csv"):
+        _ = asked.answer

@@ -246,7 +246,7 @@ def test_an_interrupted_build_says_so_in_one_line_and_leaves_nothing_running_or_
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
-        while process.poll() is None and not any((tmp_path / "out").glob(".site.*/*")):
+        while process.poll() is None and not any((tmp_path / "out").glob(".site.*/site/*")):
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         assert process.communicate()[1] == "rl-resources: interrupted\n"
@@ -276,6 +276,37 @@ def test_a_document_that_breaks_its_schema_stops_the_build_and_keeps_the_old_out
     assert '7 is not of type "string"' in capsys.readouterr().err
     assert _files(tmp_path) == [f"site/{MARK}", "site/index.html"]
     assert old.read_text() == "old"
+
+
+def test_where_nothing_can_be_written_the_help_names_the_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    assert main(["build", "--root", str(ROOT), "--out", str(tmp_path / "file")]) == 2
+    told = capsys.readouterr().err
+    assert "cannot be written" in told
+    assert "--out DIR" in told.partition("help: ")[2]
+
+
+@pytest.mark.parametrize("address", ["example.org", "https://", "http://["])
+def test_an_address_that_is_none_is_told_before_anything_is_built(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SITE_URL", address)
+    with pytest.raises(UnusableInput, match="SITE_URL") as raised:
+        build(ROOT, tmp_path / "out")
+    assert "such as https://example.org/" in raised.value.help
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_without_git_tells_no_day_of_its_pages(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    monkeypatch.setenv("SITE_URL", "https://example.org/")
+    sitemap = (build(copy, tmp_path / "out") / "sitemap.xml").read_text(encoding="utf-8")
+    assert "<loc>https://example.org/records/" in sitemap
+    assert "<lastmod>" not in sitemap
 
 
 def test_a_root_without_pages_cannot_be_built(tmp_path: Path) -> None:

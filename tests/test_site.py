@@ -360,6 +360,7 @@ def test_a_server_started_on_broken_data_shows_the_hand_written_pages_until_they
         for page in ("/", "/contributing/", "/data/"):
             assert "h8000" in read(origin + page)
         assert "Name the script" in read(f"{origin}/contributing/")
+        assert "contains a link" not in (tmp_path / "log").read_text(encoding="utf-8")
         replace_in(root / "records" / "tuning.csv", ",h8000,", ",h800,")
         seconds_until(lambda: "2*H800" in read(f"{origin}/sizes/7b/"))
         assert "mistakes" not in read(f"{origin}/")

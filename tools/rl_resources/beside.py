@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, Generic, TypeVar
 
-from rl_resources.errors import InvalidOutput, RlResourcesError
+from rl_resources.errors import InvalidOutput, RlResourcesError, UnusableInput
 
 _ANSWER = "from rl_resources.beside import answer; answer()"
 # Unless it is told so (-P), Python imports what lies in the current folder, which may be anybody's.
@@ -51,7 +51,11 @@ class Asked(Generic[Answer]):
 
     @property
     def answer(self) -> Answer:
-        """What the function returned; raises what it raised, `InvalidOutput` if it was killed."""
+        """What the function returned; raises what it raised.
+
+        Where the process was killed it is `InvalidOutput`, where it could not write the answer
+        `UnusableInput`.
+        """
         if isinstance(self._said, Exception):
             raise self._said
         return self._said[0]
@@ -80,16 +84,17 @@ class Process(Worker):
         super().__init__(folder)
         self.process = process
         self._asked = 0
+        self._last_line = ""
 
     def ask(self, function: Callable[..., Answer], *arguments: Any) -> Asked[Answer]:
-        """Have a function of a module called with its arguments as they are now."""
+        """Have a function of a module called with its arguments as they are now.
+
+        Raises `OSError` where these cannot be written down.
+        """
         told = self.folder / f"{self._asked}.told"
         self._asked += 1
-        try:
-            with told.with_suffix(".asked").open("wb") as file:
-                pickle.dump(partial(function, *arguments), file)
-        except OSError:
-            return super().ask(function, *arguments)
+        with told.with_suffix(".asked").open("wb") as file:
+            pickle.dump(partial(function, *arguments), file)
         with suppress(BrokenPipeError):  # of a process that has ended the answer tells
             _send(self.process, told)
         return Asked(partial(self._knows, told), partial(self._wait, told))
@@ -99,26 +104,36 @@ class Process(Worker):
 
     def _wait(self, told: Path) -> Told[Any]:
         while not told.exists():
-            if not self.process.stdout.readline():  # type: ignore[union-attr]  # a pipe
-                return InvalidOutput(
-                    "a process of this command ended without an answer, status "
-                    f"{self.process.wait()}",
-                    "Try again. Status -9 often means that there was too little memory.",
-                )
+            line = self.process.stdout.readline()  # type: ignore[union-attr]  # a pipe
+            if not line:
+                return self._why_ended()
+            self._last_line = line.decode().strip()
         with told.open("rb") as file:
             said: Told[Any] = pickle.load(file)  # noqa: S301 (what `answer` wrote)
         told.unlink()
         return said
 
+    def _why_ended(self) -> RlResourcesError:
+        if self._last_line:
+            return UnusableInput(
+                f"{self.folder}: an answer cannot be written: {self._last_line}",
+                "Make room there, or have it written elsewhere.",
+            )
+        return InvalidOutput(
+            f"a process of this command ended without an answer, status {self.process.wait()}",
+            "Try again. Status -9 often means that there was too little memory.",
+        )
+
 
 @contextmanager
-def beside() -> Iterator[Worker]:
+def beside(place: Path) -> Iterator[Worker]:
     """Give a process to ask; who leaves before it has answered asks no longer.
 
-    Where there can be no other process, what is asked is done here.
+    Its files lie in a folder of their own in `place`, until then. Where there can be no other
+    process, what is asked is done here. Raises `OSError` where nothing can be written in `place`.
     """
     with ExitStack() as leaving:
-        folder = Path(leaving.enter_context(TemporaryDirectory(prefix="rl-resources-")))
+        folder = Path(leaving.enter_context(TemporaryDirectory(prefix="beside.", dir=place)))
         try:
             process = leaving.enter_context(_process(folder))
             leaving.callback(process.kill)
@@ -141,7 +156,10 @@ def _send(process: subprocess.Popen[bytes], value: object) -> None:
 
 
 def answer() -> None:
-    """What the other process does: each call as it comes; a line says that one is answered."""
+    """What the other process does: each call as it comes.
+
+    An empty line says that one is answered, any other why there can be no more answers.
+    """
     gc.set_threshold(200_000)  # as for a command, see `cli`
     with os.fdopen(os.dup(1), "wb", buffering=0) as lines:
         os.dup2(2, 1)
@@ -152,8 +170,9 @@ def answer() -> None:
             while True:
                 _answer(pickle.load(sys.stdin.buffer))  # noqa: S301 (`Process.ask`)
                 lines.write(b"\n")
-        except (EOFError, OSError):
+        except Exception as error:
             if os.getppid() == asker:
+                lines.write(f"{error}\n".encode(errors="backslashreplace"))
                 raise
         watch.join()
 

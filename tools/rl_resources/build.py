@@ -23,7 +23,7 @@ from rl_resources.errors import (
 from rl_resources.finding import Finding
 from rl_resources.meanwhile import Meanwhile, hold_to
 from rl_resources.output import new_folder
-from rl_resources.repository import read_repository
+from rl_resources.repository import read_repository, site_address
 
 CONFIGURATION = "mkdocs.yml"
 MARK = ".built-by-rl-resources"
@@ -31,6 +31,8 @@ MEANWHILE = "meanwhile"
 MISTAKES = "mistakes"
 SOURCES = ("site", "records", "schema", "examples", "tools", "tests", ".git")
 KEPT = "The old output is kept."
+UNKNOWN_DAY = "1970-01-01"
+"""What MkDocs is told of a page whose commit nobody knows."""
 
 
 def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = len) -> Path:
@@ -39,8 +41,8 @@ def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = l
     The rules are asked meanwhile; of a dataset that holds them `warn` gets what they say, if they
     do. The same commit gives the same bytes: every time of day is that of the commit. Raises
     `UnreadableDataset` where `root` is no checkout with pages, `UnusableInput` where `out` may not
-    be written to, `InvalidDataset` where the data break rules, `InvalidOutput` where MkDocs fails;
-    the old output is then kept.
+    be written to or `SITE_URL` is no address, `InvalidDataset` where the data break rules,
+    `InvalidOutput` where MkDocs fails; the old output is then kept.
     """
     configuration = root / CONFIGURATION
     if not configuration.is_file():
@@ -49,7 +51,9 @@ def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = l
         )
     target = out / "site"
     _refuse_anything_else(root, target)
-    with new_folder(target) as staging, beside() as worker:
+    _refuse_no_address()
+    elsewhere = "Name a folder with --out DIR that may be written to and has room."
+    with new_folder(target, elsewhere) as staging, beside(staging.parent) as worker:
         meanwhile = Meanwhile(root, worker)
         try:
             with _commit_time(root), _rare_collection():
@@ -83,6 +87,15 @@ def _refuse_anything_else(root: Path, target: Path) -> None:
                 f"{target}: holds the sources of the site, and a build replaces the whole folder",
                 "Name another folder with --out, or leave it out for `build`.",
             )
+
+
+def _refuse_no_address() -> None:
+    address = os.environ.get("SITE_URL")
+    if address and site_address() is None:
+        raise UnusableInput(
+            f"SITE_URL is {address!r}, which is no address of a site",
+            f"Set it to one such as https://example.org/, or not at all. {KEPT}",
+        )
 
 
 def _mkdocs(configuration: Path, folder: Path, meanwhile: Meanwhile) -> None:

@@ -7,15 +7,16 @@ record as soon as the record's script has been read for them; then it makes what
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from rl_resources.beside import Worker
+from rl_resources.beside import Answer, Asked, Worker
 from rl_resources.check import Judged, check_root
 from rl_resources.check.script import shellcheck
 from rl_resources.check.subject import ScriptText
 from rl_resources.dataset import read_dataset, script_path
-from rl_resources.errors import InvalidDataset, InvalidOutput
+from rl_resources.errors import InvalidDataset, InvalidOutput, RlResourcesError
 from rl_resources.finding import Finding
 from rl_resources.package import Record, read_package
 from rl_resources.publish import record_pages
@@ -31,18 +32,46 @@ class Meanwhile:
     """The work of the other process, of whom more can be asked. `folder` gets pages of records."""
 
     def __init__(self, root: Path, worker: Worker) -> None:
-        self.worker = worker
+        self._worker = worker
         self.folder = worker.folder / "pages"
         # Asked for first, since they are wanted first.
-        self.downloads = worker.ask(downloads_of, root)
-        self.verdict = worker.ask(judge_and_write, root, self.folder)
+        self.downloads = self.ask(downloads_of, root)
+        self.verdict = self.ask(judge_and_write, root, self.folder)
+
+    def ask(self, function: Callable[..., Answer], *arguments: Any) -> Asked[Answer]:
+        """Have something else done after that."""
+        return self._worker.ask(_told_in_words, function, *arguments)
+
+    def go_on(self) -> None:
+        """Raise what was raised instead of the verdict, or the errors that it holds, if known."""
+        if self.verdict.known:
+            hold_to(self.verdict.answer)
 
     def wait_for(self, page: str) -> None:
-        """Wait until a page of a record is written; raises what was raised instead."""
-        while not (self.folder / page).exists():
-            if self.verdict.known:
-                hold_to(self.verdict.answer)
+        """Wait until a page of a record is written.
+
+        Raises what `go_on` does, and `InvalidOutput` for a record that came during the build.
+        """
+        path = self.folder / page
+        while not path.exists():
+            all_written = self.verdict.known
+            self.go_on()
+            if all_written and not path.exists():
+                raise InvalidOutput(
+                    f"{page}: its record was not there when the build began",
+                    "Build again, and change no data meanwhile.",
+                )
             time.sleep(_PAUSE_SECONDS)
+
+
+def _told_in_words(function: Callable[..., Answer], *arguments: Any) -> Answer:
+    """What a function returns; what it raises by mistake as `InvalidOutput`, with the place."""
+    try:
+        return function(*arguments)
+    except (RlResourcesError, OSError):
+        raise
+    except Exception as error:
+        raise InvalidOutput(error_as_text(error).strip()) from error
 
 
 def downloads_of(root: Path) -> tuple[Download, ...]:
@@ -62,18 +91,17 @@ def judge(root: Path, judged: Judged = bool) -> list[Finding]:
 def judge_and_write(root: Path, folder: Path) -> list[Finding]:
     """What `judge` says, and below `folder` the pages of all records where it finds no error.
 
-    Raises `InvalidOutput` where data that hold their rules make no pages.
+    Raises whatever is raised where data that hold their rules make no pages.
     """
     try:
         writer = _Writer(root, folder)
         findings = judge(root, writer.write_of)
         if not _has_error(findings):
             writer.write_others()
-    except Exception as error:
+    except Exception:
         findings = judge(root)  # of data that break rules they say more than who stumbles
-        if _has_error(findings):
-            return findings
-        raise InvalidOutput(error_as_text(error).strip()) from error
+        if not _has_error(findings):
+            raise
     return findings
 
 

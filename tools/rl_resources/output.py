@@ -58,11 +58,13 @@ def write_file(path: Path, text: str) -> None:
 
 
 @contextmanager
-def new_folder(target: Path) -> Iterator[Path]:
+def new_folder(target: Path, mend: str = "") -> Iterator[Path]:
     """Give an empty folder to fill; when the block ends well it takes the place of `target`.
 
-    When the block raises, `target` stays as it was. What a killed process left beside `target` is
-    removed. Raises `UnusableInput` where nothing can be written beside `target`, or not all of it.
+    When the block raises, `target` stays as it was. Its parent is there for what nobody needs after
+    the block, and goes with it. What a killed process left beside `target` is removed. Raises
+    `UnusableInput`, with `mend` as its help, where nothing can be written beside `target`, or not
+    all of it.
     """
     with ExitStack() as leftovers:
         try:
@@ -71,17 +73,20 @@ def new_folder(target: Path) -> Iterator[Path]:
                 held.enter_context(locked(target.parent))
                 _remove_abandoned(target)
                 prefix = f".{target.name}."
-                staging = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix))
-                leftovers.callback(shutil.rmtree, staging, ignore_errors=True)
-                leftovers.enter_context(locked(staging))
-                staging.chmod(0o755)
+                place = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix))
+                leftovers.callback(shutil.rmtree, place, ignore_errors=True)
+                leftovers.enter_context(locked(place))
+            staging = place / target.name
+            staging.mkdir()
+            staging.chmod(0o755)
             yield staging
             with locked(target.parent):
                 _take_place(staging, target)
         except OSError as error:
             at = f" ({error.filename})" if error.filename else ""
             raise UnusableInput(
-                f"{target}: cannot be written: {error.strerror}{at}", "It stays as it was."
+                f"{target}: cannot be written: {error.strerror}{at}",
+                f"{mend} What is there stays as it was.".strip(),
             ) from error
 
 

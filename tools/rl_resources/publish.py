@@ -205,7 +205,8 @@ def render_dataset(
 
 
 def record_pages(dataset: Dataset) -> record_page.RecordPages:
-    """The pages of records one by one, as `render` gives them."""
+    """The pages of records one by one, as `render` gives them, and refused as it does."""
+    _within(dict.fromkeys(map(path_of, dataset.records["tuning"]), ""))
     root = dataset.package.root
     scripts, repository = _script_texts(root, dataset), read_repository(root)
     return record_page.RecordPages(

@@ -13,6 +13,7 @@ from rl_resources.package import DESCRIPTOR
 
 _SSH = re.compile(r"(?:ssh://)?git@(?P<host>[\w.-]+)[:/](?P<path>[\w./-]+?)(?:\.git)?/?")
 _BLAMED = re.compile(r"(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d+)")
+_ADDRESS = re.compile(r"https?://(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d+)?(?:/[^\s?#]*)?")
 _HTTPS = re.compile(r"https://(?:[^@/]+@)?(?P<host>[\w.-]+)/(?P<path>[\w./-]+?)(?:\.git)?/?")
 
 
@@ -75,12 +76,10 @@ def moment(seconds: int) -> str:
 def site_address() -> str | None:
     """Where the site is published, with a closing slash, if `SITE_URL` in the environment says it.
 
-    MkDocs takes the same variable.
+    `None` where that is no address. MkDocs takes the same variable.
     """
     address = os.environ.get("SITE_URL", "")
-    if not address.startswith(("https://", "http://")):
-        return None
-    return f"{address.rstrip('/')}/"
+    return f"{address.rstrip('/')}/" if _ADDRESS.fullmatch(address) else None
 
 
 def public_address(remote: str) -> str | None:

@@ -29,6 +29,7 @@ _INDEX = "entries.json"
 _LAYOUT = 1
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.+!_-]*")
 _ENDINGS = (".yaml", ".yml")
+_MEND = "Name a folder that may be written to and has room as RL_RESOURCES_CACHE."
 _LISTED = re.compile(r"^Available versions: (?P<versions>.+)$", re.M)
 
 
@@ -126,7 +127,7 @@ def unpack(archive: Path, framework: str, version: str) -> None:
     sources = {_importable(path): data for path, data in files.items() if path.endswith(".py")}
     modules = entries(sources)
     folders = {PurePosixPath(entry.folder) for entry in modules.values()}
-    with new_folder(_folder() / framework / version) as target:
+    with new_folder(_folder() / framework / version, _MEND) as target:
         kept = 0
         for path, data in files.items():
             inside = PurePosixPath(_importable(path))
