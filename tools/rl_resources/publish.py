@@ -83,8 +83,11 @@ class _Source:
         return _within(render_dataset(self.dataset, self.scripts, repository, address, elsewhere))
 
     def late(self) -> list[str]:
-        """The pages that are written elsewhere, if anything is."""
-        return list(_within(dict.fromkeys(map(path_of, self.dataset.records["tuning"]), "")))
+        """The pages that are written elsewhere, in the order in which scripts are judged."""
+        records = sorted(
+            self.dataset.records["tuning"], key=lambda record: script_path(self.dataset, record)
+        )
+        return list(_within(dict.fromkeys(map(path_of, records), "")))
 
     def fetched(self, shown: Files, *, hold: bool, late_in: Path | None = None) -> Files:
         """What programs, readers of feeds and assistants fetch."""
