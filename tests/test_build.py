@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
+from jinja2 import Environment, FileSystemLoader, UndefinedError
 
 from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, beside, publish
 from rl_resources.build import MARK, build
@@ -23,9 +24,12 @@ from rl_resources.check import check_root
 from rl_resources.check.script import shellcheck
 from rl_resources.cli import main
 from rl_resources.cli.command import INTERRUPTED
+from rl_resources.dataset import read_dataset
 from rl_resources.meanwhile import judge
 from rl_resources.output import new_folder
+from rl_resources.package import read_package
 from rl_resources.render.api import document
+from rl_resources.render.errors import error_as_text
 from sample_tree import plant
 
 ROOT = Path(__file__).parents[1]
@@ -262,8 +266,10 @@ def test_no_name_leads_out_of_the_folder_even_if_no_rule_was_asked(copy: Path) -
     text = tuning.read_text(encoding="utf-8").replace(f"\n{script},", f"\n{way_out},", 1)
     tuning.write_text(text, encoding="utf-8")
     (copy.parent / "escaped.sh").write_text("echo hello\n")
-    with pytest.raises(InvalidOutput, match=r"escaped.* would not lie in the folder"):
-        publish.preview(copy)
+    dataset = read_dataset(read_package(copy))
+    for make in (lambda: publish.preview(copy), lambda: publish.record_pages(dataset)):
+        with pytest.raises(InvalidOutput, match=r"escaped.* would not lie in the folder"):
+            make()
 
 
 def test_a_document_that_breaks_its_schema_stops_the_build_and_keeps_the_old_output(
@@ -307,6 +313,17 @@ def test_a_folder_without_git_tells_no_day_of_its_pages(
     sitemap = (build(copy, tmp_path / "out") / "sitemap.xml").read_text(encoding="utf-8")
     assert "<loc>https://example.org/records/" in sitemap
     assert "<lastmod>" not in sitemap
+
+
+def test_a_name_that_a_template_lacks_is_told_where_the_template_asks_for_it(
+    tmp_path: Path,
+) -> None:
+    page = tmp_path / "page.jinja"
+    page.write_text("\n{{ nothing.at_all }}\n")
+    template = Environment(loader=FileSystemLoader(tmp_path)).get_template(page.name)  # noqa: S701
+    with pytest.raises(UndefinedError) as raised:
+        template.render()
+    assert error_as_text(raised.value).startswith(f"{page}:2: UndefinedError: ")
 
 
 def test_a_root_without_pages_cannot_be_built(tmp_path: Path) -> None:

@@ -15,13 +15,14 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from errno import EIO
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, Generic, TypeVar
 
-from rl_resources.errors import InvalidOutput, RlResourcesError, UnusableInput
+from rl_resources.errors import InvalidOutput, RlResourcesError
 
 _ANSWER = "from rl_resources.beside import answer; answer()"
 # Unless it is told so (-P), Python imports what lies in the current folder, which may be anybody's.
@@ -53,8 +54,8 @@ class Asked(Generic[Answer]):
     def answer(self) -> Answer:
         """What the function returned; raises what it raised.
 
-        Where the process was killed it is `InvalidOutput`, where it could not write the answer
-        `UnusableInput`.
+        Where the process was killed that is `InvalidOutput`, where it could not write the answer
+        `OSError`.
         """
         if isinstance(self._said, Exception):
             raise self._said
@@ -113,12 +114,9 @@ class Process(Worker):
         told.unlink()
         return said
 
-    def _why_ended(self) -> RlResourcesError:
+    def _why_ended(self) -> Exception:
         if self._last_line:
-            return UnusableInput(
-                f"{self.folder}: an answer cannot be written: {self._last_line}",
-                "Make room there, or have it written elsewhere.",
-            )
+            return OSError(EIO, self._last_line, str(self.folder))
         return InvalidOutput(
             f"a process of this command ended without an answer, status {self.process.wait()}",
             "Try again. Status -9 often means that there was too little memory.",
@@ -172,7 +170,8 @@ def answer() -> None:
                 lines.write(b"\n")
         except Exception as error:
             if os.getppid() == asker:
-                lines.write(f"{error}\n".encode(errors="backslashreplace"))
+                words = getattr(error, "strerror", None) or str(error)
+                lines.write(f"{words}\n".encode(errors="backslashreplace"))
                 raise
         watch.join()
 
