@@ -1,6 +1,7 @@
 """Functions in a process of its own, while this one does other work.
 
-The functions, their arguments, and what they return or raise go through files as pickles.
+What is asked and what comes of it go through files as pickles: call 7, a function with its
+arguments, lies in `7.asked`; its outcome is written to `7.telling`, which becomes `7.told`.
 """
 
 from __future__ import annotations
@@ -32,23 +33,25 @@ COMMAND = (
 )
 
 PATIENCE_SECONDS = 0.5
+"""How often the other process looks whether the one that asks is still there."""
 _MOST_TRIES = 100
 
 Answer = TypeVar("Answer")
-Told = tuple[Answer] | Exception
+Outcome = tuple[Answer] | Exception
+"""What a call returned, or what it raised."""
 
 
 class Asked(Generic[Answer]):
     """A call whose answer is on its way."""
 
-    def __init__(self, known: Callable[[], bool], told: Callable[[], Told[Answer]]) -> None:
+    def __init__(self, known: Callable[[], bool], wait: Callable[[], Outcome[Answer]]) -> None:
         self._known = known
-        self._told = told
+        self._wait = wait
 
     @property
     def known(self) -> bool:
         """Whether nobody has to wait for the answer."""
-        return "_said" in vars(self) or self._known()
+        return "_outcome" in vars(self) or self._known()
 
     @property
     def answer(self) -> Answer:
@@ -57,29 +60,32 @@ class Asked(Generic[Answer]):
         Where the process was killed that is `InvalidOutput`, where it could not write the answer
         `OSError`.
         """
-        if isinstance(self._said, Exception):
-            raise self._said
-        return self._said[0]
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome[0]
 
     @cached_property
-    def _said(self) -> Told[Answer]:
-        return self._told()
+    def _outcome(self) -> Outcome[Answer]:
+        return self._wait()
 
 
 class Worker:
-    """Answers one call after the other. `folder` is for files, as long as it may be asked."""
+    """Answers one call after the other: here, where there can be no other process.
+
+    `folder` is for files, as long as it may be asked.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def ask(self, function: Callable[..., Answer], *arguments: Any) -> Asked[Answer]:
         """Call a function of a module before anything else is done."""
-        told = _told(partial(function, *arguments))
-        return Asked(lambda: True, lambda: told)
+        outcome = _outcome(partial(function, *arguments))
+        return Asked(lambda: True, lambda: outcome)
 
 
 class Process(Worker):
-    """One that does so while the asker does other work."""
+    """Answers them in another process, while this one does other work."""
 
     def __init__(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
         super().__init__(folder)
@@ -103,16 +109,16 @@ class Process(Worker):
     def _knows(self, told: Path) -> bool:
         return told.exists() or self.process.poll() is not None
 
-    def _wait(self, told: Path) -> Told[Any]:
+    def _wait(self, told: Path) -> Outcome[Any]:
         while not told.exists():
             line = self.process.stdout.readline()  # type: ignore[union-attr]  # a pipe
             if not line:
                 return self._why_ended()
             self._last_line = line.decode().strip()
         with told.open("rb") as file:
-            said: Told[Any] = pickle.load(file)  # noqa: S301 (what `answer` wrote)
+            outcome: Outcome[Any] = pickle.load(file)  # noqa: S301 (what `answer` wrote)
         told.unlink()
-        return said
+        return outcome
 
     def _why_ended(self) -> Exception:
         if self._last_line:
@@ -179,7 +185,7 @@ def answer() -> None:
 def _answer(told: Path) -> None:
     whole = told.with_suffix(".telling")
     with whole.open("wb") as file:
-        pickle.dump(_told(_call(told.with_suffix(".asked"))), file)
+        pickle.dump(_outcome(_call(told.with_suffix(".asked"))), file)
     whole.replace(told)
 
 
@@ -201,15 +207,15 @@ def _end_after(asker: int, folder: Path) -> None:
     os._exit(1)
 
 
-def _told(call: Callable[[], Answer]) -> Told[Answer]:
+def _outcome(call: Callable[[], Answer]) -> Outcome[Answer]:
     try:
         return (call(),)
     except RlResourcesError as error:
         return error
     except Exception as error:
-        told = _sendable(error)
-        told.add_note(traceback.format_exc())
-        return told
+        sendable = _sendable(error)
+        sendable.add_note(traceback.format_exc())
+        return sendable
 
 
 def _sendable(error: Exception) -> Exception:
