@@ -1,9 +1,10 @@
 """MkDocs asks here for everything that is generated from the data.
 
 Under `mkdocs build` a mistake in the data ends the build before anything is written; our `build`
-has the rules asked meanwhile, and publishes nothing before they have answered, and has what no page
-shows made beside the pages. Under `mkdocs serve` the server lives on: it shows the last good pages,
-each under what is wrong, until the data are mended.
+has the rules asked meanwhile, publishes nothing before they have answered, and has the pages of
+records and what no page shows made by another process (`rl_resources.meanwhile`). Under
+`mkdocs serve` the server lives on: it shows the last good pages, each under what is wrong, until
+the data are mended.
 """
 
 from __future__ import annotations

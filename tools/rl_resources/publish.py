@@ -87,7 +87,7 @@ class _Source:
         records = sorted(
             self.dataset.records["tuning"], key=lambda record: script_path(self.dataset, record)
         )
-        return list(_within(dict.fromkeys(map(path_of, records), "")))
+        return _paths_of(records)
 
     def fetched(self, shown: Files, *, hold: bool, late_in: Path | None = None) -> Files:
         """What programs, readers of feeds and assistants fetch."""
@@ -165,6 +165,10 @@ def _within(files: Files) -> Files:
     return files
 
 
+def _paths_of(records: Sequence[Record]) -> list[str]:
+    return list(_within(dict.fromkeys(map(path_of, records), "")))
+
+
 def _source(root: Path) -> _Source:
     dataset = read_dataset(read_package(root))
     texts, repository = _script_texts(root, dataset), read_repository(root)
@@ -209,7 +213,7 @@ def render_dataset(
 
 def record_pages(dataset: Dataset) -> record_page.RecordPages:
     """The pages of records one by one, as `render` gives them, and refused as it does."""
-    _within(dict.fromkeys(map(path_of, dataset.records["tuning"]), ""))
+    _paths_of(dataset.records["tuning"])
     root = dataset.package.root
     scripts, repository = _script_texts(root, dataset), read_repository(root)
     return record_page.RecordPages(
