@@ -928,6 +928,24 @@ def test_what_bash_refuses_is_told_with_its_place(text: str) -> None:
     assert (first.kind, first.place.line) == BROKEN[text]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "coproc A { b; }",
+        "coproc { b; } 2> c",
+        "coproc A (b)",
+        "coproc while a; do b; done",
+        "coproc a b",
+    ],
+)
+def test_a_coprocess_runs_beside_the_script(text: str) -> None:
+    assert _accepted_by_bash(text)
+    script = read(text)
+    assert not script.problems
+    assert "b" in {word.text for command in script.commands for word in command.words}
+    assert all(command.in_subshell for command in script.commands if command.name == "b")
+
+
 @given(text=launch_scripts(dynamic=True), data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_a_script_without_one_of_its_lines_is_refused_where_bash_refuses_it(

@@ -42,6 +42,11 @@ _COMPOUND = frozenset({"if", "while", "until", "for", "select", "case", "{", "[[
 _RESERVED = re.compile(r"[a-z]+(?=[\s;&|<>()]|$)|[{}!](?=[\s;&|<>()]|$)|\[\[(?=\s)")
 _FUNCTION = re.compile(r"([^\s;&|<>()$'\"`\\={}#]+)[ \t]*\([ \t]*\)")
 _FUNCTION_WORD = re.compile(r"function[ \t]+([^\s;&|<>()$'\"`]+)[ \t]*(?:\([ \t]*\))?")
+_COPROCESS = re.compile(
+    r"coproc[ \t]+(?:[A-Za-z_][A-Za-z0-9_]*[ \t]+)?"
+    r"(?=\(|(?:if|while|until|for|select|case|\{|\[\[)\s)"
+)
+"""A coprocess that is a compound command; only such a one may have a name."""
 _FOR_NAME = re.compile(r"[ \t]+([A-Za-z_][A-Za-z0-9_]*)(?=[\s;]|$)")
 _BRACKET_OPERATOR = re.compile(r"&&|\|\||[()<>]|!(?=\s)")
 
@@ -160,6 +165,8 @@ class _StatementReader(CommandReader):
             start = self.at
             self.at += len(word)
             return self._compound_after(word, start)
+        if word == "coproc" and (match := _COPROCESS.match(self.text, self.at, self.end)):
+            return self._coprocess(match)
         if word == "function":
             match = _FUNCTION_WORD.match(self.text, self.at, self.end)
         elif word in _CLOSING:
@@ -167,6 +174,12 @@ class _StatementReader(CommandReader):
         else:
             match = _FUNCTION.match(self.text, self.at, self.end)
         return self._function(match) if match else None
+
+    def _coprocess(self, match: re.Match[str]) -> Body:
+        self.at = match.end()
+        command = Command(self._compound() or Group((), subshell=False), (), match.end())
+        alone = AndOr((Pipeline((command,), negated=False),), (), background=True)
+        return Group((alone,), subshell=True)
 
     def _compound_after(self, word: str, start: int) -> Body:
         if word == "if":
