@@ -21,15 +21,25 @@ FETCHERS = names("""
     """)
 INTERPRETERS = re.compile(r"(?:python|pypy|lua)[\d.]*|ipython|perl|ruby|node|php")
 _PREFIXES = names("""
-    builtin busybox command coproc env exec ionice nice nohup parallel setsid srun stdbuf time
-    timeout unbuffer watch xargs
+    builtin busybox chrt command coproc env exec ionice mpiexec mpirun nice nohup numactl parallel
+    setsid srun stdbuf taskset time timeout unbuffer watch xargs
     """)
 """Programs that run the command behind their own words."""
 _ENDS = 32
 MOST_PIPED = 2 * _ENDS
 """Of a longer pipeline only the first and the last commands are looked at; no honest one is."""
-_PREFIX_WORD = re.compile(r"-.*|\w+=.*|\d+[smhd]?")
-_TAKE_WORD = frozenset({("xargs", "-I"), ("xargs", "-d"), ("env", "-u"), ("timeout", "-s")})
+_PREFIX_WORD = re.compile(r"-.*|\w+=.*|\d[\d,-]*[smhd]?")
+_TAKE_WORD = {
+    "env": names("-u -C --chdir --unset"),
+    "mpiexec": names("-H --host --hostfile -x"),
+    "mpirun": names("-H --host --hostfile -hostfile -x"),
+    "srun": names("-w -p -J -o -e -A --nodelist --partition --job-name"),
+    "timeout": names("-s --signal"),
+    "xargs": names("-I -d -a --arg-file"),
+}
+"""Options of such a program that a word of their own follows."""
+SAYERS = frozenset({"", ":", "true", "echo", "printf"})
+"""What does no more with its words than to say them."""
 _LOOKED_UP = re.compile(r"\"?(?:\$\(|`) *(?:which|command -v|type -[pP]) +([\w.-]+) *[)`]\"?")
 """A program that the shell is asked for by its name."""
 
@@ -38,14 +48,15 @@ _LOOKED_UP = re.compile(r"\"?(?:\$\(|`) *(?:which|command -v|type -[pP]) +([\w.-
 class Call:
     """A command with those before it in its pipeline, and with the variables that the script sets.
 
-    `piped` are at most `MOST_PIPED`. `away` is whether the script has gone to the root or to the
-    reader's home by then.
+    `piped` are at most `MOST_PIPED`. `written` are the files that the script writes, as it names
+    them; `gone` is the `cd` that led to the folder in which the command runs.
     """
 
     command: Command
     piped: tuple[Command, ...]
     assigned: frozenset[str]
-    away: bool = False
+    written: frozenset[str] = frozenset()
+    gone: Command | None = None
 
     @cached_property
     def words(self) -> Sequence[Word]:
@@ -76,30 +87,30 @@ class Call:
 def calls(script: Script) -> Iterator[Call]:
     """Every command of a script; a group in a pipeline reads what comes before it."""
     assigned = frozenset(item.name for item in script.assignments)
-    away = False
+    written = frozenset(word.raw for command in script.commands for word in _written(command))
+    gone: Command | None = None
     piped: tuple[Command, ...] = ()
     fed: tuple[Command, ...] = ()
     for command in script.commands:
         at, count = command.pipeline
         if at == 0:
             piped = fed if command.in_subshell else ()
-        yield Call(command, piped, assigned, away)
+        if gone and gone.in_subshell > command.in_subshell:
+            gone = None
+        yield Call(command, piped, assigned, written, gone)
         piped = (*piped[:_ENDS], *piped[_ENDS:][1 - _ENDS :], command)
         if at + 1 < count:
             fed = piped
         elif count > 1 or not command.in_subshell:
             fed = ()
-        if command.reach != "never":
-            away = _leaves_work_folder(command, away)
+        if command.reach != "never" and name_of(bare(command)) in {"cd", "pushd", "popd"}:
+            gone = command
 
 
-def _leaves_work_folder(command: Command, away: bool) -> bool:
-    """Whether the folder after a command is the root or the reader's home; `away` is before it."""
-    words = bare(command)
-    if name_of(words) not in {"cd", "pushd"}:
-        return away
-    target = words[1].raw.strip("\"'/") if len(words) > 1 else "~"
-    return target in {"", "~", "$HOME", "${HOME}"}
+def _written(command: Command) -> Iterator[Word]:
+    yield from (item.target for item in command.redirections if ">" in item.operator)
+    if name_of(bare(command)) == "tee":
+        yield from command.words
 
 
 def bare(command: Command) -> Sequence[Word]:
@@ -109,7 +120,8 @@ def bare(command: Command) -> Sequence[Word]:
         prefix = name_of(words[at:])
         at += 3 if prefix == "exec" and words[at + 1].text == "-a" and at + 3 < len(words) else 1
         while at + 1 < len(words) and _PREFIX_WORD.fullmatch(words[at].text or ""):
-            at += 2 if (prefix, words[at].text) in _TAKE_WORD and at + 2 < len(words) else 1
+            takes = words[at].text in _TAKE_WORD.get(prefix, ()) and at + 2 < len(words)
+            at += 2 if takes else 1
     return words[at:]
 
 

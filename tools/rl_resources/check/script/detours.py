@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from rl_resources.check.script.calls import names
 from rl_resources.script.shell import Assignment, Command
 
 _ANYWHERE = r"(?:\./|/tmp/|/var/tmp/|/dev/shm/|[\w-]+/)"
@@ -17,27 +18,41 @@ _OBEYED = {
     "PATH": re.compile(r"(?:\.|\.?/?(?:tmp|var/tmp|dev/shm)/[^:]*)?(?::.*)"),
     "GIT_SSH_COMMAND": re.compile(r"(?!(?:/usr/bin/)?ssh\b).+|.*ProxyCommand.*"),
     "NODE_OPTIONS": re.compile(r".*--(?:require|import|loader)\b.*"),
+    "JAVA_TOOL_OPTIONS": re.compile(r".*-(?:javaagent|agent(?:path|lib))\b.*"),
     **dict.fromkeys(
-        ("BASH_ENV", "PERL5OPT", "PROMPT_COMMAND", "PYTHONSTARTUP", "RUBYOPT"),
+        names("""
+            BASH_ENV GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND LESSCLOSE LESSOPEN PERL5DB PERL5OPT
+            PROMPT_COMMAND PYTHONSTARTUP RUBYOPT
+            """),
         re.compile(r".+"),
     ),
 }
 _INDEXES = re.compile(r"(?:PIP|UV)_(?:EXTRA_|DEFAULT_)?INDEX(?:_URL)?")
 _INDEX_OPTION = re.compile(
-    r"(?:-i|--(?:extra-|default-)?index(?:-url)?|global\.(?:extra-)?index-url)[ =](?P<url>\S+)"
+    r"(?:-[if]|--(?:extra-|default-)?index(?:-url)?|--(?:find-links|registry)"
+    r"|global\.(?:extra-)?index-url)[ =](?P<url>\S+)"
 )
+_CHANNEL_OPTION = re.compile(r"(?:-c|--channel|channels)[ =](?P<url>\S+)")
 _USUAL_INDEX = re.compile(
-    r"https?://(?:[\w-]+\.)*(?:pypi|mirrors?|download|wheels?|repo|nexus|artifactory)[\w-]*\."
+    r"https?://(?:[\w-]+\.)*(?:pypi|mirrors?|download|wheels?|repo|conda|npm\w*|registry|nexus|artifactory)[\w-]*\."
     r"|https?://(?:localhost|127\.|\[::1\])|https://\S+/whl\b"
 )
 _UNUSUAL = re.compile(r"https?://(?!\S*\$)\S+")
-_INSTALLERS = re.compile(r"(?:pip[\d.]*|uv)")
+_INSTALLERS = re.compile(r"pip[\d.]*|uv|npm")
+_CONDA = re.compile(r"(?:micro)?mamba|conda")
 _GIT_RUNS = re.compile(
     r"\b(?:core\.(?:sshcommand|hookspath|fsmonitor|pager|editor)|diff\.external|init\.templatedir"
     r"|[\w-]+\.[\w.-]*(?:command|cmd|driver)|filter\.\S+\.(?:clean|smudge|process))\b"
     r"|\b(?:alias\.[\w-]+|credential\.helper)[ =]!",
     re.IGNORECASE,
 )
+_GIT_LEADS = re.compile(
+    r"url\.(?:[a-z+]+://)?(?:[^@/]*@)?(?P<to>[^/:]*)\S*\.(?:push)?insteadof[ =]"
+    r"(?P<of>(?:[a-z+]+://)?(?:[^@/]*@)?(?P<host>[^/:]*))",
+    re.IGNORECASE,
+)
+"""Another host takes the place of one that addresses name."""
+_GIT_STARTS = re.compile(r"\bext::|\bprotocol\.ext\.allow\b")
 
 _TAR_RUNS = re.compile(r"--(?:checkpoint-action|to-command|rsh-command)\b")
 _SED_RUNS = re.compile(r"s(?P<d>[/|#,@!])(?:(?!(?P=d)).)*(?P=d)(?:(?!(?P=d)).)*(?P=d)[0-9gipm]*e")
@@ -52,8 +67,10 @@ def detour(command: Command, name: str, words: Iterable[str]) -> str | None:
     line = " ".join(texts)
     if any(map(_is_obeyed, command.assignments)) or _sets(name, texts):
         return "makes programs run code that nobody sees"
-    if name == "git" and re.match(r"config\b|-c ", line) and _GIT_RUNS.search(line):
+    if name == "git" and (_sets_git(line) or _GIT_STARTS.search(line)):
         return "makes git run code"
+    if name == "git" and any(_leads_elsewhere(match) for match in _GIT_LEADS.finditer(line)):
+        return "makes git fetch from another host than the address names"
     if (name == "tar" and _TAR_RUNS.search(line)) or (
         name == "sed" and any(map(_SED_RUNS.match, texts))
     ):
@@ -66,6 +83,14 @@ def detour(command: Command, name: str, words: Iterable[str]) -> str | None:
     if any(map(_is_unusual, [*indexes, *_indexes(name, texts, line)])):
         return "takes packages from an index that is not a usual one"
     return None
+
+
+def _sets_git(line: str) -> bool:
+    return bool(re.match(r"(?:-C \S+ )?(?:config\b|-c )", line) and _GIT_RUNS.search(line))
+
+
+def _leads_elsewhere(match: re.Match[str]) -> bool:
+    return bool(match["to"]) and match["to"].lower() != match["host"].lower()
 
 
 def _is_obeyed(item: Assignment) -> bool:
@@ -91,6 +116,8 @@ def _indexes(name: str, texts: list[str], line: str) -> Iterator[str]:
     installs = _INSTALLERS.fullmatch(name) or re.match(r"-m (?:pip|uv)\b", line)
     if installs:
         yield from (match["url"] for match in _INDEX_OPTION.finditer(line))
+    if _CONDA.fullmatch(name):
+        yield from (match["url"] for match in _CHANNEL_OPTION.finditer(line))
 
 
 def _is_unusual(url: str) -> bool:

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import re
 
-from rl_resources.check.script.calls import Call, name_of, names
+from rl_resources.check.script.calls import SAYERS, Call, name_of, names
 from rl_resources.check.script.loss import CONTAINERS, of_deletion, of_writing
 from rl_resources.check.script.network import of_network
 from rl_resources.check.script.outside import is_root_or_home
 
 _NEED_RIGHTS = names("""
     chattr chroot doas groupadd insmod iptables modprobe mount nft nsenter passwd pkexec setcap
-    setenforce su sudo swapoff swapon ufw useradd userdel usermod visudo
+    setenforce su sudo swapoff swapon ufw unshare useradd userdel usermod visudo
     """)
-_STAY = frozenset({"crontab", "at", "batch", "systemctl", "service", "launchctl"})
+_STAY = names("at batch crontab launchctl service systemctl systemd-run")
 _ONLY_ASKS = re.compile(
-    r"(?:-\S+ )*(?:status|is-\w+|show|cat|list(?:-\w+)?|--version|-l)\b.*|\S+ status"
+    r"(?:-\S+ )*(?:status|is-\w+|show|cat|list(?:-\w+)?|--version|--scope|-l)\b.*|\S+ status"
 )
 _MINERS = frozenset({"xmrig", "minerd", "cpuminer", "ethminer", "nbminer", "lolMiner"})
+_POOL = re.compile(r"\bstratum\d?(?:\+\w+)?:")
 _STOP_MACHINE = frozenset({"shutdown", "reboot", "poweroff", "halt", "killall5"})
 
 _RUNS = re.compile(r"(?:^|[\s/])(?:python|ray|vllm|sglang|torchrun)[0-9.]*\b")
@@ -68,7 +69,7 @@ def _of_rights(call: Call) -> str | None:
         return "gives a container the whole machine"
     if _ends_all(call):
         return "ends every program of the reader"
-    if call.name in _MINERS or "stratum+tcp:" in call.line:
+    if call.name in _MINERS or (call.name not in SAYERS and _POOL.search(call.line)):
         return "works for somebody else than the reader"
     if call.name in _STOP_MACHINE or (
         call.name in {"init", "telinit"} and call.texts in (["0"], ["6"])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from rl_resources.check.script.calls import Call, bare, name_of, names
 from rl_resources.check.script.outside import is_of_reader, is_outside, is_root_or_home
@@ -13,9 +14,10 @@ from rl_resources.words import shown
 CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
 _CLOUDS = names("aws gcloud gsutil hadoop hdfs hf huggingface-cli kubectl rclone")
 _DISK_TOOLS = frozenset({"wipefs", "fdisk", "sfdisk", "sgdisk", "parted", "blkdiscard"})
-_WRITE_ALL = frozenset({"tee", "sed", "dd", "rm", "unlink", "mv"})
+_WRITE_ALL = frozenset({"tee", "dd", "rm", "unlink", "mv"})
 _WRITE_LAST = frozenset({"cp", "ln", "install", "truncate", "rsync"})
 
+_IN_PLACE = re.compile(r"-[nErsz]*i|--in-place")
 _RECURSIVE = re.compile(r"-\w*[rR]|--recursive")
 _ALL_THAT_LIES_HERE = re.compile(r"(?:\./)?\.?\*|\.")
 _FINDS_AND_DELETES = re.compile(
@@ -55,7 +57,7 @@ def of_deletion(call: Call) -> str | None:
 def of_writing(call: Call) -> str | None:
     """What of the reader's a command changes or overwrites, in words that fit after it."""
     targets = [item.target for item in call.command.redirections if ">" in item.operator]
-    if call.name in _WRITE_ALL:
+    if call.name in _WRITE_ALL or (call.name == "sed" and any(map(_IN_PLACE.match, call.texts))):
         targets += call.words[1:]
     elif call.name in _WRITE_LAST:
         targets += call.words[-1:]
@@ -86,11 +88,29 @@ def _deleted(call: Call) -> str | None:
 
 def _of_rm(call: Call, listed: bool) -> str | None:
     targets = [*call.words[1:]]
-    if call.away and any(_ALL_THAT_LIES_HERE.fullmatch(word.raw) for word in targets):
+    if _is_away(call) and any(_ALL_THAT_LIES_HERE.fullmatch(word.raw) for word in targets):
         return "deletes all that lies in the folder that the script has gone to"
     if listed:
+        if "/{}" not in call.line and not call.written.issuperset(_lists(call)):
+            return "deletes what a file names that the script does not write"
         targets += [word for one in call.piped for word in bare(one)[1:]]
     return _outside(targets, call.assigned)
+
+
+def _lists(call: Call) -> Iterator[str]:
+    """The files that tell `xargs` what there is to delete."""
+    first = next(iter(call.piped), call.command)
+    yield from (item.target.raw for item in first.redirections if item.operator == "<")
+    told = first.name == "cat"
+    yield from (word.raw for flag, word in pairwise(first.words) if told or flag.text == "-a")
+
+
+def _is_away(call: Call) -> bool:
+    """Whether the script has gone out of the work folder."""
+    gone = bare(call.gone) if call.gone else ()
+    if name_of(gone) not in {"cd", "pushd"}:
+        return False
+    return len(gone) == 1 or is_outside(gone[1], call.assigned)
 
 
 def _outside(words: Sequence[Word] | Iterable[Word], assigned: frozenset[str]) -> str | None:

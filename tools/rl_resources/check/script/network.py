@@ -9,6 +9,7 @@ from itertools import pairwise
 from rl_resources.check.script.calls import (
     FETCHERS,
     INTERPRETERS,
+    SAYERS,
     Call,
     bare,
     name_of,
@@ -21,10 +22,13 @@ from rl_resources.script.shell import Word
 _NETCATS = frozenset({"nc", "ncat", "netcat"})
 _KEY_USERS = frozenset({"ssh", "scp", "sftp", "sshpass", "autossh", "ssh-copy-id"})
 _MAILERS = frozenset({"mail", "mailx", "mutt", "sendmail"})
+_ASKERS = names("dig drill host nslookup ping")
+"""What tells another machine its words by asking for them."""
+_CARRIERS = FETCHERS | _ASKERS | {"logger"}
 _SENDERS = names("aws azcopy gcloud gh gsutil hf huggingface-cli rclone rsync s3cmd scp")
 _LISTENERS = names("""
     Xvnc bore chisel cloudflared code-server dropbear frpc gotty gs-netcat httpd inetd ngrok rpcapd
-    sshd tailscale tailscaled telnetd tmate ttyd vncserver wetty x11vnc xinetd
+    sshd tailscale tailscaled telnetd tmate ttyd vncserver wetty x11vnc xinetd zrok
     """)
 
 _LISTENS = re.compile(r"(?:^|\s)-(?:\w*[lec]|-listen|-exec)")
@@ -34,7 +38,9 @@ _SERVERS = re.compile(
 )
 _FOR_EVERYBODY = re.compile(r"ip[= ]'?(?:0\.0\.0\.0|\*)")
 _ENDS_OF_SOCAT = re.compile(r"LISTEN|EXEC|SYSTEM", re.IGNORECASE)
-_DEVICE = re.compile(r"/dev/(?:tcp|udp)/")
+_JOINS = re.compile(r"\b(?:TCP|UDP|SCTP|OPENSSL|SSL|SOCKS|PROXY)[\w-]*:", re.IGNORECASE)
+_DEVICE = re.compile(r"(?:[io]f=)?/dev/(?:tcp|udp)/")
+_ONLY_TRIES = re.compile(r"(?:^| )-\w*z")
 
 _SENDING_OPTIONS = {
     "curl": re.compile(r"(?:-d|--data\S*|-F|--form) *\S*@|(?:^| )(?:-T|--upload-file)\b"),
@@ -48,24 +54,23 @@ _TAKES_WORD = re.compile(r"-\w*[dXHoF]|--(?:data\S*|request|header|output|form|p
 _PLAIN_FLAG = re.compile(
     r"-[sSfvikN]*[dXHoF]?|--(?:data\S*|request|header|output|form|post-file|silent|fail)"
 )
+_PRIVATE_FILE = re.compile(
+    r"(?:^|[/ :@=])\.(?:ssh|aws|netrc|kube|gnupg|docker|pypirc|git-credentials|config/gcloud)\b"
+    r"|/etc/(?:passwd|shadow)\b|\bid_(?:rsa|ed25519)\b|huggingface/(?:stored_)?tokens?\b"
+)
 _PRIVATE = re.compile(
     r"(?:\$\(|`)\s*(?:(?:env|printenv|whoami|history|id(?=[ )`]))\b"
-    r"|(?:cat|base64|<)\s[^)`]*(?:\.(?:ssh|aws|kube)/|\.netrc|/etc/(?:passwd|shadow)|id_rsa"
-    r"|credentials))"
-)
-_PRIVATE_FILE = re.compile(
-    r"(?:^|[/ :@=])\.(?:ssh|aws|netrc|kube|gnupg|git-credentials)\b|/etc/shadow\b"
-    r"|\bid_(?:rsa|ed25519)\b"
+    rf"|(?:cat|base64|<)\s[^)`]*(?:{_PRIVATE_FILE.pattern}|credentials))"
 )
 
 _TOKEN = re.compile(
     r"\$\{?(?P<issuer>WANDB|OPENAI|ANTHROPIC|HF|HUGGING_?FACE|GITHUB|GH|AWS)_\w*(?:KEY|TOKEN|SECRET)"
 )
-_HOST = re.compile(r"\b[a-z]+://(?P<host>[\w.-]+)|\$\{?\w+\}?\.(?P<part>[\w-]+\.[\w.-]+)")
+_HOST = re.compile(r"\b[a-z]+://(?P<host>[\w.-]+)")
 _ISSUERS = {"HF": r"hugging|\bhf\b|hf-", "HUGGINGFACE": r"hugging|\bhf\b|hf-"}
 _ISSUERS |= {"HUGGING_FACE": _ISSUERS["HF"], "GH": "github", "AWS": "aws"}
 
-_NODE = re.compile(r"(?:[\w${}-]+@)?\$\{?\w+\}?")
+_NODE = re.compile(r"(?:[\w${}-]+@)?(?:\$\{?\w+\}?|\{\})")
 _OTHER_HOST = re.compile(r"[.@]")
 _ON_NODE = re.compile(r"\$\{?\w+\}?:")
 _TAKES_NEXT = re.compile(r"-\w*[BbcDEeFIiJLlmOopQRSWw]")
@@ -75,19 +80,36 @@ _STARTS_RUN = re.compile(r"\b(?:ray|python[\d.]*|torchrun|nvidia-smi)\b")
 
 def of_network(call: Call) -> str | None:
     """What a command does with other machines that is to fear, in words that fit after it."""
-    if any(_DEVICE.match(item.target.value.shown) for item in call.command.redirections):
-        return "opens a connection to another machine"
     if _listens(call):
         return "opens the machine to the network"
+    if _connects(call):
+        return "opens a connection to another machine"
     if call.name == "git" and call.texts[:1] == ["push"]:
         return "publishes from the reader's machine"
-    if call.name.endswith("awk") and "/inet/" in call.line:
-        return "opens a connection to another machine"
     if call.name in _KEY_USERS and not (_is_own_node(call) or _copies_of_own_node(call)):
         return "uses the reader's keys on another machine"
     if _sends(call):
         return "sends files or settings of the reader to another machine"
     return None
+
+
+def _connects(call: Call) -> bool:
+    """Whether it speaks with another machine without a protocol of its own.
+
+    To try whether something listens there, and to say nothing, is what scripts wait with.
+    """
+    name, line = call.name, call.line
+    reads_nothing = any(item.target.text == "/dev/null" for item in call.command.redirections)
+    if name in _NETCATS:
+        return not (reads_nothing or _ONLY_TRIES.search(line))
+    if name == "socat":
+        return _JOINS.search(line) is not None
+    if any(_DEVICE.match(item.target.value.shown) for item in call.command.redirections):
+        says = any(not text.startswith("-") for text in call.texts)
+        return not reads_nothing and (says or name not in SAYERS)
+    if name in SAYERS:
+        return False
+    return any(map(_DEVICE.match, call.texts)) or (name.endswith("awk") and "/inet/" in line)
 
 
 def _listens(call: Call) -> bool:
@@ -98,6 +120,7 @@ def _listens(call: Call) -> bool:
         name in _LISTENERS
         or (name in _NETCATS and _LISTENS.search(line) is not None)
         or (name == "socat" and _ENDS_OF_SOCAT.search(line) is not None)
+        or (name == "code" and call.texts[:1] == ["tunnel"])
         or (name == "php" and "-S" in call.texts)
         or (name.startswith("jupyter") and _FOR_EVERYBODY.search(line) is not None)
         or (name == "openssl" and "s_server" in call.texts)
@@ -112,7 +135,7 @@ def _is_own_node(call: Call) -> bool:
     options = call.raws[: -len(words)]
     if len(words) < 2 or any(map(_LEADS_AWAY.match, options)):
         return False
-    if not _NODE.fullmatch(words[0].raw.strip("\"'")):
+    if not _NODE.fullmatch(words[0].raw.replace('"', "")):
         return False
     starts = _STARTS_RUN.search(" ".join(word.raw for word in words[1:]))
     return starts is not None or not _OTHER_HOST.search(words[0].text or "")
@@ -136,11 +159,9 @@ def _copies_of_own_node(call: Call) -> bool:
 
 def _sends(call: Call) -> bool:
     """Whether a command sends files or settings of the reader."""
-    if call.name in _NETCATS and call.piped and "-z" not in call.texts:
-        return True
     if _sends_private_file(call):
         return True
-    if call.name not in FETCHERS:
+    if call.name not in _CARRIERS:
         return False
     if any(name_of(bare(one)) in {"env", "printenv"} for one in call.piped):
         return True
@@ -170,6 +191,7 @@ def _sends_private_file(call: Call) -> bool:
     read: list[Word] = []
     if call.name in FETCHERS | _MAILERS:
         read += (word for one in call.piped for word in bare(one)[1:])
+        read += (item.target for item in call.command.redirections)
     if call.name in _SENDERS:
         if any(map(is_root_or_home, call.words[1:-1])):
             return True
@@ -181,7 +203,9 @@ def _sends_token(call: Call) -> bool:
     """Whether a token goes to a host of others than who issued it, and not to log in there."""
     raws = " ".join(call.raws)
     token = _TOKEN.search(raws)
-    hosts = [match["host"] or match["part"] for match in _HOST.finditer(raws)]
+    if token and call.name in _ASKERS:
+        return True
+    hosts = [match["host"] for match in _HOST.finditer(raws)]
     if not token or not hosts or "authorization:" in raws.lower():
         return False
     issuer = token["issuer"]

@@ -19,11 +19,14 @@ _UPWARDS = re.compile(r"/|~|(?:\./)?\.\.(?:/|$)")
 _ENDS_ABOVE = re.compile(r"/\.\.(?:/\*?)?$")
 _WHOLE_FOLDER = re.compile(r"\$\{?(\d|[A-Za-z_]\w*)\}?/\*?")
 _SYSTEM = re.compile(
-    r"/(?:(?:etc|usr|bin|sbin|lib\w*|boot|sys|proc|var/spool)\b|dev/(?:sd|nvme|mem|vd))"
+    r"/(?:(?:etc|usr|bin|sbin|lib\w*|boot|sys|proc|var/(?:lib|spool))\b|dev/(?:sd|nvme|mem|vd)"
+    r"|var/log/(?:audit|auth|btmp|journal|lastlog|messages|secure|syslog|wtmp))"
 )
 _KEPT = re.compile(
     r"\.ssh\b|authorized_keys|\.(?:bash|zsh)rc\b|\.(?:bash_)?(?:profile|history)\b"
-    r"|\.config/(?:systemd|autostart)/|/cron|sitecustomize|\.pth$|\.git/hooks/"
+    r"|\.bash_(?:aliases|logout)|/\.(?:zshenv|gitconfig|netrc|npmrc|condarc|inputrc|vimrc|pip/|aws/|kube/)"
+    r"|\.config/(?:systemd|autostart|fish|git|pip)/|\.ipython/|/cron|(?:site|user)customize"
+    r"|\.pth$|\.git/hooks/"
 )
 
 

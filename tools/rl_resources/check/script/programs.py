@@ -11,7 +11,7 @@ from collections.abc import Iterator
 _FETCHES = re.compile(
     r"urlopen|urlretrieve|\brequests\b|httpx\.|LWP::|b64decode|fromhex|unhexlify|codecs\.decode"
     r"|Buffer\.from\([^)]*base64|\batob\(|socket|\bpack\b|open-uri|URI\.open"
-    r"|require\(['\"]https?['\"]\)|\(['\"]https?://"
+    r"|fsockopen|require\(['\"]https?['\"]\)|\(['\"]https?://"
 )
 _RUNS = re.compile(
     r"(?<![.\w])(?:exec|eval|compile)\b|\b(?:system|popen|subprocess|spawn|dup2|pty)\b"
