@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 from rl_resources import tabular
 from rl_resources.answer.compatibility import accepted_by
+from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import UnusableInput
 from rl_resources.package import Record, read_package
+from rl_resources.regular import read_regular
 from rl_resources.script import shell
 from rl_resources.script.framework.describe import describe
 from rl_resources.script.framework.history import HISTORY, write_history
@@ -115,7 +117,7 @@ def _launched(root: Path, dataset: Dataset) -> tuple[list[Script], list[str]]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_regular(path, LARGEST_SCRIPT_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UnusableInput(f"{path}: cannot be read: {error}", "Run `check` first.") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -38,9 +39,13 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[bool]:
 def write_file(path: Path, text: str) -> None:
     """Write `text` as UTF-8 with LF line ends; a reader sees the old file or the whole new one.
 
-    Raises `UnusableInput` where the file cannot be written.
+    Where a link leads to is written, and no pipe or device is replaced by a file. Raises
+    `UnusableInput` where the file cannot be written.
     """
     try:
+        path = Path(os.path.realpath(path))
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise OSError(errno.EINVAL, "Not an ordinary file")
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:

@@ -1,10 +1,12 @@
-"""Files of a dataset that anybody may contribute to: ordinary ones of some size, and no others."""
+"""Files that anybody may have put there: read to an end that is sure to come, or not at all."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+from collections.abc import Set
+from io import BufferedReader
 from pathlib import Path
 
 LARGEST_BYTES = 512 * 2**20
@@ -15,13 +17,35 @@ def read_regular(path: Path, most: int = LARGEST_BYTES) -> bytes:
 
     Raises `OSError` for what is no ordinary file, or larger than `most` bytes.
     """
-    # Opening a pipe waits for its writer unless it is told not to.
-    with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-        found = os.fstat(file.fileno())
-        if stat.S_ISDIR(found.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "Not an ordinary file", str(path))
-        if found.st_size > most:
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
             raise OSError(errno.EFBIG, f"More than {most >> 20} MiB", str(path))
-        return file.read(found.st_size) or b""  # asked for `most`, it takes memory for as much
+        return file.read(size) or b""  # asked for `most`, it takes memory for as much
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open an ordinary file to read it. Raises `OSError` for anything else."""
+    return _open(path, {stat.S_IFREG}, "Not an ordinary file")
+
+
+def open_named(path: Path) -> BufferedReader:
+    """Open a file or a pipe, which is what a shell makes of `<(…)`, to read it once.
+
+    Raises `OSError` for anything else. A pipe that nobody writes to is at its end.
+    """
+    return _open(path, {stat.S_IFREG, stat.S_IFIFO}, "Neither an ordinary file nor a pipe")
+
+
+def _open(path: Path, kinds: Set[int], otherwise: str) -> BufferedReader:
+    # Opening a pipe waits for its writer unless it is told not to.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    kind = stat.S_IFMT(os.fstat(handle).st_mode)
+    if kind not in kinds:
+        os.close(handle)
+        if kind == stat.S_IFDIR:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        raise OSError(errno.EINVAL, otherwise, str(path))
+    if kind == stat.S_IFIFO:
+        os.set_blocking(handle, True)
+    return os.fdopen(handle, "rb")

@@ -26,6 +26,7 @@ from rl_resources.check.snapshot import Excerpt, Snapshot, Table
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding
 from rl_resources.package import Resource, TableSchema
+from rl_resources.regular import open_regular
 from rl_resources.schema import bulk
 from rl_resources.schema.parts import IrregularError, header_of
 from rl_resources.tabular import Defect, Row, Text, record
@@ -71,6 +72,7 @@ def judge_records(snapshot: Snapshot, table: Table, path: Path, rules: Sequence[
     resource = replace(table.resource, path=path.as_posix())
     beside = _beside(snapshot, table)
     try:
+        _hold_to_files(path)
         try:
             found = bulk.survey(path, table.schema, vocabulary_of(snapshot, table))
         except IrregularError:
@@ -78,11 +80,21 @@ def judge_records(snapshot: Snapshot, table: Table, path: Path, rules: Sequence[
         parquet = bulk.is_parquet(path)
         excerpts = _parquet(path, table.schema) if parquet else _csv(path, found)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise UnusableInput(f"{path}: cannot be read: {error}") from error
+        words = getattr(error, "strerror", None) or error
+        raise UnusableInput(f"{path}: cannot be read: {words}") from error
     wanted = [rule for rule in rules if rule.family == "cells" or rule.name in _OF_ROWS | _OF_TEXT]
     first = 1 if parquet else 2
     told = _in_parts(beside, resource, found, excerpts, first, wanted)
     return Judged(found.rows, _with_files(path, told) if path.is_dir() else told)
+
+
+def _hold_to_files(path: Path) -> None:
+    """Raise `UnusableInput` for a folder without records, `OSError` for what has no sure end."""
+    files = bulk.files_of(path)
+    if not files:
+        raise UnusableInput(f"{path}: holds no {bulk.PARQUET} file", "Name a folder that does.")
+    for file in files:
+        open_regular(file).close()
 
 
 def _irregular(beside: Snapshot, resource: Resource, path: Path, rules: Sequence[Rule]) -> Judged:

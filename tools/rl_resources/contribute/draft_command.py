@@ -21,6 +21,7 @@ from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding
 from rl_resources.package import SCRIPTS, Field, Package, TableSchema, read_package
+from rl_resources.regular import open_named
 from rl_resources.tabular import write
 from rl_resources.words import json_text, shown
 
@@ -217,7 +218,7 @@ def _bytes(path: Path) -> bytes:
     """The content of a file that no reader could want larger."""
     name = shown(str(path), 500)
     try:
-        with path.open("rb") as file:
+        with open_named(path) as file:
             data = file.read(LARGEST_SCRIPT_BYTES + 1)
     except OSError as error:
         raise UnusableInput(f"{name}: cannot be read: {error.strerror}") from error

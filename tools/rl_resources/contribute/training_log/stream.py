@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rl_resources.errors import UnusableInput
+from rl_resources.regular import open_named
 from rl_resources.words import shown
 
 BLOCK = 1 << 18
@@ -50,7 +51,7 @@ def blocks(path: Path, progress: Progress, damage: Damage) -> Iterator[bytes]:
     name = shown(str(path), 500)
     with ExitStack() as closing:
         try:
-            raw = closing.enter_context(path.open("rb"))
+            raw = closing.enter_context(open_named(path))
             beginning = raw.peek(8)[:8]
             size = path.stat().st_size
         except OSError as error:
