@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
@@ -143,9 +144,7 @@ def look_alike(text: str) -> str | None:
         unusual = any(map(_is_foreign_digit, word)) or _poses_as_plain(word)
         if unusual or not unicodedata.is_normalized("NFC", word) or _has_loose_marks(word):
             return word
-    return next(
-        (word for word in _WORD.findall(text) if not word.isascii() and _deceives(word)), None
-    )
+    return _first_deceiving(text)
 
 
 def host_name(text: str) -> str:
@@ -176,21 +175,57 @@ def _has_loose_marks(word: str) -> bool:
     return False
 
 
-def _deceives(word: str) -> bool:
-    """Whether a word is of an alphabet that nobody writes in, or of several that look alike."""
-    letters = [sign for sign in word if sign.isalpha() and not _is_raised(sign)]
+def _first_deceiving(text: str) -> str | None:
+    """The first word in letters that are not those that they show.
+
+    A hyphen joins honest parts of several alphabets: the ending of another language, say.
+    """
+    words = [(part, word) for word in _WORD.findall(text) for part in word.split("-") if part]
+    for at, (part, word) in enumerate(words):
+        beside = [other for other, _ in (*words[max(at - 1, 0) : at], *words[at + 1 : at + 2])]
+        if not part.isascii() and _deceives(part, word, beside):
+            return str(word)
+    return None
+
+
+def _deceives(part: str, word: str, beside: Iterable[str]) -> bool:
+    """Whether it is of an alphabet that nobody writes in, or of several that look alike.
+
+    Or of one of which every letter has the shape of a Latin one, and what stands beside it does not
+    show that the alphabet is meant.
+    """
+    letters = _letters(part)
     foreign = [sign for sign in letters if _alphabet(sign) not in _BESIDE_LATIN]
     if any(_alphabet(sign) not in _ALONE for sign in foreign):
         return True
     if foreign and len(foreign) == len(letters):
-        return len(word) > 1 and all(sign in _LIKE_LATIN for sign in letters)
+        posing = len(word) > 1 and all(sign in _LIKE_LATIN for sign in letters)
+        return posing and not any(_goes_with(word, letters, other) for other in beside)
     return any(_alphabet(sign) != "GREEK" or sign in _LIKE_LATIN for sign in foreign)
+
+
+def _goes_with(word: str, letters: Sequence[str], other: str) -> bool:
+    """Whether the word beside it shows that one is no name in Latin letters.
+
+    Names of devices have digits, those of algorithms are in capitals.
+    """
+    known = _letters(other)
+    return (
+        word.replace("-", "").isalpha()
+        and (other.isupper() or not word.isupper())
+        and {_alphabet(sign) for sign in known} == {_alphabet(sign) for sign in letters}
+        and any(sign not in _LIKE_LATIN for sign in known)
+    )
+
+
+def _letters(word: str) -> list[str]:
+    return [sign for sign in word if sign.isalpha() and not _is_raised(sign)]
 
 
 def _alphabet(letter: str) -> str:
     if any(ord(letter) in block for block in _PHONETIC):
         return "PHONETIC"
-    return unicodedata.name(letter, "").partition(" ")[0]
+    return unicodedata.name(letter, "").removeprefix("HALFWIDTH ").partition(" ")[0]
 
 
 def _is_raised(sign: str) -> bool:

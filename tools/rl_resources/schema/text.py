@@ -70,10 +70,15 @@ _NUMBER = re.compile(r"(?:\+/?-|[+-]) ?\d[\d.,]* ?%?(?:$|[,;:]? +[(a-zA-Z])")
 _OPTION = re.compile(r"[+-]{1,2}\w")
 _CALLS = re.compile(r"[(|!]")
 
+_AT = re.compile(r" ?[\[({<] ?(?i:at) ?[\])}>] ?| AT ")
+_DOT = re.compile(r" ?[\[({<] ?(?i:dot) ?[\])}>] ?| DOT ")
+"""How people write the signs of an address of theirs that programs are not to find."""
+_OF_SERVER = re.compile(r"(?<![\w.%+-])git\Z")
+"""The account of a server of git, not of a person."""
 _MAIL_NAME = re.compile(r"[\w%+\"-]\Z")
 _MAIL_HOST = re.compile(r"[^\W_][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}\.[^\W\d_]{2,}")
 
-SIGNS = rf"[^ -~]|@|(?i:xn--)|^[ =+-]| $|; *[\"']*[=+-]|<[a-zA-Z/!?%]|(?i:{_MARKUP})"
+SIGNS = rf"[^ -~]|@|{_AT.pattern}|(?i:xn--)|^[ =+-]| $|; *[\"']*[=+-]|<[a-zA-Z/!?%]|(?i:{_MARKUP})"
 """Matches every text that has a mistake, and some that have none."""
 
 BEFORE = ("invisible", "email", "space", "look-alike", "markup")
@@ -149,10 +154,11 @@ def _plain(cell: str) -> str:
 
 
 def _holds_mail(cell: str) -> bool:
-    """Whether an `@` stands between a name and a host; each is looked at once."""
-    before, *rest = _plain(cell).split("@")
+    """Whether an `@`, in whatever spelling, stands between a name and a host; each once."""
+    before, *rest = _AT.sub("@", _plain(cell)).split("@")
     for after in rest:
-        if _MAIL_NAME.search(before[-1:]) and _MAIL_HOST.match(after):
+        named = _MAIL_NAME.search(before[-1:]) and not _OF_SERVER.search(before)
+        if named and _MAIL_HOST.match(_DOT.sub(".", after)):
             return True
         before = after
     return False
