@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rl_resources import cache
-from rl_resources.cache import cache_folder, keep, recalled
+from rl_resources.cache import cache_folder, keep, kept_bytes, kept_json, recalled
 
 VALUE = {"a": (1, None), "b": ("ü",)}
 
@@ -69,6 +70,23 @@ def test_a_broken_file_is_made_anew(tmp_path: Path, kept: int) -> None:
     file.write_bytes(file.read_bytes()[:kept])
     assert asked("a")
     assert not asked("a")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(b"[" * 100_000),
+        lambda path: path.write_bytes(b"\xff{}"),
+        lambda path: path.symlink_to("/dev/zero"),
+        os.mkfifo,
+        Path.mkdir,
+    ],
+)
+def test_what_cannot_be_read_is_not_known(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+    odd = tmp_path / "odd"
+    damage(odd)
+    assert kept_json(odd) is None
+    assert kept_bytes(odd) is None
 
 
 def test_answers_go_that_were_written_long_ago() -> None:

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
+
+from rl_resources.regular import read_regular
 
 MOST_DAYS = 30
 MOST_ANSWERS = 20_000
@@ -80,11 +82,19 @@ def keep_bytes(path: Path, data: bytes) -> None:
 def kept_bytes(path: Path) -> bytes | None:
     """What `keep_bytes` wrote, where it is there and whole."""
     try:
-        found = path.read_bytes()
+        found = read_regular(path)
     except OSError:
         return None
     digest, data = found[:_DIGEST], found[_DIGEST:]
     return data if hashlib.sha256(data).digest() == digest else None
+
+
+def kept_json(path: Path) -> Any:
+    """A value that was kept as JSON; `None` where it is not there or cannot be read."""
+    try:
+        return json.loads(read_regular(path))
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def recalled(name: str, of: Sequence[str], make: Callable[[], Value]) -> Value:
@@ -168,9 +178,6 @@ def remembered(
 
 
 def _read(path: Path) -> Mapping[str, str]:
-    try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
+    known = kept_json(path)
     texts = isinstance(known, dict) and all(isinstance(text, str) for text in known.values())
     return known if texts else {}

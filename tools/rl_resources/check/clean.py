@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rl_resources.cache import cache_folder, keep, own_code
+from rl_resources.cache import cache_folder, keep, kept_json, own_code
 from rl_resources.check.registry import Rule
 from rl_resources.check.script import shellcheck
 from rl_resources.check.subject import Claim, Said, ScriptText
@@ -121,11 +121,9 @@ class _Noted(Mapping[str, Said]):
 
 
 def _columns(asked: Path) -> list[str] | None:
-    try:
-        columns = json.loads(asked.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return columns if isinstance(columns, list) else None
+    columns = kept_json(asked)
+    texts = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
+    return columns if texts else None
 
 
 def _answered(asked: Path, said: Mapping[str, Said], columns: Iterable[str]) -> Path:

@@ -122,7 +122,7 @@ def _usable(field: Field, name: str, limit: Any) -> bool:
     if name == "pattern":
         return isinstance(limit, str) and field.type == "string"
     if name in {"minLength", "maxLength"}:
-        return type(limit) is int and field.type in TEXTS
+        return type(limit) is int and 0 <= limit < _MACHINE_INTEGERS and field.type in TEXTS
     if name == "enum":
         return isinstance(limit, list) and all(_is_value(field, word) for word in limit)
     return field.type in {*NUMBERS, "date"} and _is_value(field, limit)

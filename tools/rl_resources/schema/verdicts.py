@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rl_resources.cache import cache_folder, keep, own_code, release_of
+from rl_resources.cache import cache_folder, keep, kept_json, own_code, release_of
 from rl_resources.package import Field, TableSchema
 
 if TYPE_CHECKING:
@@ -73,7 +73,6 @@ def _digest(text: str) -> str:
 def _known(memory: Path) -> Mapping[str, frozenset[str]]:
     """Cells that were clean in tables in which all were, by `_key`."""
     try:
-        found = json.loads(memory.read_bytes())
-        return {key: frozenset(cells) for key, cells in found.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+        return {key: frozenset(map(str, cells)) for key, cells in kept_json(memory).items()}
+    except (TypeError, AttributeError):
         return {}

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rl_resources.cache import cache_folder, keep, release_of
+from rl_resources.cache import cache_folder, keep, kept_json, release_of
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -83,10 +83,7 @@ def _file(text: str) -> Path:
 
 
 def _remembered(cache: Path) -> Any:
-    try:
-        answer = json.loads(cache.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
+    answer = kept_json(cache)
     return answer if _is_answer(answer) else None
 
 

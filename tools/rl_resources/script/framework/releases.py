@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from rl_resources.cache import cache_folder
+from rl_resources.cache import cache_folder, kept_json
 from rl_resources.errors import UnusableInput
 from rl_resources.output import new_folder
 from rl_resources.script.framework.archive import SUFFIXES, read_archive
@@ -89,11 +89,11 @@ def _distribution(framework: str) -> str:
 def _cached(framework: str, version: str) -> Configuration | None:
     folder = _folder() / framework / version
     try:
-        index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+        index = kept_json(folder / _INDEX)
         if index["layout"] != _LAYOUT:
             return None
         modules = {name: Entry(**entry) for name, entry in index["modules"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError):
         return None
     return Configuration(framework, version, folder, modules)
 
