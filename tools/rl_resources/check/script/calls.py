@@ -116,8 +116,8 @@ def _written(command: Command) -> Iterator[Word]:
 def bare(command: Command) -> Sequence[Word]:
     """The words of a command without those that only start it: of `nohup bash x`, `bash x`."""
     words, at = command.words, 0
-    while at + 1 < len(words) and name_of(words[at:]) in _PREFIXES:
-        prefix = name_of(words[at:])
+    while at + 1 < len(words) and name_of(words[at : at + 1]) in _PREFIXES:
+        prefix = name_of(words[at : at + 1])
         at += 3 if prefix == "exec" and words[at + 1].text == "-a" and at + 3 < len(words) else 1
         while at + 1 < len(words) and _PREFIX_WORD.fullmatch(words[at].text or ""):
             takes = words[at].text in _TAKE_WORD.get(prefix, ()) and at + 2 < len(words)

@@ -13,9 +13,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from rl_resources.check.script.calls import INTERPRETERS, Call, calls, name_of, spelt
+from rl_resources.check.script.carried import carried
 from rl_resources.check.script.detours import detour
 from rl_resources.check.script.harm import harm
-from rl_resources.check.script.hidden import said
+from rl_resources.check.script.hidden import decodes, said, spoken
 from rl_resources.check.script.network import ssh_words
 from rl_resources.check.script.origins import Origins, path_of
 from rl_resources.check.script.programs import program_fear, started
@@ -27,7 +28,13 @@ _RUNNERS = _SHELLS | {"eval", "source", ".", "make", "sbatch"}
 _RUN_PACKAGES = frozenset({"uvx", "npx", "bunx"})
 _RUN_PACKAGES_AT_RUN = frozenset({"uv", "pipx", "deno", "go"})
 _ADDRESS = re.compile(r"(?:\w+\+)?https?://|[\w-]+(?:\.[\w-]+)+/\S*@")
+_APPLIERS = frozenset({"kubectl", "helm", "oc"})
+_APPLY = (["apply"], ["create"], ["replace"], ["install"], ["upgrade"])
+_VERSION = re.compile(r"\bv?\d+\.\d+|[0-9a-f]{40}")
 _PACKAGE_FLAGS = frozenset({"--from", "--spec", "--package", "-p"})
+_LAUNCHERS = frozenset({"accelerate", "deepspeed", "ray", "torchrun"})
+_TAKE_PROGRAM = frozenset({"timeit"})
+"""Modules of Python that run a text among their words."""
 _OWN_SHELL = re.compile(r"[\"']?\$\{?(?:SHELL|BASH|0)\b")
 _WRITERS_OF_PROGRAMS = re.compile(r"[gmn]?awk")
 _STARTERS = frozenset({"tmux", "screen", "script", "env", "watch", "parallel", "vim", "vi", "sed"})
@@ -35,6 +42,7 @@ _STARTERS |= {"flock", "runuser", "sg"}
 """Programs that run a text among their words as commands."""
 _BEFORE_COMMAND = re.compile(r"^:?!|^\d*e (?=\w)")
 _RUNS_INPUT = re.compile(r"system\(\$|\$0 *\|")
+_RUNS_READ = re.compile(r"\bgetline\b.*\bsystem\(")
 MOST_NESTED = 3
 
 
@@ -57,7 +65,8 @@ def fears(script: Script, depth: int = 0) -> Iterator[Fear]:
 
 def _fear(call: Call, origins: Origins, depth: int) -> str | None:
     if not call.words:
-        return harm(call) or detour(call.command, "", ())
+        told = harm(call) or detour(call.command, "", ())
+        return told or _inner(carried(call.command), depth)
     own = [word.text or word.value.shown for word in call.command.words]
     return (
         _of_program(call, origins, depth)
@@ -65,6 +74,7 @@ def _fear(call: Call, origins: Origins, depth: int) -> str | None:
         or detour(call.command, call.name, call.texts)
         or detour(call.command, own[0], own[1:])
         or _of_spelling(call)
+        or _inner(carried(call.command), depth)
     )
 
 
@@ -78,6 +88,8 @@ def _of_program(call: Call, origins: Origins, depth: int) -> str | None:
     if call.name in {"trap", "alias"}:
         return _inner((text.partition("=")[2] or text for text in call.texts[:1]), depth)
     if _WRITERS_OF_PROGRAMS.fullmatch(call.name):
+        if decodes(call.line) and _RUNS_READ.search(call.line):
+            return "runs what was downloaded or hidden"
         return _inner(started(" ".join(call.texts)), depth)
     if not _is_runner(call):
         return _inner(_handed_on(call), depth)
@@ -90,7 +102,7 @@ def _is_runner(call: Call) -> bool:
 
 def _runs_hidden(call: Call, origins: Origins) -> bool:
     """Whether the script shows neither what the command runs nor a file that holds it."""
-    if _is_hidden(call, origins) or _runs_package(call):
+    if _is_hidden(call, origins) or _runs_package(call) or _loads_fetched(call, origins):
         return True
     if _runs_input(call) and any(map(origins.hides, call.piped)):
         return True
@@ -128,6 +140,8 @@ def _is_told_hidden(call: Call, origins: Origins) -> bool:
 def _runs_package(call: Call) -> bool:
     """Whether it runs what lies at an address, as `uv run` and `npx` can."""
     told = call.texts
+    if call.name in _APPLIERS:
+        return told[:1] in _APPLY and any(_is_at_branch(text) for text in told)
     if call.name in _RUN_PACKAGES_AT_RUN and told[:1] == ["run"]:
         told = told[1:]
     elif call.name not in _RUN_PACKAGES:
@@ -135,6 +149,20 @@ def _runs_package(call: Call) -> bool:
     packages = [after for flag, after in pairwise(told) if flag in _PACKAGE_FLAGS]
     packages += [text for text in told if not text.startswith("-")][:1]
     return any(map(_ADDRESS.match, packages))
+
+
+def _is_at_branch(text: str) -> bool:
+    """Whether an address tells no version of what lies there."""
+    return _ADDRESS.match(text) is not None and not _VERSION.search(text)
+
+
+def _loads_fetched(call: Call, origins: Origins) -> bool:
+    """Whether a word of it, or a setting, is a Python file that was fetched or lies elsewhere."""
+    if not (INTERPRETERS.fullmatch(call.name) or call.name in _LAUNCHERS):
+        return False
+    files = (path_of(word) for word in call.words[1:] if word.raw.rstrip("\"'").endswith(".py"))
+    values = [file.rpartition("=")[2] for file in files]
+    return any(origins.fetched_file(value) or "://" in value for value in values)
 
 
 def _runs_text(call: Call) -> bool:
@@ -150,7 +178,7 @@ def _reads_program(call: Call) -> bool:
 
 def _of_text(call: Call, origins: Origins, depth: int) -> str | None:
     """What is to fear of the text that a command runs, where the script shows it."""
-    program = [word.text or "" for word in _program(call)]
+    program = [spoken(word) for word in _program(call)]
     texts = program + [
         item.body.shown if item.body else item.target.text or ""
         for item in call.command.redirections
@@ -225,7 +253,8 @@ def _program(call: Call) -> Sequence[Word]:
         if re.fullmatch(r"-\w*[ce]|--wrap", text):
             return words[at + 1 : at + 2]
         if text == "-m":
-            return words[at + 1 : at + 2]
+            module = words[at + 1 : at + 2]
+            return words[at + 2 :] if {word.text for word in module} <= _TAKE_PROGRAM else module
         if not text.startswith("-"):
             return words[at : at + 1]
     return ()

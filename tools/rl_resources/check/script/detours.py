@@ -42,16 +42,16 @@ _INSTALLERS = re.compile(r"pip[\d.]*|uv|npm")
 _CONDA = re.compile(r"(?:micro)?mamba|conda")
 _GIT_RUNS = re.compile(
     r"\b(?:core\.(?:sshcommand|hookspath|fsmonitor|pager|editor)|diff\.external|init\.templatedir"
-    r"|[\w-]+\.[\w.-]*(?:command|cmd|driver)|filter\.\S+\.(?:clean|smudge|process))\b"
+    r"|[\w-]{1,100}\.[\w.-]{0,200}(?:command|cmd|driver)|filter\.\S{1,200}\.(?:clean|smudge|process))\b"
     r"|\b(?:alias\.[\w-]+|credential\.helper)[ =]!",
     re.IGNORECASE,
 )
 _GIT_LEADS = re.compile(
-    r"url\.(?:[a-z+]+://)?(?:[^@/]*@)?(?P<to>[^/:]*)\S*\.(?:push)?insteadof[ =]"
-    r"(?P<of>(?:[a-z+]+://)?(?:[^@/]*@)?(?P<host>[^/:]*))",
+    r"\burl\.(?P<to>\S{1,400})\.(?:push)?insteadof[ =](?P<of>\S+)",
     re.IGNORECASE,
 )
 """Another host takes the place of one that addresses name."""
+_HOST_OF = re.compile(r"(?:[a-z+]+://)?(?:[^@/]*@)?([^/:]*)")
 _GIT_STARTS = re.compile(r"\bext::|\bprotocol\.ext\.allow\b")
 
 _TAR_RUNS = re.compile(r"--(?:checkpoint-action|to-command|rsh-command)\b")
@@ -90,7 +90,8 @@ def _sets_git(line: str) -> bool:
 
 
 def _leads_elsewhere(match: re.Match[str]) -> bool:
-    return bool(match["to"]) and match["to"].lower() != match["host"].lower()
+    to, of = (_HOST_OF.match(match[name]) for name in ("to", "of"))
+    return bool(to and of and to[1] and to[1].lower() != of[1].lower())
 
 
 def _is_obeyed(item: Assignment) -> bool:

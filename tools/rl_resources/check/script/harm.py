@@ -27,6 +27,8 @@ _STOP_MACHINE = frozenset({"shutdown", "reboot", "poweroff", "halt", "killall5"}
 
 _RUNS = re.compile(r"(?:^|[\s/])(?:python|ray|vllm|sglang|torchrun)[0-9.]*\b")
 _FINDS_PROCESSES = re.compile(r"\b(?:pgrep|pidof|ps)\b")
+_LISTS_PROCESSES = re.compile(r"(?:^|[\s(`])ps\s")
+_CHOOSES = re.compile(r"grep|/\w|[~=]|\s(?:-C|-p|--ppid)\b")
 _FINDS_USERS_OF_GPU = re.compile(r"\bnvidia-smi\b|\b(?:fuser|lsof)\b.*/dev/nvidia")
 _KILLS = re.compile(r"-\w*k|--kill")
 _TO_EVERYBODY = re.compile(
@@ -85,4 +87,9 @@ def _names_all(call: Call) -> bool:
 def _ends_all(call: Call) -> bool:
     if call.name in {"pkill", "killall", "scancel"}:
         return _ALL_OF_USER.fullmatch(call.line) is not None
-    return call.name == "kill" and len(call.texts) > 1 and call.texts[-1] in {"1", "-1"}
+    if call.name != "kill":
+        return False
+    found = " | ".join([one.raw for one in call.piped] + call.raws)
+    if _LISTS_PROCESSES.search(found) and not _CHOOSES.search(found):
+        return True
+    return len(call.texts) > 1 and call.texts[-1] in {"1", "-1"}

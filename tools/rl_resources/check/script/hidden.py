@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from rl_resources.check.script.calls import INTERPRETERS, bare, name_of
-from rl_resources.script.shell import Command
+from rl_resources.check.script.calls import INTERPRETERS, SAYERS, bare, name_of
+from rl_resources.script.shell import Command, Part, Word, read
 
 _HIDDEN = "|".join(
     (
@@ -35,6 +36,9 @@ _UNSEEN = re.compile(
 """What is typed in, or cut out of lines of the script that are no commands."""
 
 
+_PLACES = re.compile(r"%[sb]")
+
+
 def decodes(command: str) -> bool:
     """Whether a command, as it is written, makes a text that nobody can read before."""
     return _DECODERS.search(command) is not None
@@ -53,11 +57,36 @@ def holds_unseen(text: str) -> bool:
 def said(command: Command) -> str:
     """What a command writes, where the script shows it."""
     words = [word.text or "" for word in bare(command)[1:]]
-    if name_of(bare(command)) == "printf" and len(words) > 1 and "%" in words[0]:
-        words = words[1:]
-    if name_of(bare(command)) in {"echo", "printf"}:
+    if name_of(bare(command)) == "printf" and words:
+        return _printed(words[0], words[1:])
+    if name_of(bare(command)) == "echo":
         return " ".join(words)
     return "\n".join(item.body.shown for item in command.redirections if item.body)
+
+
+def _printed(form: str, words: Sequence[str]) -> str:
+    """What `printf` writes, which takes its form as often as there are words for it."""
+    shown, *parts = _PLACES.split(form)
+    if not parts:
+        return form
+    text = ""
+    for at in range(0, max(1, len(words)), len(parts)):
+        taken = [*words[at : at + len(parts)], *[""] * len(parts)]
+        text += shown + "".join(map("".join, zip(taken, parts, strict=False)))
+    return text.replace("\\n", "\n")
+
+
+def spoken(word: Word) -> str:
+    """A word with what `echo` and `printf` write into it; nothing where it is not known else."""
+    return "".join(_spoken(part) for part in word.value.parts)
+
+
+def _spoken(part: Part) -> str:
+    if part.text is not None or not part.source.startswith("$("):
+        return part.text or ""
+    commands = read(part.source[2:-1]).commands
+    says = len(commands) == 1 and name_of(bare(commands[0])) in SAYERS
+    return said(commands[0]) if says else ""
 
 
 def is_shown(command: Command) -> bool:

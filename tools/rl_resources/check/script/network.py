@@ -38,7 +38,7 @@ _SERVERS = re.compile(
 )
 _FOR_EVERYBODY = re.compile(r"ip[= ]'?(?:0\.0\.0\.0|\*)")
 _ENDS_OF_SOCAT = re.compile(r"LISTEN|EXEC|SYSTEM", re.IGNORECASE)
-_JOINS = re.compile(r"\b(?:TCP|UDP|SCTP|OPENSSL|SSL|SOCKS|PROXY)[\w-]*:", re.IGNORECASE)
+_JOINS = re.compile(r"\b(?:TCP|UDP|SCTP|OPENSSL|SSL|SOCKS|PROXY)[\w-]{0,16}:", re.IGNORECASE)
 _DEVICE = re.compile(r"(?:[io]f=)?/dev/(?:tcp|udp)/")
 _ONLY_TRIES = re.compile(r"(?:^| )-\w*z")
 

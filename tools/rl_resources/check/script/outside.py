@@ -26,7 +26,7 @@ _KEPT = re.compile(
     r"\.ssh\b|authorized_keys|\.(?:bash|zsh)rc\b|\.(?:bash_)?(?:profile|history)\b"
     r"|\.bash_(?:aliases|logout)|/\.(?:zshenv|gitconfig|netrc|npmrc|condarc|inputrc|vimrc|pip/|aws/|kube/)"
     r"|\.config/(?:systemd|autostart|fish|git|pip)/|\.ipython/|/cron|(?:site|user)customize"
-    r"|\.pth$|\.git/hooks/"
+    r"|(?i:site|packages)\S*\.pth$|\.git/hooks/"
 )
 
 

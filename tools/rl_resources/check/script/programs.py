@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from rl_resources.check.script.outside import is_of_reader
+
 _FETCHES = re.compile(
     r"urlopen|urlretrieve|\brequests\b|httpx\.|LWP::|b64decode|fromhex|unhexlify|codecs\.decode"
     r"|Buffer\.from\([^)]*base64|\batob\(|socket|\bpack\b|open-uri|URI\.open"
@@ -22,11 +24,15 @@ _BUILDS = re.compile(
     r"|\bgetattr\s*\(\s*(?:__import__|__builtins__|builtins)\b"
 )
 """What it runs is no text that stands there: it is made at run time."""
-_WRITES = re.compile(
-    r"open\(\s*['\"]/(?:etc|usr|s?bin|lib\w*|boot|proc|sys)/[^'\"]*['\"]\s*,\s*['\"][wax]"
+_WRITES = re.compile(r"open\((?P<path>.{1,200}?),\s*(?:mode\s*=\s*)?['\"][wax]")
+_QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")
+_QUOTES = re.compile(r"[\s'\"+]+")
+_RUNS_LIST = re.compile(
+    r"(?:run|call|check_call|check_output|popen|execv\w*)\s*\(\s*\[(?P<words>[^\]]{1,4096})\]",
+    re.IGNORECASE,
 )
 _STARTS = re.compile(
-    r"(?:system|popen|run|call|check_call|check_output|exec|execSync|execute|spawn)\s*\(?\s*"
+    r"(?:system|popen|run|call|check_call|\w*output|exec|execSync|execute|spawn)\s*\(?\s*"
     r"(?:qq?\(|(?P<quote>['\"]))(?P<text>.{0,4096}?)(?(quote)(?P=quote)|\))"
     r"|\"(?P<read>[^\"]+)\"\s*\|\s*getline",
     re.IGNORECASE,
@@ -37,6 +43,11 @@ _DELETES_TREE = re.compile(
     r"(?:rmtree|unlink|rmSync|rm_rf|remove_dir_all)\W{1,20}(?:(?:glob|[\w.]{0,20}expanduser)\W{1,20})?"
     r"(?:qq?\(|(?<=['\"]))[/~](?!tmp/)"
 )
+_DELETES = re.compile(r"\b(?:rmtree|os\.remove|unlink|rmSync|rm_rf)\b")
+_HOME = re.compile(
+    r"expanduser\(['\"]~/?['\"]\)(?!\s*[+/])|Path\.home\(\)(?!\s*/)|\bENV\{HOME\}/\*"
+    r"|environ(?:\.get)?[\[(]['\"]HOME['\"][\])](?!\s*[+/])"
+)
 
 
 def program_fear(program: str) -> str | None:
@@ -45,9 +56,18 @@ def program_fear(program: str) -> str | None:
         return "runs what was downloaded or hidden"
     if any(map(_sends_settings, program.splitlines())):
         return "sends files or settings of the reader to another machine"
-    if _DELETES_TREE.search(program):
+    if _DELETES_TREE.search(program) or (_DELETES.search(program) and _HOME.search(program)):
         return "deletes outside of the work folder"
-    return "changes the reader's system" if _WRITES.search(program) else None
+    if any(is_of_reader(path) for path in _written(program)):
+        return "changes the reader's system"
+    return None
+
+
+def _written(program: str) -> Iterator[str]:
+    """The files that it opens to write, and the words by which it names their folders."""
+    for match in _WRITES.finditer(program):
+        yield from _QUOTED.findall(match["path"])
+        yield _QUOTES.sub("", match["path"])
 
 
 def _sends_settings(line: str) -> bool:
@@ -57,4 +77,6 @@ def _sends_settings(line: str) -> bool:
 
 def started(program: str) -> Iterator[str]:
     """The commands that a program starts."""
-    return (match["text"] or match["read"] or "" for match in _STARTS.finditer(program))
+    yield from (match["text"] or match["read"] or "" for match in _STARTS.finditer(program))
+    for listed in _RUNS_LIST.finditer(program):
+        yield " ".join(_QUOTED.findall(listed["words"]))

@@ -38,6 +38,7 @@ _PRIVATE_HOST = re.compile(
 _PROXIES = frozenset({"http_proxy", "https_proxy", "all_proxy", "ftp_proxy"})
 _ACCOUNTS: Mapping[str, re.Pattern[str]] = {
     "WANDB_ENTITY": re.compile(r".+"),
+    "HF_ENDPOINT": re.compile(r"(?!https://(?:huggingface\.co|hf-mirror\.com)/?$)https?://.+"),
     "WANDB_BASE_URL": re.compile(r"(?!https?://(?:api\.)?wandb\.ai)https?://.+"),
     "SWANLAB_WORKSPACE": re.compile(r".+"),
 }
