@@ -169,6 +169,9 @@ BREAKS: Mapping[str, Break] = {
     ),
     "one cell alone": _line(lambda line, _: line.split(b",")[0]),
     "line blank": _new_line(lambda _, chance: chance.choice([b"", b"", b" ", b'""', b"\t"])),
+    "line blank before the header": lambda data, chance: (
+        chance.choice([b"\n", b"\n\n", b" \n", b'""\n', b"\r\n"]) + data
+    ),
     "lines blank at the end": lambda data, chance: data + b"\n" * chance.randint(1, 3),
     "line of commas": _new_line(lambda lines, _: b"," * lines[0].count(b",")),
     "line twice": _new_line(lambda lines, chance: chance.choice(lines[1:-1])),

@@ -91,6 +91,12 @@ class Case:
         return any(kind in kinds for _, _, kind in self.ours)
 
     @property
+    def header_row(self) -> int:
+        """The record that is the header; 1 where there is none."""
+        header = self.table.text.header
+        return self.numbers[header.line] if header else 1
+
+    @property
     def first_defect(self) -> int:
         """The first record that is no CSV by our grammar."""
         lines = [self.numbers[item.line] for item in self.table.text.defects]
@@ -116,8 +122,13 @@ def _is_item(case: Case, _: int, field: str, kind: str) -> bool:
 
 def _is_nearly_zero(case: Case, row: int, field: str, kind: str) -> bool:
     cell = case.cell(row, field)
-    number = kind == "range" and case.table.schema.field(field).type == "number"
+    number = kind == "range" and bool(cell) and case.table.schema.field(field).type == "number"
     return number and not float(cell) and bool(Decimal(cell))
+
+
+def _follows_a_blank_line(case: Case, row: int, field: str, kind: str) -> bool:
+    theirs = (row, field, kind) in case.theirs or (row, "", ROW) in case.theirs
+    return case.header_row > 1 and (theirs or (row < case.header_row and kind == ROW))
 
 
 def _has_no_key(case: Case, row: int, _: str, kind: str) -> bool:
@@ -158,6 +169,8 @@ REASONS: Mapping[str, Reason] = {
     "Names of columns are as written: frictionless takes them without case and outer spaces.": (
         lambda case, row, field, kind: (row, kind) == (1, HEADER)
     ),
+    "A blank line before the header is told as that and passed over; frictionless takes it for the "
+    "header, and the header for a record.": _follows_a_blank_line,
     "How long a row has to be is said by the schema, for frictionless by a header that is wrong.": (
         lambda case, row, field, kind: (
             case.tells(HEADER) and (kind == ROW or (row, "", ROW) in case.theirs)
