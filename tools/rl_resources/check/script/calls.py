@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -48,13 +48,14 @@ _LOOKED_UP = re.compile(r"\"?(?:\$\(|`) *(?:which|command -v|type -[pP]) +([\w.-
 class Call:
     """A command with those before it in its pipeline, and with the variables that the script sets.
 
-    `piped` are at most `MOST_PIPED`. `written` are the files that the script writes, as it names
-    them; `gone` is the `cd` that led to the folder in which the command runs.
+    `assigned` has these as they are written, `written` the files that the script writes, as it
+    names them. `piped` are at most `MOST_PIPED`. `gone` is the `cd` that led to the folder in which
+    the command runs.
     """
 
     command: Command
     piped: tuple[Command, ...]
-    assigned: frozenset[str]
+    assigned: Mapping[str, str]
     written: frozenset[str] = frozenset()
     gone: Command | None = None
 
@@ -86,7 +87,7 @@ class Call:
 
 def calls(script: Script) -> Iterator[Call]:
     """Every command of a script; a group in a pipeline reads what comes before it."""
-    assigned = frozenset(item.name for item in script.assignments)
+    assigned = {item.name: item.raw for item in script.assignments}
     written = frozenset(word.raw for command in script.commands for word in _written(command))
     gone: Command | None = None
     piped: tuple[Command, ...] = ()

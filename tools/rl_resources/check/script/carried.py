@@ -17,7 +17,7 @@ _COMMAND = re.compile(
     r"(?=(?:/[\w/]*/)?(?:rm|shred|dd|curl|wget|nc|ncat|socat|base64|(?:ba|da|z)?sh|python3?|perl)\s)"
 )
 """Where a command begins, by programs whose names begin no sentence."""
-_OTHER_TEXTS = SAYERS | names("awk cat gawk git grep jq logger mawk rg sed")
+_OTHER_TEXTS = SAYERS | names("cat git grep jq logger rg sed")
 """What takes texts that are no commands; those of interpreters are read as programs."""
 
 

@@ -82,9 +82,11 @@ def _of_program(call: Call, origins: Origins, depth: int) -> str | None:
     """What is to fear of what a command runs: a file, a text, or what it reads."""
     if _runs_hidden(call, origins):
         return "runs what was downloaded or hidden"
-    written = origins.shown.get((call.words[0].text or "").removeprefix("./"))
+    written = origins.shown.get(_bare(call.words[0].text or ""))
     if written:
         return _inner([written], depth)
+    if call.name == "chmod":
+        return _inner((origins.shown.get(_bare(text), "") for text in call.texts), depth)
     if call.name in {"trap", "alias"}:
         return _inner((text.partition("=")[2] or text for text in call.texts[:1]), depth)
     if _WRITERS_OF_PROGRAMS.fullmatch(call.name):
@@ -94,6 +96,10 @@ def _of_program(call: Call, origins: Origins, depth: int) -> str | None:
     if not _is_runner(call):
         return _inner(_handed_on(call), depth)
     return _of_text(call, origins, depth)
+
+
+def _bare(path: str) -> str:
+    return path.removeprefix("./")
 
 
 def _is_runner(call: Call) -> bool:
@@ -183,14 +189,14 @@ def _of_text(call: Call, origins: Origins, depth: int) -> str | None:
         item.body.shown if item.body else item.target.text or ""
         for item in call.command.redirections
     ]
-    written = [origins.shown.get(text.removeprefix("./"), "") for text in program]
+    written = [origins.shown.get(_bare(text), "") for text in program]
+    if _reads_program(call):
+        written += [said(one) for one in call.piped[-1:]]
     if INTERPRETERS.fullmatch(call.name):
         program_text = " ".join(texts + written)
         return program_fear(program_text) or _inner(started(program_text), depth)
     if call.name == "eval":
         return _inner([" ".join(texts)], depth)
-    if _reads_program(call):
-        written += [said(one) for one in call.piped[-1:]]
     if _reads_program(call) or _runs_text(call):
         written += texts
     return _inner(written, depth)
@@ -198,6 +204,8 @@ def _of_text(call: Call, origins: Origins, depth: int) -> str | None:
 
 def _runs_input(call: Call) -> bool:
     """Whether a command that is no shell runs what it reads."""
+    if call.name in _APPLIERS and "-" in call.texts:
+        return True
     if name_of(call.command.words) == "parallel" and len(call.command.words) == 1:
         return True
     if name_of(ssh_words(call)[1:]) in _SHELLS:

@@ -16,6 +16,7 @@ _ANYWHERE = r"(?:\./|/tmp/|/var/tmp/|/dev/shm/|[\w-]+/)"
 _OBEYED = {
     **dict.fromkeys(("LD_PRELOAD", "LD_AUDIT"), re.compile(rf"(?:.*[: ])?{_ANYWHERE}.*")),
     "PATH": re.compile(r"(?:\.|\.?/?(?:tmp|var/tmp|dev/shm)/[^:]*)?(?::.*)"),
+    "LD_LIBRARY_PATH": re.compile(r"/(?:tmp|var/tmp|dev/shm)/.*"),
     "GIT_SSH_COMMAND": re.compile(r"(?!(?:/usr/bin/)?ssh\b).+|.*ProxyCommand.*"),
     "NODE_OPTIONS": re.compile(r".*--(?:require|import|loader)\b.*"),
     "JAVA_TOOL_OPTIONS": re.compile(r".*-(?:javaagent|agent(?:path|lib))\b.*"),
@@ -107,13 +108,20 @@ def _sets(name: str, texts: Iterable[str]) -> bool:
     """Whether `export` and its like set a variable that programs obey."""
     if name not in {"export", "declare", "typeset", "env"}:
         return False
-    return any(_obeys(*text.split("=", 1)) for text in texts if "=" in text)
+    return any(_obeys(*pair) for pair in _pairs(texts))
+
+
+def _pairs(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Names and values that such a command sets, without quotes that the words still have."""
+    for text in texts:
+        name, given, value = text.partition("=")
+        if given:
+            yield name, value.strip("\"'")
 
 
 def _indexes(name: str, texts: list[str], line: str) -> Iterator[str]:
     if name in {"export", "declare", "env"}:
-        pairs = (text.split("=", 1) for text in texts if "=" in text)
-        yield from (value for key, value in pairs if _INDEXES.fullmatch(key))
+        yield from (value for key, value in _pairs(texts) if _INDEXES.fullmatch(key))
     installs = _INSTALLERS.fullmatch(name) or re.match(r"-m (?:pip|uv)\b", line)
     if installs:
         yield from (match["url"] for match in _INDEX_OPTION.finditer(line))

@@ -56,7 +56,9 @@ def holds_unseen(text: str) -> bool:
 
 def said(command: Command) -> str:
     """What a command writes, where the script shows it."""
-    words = [word.text or "" for word in bare(command)[1:]]
+    words = [
+        word.raw.strip("\"'") if word.text is None else word.text for word in bare(command)[1:]
+    ]
     if name_of(bare(command)) == "printf" and words:
         return _printed(words[0], words[1:])
     if name_of(bare(command)) == "echo":
@@ -67,10 +69,8 @@ def said(command: Command) -> str:
 def _printed(form: str, words: Sequence[str]) -> str:
     """What `printf` writes, which takes its form as often as there are words for it."""
     shown, *parts = _PLACES.split(form)
-    if not parts:
-        return form
-    text = ""
-    for at in range(0, max(1, len(words)), len(parts)):
+    text = "" if parts else form
+    for at in range(0, max(1, len(words)), len(parts)) if parts else ():
         taken = [*words[at : at + len(parts)], *[""] * len(parts)]
         text += shown + "".join(map("".join, zip(taken, parts, strict=False)))
     return text.replace("\\n", "\n")

@@ -25,7 +25,7 @@ _MAILERS = frozenset({"mail", "mailx", "mutt", "sendmail"})
 _ASKERS = names("dig drill host nslookup ping")
 """What tells another machine its words by asking for them."""
 _CARRIERS = FETCHERS | _ASKERS | {"logger"}
-_SENDERS = names("aws azcopy gcloud gh gsutil hf huggingface-cli rclone rsync s3cmd scp")
+_SENDERS = names("aws azcopy gcloud gh gsutil hf huggingface-cli rclone rsync s3cmd scp wandb")
 _LISTENERS = names("""
     Xvnc bore chisel cloudflared code-server dropbear frpc gotty gs-netcat httpd inetd ngrok rpcapd
     sshd tailscale tailscaled telnetd tmate ttyd vncserver wetty x11vnc xinetd zrok
@@ -56,20 +56,22 @@ _PLAIN_FLAG = re.compile(
 )
 _PRIVATE_FILE = re.compile(
     r"(?:^|[/ :@=])\.(?:ssh|aws|netrc|kube|gnupg|docker|pypirc|git-credentials|config/gcloud)\b"
-    r"|/etc/(?:passwd|shadow)\b|\bid_(?:rsa|ed25519)\b|huggingface/(?:stored_)?tokens?\b"
+    r"|/etc/(?:passwd|shadow)\b|\bid_(?:rsa|ed25519)\b|\.(?:bash|zsh)_history\b"
 )
 _PRIVATE = re.compile(
     r"(?:\$\(|`)\s*(?:(?:env|printenv|whoami|history|id(?=[ )`]))\b"
-    rf"|(?:cat|base64|<)\s[^)`]*(?:{_PRIVATE_FILE.pattern}|credentials))"
+    rf"|(?:cat|base64|head|tail|tar|<)\s[^)`]*(?:{_PRIVATE_FILE.pattern}|credentials))"
 )
 
 _TOKEN = re.compile(
     r"\$\{?(?P<issuer>WANDB|OPENAI|ANTHROPIC|HF|HUGGING_?FACE|GITHUB|GH|AWS)_\w*(?:KEY|TOKEN|SECRET)"
+    r"|/huggingface/(?:stored_)?tokens?\b"
 )
 _HOST = re.compile(r"\b[a-z]+://(?P<host>[\w.-]+)")
 _ISSUERS = {"HF": r"hugging|\bhf\b|hf-", "HUGGINGFACE": r"hugging|\bhf\b|hf-"}
 _ISSUERS |= {"HUGGING_FACE": _ISSUERS["HF"], "GH": "github", "AWS": "aws"}
 
+_NAME = re.compile(r"\$\{?(\w+)")
 _NODE = re.compile(r"(?:[\w${}-]+@)?(?:\$\{?\w+\}?|\{\})")
 _OTHER_HOST = re.compile(r"[.@]")
 _ON_NODE = re.compile(r"\$\{?\w+\}?:")
@@ -165,7 +167,9 @@ def _sends(call: Call) -> bool:
         return False
     if any(name_of(bare(one)) in {"env", "printenv"} for one in call.piped):
         return True
-    if _sends_token(call) or _PRIVATE.search(" ".join(call.raws)):
+    raws = " ".join(call.raws)
+    held = (call.assigned.get(name, "") for name in _NAME.findall(raws))
+    if _sends_token(call) or any(map(_PRIVATE.search, [raws, *held])):
         return True
     options = _SENDING_OPTIONS.get(call.name)
     return bool(options and options.search(call.line) and not _is_to_reader(call))
@@ -208,6 +212,6 @@ def _sends_token(call: Call) -> bool:
     hosts = [match["host"] for match in _HOST.finditer(raws)]
     if not token or not hosts or "authorization:" in raws.lower():
         return False
-    issuer = token["issuer"]
+    issuer = token["issuer"] or "HF"
     own = rf"{_ISSUERS.get(issuer, issuer.lower())}|^localhost$|^127\."
     return not any(re.search(own, host, re.IGNORECASE) for host in hosts)

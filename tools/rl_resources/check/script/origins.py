@@ -142,7 +142,7 @@ class Origins:
         words = (word.value.shown for word in command.words)
         if any(map(self.hides, (*piped, command))) or any(map(self.hides_text, words)):
             self._files.update(targets)
-        elif text := said(command):
+        elif text := said(command) or "".join(map(said, piped[-1:])):
             self.shown.update(dict.fromkeys(targets, text))
 
     def _follow_clone(self, texts: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 
 from rl_resources.check.script.calls import spelt
 from rl_resources.script.shell import Word
@@ -41,7 +42,7 @@ def is_of_reader(path: str) -> bool:
     return _SYSTEM.match(path) is not None or _KEPT.search(path) is not None
 
 
-def is_outside(word: Word, assigned: frozenset[str]) -> bool:
+def is_outside(word: Word, assigned: Container[str]) -> bool:
     """Whether a word leads out of the work folder, or may; `assigned` are variables that are set.
 
     What is temporary or compiled anew is not meant.

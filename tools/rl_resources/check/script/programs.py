@@ -16,12 +16,13 @@ _FETCHES = re.compile(
     r"|fsockopen|require\(['\"]https?['\"]\)|\(['\"]https?://"
 )
 _RUNS = re.compile(
-    r"(?<![.\w])(?:exec|eval|compile)\b|\b(?:system|popen|subprocess|spawn|dup2|pty)\b"
+    r"(?<![.\w])(?:exec|eval|compile)\b|\b(?:system|popen|subprocess|spawn|dup2|pty|run_path|run_module|exec_module)\b"
 )
 _BUILDS = re.compile(
     r"(?<![.\w])exec\s*\(\s*(?!open\b|[rbfu]?['\"]|\))|(?<![.\w])(?:exec|eval)\s*\(\s*['\"]{2}\.join"
     r"|(?<![.\w])eval\s*\(\s*(?:compile|bytes|chr|codecs|marshal|__import__)\b"
     r"|\bgetattr\s*\(\s*(?:__import__|__builtins__|builtins)\b"
+    r"|\bgetattr\s*\([^()]{1,40}['\"]\s*\+\s*['\"]"
 )
 """What it runs is no text that stands there: it is made at run time."""
 _WRITES = re.compile(r"open\((?P<path>.{1,200}?),\s*(?:mode\s*=\s*)?['\"][wax]")
@@ -33,7 +34,7 @@ _RUNS_LIST = re.compile(
 )
 _STARTS = re.compile(
     r"(?:system|popen|run|call|check_call|\w*output|exec|execSync|execute|spawn)\s*\(?\s*"
-    r"(?:qq?\(|(?P<quote>['\"]))(?P<text>.{0,4096}?)(?(quote)(?P=quote)|\))"
+    r"(?:qq?\(|b?(?P<quote>['\"]))(?P<text>.{0,4096}?)(?(quote)(?P=quote)|\))"
     r"|\"(?P<read>[^\"]+)\"\s*\|\s*getline",
     re.IGNORECASE,
 )
@@ -50,10 +51,15 @@ _HOME = re.compile(
 )
 
 
+_FORKS = re.compile(r"\bfork\b(?:\(\))?\s*while\b|\bwhile\s*(?:1|True|\(1\)).{0,20}\bfork\b")
+
+
 def program_fear(program: str) -> str | None:
     """What is to fear of a program itself, in words that fit after its command."""
     if (_FETCHES.search(program) and _RUNS.search(program)) or _BUILDS.search(program):
         return "runs what was downloaded or hidden"
+    if _FORKS.search(program):
+        return "starts processes without end"
     if any(map(_sends_settings, program.splitlines())):
         return "sends files or settings of the reader to another machine"
     if _DELETES_TREE.search(program) or (_DELETES.search(program) and _HOME.search(program)):
