@@ -180,10 +180,11 @@ def _first_deceiving(text: str) -> str | None:
 
     A hyphen joins honest parts of several alphabets: the ending of another language, say.
     """
-    words = [(part, word) for word in _WORD.findall(text) for part in word.split("-") if part]
-    for at, (part, word) in enumerate(words):
-        beside = [other for other, _ in (*words[max(at - 1, 0) : at], *words[at + 1 : at + 2])]
-        if not part.isascii() and _deceives(part, word, beside):
+    words = [(part, word) for word in _WORD.findall(text) for part in word.split("-")]
+    foreign = [(part, word) for part, word in words if not part.isascii()]
+    for at, (part, word) in enumerate(foreign):
+        beside = [other for other, _ in foreign[max(at - 1, 0) : at + 2]]
+        if _deceives(part, word, beside):
             return str(word)
     return None
 
@@ -191,8 +192,8 @@ def _first_deceiving(text: str) -> str | None:
 def _deceives(part: str, word: str, beside: Iterable[str]) -> bool:
     """Whether it is of an alphabet that nobody writes in, or of several that look alike.
 
-    Or of one of which every letter has the shape of a Latin one, and what stands beside it does not
-    show that the alphabet is meant.
+    Or of one of which every letter has the shape of a Latin one, where no word beside it shows that
+    the alphabet is meant.
     """
     letters = _letters(part)
     foreign = [sign for sign in letters if _alphabet(sign) not in _BESIDE_LATIN]
