@@ -19,11 +19,11 @@ import pytest
 from jinja2 import Environment, FileSystemLoader, UndefinedError
 
 from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, beside, publish
+from rl_resources.__main__ import INTERRUPTED
 from rl_resources.build import MARK, build
 from rl_resources.check import check_root
 from rl_resources.check.script import shellcheck
 from rl_resources.cli import main
-from rl_resources.cli.command import INTERRUPTED
 from rl_resources.dataset import read_dataset
 from rl_resources.meanwhile import judge
 from rl_resources.output import new_folder

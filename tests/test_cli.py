@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rl_resources import load
+from rl_resources.__main__ import INTERRUPTED
 from rl_resources.cli import main
 from sample_tree import plant
 
@@ -250,3 +251,36 @@ def test_findings_that_go_to_a_file_are_not_coloured(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert b"\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("module", ["cli", "cli.parser", "dataset"])
+def test_a_command_that_is_interrupted_while_it_imports_says_so_in_one_line(module: str) -> None:
+    code = f"""
+import sys
+class Interrupted:
+    def find_spec(name, *_):
+        if name == "rl_resources.{module}":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted)
+sys.argv[1:] = ["find"]
+from rl_resources.__main__ import main
+sys.exit(main())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (INTERRUPTED, "rl-resources: interrupted\n")
+
+
+def test_a_checkout_of_another_version_than_the_package_is_told_with_its_mend(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = tmp_path / "site" / "hooks.py"
+    hook.parent.mkdir()
+    hook.write_text("from rl_resources.build import what_comes_next\n", encoding="utf-8")
+    (tmp_path / "site" / "pages").mkdir()
+    (tmp_path / "datapackage.json").write_text("{}", encoding="utf-8")
+    settings = "site_name: x\ndocs_dir: site/pages\nhooks: [site/hooks.py]\n"
+    (tmp_path / "mkdocs.yml").write_text(settings, encoding="utf-8")
+    assert main(["build", "--root", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    told, mend = capsys.readouterr().err.splitlines()
+    assert "not of one version: cannot import name 'what_comes_next'" in told
+    assert "make check" in mend

@@ -32,7 +32,8 @@ PATIENCE_SECONDS = 120
 BOUNDED = """
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-import rl_resources.__main__
+from rl_resources.__main__ import main
+raise SystemExit(main())
 """
 
 

@@ -4,7 +4,10 @@
 >>> rl_resources.load().tuning.query("gpus <= 2")  # doctest: +SKIP
 """
 
-from rl_resources.dataset import Dataset, load
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rl_resources.errors import (
     InvalidDataset,
     InvalidOutput,
@@ -12,6 +15,9 @@ from rl_resources.errors import (
     UnreadableDataset,
     UnusableInput,
 )
+
+if TYPE_CHECKING:
+    from rl_resources.dataset import Dataset, load
 
 __all__ = [
     "Dataset",
@@ -22,3 +28,12 @@ __all__ = [
     "UnusableInput",
     "load",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import what reads data when it is asked for: before that a command can be interrupted."""
+    if name in __all__:
+        from rl_resources import dataset
+
+        return getattr(dataset, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,8 @@
 """`rl-resources COMMAND`: arguments in, exit status out; all work is done elsewhere.
 
 Each command is a module of its name. Exit status: 0 nothing wrong, 1 findings of severity error,
-2 wrong usage or unreadable input, 130 interrupted. Nothing heavy is imported before a command needs
-it.
+2 wrong usage or unreadable input; `__main__` has that of an interrupted one. Nothing heavy is
+imported before a command needs it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from rl_resources.cli import streams
-from rl_resources.cli.command import FOUND, INTERRUPTED, UNUSABLE, Arguments
+from rl_resources.cli.command import FOUND, UNUSABLE, Arguments
 from rl_resources.cli.dataset import root_of
 from rl_resources.cli.findings import has_errors, tell
 from rl_resources.cli.parser import parser
@@ -40,10 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RlResourcesError as error:
         _complain(error)
         return FOUND if isinstance(error, InvalidOutput) else UNUSABLE
-    except ModuleNotFoundError as error:
-        if not parsed.extra or str(error.name).startswith("rl_resources"):
-            raise
-        _complain(_lacking(parsed, str(error.name)))
+    except ImportError as error:
+        _complain(_lacking(parsed, error))
         return UNUSABLE
     except BrokenPipeError:  # the reader of our output has gone
         streams.close_all()
@@ -52,9 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not streams.is_of_output(error):
             raise
         return _untold(error)
-    except KeyboardInterrupt:
-        print("rl-resources: interrupted", file=sys.stderr)
-        return INTERRUPTED
     return status
 
 
@@ -81,9 +76,17 @@ def _refuse_broken(arguments: Arguments) -> None:
         raise InvalidDataset(findings)
 
 
-def _lacking(arguments: Arguments, module: str) -> RlResourcesError:
-    extra = f"pip install 'rl-resources[{arguments.extra}]'"
-    return UnusableInput(f"{arguments.command} needs {module}, which is not installed: {extra}")
+def _lacking(arguments: Arguments, error: ImportError) -> RlResourcesError:
+    """A module of others comes with an extra; one of ours, when package and checkout are one."""
+    module = str(error.name)
+    if isinstance(error, ModuleNotFoundError) and module.partition(".")[0] != "rl_resources":
+        extra = f"[{arguments.extra}]" if arguments.extra else ""
+        mend = f"pip install 'rl-resources{extra}'"
+        return UnusableInput(f"{arguments.command} needs {module}, which is not installed: {mend}")
+    return UnusableInput(
+        f"this checkout and the installed rl-resources are not of one version: {error}",
+        "In the checkout, `rm -rf .venv && make check` sets it up anew.",
+    )
 
 
 def _untold(error: OSError) -> int:

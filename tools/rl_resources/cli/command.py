@@ -11,8 +11,6 @@ FOUND = 1
 """Exit status: findings of severity error, or nothing found."""
 UNUSABLE = 2
 """Exit status: wrong usage or unreadable input."""
-INTERRUPTED = 130
-"""Exit status: stopped from the keyboard, as shells tell it."""
 
 Arguments = Namespace
 
