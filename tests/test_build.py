@@ -19,6 +19,7 @@ import pytest
 from jinja2 import Environment, FileSystemLoader, UndefinedError
 
 from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, beside, publish
+from rl_resources import build as building
 from rl_resources.__main__ import INTERRUPTED
 from rl_resources.build import MARK, build
 from rl_resources.check import check_root
@@ -258,6 +259,27 @@ def test_an_interrupted_build_says_so_in_one_line_and_leaves_nothing_running_or_
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
     assert _files(tmp_path / "out") == [f"site/{MARK}", "site/index.html"]
+
+
+def test_a_file_that_changes_while_the_site_is_built_keeps_the_old_output(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = _old_output(tmp_path / "out")
+    devices = copy / "records" / "devices.csv"
+    monkeypatch.setattr(building, "_mkdocs", lambda *_: os.utime(devices, (0, 0)))
+    with pytest.raises(InvalidOutput, match=r"^records/devices\.csv: has changed while"):
+        build(copy, old.parents[1])
+    assert old.read_text() == "old"
+
+
+def test_what_is_wrong_with_the_configuration_is_told_before_the_rules_have_answered(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (copy / "mkdocs.yml").open("a", encoding="utf-8") as file:
+        file.write("plugins: [none-of-that-name]\n")
+    monkeypatch.setattr(building, "hold_to", pytest.fail)
+    with pytest.raises(InvalidOutput, match="none-of-that-name"):
+        build(copy, tmp_path / "out")
 
 
 def test_no_name_leads_out_of_the_folder_even_if_no_rule_was_asked(copy: Path) -> None:

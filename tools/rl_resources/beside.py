@@ -35,6 +35,8 @@ COMMAND = (
 PATIENCE_SECONDS = 0.5
 """How often the other process looks whether the one that asks is still there."""
 _MOST_TRIES = 100
+"""Enough to outrun the other thread, which may be writing to the folder; a folder that nobody may
+remove must not keep the process."""
 
 Answer = TypeVar("Answer")
 Outcome = tuple[Answer] | Exception

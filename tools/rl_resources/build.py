@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mkdocs.commands.build import build as mkdocs_build
 from mkdocs.config import load_config
+from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import MkDocsException
 
 from rl_resources.beside import beside
@@ -23,6 +24,7 @@ from rl_resources.errors import (
 from rl_resources.finding import Finding
 from rl_resources.meanwhile import Meanwhile, hold_to
 from rl_resources.output import new_folder
+from rl_resources.package import DESCRIPTOR
 from rl_resources.repository import read_repository, site_address
 
 CONFIGURATION = "mkdocs.yml"
@@ -30,6 +32,7 @@ MARK = ".built-by-rl-resources"
 MEANWHILE = "meanwhile"
 MISTAKES = "mistakes"
 SOURCES = ("site", "records", "schema", "examples", "tools", "tests", ".git")
+PUBLISHED = ("site", "records", "schema", "examples", "releases")
 KEPT = "The old output is kept."
 UNKNOWN_DAY = "1970-01-01"
 """What MkDocs is told of a page whose commit nobody knows."""
@@ -42,7 +45,7 @@ def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = l
     do. The same commit gives the same bytes: every time of day is that of the commit. Raises
     `UnreadableDataset` where `root` is no checkout with pages, `UnusableInput` where `out` may not
     be written to or `SITE_URL` is no address, `InvalidDataset` where the data break rules,
-    `InvalidOutput` where MkDocs fails; the old output is then kept.
+    `InvalidOutput` where MkDocs fails or a file changes meanwhile; the old output is then kept.
     """
     configuration = root / CONFIGURATION
     if not configuration.is_file():
@@ -53,16 +56,25 @@ def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = l
     _refuse_anything_else(root, target)
     _refuse_no_address()
     elsewhere = "Name a folder with --out DIR that may be written to and has room."
-    with new_folder(target, elsewhere) as staging, beside(staging.parent) as worker:
+    began = _state(root)
+    with (
+        new_folder(target, elsewhere) as staging,
+        beside(staging.parent) as worker,
+        _commit_time(root),
+        _rare_collection(),
+    ):
         meanwhile = Meanwhile(root, worker)
+        with _mistakes_told():
+            # What is wrong with it the rules do not know: nobody waits for them.
+            config = load_config(config_file=str(configuration), site_dir=str(staging))
         try:
-            with _commit_time(root), _rare_collection():
-                _mkdocs(configuration, staging, meanwhile)
+            _mkdocs(config, meanwhile)
         except Exception:
             hold_to(meanwhile.verdict.answer)  # it says more of broken data than who stumbles
             raise
         findings = meanwhile.verdict.answer
         hold_to(findings)
+        _hold_to_state(root, began)
     if findings:
         warn(findings)
     return target
@@ -98,16 +110,47 @@ def _refuse_no_address() -> None:
         )
 
 
-def _mkdocs(configuration: Path, folder: Path, meanwhile: Meanwhile) -> None:
+def _state(root: Path) -> dict[Path, tuple[int, int]]:
+    """Size and time of every file that pages are made of; not of those that programs hide there."""
+    files = [root / DESCRIPTOR, root / CONFIGURATION]
+    for name in PUBLISHED:
+        for folder, folders, names in os.walk(root / name):
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            files += [Path(folder, name) for name in names if not name.startswith(".")]
+    state = {}
+    for file in files:
+        with suppress(OSError):
+            found = file.lstat()
+            state[file] = (found.st_size, found.st_mtime_ns)
+    return state
+
+
+def _hold_to_state(root: Path, began: Mapping[Path, tuple[int, int]]) -> None:
+    """Raise `InvalidOutput` where pages may show one state of a file and the rest another."""
+    changed = sorted({path for path, _ in began.items() ^ _state(root).items()})
+    if changed:
+        raise InvalidOutput(
+            f"{changed[0].relative_to(root)}: has changed while the site was built",
+            f"Build again. {KEPT}",
+        )
+
+
+def _mkdocs(config: MkDocsConfig, meanwhile: Meanwhile) -> None:
+    config.extra[MEANWHILE] = meanwhile
+    with _mistakes_told():
+        config.plugins.on_startup(command="build", dirty=False)
+        try:
+            mkdocs_build(config)
+        finally:
+            config.plugins.on_shutdown()
+
+
+@contextmanager
+def _mistakes_told() -> Iterator[None]:
+    """What MkDocs stops at as an error of ours, with all that it warned of before."""
     with _warnings("mkdocs") as told:
         try:
-            config = load_config(config_file=str(configuration), site_dir=str(folder))
-            config.extra[MEANWHILE] = meanwhile
-            config.plugins.on_startup(command="build", dirty=False)
-            try:
-                mkdocs_build(config)
-            finally:
-                config.plugins.on_shutdown()
+            yield
         except (MkDocsException, SystemExit) as error:
             own = _own_error(error)
             if own is not None:
