@@ -109,6 +109,7 @@ FAMILIES: Mapping[str, Family] = {
         "Safety and privacy of a script",
         "script",
         "The script holds no secret, no path of one person's disk and no dangerous command.",
+        tuple(f"rl_resources.check.script.{name}" for name in ("privacy", "data_files", "safety")),
     ),
     "agreement": Family(
         "Agreement of row and script",
