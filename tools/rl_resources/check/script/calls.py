@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from rl_resources.script.shell import Command, Script, Word
+from rl_resources.script.shell import Assignment, Command, Script, Word
 
 
 def names(text: str) -> frozenset[str]:
@@ -87,7 +87,7 @@ class Call:
 
 def calls(script: Script) -> Iterator[Call]:
     """Every command of a script; a group in a pipeline reads what comes before it."""
-    assigned = {item.name: item.raw for item in script.assignments}
+    assigned = {item.name: as_written(script, item) for item in script.assignments}
     written = frozenset(word.raw for command in script.commands for word in _written(command))
     gone: Command | None = None
     piped: tuple[Command, ...] = ()
@@ -106,6 +106,13 @@ def calls(script: Script) -> Iterator[Call]:
             fed = ()
         if command.reach != "never" and name_of(bare(command)) in {"cd", "pushd", "popd"}:
             gone = command
+
+
+def as_written(script: Script, item: Assignment) -> str:
+    """An assignment as it is written; of `for` the words that it goes through."""
+    line = script.lines[item.place.line - 1]
+    looped = re.search(r"\bin\b([^;]*)", line) if item.kind == "for" else None
+    return looped[1] if looped else item.raw
 
 
 def _written(command: Command) -> Iterator[Word]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from rl_resources.check.script.calls import Call, bare, name_of, names
@@ -113,6 +113,6 @@ def _is_away(call: Call) -> bool:
     return len(gone) == 1 or is_outside(gone[1], call.assigned)
 
 
-def _outside(words: Iterable[Word], assigned: Container[str]) -> str | None:
+def _outside(words: Iterable[Word], assigned: Mapping[str, str]) -> str | None:
     target = next((word for word in words if is_outside(word, assigned)), None)
     return f"deletes `{shown(target.raw)}`, outside of the work folder" if target else None

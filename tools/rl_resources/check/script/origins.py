@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from rl_resources.check.script.calls import FETCHERS, bare, name_of
+from rl_resources.check.script.calls import FETCHERS, as_written, bare, name_of
 from rl_resources.check.script.hidden import (
     decodes,
     holds_fetched,
@@ -15,7 +15,7 @@ from rl_resources.check.script.hidden import (
     passes_on,
     said,
 )
-from rl_resources.script.shell import Assignment, Command, Script, Word
+from rl_resources.script.shell import Command, Script, Word
 
 _DOWNLOADERS = frozenset({"curl", "wget", "aria2c", "axel"})
 _COPIERS = frozenset({"scp", "rsync", "aws", "gsutil", "gcloud", "rclone", "hdfs"})
@@ -48,7 +48,7 @@ class Origins:
 
     def __init__(self, script: Script) -> None:
         self._hidden = {
-            item.name for item in script.assignments if holds_fetched(_written(script, item))
+            item.name for item in script.assignments if holds_fetched(as_written(script, item))
         }
         self._typed: set[str] = set()
         self.shown: dict[str, str] = {}
@@ -64,7 +64,7 @@ class Origins:
         for before, command in zip((None, *script.commands), script.commands, strict=False):
             self._read_in(command, before)
         for item in script.assignments:
-            used = {*item.value.names, *_NAME.findall(_written(script, item))}
+            used = {*item.value.names, *_NAME.findall(as_written(script, item))}
             if used & self._hidden:
                 self._hidden.add(item.name)
 
@@ -186,13 +186,6 @@ class Origins:
         start = command.place.offset
         given = _LOOP_INPUT.search(self._text, start, start + _LONGEST_LOOP)
         return [given[1]] if command.in_loop and given else []
-
-
-def _written(script: Script, item: Assignment) -> str:
-    """An assignment as it is written; of `for` the words that it goes through."""
-    line = script.lines[item.place.line - 1]
-    looped = re.search(r"\bin\b([^;]*)", line) if item.kind == "for" else None
-    return looped[1] if looped else item.raw
 
 
 def _names(word: Word) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Mapping
 
 from rl_resources.check.script.calls import spelt
 from rl_resources.script.shell import Word
@@ -19,6 +19,9 @@ _HOME = re.compile(r"(?:~|\$(?:HOME|\{HOME(?::\?[^}]*)?\}))(?:/\*?|/\.(?!/).*)?"
 _UPWARDS = re.compile(r"/|~|(?:\./)?\.\.(?:/|$)")
 _ENDS_ABOVE = re.compile(r"/\.\.(?:/\*?)?$")
 _WHOLE_FOLDER = re.compile(r"\$\{?(\d|[A-Za-z_]\w*)\}?/\*?")
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)\}?/?\*?")
+_EACH = re.compile(r"\"?(?:~|\$(?:HOME|\{HOME\})|/(?:home|root|Users))?\"?/\"?\*/?")
+"""What goes through all that is on the machine, or all that is the reader's."""
 _SYSTEM = re.compile(
     r"/(?:(?:etc|usr|bin|sbin|lib\w*|boot|sys|proc|var/(?:lib|spool))\b|dev/(?:sd|nvme|mem|vd)"
     r"|var/log/(?:audit|auth|btmp|journal|lastlog|messages|secure|syslog|wtmp))"
@@ -42,7 +45,7 @@ def is_of_reader(path: str) -> bool:
     return _SYSTEM.match(path) is not None or _KEPT.search(path) is not None
 
 
-def is_outside(word: Word, assigned: Container[str]) -> bool:
+def is_outside(word: Word, assigned: Mapping[str, str]) -> bool:
     """Whether a word leads out of the work folder, or may; `assigned` are variables that are set.
 
     What is temporary or compiled anew is not meant.
@@ -60,5 +63,8 @@ def is_outside(word: Word, assigned: Container[str]) -> bool:
     whole = _WHOLE_FOLDER.fullmatch(raw)
     if whole is not None and whole[1] not in assigned:
         return True  # the root, where the variable is not set
+    loop = _VARIABLE.fullmatch(raw)
+    if loop and any(map(_EACH.fullmatch, assigned.get(loop[1], "").split())):
+        return True
     unset = first is not None and first.text is None and first.reason == "environment"
     return bool(unset and first and first.name.islower() and "/" in raw and ":?" not in raw)
