@@ -28,8 +28,10 @@ from rl_resources.schema.parts import (
     marks,
     parts,
 )
+from rl_resources.schema.plain import plain_cells
 from rl_resources.schema.validate import (
     ROW,
+    Question,
     Vocabulary,
     answered,
     questions,
@@ -150,7 +152,7 @@ def _judged(lazy: pl.LazyFrame, schema: TableSchema, vocabulary: Vocabulary) -> 
     """Rows of columns of text, in one pass."""
     names = lazy.collect_schema().names()
     fields = [field for field in schema.fields if field.name in names]
-    asked = questions(fields, vocabulary)
+    asked = [_asked(question) for question in questions(fields, vocabulary)]
     answers = answered(asked) | signs(field for field in fields if _is_open(field, vocabulary))
     keys = _keys(schema, names)
     once = with_typed(lazy.with_row_index(ROW), fields).with_columns(**answers, **keys)
@@ -161,7 +163,7 @@ def _judged(lazy: pl.LazyFrame, schema: TableSchema, vocabulary: Vocabulary) -> 
         broken.append(wrong_cells(schema, asked, rows))
 
     suspects = once.filter(_SUSPECT).select(ROW, *names, *answers)
-    sizes = [pl.col(name).str.len_bytes().cast(pl.UInt64).sum() for name in names]
+    sizes = [pl.col(name).str.len_bytes().fill_null(0).cast(pl.UInt64).sum() for name in names]
     _, found, size = pl.collect_all(
         [
             suspects.sink_batches(look_at, chunk_size=BATCH_ROWS, lazy=True),
@@ -173,10 +175,20 @@ def _judged(lazy: pl.LazyFrame, schema: TableSchema, vocabulary: Vocabulary) -> 
     return _Judged(pl.concat(broken), found, sum(size.row(0)))
 
 
+def _asked(question: Question) -> Question:
+    """The same, of a pattern in words that tell the signs of mistakes, too."""
+    plain = _plain(question.field) if question.constraint == "pattern" else None
+    return question if plain is None else question._replace(wrong=~plain)
+
+
+def _plain(field: Field) -> pl.Expr | None:
+    return plain_cells(pl.col(field.name), field.pattern) if field.pattern else None
+
+
 def _is_open(field: Field, vocabulary: Vocabulary) -> bool:
-    """Whether a column has other words than numbers, dates and a few that are known."""
+    """Whether a column has other words than numbers, dates, a few that are known and plain ones."""
     few = "enum" in field.constraints or field.name in vocabulary
-    return not few and field.type not in _CLOSED
+    return not few and field.type not in _CLOSED and _plain(field) is None
 
 
 def _keys(schema: TableSchema, names: Collection[str]) -> Mapping[str, pl.Expr]:

@@ -70,12 +70,17 @@ def limits(field: Field, words: Collection[str] | None) -> Iterator[Limit]:
     `hold_usable`.
     """
     if field.pattern:
-        yield Limit("pattern", f"^(?:{field.pattern})$")
+        yield Limit("pattern", whole(field.pattern))
     for name, value in field.constraints.items():
         if name not in _ELSEWHERE:
             yield Limit(name, _typed(field, value))
     if words is not None:
         yield Limit(VOCABULARY, list(words))
+
+
+def whole(pattern: str) -> str:
+    """The expression for all of a text."""
+    return f"^(?:{pattern})$"
 
 
 def _typed(field: Field, value: Any) -> Any:

@@ -98,14 +98,17 @@ def marks(lines: BinaryIO) -> Marks | None:
         outside = np.concatenate([signs[opening - 1], signs.take(closing + 1, mode="wrap")])
         if not ((outside == _COMMA) | (outside == _NEWLINE)).all():
             return None
-        ends = np.flatnonzero(signs == _NEWLINE)
-        begins = block[:1] + signs.take(ends[:-1] + 1).tobytes()
-        if any(mark[0] in begins and mark in block for mark in _CONFLICTS):
+        if any(_begins_a_line(mark, block) for mark in _CONFLICTS):
             return None
         size += len(block)
-        newlines += len(ends)
+        newlines += int(np.count_nonzero(signs == _NEWLINE))
         quotes += len(places)
     return Marks(size, newlines, quotes)
+
+
+def _begins_a_line(mark: bytes, lines: bytes) -> bool:
+    """Whether one of the lines begins with the mark, of which most lines hold no sign."""
+    return mark[:1] in lines and (lines.startswith(mark) or b"\n" + mark in lines)
 
 
 def parts(path: Path, width: int) -> Iterator[Part]:

@@ -21,6 +21,7 @@ from rl_resources.schema.constraints import (
     Limit,
     hold_usable,
     limits,
+    whole,
 )
 from rl_resources.schema.text import AFTER, BEFORE
 
@@ -135,8 +136,8 @@ class Question(NamedTuple):
     """Which cells of a column break a constraint; null for none.
 
     A blank cell is null or an empty text, of which `required` alone is asked: what is said of an
-    empty text otherwise does not count. Those that are said to break `type` or `maxLength` may do
-    so; only their text tells.
+    empty text otherwise does not count. Those that are said to break `type`, `pattern` or
+    `maxLength` may do so; only their text tells.
     """
 
     field: Field
@@ -207,9 +208,11 @@ def _broken(question: Question) -> dict[str, pl.Expr]:
         return {"required": pl.lit(value=True)}
     if question.constraint == "maxLength":
         filled &= cell.str.len_chars() > field.constraints["maxLength"]
+    if question.constraint == "pattern" and field.pattern:
+        filled &= ~cell.str.contains(whole(field.pattern))
     if question.constraint != "type":
         return {question.constraint: filled}
-    written = cell.str.contains(f"^(?:{TYPES[field.type].pattern})$")
+    written = cell.str.contains(whole(TYPES[field.type].pattern))
     if field.type == "date":
         written &= (cell.str.to_date(_ISO, strict=False) >= date.min).fill_null(value=False)
     if field.type != "integer":
