@@ -105,3 +105,21 @@ def test_a_link_stays_a_link_to_what_is_written(root: Path) -> None:
     assert told(root, "export", "json", "--out", "link").returncode == 0
     assert (root / "link").is_symlink()
     assert (root / "file").read_text().startswith("{")
+
+
+def test_a_page_larger_than_any_is_told(root: Path) -> None:
+    (root / "page.rst").write_bytes(b"\n" * (5 << 20))
+    done = told(root, "import-page", "page.rst")
+    assert done.returncode == 2
+    assert "page.rst: cannot be read: More than 4 MiB" in done.stderr
+
+
+def test_a_folder_that_is_gone_is_told(root: Path) -> None:
+    code = f"import os; os.rmdir(os.getcwd())\n{BOUNDED}"
+    gone = root / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", code, "check"], cwd=gone, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "the current folder cannot be read" in done.stderr

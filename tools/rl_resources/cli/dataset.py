@@ -21,10 +21,20 @@ def root_of(arguments: Arguments) -> Path:
     """
     from rl_resources.dataset import find_root
 
-    root = Path(arguments.root) if arguments.root else find_root(Path.cwd())
+    root = Path(arguments.root) if arguments.root else find_root(_here())
     if (root / UNFINISHED).is_dir():
         _settle(root)
     return root
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise UnreadableDataset(
+            f"the current folder cannot be read: {error.strerror}",
+            "Go into a checkout of the dataset, or name one with --root.",
+        ) from error
 
 
 def _settle(root: Path) -> None:

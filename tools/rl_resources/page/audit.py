@@ -20,8 +20,11 @@ from rl_resources.page.neighbours import subjects
 from rl_resources.page.read import read_page
 from rl_resources.page.records import Reading, ReadRow, read_rows
 from rl_resources.page.write import tuning_csv
+from rl_resources.regular import read_regular
 
 FRAMEWORK = "verl"
+LARGEST_PAGE_BYTES = 4 << 20
+"""That of thousands of records; docutils takes over a hundred times as much memory."""
 
 Texts = Mapping[str, ScriptText]
 
@@ -160,7 +163,7 @@ def _text(page: Path) -> str:
     try:
         if page.exists() and not page.is_file():
             raise UnusableInput(f"{page}: is not a file", "Name the page itself.")
-        return page.read_bytes().decode("utf-8")
+        return read_regular(page, LARGEST_PAGE_BYTES).decode("utf-8")
     except OSError as error:
         raise UnusableInput(
             f"{page}: cannot be read: {error.strerror}", "Name a page that can be read."
