@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Set
 from itertools import pairwise
 
 _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
@@ -140,8 +140,9 @@ def look_alike(text: str) -> str | None:
     if "://" in text and (host := _HOST_SIGN.search(text)):
         return host[0]
     text = _SIGN_AS_EMOJI.sub("", text)
+    written = {_alphabet(sign) for sign in text if not sign.isascii() and sign.isalpha()}
     for word in text.split():
-        unusual = any(map(_is_foreign_digit, word)) or _poses_as_plain(word)
+        unusual = _has_odd_digit(word, written & _ALONE) or _poses_as_plain(word)
         if unusual or not unicodedata.is_normalized("NFC", word) or _has_loose_marks(word):
             return word
     return _first_deceiving(text)
@@ -182,18 +183,22 @@ def _first_deceiving(text: str) -> str | None:
     """
     words = [(part, word) for word in _WORD.findall(text) for part in word.split("-")]
     foreign = [(part, word) for part, word in words if not part.isascii()]
-    for at, (part, word) in enumerate(foreign):
-        beside = [other for other, _ in foreign[max(at - 1, 0) : at + 2]]
-        if _deceives(part, word, beside):
-            return str(word)
-    return None
+    meant = {(_alphabet(sign), part.isupper()) for part, _ in foreign for sign in _shown(part)}
+    return next((str(word) for part, word in foreign if _deceives(part, word, meant)), None)
 
 
-def _deceives(part: str, word: str, beside: Iterable[str]) -> bool:
+def _shown(part: str) -> list[str]:
+    """One letter of a word of one alphabet that shows which; none of any other word."""
+    letters = _letters(part)
+    telling = [sign for sign in letters if sign not in _LIKE_LATIN]
+    return telling[:1] if len({_alphabet(sign) for sign in letters}) == 1 else []
+
+
+def _deceives(part: str, word: str, meant: Set[tuple[str, bool]]) -> bool:
     """Whether it is of an alphabet that nobody writes in, or of several that look alike.
 
-    Or of one of which every letter has the shape of a Latin one, where no word beside it shows that
-    the alphabet is meant.
+    Or of one of which every letter has the shape of a Latin one, where no other word shows that the
+    alphabet is `meant`. Names of devices have digits, those of algorithms are in capitals.
     """
     letters = _letters(part)
     foreign = [sign for sign in letters if _alphabet(sign) not in _BESIDE_LATIN]
@@ -201,22 +206,10 @@ def _deceives(part: str, word: str, beside: Iterable[str]) -> bool:
         return True
     if foreign and len(foreign) == len(letters):
         posing = len(word) > 1 and all(sign in _LIKE_LATIN for sign in letters)
-        return posing and not any(_goes_with(word, letters, other) for other in beside)
+        of, bare = _alphabet(letters[0]), word.replace("-", "")
+        known = (of, True) in meant or ((of, False) in meant and not word.isupper())
+        return posing and not (known and bare.isalpha())
     return any(_alphabet(sign) != "GREEK" or sign in _LIKE_LATIN for sign in foreign)
-
-
-def _goes_with(word: str, letters: Sequence[str], other: str) -> bool:
-    """Whether the word beside it shows that one is no name in Latin letters.
-
-    Names of devices have digits, those of algorithms are in capitals.
-    """
-    known = _letters(other)
-    return (
-        word.replace("-", "").isalpha()
-        and (other.isupper() or not word.isupper())
-        and {_alphabet(sign) for sign in known} == {_alphabet(sign) for sign in letters}
-        and any(sign not in _LIKE_LATIN for sign in known)
-    )
 
 
 def _letters(word: str) -> list[str]:
@@ -253,5 +246,10 @@ def _is_other_form(sign: str) -> bool:
     return meant.isascii() and meant.isalnum()
 
 
-def _is_foreign_digit(sign: str) -> bool:
-    return not sign.isascii() and unicodedata.category(sign) == "Nd"
+def _has_odd_digit(word: str, written: Set[str]) -> bool:
+    """Whether digits of another form stand beside plain signs, or without letters of theirs."""
+    digits = [sign for sign in word if not sign.isascii() and unicodedata.category(sign) == "Nd"]
+    beside_plain = bool(digits) and any(map(_is_plain, word))
+    return beside_plain or any(
+        written.isdisjoint(re.split("[ -]", unicodedata.name(sign, ""))) for sign in digits
+    )
