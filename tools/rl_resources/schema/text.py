@@ -80,7 +80,7 @@ _MAIL_HOST = re.compile(r"[^\W_][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}\.[^\W\d_]{2,}"
 
 SIGNS = rf"[^ -~]|@|{_AT.pattern}|(?i:xn--)|^[ =+-]| $|; *[\"']*[=+-]|<[a-zA-Z/!?%]|(?i:{_MARKUP})"
 """Matches every text that has a mistake, and some that have none."""
-PLAIN = "0-9A-Za-z_./#~?,()-"
+PLAIN = "0-9A-Za-z_./#~?,-"
 SCHEME = "https://"
 RARE = r"(?i:xn--)|\.\."
 """`SIGNS` matches no text of `PLAIN` letters, and of `SCHEME`, that does not begin with a minus and
