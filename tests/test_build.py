@@ -27,7 +27,7 @@ from rl_resources.check.script import shellcheck
 from rl_resources.cli import main
 from rl_resources.dataset import read_dataset
 from rl_resources.meanwhile import judge
-from rl_resources.output import new_folder
+from rl_resources.output import new_folder, write_file
 from rl_resources.package import read_package
 from rl_resources.render.api import document
 from rl_resources.render.errors import error_as_text
@@ -272,6 +272,14 @@ def test_a_file_that_changes_while_the_site_is_built_keeps_the_old_output(
     assert old.read_text() == "old"
 
 
+def test_what_programs_hide_beside_the_sources_keeps_no_site_back(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = copy / "site" / ".cache" / "of-a-linter"
+    monkeypatch.setattr(building, "_mkdocs", lambda *_: write_file(hidden, "x"))
+    build(copy, tmp_path / "out")
+
+
 def test_what_is_wrong_with_the_configuration_is_told_before_the_rules_have_answered(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -381,7 +389,7 @@ def test_all_rules_but_shellcheck_s_are_asked_of_what_is_built(
     assert "shellcheck-error" in told
 
 
-@pytest.mark.parametrize("out", [".", "site", "records/new", "examples"])
+@pytest.mark.parametrize("out", [".", "site", "records/new", "examples", "releases/new"])
 def test_the_sources_are_never_written_over(copy: Path, out: str) -> None:
     before = _files(copy)
     with pytest.raises(UnusableInput, match=r"holds the sources|not built by this program"):

@@ -31,8 +31,8 @@ CONFIGURATION = "mkdocs.yml"
 MARK = ".built-by-rl-resources"
 MEANWHILE = "meanwhile"
 MISTAKES = "mistakes"
-SOURCES = ("site", "records", "schema", "examples", "tools", "tests", ".git")
 PUBLISHED = ("site", "records", "schema", "examples", "releases")
+SOURCES = (*PUBLISHED, "tools", "tests", ".git")
 KEPT = "The old output is kept."
 UNKNOWN_DAY = "1970-01-01"
 """What MkDocs is told of a page whose commit nobody knows."""
@@ -115,7 +115,7 @@ def _state(root: Path) -> dict[Path, tuple[int, int]]:
     files = [root / DESCRIPTOR, root / CONFIGURATION]
     for name in PUBLISHED:
         for folder, folders, names in os.walk(root / name):
-            folders[:] = [name for name in folders if name != "__pycache__"]
+            folders[:] = [name for name in folders if not name.startswith((".", "__pycache__"))]
             files += [Path(folder, name) for name in names if not name.startswith(".")]
     state = {}
     for file in files:
