@@ -270,17 +270,24 @@ sys.exit(main())
     assert (done.returncode, done.stderr) == (INTERRUPTED, "rl-resources: interrupted\n")
 
 
-def test_a_checkout_of_another_version_than_the_package_is_told_with_its_mend(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("module", "words", "mend"),
+    [
+        ("rl_resources.build", "are not of one version", "make check"),
+        ("json", "build cannot be run", "pip install"),
+    ],
+)
+def test_a_module_of_another_version_is_told_with_its_mend(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], module: str, words: str, mend: str
 ) -> None:
     hook = tmp_path / "site" / "hooks.py"
     hook.parent.mkdir()
-    hook.write_text("from rl_resources.build import what_comes_next\n", encoding="utf-8")
+    hook.write_text(f"from {module} import what_comes_next\n", encoding="utf-8")
     (tmp_path / "site" / "pages").mkdir()
     (tmp_path / "datapackage.json").write_text("{}", encoding="utf-8")
     settings = "site_name: x\ndocs_dir: site/pages\nhooks: [site/hooks.py]\n"
     (tmp_path / "mkdocs.yml").write_text(settings, encoding="utf-8")
     assert main(["build", "--root", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
-    told, mend = capsys.readouterr().err.splitlines()
-    assert "not of one version: cannot import name 'what_comes_next'" in told
-    assert "make check" in mend
+    told = capsys.readouterr().err
+    assert f"{words}: cannot import name 'what_comes_next'" in told
+    assert mend in told

@@ -78,15 +78,15 @@ def _refuse_broken(arguments: Arguments) -> None:
 
 def _lacking(arguments: Arguments, error: ImportError) -> RlResourcesError:
     """A module of others comes with an extra; one of ours, when package and checkout are one."""
-    module = str(error.name)
-    if isinstance(error, ModuleNotFoundError) and module.partition(".")[0] != "rl_resources":
-        extra = f"[{arguments.extra}]" if arguments.extra else ""
-        mend = f"pip install 'rl-resources{extra}'"
-        return UnusableInput(f"{arguments.command} needs {module}, which is not installed: {mend}")
-    return UnusableInput(
-        f"this checkout and the installed rl-resources are not of one version: {error}",
-        "In the checkout, `rm -rf .venv && make check` sets it up anew.",
-    )
+    if str(error.name).partition(".")[0] == "rl_resources":
+        return UnusableInput(
+            f"this checkout and the installed rl-resources are not of one version: {error}",
+            "In the checkout, `rm -rf .venv && make check` sets it up anew.",
+        )
+    missing = isinstance(error, ModuleNotFoundError) and error.name
+    needs = f"needs {missing}, which is not installed" if missing else f"cannot be run: {error}"
+    extra = f"[{arguments.extra}]" if arguments.extra else ""
+    return UnusableInput(f"{arguments.command} {needs}: pip install 'rl-resources{extra}'")
 
 
 def _untold(error: OSError) -> int:
