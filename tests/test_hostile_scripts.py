@@ -66,6 +66,10 @@ def test_what_opens_thousands_of_times_and_never_ends_is_read_to_its_end(opening
     told(f"x=$({opening * 2_000}")
 
 
+def test_a_value_that_opens_thousands_of_times_is_read_to_its_end_before_it_is_sent() -> None:
+    told(f"x='{'$(cat ' * 30_000}'\ncurl \"$x\"")
+
+
 @pytest.mark.parametrize("program", ["cat", "gpg", "xxd", "printf", "tr a-a", "curl x$WANDB_KEY "])
 @pytest.mark.parametrize("filling", [" ", "a", "a-"])
 def test_what_goes_on_without_end_is_read_to_its_end(program: str, filling: str) -> None:

@@ -60,7 +60,7 @@ _PRIVATE_FILE = re.compile(
 )
 _PRIVATE = re.compile(
     r"(?:\$\(|`)\s*(?:(?:env|printenv|whoami|history|id(?=[ )`]))\b"
-    rf"|(?:cat|base64|head|tail|tar|<)\s[^)`]*(?:{_PRIVATE_FILE.pattern}|credentials))"
+    rf"|(?:cat|base64|head|tail|tar|<)\s[^)`]{{0,400}}(?:{_PRIVATE_FILE.pattern}|credentials))"
 )
 
 _TOKEN = re.compile(
