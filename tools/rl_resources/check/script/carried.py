@@ -13,7 +13,7 @@ from rl_resources.check.script.calls import INTERPRETERS, SAYERS, bare, name_of,
 from rl_resources.script.shell import Command
 
 _COMMAND = re.compile(
-    r"(?:^|[;&|({!:=\"'`]|^\.(?:shell|system) )\s*"
+    r"(?:^|[;&|({!=\"'`]|:(?! )|^\.(?:shell|system) )\s*"
     r"(?=(?:/[\w/]*/)?(?:rm|shred|dd|curl|wget|nc|ncat|socat|base64|(?:ba|da|z)?sh|python3?|perl)\s)"
 )
 """Where a command begins, by programs whose names begin no sentence."""

@@ -36,7 +36,7 @@ _INDEX_OPTION = re.compile(
 _CHANNEL_OPTION = re.compile(r"(?:-c|--channel|channels)[ =](?P<url>\S+)")
 _USUAL_INDEX = re.compile(
     r"https?://(?:[\w-]+\.)*(?:pypi|mirrors?|download|wheels?|repo|conda|npm\w*|registry|nexus|artifactory)[\w-]*\."
-    r"|https?://(?:localhost|127\.|\[::1\])|https://\S+/whl\b"
+    r"|https?://(?:localhost|127\.|\[::1\])|https://\S+/(?:whl|wheels|[\w-]+-releases)\b"
 )
 _UNUSUAL = re.compile(r"https?://(?!\S*\$)\S+")
 _INSTALLERS = re.compile(r"pip[\d.]*|uv|npm")

@@ -28,7 +28,7 @@ _STOP_MACHINE = frozenset({"shutdown", "reboot", "poweroff", "halt", "killall5"}
 _RUNS = re.compile(r"(?:^|[\s/])(?:python|ray|vllm|sglang|torchrun)[0-9.]*\b")
 _FINDS_PROCESSES = re.compile(r"\b(?:pgrep|pidof|ps)\b")
 _LISTS_PROCESSES = re.compile(r"(?:^|[\s(`])ps\s")
-_CHOOSES = re.compile(r"grep|/\w|~|==|\s(?:-C|-p|--ppid)\b")
+_CHOOSES = re.compile(r"grep|/\w|~|==|\s(?:-[Cgpst]|--(?:group|pid|ppid|sid|tty))\b")
 _FINDS_USERS_OF_GPU = re.compile(r"\bnvidia-smi\b|\b(?:fuser|lsof)\b.*/dev/nvidia")
 _KILLS = re.compile(r"-\w*k|--kill")
 _TO_EVERYBODY = re.compile(

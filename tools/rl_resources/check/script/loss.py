@@ -101,8 +101,9 @@ def _lists(call: Call) -> Iterator[str]:
     """The files that tell `xargs` what there is to delete."""
     first = next(iter(call.piped), call.command)
     yield from (item.target.raw for item in first.redirections if item.operator == "<")
-    told = first.name == "cat"
-    yield from (word.raw for flag, word in pairwise(first.words) if told or flag.text == "-a")
+    told, given = first.name == "cat", first is call.command
+    words = pairwise(first.words)
+    yield from (word.raw for flag, word in words if told or (given and flag.text == "-a"))
 
 
 def _is_away(call: Call) -> bool:
