@@ -16,6 +16,7 @@ from rl_resources.check import chosen_rules, records
 from rl_resources.check.records import judge_records
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
+from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding
 from rl_resources.package import read_package
 from rl_resources.schema import bulk, parts
@@ -218,6 +219,40 @@ def test_parquet_is_told_of_by_row_and_column(
         ("type", 3, 3),
         ("duplicate-key", 3, 1),
     }
+
+
+def test_parquet_in_parts_is_told_of_as_at_once(
+    sample: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "trials.parquet"
+    orders = [1, 2, 0, 4, 2, 6, 0]
+    columns = {"script": [SCRIPT], "order": [1], "batch": [8], "outcome": ["ran"]}
+    rows = pl.DataFrame(columns).select(pl.exclude("order").repeat_by(len(orders)).explode())
+    rows.insert_column(1, pl.Series("order", orders)).write_parquet(path)
+    at_once = told(sample, path)
+    assert [(item.rule, item.line) for item in at_once] == [
+        ("range", 3),
+        ("duplicate-key", 5),
+        ("duplicate-key", 7),
+        ("range", 7),
+    ]
+    monkeypatch.setattr(bulk, "PART_ROWS", 3)
+    assert told(sample, path) == at_once
+
+
+@pytest.mark.parametrize("name", ["trials.csv", "trials.parquet"])
+def test_of_a_file_with_more_mistakes_than_are_kept_this_is_told(
+    sample: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(bulk, "MOST_WRONG_AT_ONCE", 3)
+    path = tmp_path / name
+    frame = pl.read_csv(HEADER + b"x,y,z,ran\n" * 8, infer_schema=False)
+    write = frame.write_csv if name.endswith("csv") else frame.write_parquet
+    write(path)
+    assert len([item for item in told(sample, path) if item.rule == "type"]) == 16
+    monkeypatch.setattr(bulk, "MOST_WRONG", 20)
+    with pytest.raises(UnusableInput, match=r"more than 20 of its cells are wrong"):
+        told(sample, path)
 
 
 def test_a_parquet_file_without_a_column_says_which(sample: Snapshot, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from rl_resources import tabular
 from rl_resources.errors import InvalidDataset, UnreadableDataset
 from rl_resources.finding import Finding
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Record, Resource, Value, read_package
-from rl_resources.regular import read_regular
+from rl_resources.regular import read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,7 +190,7 @@ def read_dataset(package: Package) -> Dataset:
     findings: list[Finding] = []
     for name, resource in package.resources.items():
         try:
-            text = read_regular(package.root / resource.path).decode("utf-8")
+            text = read_table(package.root / resource.path).decode("utf-8")
             records[name] = _rows(resource, text)
         except (OSError, ValueError) as error:
             line, column, message = _first_place(error)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from io import BufferedReader
 from pathlib import Path
 
 LARGEST_BYTES = 512 * 2**20
+LARGEST_TABLE_BYTES = 32 * 2**20
+MOST_TABLE_LINES = 500_000
+MOST_TABLE_COLUMNS = 10_000
 
 
 def read_regular(path: Path, most: int = LARGEST_BYTES) -> bytes:
@@ -22,6 +25,25 @@ def read_regular(path: Path, most: int = LARGEST_BYTES) -> bytes:
         if size > most:
             raise OSError(errno.EFBIG, f"More than {most >> 20} MiB", str(path))
         return file.read(size) or b""  # asked for `most`, it takes memory for as much
+
+
+def read_table(path: Path) -> bytes:
+    """The bytes of a table that is read whole: each of its lines and columns takes memory.
+
+    Raises `OSError` for what is no ordinary file, or larger than a table is let be.
+    """
+    data = read_regular(path, LARGEST_TABLE_BYTES)
+    for excess in _excesses(data):
+        raise OSError(errno.EFBIG, excess, str(path))
+    return data
+
+
+def _excesses(data: bytes) -> Iterator[str]:
+    header = data.partition(b"\n")[0]
+    if data.count(b"\n") > MOST_TABLE_LINES or data.count(b"\r") > MOST_TABLE_LINES:
+        yield f"More than {MOST_TABLE_LINES:,} lines"
+    if header.count(b",") > MOST_TABLE_COLUMNS:
+        yield f"More than {MOST_TABLE_COLUMNS:,} columns"
 
 
 def open_regular(path: Path) -> BufferedReader:

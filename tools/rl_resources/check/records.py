@@ -79,6 +79,11 @@ def judge_records(snapshot: Snapshot, table: Table, path: Path, rules: Sequence[
             return _irregular(beside, resource, path, rules)
         parquet = bulk.is_parquet(path)
         excerpts = _parquet(path, table.schema) if parquet else _csv(path, found)
+    except bulk.TooManyError as error:
+        raise UnusableInput(
+            f"{path}: more than {bulk.MOST_WRONG:,} of its cells are wrong",
+            f"Look at its first rows: are they records of {table.resource.name}?",
+        ) from error
     except (OSError, pl.exceptions.PolarsError) as error:
         words = getattr(error, "strerror", None) or error
         raise UnusableInput(f"{path}: cannot be read: {words}") from error

@@ -5,6 +5,7 @@ Rules are functions on this value and touch no file themselves.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from codecs import BOM_UTF8
@@ -19,7 +20,7 @@ from rl_resources.check.registry import Mistake
 from rl_resources.errors import UnreadableDataset
 from rl_resources.order import Cells
 from rl_resources.package import DESCRIPTOR, NEWEST, SCRIPTS, Package, Resource, TableSchema
-from rl_resources.regular import read_regular
+from rl_resources.regular import read_table
 from rl_resources.words import shown
 
 LARGEST_SCRIPT_BYTES = 1 << 20
@@ -59,7 +60,8 @@ class Excerpt:
 class Table:
     """One CSV file as it is on disk, and as far as it can be read.
 
-    `data` is `None` when the file cannot be read at all; `problem` then says why. `excerpt` stands
+    `data` is `None` when the file cannot be read at all; `problem` then says why, and `large`
+    whether that is because there is more of it than is read at once. `excerpt` stands
     for `data` where not all records of a file are looked at. Of a file from outside the dataset
     every cell is told by itself, for programs.
     """
@@ -67,6 +69,7 @@ class Table:
     resource: Resource
     data: bytes | None
     problem: str = ""
+    large: bool = False
     excerpt: Excerpt | None = None
     outside: bool = False
 
@@ -327,8 +330,8 @@ def _published(copy: Path, name: str, package: Package) -> tuple[str, ...]:
     """The ids of a table in its copy, none where that is what the table still holds."""
     resource = package.resources[name]
     try:
-        data = read_regular(copy)
-        if data == read_regular(package.root / resource.path):
+        data = read_table(copy)
+        if data == read_table(package.root / resource.path):
             return ()
         text = tabular.read(data.decode("utf-8"))
         at = text.header.cells.index(resource.schema.primary_key[0]) if text.header else 0
@@ -349,11 +352,12 @@ def _read_table(root: Path, resource: Resource) -> Table:
             return Table(resource, None, "is a folder")
         if path.exists() and not path.is_file():
             return Table(resource, None, "is no ordinary file")
-        return _table(resource, read_regular(path))
+        return _table(resource, read_table(path))
     except FileNotFoundError:
         return Table(resource, None, "does not exist")
     except OSError as error:
-        return Table(resource, None, f"cannot be read: {error.strerror}")
+        large = error.errno == errno.EFBIG
+        return Table(resource, None, f"cannot be read: {error.strerror}", large=large)
 
 
 @lru_cache(maxsize=24)

@@ -7,7 +7,7 @@ place reads that row again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -42,6 +42,11 @@ from rl_resources.tabular import ALL_LF, LineEnds, line_ends
 
 PARQUET = ".parquet"
 BATCH_ROWS = 50_000
+PART_ROWS = 500_000
+MOST_WRONG = 20_000_000
+"""Each takes memory, and nobody reads so many."""
+MOST_WRONG_AT_ONCE = 2_000_000
+"""polars reads on while the rows that came first are looked at; with more it is better halted."""
 
 _CLOSED = frozenset({"integer", "number", "boolean", "date"})
 _SUSPECT = "is suspect"
@@ -73,6 +78,10 @@ class Survey:
         return pl.concat([self.broken["row"], self.copies["row"], odd]).unique().sort()
 
 
+class TooManyError(ValueError):
+    """More mistakes than are kept, or than are looked for at once."""
+
+
 class _Judged(NamedTuple):
     """What is wrong with rows, the keys of each, and how many bytes all their cells have."""
 
@@ -84,12 +93,12 @@ class _Judged(NamedTuple):
 def survey(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Survey:
     """Judge all records of a CSV file, a Parquet file or a folder of Parquet files.
 
-    Raises `IrregularError` for a CSV text that must be read otherwise, `OSError` and
-    `polars.exceptions.PolarsError` for what cannot be read at all.
+    Raises `IrregularError` for a CSV text that must be read otherwise, `TooManyError`, `OSError`
+    and `polars.exceptions.PolarsError` for what cannot be read at all.
     """
     hold_usable(schema)
     if is_parquet(path):
-        return _joined([_judged(scan(path, schema), schema, vocabulary)])
+        return _joined(_of_parquet(path, schema, vocabulary))
     header, width = header_of(path), len(schema.names)
     if width < 2 or header is None or header.cells != schema.names:
         raise IrregularError(str(path))
@@ -97,17 +106,26 @@ def survey(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Survey:
     if at_once:
         return _joined([at_once])
     odd: dict[int, int] = {}
-    judged = []
-    for part in ahead(parts(path, width)):
-        odd.update(part.odd)
-        judged.append(_of_part(part, schema, vocabulary))
+
+    def judged() -> Iterator[_Judged]:
+        for part in ahead(parts(path, width)):
+            odd.update(part.odd)
+            yield _of_part(part, schema, vocabulary)
+
+    joined = _joined(judged())
     with path.open("rb") as file:
         ends = line_ends(file)
-    return replace(_joined(judged), odd=odd, marked=has_mark(path), ends=ends)
+    return replace(joined, odd=odd, marked=has_mark(path), ends=ends)
 
 
-def _joined(judged: Sequence[_Judged]) -> Survey:
-    broken, keys, _ = zip(*judged, strict=True)
+def _joined(judged: Iterable[_Judged]) -> Survey:
+    broken, keys, wrong = [], [], 0
+    for part in judged:
+        broken.append(part.broken)
+        keys.append(part.keys)
+        wrong += part.broken.height
+        if wrong > MOST_WRONG:
+            raise TooManyError
     every = pl.concat(keys)
     return Survey(every.height, pl.concat(broken), _copies(every))
 
@@ -129,13 +147,22 @@ def _at_once(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> _Judged
         file.readline()
         marking = beside.submit(marks, file)
         try:
-            judged = _judged(text, schema, vocabulary)
-        except pl.exceptions.PolarsError:
+            judged = _judged(text, schema, vocabulary, MOST_WRONG_AT_ONCE)
+        except (pl.exceptions.PolarsError, TooManyError):
             return None
         found = marking.result()
     if found is None or found.newlines != judged.keys.height:
         return None
     return judged if found.cell_bytes(len(schema.names)) == judged.cell_bytes else None
+
+
+def _of_parquet(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[_Judged]:
+    lazy = scan(path, schema)
+    rows = lazy.select(pl.len()).collect().item()
+    for start in range(0, max(rows, 1), PART_ROWS):
+        broken, keys, size = _judged(lazy.slice(start, PART_ROWS), schema, vocabulary)
+        row = pl.col("row") + start
+        yield _Judged(broken.with_columns(row), keys.with_columns(row), size)
 
 
 def _of_part(part: Part, schema: TableSchema, vocabulary: Vocabulary) -> _Judged:
@@ -148,8 +175,10 @@ def _of_part(part: Part, schema: TableSchema, vocabulary: Vocabulary) -> _Judged
     return _Judged(broken, keys.with_columns(row=part.lines), size)
 
 
-def _judged(lazy: pl.LazyFrame, schema: TableSchema, vocabulary: Vocabulary) -> _Judged:
-    """Rows of columns of text, in one pass."""
+def _judged(
+    lazy: pl.LazyFrame, schema: TableSchema, vocabulary: Vocabulary, most: int = MOST_WRONG
+) -> _Judged:
+    """Rows of columns of text, in one pass. Raises `TooManyError` for more than `most` cells."""
     names = lazy.collect_schema().names()
     fields = [field for field in schema.fields if field.name in names]
     asked = [_asked(question) for question in questions(fields, vocabulary)]
@@ -161,6 +190,8 @@ def _judged(lazy: pl.LazyFrame, schema: TableSchema, vocabulary: Vocabulary) -> 
 
     def look_at(rows: pl.DataFrame) -> None:
         broken.append(wrong_cells(schema, asked, rows))
+        if sum(map(len, broken)) > most:
+            raise TooManyError
 
     suspects = once.filter(_SUSPECT).select(ROW, *names, *answers)
     sizes = [pl.col(name).str.len_bytes().fill_null(0).cast(pl.UInt64).sum() for name in names]

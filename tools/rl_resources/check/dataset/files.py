@@ -51,6 +51,11 @@ def file_missing(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _missing_mend(table: Table) -> str:
+    if table.large:
+        return (
+            "The tables of the dataset are read whole. Keep more records elsewhere; "
+            f"`rl-resources check FILE --resource {table.resource.name}` reads any number of them."
+        )
     remove = (
         "" if table.problem == "does not exist" else "Take away what stands in its place, then "
     )
