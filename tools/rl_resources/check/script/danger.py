@@ -82,11 +82,11 @@ def _of_program(call: Call, origins: Origins, depth: int) -> str | None:
     """What is to fear of what a command runs: a file, a text, or what it reads."""
     if _runs_hidden(call, origins):
         return "runs what was downloaded or hidden"
-    written = origins.shown.get(_bare(call.words[0].text or ""))
+    written = origins.text_of(call.words[0].text or "")
     if written:
         return _inner([written], depth)
     if call.name == "chmod":
-        return _inner((origins.shown.get(_bare(text), "") for text in call.texts), depth)
+        return _inner(map(origins.text_of, call.texts), depth)
     if call.name in {"trap", "alias"}:
         return _inner((text.partition("=")[2] or text for text in call.texts[:1]), depth)
     if _WRITERS_OF_PROGRAMS.fullmatch(call.name):
@@ -96,10 +96,6 @@ def _of_program(call: Call, origins: Origins, depth: int) -> str | None:
     if not _is_runner(call):
         return _inner(_handed_on(call), depth)
     return _of_text(call, origins, depth)
-
-
-def _bare(path: str) -> str:
-    return path.removeprefix("./")
 
 
 def _is_runner(call: Call) -> bool:
@@ -189,7 +185,7 @@ def _of_text(call: Call, origins: Origins, depth: int) -> str | None:
         item.body.shown if item.body else item.target.text or ""
         for item in call.command.redirections
     ]
-    written = [origins.shown.get(_bare(text), "") for text in program]
+    written = [origins.text_of(text) for text in program]
     if _reads_program(call):
         written += [said(one) for one in call.piped[-1:]]
     if INTERPRETERS.fullmatch(call.name):

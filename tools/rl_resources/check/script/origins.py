@@ -41,17 +41,14 @@ _NAME = re.compile(r"\$\{?!?([A-Za-z_]\w*)")
 
 
 class Origins:
-    """What is known of texts and files when a command runs; `follow` takes it past a command.
-
-    `shown` are the files that the script writes itself, with their text.
-    """
+    """What is known of texts and files when a command runs; `follow` takes it past a command."""
 
     def __init__(self, script: Script) -> None:
         self._hidden = {
             item.name for item in script.assignments if holds_fetched(as_written(script, item))
         }
         self._typed: set[str] = set()
-        self.shown: dict[str, str] = {}
+        self._shown: dict[str, str] = {}
         self._files: set[str] = set()
         self._folders: set[str] = set()
         self._inside: Command | None = None
@@ -67,6 +64,10 @@ class Origins:
             used = {*item.value.names, *_NAME.findall(as_written(script, item))}
             if used & self._hidden:
                 self._hidden.add(item.name)
+
+    def text_of(self, path: str) -> str:
+        """What the script writes into a file, where it shows that."""
+        return self._shown.get(_bare(path), "")
 
     def hides(self, command: Command) -> bool:
         """Whether what a command writes cannot be read in the script."""
@@ -103,7 +104,7 @@ class Origins:
 
     def fetched(self, path: str, command: Command) -> bool:
         """Whether a command's file is one that was fetched, or lies in a folder that was."""
-        if _bare(path) in self.shown:
+        if _bare(path) in self._shown:
             return self.fetched_file(path)
         if self._folders and not self._folders.isdisjoint(_folders_of(path.removeprefix("./"))):
             return True
@@ -143,7 +144,7 @@ class Origins:
         if any(map(self.hides, (*piped, command))) or any(map(self.hides_text, words)):
             self._files.update(targets)
         elif text := said(command) or "".join(map(said, piped[-1:])):
-            self.shown.update(dict.fromkeys(targets, text))
+            self._shown.update(dict.fromkeys(targets, text))
 
     def _follow_clone(self, texts: Sequence[str]) -> None:
         """Take note of the folder that a clone makes, unless a commit says what is in it."""
