@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import polars as pl
 import pytest
@@ -113,6 +114,31 @@ def test_a_mark_of_a_conflict_with_as_many_cells_as_a_record_is_none(
     records_of_file, findings = judged(sample, path)
     assert records_of_file == 1
     assert [(item.rule, item.line) for item in findings] == [("merge-conflict", 2)]
+
+
+@given(lengths=st.lists(st.integers(0, 30), max_size=12), last=st.booleans())
+def test_a_line_that_would_fill_memory_is_found(lengths: list[int], last: bool) -> None:
+    text = b"\n".join(b"x" * length for length in lengths) + b"\n" * last
+    with pytest.MonkeyPatch.context() as patch, NamedTemporaryFile() as file:
+        patch.setattr(parts, "LONGEST_LINE_BYTES", 8)
+        patch.setattr(parts, "_PROBE_BYTES", 2)
+        file.write(text)
+        file.flush()
+        found = parts.has_endless_line(Path(file.name))
+    longest = max(lengths, default=0)
+    assert found or longest < 16
+    assert not found or longest >= 8
+
+
+def test_a_file_with_a_line_that_would_fill_memory_is_not_read(
+    sample: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "LONGEST_LINE_BYTES", 1000)
+    monkeypatch.setattr(parts, "_PROBE_BYTES", 10)
+    path = tmp_path / "trials.csv"
+    path.write_bytes(HEADER + f"{SCRIPT},1,{'9' * 2000},ran\n".encode())
+    with pytest.raises(UnusableInput, match=r"cannot be read: A line has more than"):
+        told(sample, path)
 
 
 def test_only_rows_with_something_wrong_are_read_again(

@@ -7,6 +7,7 @@ would be.
 
 from __future__ import annotations
 
+import errno
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -28,7 +29,12 @@ from rl_resources.finding import Finding
 from rl_resources.package import Resource, TableSchema
 from rl_resources.regular import open_regular
 from rl_resources.schema import bulk
-from rl_resources.schema.parts import IrregularError, header_of
+from rl_resources.schema.parts import (
+    LONGEST_LINE_BYTES,
+    IrregularError,
+    has_endless_line,
+    header_of,
+)
 from rl_resources.tabular import Defect, Row, Text, record
 from rl_resources.words import nearest
 
@@ -94,12 +100,17 @@ def judge_records(snapshot: Snapshot, table: Table, path: Path, rules: Sequence[
 
 
 def _hold_to_files(path: Path) -> None:
-    """Raise `UnusableInput` for a folder without records, `OSError` for what has no sure end."""
+    """Raise `UnusableInput` for a folder without records, `OSError` for what has no sure end.
+
+    That is no ordinary file, or a line that would fill memory.
+    """
     files = bulk.files_of(path)
     if not files:
         raise UnusableInput(f"{path}: holds no {bulk.PARQUET} file", "Name a folder that does.")
     for file in files:
         open_regular(file).close()
+        if not bulk.is_parquet(file) and has_endless_line(file):
+            raise OSError(errno.EFBIG, f"A line has more than {LONGEST_LINE_BYTES >> 20} MiB")
 
 
 def _irregular(beside: Snapshot, resource: Resource, path: Path, rules: Sequence[Rule]) -> Judged:

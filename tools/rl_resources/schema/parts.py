@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from os import SEEK_END
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeVar
 
@@ -19,6 +20,8 @@ from rl_resources import tabular
 
 PART_BYTES = 1 << 25
 BLOCK_BYTES = 1 << 18
+LONGEST_LINE_BYTES = 1 << 24
+_PROBE_BYTES = 1 << 12
 MOST_LINES = max(tabular.MOST_LINES_OF_A_CELL, tabular.MOST_LINES_OF_A_CONFLICT)
 
 _MARK = "\ufeff".encode()
@@ -57,6 +60,22 @@ def is_plain(path: Path) -> bool:
     with path.open("rb") as file:
         line = file.readline()
     return not line.startswith(_MARK) and not line.endswith(b"\r\n")
+
+
+def has_endless_line(path: Path) -> bool:
+    """Whether a line has more than `LONGEST_LINE_BYTES`, surely where it has twice as many.
+
+    Such a line has no end between two of the places that are looked at, which are so far apart.
+    """
+    with path.open("rb") as file:
+        size = file.seek(0, SEEK_END)
+        for start in range(0, size - LONGEST_LINE_BYTES + 1, LONGEST_LINE_BYTES):
+            file.seek(start)
+            if b"\n" in file.read(_PROBE_BYTES):
+                continue
+            if b"\n" not in file.read(LONGEST_LINE_BYTES - _PROBE_BYTES):
+                return True
+    return False
 
 
 def header_of(path: Path) -> tabular.Row | None:
