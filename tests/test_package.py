@@ -51,6 +51,14 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     assert done.stdout == "[]\n"
 
 
+def test_all_public_names_are_there_before_they_are_asked_for() -> None:
+    code = "import rl_resources as r; print(*(name in dir(r) for name in r.__all__), r.lod)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "module 'rl_resources' has no attribute 'lod'" in done.stderr
+    code = code.replace(", r.lod", "")
+    assert set(subprocess.check_output([sys.executable, "-c", code], text=True).split()) == {"True"}
+
+
 @pytest.mark.parametrize(
     ("field_type", "cell", "value"),
     [

@@ -16,9 +16,6 @@ from rl_resources.errors import (
     UnusableInput,
 )
 
-if TYPE_CHECKING:
-    from rl_resources.dataset import Dataset, load
-
 __all__ = [
     "Dataset",
     "InvalidDataset",
@@ -29,11 +26,17 @@ __all__ = [
     "load",
 ]
 
+if TYPE_CHECKING:
+    from rl_resources.dataset import Dataset, load
+else:
 
-def __getattr__(name: str) -> object:
-    """Import what reads data when it is asked for: before that a command can be interrupted."""
-    if name in __all__:
-        from rl_resources import dataset
+    def __getattr__(name: str) -> object:
+        """Import what reads data when it is asked for: before, a command can be interrupted."""
+        if name in __all__:
+            from rl_resources import dataset
 
-        return getattr(dataset, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return getattr(dataset, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
