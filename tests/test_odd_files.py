@@ -108,10 +108,10 @@ def test_a_link_stays_a_link_to_what_is_written(root: Path) -> None:
 
 
 def test_a_page_larger_than_any_is_told(root: Path) -> None:
-    (root / "page.rst").write_bytes(b"\n" * (5 << 20))
+    (root / "page.rst").write_bytes(b"\n" * (1 << 20))
     done = told(root, "import-page", "page.rst")
     assert done.returncode == 2
-    assert "page.rst: cannot be read: More than 4 MiB" in done.stderr
+    assert "page.rst: cannot be read: More than 512 KiB" in done.stderr
 
 
 def test_a_folder_that_is_gone_is_told(root: Path) -> None:

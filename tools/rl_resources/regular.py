@@ -23,7 +23,8 @@ def read_regular(path: Path, most: int = LARGEST_BYTES) -> bytes:
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > most:
-            raise OSError(errno.EFBIG, f"More than {most >> 20} MiB", str(path))
+            shown = f"{most >> 20} MiB" if most >> 20 else f"{most >> 10} KiB"
+            raise OSError(errno.EFBIG, f"More than {shown}", str(path))
         return file.read(size) or b""  # asked for `most`, it takes memory for as much
 
 

@@ -23,8 +23,8 @@ from rl_resources.page.write import tuning_csv
 from rl_resources.regular import read_regular
 
 FRAMEWORK = "verl"
-LARGEST_PAGE_BYTES = 4 << 20
-"""That of thousands of records; docutils takes over a hundred times as much memory."""
+LARGEST_PAGE_BYTES = 1 << 19
+"""That of a thousand records; docutils takes up to a thousand times as much memory."""
 
 Texts = Mapping[str, ScriptText]
 
