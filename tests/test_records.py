@@ -266,6 +266,17 @@ def test_parquet_in_parts_is_told_of_as_at_once(
     assert told(sample, path) == at_once
 
 
+def test_of_a_file_of_lines_that_are_no_records_this_is_told(
+    sample: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "trials.csv"
+    path.write_bytes(HEADER + b"\n" * 8)
+    assert told(sample, path)
+    monkeypatch.setattr(parts, "MOST_ODD_LINES", 7)
+    with pytest.raises(UnusableInput, match="more than 7 of its lines are no records"):
+        told(sample, path)
+
+
 @pytest.mark.parametrize("name", ["trials.csv", "trials.parquet"])
 def test_of_a_file_with_more_mistakes_than_are_kept_this_is_told(
     sample: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -32,6 +32,7 @@ from rl_resources.schema import bulk
 from rl_resources.schema.parts import (
     LONGEST_LINE_BYTES,
     IrregularError,
+    TooManyError,
     has_endless_line,
     header_of,
 )
@@ -85,9 +86,9 @@ def judge_records(snapshot: Snapshot, table: Table, path: Path, rules: Sequence[
             return _irregular(beside, resource, path, rules)
         parquet = bulk.is_parquet(path)
         excerpts = _parquet(path, table.schema) if parquet else _csv(path, found)
-    except bulk.TooManyError as error:
+    except TooManyError as error:
         raise UnusableInput(
-            f"{path}: more than {bulk.MOST_WRONG:,} of its cells are wrong",
+            f"{path}: {error}",
             f"Look at its first rows: are they records of {table.resource.name}?",
         ) from error
     except (OSError, pl.exceptions.PolarsError) as error:

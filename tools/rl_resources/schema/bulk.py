@@ -21,6 +21,7 @@ from rl_resources.schema.mistakes import signs, wrong_cells
 from rl_resources.schema.parts import (
     IrregularError,
     Part,
+    TooManyError,
     ahead,
     has_mark,
     header_of,
@@ -78,10 +79,6 @@ class Survey:
         return pl.concat([self.broken["row"], self.copies["row"], odd]).unique().sort()
 
 
-class TooManyError(ValueError):
-    """More mistakes than are kept, or than are looked for at once."""
-
-
 class _Judged(NamedTuple):
     """What is wrong with rows, the keys of each, and how many bytes all their cells have."""
 
@@ -125,7 +122,7 @@ def _joined(judged: Iterable[_Judged]) -> Survey:
         keys.append(part.keys)
         wrong += part.broken.height
         if wrong > MOST_WRONG:
-            raise TooManyError
+            raise TooManyError(f"more than {MOST_WRONG:,} of its cells are wrong")
     every = pl.concat(keys)
     return Survey(every.height, pl.concat(broken), _copies(every))
 
@@ -142,7 +139,9 @@ def files_of(path: Path) -> list[Path]:
 
 def _at_once(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> _Judged | None:
     """A file in which each line is a record; `None` for another."""
-    text = pl.scan_csv(path, schema=dict.fromkeys(schema.names, pl.String), glob=False)
+    types = dict.fromkeys(schema.names, pl.String)
+    records = path.stat().st_size // len(types)  # no record has fewer bytes than cells
+    text = pl.scan_csv(path, schema=types, glob=False, n_rows=records)
     with path.open("rb") as file, ThreadPoolExecutor(1) as beside:
         file.readline()
         marking = beside.submit(marks, file)
@@ -191,7 +190,7 @@ def _judged(
     def look_at(rows: pl.DataFrame) -> None:
         broken.append(wrong_cells(schema, asked, rows))
         if sum(map(len, broken)) > most:
-            raise TooManyError
+            raise TooManyError(f"more than {most:,} of its cells are wrong")
 
     suspects = once.filter(_SUSPECT).select(ROW, *names, *answers)
     sizes = [pl.col(name).str.len_bytes().fill_null(0).cast(pl.UInt64).sum() for name in names]

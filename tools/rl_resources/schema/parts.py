@@ -18,8 +18,10 @@ import polars as pl
 
 from rl_resources import tabular
 
-PART_BYTES = 1 << 25
+PART_BYTES = 1 << 24
 BLOCK_BYTES = 1 << 18
+MOST_ODD_LINES = 500_000
+"""Of a part: they are read one by one."""
 LONGEST_LINE_BYTES = 1 << 24
 _PROBE_BYTES = 1 << 12
 MOST_LINES = max(tabular.MOST_LINES_OF_A_CELL, tabular.MOST_LINES_OF_A_CONFLICT)
@@ -33,6 +35,10 @@ Item = TypeVar("Item")
 
 class IrregularError(ValueError):
     """A file that must be read whole: its header is not the schema's, or it is no text."""
+
+
+class TooManyError(ValueError):
+    """More mistakes than are kept, or than are looked for at once."""
 
 
 class Part(NamedTuple):
@@ -133,7 +139,7 @@ def _begins_a_line(mark: bytes, lines: bytes) -> bool:
 def parts(path: Path, width: int) -> Iterator[Part]:
     """All lines after the header, of records that have `width` cells.
 
-    Raises `IrregularError` for bytes that are no text.
+    Raises `IrregularError` for bytes that are no text, `TooManyError` for lines that are none.
     """
     with path.open("rb") as file:
         file.readline()
@@ -162,6 +168,8 @@ def _apart(text: bytes, line: int, width: int, last: bool) -> tuple[Part, bytes]
     numbers = pl.int_range(line, line + texts.len(), dtype=pl.UInt32, eager=True)
     if regular.all():
         return Part(text, numbers, {}), b""
+    if (~regular).sum() > MOST_ODD_LINES:
+        raise TooManyError(f"more than {MOST_ODD_LINES:,} of its lines are no records")
     lines, begins = texts.to_list(), regular.to_numpy().copy()
     odd: dict[int, int] = {}
     end = after = 0
