@@ -164,12 +164,12 @@ def ahead(items: Iterator[Item]) -> Iterator[Item]:
 
 def _apart(text: bytes, line: int, width: int, last: bool) -> tuple[Part, bytes]:
     """The records of these lines, and the lines that are left to be read with what follows."""
+    _hold_to_records(text.count(b"\n") - len(text) // width)  # no record has fewer bytes than cells
     texts, regular = _asked(text, width)
     numbers = pl.int_range(line, line + texts.len(), dtype=pl.UInt32, eager=True)
     if regular.all():
         return Part(text, numbers, {}), b""
-    if (~regular).sum() > MOST_ODD_LINES:
-        raise TooManyError(f"more than {MOST_ODD_LINES:,} of its lines are no records")
+    _hold_to_records(int((~regular).sum()))
     lines, begins = texts.to_list(), regular.to_numpy().copy()
     odd: dict[int, int] = {}
     end = after = 0
@@ -190,6 +190,11 @@ def _apart(text: bytes, line: int, width: int, last: bool) -> tuple[Part, bytes]
     kept = np.flatnonzero(begins[:end])
     records, left = (lines[at] for at in kept), lines[end:]
     return Part(_text(records), numbers.gather(kept), odd), _text(left)
+
+
+def _hold_to_records(odd_lines: int) -> None:
+    if odd_lines > MOST_ODD_LINES:
+        raise TooManyError(f"more than {MOST_ODD_LINES:,} of its lines are no records")
 
 
 def _text(lines: Iterable[str]) -> bytes:
