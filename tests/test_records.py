@@ -130,6 +130,16 @@ def test_a_line_that_would_fill_memory_is_found(lengths: list[int], last: bool) 
     assert not found or longest >= 8
 
 
+@pytest.mark.parametrize(("row", "plain"), [(b",,,\n", True), (b"\n", False), (b",\n", False)])
+def test_a_file_of_more_lines_than_records_have_room_for_is_not_plain(
+    tmp_path: Path, row: bytes, plain: bool
+) -> None:
+    path = tmp_path / "trials.csv"
+    good = HEADER + b",,,\n" * (1 << 18)
+    path.write_bytes(good + row * 5000)
+    assert parts.is_plain(path, 4) is plain
+
+
 def test_a_file_with_a_line_that_would_fill_memory_is_not_read(
     sample: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,7 +99,7 @@ def survey(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Survey:
     header, width = header_of(path), len(schema.names)
     if width < 2 or header is None or header.cells != schema.names:
         raise IrregularError(str(path))
-    at_once = _at_once(path, schema, vocabulary) if is_plain(path) else None
+    at_once = _at_once(path, schema, vocabulary) if is_plain(path, width) else None
     if at_once:
         return _joined([at_once])
     odd: dict[int, int] = {}

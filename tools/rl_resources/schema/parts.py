@@ -24,6 +24,7 @@ MOST_ODD_LINES = 500_000
 """Of a part: they are read one by one."""
 LONGEST_LINE_BYTES = 1 << 24
 _PROBE_BYTES = 1 << 12
+_STRIDE_BYTES = 1 << 20
 MOST_LINES = max(tabular.MOST_LINES_OF_A_CELL, tabular.MOST_LINES_OF_A_CONFLICT)
 
 _MARK = "\ufeff".encode()
@@ -61,10 +62,18 @@ def has_mark(path: Path) -> bool:
         return file.read(len(_MARK)) == _MARK
 
 
-def is_plain(path: Path) -> bool:
-    """Whether a file begins without a mark, and with a line that ends with LF alone."""
+def is_plain(path: Path, width: int) -> bool:
+    """Whether a file begins without a mark, and with a line that ends with LF alone.
+
+    Not where it has, at one of the places looked at, more lines than records have room for.
+    """
     with path.open("rb") as file:
         line = file.readline()
+        size = file.seek(0, SEEK_END)
+        for start in range(0, size, _STRIDE_BYTES):
+            file.seek(start)
+            if file.read(_PROBE_BYTES).count(b"\n") > _PROBE_BYTES // width + 1:
+                return False
     return not line.startswith(_MARK) and not line.endswith(b"\r\n")
 
 
