@@ -25,8 +25,8 @@ from rl_resources.schema.parts import (
     ahead,
     has_mark,
     header_of,
-    is_plain,
     marks,
+    may_be_regular,
     parts,
 )
 from rl_resources.schema.plain import plain_cells
@@ -99,7 +99,7 @@ def survey(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Survey:
     header, width = header_of(path), len(schema.names)
     if width < 2 or header is None or header.cells != schema.names:
         raise IrregularError(str(path))
-    at_once = _at_once(path, schema, vocabulary) if is_plain(path, width) else None
+    at_once = _at_once(path, schema, vocabulary) if may_be_regular(path, width) else None
     if at_once:
         return _joined([at_once])
     odd: dict[int, int] = {}

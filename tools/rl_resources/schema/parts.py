@@ -62,7 +62,7 @@ def has_mark(path: Path) -> bool:
         return file.read(len(_MARK)) == _MARK
 
 
-def is_plain(path: Path, width: int) -> bool:
+def may_be_regular(path: Path, width: int) -> bool:
     """Whether a file begins without a mark, and with a line that ends with LF alone.
 
     Not where it has, at one of the places looked at, more lines than records have room for.
