@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -95,10 +96,11 @@ def _told(found: Found) -> dict[str, Any]:
             yield [[row.id for row in rows], sentences.series(rows)]
 
     groups = (found.answers, found.unclear, found.failures)
-    tested = sum(item.standing == "tested" for item in found.answers)
+    counts = Counter(item.standing for item in found.answers)
+    numbers = [counts[standing] for standing in ("tested", "should-fit", "claimed")]
     return {
         "question": asdict(found.question),
-        "headline": sentences.headline(found.question, tested, len(found.answers)),
+        "headline": sentences.headline(found.question, *numbers),
         "answers": ids(found.answers),
         "unclear": ids(found.unclear),
         "failures": ids(found.failures),
@@ -150,6 +152,9 @@ _SHARES = {
     "model": 0.5,
     "size": 0.05,
     "task": 0.5,
+    "weights": 0.15,
+    "scenario": 0.08,
+    "framework": 0.1,
     "train": 0.15,
     "infer": 0.12,
     "tag": 0.12,
@@ -214,7 +219,17 @@ def _words(dataset: Dataset) -> dict[str, list[str]]:
             "GRPO with QLoRA",
             "Dr. GRPO",
             "full PPO",
+            "LoRA",
+            "QLoRA",
+            "full",
+            "peft",
+            "PPO-Lag",
+            "GRPO-QLoRA",
+            "SFT",
         ],
+        "weights": ["full", "lora", "QLoRA", "partial", "some"],
+        "scenario": ["multimodal", "Agentic", "robotics", "games"],
+        "framework": [*keys["frameworks"], "veRL", "verl", "nemo rl"],
         "train": [*roles["train"], *(key.upper() for key in roles["train"]), "vllm"],
         "infer": [*roles["infer"], "VLLM", "fsdp"],
         "tag": ["MIN", "RECOMMENDED", "min"] * 3 + ["minimum"],

@@ -124,10 +124,13 @@ class Dataset:
         model: str | None = None,
         size: str | None = None,
         task: str | None = None,
+        weights: str | None = None,
+        scenario: str | None = None,
         gpus: int | None = None,
         device: str | None = None,
         memory: float | str | None = None,
         length: int | str | None = None,
+        framework: str | None = None,
         train: str | None = None,
         infer: str | None = None,
         tag: str | None = None,
@@ -135,10 +138,10 @@ class Dataset:
         """What runs on this hardware, best first, one answer a row, as `rl-resources find` tells.
 
         `memory` is that of one device, in GB; ask either it or the device. `length` is the least
-        context, prompt and response together, in tokens: `16384` or `16K`. `standing` is `tested`
-        or `should-fit`, `reason` says why. There is no row where nothing fits; what comes nearest,
-        what ran out of memory and all else that the command tells are in `frame.attrs`, as
-        `find --format json` has them.
+        context, prompt and response together, in tokens: `16384` or `16K`. `standing` is `tested`,
+        `should-fit` or `claimed`, `reason` says why. There is no row where nothing fits; what comes
+        nearest, what ran out of memory and all else that the command tells are in `frame.attrs`,
+        as `find --format json` has them.
 
         Raises `UnusableInput` with the nearest known words.
         """
@@ -146,6 +149,7 @@ class Dataset:
         from rl_resources.render.find import as_frame
 
         words: dict[str, object] = {"model": model, "size": size, "task": task, "gpus": gpus}
+        words |= {"weights": weights, "scenario": scenario, "framework": framework}
         words |= {"device": device, "memory": memory, "length": length}
         words |= {"train": train, "infer": infer, "tag": tag}
         asked = {name: str(word) for name, word in words.items() if word is not None}

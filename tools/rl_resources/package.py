@@ -3,17 +3,18 @@
 The Table Schema files are the one source of truth about columns. Whatever a schema file says must
 be understood here in full: an unknown type or constraint is an error, never silently passed over.
 Source of the vocabulary: Data Package 2.0, https://datapackage.org/standard/table-schema/.
-Properties of our own are `itemPattern` (the form of each item of a list), `unit`, `example` and
-`mlperf` (the corresponding name in MLPerf system descriptions) on a field, and `orderBy` (canonical
-row order, as paths along foreign keys) on a table.
+Properties of our own are `itemPattern` (the form of each item of a list), `itemReference` (the
+table whose keys are the items), `unit`, `example` and `mlperf` (the corresponding name in MLPerf
+system descriptions) on a field, and `orderBy` (canonical row order, as paths along foreign keys) on
+a table.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from dataclasses import field as part
 from datetime import date
 from functools import cached_property
@@ -83,7 +84,7 @@ CONSTRAINTS = frozenset(
 )
 _FIELD_PROPERTIES = frozenset(
     {"name", "type", "title", "description", "format", "constraints", "unit", "example", "mlperf"}
-    | {"delimiter", "itemType", "itemPattern", "trueValues", "falseValues"}
+    | {"delimiter", "itemType", "itemPattern", "itemReference", "trueValues", "falseValues"}
 )
 _NO_TEXT = frozenset({"constraints", "trueValues", "falseValues"})
 _FORMATS = frozenset({"default", "uri"})
@@ -101,6 +102,7 @@ class Field:
     format: str = "default"
     delimiter: str = ","
     item_pattern: str = ""
+    item_reference: str = ""
     unit: str = ""
     example: str = ""
     mlperf: str = ""
@@ -112,6 +114,12 @@ class Field:
             return f"{self.item_pattern}(?:{re.escape(self.delimiter)}{self.item_pattern})*"
         pattern: str | None = self.constraints.get("pattern")
         return pattern
+
+    @property
+    def item_words(self) -> tuple[str, ...]:
+        """The items that a list may hold, where they are a closed list of words."""
+        words = re.fullmatch(r"\(\?:([a-z0-9|-]+)\)", self.item_pattern)
+        return tuple(words[1].split("|")) if words else ()
 
     @property
     def sentence(self) -> str:
@@ -227,6 +235,7 @@ def read_package(root: Path) -> Package:
     descriptor = _read_object(root, DESCRIPTOR)
     try:
         resources = [_resource(root, item) for item in descriptor["resources"]]
+        resources = [_with_item_words(root, resource, resources) for resource in resources]
         package = Package(
             root=root,
             title=str(descriptor["title"]),
@@ -263,6 +272,33 @@ def _missing(error: Exception) -> str:
 
 def _resource(root: Path, item: Mapping[str, Any]) -> Resource:
     return Resource(str(item["name"]), _inside(item["path"]), _table_schema(root, item["schema"]))
+
+
+def _with_item_words(root: Path, resource: Resource, all_: Sequence[Resource]) -> Resource:
+    """The resource with the keys of other tables as the items of its lists.
+
+    Any item is allowed while the other table is missing or empty: its own rules report that.
+    """
+    paths = {other.name: root / other.path for other in all_}
+    fields = tuple(
+        replace(field, item_pattern=_one_of(_keys(paths[field.item_reference])))
+        if field.item_reference
+        else field
+        for field in resource.schema.fields
+    )
+    return replace(resource, schema=replace(resource.schema, fields=fields))
+
+
+def _keys(path: Path) -> list[str]:
+    try:
+        lines = read_regular(path, LARGEST_DOCUMENT_BYTES).decode("utf-8").splitlines()[1:]
+    except (OSError, UnicodeDecodeError):
+        return []
+    return [key for line in lines if re.fullmatch("[a-z0-9-]+", key := line.partition(",")[0])]
+
+
+def _one_of(words: Sequence[str]) -> str:
+    return f"(?:{'|'.join(words)})" if words else ""
 
 
 def _inside(path: Any) -> str:
@@ -345,6 +381,7 @@ def _field(path: str, raw: Mapping[str, Any]) -> Field:
         format=field_format,
         delimiter=texts.get("delimiter", ",") or ",",
         item_pattern=texts.get("itemPattern", ""),
+        item_reference=texts.get("itemReference", ""),
         unit=texts.get("unit", ""),
         example=texts.get("example", ""),
         mlperf=texts.get("mlperf", ""),

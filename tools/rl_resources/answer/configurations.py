@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from rl_resources.answer.age import Ages
+from rl_resources.answer.conditions import conditions
 from rl_resources.answer.hardware import Devices, Hardware
 from rl_resources.answer.series import in_series
 from rl_resources.dataset import Dataset, script_path
@@ -17,17 +18,19 @@ from rl_resources.package import Record
 from rl_resources.record import items_of, text_of
 
 UNTESTED = "untested"
-ESTIMATED = "estimated-by-source"
+GUESS = "guess"
+RUNS = frozenset({"measured-run", "stated-run"})
+"""The statements that say that somebody ran it; all others are claims."""
 
 
 class Configuration(NamedTuple):
     """One record or report. A blank text or a 0 is unknown; memory in GB, lengths in tokens.
 
     `device` is blank where the source does not tell which one of `possible_devices` it is; then
-    `memory_gb` is the most that it can be. `trust` is the status of a record or the basis of a
+    `memory_gb` is the most that it can be. `trust` is the status of a record or the statement of a
     report. `series` is shared by reports that differ only in settings: see `series.py`.
-    `trains` is `all weights` or `adapters`. `failed_batches` are the batches of
-    the record's trials that ran out of memory.
+    `conditions` are the words of what decides memory: see `conditions.py`. `failed_batches` are the
+    batches of the record's trials that ran out of memory.
     """
 
     id: str
@@ -40,7 +43,11 @@ class Configuration(NamedTuple):
     model_shown: str
     task: str
     task_shown: str
-    trains: str
+    weights: str
+    scenario: tuple[str, ...]
+    precision: str
+    memory_optimisations: tuple[str, ...]
+    conditions: tuple[str, ...]
     gpus: int
     gpus_maximum: int
     nodes: int
@@ -50,6 +57,7 @@ class Configuration(NamedTuple):
     vendor: str
     memory_gb: float
     framework: str
+    framework_shown: str
     train: str
     infer: str
     backends_shown: str
@@ -63,6 +71,8 @@ class Configuration(NamedTuple):
     peak_memory_gb: float
     host_memory_gb: float
     step_seconds: float
+    statement: str
+    out_of_memory_on: str
     trust: str
     evidence_kind: str
     wording: str
@@ -95,19 +105,12 @@ def configurations(dataset: Dataset) -> tuple[Configuration, ...]:
     for trial in dataset.records["trials"]:
         if trial["outcome"] != "ran":
             failed.setdefault(trial["script"], []).append(_whole(trial, "batch"))
-    trains: dict[object, str] = {
-        row["task"]: "adapters" if row["adapters_only"] else "all weights"
-        for row in dataset.records["tasks"]
-    }
     records = (
-        _of_record(dataset, row, devices, ages, positions, failed)._replace(
-            trains=trains[row["task"]]
-        )
+        _of_record(dataset, row, devices, ages, positions, failed)
         for row in dataset.records["tuning"]
     )
     reports = (
-        _of_report(row, devices, ages, positions)._replace(trains=trains.get(row["task"], ""))
-        for row in dataset.records["reports"]
+        _of_report(dataset, row, devices, ages, positions) for row in dataset.records["reports"]
     )
     return in_series((*records, *reports))
 
@@ -134,7 +137,11 @@ def _of_record(
         model_shown=str(row["model"]),
         task=str(row["task"]),
         task_shown=str(row["task"]),
-        trains="",
+        weights=text_of(row, "weights"),
+        scenario=items_of(row, "scenario") if "scenario" in row else (),
+        precision=text_of(row, "precision"),
+        memory_optimisations=items_of(row, "memory_optimisations"),
+        conditions=conditions(dataset, row),
         gpus=_whole(row, "gpus"),
         gpus_maximum=0,
         nodes=_whole(row, "nodes"),
@@ -143,7 +150,8 @@ def _of_record(
         possible_devices=(device,),
         vendor=hardware.vendor,
         memory_gb=hardware.memory_gb,
-        framework=_joined(text_of(row, "framework"), text_of(row, "framework_version")),
+        framework=text_of(row, "framework"),
+        framework_shown=_joined(text_of(row, "framework"), text_of(row, "framework_version")),
         train=text_of(row, "train"),
         infer=text_of(row, "infer"),
         backends_shown=_joined(
@@ -159,6 +167,8 @@ def _of_record(
         peak_memory_gb=_number(row, "peak_memory_gb"),
         host_memory_gb=_number(row, "host_memory_gb"),
         step_seconds=_number(row, "step_seconds"),
+        statement=text_of(row, "statement"),
+        out_of_memory_on="",
         trust=str(row["status"]),
         evidence_kind="",
         wording="",
@@ -171,7 +181,7 @@ def _of_record(
 
 
 def _of_report(
-    row: Record, devices: Devices, ages: Ages, positions: dict[object, int]
+    dataset: Dataset, row: Record, devices: Devices, ages: Ages, positions: dict[object, int]
 ) -> Configuration:
     device, published = text_of(row, "device"), text_of(row, "device_as_published")
     hardware = (
@@ -194,7 +204,11 @@ def _of_report(
         model_shown=text_of(row, "model") or text_of(row, "model_as_published"),
         task=text_of(row, "task"),
         task_shown=text_of(row, "task") or text_of(row, "task_as_published"),
-        trains="",
+        weights=text_of(row, "weights"),
+        scenario=items_of(row, "scenario") if "scenario" in row else (),
+        precision=text_of(row, "precision"),
+        memory_optimisations=items_of(row, "memory_optimisations"),
+        conditions=conditions(dataset, row),
         gpus=_whole(row, "gpus"),
         gpus_maximum=_whole(row, "gpus_maximum"),
         nodes=_whole(row, "nodes"),
@@ -203,7 +217,8 @@ def _of_report(
         possible_devices=(device,) if device else devices.possible(published),
         vendor=hardware.vendor,
         memory_gb=hardware.memory_gb,
-        framework=_joined(
+        framework=text_of(row, "framework"),
+        framework_shown=_joined(
             text_of(row, "framework_as_published"), text_of(row, "framework_version")
         ),
         train=text_of(row, "train"),
@@ -223,7 +238,9 @@ def _of_report(
         peak_memory_gb=_number(row, "peak_memory_gb"),
         host_memory_gb=_number(row, "host_memory_gb"),
         step_seconds=_number(row, "step_seconds"),
-        trust=str(row["basis"]),
+        statement=str(row["statement"]),
+        out_of_memory_on=text_of(row, "out_of_memory_on"),
+        trust=str(row["statement"]),
         evidence_kind=str(row["evidence_kind"]),
         wording=text_of(row, "requirement_wording"),
         remarks=tuple(ages.remarks(row)),

@@ -3,22 +3,26 @@
 A pure function on plain values, so that the command, Python and a page answer alike. Its rules:
 
 1. A configuration *matches* when it has every word that was asked: the model, else the size, task,
-   backends and tag. A blank never matches a word that was asked.
+   weights, scenario, framework, backends and tag. A blank never matches a word that was asked.
+   `lora` also matches `qlora`.
 2. Its *standing* is, the first that holds:
    `out-of-memory` where it ran out of memory;
    `too-short` where it ran with less context than asked, or does not tell with how much; such a one
    is told only where nothing fits;
    `unclear` where nobody has run it (an untested record, a source's estimate), or where the source
    does not say which of several devices it used and the asked one is among them;
+   `claimed` where it fits and no run is known: a stated minimum, a recommendation, what CI
+   allocates, what a source lists;
    `tested` where it ran on the asked device, or any device of just the asked memory, with no more
    accelerators than asked; without hardware in the question everything that ran is tested;
    `should-fit` where it ran with no more accelerators of no more memory each, on the asked
    device's vendor's software;
    else it is beyond the hardware. A device or memory that is unknown is never enough. Of a range
    of accelerators the lower end counts. Memory is compared, never estimated.
-3. Answers are those that are tested or should fit, in the order of `ORDER`.
-4. Failures are configurations that ran out of memory on the asked device or memory with any number
-   of accelerators, or on no less of both of the same vendor; those on no less hardware come first.
+3. Answers are those that are tested, should fit or are claimed, in the order of `ORDER`.
+4. Failures are configurations of the asked size, whatever their model and tag, that ran out of
+   memory on the asked device or memory with any number of accelerators, or on no less of both of
+   the same vendor; those on no less hardware come first.
 5. Without an answer, the nearest: the matching configuration that ran and needs the least memory
    in all, and what is missing; the same of another model of the size, where that needs less; then
    for each of `RELAXATIONS` its best answer; then the largest
@@ -36,12 +40,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from rl_resources.answer.configurations import Configuration
+from rl_resources.answer.configurations import RUNS, Configuration
 from rl_resources.answer.question import Question
 from rl_resources.answer.sentences import instead, missing, of_size, reason
 from rl_resources.answer.series import folded
 from rl_resources.answer.standing import (
     BEYOND,
+    CLAIMED,
     FAILED,
     NOT_RUN,
     SHOULD_FIT,
@@ -118,22 +123,25 @@ class Found:
     @property
     def longest(self) -> Answer | None:
         """The answer with the longest context, where any tells one."""
-        known = (item for item in self.answers if item.configuration.length)
+        known = (item for item in self.runs if item.configuration.length)
         return max(known, key=lambda item: item.configuration.length, default=None)
 
     @property
     def smallest(self) -> Answer | None:
-        """The answer that needs the least memory in all, record or report."""
-        return _smallest(self.answers)
+        """The run that needs the least memory in all, record or report."""
+        return _smallest(self.runs)
+
+    @property
+    def runs(self) -> tuple[Answer, ...]:
+        """The answers that somebody ran."""
+        return tuple(item for item in self.answers if item.standing != CLAIMED)
 
     @property
     def smallest_whole(self) -> Answer | None:
-        """The same of those that train all weights, where `smallest` trains adapters alone."""
-        if not self.smallest or self.smallest.configuration.trains != "adapters":
+        """The same of full fine-tuning, where `smallest` is something else or does not say."""
+        if not self.smallest or self.smallest.configuration.weights == "full":
             return None
-        return _smallest(
-            item for item in self.answers if item.configuration.trains == "all weights"
-        )
+        return _smallest(item for item in self.runs if item.configuration.weights == "full")
 
 
 def _smallest(answers: Iterable[Answer]) -> Answer | None:
@@ -145,11 +153,16 @@ def folded_answers(answers: Iterable[Answer]) -> tuple[tuple[Answer, ...], ...]:
     return folded(answers, lambda item: item.configuration)
 
 
+_RANKS = {TESTED: 0, SHOULD_FIT: 1, CLAIMED: 2}
+
 Key = Callable[[Question, Configuration, str], int | float | str]
 
 BY_QUESTION: tuple[tuple[str, Key], ...] = (
     ("records before reports", lambda _, row, __: int(row.kind != "record")),
-    ("tested before should fit", lambda _, __, standing: int(standing != TESTED)),
+    (
+        "tested before should fit before claimed",
+        lambda _, __, standing: _RANKS.get(standing, 0),
+    ),
     ("larger models first", lambda _, row, __: -row.position),
     (
         "undisputed first",
@@ -159,9 +172,11 @@ BY_QUESTION: tuple[tuple[str, Key], ...] = (
     ("the same memory first", lambda asked, row, _: _distance(asked.memory_gb, row.memory_gb)),
 )
 
+_SUREST = frozenset({"reproduced", "measured-run"})
+
 BY_ITSELF: tuple[tuple[str, Callable[[Configuration], int | float | str]], ...] = (
     ("recent before old", lambda row: int(bool(row.remarks))),
-    ("reproduced or measured first", lambda row: int(row.trust not in {"reproduced", "measured"})),
+    ("reproduced or measured first", lambda row: int(row.trust not in _SUREST)),
     ("longer context first", lambda row: -row.length),
     ("by id", lambda row: row.id),
 )
@@ -179,14 +194,27 @@ def _distance(asked: float, has: float) -> float:
     return abs(asked - has) if has else _FARTHEST
 
 
+ASKED = ("task", "framework", "train", "infer", "tag")
+"""Words of a question that a configuration must have just so."""
+
+WEIGHTS: Mapping[str, tuple[str, ...]] = {
+    "full": ("full",),
+    "lora": ("lora", "qlora"),
+    "qlora": ("qlora",),
+    "partial": ("partial",),
+}
+"""What each word for weights matches."""
+
+
 def find(configurations: Sequence[Configuration], question: Question) -> Found:
     """Answer a question. Raises nothing: no answer is an answer too."""
     judged = _judged(configurations, question)
     fitting = _answers(judged, question)
     unclear = _ordered((item for item in judged if item.standing == UNCLEAR), question)
-    failures = _failures(judged, question)
+    failures = _failures(_judged(configurations, replace(question, model="", tag="")), question)
     nearest = () if fitting else tuple(_nearest(configurations, judged, question))
-    largest = () if question.size else tuple(_largest(fitting))
+    ran = [item for item in fitting if item.standing != CLAIMED]
+    largest = () if question.size else tuple(_largest(ran))
     told = [*fitting, *unclear, *failures, *(item.answer for item in nearest)]
     return Found(
         question,
@@ -205,17 +233,23 @@ def answers(configurations: Iterable[Configuration], question: Question) -> tupl
 
 
 def _judged(configurations: Iterable[Configuration], question: Question) -> list[Answer]:
-    names = ("model" if question.model else "size", "task", "train", "infer", "tag")
+    names = ("model" if question.model else "size", *ASKED)
     asked = [(name, getattr(question, name)) for name in names if getattr(question, name)]
+    weights = WEIGHTS.get(question.weights, ())
     return [
         Answer(row, standing(question, row), question)
         for row in configurations
         if all(getattr(row, name) == word for name, word in asked)
+        and (not weights or row.weights in weights)
+        and (not question.scenario or question.scenario in row.scenario)
     ]
 
 
+FITTING = frozenset({TESTED, SHOULD_FIT, CLAIMED})
+
+
 def _answers(judged: Iterable[Answer], question: Question) -> tuple[Answer, ...]:
-    return _ordered((item for item in judged if item.standing in {TESTED, SHOULD_FIT}), question)
+    return _ordered((item for item in judged if item.standing in FITTING), question)
 
 
 def _ordered(answers: Iterable[Answer], question: Question) -> tuple[Answer, ...]:
@@ -256,9 +290,9 @@ def size_of(row: Configuration) -> tuple[bool, float, int, bool, str]:
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """What of a question is given up: the words in `drops`, and with `adapters` the whole weights.
+    """What of a question is given up: the words in `drops`, and with `adapters` full fine-tuning.
 
-    It applies where any of the words was asked, and adapters where the task can be had with them.
+    It applies where any of the words was asked, and adapters where the task can be had with LoRA.
     """
 
     kind: str
@@ -273,18 +307,22 @@ class Relaxation:
             return None
         wider = replace(question, **{name: _OPEN[name] for name in self.drops})
         return (
-            replace(wider, task=question.adapter_task, adapter_task="") if self.adapters else wider
+            replace(wider, task=question.adapter_task, adapter_task="", weights="")
+            if self.adapters
+            else wider
         )
 
 
 _OPEN: dict[str, Any] = {field.name: field.default for field in fields(Question)}
-_BACKENDS = ("train", "infer")
+_BACKENDS = ("train", "infer", "framework")
 _SIZE = ("model", "size", "position")
 
 RELAXATIONS = (
     Relaxation("shorter", ("length",)),
     Relaxation("other-backends", _BACKENDS),
     Relaxation("other-tag", ("tag",)),
+    Relaxation("other-weights", ("weights",)),
+    Relaxation("other-scenario", ("scenario",)),
     Relaxation("other-model", ("model",)),
     Relaxation("adapters", (), adapters=True),
     Relaxation("adapters-other-model", ("model",), adapters=True),
@@ -327,7 +365,9 @@ def _smallest_beyond(judged: Iterable[Answer], question: Question) -> Iterable[N
     ran = [
         item
         for item in judged
-        if item.standing == BEYOND and item.configuration.trust not in NOT_RUN
+        if item.standing == BEYOND
+        and item.configuration.trust not in NOT_RUN
+        and item.configuration.statement in RUNS
     ]
     # A configuration of another vendor is told only where there is none of the asked one.
     own = [item for item in ran if same_stack(question, item.configuration)]
@@ -396,7 +436,7 @@ def largest_known(configurations: Sequence[Configuration], question: Question) -
         if row.size:
             tops[row.task] = max(row.position, tops.get(row.task, 0))
     top = [row for row in configurations if row.position == tops.get(row.task)]
-    return _largest(answers(top, question))
+    return _largest([item for item in answers(top, question) if item.standing != CLAIMED])
 
 
 def _largest(answers: Sequence[Answer]) -> Iterable[Largest]:

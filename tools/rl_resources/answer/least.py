@@ -10,6 +10,9 @@ from rl_resources.answer.find import Answer, Largest, answers, largest_known, si
 from rl_resources.answer.question import Question
 from rl_resources.answer.standing import SHOULD_FIT, TESTED, standing
 
+WEIGHTS = {"full": "full fine-tuning", "lora": "LoRA", "qlora": "QLoRA"}
+"""The kinds of training that have a headline of their own."""
+NO_TEXT = frozenset({"image-generation", "video-generation", "robotics"})
 GPUS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
@@ -23,12 +26,35 @@ class Hardware:
 
 
 def least(rows: Sequence[Configuration], size: str) -> list[Answer]:
-    """For each task of a size the answer that needs the least memory in all, least first."""
-    best: dict[str, Answer] = {}
+    """For each task of a size the run that needs the least memory in all, least first.
+
+    Runs of which nobody says what trains do not count.
+    """
+    best: dict[tuple[str, str], Answer] = {}
     for item in answers(rows, Question(size=size)):
-        if task := item.configuration.task:
-            best[task] = min(best.get(task, item), item, key=_size)
+        row = item.configuration
+        if row.task and row.weights and item.standing == TESTED:
+            key = row.task, row.weights
+            best[key] = min(best.get(key, item), item, key=_size)
     return sorted(best.values(), key=_size)
+
+
+def headline(rows: Sequence[Configuration], size: str, weights: str) -> Answer | None:
+    """The run of a size that needs the least memory in all, of those known to train `weights`.
+
+    Nothing disputed or contradicted counts, and no model of images, videos or robots.
+    """
+    runs = (
+        item
+        for item in answers(rows, Question(size=size, weights=weights))
+        if item.standing == TESTED
+        and item.configuration.weights == weights
+        and item.configuration.trust != "disputed"
+        and not item.configuration.contradicts
+        and item.configuration.memory_gb
+        and NO_TEXT.isdisjoint(item.configuration.scenario)
+    )
+    return min(runs, key=_size, default=None)
 
 
 def _size(answer: Answer) -> tuple[bool, float, int, bool, str]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from rl_resources.answer.configurations import ESTIMATED, UNTESTED, Configuration
+from rl_resources.answer.configurations import RUNS, UNTESTED, Configuration
 from rl_resources.dataset import Dataset
 from rl_resources.order import in_turn
 from rl_resources.package import Record
@@ -136,8 +136,10 @@ class _Parameters:
 def _reason_without_memory(item: Configuration) -> str:
     if item.outcome != "ran":
         return "ran out of memory"
-    if item.trust == ESTIMATED:
-        return "are estimates of their source"
+    if item.statement not in RUNS and item.trust != UNTESTED:
+        return "are claims, not runs"
+    if not item.weights:
+        return "do not say what trains"
     known = item.task and item.size and item.total_memory_gb
     return "" if known else "leave task, size or memory open"
 

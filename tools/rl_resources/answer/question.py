@@ -37,6 +37,7 @@ MOST_GB_UNSAID = 512
 
 MOST_GPUS = 9_999_999
 MOST_TOKENS = 999_999_999
+EITHER = " or "
 
 _SCALES = {"m": 0.001, "t": 1000.0}
 
@@ -52,10 +53,13 @@ class Words:
     model: str | None = None
     size: str | None = None
     task: str | None = None
+    weights: str | None = None
+    scenario: str | None = None
     gpus: str | None = None
     device: str | None = None
     memory: str | None = None
     length: str | None = None
+    framework: str | None = None
     train: str | None = None
     infer: str | None = None
     tag: str | None = None
@@ -65,10 +69,11 @@ class Words:
 class Question:
     """A question in keys of the tables. A blank text or a 0 leaves open.
 
-    With a model its size and the size's `position` are always there. `vendor` and `memory_gb` are
-    those of the device, or the memory was asked and the vendor is open. `adapter_task` is the same
-    algorithm with adapters alone, where there is one and it was not asked. `length` is the least
-    context in tokens.
+    With a model its size and the size's `position` are always there. `device` names every key that
+    a device's name may mean: `a100-40g or a100-80g`. `vendor` and `memory_gb` are those of the
+    largest of them, or the memory was asked and the vendor is open. `adapter_task` is the same
+    algorithm with LoRA, where there is one and it was not asked. `length` is the least context in
+    tokens.
     """
 
     model: str = ""
@@ -76,14 +81,22 @@ class Question:
     position: int = 0
     task: str = ""
     adapter_task: str = ""
+    weights: str = ""
+    scenario: str = ""
     gpus: int = 0
     device: str = ""
     vendor: str = ""
     memory_gb: float = 0
     length: int = 0
+    framework: str = ""
     train: str = ""
     infer: str = ""
     tag: str = ""
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The keys of all devices that `device` may mean."""
+        return tuple(self.device.split(EITHER)) if self.device else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +126,20 @@ class Reader:
     def understood(self, words: Words) -> Understood:
         """As `understand`."""
         model, size, notes = self._model_and_size(words)
-        gpus, device, memory = self._hardware(words)
-        own = self.known.devices[device] if device else Device("", "", memory)
-        notes += _about(device, own, any_number=not gpus)
+        gpus, devices, memory = self._hardware(words)
+        device = EITHER.join(devices)
+        all_own = [self.known.devices[key] for key in devices] or [Device("", "", memory)]
+        own = max(all_own, key=lambda item: item.memory_gb)
+        if len(devices) > 1:
+            amounts = EITHER.join(number(item.memory_gb) for item in all_own)
+            notes.append(say("several-devices", word=device, memory=amounts))
+        else:
+            notes += _about(device, own, any_number=not gpus)
         length = 0 if words.length is None else self._length(words.length)
         if length:
             notes.append(say("asked-length", length=length))
-        task = self._word("task", words.task)
+        task, weights, told = self._task(words)
+        notes += told
         return Understood(
             Question(
                 model=model,
@@ -127,11 +147,14 @@ class Reader:
                 position=next((item.position for item in self.known.sizes if item.name == size), 0),
                 task=task,
                 adapter_task=self.known.tasks[task] if task else "",
+                weights=weights,
+                scenario=self._word("scenario", words.scenario),
                 gpus=gpus,
                 device=device,
                 vendor=own.vendor,
                 memory_gb=own.memory_gb,
                 length=length,
+                framework=self._word("framework", words.framework),
                 train=self._word("train", words.train),
                 infer=self._word("infer", words.infer),
                 tag=self._word("tag", words.tag),
@@ -142,17 +165,19 @@ class Reader:
     def _model_and_size(self, words: Words) -> tuple[str, str, list[str]]:
         """Key of the model, name of the size, and what to tell; a number as model is a size."""
         notes: list[str] = []
-        asked_size, model = words.size, ""
+        asked_size, model, by_size = words.size, "", ""
+        told: list[str] = []
         if words.model is not None:
             if asked_size is None and BILLIONS.fullmatch(tidy(words.model)):
                 asked_size = words.model
             else:
-                model = self._model(words.model)
-                if model_name(words.model) not in self.known.spelt_models:
-                    notes.append(say("read-as", word=shown(words.model.strip()), model=model))
+                model, by_size, told = self._model(words.model)
+                if model and model_name(words.model) not in self.known.spelt_models:
+                    told = [say("read-as", word=shown(words.model.strip()), model=model)]
         size = self._size(asked_size) if asked_size is not None else ""
         if size and plain(asked_size or "").removesuffix("b") != plain(size).removesuffix("b"):
             notes.append(say("belongs-to", word=shown((asked_size or "").strip()), size=size))
+        notes += told
         if model:
             own = self.known.models[model]
             if size and size != own:
@@ -161,16 +186,28 @@ class Reader:
                     say("leave-out", **self.asking),
                 )
             size = own
-        return model, size, notes
+        return model, by_size or size, notes
 
-    def _model(self, text: str) -> str:
+    def _model(self, text: str) -> tuple[str, str, list[str]]:
+        """Key of the model, else the size that its name tells, and what to tell of it."""
         text = HUB.sub("", text.strip())
         found = self._models_called(text)
         if len(found) == 1:
-            return found[0]
-        if found:
-            raise _several("models", text, (key.rpartition("/")[2] for key in found))
+            return found[0], "", []
+        sizes = {self.known.models[key] for key in found}
+        if len(sizes) == 1:
+            size, names = sizes.pop(), EITHER.join(key.rpartition("/")[2] for key in found)
+            return "", size, [say("several-models", word=shown(text), models=names, size=size)]
+        told = SIZE_IN_NAME.search(plain(text))
+        if told and (size := self._section(float(told[1]))):
+            note = say("model-by-size", word=shown(text), size=size)
+            close = self._close_models(text, size)
+            return "", size, [f"{note} {close}".strip()]
         raise _unknown("model", text, self._other_than_model(text))
+
+    def _close_models(self, text: str, size: str) -> str:
+        names = (key.rpartition("/")[2] for key, own in self.known.models.items() if own == size)
+        return nearest(text.rpartition("/")[2], names).sentence()
 
     def _models_called(self, text: str) -> Sequence[str]:
         """The models of a name, of a name with the size behind it, or of a name's beginning."""
@@ -183,16 +220,9 @@ class Reader:
         return self.known.begun_models.get(model_name(text), ())
 
     def _other_than_model(self, text: str) -> str:
-        """What to ask in place of an unknown model: of its size where the name tells it."""
-        told = SIZE_IN_NAME.search(plain(text))
-        own = self._section(float(told[1])) if told else ""
-        models = self.known.models.items()
-        names = [key.rpartition("/")[2] for key, size in models if own in {"", size}]
+        """What to ask in place of an unknown model whose name tells no size."""
+        names = [key.rpartition("/")[2] for key in self.known.models]
         close = nearest(text.rpartition("/")[2], names).sentence()
-        if own:
-            name = "else-by-own-size" if close else "by-own-size"
-            by_size = say(name, own_size=own, **self.asking)
-            return " ".join(filter(None, (close, by_size)))
         sizes = ", ".join(f"`{size.name}`" for size in self.known.sizes)
         return close or say("ask-by-size", sizes=sizes, **self.asking)
 
@@ -211,19 +241,19 @@ class Reader:
         ends = (size for size in self.known.sizes if size.below is None or billions < size.below)
         return next(ends).name if billions else ""
 
-    def _hardware(self, words: Words) -> tuple[int, str, float]:
-        """Number, key of the device and GB of memory, of which one at most is asked."""
+    def _hardware(self, words: Words) -> tuple[int, Sequence[str], float]:
+        """Number, keys of the device and GB of memory, of which one at most is asked."""
         if words.device is not None and words.memory is not None:
             raise UnusableInput(say("device-and-memory"), say("device-has-memory", **self.asking))
         gpus = 0 if words.gpus is None else self._gpus(words.gpus)
         if words.device is None:
-            return gpus, "", 0.0 if words.memory is None else self._memory(words.memory)
+            return gpus, (), 0.0 if words.memory is None else self._memory(words.memory)
         count, name = self._counted(words.device)
         if gpus and count and gpus != count:
             both = {"gpus": shown(words.gpus or ""), "device": shown(words.device)}
             raise UnusableInput(say("two-counts", **both), say("one-count"))
         if self._is_amount(name):
-            return gpus or count, "", self._memory(name)
+            return gpus or count, (), self._memory(name)
         return gpus or count, self._device(name), 0.0
 
     def _counted(self, text: str) -> tuple[int, str]:
@@ -249,12 +279,9 @@ class Reader:
             return bool(amount)
         return float(amount[1]) <= MOST_GB_UNSAID and not self.devices.named(text)
 
-    def _device(self, text: str) -> str:
-        found = self.devices.named(text)
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise _several("devices", text, found)
+    def _device(self, text: str) -> Sequence[str]:
+        if found := self.devices.named(text):
+            return found
         raise _unknown("device", text, self._other_than_device(text))
 
     def _other_than_device(self, text: str) -> str:
@@ -300,14 +327,41 @@ class Reader:
             )
         return tokens
 
+    def _task(self, words: Words) -> tuple[str, str, list[str]]:
+        """Task, weights and what to tell; `LoRA`, `QLoRA` and `full` as a task are weights."""
+        weights = self._word("weights", words.weights)
+        text, parts = words.task or "", plain(words.task or "").split("-")
+        if "sft" in parts:
+            raise UnusableInput(say("out-of-scope", word=shown(text)), say("ask-a-task"))
+        said = next((word for word in ("qlora", "lora", "full") if word in parts), "")
+        if words.task is None or task_name(text) == "lora" or (said and not task_name(text)):
+            return "", weights or said or ("lora" if text else ""), []
+        if said in {"qlora", "full"}:
+            weights = weights or said
+        begun = self._begun_task(text)
+        if begun and begun != self._known(text, "task"):
+            return begun, weights, [say("variant-of", word=shown(text), known=begun)]
+        return self._word("task", text), weights, []
+
+    def _begun_task(self, text: str) -> str:
+        """The known task that a variant's name begins with: `PPO` of `PPO-Lag`."""
+        name = task_name(text)
+        begun = [
+            word for word in self.known.words["task"] if name.startswith(f"{task_name(word)}-")
+        ]
+        return self._known(text, "task") or max(begun, key=len, default="")
+
+    def _known(self, text: str, kind: str) -> str:
+        name = task_name if kind == "task" else plain
+        return {name(word): word for word in self.known.words[kind]}.get(name(text), "")
+
     def _word(self, kind: str, text: str | None) -> str:
         """The known word that `text` spells, upper and lower case and punctuation regardless."""
         if text is None:
             return ""
-        words, name = self.known.words[kind], task_name if kind == "task" else plain
-        by_name = {name(word): word for word in words}
-        if found := by_name.get(name(text)):
+        if found := self._known(text, kind):
             return found
+        words = self.known.words[kind]
         listed = say("known-are", words=", ".join(f"`{word}`" for word in words))
         raise _unknown(kind, text, nearest(text, words).sentence() or listed)
 
@@ -327,13 +381,6 @@ def _about(device: str, own: Device, *, any_number: bool) -> Iterable[str]:
         yield say("any-maker", memory=memory)
     if own.memory_gb and any_number:
         yield say("any-gpus")
-
-
-def _several(kind: str, text: str, names: Iterable[str]) -> UnusableInput:
-    listed = say("or").join(f"`{name}`" for name in names)
-    return UnusableInput(
-        say(f"several-{kind}", word=shown(text)), say("did-you-mean", words=listed)
-    )
 
 
 def _unknown(kind: str, text: str, help_: str) -> UnusableInput:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from rl_resources.answer.configurations import ESTIMATED, UNTESTED, Configuration
+from rl_resources.answer.configurations import RUNS, Configuration
 from rl_resources.answer.find import Answer, answers
 from rl_resources.answer.question import Question
 from rl_resources.answer.sentences import resource
@@ -101,7 +101,7 @@ def _grouped(
 
 
 def _ran(row: Configuration) -> bool:
-    return row.outcome == "ran" and row.trust not in {UNTESTED, ESTIMATED}
+    return row.outcome == "ran" and row.statement in RUNS
 
 
 def _same(row: Configuration, record: Configuration) -> bool:

@@ -10,9 +10,17 @@ import posixpath
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
-from rl_resources.answer.configurations import ESTIMATED, UNTESTED, Configuration
+from rl_resources.answer.configurations import Configuration
 from rl_resources.answer.question import Question
-from rl_resources.answer.standing import FAILED, SHOULD_FIT, TESTED, UNCLEAR, same_stack
+from rl_resources.answer.standing import (
+    CLAIMED,
+    FAILED,
+    NOT_RUN,
+    SHOULD_FIT,
+    TESTED,
+    UNCLEAR,
+    same_stack,
+)
 from rl_resources.answer.wording import FIGURES, SENTENCES, SPANS, number, say
 
 
@@ -49,10 +57,13 @@ def reason(question: Question, row: Configuration, standing: str) -> str:
         return say(standing, ran=_ran(row), resource=on, within=within)
     if standing == SHOULD_FIT:
         return say(standing, ran=_ran(row), resource=on, yours=yours)
+    if standing == CLAIMED:
+        return say(f"claimed-{row.statement}", resource=on)
     if standing == FAILED:
-        return say(standing, resource=on, beside=_beside(question, row))
+        which = {"gpu": "GPU ", "host": "host "}.get(row.out_of_memory_on, "")
+        return say(standing, which=which, resource=on, beside=_beside(question, row))
     if standing == UNCLEAR:
-        name = row.trust if row.trust in {UNTESTED, ESTIMATED} else "one-of-several"
+        name = row.trust if row.trust in NOT_RUN else "one-of-several"
         return say(name, resource=on, devices=", ".join(row.possible_devices), yours=yours)
     return missing(question, row)
 
@@ -106,6 +117,8 @@ def instead(kind: str, question: Question, row: Configuration, standing: str) ->
         length=row.length,
         backends=row.backends_shown,
         tag=question.tag,
+        scenario=question.scenario,
+        weights=row.conditions[0],
         size=row.size,
         model=row.model_shown,
         task=row.task_shown,
@@ -113,20 +126,26 @@ def instead(kind: str, question: Question, row: Configuration, standing: str) ->
     return say("instead", what=what, fits=say(f"instead-{standing}"), resource=resource(row))
 
 
-def headline(question: Question, tested: int, answers: int) -> str:
-    """What was asked, and how many answers there are."""
-    asked = [question.model or question.size, question.task]
+def headline(question: Question, tested: int, fitting: int, claimed: int) -> str:
+    """What was asked, and how many answers of each standing there are."""
+    asked = [question.model or question.size, question.task, question.weights, question.scenario]
     asked += [say("headline-length", length=question.length)] if question.length else []
-    asked += [question.train, question.infer, question.tag]
+    asked += [question.framework, question.train, question.infer, question.tag]
     what = ", ".join(filter(None, asked)) or say("any-model")
     yours = asked_hardware(question)
     on = say("headline-on", yours=yours) if yours else ""
-    return say("headline", what=what, on=on, tested=tested, fitting=answers - tested)
+    return say("headline", what=what, on=on, tested=tested, fitting=fitting, claimed=claimed)
 
 
 def smallest(row: Configuration, name: str = "smallest") -> str:
     """The configuration that needs the least memory in all, or does with all weights trained."""
-    return say(name, model=row.model_shown, task=row.task_shown, resource=resource(row))
+    return say(
+        name,
+        model=row.model_shown,
+        task=row.task_shown,
+        resource=resource(row),
+        conditions=", ".join(row.conditions),
+    )
 
 
 def longest_context(row: Configuration, standing: str) -> str:
@@ -155,12 +174,7 @@ def context(row: Configuration) -> str:
 
 
 def figures(row: Configuration) -> Iterator[str]:
-    """What is known of lengths, batch, generations, memory and time."""
-    prompt, response = row.max_prompt_length, row.max_response_length
-    if prompt or response:
-        yield say("lengths", prompt=prompt or "?", response=response or "?")
-    if row.max_total_length:
-        yield say("length-in-all", length=row.max_total_length)
+    """What is known of batch, rollouts, memory and time."""
     if row.batch:
         own = f"batch-{row.batch_unit}"
         yield say(own if own in SENTENCES else "batch", batch=row.batch, unit=row.batch_unit)
@@ -188,13 +202,13 @@ def _span(name: str, rows: Iterable[Configuration]) -> str:
 
 
 def trust(row: Configuration) -> Iterator[str]:
-    """Why a configuration may be believed: kind, basis, evidence, software, age."""
+    """Why a configuration may be believed: kind, status, evidence, software, age."""
     yield f"{row.kind}, {row.trust.replace('-', ' ')}"
     if row.evidence_kind:
         yield row.evidence_kind.replace("-", " ")
     if row.wording:
         yield say("in-its-words", wording=row.wording)
-    if software := " ".join(filter(None, (row.framework, row.backends_shown))):
+    if software := " ".join(filter(None, (row.framework_shown, row.backends_shown))):
         yield software
     yield from row.remarks
 

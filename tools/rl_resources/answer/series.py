@@ -20,7 +20,8 @@ Item = TypeVar("Item")
 _SAME = attrgetter(
     *("outcome", "tag", "size", "model_shown", "task_shown", "gpus", "gpus_maximum", "nodes"),
     *("device_shown", "memory_gb", "framework", "backends_shown", "trust", "evidence_kind"),
-    *("wording", "remarks"),
+    *("wording", "remarks", "weights", "precision", "memory_optimisations", "scenario"),
+    "out_of_memory_on",
 )
 
 

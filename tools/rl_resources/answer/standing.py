@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from rl_resources.answer.configurations import ESTIMATED, UNTESTED, Configuration
+from rl_resources.answer.configurations import GUESS, RUNS, UNTESTED, Configuration
 from rl_resources.answer.question import Question
 
 TESTED = "tested"
 SHOULD_FIT = "should-fit"
+CLAIMED = "claimed"
 UNCLEAR = "unclear"
 FAILED = "out-of-memory"
 BEYOND = "beyond"
 TOO_SHORT = "too-short"
 
-NOT_RUN = frozenset({UNTESTED, ESTIMATED})
-"""The trust of configurations that nobody says to have run."""
+NOT_RUN = frozenset({UNTESTED, GUESS})
+"""The trust of configurations that nobody says to run."""
 
 
 def standing(question: Question, row: Configuration) -> str:
-    """One of the six standings."""
+    """One of the seven standings."""
     if row.outcome != "ran":
         return FAILED
     if row.length < question.length:
@@ -29,15 +30,17 @@ def standing(question: Question, row: Configuration) -> str:
         return BEYOND
     if row.trust in NOT_RUN:
         return UNCLEAR if fits else BEYOND
+    if fits and row.statement not in RUNS:
+        return CLAIMED
     if fits:
         return TESTED if exact else SHOULD_FIT
-    return UNCLEAR if question.device in row.possible_devices else BEYOND
+    return UNCLEAR if not set(question.devices).isdisjoint(row.possible_devices) else BEYOND
 
 
 def on_that_device(question: Question, row: Configuration) -> bool:
-    """Whether it ran on the asked device, or a device of just the asked memory."""
-    if question.device:
-        return row.device == question.device
+    """Whether it ran on an asked device, or a device of just the asked memory."""
+    if question.devices:
+        return bool(row.possible_devices) and set(row.possible_devices) <= set(question.devices)
     return not question.memory_gb or row.memory_gb == question.memory_gb
 
 
@@ -47,12 +50,12 @@ def _no_more_memory(question: Question, row: Configuration) -> bool:
 
 def same_stack(question: Question, row: Configuration) -> bool:
     """Whether it ran on the asked vendor's software."""
-    return not question.device or row.vendor == question.vendor
+    return not question.devices or row.vendor == question.vendor
 
 
 def no_less(question: Question, row: Configuration) -> bool:
     """Whether it had no fewer accelerators of no less memory each, of the same vendor."""
-    known = question.memory_gb or not question.device
+    known = question.memory_gb or not question.devices
     return (
         bool(known)
         and row.gpus >= question.gpus

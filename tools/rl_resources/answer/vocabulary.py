@@ -10,6 +10,7 @@ from rl_resources.answer.hardware import Devices, Hardware
 from rl_resources.dataset import Dataset
 
 TAGS = ("MIN", "RECOMMENDED")
+WEIGHTS = ("full", "lora", "qlora", "partial")
 
 SPACE = r"[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 """What `str.strip` takes away; other languages take more or less for blank."""
@@ -113,6 +114,9 @@ def vocabulary(dataset: Dataset, devices: Devices) -> Vocabulary:
         tasks=tasks,
         words={
             "task": tuple(tasks),
+            "weights": WEIGHTS,
+            "scenario": dataset.package.resources["reports"].schema.field("scenario").item_words,
+            "framework": tuple(map(str, dataset.by_key["frameworks"])),
             "train": _backends(dataset, "train"),
             "infer": _backends(dataset, "infer"),
             "tag": TAGS,

@@ -1,6 +1,7 @@
 """Rules that a record is let off, each with its reason, and the rules about these exemptions.
 
-Only rules about one script or one row can be let off: a file that cannot be read has no excuse.
+Only rules about one script, one row with its script, or the memory of a row can be let off: a file
+that cannot be read has no excuse.
 """
 
 from __future__ import annotations
@@ -34,26 +35,37 @@ class Outcome:
 
 
 def _exemptions(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """Script and rule of every exemption that may be had."""
+    """Record and rule of every exemption that may be had."""
     table = snapshot.tables.get(TABLE)
-    rules = all_rules()
+    rules = exemptable()
     for row in range(len(table.rows) if table else 0):
         name = table.cell(row, "rule") if table else ""
-        if table and name in rules and rules[name].scope in EXEMPTABLE:
-            yield table.cell(row, "script"), name
+        if table and name in rules:
+            yield table.cell(row, "record"), name
+
+
+def exemptable() -> frozenset[str]:
+    """The names of the rules that a record or report can be exempt from."""
+    rules = all_rules().values()
+    return frozenset(
+        item.name for item in rules if item.scope in EXEMPTABLE or item.family == "memory"
+    )
 
 
 def _exemption(finding: Finding, scripts: dict[tuple[str, int], str]) -> tuple[str, str]:
-    """Script and rule of the exemption that would let a finding off."""
+    """Record and rule of the exemption that would let a finding off."""
     at_row = scripts.get((finding.path, finding.line))
     return at_row or finding.path.rpartition("/")[2], finding.rule
 
 
 def _scripts_of_lines(snapshot: Snapshot) -> dict[tuple[str, int], str]:
-    """The script that a row is about, by file and line."""
-    table = snapshot.tables["tuning"]
-    names = table.columns.get("script", ())
-    return {(table.path, table.rows[row].line): name for row, name in enumerate(names)}
+    """The script or report that a row is about, by file and line."""
+    keys = (("tuning", "script"), ("reports", "report"))
+    return {
+        (table.path, table.rows[row].line): name
+        for table, key in ((snapshot.tables[table], key) for table, key in keys)
+        for row, name in enumerate(table.columns.get(key, ()))
+    }
 
 
 @rule(
@@ -63,7 +75,7 @@ def _scripts_of_lines(snapshot: Snapshot) -> dict[tuple[str, int], str]:
     good="`min-saves-memory` as `rule`",
 )
 def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
-    rules = {name: found for name, found in all_rules().items() if found.scope in EXEMPTABLE}
+    rules = exemptable()
     table = outcome.snapshot.tables.get(TABLE)
     if table is None:
         return
@@ -75,6 +87,12 @@ def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
             message = f"rule of {table.label(row)} is `{shown(name)}`, which {wrong}"
             place = table.place(row, "rule")
             yield Mistake(table.path, *place, message, mend or nearest(name, rules).sentence())
+    known_records = [*_scripts_of_lines(outcome.snapshot).values()]
+    for row, record in enumerate(table.columns.get("record", ())):
+        if record not in known_records:
+            message = f"record of {table.label(row)} is `{shown(record)}`, which is no record"
+            close = nearest(record, known_records).sentence()
+            yield table.mistake(row, "record", message, close or "Delete this line.")
 
 
 @rule(
@@ -89,11 +107,11 @@ def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
         return
     used = _used(outcome.findings, _scripts_of_lines(outcome.snapshot))
     for row in range(len(table.rows)):
-        script, name = table.cell(row, "script"), table.cell(row, "rule")
-        known = name in outcome.ran and all_rules()[name].scope in EXEMPTABLE
+        script, name = table.cell(row, "record"), table.cell(row, "rule")
+        known = name in outcome.ran and name in exemptable()
         if known and (script, name) not in used:
             message = f"{shown(script, 120)} keeps `{name}` by now, so this exemption lets off none"
-            yield table.mistake(row, "script", message, "Delete this line.")
+            yield table.mistake(row, "record", message, "Delete this line.")
 
 
 def _used(findings: Iterable[Finding], scripts: dict[tuple[str, int], str]) -> set[tuple[str, str]]:

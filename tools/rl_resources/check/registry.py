@@ -64,6 +64,12 @@ FAMILIES: Mapping[str, Family] = {
         "Each published figure leads to the line that it was read from, at a commit, and names "
         "what contradicts it.",
     ),
+    "memory": Family(
+        "Plausibility",
+        "dataset",
+        "The devices have room for what trains, no peak is above a device's memory, no date lies "
+        "in the future, and contributors are real.",
+    ),
     "scripts": Family(
         "Script name and place",
         "dataset",
@@ -115,7 +121,10 @@ FAMILIES: Mapping[str, Family] = {
         "Agreement of row and script",
         "claim",
         "The row says what the script does, and the script does what its tag promises.",
-        tuple(f"rl_resources.check.claim.{name}" for name in ("agreement", "max_batch", "tags")),
+        tuple(
+            f"rl_resources.check.claim.{name}"
+            for name in ("agreement", "memory", "max_batch", "tags")
+        ),
     ),
     "running": Family(
         "What the framework refuses at its start",

@@ -16,6 +16,7 @@ from rl_resources.check.dataset.conflict import conflicts
 from rl_resources.check.dataset.pairing import agreement_with_name, pairing, scripts
 from rl_resources.check.registry import Mistake
 from rl_resources.check.snapshot import Snapshot
+from rl_resources.order import number
 
 if TYPE_CHECKING:
     from rl_resources.script.framework.composition import Composition
@@ -143,7 +144,8 @@ class Claim:
     `said` maps columns of the tuning table to their cells; a column that is blank or wrong by
     another rule is left out. `path` is the file that the claim stands in, `label` what messages
     call it. `models` are the names under which the claim's model is known: its id first.
-    `named` says of columns whether the script's name agrees with the cell.
+    `named` says of columns whether the script's name agrees with the cell. `device_memory_gb` is
+    the nominal memory of one device, 0 if unknown.
     """
 
     path: str
@@ -154,6 +156,7 @@ class Claim:
     models: tuple[str, ...] = ()
     model_facts: Mapping[str, str] = field(default_factory=dict)
     named: Mapping[str, bool] = field(default_factory=dict)
+    device_memory_gb: float = 0
 
     @property
     def run(self) -> Run | None:
@@ -228,6 +231,9 @@ def _claim(snapshot: Snapshot, row: int, script: ScriptText) -> Claim:
     }
     model = snapshot.keys("models").get(tuning.cell(row, "model"))
     facts = {name: models.cell(model, name) for name in models.columns} if model is not None else {}
+    devices = snapshot.tables["devices"]
+    device = snapshot.keys("devices").get(tuning.cell(row, "device"))
+    memory = number(devices.cell(device, "memory_gb")) if device is not None else None
     return Claim(
         tuning.path,
         tuning.label(row),
@@ -237,6 +243,7 @@ def _claim(snapshot: Snapshot, row: int, script: ScriptText) -> Claim:
         tuple(filter(None, (facts.get("model", ""), facts.get("slug", "")))),
         facts,
         agreement_with_name(snapshot, tuning.cell(row, "script"), row),
+        memory or 0,
     )
 
 

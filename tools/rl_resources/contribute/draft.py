@@ -112,7 +112,11 @@ class _Maker:
                 self.heard.facts if self.heard else {},
                 self.stated,
                 comment_facts(script, infer, self.dataset) if script else {},
-                {"status": Fact("reported"), "max_batch": self.limit},
+                {
+                    "status": Fact("reported"),
+                    "statement": Fact("stated-run"),
+                    "max_batch": self.limit,
+                },
             ]
         )
 
@@ -217,7 +221,9 @@ class _Maker:
             return held
         filled = {name: held[name] or row[name] for name in held}
         ran = self.sources.log is not None and self.sources.log.out_of_memory is None
-        return filled | ({"status": row["status"]} if ran and held["status"] == UNTESTED else {})
+        if held["status"] != UNTESTED:
+            return filled
+        return filled | ({"status": row["status"]} if ran else {"statement": ""})
 
     def _held_cells(self, at: int) -> dict[str, str]:
         table = self.snapshot.tables["tuning"]
@@ -341,6 +347,9 @@ class _Maker:
                 "taken; edit the row where the new run shall replace the old one"
             )
         for name in self.schema.names:
-            if name not in {"script", "status"} and proposed[name] not in {"", row[name]}:
+            if name not in {"script", "status", "statement"} and proposed[name] not in {
+                "",
+                row[name],
+            }:
                 there = f"`{shown(row[name])}`" if row[name] else "blank"
                 yield f"{name} is {there} there; what was read now says `{shown(proposed[name])}`"

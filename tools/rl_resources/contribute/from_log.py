@@ -41,7 +41,10 @@ def heard(log: TrainingLog, batch: int | None, infer: str, schema: TableSchema) 
     fits = end is None and log.measured > 0
     shows = tried is not None and (fits or (end is not None and end.memory == "accelerator"))
     trial = Trial(tried, fits) if tried is not None and shows else None
-    return Heard({**figures, **releases}, trial, tuple(_remarks(log, batch if other else None)))
+    ran = {"statement": Fact("measured-run")} if fits else {}
+    return Heard(
+        {**figures, **releases, **ran}, trial, tuple(_remarks(log, batch if other else None))
+    )
 
 
 def _figure(log: TrainingLog, name: str, schema: TableSchema) -> Fact:

@@ -12,7 +12,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
 from rl_resources.script.backends import INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
 from rl_resources.script.name import ScriptName
-from rl_resources.script.run import Run
+from rl_resources.script.run import ACTOR, Run
 from rl_resources.script.settings import Setting
 from rl_resources.words import shown
 
@@ -41,6 +41,24 @@ def run_facts(script: ScriptText, named: ScriptName | None, dataset: Dataset) ->
         "max_prompt_length": _count(run.max_prompt_length),
         "max_response_length": _count(run.max_response_length),
         "rollout_n": _count(run.rollout_n),
+        **{name: Fact(text) for name, text in memory_cells(run).items()},
+    }
+
+
+def memory_cells(run: Run) -> dict[str, str]:
+    """The cells that decide memory, as the run sets them; blank where it cannot be told."""
+    engine = "megatron" if run.trains_with_megatron else "fsdp_config"
+    dtype = run.setting(f"{ACTOR}.{engine}.dtype").text or ""
+    by_tokens = run.dynamic_batch.flag
+    batch, tokens = run.micro_batch_size_per_gpu, run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
+    return {
+        "weights": run.weights,
+        "lora_rank": str(run.lora_rank.number or ""),
+        "precision": {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}.get(dtype, ""),
+        "memory_optimisations": "; ".join(run.optimisations_on),
+        "micro_batch_per_gpu": str(batch.number or "") if by_tokens is False else "",
+        "max_tokens_per_gpu": str(tokens.number or "") if by_tokens else "",
+        "gpu_memory_utilization": str(run.gpu_memory_utilization.value or ""),
     }
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from rl_resources.check.dataset.tables import slug_of
 from rl_resources.check.snapshot import Snapshot
+from rl_resources.check.subject import ScriptText
 from rl_resources.contribute import settings, words
+from rl_resources.contribute.from_run import memory_cells
 from rl_resources.contribute.offered import FRAMEWORK, refusals
 from rl_resources.contribute.preview import refuse, table_objections
 from rl_resources.contribute.proposal import Change, Proposal, Row, add_rows
@@ -85,7 +87,11 @@ def new_record(request: Request, dataset: Dataset, snapshot: Snapshot) -> NewRec
     _refuse_held(snapshot, str(name), configuration.tag)
     stem = str(name).removesuffix(".sh")
     text = settings.script(configuration, shipped(FRAMEWORK), stem).text()
-    row = _tuning_row(configuration, str(name), request.said("contributor"))
+    run = ScriptText(path, text).training
+    row = {
+        **_tuning_row(configuration, str(name), request.said("contributor")),
+        **(memory_cells(run) if run else {}),
+    }
     tables = add_rows(
         snapshot, {**{resource: [cells] for resource, cells in added.items()}, "tuning": [row]}
     )

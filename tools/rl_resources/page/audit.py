@@ -121,7 +121,14 @@ def _claim(reading: Reading, row: ReadRow, script: ScriptText) -> Claim:
         script,
         models=tuple(dict.fromkeys(filter(None, names))) if "model" in said else (),
         model_facts=facts,
+        device_memory_gb=_memory_of(reading, row),
     )
+
+
+def _memory_of(reading: Reading, row: ReadRow) -> float:
+    device = reading.context.vocabulary.dataset.by_key["devices"].get(row.record["device"])
+    memory = device["memory_gb"] if device else None
+    return memory if isinstance(memory, float) else 0
 
 
 def _cell(value: object) -> str:

@@ -6,6 +6,7 @@ import csv
 import io
 import posixpath
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -16,6 +17,7 @@ from rl_resources.answer.configurations import Configuration
 from rl_resources.answer.find import Answer, Found, folded_answers
 from rl_resources.answer.question import Question, Words
 from rl_resources.answer.sentences import resource, start
+from rl_resources.answer.standing import CLAIMED, SHOULD_FIT, TESTED, no_less
 from rl_resources.answer.wording import say
 from rl_resources.dataset import Dataset, is_packaged
 from rl_resources.words import json_text, printable, unobeyed
@@ -150,6 +152,12 @@ def as_text(
     lines += wrapped.all([*notes, *_smallest(found), *_longest(found)], "")
     folds = tuple((item,) for item in found.answers) if unfold else found.folds
     shown = folds[: limit or None]
+    worse = tuple(item for item in found.failures if no_less(item.question, item.configuration))
+    less = tuple(item for item in found.failures if item not in worse)
+    if worse and found.question.size:
+        title = "Known to run out of memory on as much or more"
+        lines += ["", *(f"{bold}{line}{plain}" for line in wrapped.all([title], ""))]
+        lines += _aside(worse, found, wrapped, root)
     if found.largest:
         lines += ["", f"{bold}Largest size known to run, by task{plain}"]
         lines += _largest(found, wrapped)
@@ -160,7 +168,7 @@ def as_text(
     if any(len(fold) > 1 for fold in shown):
         lines += [] if left else [""]
         lines += wrapped.all(["Reports that differ in settings alone are one: give --all."], "")
-    if len({fold[0].configuration.framework for fold in shown}) > 1:
+    if len({fold[0].configuration.framework_shown for fold in shown}) > 1:
         lines += ["", *wrapped.all([say("frameworks")], "")]
     if row := found.script:
         lines += ["", f"{bold}Start the best script{plain}", f"  {start(row, root)}"]
@@ -172,7 +180,7 @@ def as_text(
             lines += wrapped.all([item.reason], "- ")
             lines += wrapped.all(_facts(item.answer.configuration, found, root), "  ")
     for title, items in (
-        ("Known to run out of memory", found.failures),
+        ("Known to run out of memory", less if found.question.size else found.failures),
         ("Not clear, so not counted", found.unclear),
     ):
         if items:
@@ -213,8 +221,9 @@ class _Wrapped:
 
 
 def _headline(found: Found) -> str:
-    tested = sum(item.standing == "tested" for item in found.answers)
-    return sentences.headline(found.question, tested, len(found.answers))
+    counts = Counter(item.standing for item in found.answers)
+    numbers = (counts[standing] for standing in (TESTED, SHOULD_FIT, CLAIMED))
+    return sentences.headline(found.question, *numbers)
 
 
 def _smallest(found: Found) -> Iterator[str]:
@@ -283,7 +292,8 @@ def _aside(items: tuple[Answer, ...], found: Found, wrapped: _Wrapped, root: str
 
 
 def _facts(row: Configuration, found: Found, root: str) -> Iterator[str]:
-    """Figures, trust, failures, script, source, contradictions of a configuration, each a line."""
+    """Conditions, figures, trust, script, source and what else is known, each a line."""
+    yield "; ".join(row.conditions)
     if figures := "; ".join(sentences.figures(row)):
         yield figures
     yield "; ".join(sentences.trust(row))

@@ -11,8 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rl_resources.answer.configurations import Configuration, configurations
-from rl_resources.answer.find import RELAXATIONS, SMALLER, Relaxation, order_by_itself
+from rl_resources.answer.configurations import RUNS, Configuration, configurations
+from rl_resources.answer.find import (
+    RELAXATIONS,
+    SMALLER,
+    WEIGHTS,
+    Relaxation,
+    order_by_itself,
+)
 from rl_resources.answer.hardware import MEMORY_FIRST, MEMORY_LAST, SHORTEST_PART, VENDORS, Devices
 from rl_resources.answer.question import MIB_PER_GB, MOST_GB, MOST_GB_UNSAID, MOST_GPUS, MOST_TOKENS
 from rl_resources.answer.standing import NOT_RUN
@@ -63,6 +69,8 @@ def rules(dataset: Dataset) -> dict[str, Any]:
             "most_tokens": MOST_TOKENS,
         },
         "not_run": sorted(NOT_RUN),
+        "runs": sorted(RUNS),
+        "weights": WEIGHTS,
         "relaxations": _relaxations(RELAXATIONS),
         "smaller": [_relaxations(line) for line in SMALLER],
         "sentences": SENTENCES,

@@ -9,7 +9,7 @@ from typing import Any
 
 from rl_resources.answer.configurations import Configuration, configurations
 from rl_resources.answer.find import ORDER, Answer
-from rl_resources.answer.least import by_hardware, least
+from rl_resources.answer.least import WEIGHTS, by_hardware, headline, least
 from rl_resources.answer.sentences import context, resource
 from rl_resources.answer.vocabulary import TAGS
 from rl_resources.dataset import Dataset
@@ -23,10 +23,15 @@ def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
     """The two pages by path."""
     site = Site(dataset, repository_url)
     rows = configurations(dataset)
-    front = {"choices": choices(dataset, rows), "least": _least_by_size(dataset, rows)}
+    reports_of = Counter(row.size for row in rows if row.kind == "report")
+    front = {
+        "choices": choices(dataset, rows),
+        "least": _least_by_size(dataset, rows),
+        "reports_of": reports_of,
+    }
     tables = {
         "tasks": _common_tasks(rows),
-        "reports_of": Counter(row.size for row in rows if row.kind == "report"),
+        "reports_of": reports_of,
         "by_hardware": [by_hardware(rows, memory) for memory in _memories(rows)],
         "by_size": [(size, least(rows, size.name)) for size in site.sizes],
     }
@@ -72,8 +77,12 @@ def choices(dataset: Dataset, rows: Sequence[Configuration]) -> Mapping[str, lis
         "task": [Choice(key, str(row["title"])) for key, row in keys["tasks"].items()],
         **roles,
         "tag": [Choice(tag) for tag in TAGS],
+        "weights": [Choice(key, words) for key, words in WEIGHTS.items()],
+        "framework": [Choice(key, str(row["title"])) for key, row in keys["frameworks"].items()],
     }
     held = {name: {getattr(row, name) for row in rows} for name in offered}
+    scenarios = {word for row in rows for word in row.scenario}
+    offered["scenario"], held["scenario"] = [Choice(word) for word in sorted(scenarios)], scenarios
     held["device"] = {choice.word for choice in devices}
     known = {
         name: [choice for choice in words if choice.word in held[name]]
@@ -84,22 +93,13 @@ def choices(dataset: Dataset, rows: Sequence[Configuration]) -> Mapping[str, lis
 
 def _least_by_size(
     dataset: Dataset, rows: Sequence[Configuration]
-) -> dict[str, dict[str, Answer | int | None]]:
-    """For each size the least hardware with all weights and with adapters, and the reports."""
-    tasks = dataset.by_key["tasks"]
-    reports = Counter(row.size for row in rows if row.kind == "report")
-    found: dict[str, dict[str, Answer | int | None]] = {}
-    for size in (str(row["size"]) for row in dataset.records["sizes"]):
-        answers = least(rows, size)
-        kinds = {
-            kind: [
-                item for item in answers if tasks[item.configuration.task]["adapters_only"] is only
-            ]
-            for kind, only in (("whole", False), ("adapters", True))
-        }
-        firsts = {kind: items[0] if items else None for kind, items in kinds.items()}
-        found[size] = {**firsts, "reports": reports[size]}
-    return found
+) -> dict[str, dict[str, Answer | None]]:
+    """For each size the run that needs the least hardware, by what trains."""
+    sizes = [str(row["size"]) for row in dataset.records["sizes"]]
+    return {
+        size: {words: headline(rows, size, weights) for weights, words in WEIGHTS.items()}
+        for size in sizes
+    }
 
 
 def _common_tasks(rows: Sequence[Configuration]) -> list[str]:

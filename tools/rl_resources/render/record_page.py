@@ -161,7 +161,11 @@ class RecordPages:
             "releases": releases,
             "accepted": accepted_by(releases),
             "rejections": rejections(releases),
-            "exemptions": self._about("exemptions", record),
+            "exemptions": [
+                row
+                for row in self._dataset.records["exemptions"]
+                if row["record"] == record["script"]
+            ],
             "age": self._ages.remarks(record),
             "former_ids": former_ids(self._dataset, "tuning", own.id),
             "failures": self._near.failures(own),

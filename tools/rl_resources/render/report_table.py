@@ -7,12 +7,22 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from rl_resources.answer.age import Ages
+from rl_resources.answer.conditions import conditions
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record, TableSchema
 from rl_resources.record import items_of, text_of
 from rl_resources.source import is_web_address
 
-HEADERS = ("Model", "Task", "Resource", "Lengths", "Batch", "Backends", "Memory, speed", "Source")
+HEADERS = (
+    "Model",
+    "Task",
+    "Resource",
+    "Conditions",
+    "Batch",
+    "Backends",
+    "Memory, speed",
+    "Source",
+)
 
 _FIGURES: Mapping[str, str] = {
     "peak_memory_gb": "peak",
@@ -22,7 +32,7 @@ _FIGURES: Mapping[str, str] = {
     "step_seconds": "step",
     "tokens_per_second_per_gpu": "",
 }
-_SETTINGS = ("lora_rank", "parallelism", "memory_optimisations", "framework_version")
+_SETTINGS = ("parallelism", "memory_optimisations", "gpu_memory_utilization", "framework_version")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +47,12 @@ class ReportRow:
     model: str
     task: str
     resource: str
-    lengths: str
+    conditions: tuple[str, ...]
     batch: str
     backends: str
     figures: str
     source: str
     source_url: str
-    basis: str
     kind: str
     contradicts: tuple[str, ...]
     remarks: tuple[str, ...]
@@ -60,10 +69,10 @@ def report_rows(dataset: Dataset, size: str | None) -> list[ReportRow]:
     ages = Ages(dataset)
     schema = dataset.package.resources["reports"].schema
     rows = [row for row in dataset.records["reports"] if row["size"] == size]
-    return [_row(schema, row, ages) for row in rows]
+    return [_row(schema, row, ages, conditions(dataset, row)) for row in rows]
 
 
-def _row(schema: TableSchema, row: Record, ages: Ages) -> ReportRow:
+def _row(schema: TableSchema, row: Record, ages: Ages, conditions: tuple[str, ...]) -> ReportRow:
     return ReportRow(
         id=str(row["report"]),
         size=text_of(row, "size"),
@@ -73,13 +82,12 @@ def _row(schema: TableSchema, row: Record, ages: Ages) -> ReportRow:
         model=text_of(row, "model") or text_of(row, "model_as_published"),
         task=text_of(row, "task") or text_of(row, "task_as_published"),
         resource=_resource(row),
-        lengths=_lengths(row),
+        conditions=conditions,
         batch=_batch(row),
         backends=_backends(row),
         figures=_figures(schema, row),
         source=source_name(row),
         source_url=str(row["source_url"]),
-        basis=str(row["basis"]).replace("-", " "),
         kind=str(row["evidence_kind"]).replace("-", " "),
         contradicts=items_of(row, "contradicts"),
         remarks=tuple(ages.remarks(row)),
@@ -109,14 +117,6 @@ def _resource(row: Record) -> str:
     if row["device"] is None and row["device_memory_gb"]:
         device = f"{device} ({row['device_memory_gb']:g} GB)".lstrip()
     return f"{row['gpus']}{most} x {device or 'device not named'}"
-
-
-def _lengths(row: Record) -> str:
-    both = [text_of(row, "max_prompt_length"), text_of(row, "max_response_length")]
-    if any(both):
-        return " + ".join(length or "?" for length in both)
-    total = text_of(row, "max_total_length")
-    return f"{total} in all" if total else ""
 
 
 def _batch(row: Record) -> str:

@@ -49,7 +49,7 @@ def pages(
             "field": schema.fields[schema.index(name)],
             "counts": Counter(str(row[name]) for row in dataset.records["reports"]),
         }
-        for name in ("basis", "evidence_kind")
+        for name in ("statement", "evidence_kind")
     ]
     at = site_url or recipes.LOCAL
     tabs = recipes.of_table(dataset, "reports", at)

@@ -27,6 +27,7 @@ def pages(
 
 def _of_size(site: Site, dataset: Dataset, size: Size, at: str) -> Iterator[tuple[str, str]]:
     told = sum(row["size"] == size.name for row in dataset.records["reports"])
+    conditions = {row.id: row.conditions for row in configurations(dataset)}
     for part in parted(size.path, ordered_rows(dataset, size.name), ROWS):
         accepted = {row.script: accepted_by(releases_of(dataset, row.script)) for row in part.items}
         yield (
@@ -37,6 +38,7 @@ def _of_size(site: Site, dataset: Dataset, size: Size, at: str) -> Iterator[tupl
                 size=size,
                 part=part,
                 accepted=accepted,
+                conditions=conditions,
                 reports_of_size=told,
                 named=_named(dataset, size.name),
                 tabs=recipes.of_size(size.name, at),

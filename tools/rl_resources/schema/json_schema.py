@@ -24,7 +24,9 @@ def property_schema(field: Field) -> dict[str, Any]:
     kind = dict(TYPES[field.type].json)
     schema: dict[str, Any] = {"title": field.title, "description": field.sentence}
     schema |= kind
-    if field.item_pattern:
+    if field.item_words:
+        schema["items"] = {"type": "string", "enum": list(field.item_words)}
+    elif field.item_pattern:
         schema["items"] = {"type": "string", "pattern": f"^(?:{field.item_pattern})$"}
     if not field.required:
         schema["type"] = [kind["type"], "null"]

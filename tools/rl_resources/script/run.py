@@ -255,6 +255,40 @@ class Run(Settings):
         )
         return True if True in flags else None if None in flags else False
 
+    @property
+    def weights(self) -> str:
+        """What trains: `full` or `lora`; blank where it cannot be told."""
+        rank = self.lora_rank.number
+        return "" if rank is None else "lora" if rank > 0 else "full"
+
+    @property
+    def optimisations(self) -> dict[str, Setting]:
+        """The settings behind the words of the table `memory_optimisations`, on or off."""
+        megatron = bool(self.trains_with_megatron)
+        engine = f"{ACTOR}.megatron" if megatron else MODEL
+        section = "megatron" if megatron else "fsdp_config"
+        all_state = self.offload_policy if self.offload_policy.flag and not megatron else None
+        on_host = self.optimizer_on_host if self.optimizer_on_host.flag and megatron else None
+        recompute = self.recompute_granularity if megatron else self.gradient_checkpointing
+        return {
+            "activation-checkpointing": recompute,
+            "parameter-offload": all_state or self.param_offload,
+            **({"gradient-offload": self._engine("grad_offload")} if megatron else {}),
+            "optimizer-offload": on_host or all_state or self.optimizer_offload,
+            "reference-offload": self.setting(f"{REFERENCE}.{section}.param_offload"),
+            "sequence-packing": self.setting(f"{engine}.use_remove_padding"),
+            "dynamic-batch": self.dynamic_batch,
+            "fused-logits": self.setting(f"{MODEL}.use_fused_kernels"),
+            "chunked-logits": self.setting(f"{ACTOR}.entropy_from_logits_with_chunking"),
+            "rollout-sleep": self.setting(f"{ROLLOUT}.free_cache_engine"),
+            "layered-summon": self.setting(f"{ROLLOUT}.layered_summon"),
+        }
+
+    @property
+    def optimisations_on(self) -> tuple[str, ...]:
+        """The words of the table `memory_optimisations` that its settings turn on."""
+        return tuple(word for word, setting in self.optimisations.items() if is_on(setting))
+
     gpu_memory_utilization = Key(f"{ROLLOUT}.gpu_memory_utilization")
     """The share of the GPU's memory that the generating engine takes."""
 
@@ -269,6 +303,11 @@ class Run(Settings):
 
     chunked_prefill = Key(f"{ROLLOUT}.enable_chunked_prefill")
     """Whether the generating engine cuts long prompts into pieces."""
+
+
+def is_on(setting: Setting) -> bool:
+    """Whether a setting turns something on: `True`, or a word such as `full`."""
+    return setting.known and bool(setting.value) and setting.flag is not False
 
 
 def _known_end(value: Value) -> str | None:

@@ -24,31 +24,40 @@
  * @property {Answer | undefined} start the best answer that has a script
  * @property {Answer | undefined} smallest the answer that needs the least memory in all
  * @property {Answer | undefined} longest the answer with the longest context, where any tells one
- * @property {Answer | undefined} smallestWhole the same with all weights, where that is adapters
+ * @property {Answer | undefined} smallestWhole the same of full fine-tuning, where that is something else
  */
+
+import { devicesOf } from "./question.js";
 
 export const TESTED = "tested";
 export const SHOULD_FIT = "should-fit";
+export const CLAIMED = "claimed";
 export const UNCLEAR = "unclear";
 export const FAILED = "out-of-memory";
 export const BEYOND = "beyond";
 const TOO_SHORT = "too-short";
 
-const ASKED = /** @type {const} */ (["task", "train", "infer", "tag"]);
+const ASKED = /** @type {const} */ (["task", "framework", "train", "infer", "tag"]);
+const FITTING = [TESTED, SHOULD_FIT, CLAIMED];
 
 /** Answers in their order: rows, of which objects are made when somebody looks. */
 export class Answers {
   /**
    * @param {Uint32Array} rows
-   * @param {Uint8Array} fitting for each row of the table whether it should fit and is not tested
-   * @param {number} tested how many are tested
+   * @param {Uint8Array} fitting for each row of the table the place of its standing in `FITTING`
+   * @param {number[]} counts how many are of each standing
    * @param {Question} question
    */
-  constructor(rows, fitting, tested, question) {
+  constructor(rows, fitting, counts, question) {
     this.rows = rows;
     this.fitting = fitting;
-    this.tested = tested;
+    [this.tested, this.shouldFit, this.claimed] = counts;
     this.question = question;
+  }
+
+  /** The rows that somebody ran. */
+  get runs() {
+    return this.rows.filter((row) => FITTING[this.fitting[row]] !== CLAIMED);
   }
 
   get length() {
@@ -63,7 +72,7 @@ export class Answers {
   /** @param {number | undefined} row @returns {Answer | undefined} */
   of(row) {
     if (row === undefined) return undefined;
-    return { row, standing: this.fitting[row] ? SHOULD_FIT : TESTED, question: this.question };
+    return { row, standing: FITTING[this.fitting[row]], question: this.question };
   }
 
   /** @param {number} from @param {number} [to] */
@@ -123,23 +132,26 @@ export function foldsOf(table, rows) {
  * @returns {Found}
  */
 export function find(table, rules, question) {
-  const judged = judge(table, question);
+  const judged = judge(table, rules, question);
   const answers = answersOf(table, question, judged);
   const none = new Uint8Array(table.length);
-  const smallest = least(answers.rows, (row) => table.bySize[row]);
+  const { runs } = answers;
+  const smallest = least(runs, (row) => table.bySize[row]);
+  const wider = { ...question, model: "", tag: "" };
+  const { [FAILED]: failed } = judge(table, rules, wider);
   const told = (/** @type {Iterable<number>} */ rows, /** @type {string} */ standing) =>
     Array.from(rows, (row) => ({ row, standing, question }));
   return {
     question,
     answers,
     unclear: told(inOrder(table, question, judged[UNCLEAR], none), UNCLEAR),
-    failures: told(nearFailures(table, question, judged[FAILED]), FAILED),
+    failures: told(nearFailures(table, question, failed), FAILED),
     nearest: answers.length ? [] : nearest(table, rules, question, judged[BEYOND]),
-    largest: question.size ? [] : largest(table, answers),
+    largest: question.size ? [] : largest(table, answers, runs),
     start: answers.of(answers.rows.find((row) => table.cell("script", row))),
     smallest: answers.of(smallest),
-    longest: answers.of(longest(table, answers.rows)),
-    smallestWhole: answers.of(smallestWhole(table, answers.rows, smallest)),
+    longest: answers.of(longest(table, runs)),
+    smallestWhole: answers.of(smallestWhole(table, runs, smallest)),
   };
 }
 
@@ -147,27 +159,39 @@ export function find(table, rules, question) {
  * The rows that have every word that was asked, by standing.
  *
  * @param {Table} table
+ * @param {Rules} rules
  * @param {Question} question
  * @param {number} [below] only models of a size before this position
  * @returns {Record<string, number[]>}
  */
-function judge(table, question, below = Infinity) {
+function judge(table, rules, question, below = Infinity) {
   const standing = standingOf(table, question);
   const { position } = table.numbers;
   /** @type {Record<string, number[]>} */
   const judged = {
-    [TESTED]: [], [SHOULD_FIT]: [], [UNCLEAR]: [], [FAILED]: [], [BEYOND]: [], [TOO_SHORT]: [],
+    [TESTED]: [], [SHOULD_FIT]: [], [CLAIMED]: [], [UNCLEAR]: [], [FAILED]: [], [BEYOND]: [], [TOO_SHORT]: [],
   };
-  for (const row of matching(table, question)) {
+  for (const row of matching(table, rules, question)) {
     if (below < Infinity && !(position[row] > 0 && position[row] < below)) continue;
     judged[standing(row)].push(row);
   }
   return judged;
 }
 
-/** The rows that have every word. @param {Table} table @param {Question} question @returns {Uint32Array} */
-function matching(table, question) {
-  const asked = /** @type {("model" | "size" | "task" | "train" | "infer" | "tag")[]} */ (
+/** The rows that have every word. @param {Table} table @param {Rules} rules @param {Question} question */
+function matching(table, rules, question) {
+  const rows = withWords(table, question);
+  const weights = question.weights ? rules.weights[question.weights] : undefined;
+  const fits = [
+    weights && table.holds("weights", (word) => weights.includes(word)),
+    question.scenario && table.holds("scenario", (words) => words.includes(question.scenario)),
+  ].filter((held) => held instanceof Uint8Array);
+  return fits.length ? rows.filter((row) => fits.every((held) => held[row])) : rows;
+}
+
+/** @param {Table} table @param {Question} question @returns {Uint32Array} */
+function withWords(table, question) {
+  const asked = /** @type {("model" | "size" | typeof ASKED[number])[]} */ (
     [question.model ? "model" : "size", ...ASKED]).filter((name) => question[name]);
   const held = asked.map((name) => ({ name, place: table.place(name, question[name]) }));
   const [first, ...rest] = held
@@ -182,8 +206,8 @@ function standingOf(table, question) {
   const { gpus, memory_gb: memory } = table.numbers;
   const exact = onThatDevice(table, question);
   const sameStack = sameStackAs(table, question);
-  const { words, at } = table.words.possible_devices;
-  const possible = words.map((keys) => keys.includes(question.device));
+  const devices = devicesOf(question);
+  const possible = table.holds("possible_devices", (keys) => devices.some((key) => keys.includes(key)));
   return (row) => {
     if (!table.ran[row]) return FAILED;
     if (table.context[row] < question.length) return TOO_SHORT;
@@ -192,17 +216,19 @@ function standingOf(table, question) {
     const fits = isExact
       || (memory[row] > 0 && memory[row] <= question.memory_gb && sameStack(row));
     if (table.notRun[row]) return fits ? UNCLEAR : BEYOND;
+    if (fits && !table.isRun[row]) return CLAIMED;
     if (fits) return isExact ? TESTED : SHOULD_FIT;
-    return possible[at[row]] ? UNCLEAR : BEYOND;
+    return possible[row] ? UNCLEAR : BEYOND;
   };
 }
 
 /** @param {Table} table @param {Question} question @returns {(row: number) => boolean} */
 function onThatDevice(table, question) {
-  const { at } = table.words.device;
-  const device = table.place("device", question.device);
   const memory = table.numbers.memory_gb;
-  if (question.device) return (row) => at[row] === device;
+  const devices = devicesOf(question);
+  const meant = table.holds("possible_devices", (keys) =>
+    keys.length > 0 && keys.every((/** @type {string} */ key) => devices.includes(key)));
+  if (devices.length) return (row) => meant[row] > 0;
   return (row) => !question.memory_gb || memory[row] === question.memory_gb;
 }
 
@@ -219,11 +245,11 @@ export function sameStackAs(table, question) {
  * @param {Record<string, number[]>} judged
  */
 function answersOf(table, question, judged) {
-  const { [TESTED]: tested, [SHOULD_FIT]: fitting } = judged;
-  const isFitting = new Uint8Array(table.length);
-  for (const row of fitting) isFitting[row] = 1;
-  const rows = inOrder(table, question, tested.concat(fitting), isFitting);
-  return new Answers(rows, isFitting, tested.length, question);
+  const fitting = new Uint8Array(table.length);
+  const groups = FITTING.map((standing) => judged[standing]);
+  groups.forEach((rows, place) => { for (const row of rows) fitting[row] = place; });
+  const rows = inOrder(table, question, groups.flat(), fitting);
+  return new Answers(rows, fitting, groups.map((group) => group.length), question);
 }
 
 /**
@@ -243,7 +269,7 @@ function inOrder(table, question, rows, fitting) {
   const packed = new Float64Array(rows.length);
   for (let place = 0; place < rows.length; place++) {
     const row = rows[place];
-    let digits = table.isReport[row] * 2 + fitting[row];
+    let digits = table.isReport[row] * FITTING.length + fitting[row];
     digits = digits * positions.length + (positions.length - 1 - position[row]);
     digits = digits * 2 + table.doubtful[row];
     digits = digits * gpus.length + gpus[ofGpus.at[row]];
@@ -299,21 +325,21 @@ function nearFailures(table, question, failed) {
  * @returns {Nearest[]}
  */
 function nearest(table, rules, question, beyond) {
-  const wider = rules.relaxations.flatMap((one) => instead(table, question, one));
+  const wider = rules.relaxations.flatMap((one) => instead(table, rules, question, one));
   const smaller = question.position ? rules.smaller.flatMap((line) => firstOf(line, (one) =>
-    instead(table, question, one, question.position))) : [];
+    instead(table, rules, question, one, question.position))) : [];
   const told = new Set();
-  const least = [...smallestBeyond(table, question, beyond), ...smallestOfSize(table, question)];
+  const least = [...smallestBeyond(table, question, beyond), ...smallestOfSize(table, rules, question)];
   return [...least, ...wider, ...smaller].filter(({ answer }) =>
     !told.has(answer.row) && told.add(answer.row));
 }
 
-/** The least that another model of the size needs. @param {Table} table @param {Question} question @returns {Nearest[]} */
-function smallestOfSize(table, question) {
+/** The least that another model of the size needs. @param {Table} table @param {Rules} rules @param {Question} question @returns {Nearest[]} */
+function smallestOfSize(table, rules, question) {
   if (!question.model) return [];
   const wider = { ...question, model: "" };
-  const judged = judge(table, wider);
-  if (judged[TESTED].length || judged[SHOULD_FIT].length) return [];
+  const judged = judge(table, rules, wider);
+  if (FITTING.some((standing) => judged[standing].length)) return [];
   return smallestBeyond(table, wider, judged[BEYOND]).filter(({ answer: { row } }) =>
     table.cell("model", row) !== question.model && sameStackAs(table, question)(row))
     .map(({ answer }) => ({ kind: "smallest-of-size", answer }));
@@ -321,7 +347,7 @@ function smallestOfSize(table, question) {
 
 /** @param {Table} table @param {Question} question @param {number[]} beyond @returns {Nearest[]} */
 function smallestBeyond(table, question, beyond) {
-  const ran = beyond.filter((row) => !table.notRun[row]);
+  const ran = beyond.filter((row) => !table.notRun[row] && table.isRun[row]);
   const ours = ran.filter(sameStackAs(table, question));
   const row = least(ours.length ? ours : ran, (one) => table.bySize[one]);
   if (row === undefined) return [];
@@ -333,15 +359,16 @@ function smallestBeyond(table, question, beyond) {
  * where that is the length, the answer with the longest context.
  *
  * @param {Table} table
+ * @param {Rules} rules
  * @param {Question} question
  * @param {Relaxation} relaxation
  * @param {number} [below]
  * @returns {Nearest[]}
  */
-function instead(table, question, relaxation, below) {
+function instead(table, rules, question, relaxation, below) {
   const wider = relaxed(question, relaxation);
   if (!wider) return [];
-  const answers = answersOf(table, wider, judge(table, wider, below));
+  const answers = answersOf(table, wider, judge(table, rules, wider, below));
   const most = relaxation.drops.includes("length") ? table.context : table.numbers.position;
   const best = answers.of(least(answers.rows, (row) => -most[row]));
   return best ? [{ kind: relaxation.kind, answer: best }] : [];
@@ -359,7 +386,7 @@ function relaxed(question, { drops, adapters }) {
   if (drops.length && !drops.some((name) => question[name])) return undefined;
   const open = drops.map((name) => [name, typeof question[name] === "number" ? 0 : ""]);
   const wider = { ...question, ...Object.fromEntries(open) };
-  return adapters ? { ...wider, task: question.adapter_task, adapter_task: "" } : wider;
+  return adapters ? { ...wider, task: question.adapter_task, adapter_task: "", weights: "" } : wider;
 }
 
 /**
@@ -367,14 +394,15 @@ function relaxed(question, { drops, adapters }) {
  *
  * @param {Table} table
  * @param {Answers} answers
+ * @param {Uint32Array} runs those of them that somebody ran
  * @returns {Largest[]}
  */
-function largest(table, answers) {
+function largest(table, answers, runs) {
   const { task, size } = table.words;
   const { position } = table.numbers;
   /** @type {Map<number, {best: number, longest: number}>} */
   const tops = new Map();
-  for (const row of answers.rows) {
+  for (const row of runs) {
     const top = tops.get(task.at[row]);
     if (!task.words[task.at[row]] || !size.words[size.at[row]]) continue;
     if (!top || position[row] > position[top.best]) {
@@ -396,16 +424,16 @@ function largest(table, answers) {
 const longest = (table, rows) => least(rows, (row) => -table.context[row] || Infinity);
 
 /**
- * The least of those that train all weights, where the least of all trains adapters alone.
+ * The least of full fine-tuning, where the least of all is something else or does not say.
  *
  * @param {Table} table
  * @param {Uint32Array} rows
  * @param {number | undefined} smallest
  */
 function smallestWhole(table, rows, smallest) {
-  const { at } = table.words.trains;
-  if (smallest === undefined || at[smallest] !== table.place("trains", "adapters")) return undefined;
-  const whole = table.place("trains", "all weights");
+  const { at } = table.words.weights;
+  const whole = table.place("weights", "full");
+  if (smallest === undefined || at[smallest] === whole) return undefined;
   return least(rows, (row) => (at[row] === whole ? table.bySize[row] : Infinity));
 }
 

@@ -54,7 +54,8 @@ function fill(words) {
     if (field instanceof HTMLInputElement && field.value.trim() !== text) field.value = text;
   }
   const more = /** @type {HTMLDetailsElement} */ (form.querySelector(".finder-more"));
-  more.open ||= Boolean(words.length || words.train || words.infer || words.tag);
+  more.open ||= Boolean(words.weights || words.scenario || words.length || words.framework || words.train
+    || words.infer || words.tag);
 }
 
 /**

@@ -11,11 +11,14 @@
  * @property {number} position
  * @property {string} task
  * @property {string} adapter_task
+ * @property {string} weights
+ * @property {string} scenario
  * @property {number} gpus
- * @property {string} device
+ * @property {string} device every key that the words may mean
  * @property {string} vendor
  * @property {number} memory_gb
  * @property {number} length the least context in tokens
+ * @property {string} framework
  * @property {string} train
  * @property {string} infer
  * @property {string} tag
@@ -23,8 +26,14 @@
 
 import { didYouMean, number, say, shown } from "./text.js";
 
+const EITHER = " or ";
+
+/** The keys of all devices that a question may mean. @param {Question} question */
+export const devicesOf = ({ device }) => (device ? device.split(EITHER) : []);
+
 export const WORDS = /** @type {const} */ ([
-  "gpus", "device", "memory", "model", "size", "task", "length", "train", "infer", "tag",
+  "gpus", "device", "memory", "model", "size", "task", "weights", "scenario", "length",
+  "framework", "train", "infer", "tag",
 ]);
 
 /** Words that cannot be understood, with what to write instead. */
@@ -46,23 +55,33 @@ export class UnusableInput extends Error {
  */
 export function understand(rules, words) {
   const { model, size, notes } = modelAndSize(rules, words);
-  const { gpus, device, memory } = hardware(rules, words);
-  const own = rules.vocabulary.devices[device] ?? { name: "", vendor: "", memory_gb: memory };
-  notes.push(...aboutHardware(rules, device, own, !gpus));
+  const { gpus, devices, memory } = hardware(rules, words);
+  const device = devices.join(EITHER);
+  const each = devices.map((key) => rules.vocabulary.devices[key]);
+  const own = each.reduce((most, one) => (one.memory_gb > most.memory_gb ? one : most),
+    each[0] ?? { name: "", vendor: "", memory_gb: memory });
+  if (devices.length > 1) {
+    const amounts = each.map((one) => number(one.memory_gb)).join(EITHER);
+    notes.push(say(rules, "several-devices", { word: device, memory: amounts }));
+  } else notes.push(...aboutHardware(rules, device, own, !gpus));
   const length = words.length === undefined ? 0 : tokens(rules, words.length);
   if (length) notes.push(say(rules, "asked-length", { length }));
-  const task = knownWord(rules, "task", words.task);
+  const { task, weights, notes: told } = taskAndWeights(rules, words);
+  notes.push(...told);
   const question = {
     model,
     size,
     position: rules.vocabulary.sizes.find((item) => item.name === size)?.position ?? 0,
     task,
     adapter_task: task && rules.vocabulary.tasks[task],
+    weights,
+    scenario: knownWord(rules, "scenario", words.scenario),
     gpus,
     device,
     vendor: own.vendor,
     memory_gb: own.memory_gb,
     length,
+    framework: knownWord(rules, "framework", words.framework),
     train: knownWord(rules, "train", words.train),
     infer: knownWord(rules, "infer", words.infer),
     tag: knownWord(rules, "tag", words.tag),
@@ -80,12 +99,15 @@ function modelAndSize(rules, words) {
   const isSize = words.model !== undefined && words.size === undefined
     && read(rules, "billions", words.model);
   const asked = isSize ? words.model : words.size;
-  const model = words.model === undefined || isSize ? "" : knownModel(rules, words.model);
+  const { model = "", size: bySize = "", note = "" } =
+    words.model === undefined || isSize ? {} : knownModel(rules, words.model);
   const size = asked === undefined ? "" : knownSize(rules, asked);
   const notes = [];
   if (asked !== undefined && bare(rules, asked) !== bare(rules, size)) {
     notes.push(say(rules, "belongs-to", { word: shown(trimmed(rules, asked)), size }));
   }
+  if (note) notes.push(note);
+  if (bySize) return { model: "", size: bySize, notes };
   if (model && words.model && !entry(rules.vocabulary.spelt_models, modelName(rules, words.model))) {
     notes.push(say(rules, "read-as", { word: shown(trimmed(rules, words.model)), model }));
   }
@@ -100,15 +122,30 @@ function modelAndSize(rules, words) {
 /** @param {Rules} rules @param {string} size */
 const bare = (rules, size) => plain(rules, size).replace(/b$/, "");
 
-/** @param {Rules} rules @param {string} text */
+/**
+ * Key of the model, else the size that its name tells, and what to tell of it.
+ *
+ * @param {Rules} rules
+ * @param {string} text
+ * @returns {{model?: string, size?: string, note?: string}}
+ */
 function knownModel(rules, text) {
   text = trimmed(rules, text).replace(new RegExp(rules.patterns.hub, "i"), "");
   const found = modelsCalled(rules, text);
-  if (found.length === 1) return found[0];
-  if (found.length) {
-    const words = found.map((key) => `\`${lastPart(key)}\``).join(say(rules, "or"));
-    const message = say(rules, "several-models", { word: shown(text) });
-    throw new UnusableInput(message, say(rules, "did-you-mean", { words }), "model");
+  if (found.length === 1) return { model: found[0] };
+  const { models } = rules.vocabulary;
+  const word = shown(text);
+  if (new Set(found.map((key) => models[key])).size === 1) {
+    const size = models[found[0]];
+    const names = found.map(lastPart).join(EITHER);
+    return { size, note: say(rules, "several-models", { word, models: names, size }) };
+  }
+  const told = new RegExp(rules.patterns["size-in-name"], "i").exec(plain(rules, text));
+  const size = told && section(rules, Number(told[1]));
+  if (size) {
+    const names = Object.keys(models).filter((key) => models[key] === size).map(lastPart);
+    const note = say(rules, "model-by-size", { word, size });
+    return { size, note: `${note} ${didYouMean(rules, lastPart(text), names)}`.trim() };
   }
   throw unknown(rules, "model", text, otherThanModel(rules, text));
 }
@@ -130,18 +167,10 @@ function modelsCalled(rules, text) {
   return entry(begun, modelName(rules, text)) ?? [];
 }
 
-/** What to ask in place of a model that is not known, of its size where it is told. @param {Rules} rules @param {string} text */
+/** What to ask in place of a model that is not known. @param {Rules} rules @param {string} text */
 function otherThanModel(rules, text) {
   const { models, sizes } = rules.vocabulary;
-  const told = new RegExp(rules.patterns["size-in-name"], "i").exec(plain(rules, text));
-  const own = told && section(rules, Number(told[1]));
-  const names = Object.keys(models).filter((key) => !own || models[key] === own).map(lastPart);
-  const close = didYouMean(rules, lastPart(text), names);
-  if (own) {
-    const name = close ? "else-by-own-size" : "by-own-size";
-    const bySize = say(rules, name, { ...rules.asking, own_size: own });
-    return close ? `${close} ${bySize}` : bySize;
-  }
+  const close = didYouMean(rules, lastPart(text), Object.keys(models).map(lastPart));
   const listed = sizes.map((size) => `\`${size.name}\``).join(", ");
   return close || say(rules, "ask-by-size", { ...rules.asking, sizes: listed });
 }
@@ -183,7 +212,7 @@ function hardware(rules, { gpus: wanted, device: told, memory }) {
   }
   const asked = wanted === undefined ? 0 : accelerators(rules, wanted);
   if (told === undefined) {
-    return { gpus: asked, device: "", memory: memory === undefined ? 0 : gigabytes(rules, memory) };
+    return { gpus: asked, devices: [], memory: memory === undefined ? 0 : gigabytes(rules, memory) };
   }
   const { count, name } = counted(rules, told);
   if (asked && count && asked !== count) {
@@ -191,8 +220,8 @@ function hardware(rules, { gpus: wanted, device: told, memory }) {
     throw new UnusableInput(say(rules, "two-counts", words), say(rules, "one-count"), "device");
   }
   const gpus = asked || count;
-  if (isAmount(rules, name)) return { gpus, device: "", memory: gigabytes(rules, name) };
-  return { gpus, device: knownDevice(rules, name), memory: 0 };
+  if (isAmount(rules, name)) return { gpus, devices: [], memory: gigabytes(rules, name) };
+  return { gpus, devices: knownDevices(rules, name), memory: 0 };
 }
 
 /** The number and the rest of `8xH100`; 0 and the whole text without one. @param {Rules} rules @param {string} text */
@@ -220,14 +249,9 @@ function isAmount(rules, text) {
 }
 
 /** @param {Rules} rules @param {string} text */
-function knownDevice(rules, text) {
+function knownDevices(rules, text) {
   const found = named(rules, text);
-  if (found.length === 1) return found[0];
-  if (found.length) {
-    const words = found.map((key) => `\`${key}\``).join(say(rules, "or"));
-    const message = say(rules, "several-devices", { word: shown(text) });
-    throw new UnusableInput(message, say(rules, "did-you-mean", { words }), "device");
-  }
+  if (found.length) return found;
   throw unknown(rules, "device", text, otherThanDevice(rules, text));
 }
 
@@ -325,17 +349,52 @@ function tokensOf([, figure, unit]) {
 }
 
 /**
+ * Task, weights and what to tell; `LoRA`, `QLoRA` and `full` as a task are weights.
+ *
+ * @param {Rules} rules
+ * @param {Words} words
+ * @returns {{task: string, weights: string, notes: string[]}}
+ */
+function taskAndWeights(rules, { task: text = "", weights: asked }) {
+  const parts = plain(rules, text).split("-");
+  const said = ["qlora", "lora", "full"].find((word) => parts.includes(word)) ?? "";
+  const name = taskName(rules, text);
+  const given = knownWord(rules, "weights", asked);
+  if (parts.includes("sft")) {
+    const message = say(rules, "out-of-scope", { word: shown(text) });
+    throw new UnusableInput(message, say(rules, "ask-a-task"), "task");
+  }
+  if (!text || name === "lora" || (said && !name)) {
+    return { task: "", weights: given || said || (text ? "lora" : ""), notes: [] };
+  }
+  const weights = given || (said === "lora" ? "" : said);
+  const known = spelt(rules, "task", text);
+  const begun = known || rules.vocabulary.words.task
+    .filter((word) => name.startsWith(`${taskName(rules, word)}-`))
+    .reduce((longest, word) => (word.length > longest.length ? word : longest), "");
+  if (!begun) return { task: knownWord(rules, "task", text), weights, notes: [] };
+  const notes = known ? [] : [say(rules, "variant-of", { word: shown(text), known: begun })];
+  return { task: begun, weights, notes };
+}
+
+/** The known word that `text` spells; blank for none. @param {Rules} rules @param {import("./table.js").Kind} kind @param {string} text */
+function spelt(rules, kind, text) {
+  const name = kind === "task" ? taskName : plain;
+  const { [kind]: words } = rules.vocabulary.words;
+  return words.findLast((word) => name(rules, word) === name(rules, text)) ?? "";
+}
+
+/**
  * The known word that `text` spells, upper and lower case and punctuation regardless.
  *
  * @param {Rules} rules
- * @param {"task" | "train" | "infer" | "tag"} kind
+ * @param {import("./table.js").Kind} kind
  * @param {string | undefined} text
  */
 function knownWord(rules, kind, text) {
   if (text === undefined) return "";
   const words = rules.vocabulary.words[kind];
-  const name = kind === "task" ? taskName : plain;
-  const found = words.findLast((word) => name(rules, word) === name(rules, text));
+  const found = spelt(rules, kind, text);
   if (found) return found;
   const listed = words.map((word) => `\`${word}\``).join(", ");
   const help = didYouMean(rules, text, words) || say(rules, "known-are", { words: listed });

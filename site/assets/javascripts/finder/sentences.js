@@ -6,7 +6,7 @@
  * @typedef {import("./question.js").Question} Question
  */
 
-import { BEYOND, FAILED, SHOULD_FIT, TESTED, UNCLEAR } from "./answer.js";
+import { BEYOND, CLAIMED, FAILED, SHOULD_FIT, TESTED, UNCLEAR } from "./answer.js";
 import { number, say } from "./text.js";
 
 /** The accelerators of a row: `2 x h800 (80 GB)`. @param {Rules} rules @param {Row} row */
@@ -51,8 +51,10 @@ export function reason(rules, question, row, standing) {
     }
     case SHOULD_FIT:
       return say(rules, standing, { ...words, ran: ran(rules, row) });
+    case CLAIMED:
+      return say(rules, `claimed-${row.statement}`, words);
     case FAILED:
-      return say(rules, standing, { ...words, beside: beside(rules, question, row) });
+      return say(rules, standing, { ...words, which: WHICH[row.out_of_memory_on] ?? "", beside: beside(rules, question, row) });
     case UNCLEAR: {
       const name = rules.not_run.includes(row.trust) ? row.trust : "one-of-several";
       return say(rules, name, { ...words, devices: row.possible_devices.join(", ") });
@@ -61,6 +63,9 @@ export function reason(rules, question, row, standing) {
       return missing(rules, question, row);
   }
 }
+
+/** @type {Record<string, string>} */
+const WHICH = { gpu: "GPU ", host: "host " };
 
 /** @param {Rules} rules @param {Row} row */
 const ran = (rules, row) => say(rules, `ran-${row.kind === "record" ? "record" : row.trust}`);
@@ -117,6 +122,8 @@ export function nearestReason(rules, question, kind, row, standing) {
     length: row.length,
     backends: row.backends_shown,
     tag: question.tag,
+    scenario: question.scenario,
+    weights: row.conditions[0],
     size: row.size,
     model: row.model_shown,
     task: row.task_shown,
@@ -132,22 +139,24 @@ export function nearestReason(rules, question, kind, row, standing) {
  * @param {import("./answer.js").Found} found
  */
 export function headline(rules, { question, answers }) {
-  const asked = [question.model || question.size, question.task];
+  const asked = [question.model || question.size, question.task, question.weights, question.scenario];
   if (question.length) asked.push(say(rules, "headline-length", { length: question.length }));
-  asked.push(question.train, question.infer, question.tag);
+  asked.push(question.framework, question.train, question.infer, question.tag);
   const yours = askedHardware(rules, question);
   return say(rules, "headline", {
     what: asked.filter(Boolean).join(", ") || say(rules, "any-model"),
     on: yours ? say(rules, "headline-on", { yours }) : "",
     tested: answers.tested,
-    fitting: answers.length - answers.tested,
+    fitting: answers.shouldFit,
+    claimed: answers.claimed,
   });
 }
 
 /** The row that needs the least memory in all. @param {Rules} rules @param {Row} row @param {string} [name] */
 export function smallest(rules, row, name = "smallest") {
   const { model_shown: model, task_shown: task } = row;
-  return say(rules, name, { model, task, resource: resource(rules, row) });
+  const conditions = row.conditions.join(", ");
+  return say(rules, name, { model, task, resource: resource(rules, row), conditions });
 }
 
 /** The row with the longest context. @param {Rules} rules @param {Row} row @param {string} standing */
@@ -166,17 +175,13 @@ export function longest(rules, row) {
 }
 
 /**
- * What is known of lengths, batch, generations, memory and time.
+ * What is known of batch, rollouts, memory and time.
  *
  * @param {Rules} rules
  * @param {Row} row
  */
 export function* figures(rules, row) {
-  const { max_prompt_length: prompt, max_response_length: response, batch } = row;
-  if (prompt || response) {
-    yield say(rules, "lengths", { prompt: prompt || "?", response: response || "?" });
-  }
-  if (row.max_total_length) yield say(rules, "length-in-all", { length: row.max_total_length });
+  const { batch } = row;
   if (batch) {
     const name = `batch-${row.batch_unit}`;
     const known = Object.hasOwn(rules.sentences, name) ? name : "batch";
@@ -211,7 +216,7 @@ function span(rules, name, rows) {
 }
 
 /**
- * Why a row may be believed: kind, basis, evidence, software, age.
+ * Why a row may be believed: kind, status, evidence, software, age.
  *
  * @param {Rules} rules
  * @param {Row} row
@@ -220,7 +225,7 @@ export function* trust(rules, row) {
   yield `${row.kind}, ${spaced(row.trust)}`;
   if (row.evidence_kind) yield spaced(row.evidence_kind);
   if (row.wording) yield say(rules, "in-its-words", { wording: row.wording });
-  const software = [row.framework, row.backends_shown].filter(Boolean).join(" ");
+  const software = [row.framework_shown, row.backends_shown].filter(Boolean).join(" ");
   if (software) yield software;
   yield* row.remarks;
 }

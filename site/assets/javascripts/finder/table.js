@@ -6,6 +6,8 @@
  * @property {Record<string, string>} patterns
  * @property {Record<string, number>} limits
  * @property {string[]} not_run
+ * @property {string[]} runs
+ * @property {Record<string, string[]>} weights
  * @property {Relaxation[]} relaxations
  * @property {Relaxation[][]} smaller
  * @property {Record<string, string>} sentences
@@ -22,7 +24,9 @@
  * @property {Record<string, string>} spelt_devices
  * @property {Record<string, string[]>} families
  * @property {Record<string, string>} tasks
- * @property {Record<"task" | "train" | "infer" | "tag", string[]>} words
+ * @property {Record<Kind, string[]>} words
+ *
+ * @typedef {"task" | "weights" | "scenario" | "framework" | "train" | "infer" | "tag"} Kind
  *
  * @typedef {{kind: string, drops: (keyof import("./question.js").Question)[], adapters: boolean}}
  *   Relaxation
@@ -34,8 +38,8 @@
 
 /** All rows, in the order that no question changes. */
 export class Table {
-  /** @param {{columns: Record<string, any>, not_run: string[]}} published */
-  constructor({ columns, not_run: notRun }) {
+  /** @param {{columns: Record<string, any>, not_run: string[], runs: string[]}} published */
+  constructor({ columns, not_run: notRun, runs }) {
     const names = Object.keys(columns);
     /** @type {Record<string, Float64Array>} */
     this.numbers = {};
@@ -50,6 +54,7 @@ export class Table {
     this.length = this.numbers.gpus.length;
     this.ran = this.holds("outcome", (word) => word === "ran");
     this.notRun = this.holds("trust", (word) => notRun.includes(word));
+    this.isRun = this.holds("statement", (word) => runs.includes(word));
     this.isReport = this.holds("kind", (word) => word !== "record");
     const disputed = this.holds("trust", (word) => word === "disputed");
     this.doubtful = this.holds("contradicts", (ids) => ids.length > 0);

@@ -53,7 +53,7 @@ export function didYouMean(rules, word, known) {
   const near = nearest(rules, word, known).map(quoted);
   if (near.length) {
     const last = near.pop();
-    const words = near.length ? `${near.join(", ")}${say(rules, "or")}${last}` : last;
+    const words = near.length ? `${near.join(", ")} or ${last}` : last;
     return say(rules, "did-you-mean", { words });
   }
   if (!known.length || known.length > rules.limits.listed) return "";

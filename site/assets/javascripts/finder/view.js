@@ -161,7 +161,7 @@ function answers(page, found) {
     foldCard(page, rows.map((row) => /** @type {Answer} */ (found.answers.of(row))));
   const first = folds.slice(0, AT_FIRST);
   const list = element("ol", { class: "finder-list" }, ...first.map(card));
-  const frameworks = new Set(first.map(([row]) => page.table.cell("framework", row)));
+  const frameworks = new Set(first.map(([row]) => page.table.cell("framework_shown", row)));
   return element("section", null,
     element("h3", null, "Configurations, best first"),
     list,
@@ -241,7 +241,7 @@ function foldCard(page, answers) {
   const details = element("details", { class: "finder-series" },
     element("summary", null, sentences.series(page.rules, rows)), list);
   details.addEventListener("toggle", () => list.append(...rows.slice(1).map((row) =>
-    element("li", null, link(page, row, [...sentences.figures(page.rules, row)].join("; ") || row.id)))),
+    element("li", null, link(page, row, [...row.conditions, ...sentences.figures(page.rules, row)].join("; "))))),
   { once: true });
   card.append(details);
   return element("li", null, card);
@@ -266,6 +266,7 @@ function answerCard(page, answer, reason) {
       element("h4", null, link(page, row, title)),
       element("p", { class: "badges" }, fit(answer.standing), tag(row.tag), status(row))),
     element("p", { class: "finder-hardware" }, sentences.resource(rules, row)),
+    element("p", { class: "finder-conditions" }, row.conditions.join(" · ")),
     element("p", { class: "finder-reason" }, reason),
     figures.length ? element("ul", { class: "finder-figures" }, ...figures) : null,
     element("p", { class: "finder-trust" }, [...sentences.trust(rules, row)].join("; "), ". ",

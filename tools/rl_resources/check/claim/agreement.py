@@ -20,7 +20,7 @@ from rl_resources.script.algorithm import (
     right_value,
 )
 from rl_resources.script.backends import INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
-from rl_resources.script.run import Run
+from rl_resources.script.run import ACTOR, Run
 from rl_resources.script.settings import Setting
 from rl_resources.words import shown
 
@@ -207,6 +207,8 @@ def lengths_agree(claim: Claim) -> Iterator[Mistake]:
         ("max_prompt_length", run.max_prompt_length),
         ("max_response_length", run.max_response_length),
         ("rollout_n", run.rollout_n),
+        ("micro_batch_per_gpu", run.micro_batch_size_per_gpu),
+        ("max_tokens_per_gpu", run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")),
     ):
         wanted = claim.number(column)
         if wanted is not None and setting.number is not None and wanted != setting.number:

@@ -236,6 +236,16 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
             continue  # the name is told at the file
         meant = _meant(broken.field, broken.cell)
         example = broken.field.example
+        if words := broken.field.item_words:
+            items = broken.cell.split(broken.field.delimiter)
+            wrong = next((item for item in items if item not in words), "")
+            listed = ", ".join(f"`{word}`" for word in words)
+            yield broken.mistake(
+                f"where `{shown(wrong)}` is no {broken.field.title.lower()}",
+                nearest(wrong, words).sentence()
+                or f"Known are {listed}, separated by `{broken.field.delimiter}`.",
+            )
+            continue
         yield broken.mistake(
             "which does not have the form of its column",
             f"Write `{meant}`."

@@ -74,12 +74,12 @@ DESIGNS = (
             "found to run among those of its task, size and tag; n says among how many. The number "
             "of cards differs from mark to mark, as the key tells, so this does not show that "
             "larger models take larger batches.",
-            "A cross is the smallest batch that ran out of memory in a published search; one that "
+            "A cross is the smallest batch that failed in a published search; one that "
             "would cover a mark stands beside it.",
         ),
         nothing="No record names its largest batch.",
         axis="Prompts for each training step, logarithmic",
-        headers=("MaxBatch (prompts)", "Largest of", "Ran out of memory at"),
+        headers=("MaxBatch (prompts)", "Largest of", "Failed at"),
         figures=lambda point: (
             figure(point.value),
             f"{point.of:,}",

@@ -61,7 +61,7 @@ def _of_plots(plots: Sequence[Scatter | Plot]) -> Iterator[Entry]:
     if any(sign.doubted for sign in signs):
         yield Entry("≠ ring: another published figure differs", Sign("", "ring", doubted=True))
     if any(item.cross for item in items):
-        yield Entry("smallest batch that ran out of memory", stroke="failed")
+        yield Entry("smallest batch that failed", stroke="failed")
     if any(item.span for item in items):
         yield Entry("bar: of the model only the size is known", stroke="span")
 

@@ -1,0 +1,74 @@
+"""Whether a row and its script agree on what decides memory, and the devices have room for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rl_resources.check.claim.contradiction import cell, differs, said_by_script
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.subject import Claim
+from rl_resources.memory import least_memory_gb, parameters_in_name
+from rl_resources.order import number
+from rl_resources.script.run import is_on
+
+_COMPARED = (
+    *("activation-checkpointing", "parameter-offload", "optimizer-offload", "sequence-packing"),
+    "dynamic-batch",
+)
+
+
+@rule(
+    summary="The row's weights are those that its script trains.",
+    reason="LoRA needs a fraction of the memory of full fine-tuning.",
+    bad="`full` beside `actor_rollout_ref.model.lora_rank=32`",
+    good="`lora` beside `actor_rollout_ref.model.lora_rank=32`",
+)
+def weights_agree(claim: Claim) -> Iterator[Mistake]:
+    run, said = claim.run, claim.text("weights")
+    if run is not None and said and run.weights and (said == "full") != (run.weights == "full"):
+        yield differs(claim, run, "weights", run.lora_rank, run.weights)
+
+
+@rule(
+    summary="The row's memory optimizations are those that its script turns on.",
+    reason="A reader who leaves one out, or plans with one that is off, runs out of memory.",
+    bad="`optimizer-offload` beside `actor_rollout_ref.actor.fsdp_config.optimizer_offload=False`",
+    good="`optimizer-offload` beside `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`",
+)
+def optimisations_agree(claim: Claim) -> Iterator[Mistake]:
+    run, said = claim.run, claim.text("memory_optimisations")
+    if run is None or not said:
+        return
+    words = said.split("; ")
+    for word in _COMPARED:
+        setting = run.optimisations[word]
+        if setting.known and is_on(setting) != (word in words):
+            change = "Remove" if word in words else "Add"
+            message = f"{cell(claim, 'memory_optimisations')}, but "
+            message += said_by_script(claim, run, setting)
+            place = claim.place("memory_optimisations")
+            yield Mistake(*place, message, f"{change} `{word}`, or correct the script.")
+
+
+@rule(
+    summary="The devices of a row have room for what its script trains.",
+    reason="Below the bytes of weights, gradients and optimizer states no run is possible.",
+    bad="a script that trains all weights of a 72B model without offload, on `8` x `h100`",
+    good="the same on `32` x `h100`, or with parameters and optimizer offloaded",
+)
+def run_memory(claim: Claim) -> Iterator[Mistake]:
+    run, gpus = claim.run, claim.number("gpus")
+    weights = claim.text("weights") or (run.weights if run else "")
+    if not weights or not gpus or not claim.device_memory_gb or not claim.text("model"):
+        return
+    said = claim.text("memory_optimisations")
+    saved = said.split("; ") if said else run.optimisations_on if run else ()
+    told = number(claim.model_facts.get("parameters_b", ""))
+    parameters = told or parameters_in_name(claim.text("model"))
+    least, own = least_memory_gb(parameters, weights, saved), gpus * claim.device_memory_gb
+    if least > own:
+        message = (
+            f"{cell(claim, 'gpus')}: {own:g} GB together, but {parameters:g} billion parameters "
+            f"need {least:.0f} GB at the least, as {claim.script.path} trains them"
+        )
+        yield Mistake(*claim.place("gpus"), message, "Take more devices, or offload.")

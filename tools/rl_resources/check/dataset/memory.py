@@ -1,0 +1,167 @@
+"""Rules on what cannot be: less memory than the weights need, a peak above the device's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from rl_resources.check.dataset.broken import broken_keys
+from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.memory import device_memory_gb, least_memory_gb, parameters_in_name
+from rl_resources.order import number
+
+_PEAKS = ("peak_memory_gb", "peak_train_memory_gb", "peak_rollout_memory_gb")
+_DATES = ("tested_on", "read_on", "source_changed_on")
+_PLACEHOLDERS = frozenset(
+    {"your-handle", "yourhandle", "your-name", "handle", "username", "user", "contributor", "name"}
+    | {"todo", "tbd", "me", "someone", "nobody", "anonymous", "unknown", "none", "example", "xxx"}
+)
+_ON_TOP = "Activations, caches and what the engine reserves come on top."
+
+
+@rule(
+    summary="The devices of a report have room for what its weights need.",
+    reason="Below the bytes of weights, gradients and optimizer states no run is possible, so the "
+    "row says too few devices, or leaves out what was offloaded.",
+    bad="7 billion parameters, `full`, on `1` x `a100-40g`, with no offload stated",
+    good="the same with `parameter-offload; optimizer-offload` as the source has it",
+)
+def least_memory(snapshot: Snapshot) -> Iterator[Mistake]:
+    yield from _too_small(snapshot, known=True)
+
+
+@rule(
+    severity="warning",
+    summary="A report that does not say what trains has room for full fine-tuning.",
+    reason="Where it has not, LoRA or offload was left out, and a reader would take it for full "
+    "fine-tuning.",
+    bad="7 billion parameters on `1` x `a100-40g` with empty `weights`",
+    good="`lora` as `weights`, as the source's script has it",
+)
+def unexplained_memory(snapshot: Snapshot) -> Iterator[Mistake]:
+    yield from _too_small(snapshot, known=False)
+
+
+def _too_small(snapshot: Snapshot, *, known: bool) -> Iterator[Mistake]:
+    table = snapshot.tables["reports"]
+    for row in range(len(table.rows)):
+        if bool(table.cell(row, "weights")) != known or table.cell(row, "outcome") != "ran":
+            continue
+        own, words = _memory(snapshot, table, row), table.cell(row, "memory_optimisations")
+        parameters = _parameters(snapshot, table, row)
+        weights = table.cell(row, "weights")
+        least = least_memory_gb(parameters, weights, words.split("; "))
+        if own and least > own and (table.path, row, "gpus") not in broken_keys(snapshot):
+            what = f"{parameters:g} billion parameters"
+            yield table.mistake(
+                row,
+                "gpus",
+                f"gpus of {table.label(row)} are {table.cell(row, 'gpus')} devices of "
+                f"{own:g} GB together, but {what} need {least:.0f} GB at the least"
+                f"{'' if known else ' in full fine-tuning'}. {_ON_TOP}",
+                "Say in `weights` and `memory_optimisations` what the source says of LoRA, "
+                "quantization and offload, or correct the number of devices.",
+            )
+
+
+def _parameters(snapshot: Snapshot, table: Table, row: int) -> float:
+    model = snapshot.keys("models").get(table.cell(row, "model"))
+    told = snapshot.tables["models"].cell(model, "parameters_b") if model is not None else ""
+    return number(told) or parameters_in_name(table.cell(row, "model_as_published")) or 0
+
+
+def _memory(snapshot: Snapshot, table: Table, row: int) -> float:
+    """Memory of all devices in nominal GB, of a range the most; 0 if unknown."""
+    gpus = number(table.cell(row, "gpus_maximum")) or number(table.cell(row, "gpus")) or 0
+    return gpus * _of_one(snapshot, table, row)
+
+
+def _of_one(snapshot: Snapshot, table: Table, row: int) -> float:
+    """Nominal GB of one device; of a name with several sizes (`A100`) the largest; 0 if unknown."""
+    devices, known = snapshot.tables["devices"], snapshot.keys("devices")
+    if key := table.cell(row, "device"):
+        place = known.get(key)
+        return number(devices.cell(place, "memory_gb")) or 0 if place is not None else 0
+    word = table.cell(row, "device_as_published").lower()
+    family = [place for key, place in known.items() if key == word or key.startswith(f"{word}-")]
+    sizes = [number(devices.cell(place, "memory_gb")) or 0 for place in family]
+    return number(table.cell(row, "device_memory_gb")) or max(sizes, default=0)
+
+
+@rule(
+    summary="A peak is not above the memory of its device.",
+    reason="It is the sum of several devices, or another unit.",
+    bad="`204` as `peak_memory_gb` on `h100`",
+    good="`76.4` as `peak_memory_gb` on `h100`",
+)
+def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
+    for table in (snapshot.tables[name] for name in ("tuning", "reports")):
+        for name in _PEAKS:
+            for row, cell in enumerate(table.columns.get(name, ())):
+                own = device_memory_gb(_of_one(snapshot, table, row))
+                if own and (number(cell) or 0) > own:
+                    yield table.mistake(
+                        row,
+                        name,
+                        f"{name} of {table.label(row)} is {cell} GB (decimal), but its device has "
+                        f"{own:.1f} GB (decimal)",
+                        "Write the peak of one device in decimal GB: GiB times 1.0737.",
+                    )
+
+
+@rule(
+    summary="A date is not in the future.",
+    reason="Nobody has run or read it yet.",
+    bad="`2099-01-01` as `tested_on`",
+    good="the day of the run",
+)
+def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
+    today = datetime.now(UTC).date().isoformat()
+    for table in (snapshot.tables[name] for name in ("tuning", "reports")):
+        for name in _DATES:
+            for row, cell in enumerate(table.columns.get(name, ())):
+                if cell > today and (table.path, row, name) not in broken_keys(snapshot):
+                    yield table.mistake(
+                        row,
+                        name,
+                        f"{name} of {table.label(row)} is `{cell}`, which is in the future",
+                        "Write the day as YYYY-MM-DD, or leave it empty.",
+                    )
+
+
+@rule(
+    summary="The contributor of a reported record is somebody.",
+    reason="A placeholder cannot be asked about the run.",
+    bad="`your-handle` as `contributor` of a `reported` record",
+    good="your public handle",
+)
+def placeholder_contributor(snapshot: Snapshot) -> Iterator[Mistake]:
+    table = snapshot.tables["tuning"]
+    for row, cell in enumerate(table.columns.get("contributor", ())):
+        if cell.lower() in _PLACEHOLDERS and table.cell(row, "status") != "untested":
+            yield table.mistake(
+                row,
+                "contributor",
+                f"contributor of {table.label(row)} is `{cell}`, which is a placeholder",
+                "Write your public handle, or leave it empty where the record has a source.",
+            )
+
+
+@rule(
+    summary="A report's task says LoRA where its weights do.",
+    reason="Readers ask by either, and get the same rows.",
+    bad="`GRPO` beside `lora` as `weights`",
+    good="`GRPO-LoRA` beside `lora` as `weights`",
+)
+def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
+    for table in (snapshot.tables[name] for name in ("tuning", "reports")):
+        for row, weights in enumerate(table.columns.get("weights", ())):
+            task = table.cell(row, "task")
+            if task and weights and (weights in {"lora", "qlora"}) != task.endswith("-LoRA"):
+                yield table.mistake(
+                    row,
+                    "weights",
+                    f"weights of {table.label(row)} are `{weights}`, but its task is `{task}`",
+                    "Correct the one that is not as in the source.",
+                )
