@@ -6,6 +6,7 @@ a case always meets the schema that is published. A table that the sample lacks 
 
 from __future__ import annotations
 
+import csv
 import os
 import shutil
 from collections.abc import Iterable, Mapping
@@ -85,6 +86,13 @@ def _edited(data: bytes, edit: Edit) -> bytes:
             return data.decode().encode(str(encoding))
         case {"append": text}:
             return data + str(text).encode()
+        case {"file": path, "line": number, "set": cells}:
+            lines = data.decode().split("\n")
+            sample = (SAMPLE / path).read_text(encoding="utf-8").split("\n")
+            header, row = csv.reader([sample[0], sample[number - 1]])
+            changed = dict(zip(header, row, strict=True)) | cells
+            lines[number - 1] = write([[*changed.values()]]).rstrip("\n")
+            return "\n".join(lines).encode()
         case {"line": number, "with": text}:
             lines = data.split(b"\n")
             lines[number - 1] = text.encode()
