@@ -83,7 +83,7 @@ class ScriptText:
         run = self.run
         if run is None or len({_settings(launch) for launch in self.launches}) > 1:
             return None
-        if any(word in run.launch.module for word in _NO_TRAINER):
+        if not trains(run.launch):
             return None
         lost = any(item.command not in run.launch.rest for item in self.lost)
         return replace(run, trusts_defaults=False) if run.launch.stray or lost else run
@@ -99,6 +99,14 @@ class ScriptText:
         if "\n" in before or not self.text.startswith(before, origin.offset):
             return origin
         return replace(origin, offset=origin.offset + at, column=origin.column + at)
+
+
+def trains(launch: Launch) -> bool:
+    """Whether a launch trains, and does not only generate, convert or evaluate."""
+    validates = any(
+        (item.key, item.value) == ("trainer.val_only", "True") for item in launch.overrides
+    )
+    return not (validates or any(word in launch.module for word in _NO_TRAINER))
 
 
 _read: deque[ScriptText] = deque()
