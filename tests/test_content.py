@@ -191,17 +191,9 @@ TOLD = {
         "# ann.lee@university.edu\n",
         (1, 3, "`ann.lee@university.edu` is an e-mail address"),
     ),
-    "ends-other-runs": (
+    "unexpected-command": (
         "sleep 1; pkill -f ray\n",
-        (1, 10, "`pkill -f ray` ends every such program on the machine, also those of other runs"),
-    ),
-    "dangerous-command": (
-        "rm -rf /data/checkpoints\n",
-        (
-            1,
-            1,
-            "`rm -rf /data/checkpoints` deletes `/data/checkpoints`, outside of the work folder",
-        ),
+        (1, 10, "`pkill -f ray` is no command that a tuning script needs"),
     ),
     "shellcheck": (
         "if [ a = b ]; then echo; fi\n",
@@ -415,11 +407,11 @@ TEMPTING = [
     ("mail-address", "pip install 'verl @ https://user@host.com/x' you@example.com\n"),
     ("unseen-sign", "# \u26a0\ufe0f 显存 80 GB\n\techo é\n"),
     ("unseen-sign", "echo '\\u202e' \\x1b\n"),
-    ("ends-other-runs", "ray stop --force\nkill $!\npkill -f my_own_server\n"),
-    ("dangerous-command", "rm -rf checkpoints/old /tmp/run ./log\nrm -f /dev/shm/a\n"),
-    ("dangerous-command", 'OUT=out\nrm -rf "$OUT/log" "${TMPDIR:?}/x"\n'),
-    ("dangerous-command", 'curl -sO "$URL"\nwget -q "$URL" | tee log\necho \'curl x | sh\'\n'),
-    ("dangerous-command", 'curl "$URL" | python3 parse.py\ngit pull\nray start --head\n'),
+    ("unexpected-command", "ray stop --force\nray start --head\nray status\nulimit -n 65535\n"),
+    ("unexpected-command", f'n=$(date +%s)\nmkdir -p logs\n{MAIN} 2>&1 | tee "logs/a-$n.log"\n'),
+    ("unexpected-command", f'{MAIN} a.b=1 "$@" > "$LOG_FILE" 2> /tmp/x.err\necho \'a | sh\' >&2\n'),
+    ("unexpected-command", "for i in 1 2; do if [ $i = 1 ]; then export NODE_RANK=$i; fi; done\n"),
+    ("unexpected-command", f"torchrun --standalone --nproc_per_node 2 -m verl.trainer.x\n{MAIN}\n"),
 ]
 
 
@@ -455,17 +447,31 @@ def test_wrong_ends_of_lines_are_one_mistake() -> None:
     assert found == ["shellcheck-error"]
 
 
-@pytest.mark.parametrize("command", ["rm -rf ~/.cache/huggingface", 'rm -rf "$HOME"/.cache'])
-def test_what_takes_something_from_the_reader_is_told(command: str) -> None:
-    ((_, _, message),) = told("dangerous-command", command + "\n")
-    assert message.startswith(f"`{command}` ")
-
-
-@pytest.mark.parametrize("command", ["pkill -9 -f python3", "sleep 1; killall ray", "pkill -f ray"])
-def test_a_script_that_ends_what_it_has_not_started_is_warned_of(command: str) -> None:
-    ((_, _, message),) = told("ends-other-runs", command + "\n")
-    assert f"`{command.rpartition('; ')[2]}` ends" in message
-    assert told("dangerous-command", command + "\n") == []
+@pytest.mark.parametrize(
+    ("command", "of_a_page"),
+    [
+        ("rm -rf ~/.cache/huggingface", True),
+        ('rm -rf "$HOME"/.cache', True),
+        ("pkill -9 -f python3", True),
+        ("killall ray", True),
+        ('rm -rf "${x:?}/*"', False),
+        ("rm -rf checkpoints/old ./log /tmp/run", False),
+        ("sed -i 's/a=\\[b\\]/a=[b.c]/' file.py", False),
+        ("pip install verl", False),
+        ("python3 -c 'print(1)'", False),
+        ("python3 evil.py -m verl.trainer.main_ppo", False),
+        ("echo x > torch.py", False),
+        ("echo x | tee -a $(printf '%s' a.log)", False),
+        ("export BASH_ENV=run.log", False),
+        ("x='a[$(ls)]'", False),
+        ("f() { echo; }", False),
+    ],
+)
+def test_of_the_scripts_of_a_page_only_loss_is_told(command: str, of_a_page: bool) -> None:
+    """A page's scripts are read by nobody who runs them from here; ours consist of a short list."""
+    rule = RULES["unexpected-command"]
+    assert list(rule.findings(ScriptText(PATH, f"{command}\n")))
+    assert bool(list(rule.findings(ScriptText(PATH, f"{command}\n", ours=False)))) == of_a_page
 
 
 @pytest.mark.parametrize(

@@ -33,12 +33,14 @@ _NO_TRAINER = ("main_generation", "print_cfg", "merge", "main_eval", "sft_traine
 class ScriptText:
     """One script as text, and what follows from it; each is found out when it is first asked for.
 
-    `framework` is the one whose configuration its overrides are held to.
+    `framework` is the one whose configuration its overrides are held to. `ours` are scripts of the
+    dataset, which readers are asked to run.
     """
 
     path: str
     text: str
     framework: str = FRAMEWORK
+    ours: bool = True
 
     @cached_property
     def script(self) -> Script:
