@@ -163,8 +163,8 @@ TOLD = {
         ),
     ),
     "value-range": (
-        f"{MAIN} trainer.total_epochs=0\n",
-        (1, 55, "`trainer.total_epochs` is `0`, which is no number of 1 or more"),
+        f"{MAIN} actor_rollout_ref.rollout.n=0\n",
+        (1, 62, "`actor_rollout_ref.rollout.n` is `0`, which is no number of 1 or more"),
     ),
     "private-service": (
         "export HTTPS_PROXY=http://127.0.0.1:7890\n",
@@ -297,6 +297,8 @@ TEMPTING = [
     ("misleading-name", "gsm8k_path=$HOME/math_project/gsm8k/train.parquet\n"),
     ("misleading-name", "model_7b=Qwen/Qwen2.5-7B-Instruct\nqwen2_5_32b=Qwen/Qwen2.5-32B\n"),
     ("misleading-name", "qwen_0_5b=Qwen/Qwen2.5-0.5B\nmodel_1p5b=Qwen/Qwen2.5-1.5B\n"),
+    ("misleading-name", "model_910B=Qwen/Qwen2.5-7B\nascend_910b_path=a/Qwen3-8B\n"),
+    ("value-range", f"{MAIN} trainer.total_epochs=0 actor_rollout_ref.actor.optim.lr=2\n"),
     ("misleading-name", "train_script=tests/train_test.py\ntest_freq=5\n"),
     ("stray-argument", f'{MAIN} "$@" --config-name=ppo_trainer "${{EXTRA[@]}}"\n'),
     ("stray-argument", f"{MAIN} trainer.nnodes=1 2>&1 | tee log\n"),

@@ -252,20 +252,18 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     f"{_ROLLOUT}.n": (1, inf),
     f"{_ROLLOUT}.tensor_model_parallel_size": (1, inf),
     "actor_rollout_ref.actor.ppo_mini_batch_size": (1, inf),
-    "actor_rollout_ref.actor.optim.lr": (0, 1),
     "data.train_batch_size": (0, inf),
     "data.max_prompt_length": (1, inf),
     "data.max_response_length": (1, inf),
     "trainer.nnodes": (1, inf),
     "trainer.n_gpus_per_node": (1, inf),
-    "trainer.total_epochs": (1, inf),
 }
-"""The least and the largest value with which a run can train anything."""
+"""The least and the largest value that framework and engine accept."""
 
 
 @rule(
-    summary="A number is one with which a run can train.",
-    reason="A share above 1, a size of 0 or a run of no epoch stops, or does nothing.",
+    summary="A number is one that the framework accepts.",
+    reason="The run stops at a share above 1 or a size of 0.",
     bad="`python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=60`",
     good="`python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=0.6`",
 )
