@@ -206,6 +206,9 @@ def test_a_script_without_a_model_trains_the_frameworks() -> None:
     )
 
 
+CLIP_HIGHER = {f"{ACTOR}.clip_ratio_high": "0.28"}
+
+
 @pytest.mark.parametrize(
     ("task", "settings", "key"),
     [
@@ -217,8 +220,13 @@ def test_a_script_without_a_model_trains_the_frameworks() -> None:
         ("DAPO", {}, "algorithm.filter_groups.enable"),
         (
             "GRPO",
-            {"algorithm.filter_groups.enable": "True", f"{ACTOR}.clip_ratio_high": "0.28"},
+            CLIP_HIGHER | {"algorithm.filter_groups.enable": "True"},
             "algorithm.filter_groups.enable",
+        ),
+        (
+            "GRPO",
+            CLIP_HIGHER | {"trainer.experiment_name": "DAPO-7B"},
+            "trainer.experiment_name",
         ),
         ("Dr-GRPO", {}, "algorithm.norm_adv_by_std_in_grpo"),
         ("GRPO", {f"{MODEL}.lora_rank": "32"}, f"{MODEL}.lora_rank"),
@@ -242,6 +250,9 @@ def test_a_task_that_the_script_does_not_train_is_told(
         ("GRPO", {f"{MODEL}.lora_rank": "$RANK"}),
         ("GRPO", {f"{ACTOR}.clip_ratio_high": "0.28"}),
         ("GRPO", {"algorithm.filter_groups.enable": "True"}),
+        ("GRPO", {"trainer.experiment_name": "dapo-7b"}),
+        ("GRPO", CLIP_HIGHER | {"trainer.experiment_name": "dapo_math_grpo"}),
+        ("GRPO", CLIP_HIGHER | {"trainer.experiment_name": "7b-dapo-math"}),
         ("GRPO", {f"{ACTOR}.policy_loss.loss_mode": "clip_cov"}),
         ("DAPO", {f"{ACTOR}.clip_ratio_high": "0.28"}),
         ("DAPO", {"algorithm.filter_groups.enable": "True"}),
