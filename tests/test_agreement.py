@@ -206,6 +206,9 @@ def test_a_script_without_a_model_trains_the_frameworks() -> None:
     )
 
 
+CLIP_HIGHER = {f"{ACTOR}.clip_ratio_high": "0.28"}
+
+
 @pytest.mark.parametrize(
     ("task", "settings", "key"),
     [
@@ -215,6 +218,16 @@ def test_a_script_without_a_model_trains_the_frameworks() -> None:
         ("GRPO", {f"{ACTOR}.policy_loss.loss_mode": "gspo"}, f"{ACTOR}.policy_loss.loss_mode"),
         ("GSPO", {}, f"{ACTOR}.policy_loss.loss_mode"),
         ("DAPO", {}, "algorithm.filter_groups.enable"),
+        (
+            "GRPO",
+            CLIP_HIGHER | {"algorithm.filter_groups.enable": "True"},
+            "algorithm.filter_groups.enable",
+        ),
+        (
+            "GRPO",
+            CLIP_HIGHER | {"trainer.experiment_name": "DAPO-7B"},
+            "trainer.experiment_name",
+        ),
         ("Dr-GRPO", {}, "algorithm.norm_adv_by_std_in_grpo"),
         ("GRPO", {f"{MODEL}.lora_rank": "32"}, f"{MODEL}.lora_rank"),
         ("GRPO-LoRA", {}, f"{MODEL}.lora_rank"),
@@ -236,6 +249,10 @@ def test_a_task_that_the_script_does_not_train_is_told(
         ("GRPO-QLoRA", {f"{MODEL}.lora_rank": "32"}),
         ("GRPO", {f"{MODEL}.lora_rank": "$RANK"}),
         ("GRPO", {f"{ACTOR}.clip_ratio_high": "0.28"}),
+        ("GRPO", {"algorithm.filter_groups.enable": "True"}),
+        ("GRPO", {"trainer.experiment_name": "dapo-7b"}),
+        ("GRPO", CLIP_HIGHER | {"trainer.experiment_name": "dapo_math_grpo"}),
+        ("GRPO", CLIP_HIGHER | {"trainer.experiment_name": "7b-dapo-math"}),
         ("GRPO", {f"{ACTOR}.policy_loss.loss_mode": "clip_cov"}),
         ("DAPO", {f"{ACTOR}.clip_ratio_high": "0.28"}),
         ("DAPO", {"algorithm.filter_groups.enable": "True"}),
@@ -247,6 +264,14 @@ def test_a_task_that_the_script_does_not_train_is_told(
 )
 def test_a_task_that_the_script_may_train_is_silent(task: str, settings: dict[str, str]) -> None:
     assert findings("task-agrees", {"task": task}, settings) == []
+
+
+def test_a_row_that_says_grpo_where_dapos_trainer_runs_is_told() -> None:
+    text = script_of(SETTINGS, start="python3 -m recipe.dapo.main_dapo")
+    assert message("task-agrees", text=text) == (
+        f"task of a.sh is `GRPO`, but {PATH}:1 sets `the program` to `recipe.dapo.main_dapo`"
+    )
+    assert findings("task-agrees", {"task": "DAPO"}, text=text) == []
 
 
 def test_every_algorithm_that_is_held_to_an_estimator_is_a_task() -> None:
@@ -509,6 +534,13 @@ def test_a_recommended_script_may_offload_its_reference_and_recompute() -> None:
     assert findings("recommended-is-fast", {"tag": "RECOMMENDED"}, settings) == []
 
 
+DISTILLATION = {
+    "distillation.enabled": "True",
+    "distillation.distillation_loss.use_task_rewards": "False",
+}
+"""The loss is the teacher's alone, so that no responses are compared."""
+
+
 @pytest.mark.parametrize(
     ("size", "told", "line"),
     [("1", "is", 13), ("-", "is not set, and the framework then takes", 2)],
@@ -527,6 +559,7 @@ def test_a_group_of_one_is_told(size: str, told: str, line: int) -> None:
         {f"{ROLLOUT}.n": "1", "algorithm.adv_estimator": "gae"},
         {f"{ROLLOUT}.n": "1", "algorithm.adv_estimator": "remax"},
         {f"{ROLLOUT}.val_kwargs.n": "1"},
+        {f"{ROLLOUT}.n": "1", **DISTILLATION},
     ],
 )
 def test_estimators_without_groups_take_one_response(settings: dict[str, str]) -> None:
@@ -729,44 +762,6 @@ def test_a_sequence_that_fits_or_is_cut_is_silent(settings: dict[str, str]) -> N
     assert findings("batched-tokens", settings=settings) == []
 
 
-OLD_ENGINE = {"infer_version": "0.8.3"}
-
-
-@pytest.mark.parametrize(
-    ("settings", "tokens", "sequence"),
-    [
-        ({TOKENS: "1024"}, 1024, 1536),
-        ({CHUNKED: "True", TOKENS: "1536", f"{ROLLOUT}.max_model_len": "2048"}, 1536, 2048),
-        ({"data.max_response_length": "8192"}, 8192, 8704),
-    ],
-)
-def test_older_verl_wants_a_whole_sequence_with_chunked_prefill_too(
-    settings: dict[str, str], tokens: int, sequence: int
-) -> None:
-    assert message("chunked-tokens", OLD_ENGINE, settings) == (
-        f"`{TOKENS}` is `{tokens}`, less than one sequence of {sequence} tokens, "
-        "which verl 0.3.0 to 0.6.0 refuse with chunked prefill on"
-    )
-
-
-@pytest.mark.parametrize(
-    ("row", "settings"),
-    [
-        ({}, {TOKENS: "1024"}),
-        ({"infer_version": "0.11.0"}, {TOKENS: "1024"}),
-        (OLD_ENGINE, {TOKENS: "1536"}),
-        (OLD_ENGINE, {TOKENS: "1024", CHUNKED: "False"}),
-        (OLD_ENGINE, {TOKENS: "1024", f"{ROLLOUT}.name": "sglang"}),
-        (OLD_ENGINE, {TOKENS: "1024", f"{ROLLOUT}.mode": "async"}),
-        (OLD_ENGINE, {TOKENS: "$TOKENS"}),
-    ],
-)
-def test_newer_releases_and_other_engines_take_chunks(
-    row: dict[str, str], settings: dict[str, str]
-) -> None:
-    assert findings("chunked-tokens", row, settings) == []
-
-
 EXPERTS = f"{ACTOR}.megatron.expert_model_parallel_size"
 
 
@@ -820,22 +815,6 @@ def test_a_reference_model_needs_its_micro_batch() -> None:
     assert message("micro-batch-keys", settings=settings).startswith(
         f"neither `{REFERENCE}_per_gpu` nor its total is set"
     )
-
-
-@pytest.mark.parametrize(
-    ("before", "told"),
-    [
-        ("pip install vllm==0.8.5\n", True),
-        ('pip3 install --no-deps "vllm[audio]==0.8.5" ray\n', True),
-        ("uv pip install vllm==0.8.3\n", False),
-        ("pip install vllm\npip install sglang==0.4.6 'vllm>=0.8.5'\n", False),
-        ('# pip install vllm==0.8.5\nif [ -n "$NEW" ]; then pip install vllm==0.8.5; fi\n', False),
-    ],
-)
-def test_the_release_that_a_script_installs_is_the_rows(before: str, told: bool) -> None:
-    found = findings("infer-version-agrees", {"infer_version": "0.8.3"}, before=before)
-    expected = ["infer_version of a.sh is `0.8.3`, but examples/tuning/7b/a.sh:1 installs `0.8.5`"]
-    assert [finding.message for finding in found] == (expected if told else [])
 
 
 def test_a_comment_of_a_number_and_a_long_blank_is_read_in_the_end() -> None:

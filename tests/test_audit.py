@@ -123,14 +123,6 @@ CASES: dict[str, tuple[Edits, str]] = {
         [("================\n", "=====\n")],
         "1:1: the underline of `Runs on Hardware` is too short",
     ),
-    "page-heading-twice": (
-        [(LORA_ROW, f"\n7B\n~~~~\n\n{HEADER}{LORA_ROW}")],
-        "35:1: the size 7B has a heading in line 9 already",
-    ),
-    "page-empty-size": (
-        [("\n14B\n", "\n8B\n~~~~\n\n14B\n")],
-        "44:1: under the size 8B there is no table",
-    ),
     "page-unknown-tag": (
         [("* - MIN\n      - Qwen2-7B", "* - MAX\n      - Qwen2-7B")],
         "25:9: `MAX` is no known tag",
@@ -199,10 +191,6 @@ CASES: dict[str, tuple[Edits, str]] = {
             "50:9: the row links qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh, as the "
             "row of line 41 does"
         ),
-    ),
-    "page-script-folder": (
-        [(f"/7b/{SEVEN}", f"/14b/{SEVEN}")],
-        "32:9: the link leads into 14b/, its table stands under 7B",
     ),
     "page-script-name": (
         [(FOURTEEN, UNDERSCORE)],
@@ -302,6 +290,21 @@ def test_a_misspelt_folder_in_one_address_of_three_is_told(dataset: Dataset, scr
     assert not _findings(dataset, scripts, page.replace("tunning", "archive"))
 
 
+def test_a_folder_of_another_algorithm_is_no_slip(dataset: Dataset, scripts: Path) -> None:
+    page = PAGE.replace("/tuning/", "/grpo_trainer/")
+    page = page.replace(f"grpo_trainer/7b/{LORA}", f"gspo_trainer/7b/{LORA}")
+    assert not _findings(dataset, scripts, page)
+
+
+def test_a_page_that_says_grpo_of_a_script_of_dapo_is_told(dataset: Dataset, scripts: Path) -> None:
+    path = scripts / "7b" / SEVEN
+    text = path.read_text().replace("verl.trainer.main_ppo", "recipe.dapo.main_dapo")
+    path.write_text(text)
+    found = [item for item in _findings(dataset, scripts, PAGE) if "task-agrees" in item]
+    assert len(found) == 1
+    assert "`recipe.dapo.main_dapo`" in found[0]
+
+
 def test_a_device_without_its_memory_is_asked_for_it(dataset: Dataset, scripts: Path) -> None:
     page = PAGE.replace("- 2*H800", "- 2*A100")
     assert "page-unknown-device: 28:9: `A100` can be a100-40g or a100-80g" in _findings(
@@ -377,7 +380,6 @@ def test_a_model_that_is_not_listed_still_has_its_size_and_its_script(
 
 
 MOVES = {
-    "page-script-folder": (f"7b/{SEVEN}", f"14b/{SEVEN}"),
     "page-script-name": (f"14b/{FOURTEEN}", f"14b/{UNDERSCORE}"),
 }
 TRAINED = {

@@ -72,10 +72,6 @@ TOLD = {
         f"{MAIN} || true\n",
         (1, 34, "the run's failure is hidden by `|| true`"),
     ),
-    "dangling-backslash": (
-        f"{MAIN} trainer.nnodes=1 \\\n\necho done\n",
-        (1, 51, "a backslash continues the command into an empty line"),
-    ),
     "undefined-variable": (
         'MODEL_PATH=a/b\necho "$MODLE_PATH"\n',
         (2, 7, "`$MODLE_PATH` is not set"),
@@ -166,38 +162,9 @@ TOLD = {
             "verl/workers/config/rollout.py",
         ),
     ),
-    "misleading-experiment": (
-        f"{MAIN} trainer.experiment_name=qwen2_5_7b \\\n"
-        "  actor_rollout_ref.model.path=Qwen/Qwen2.5-14B\n",
-        (1, 58, "the experiment `qwen2_5_7b` says `7b`, the run is `14b`"),
-    ),
-    "module-without-switch": (
-        "python3 -u verl.trainer.main_ppo trainer.nnodes=1\n",
-        (1, 12, "`verl.trainer.main_ppo` is a module, and is started as a file"),
-    ),
     "value-range": (
-        f"{MAIN} trainer.total_epochs=0\n",
-        (1, 55, "`trainer.total_epochs` is `0`, which is no number of 1 or more"),
-    ),
-    "misspelt-value": (
-        f"{MAIN} actor_rollout_ref.rollout.name=vlm\n",
-        (
-            1,
-            65,
-            "`actor_rollout_ref.rollout.name` is `vlm`, which the framework does not know",
-        ),
-    ),
-    "empty-value": (
-        f"train_files=\n{MAIN} data.train_files=\"['$train_files']\" data.val_files=$other\n",
-        (2, 52, "`data.train_files` is empty"),
-    ),
-    "late-export": (
-        f"{MAIN}\nexport A=1\n",
-        (2, 8, "`A=1` comes after the run, which does not see it"),
-    ),
-    "overwritten-value": (
-        f"n=1\nset -x\nn=2\n{MAIN} trainer.nnodes=$n\n",
-        (3, 1, "`n` is set in line 1 already, and nothing reads that value"),
+        f"{MAIN} actor_rollout_ref.rollout.n=0\n",
+        (1, 62, "`actor_rollout_ref.rollout.n` is `0`, which is no number of 1 or more"),
     ),
     "private-service": (
         "export HTTPS_PROXY=http://127.0.0.1:7890\n",
@@ -224,17 +191,9 @@ TOLD = {
         "# ann.lee@university.edu\n",
         (1, 3, "`ann.lee@university.edu` is an e-mail address"),
     ),
-    "ends-other-runs": (
+    "unexpected-command": (
         "sleep 1; pkill -f ray\n",
-        (1, 10, "`pkill -f ray` ends every such program on the machine, also those of other runs"),
-    ),
-    "dangerous-command": (
-        "rm -rf /data/checkpoints\n",
-        (
-            1,
-            1,
-            "`rm -rf /data/checkpoints` deletes `/data/checkpoints`, outside of the work folder",
-        ),
+        (1, 10, "`pkill -f ray` is no command that a tuning script needs"),
     ),
     "shellcheck": (
         "if [ a = b ]; then echo; fi\n",
@@ -283,10 +242,6 @@ TEMPTING = [
     ("strict-mode", "set -o errexit\necho\n"),
     ("unquoted-arguments", 'a=$@\necho "$a" $# ${#b[@]} "$*"\n'),
     ("unquoted-arguments", "cat <<EOF\n$@\nEOF\n"),
-    ("dangling-backslash", f"{MAIN} \\\n  trainer.nnodes=1\n\necho\n"),
-    ("dangling-backslash", f"{MAIN} a.b=1 \\\n\n  trainer.nnodes=1\n"),
-    ("dangling-backslash", f"{MAIN} a.b=1 \\\n    && echo done\n"),
-    ("dangling-backslash", f"{MAIN} a.b=1 \\\n    2>&1 | tee log\n"),
     ("masked-exit-status", f"set -o pipefail\n{MAIN} 2>&1 | tee log\n"),
     ("masked-exit-status", f"{MAIN} | tee log\nexit ${{PIPESTATUS[0]}}\n"),
     ("masked-exit-status", f"{MAIN} &\nwait\n"),
@@ -299,6 +254,10 @@ TEMPTING = [
     ("undefined-variable", 'source settings.sh\necho "$model"\n'),
     ("undefined-variable", 'for i in 1 2; do echo "$i"; done; read -r x; echo "$x"\n'),
     ("undefined-variable", 'f() { echo "$late"; }\nlate=1\nf\n'),
+    ("undefined-variable", 'for ((i=0; i<N; i++)); do echo "$i"; done\n((n = 1)); echo $n\n'),
+    ("undefined-variable", "echo $OUT_DIR\nOUT_DIR=a\n"),
+    ("undefined-variable", "set -u\necho $NNODES\nNNODES=2\n"),
+    ("undefined-variable", "set -u\nif [ -d a ]; then OUT_DIR=a; fi\nset +u\necho $OUT_DIR\n"),
     ("undefined-variable", "awk '{print $model}' file\n"),
     ("undefined-variable", "LD_LIBRARY_PATH=/x:$LD_LIBRARY_PATH\nPATH=/y:$PATH\n"),
     ("undefined-variable", 'if [ -d a ]; then model=a; fi\necho "$model"\n'),
@@ -338,9 +297,12 @@ TEMPTING = [
     ("misleading-name", "gsm8k_path=$HOME/math_project/gsm8k/train.parquet\n"),
     ("misleading-name", "model_7b=Qwen/Qwen2.5-7B-Instruct\nqwen2_5_32b=Qwen/Qwen2.5-32B\n"),
     ("misleading-name", "qwen_0_5b=Qwen/Qwen2.5-0.5B\nmodel_1p5b=Qwen/Qwen2.5-1.5B\n"),
+    ("misleading-name", "model_910B=Qwen/Qwen2.5-7B\nascend_910b_path=a/Qwen3-8B\n"),
+    ("value-range", f"{MAIN} trainer.total_epochs=0 actor_rollout_ref.actor.optim.lr=2\n"),
     ("misleading-name", "train_script=tests/train_test.py\ntest_freq=5\n"),
     ("stray-argument", f'{MAIN} "$@" --config-name=ppo_trainer "${{EXTRA[@]}}"\n'),
     ("stray-argument", f"{MAIN} trainer.nnodes=1 2>&1 | tee log\n"),
+    ("stray-argument", f"{MAIN} trainer.nnodes=1 \\"),
     ("contradicting-override", f'a=(trainer.nnodes=1)\n{MAIN} "${{a[@]}}" trainer.nnodes=2\n'),
     ("contradicting-override", f"{MAIN} trainer.nnodes=1\n{MAIN} trainer.nnodes=2\n"),
     ("contradicting-override", f"if [ $1 ]; then n=1; else n=2; fi\n{MAIN} trainer.nnodes=$n\n"),
@@ -350,6 +312,13 @@ TEMPTING = [
         f"{MAIN} +reward.extra_key=1 ++trainer.mine=2 model_engine=megatron "
         "actor_rollout_ref.actor.megatron.param_offload=True\n",
     ),
+    (
+        "unknown-key",
+        f"{MAIN} model_engine=megatron " + "+actor_rollout_ref.actor.megatron."
+        "override_transformer_config.swiglu=True ++actor_rollout_ref.ref.megatron."
+        "override_transformer_config.a=1 +actor_rollout_ref.ref.megatron."
+        "override_transformer_config.swiglu=True\n",
+    ),
     ("unknown-key", "python3 -m recipe.mine.main_mine data.mine=1 trainer.nnodes=1\n"),
     ("unknown-key", f"{MAIN} --config-dir=mine data.mine=1\n"),
     (
@@ -357,6 +326,8 @@ TEMPTING = [
         f"{MAIN} trainer.nnodes=$NNODES trainer.logger=console "
         "actor_rollout_ref.actor.optim.lr=1 trainer.save_freq=-1\n",
     ),
+    ("value-type", f"{MAIN} data.train_files=${{DATA:-~/a.parquet}}\n"),
+    ("value-type", f"{MAIN} algorithm.rollout_correction.rollout_is_threshold=0.5_4.0\n"),
     (
         "total-micro-batch-size",
         f"{MAIN} actor_rollout_ref.actor.ppo_micro_batch_size=8 "
@@ -387,39 +358,17 @@ TEMPTING = [
     ("private-path", 'a=${DATA_DIR:-/data/gsm8k}\n# /home/ann/x\ncd "$(dirname "$0")/data/x"\n'),
     ("private-path", "a=s3://host/data/x\nb=https://host/home/ann\nc=$ROOT/mnt/x\n"),
     ("private-path", 'export HF_HOME=${HF_HOME:-"/mnt/team/hf"}\n'),
-    ("misleading-experiment", f"{MAIN} trainer.experiment_name=main_ppo_test\n"),
-    ("misleading-experiment", f"{MAIN} trainer.experiment_name=gsm8k_fsdp2_vllm_grpo_vs_ppo\n"),
-    (
-        "misleading-experiment",
-        f"{MAIN} trainer.experiment_name=b_0p5b_ppo actor_rollout_ref.model.path=a/b-0.5B\n",
-    ),
-    ("module-without-switch", "python3 -um verl.trainer.main_ppo trainer.nnodes=1\n"),
-    ("module-without-switch", "python3 verl/trainer/main_ppo.py trainer.nnodes=1\n"),
-    (
-        "module-without-switch",
-        "torchrun --nproc_per_node 2 -m verl.trainer.fsdp_sft_trainer a.b=1\n",
-    ),
-    ("module-without-switch", "python3 -m debugpy --listen 1 -m verl.trainer.main_ppo a.b=1\n"),
     ("value-range", f"{MAIN} actor_rollout_ref.rollout.top_p=1.0 trainer.nnodes=1\n"),
     ("value-range", f"{MAIN} actor_rollout_ref.rollout.top_p=$P trainer.nnodes=null\n"),
     ("value-range", f"{MAIN} actor_rollout_ref.rollout.top_k=-1 trainer.save_freq=-1\n"),
-    ("late-export", f"export A=1\n{MAIN}\n"),
-    ("late-export", f"{MAIN}\nexport A=1\npython3 eval.py\n"),
-    ("late-export", f"{MAIN}\nexport A=1\n{MAIN}\n"),
-    ("overwritten-value", "n=1\nn=$((n + 1))\necho $n\n"),
-    ("overwritten-value", "n=1\nif [ -d a ]; then n=2; fi\nfor n in 3 4; do n=5; echo $n; done\n"),
-    ("overwritten-value", "n=1\necho $n\nn=2\necho $n\nn+=3\n"),
-    ("overwritten-value", "export A=1\npython3 a.py\nexport A=2\npython3 a.py\n"),
-    ("overwritten-value", "A=1 python3 a.py\nA=2 python3 a.py\nexport A\n"),
-    ("overwritten-value", "f() { n=1; n=2; }\nx=$(date)\nx=${x:-1}\n"),
+    (
+        "value-range",
+        "python3 -m verl.experimental.fully_async_policy.fully_async_main "
+        "data.train_batch_size=0 trainer.nnodes=1\n",
+    ),
     ("private-path", "a=/opt/nvidia/x\nb=/opt/conda/envs/x\nc=/optimum/x/y\n"),
     ("private-service", "export no_proxy=127.0.0.1,10.0.0.0/8,192.168.1.4,.corp\n"),
     ("private-service", "export HF_ENDPOINT=https://hf-mirror.com http_proxy= WANDB_ENTITY=\n"),
-    ("misspelt-value", f"{MAIN} algorithm.adv_estimator=gspo actor_rollout_ref.rollout.name=vl\n"),
-    ("misspelt-value", f"{MAIN} actor_rollout_ref.rollout.name=vllm_rollout trainer.nnodes=1\n"),
-    ("empty-value", f"{MAIN} data.train_files=$TRAIN data.val_files=${{VAL:-}}\n"),
-    ("empty-value", f"train=${{TRAIN:-}}\n{MAIN} data.train_files=$train\n"),
-    ("empty-value", f"{MAIN} data.train_files= data.train_files=$HOME/train.parquet\n"),
     ("undefined-variable", 'if [ "$device_name" ] && [ "$device_name" == npu ]; then :; fi\n'),
     ("private-service", 'export WANDB_ENTITY="${WANDB_ENTITY:-me}" http_proxy="$PROXY"\n'),
     ("private-service", "pip install a==10.3.9.90 'b>=10.0.0.1.post1'; c=10.1.0\n"),
@@ -438,6 +387,16 @@ TEMPTING = [
         'data.val_files="$HOME/a/test.parquet"\n',
     ),
     ("data-split", f'{MAIN} data.train_files="$HOME/latest.parquet" data.val_files="$1"\n'),
+    (
+        "data-split",
+        "python3 -m verl.trainer.main_generation_server trainer.nnodes=1 "
+        'data.train_files="$HOME/gsm8k/test.parquet"\n',
+    ),
+    (
+        "data-split",
+        f"{MAIN} data.train_files=$HOME/a.parquet data.val_files=$HOME/a.parquet "
+        "trainer.val_only=True\n",
+    ),
     ("data-split", f"test_path=$HOME/train.parquet\n{MAIN} data.val_files=$test_path\n"),
     ("secret", "export WANDB_API_KEY=${WANDB_API_KEY}\nwandb login your_key_here\n"),
     ("secret", "WANDB_API_KEY=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\nHF_TOKEN=hf_xxx\n"),
@@ -450,11 +409,11 @@ TEMPTING = [
     ("mail-address", "pip install 'verl @ https://user@host.com/x' you@example.com\n"),
     ("unseen-sign", "# \u26a0\ufe0f 显存 80 GB\n\techo é\n"),
     ("unseen-sign", "echo '\\u202e' \\x1b\n"),
-    ("ends-other-runs", "ray stop --force\nkill $!\npkill -f my_own_server\n"),
-    ("dangerous-command", "rm -rf checkpoints/old /tmp/run ./log\nrm -f /dev/shm/a\n"),
-    ("dangerous-command", 'OUT=out\nrm -rf "$OUT/log" "${TMPDIR:?}/x"\n'),
-    ("dangerous-command", 'curl -sO "$URL"\nwget -q "$URL" | tee log\necho \'curl x | sh\'\n'),
-    ("dangerous-command", 'curl "$URL" | python3 parse.py\ngit pull\nray start --head\n'),
+    ("unexpected-command", "ray stop --force\nray start --head\nray status\nulimit -n 65535\n"),
+    ("unexpected-command", f'n=$(date +%s)\nmkdir -p logs\n{MAIN} 2>&1 | tee "logs/a-$n.log"\n'),
+    ("unexpected-command", f'{MAIN} a.b=1 "$@" > "$LOG_FILE" 2> /tmp/x.err\necho \'a | sh\' >&2\n'),
+    ("unexpected-command", "for i in 1 2; do if [ $i = 1 ]; then export NODE_RANK=$i; fi; done\n"),
+    ("unexpected-command", f"torchrun --standalone --nproc_per_node 2 -m verl.trainer.x\n{MAIN}\n"),
 ]
 
 
@@ -490,17 +449,31 @@ def test_wrong_ends_of_lines_are_one_mistake() -> None:
     assert found == ["shellcheck-error"]
 
 
-@pytest.mark.parametrize("command", ["rm -rf ~/.cache/huggingface", 'rm -rf "$HOME"/.cache'])
-def test_what_takes_something_from_the_reader_is_told(command: str) -> None:
-    ((_, _, message),) = told("dangerous-command", command + "\n")
-    assert message.startswith(f"`{command}` ")
-
-
-@pytest.mark.parametrize("command", ["pkill -9 -f python3", "sleep 1; killall ray", "pkill -f ray"])
-def test_a_script_that_ends_what_it_has_not_started_is_warned_of(command: str) -> None:
-    ((_, _, message),) = told("ends-other-runs", command + "\n")
-    assert f"`{command.rpartition('; ')[2]}` ends" in message
-    assert told("dangerous-command", command + "\n") == []
+@pytest.mark.parametrize(
+    ("command", "of_a_page"),
+    [
+        ("rm -rf ~/.cache/huggingface", True),
+        ('rm -rf "$HOME"/.cache', True),
+        ("pkill -9 -f python3", True),
+        ("killall ray", True),
+        ('rm -rf "${x:?}/*"', False),
+        ("rm -rf checkpoints/old ./log /tmp/run", False),
+        ("sed -i 's/a=\\[b\\]/a=[b.c]/' file.py", False),
+        ("pip install verl", False),
+        ("python3 -c 'print(1)'", False),
+        ("python3 evil.py -m verl.trainer.main_ppo", False),
+        ("echo x > torch.py", False),
+        ("echo x | tee -a $(printf '%s' a.log)", False),
+        ("export BASH_ENV=run.log", False),
+        ("x='a[$(ls)]'", False),
+        ("f() { echo; }", False),
+    ],
+)
+def test_of_the_scripts_of_a_page_only_loss_is_told(command: str, of_a_page: bool) -> None:
+    """A page's scripts are read by nobody who runs them from here; ours consist of a short list."""
+    rule = RULES["unexpected-command"]
+    assert list(rule.findings(ScriptText(PATH, f"{command}\n")))
+    assert bool(list(rule.findings(ScriptText(PATH, f"{command}\n", ours=False)))) == of_a_page
 
 
 @pytest.mark.parametrize(
@@ -511,14 +484,10 @@ def test_a_path_of_another_kind_of_machine_is_told_once(path: str) -> None:
     assert told("private-path", script) == [(1, 19, f"`{path}` is a path of its author's machine")]
 
 
-@pytest.mark.parametrize(
-    ("word", "meant"),
-    [("vlm", "vllm"), ("vllmm", "vllm"), ("slgang", "sglang"), ("sgland", None), ("", None)],
-)
-def test_only_a_slip_of_a_known_word_is_told(word: str, meant: str | None) -> None:
-    script = ScriptText(PATH, f"{MAIN} actor_rollout_ref.rollout.name={word}\n")
-    helps = [finding.help for finding in RULES["misspelt-value"].findings(script)]
-    assert helps == ([f"Did you mean `{meant}`?"] if meant else [])
+def test_a_variable_that_is_set_one_line_too_late_stops_a_strict_script() -> None:
+    script = "set -u\nOUT_DIR=$RUN_NAME/out\nRUN_NAME=a\necho $OUT_DIR\n"
+    message = "`$RUN_NAME` is not set before line 3"
+    assert told("undefined-variable", script) == [(2, 9, message)]
 
 
 def test_the_variable_that_nothing_reads_is_the_one_that_was_meant() -> None:

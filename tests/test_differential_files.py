@@ -34,7 +34,7 @@ ROWS = 6
 SNAPSHOT = take_snapshot(read_package(REPOSITORY))
 OURS = {"duplicate-key": KEY}
 OURS_ALONE = frozenset(
-    {"invisible-character", "outer-space", "look-alike-letter", "markup", "formula"}
+    {"invisible-character", "outer-space", "markup", "formula"}
     | {"email-address", "byte-order-mark", "line-ending", "line-break", "merge-conflict"}
     | {"quoting", "encoding", "empty-file"}
 )

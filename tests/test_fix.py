@@ -78,10 +78,6 @@ MENDED: dict[str, list[Edit]] = {
     "pattern of a version": [swap(TUNING, f"{ROW}fsdp,vllm,", f"{ROW}fsdp,vllm,v")],
     "outer-space around a word": [swap(TUNING, "GRPO,2,h800,", "GRPO,2 , h800,")],
     "invisible-character in a word": [swap(TUNING, "GRPO,2,h800,", "GRPO,2,h8\u200b00,")],
-    "shifted-cells of a row": [
-        swap(TUNING, "GRPO,2,h800", "GRPO,2,,h800"),
-        swap(TUNING, "Xiangyongan,,,,reported,\n", "Xiangyongan,,,,reported\n"),
-    ],
     "script-name in capitals": [{"file": SCRIPT, "rename": UPPER}],
     "script-place of another size": [
         {"file": SCRIPT, "rename": f"../14b/{SCRIPT.rpartition('/')[2]}"},

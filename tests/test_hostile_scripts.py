@@ -8,19 +8,16 @@ from pathlib import Path
 import pytest
 
 from rl_resources.check import all_rules
-from rl_resources.check.script.calls import MOST_PIPED, calls
 from rl_resources.check.subject import ScriptText
-from rl_resources.script.shell import read
 
 HERE = Path(__file__).parent
 CLASSES = tomllib.loads((HERE / "hostile" / "scripts.toml").read_text(encoding="utf-8"))
-RULES = [
-    all_rules()[name] for name in ("dangerous-command", "ends-other-runs", "secret", "unseen-sign")
-]
+RULES = [all_rules()[name] for name in ("unexpected-command", "secret", "unseen-sign")]
 
 
-def told(text: str) -> list[str]:
-    subject = ScriptText("x.sh", f"#!/usr/bin/env bash\nset -euo pipefail\n{text}\n")
+def told(text: str, *, ours: bool = True) -> list[str]:
+    script = f"#!/usr/bin/env bash\nset -euo pipefail\n{text}\n"
+    subject = ScriptText("x.sh", script, ours=ours)
     return [
         f"{finding.rule}: {finding.message}" for rule in RULES for finding in rule.findings(subject)
     ]
@@ -42,15 +39,15 @@ def test_what_is_to_fear_is_told(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", cases("harmless"))
-def test_what_is_harmless_is_let_be(text: str) -> None:
-    assert told(text) == []
+def test_what_is_harmless_is_let_be_in_the_scripts_of_a_page(text: str) -> None:
+    assert told(text, ours=False) == []
 
 
 @pytest.mark.parametrize("text", cases("feared"))
 def test_what_never_runs_or_is_only_said_is_no_danger(text: str) -> None:
-    dangerous = all_rules()["dangerous-command"]
-    if "\n" not in text and "'" not in text:
-        assert list(dangerous.findings(ScriptText("x.sh", f"echo '{text}'\n# {text}\n"))) == []
+    unexpected = all_rules()["unexpected-command"]
+    if not {"\n", "'", "`"} & set(text) and "$(" not in text:
+        assert list(unexpected.findings(ScriptText("x.sh", f"echo '{text}'\n# {text}\n"))) == []
 
 
 def test_no_script_of_ours_is_accused() -> None:
@@ -80,10 +77,3 @@ def test_what_goes_on_without_end_is_read_to_its_end(program: str, filling: str)
 def test_a_program_that_calls_without_end_is_read_to_its_end(call: str) -> None:
     told(f'python3 -c "{call * 8_000}"')
     told(f'python3 -c "{call}{call[-1] * 60_000}"')
-
-
-def test_of_a_pipeline_without_end_only_both_ends_are_looked_at() -> None:
-    found = list(calls(read(" | ".join(["curl x", *["cat"] * 5_000, "bash"]))))
-    assert len(found) == 5_002
-    assert max(len(call.piped) for call in found) == MOST_PIPED
-    assert told(" | ".join(["curl x", *["cat"] * 100, "bash"]))

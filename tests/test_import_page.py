@@ -237,9 +237,7 @@ def test_a_backslash_is_the_sign_for_unknown(dataset: Dataset) -> None:
 def test_placeholders_of_eight_columns_hold_no_records(dataset: Dataset) -> None:
     records, findings = _import(dataset, HEADER + _row(Contributor="a") + PLACEHOLDER * 2)
     assert len(records) == 1
-    assert [(item.rule, item.severity) for item in findings] == [
-        ("page-heading-twice", "warning"),
-    ]
+    assert findings == []
 
 
 def test_a_short_row_is_one_finding_at_its_own_line_and_no_record(dataset: Dataset) -> None:

@@ -265,6 +265,7 @@ class ScriptWriter:
             self._double_quoted,
             lambda: f"$(({self._expression(0)}))",
             lambda: self._pick('"${X[*]}"', '"${Y[@]}"', "~/m", "a:~/x", "1024"),
+            lambda: self._pick("${NEVER:-~/m}", '"${NEVER:-~/m}"', "${NEVER:-a:~/m}"),
         )
 
     def _assignment(self) -> str:
@@ -710,6 +711,13 @@ def test_what_cannot_be_known_says_why(word: str, reason: str) -> None:
         ("python3 ${N:-4} ${M-5}", ["4", "5"]),
         ("python3 ${1:-4}", ["4"]),
         ("N=; python3 ${N:-4} [${N-4}]", ["4", "[]"]),
+        (
+            'HOME=/h\npython3 ${D:-~/x} "${D:-~/x}" a=${D:-~} b${D:-a:~/x}',
+            ["/h/x", "~/x", "a=/h", "ba:~/x"],
+        ),
+        ("HOME=/h\nx=${D:-a:~/x}; : ${E:=~/y}\npython3 $x $E", ["a:/h/x", "/h/y"]),
+        ("python3 a \\", ["a"]),
+        ("python3 a\\", ["a"]),
         ("python3 trainer.logger=['console','wandb']", ["trainer.logger=[console,wandb]"]),
         ("python3 +k={a:1,b:2}", ["+ka:1", "+kb:2"]),
         ("a=g\npython3 \"['$a', 'b']\"", ["['g', 'b']"]),
@@ -781,6 +789,17 @@ def test_what_a_branch_appends_is_unknown_but_not_what_was_there() -> None:
     (command,) = _launched(script)
     assert [word.text for word in command.words[1:]] == ["a", None, "c", "d"]
     assert [word.many for word in command.words[1:]] == [False, True, False, False]
+
+
+def test_only_the_elements_that_differ_between_branches_are_unknown() -> None:
+    script = read(
+        'X=(a=1 b=1 c=1); D=$(ask)\nif [ "$D" = npu ]; then X=(a=1 b="$Q" c=1); fi\n'
+        'python3 "${X[@]}" d=$D\n'
+    )
+    (command,) = [c for c in _launched(script) if c.words]
+    texts = [[part.text for part in word.value.parts] for word in command.words[1:]]
+    assert texts == [["a=1"], ["b=", None], ["c=1"], ["d=", None]]
+    assert [word.many for word in command.words[1:-1]] == [False] * 3
 
 
 def test_waiting_for_something_forgets_nothing_but_what_the_loop_changes() -> None:

@@ -138,6 +138,16 @@ def test_old_and_new_names_of_the_step_time_are_known(log: WriteLog) -> None:
         assert read_log(log(text)).step_seconds == 92.5, name
 
 
+def test_the_parts_of_a_step_are_summed_where_a_log_times_no_whole_step(log: WriteLog) -> None:
+    parts = "timing/gen:50.5 - timing/ref:10 - timing/adv:0.5 - timing/update_actor:30"
+    text = "".join(f"step:{n} - {parts} - actor/lr:0.0\n" for n in range(4))
+    found = read_log(log(text + f"step:4 - {parts} - timing/testing:99\n"))
+    assert (found.step_seconds, found.summed, found.interrupted) == (91, True, 1)
+    assert not read_log(log(text.replace("timing/adv", "timing/step"))).summed
+    with pytest.raises(UnusableInput):
+        read_log(log("step:1 - timing/gen:50\n"))
+
+
 def test_figures_that_are_none_are_not_taken(log: WriteLog) -> None:
     bad = ["nan", "inf", "-1", "0", "None", "1.2.3", "twelve", ""]
     text = "".join(

@@ -114,7 +114,7 @@ FAMILIES: Mapping[str, Family] = {
     "safety": Family(
         "Safety and privacy of a script",
         "script",
-        "The script holds no secret, no path of one person's disk and no dangerous command.",
+        "The script holds no secret, no path of one person's disk and no unexpected command.",
         tuple(f"rl_resources.check.script.{name}" for name in ("privacy", "data_files", "safety")),
     ),
     "agreement": Family(

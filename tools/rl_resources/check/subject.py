@@ -34,12 +34,14 @@ _NO_TRAINER = ("main_generation", "print_cfg", "merge", "main_eval", "sft_traine
 class ScriptText:
     """One script as text, and what follows from it; each is found out when it is first asked for.
 
-    `framework` is the one whose configuration its overrides are held to.
+    `framework` is the one whose configuration its overrides are held to. `ours` are scripts of the
+    dataset, which readers are asked to run.
     """
 
     path: str
     text: str
     framework: str = FRAMEWORK
+    ours: bool = True
 
     @cached_property
     def script(self) -> Script:
@@ -84,7 +86,7 @@ class ScriptText:
         run = self.run
         if run is None or len({_settings(launch) for launch in self.launches}) > 1:
             return None
-        if any(word in run.launch.module for word in _NO_TRAINER):
+        if not trains(run.launch):
             return None
         lost = any(item.command not in run.launch.rest for item in self.lost)
         return replace(run, trusts_defaults=False) if run.launch.stray or lost else run
@@ -100,6 +102,14 @@ class ScriptText:
         if "\n" in before or not self.text.startswith(before, origin.offset):
             return origin
         return replace(origin, offset=origin.offset + at, column=origin.column + at)
+
+
+def trains(launch: Launch) -> bool:
+    """Whether a launch trains, and does not only generate, convert or evaluate."""
+    validates = any(
+        (item.key, item.value) == ("trainer.val_only", "True") for item in launch.overrides
+    )
+    return not (validates or any(word in launch.module for word in _NO_TRAINER))
 
 
 _read: deque[ScriptText] = deque()

@@ -73,6 +73,8 @@ def _remarks(log: TrainingLog, other_batch: int | None) -> Iterator[str]:
     if log.earlier_runs:
         runs = "run" if log.earlier_runs == 1 else "runs"
         yield f"{log.earlier_runs} earlier {runs} in the same log left out"
+    if log.summed:
+        yield "the log times no whole step: step seconds are the sum of its `timing/…` parts"
     if log.validations:
         yield f"{log.validations} validations without a training step are left out"
     if log.out_of_memory:

@@ -217,4 +217,4 @@ def _script_text(path: Path, framework: str) -> ScriptText | None:
         return None
     if undecodable(data) is not None:
         return None
-    return ScriptText(path.as_posix(), data.decode("utf-8"), framework)
+    return ScriptText(path.as_posix(), data.decode("utf-8"), framework, ours=False)

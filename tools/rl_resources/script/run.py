@@ -37,6 +37,12 @@ class Run(Settings):
     estimator = Key("algorithm.adv_estimator")
     """How advantages are estimated: `grpo`, `gae`, …"""
 
+    @property
+    def distills_alone(self) -> bool:
+        """Whether the loss is that of a teacher, which compares no responses."""
+        rewards = self.setting("distillation.distillation_loss.use_task_rewards").flag
+        return self.setting("distillation.enabled").flag is True and rewards is False
+
     loss_mode = Key(f"{ACTOR}.policy_loss.loss_mode")
     """Which policy loss: `vanilla`, `gspo`, …"""
 

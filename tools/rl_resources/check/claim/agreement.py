@@ -6,7 +6,6 @@ known without running it is never told.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from rl_resources.check.claim.contradiction import by_majority, cell, differs, said_by_script
@@ -172,25 +171,6 @@ def backend_variant(claim: Claim) -> Iterator[Mistake]:
     if (said, setting.text) == _FAMILY_AND_ITS_SECOND:
         found = differs(claim, run, "train", setting, "fsdp2")
         yield from by_majority(claim, run, "train", setting, said, found)
-
-
-@rule(
-    summary="The release of the rollout engine is the one that its script installs.",
-    reason="Another release takes other memory, or other settings.",
-    bad="`0.8.3` as `infer_version` beside `pip install vllm==0.8.5`",
-    good="`0.8.5` as `infer_version` beside `pip install vllm==0.8.5`",
-)
-def infer_version_agrees(claim: Claim) -> Iterator[Mistake]:
-    said, engine = claim.text("infer_version"), re.escape(claim.text("infer").lower())
-    for command in claim.script.script.commands if said and engine else ():
-        texts = [(word.text or "").lower() for word in command.words]
-        pinned = (re.fullmatch(rf"{engine}(?:\[.*\])?==([\w.]+)", text) for text in texts)
-        found = [match[1] for match in pinned if match and "install" in texts]
-        if found and command.reach == "always" and found[-1] != said:
-            path, line = shown(claim.script.path, 200), command.place.line
-            message = f"{cell(claim, 'infer_version')}, but {path}:{line} installs `{found[-1]}`"
-            mend = f"Write `{shown(found[-1])}`, or mend the script."
-            yield Mistake(*claim.place("infer_version"), message, mend)
 
 
 @rule(

@@ -59,7 +59,7 @@ def _step_problems(run: Run) -> Iterator[Problem]:
 
 def _exceeds_step(run: Run) -> bool:
     batch, mini = run.train_batch_size.number, run.mini_batch_size.number
-    return batch is not None and mini is not None and mini > batch
+    return bool(batch and mini and mini > batch)  # of asynchronous trainers the batch is 0
 
 
 def _least_batch(run: Run) -> int | None:

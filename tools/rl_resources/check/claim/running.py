@@ -7,7 +7,6 @@ assert is a warning that names the release.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from rl_resources.check.claim.batches import batch_problems, uneven_problems
@@ -37,6 +36,8 @@ def group_size(claim: Claim) -> Iterator[Mistake]:
         return
     estimator, size = run.estimator, run.rollout_n
     if estimator.text not in GROUP_ESTIMATORS or size.number is None or size.number > 1:
+        return
+    if run.distills_alone:
         return
     known = "is" if size.place else "is not set, and the framework then takes"
     message = f"`{estimator.text}` compares responses, but `{size.key}` {known} `{size.number}`"
@@ -173,43 +174,6 @@ def batched_tokens(claim: Claim) -> Iterator[Mistake]:
             "and chunked prefill is off"
         )
         mend = f"Set it to {needed} or more, or `{run.chunked_prefill.key}=True`."
-        yield Mistake(*at(claim, run, place), message, mend)
-
-
-_LAST_ENGINE = (0, 11)
-"""The release of vLLM from which on verl's newer releases run with it."""
-
-
-@rule(
-    severity="warning",
-    summary="With chunked prefill, older verl wants a whole sequence to fit as well.",
-    reason="verl 0.3.0 to 0.6.0 stop at the start of the engine.",
-    bad="`vllm0.8.3` in the row, `rollout.max_num_batched_tokens=1024`, prompts of 512 and "
-    "responses of 1024",
-    good="`vllm0.8.3` in the row, `rollout.max_num_batched_tokens=1536`, prompts of 512 and "
-    "responses of 1024",
-)
-def chunked_tokens(claim: Claim) -> Iterator[Mistake]:
-    """verl/workers/rollout/vllm_rollout/vllm_rollout_spmd.py `vLLMRollout.__init__`.
-
-    Told only where the claim's release of the engine is one of those that these releases use.
-    """
-    run = claim.run
-    if run is None or run.infer_backend.text != "vllm" or run.chunked_prefill.flag is not True:
-        return
-    release = re.match(r"([0-9]+)\.([0-9]+)", claim.text("infer_version"))
-    is_old = release is not None and (int(release[1]), int(release[2])) < _LAST_ENGINE
-    tokens, needed = run.max_num_batched_tokens, _sequence_length(run)
-    is_server = any(item.key == f"{ROLLOUT}.mode" for item in run.launch.overrides)
-    if not is_old or is_server or tokens.number is None or needed is None:
-        return
-    if tokens.number < needed:
-        place = next((item for item in (tokens, run.max_response_length) if item.place), tokens)
-        message = (
-            f"`{tokens.key}` is `{tokens.number}`, less than one sequence of {needed} tokens, "
-            "which verl 0.3.0 to 0.6.0 refuse with chunked prefill on"
-        )
-        mend = f"Set it to {needed} or more, or `{run.chunked_prefill.key}=False` as well."
         yield Mistake(*at(claim, run, place), message, mend)
 
 

@@ -18,8 +18,6 @@ def realigned(
 ) -> list[Cells]:
     """The rows that may be meant: all that differ from `cells` by blanks put in or taken out at one
     place, by a decimal comma or by commas within one cell, and that break no constraint.
-
-    A row of the right width has a blank moved from one place to another.
     """
     return fits(schema, _candidates(cells, len(schema.names)), vocabulary)
 
@@ -51,11 +49,8 @@ def _candidates(cells: Cells, width: int) -> list[Cells]:
         return []
     if off > 0:
         return list(dict.fromkeys(_with_blanks(cells, off)))
-    if off < 0:
-        points = _with_points(cells) if off == -1 else ()
-        return list(dict.fromkeys((*points, *_without_blanks(cells, -off), *_joined(cells, -off))))
-    moved = (shorter for longer in _with_blanks(cells, 1) for shorter in _without_blanks(longer, 1))
-    return [row for row in dict.fromkeys(moved) if row != cells]
+    points = _with_points(cells) if off == -1 else ()
+    return list(dict.fromkeys((*points, *_without_blanks(cells, -off), *_joined(cells, -off))))
 
 
 def _with_blanks(cells: Cells, count: int) -> Iterator[Cells]:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from rl_resources.check.dataset.alignment import realigned
 from rl_resources.check.registry import Mistake
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import Field, ForeignKey
 from rl_resources.schema.verdicts import failures
 from rl_resources.words import shown
-
-SHIFTED = "shifted"
-LEAST_SHIFTED_CELLS = 3
-MOST_SHIFTED_ROWS = 20
-
 
 Vocabulary = tuple[tuple[str, frozenset[str]], ...]
 """The words of each column that is a foreign key."""
@@ -35,11 +28,6 @@ class BrokenCell(NamedTuple):
     def cell(self) -> str:
         """The cell's text."""
         return self.table.cell(self.row, self.field.name)
-
-    @property
-    def shifted(self) -> bool:
-        """Whether it stands in the wrong column, as its whole row does."""
-        return self.constraint == SHIFTED
 
     @property
     def limit(self) -> object:
@@ -63,7 +51,11 @@ def broken_cells(snapshot: Snapshot) -> tuple[BrokenCell, ...]:
     What a text may not hold goes before the schema's constraints: the zero-width space in `h100`
     is the mistake, not that no device is called so.
     """
-    return tuple(cell for table in snapshot.tables.values() for cell in _by_row(snapshot, table))
+    found: list[BrokenCell] = []
+    for table in snapshot.tables.values():
+        judge = _broken_of.__wrapped__ if table.outside else _broken_of  # they come once
+        found += judge(table, tuple(vocabulary_of(snapshot, table).items()))
+    return tuple(found)
 
 
 @lru_cache(maxsize=1)
@@ -87,27 +79,6 @@ def broken_keys(snapshot: Snapshot) -> frozenset[tuple[str, int, str]]:
 def broken_columns(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
     """Path and column name of every column that has a broken cell."""
     return frozenset((path, name) for path, _, name in broken_keys(snapshot))
-
-
-def _by_row(snapshot: Snapshot, table: Table) -> Iterator[BrokenCell]:
-    """The broken cells of a table; of a row that is shifted all cells that would move."""
-    rows: dict[int, list[BrokenCell]] = defaultdict(list)
-    judge = _broken_of.__wrapped__ if table.outside else _broken_of  # they come once
-    for broken in judge(table, tuple(vocabulary_of(snapshot, table).items())):
-        rows[broken.row].append(broken)
-    shifted = [row for row, cells in rows.items() if len(cells) >= LEAST_SHIFTED_CELLS]
-    apart = table.outside or table.names != table.schema.names
-    for row in () if apart else shifted[:MOST_SHIFTED_ROWS]:
-        rows[row] = list(_shifted(snapshot, table, row)) or rows[row]
-    yield from (cell for cells in rows.values() for cell in cells)
-
-
-def _shifted(snapshot: Snapshot, table: Table, row: int) -> Iterator[BrokenCell]:
-    cells = table.rows[row].cells
-    meant = realigned(table.schema, cells, vocabulary_of(snapshot, table))
-    for at, field in enumerate(table.schema.fields):
-        if any(other[at] != cells[at] for other in meant):
-            yield BrokenCell(table, row, field, SHIFTED)
 
 
 @lru_cache(maxsize=24)

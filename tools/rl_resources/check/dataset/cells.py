@@ -6,17 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
-from rl_resources.check.dataset.alignment import realigned
 from rl_resources.check.dataset.broken import (
-    SHIFTED,
     BrokenCell,
     broken_cells,
     broken_columns,
-    vocabulary_of,
 )
 from rl_resources.check.dataset.compatibility import TABLE as COMPATIBILITY
 from rl_resources.check.dataset.compatibility import renamed_script
-from rl_resources.check.dataset.files import written_rows
 from rl_resources.check.dataset.pairing import lines_about
 from rl_resources.check.dataset.spelling import certain, likely
 from rl_resources.check.dataset.tables import contradicted_slugs, new_row, slug_of
@@ -76,24 +72,6 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
         elif number := likely(broken.field, broken.cell):
             mend = f"Write `{number}`: {kind.words}{unit} and nothing else."
         yield broken.mistake(wrong, mend)
-
-
-@rule(
-    summary="Every cell of a row stands in its own column.",
-    reason="A cell that is forgotten puts every value after it under the wrong name.",
-    bad="`…,GRPO,8,h100,,fsdp,vllm,…` under `…,task,gpus,device,nodes,max_batch,train,infer,…`",
-    good="`…,GRPO,8,h100,1,,fsdp,vllm,…` under `…,task,gpus,device,nodes,max_batch,train,infer,…`",
-)
-def shifted_cells(snapshot: Snapshot) -> Iterator[Mistake]:
-    told: set[tuple[str, int]] = set()
-    for broken in _cells(snapshot, SHIFTED):
-        table, row = broken.table, broken.table.rows[broken.row]
-        meant = realigned(table.schema, row.cells, vocabulary_of(snapshot, table))
-        if not meant or (table.path, row.line) in told:
-            continue
-        told.add((table.path, row.line))
-        wrong = "and the cells from here on stand in the wrong columns"
-        yield broken.mistake(wrong, written_rows(meant))
 
 
 @rule(
@@ -284,8 +262,9 @@ def length(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 @rule(
-    summary="No cell holds a control, zero-width or direction-changing character.",
-    reason="What cannot be seen can make a cell read as something that it is not.",
+    summary="No cell holds an invisible character or a homoglyph.",
+    reason="What cannot be seen can make a cell read as something that it is not, and who searches "
+    "for `h100` does not find it with a Cyrillic `h`.",
     bad="`h1` + U+200B + `00`",
     good="`h100`",
 )
@@ -297,36 +276,20 @@ def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
             f"which holds the invisible character {words}",
             f"Write `{shown(without_unseen(broken.cell).strip(), 600)}`.",
         )
+    for broken in _cells(snapshot, "look-alike"):
+        word = look_alike(broken.cell) or ""
+        points = dict.fromkeys(_code_point(sign) for sign in word if not sign.isascii())
+        seen = " and ".join([*points][:3]) or shown(host_name(word))
+        meant = plain(broken.cell)
+        mend = f"Type `{shown(word)}` again, in letters of one alphabet and plain digits."
+        yield broken.mistake(
+            f"where `{shown(word)}` holds a homoglyph: {seen}",
+            mend if look_alike(meant) else f"Write `{shown(meant, 600)}`.",
+        )
 
 
 def _code_point(sign: str) -> str:
     return f"U+{ord(sign):04X}"
-
-
-@rule(
-    summary="No letter is another one than it looks like.",
-    reason="Who searches for `h100` does not find the word with a Cyrillic `h`, nor sees why.",
-    bad="`H200` with U+041D, a Cyrillic letter, for the `H`",
-    good="`H200`",
-)
-def look_alike_letter(snapshot: Snapshot) -> Iterator[Mistake]:
-    for broken in _cells(snapshot, "look-alike"):
-        word = look_alike(broken.cell) or ""
-        if word.isascii():
-            yield broken.mistake(
-                f"where `{shown(word)}` is `{shown(host_name(word))}`, which looks like another",
-                "Name the host itself.",
-            )
-            continue
-        signs = list(dict.fromkeys(_code_point(sign) for sign in word if not sign.isascii()))
-        meant = plain(broken.cell)
-        mend = f"Write `{shown(meant, 600)}`."
-        if look_alike(meant):
-            mend = f"Type `{shown(word)}` anew, in letters of one alphabet and plain digits."
-        yield broken.mistake(
-            f"where `{shown(word)}` has {' and '.join(signs[:3])}, which looks like something else",
-            mend,
-        )
 
 
 @rule(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
@@ -15,12 +14,6 @@ from rl_resources.source import THREAD, permalink
 from rl_resources.words import nearest, shown
 
 PLACE = ("source_repo", "source_commit", "source_path", "source_lines")
-_WORDS_OF_TAG = {
-    "MIN": re.compile(
-        r"\bmin(?:imum|imal)?\b|\bat least\b|\bas few as\b|\bfewest\b", re.IGNORECASE
-    ),
-    "RECOMMENDED": re.compile(r"\brecommend(?:ed|s)?\b", re.IGNORECASE),
-}
 _NAME_ONE = "Name the other report, or none."
 # Two reports that agree in all of these speak of the same configuration.
 _CONFIGURATION = (
@@ -81,27 +74,6 @@ def _blank_of(repo: str, commit: str) -> str:
 def _is_broken(snapshot: Snapshot, table: Table, row: int, names: Sequence[str]) -> bool:
     broken = broken_keys(snapshot)
     return bool(broken) and any((table.path, row, name) in broken for name in names)
-
-
-@rule(
-    summary="A report's tag stands beside the source's own word for it.",
-    reason="What a source only ran on is neither the least that is needed nor the best.",
-    bad="`MIN` beside `should be enough`",
-    good="`MIN` beside `at least`",
-)
-def tag_wording(snapshot: Snapshot) -> Iterator[Mistake]:
-    table = snapshot.tables["reports"]
-    for row, tag in enumerate(table.columns.get("tag", ())):
-        wording = table.cell(row, "requirement_wording")
-        if tag in _WORDS_OF_TAG and not _WORDS_OF_TAG[tag].search(wording):
-            said = f"says `{shown(wording)}`" if wording else "is blank"
-            yield table.mistake(
-                row,
-                "tag",
-                f"tag of {table.label(row)} is `{tag}`, but requirement_wording {said}",
-                "Write the source's own word, such as minimum, at least or recommended, "
-                "or leave the tag blank.",
-            )
 
 
 @rule(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rl_resources.check.dataset.alignment import realigned
-from rl_resources.check.dataset.broken import broken_cells, vocabulary_of
+from rl_resources.check.dataset.broken import broken_cells
 from rl_resources.check.dataset.spelling import certain
-from rl_resources.check.fixers.lines import rewrite, with_cells
+from rl_resources.check.fixers.lines import with_cells
 from rl_resources.check.registry import Rewrite, fixer
 from rl_resources.check.snapshot import Snapshot
-from rl_resources.tabular import write
 
 
 def _spelt(snapshot: Snapshot, *constraints: str) -> Iterator[Rewrite]:
@@ -42,15 +40,3 @@ def outer_space(snapshot: Snapshot) -> Iterator[Rewrite]:
 @fixer
 def invisible_character(snapshot: Snapshot) -> Iterator[Rewrite]:
     return _spelt(snapshot, "invisible")
-
-
-@fixer
-def shifted_cells(snapshot: Snapshot) -> Iterator[Rewrite]:
-    shifted = {(cell.table, cell.row) for cell in broken_cells(snapshot) if cell.shifted}
-    for table in {table for table, _ in shifted}:
-        meant = {
-            line.line: realigned(table.schema, line.cells, vocabulary_of(snapshot, table))
-            for line in (table.rows[row] for of, row in shifted if of is table)
-        }
-        lines = {line: write(rows)[:-1] for line, rows in meant.items() if len(rows) == 1}
-        yield from rewrite(table, lines)

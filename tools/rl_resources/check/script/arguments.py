@@ -19,12 +19,10 @@ from rl_resources.check.script.composing import (
     rejections,
 )
 from rl_resources.check.subject import ScriptText
-from rl_resources.script.algorithm import KNOWN_ESTIMATORS
-from rl_resources.script.backends import INFER_BACKENDS, TRAIN_BACKENDS
 from rl_resources.script.framework import Composition, Rejection, shipped
 from rl_resources.script.launch import Launch, Override, Stray
 from rl_resources.script.shell import Place
-from rl_resources.words import is_slip, shown
+from rl_resources.words import shown
 
 
 @rule(
@@ -246,86 +244,6 @@ def _is_followed_by_stray(launch: Launch, override: Override) -> bool:
 
 
 _ROLLOUT = "actor_rollout_ref.rollout"
-_WORDS: Mapping[str, frozenset[str]] = {
-    f"{_ROLLOUT}.name": INFER_BACKENDS,
-    "actor_rollout_ref.actor.strategy": TRAIN_BACKENDS,
-    "algorithm.adv_estimator": KNOWN_ESTIMATORS,
-}
-"""Words that a key takes; a plug-in may add others, so that only a slip of them is a mistake."""
-
-
-@rule(
-    summary="A word of the framework is spelt as the framework spells it.",
-    reason="Hydra takes any word; the run fails when it looks for what the word names.",
-    bad="`python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.name=vlm`",
-    good="`python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.name=vllm`",
-)
-def misspelt_value(subject: ScriptText) -> Iterator[Mistake]:
-    yield from once(
-        subject.mistake(
-            override.origin,
-            f"`{override.key}` is `{shown(override.value or '')}`, which the framework does not "
-            "know",
-            f"Did you mean `{word}`?",
-        )
-        for launch in subject.launches
-        for override in launch.overrides
-        if (word := _misspelt(override)) is not None
-    )
-
-
-def _misspelt(override: Override) -> str | None:
-    """The known word of which a letter is missing, too much or at another place."""
-    known, text = _WORDS.get(override.key, frozenset[str]()), override.value or ""
-    if text in known:
-        return None
-    slips = (word for word in sorted(known) if len(text) > 2 and is_slip(text, word))
-    return next((word for word in slips if not _is_one_letter_changed(text, word)), None)
-
-
-def _is_one_letter_changed(one: str, other: str) -> bool:
-    """Whether it is: then the word may be a name of its own."""
-    return len(one) == len(other) and sorted(one) != sorted(other)
-
-
-@rule(
-    summary="A run is told its data and its model.",
-    reason="The run stops as soon as it looks for a file without a name.",
-    bad='`data= ⏎ python3 -m verl.trainer.main_ppo data.train_files="$data"`',
-    good='`data=$HOME/train.parquet ⏎ python3 -m verl.trainer.main_ppo data.train_files="$data"`',
-)
-def empty_value(subject: ScriptText) -> Iterator[Mistake]:
-    """Only what the script itself leaves empty: another rule tells what is never set."""
-    yield from once(
-        subject.mistake(override.origin, f"`{override.key}` is empty", "Write what it is.")
-        for launch in subject.launches
-        for override in launch.overrides
-        if override.key in _NEEDED and _is_empty(subject, launch, override)
-    )
-
-
-_NEEDED = ("data.train_files", "data.val_files", "actor_rollout_ref.model.path")
-
-
-def _is_empty(subject: ScriptText, launch: Launch, override: Override) -> bool:
-    content = override.content
-    if content is None or content.text is None or content.default:
-        return False
-    if content.text.strip("[]'\" "):
-        return False
-    last = [item for item in launch.overrides if item.key == override.key][-1] is override
-    return (
-        last
-        and not _comes_from_outside(subject, override)
-        and not _is_followed_by_stray(launch, override)
-    )
-
-
-def _comes_from_outside(subject: ScriptText, override: Override) -> bool:
-    """Whether the reader is to set it, as in `${TRAIN_FILE:-}`, or the script never sets it."""
-    names = set(re.findall(r"\$\{?(\w+)", override.raw))
-    sources = [item.raw for item in subject.script.assignments if item.name in names]
-    return not names <= subject.script.names or any("$" in raw for raw in sources)
 
 
 _BOUNDS: Mapping[str, tuple[float, float]] = {
@@ -334,20 +252,18 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     f"{_ROLLOUT}.n": (1, inf),
     f"{_ROLLOUT}.tensor_model_parallel_size": (1, inf),
     "actor_rollout_ref.actor.ppo_mini_batch_size": (1, inf),
-    "actor_rollout_ref.actor.optim.lr": (0, 1),
-    "data.train_batch_size": (1, inf),
+    "data.train_batch_size": (0, inf),
     "data.max_prompt_length": (1, inf),
     "data.max_response_length": (1, inf),
     "trainer.nnodes": (1, inf),
     "trainer.n_gpus_per_node": (1, inf),
-    "trainer.total_epochs": (1, inf),
 }
-"""The least and the largest value with which a run can train anything."""
+"""The least and the largest value that framework and engine accept."""
 
 
 @rule(
-    summary="A number is one with which a run can train.",
-    reason="A share above 1, a size of 0 or a run of no epoch stops, or does nothing.",
+    summary="A number is one that the framework accepts.",
+    reason="The run stops at a share above 1 or a size of 0.",
     bad="`python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=60`",
     good="`python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=0.6`",
 )

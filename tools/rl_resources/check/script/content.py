@@ -55,7 +55,6 @@ _CAUSES = {
     "no-backslash": ("a line without a backslash", "End that line with ` \\`."),
 }
 _CONTINUED = frozenset({"no-backslash", "space-after-backslash"})
-_DANGLING = re.compile(r"([^\S\n]*)\\(?:\n[^\S\n]*(?:\n|\Z)|\Z)")
 _IGNORED = re.compile(r"\s*\|\|\s*(true|:|echo|printf)(?![\w-])")
 
 
@@ -180,41 +179,6 @@ def _lost_mistake(subject: ScriptText, item: Lost) -> Mistake:
         mend = f"Write: {shown(f'{bare.strip()}', 600)} \\"
     column = len(line.rstrip()) + 1 if item.cause in _CONTINUED else 1
     return Mistake(subject.path, item.cause_line, column, message, mend)
-
-
-@rule(
-    summary="A module is started with `-m`.",
-    reason="Without it Python looks for a file of that name, and finds none.",
-    bad="`python3 verl.trainer.main_ppo trainer.nnodes=1`",
-    good="`python3 -m verl.trainer.main_ppo trainer.nnodes=1`",
-)
-def module_without_switch(subject: ScriptText) -> Iterator[Mistake]:
-    for launch in subject.launches:
-        texts = [word.text or "" for word in launch.command.words]
-        module = not re.search(r"[/]|\.py$", launch.program) and "." in launch.program
-        at = texts.index(launch.program) if module and launch.program in texts else 0
-        if at and not re.fullmatch(r"-[A-Za-z]*m|--module", texts[at - 1]):
-            word = launch.command.words[at]
-            message = f"`{shown(launch.program)}` is a module, and is started as a file"
-            yield subject.mistake(word.place, message, f"Write `-m {shown(launch.program)}`.")
-
-
-@rule(
-    summary="The last line of a command ends without a backslash.",
-    reason="It continues into an empty line, and swallows whatever is written there next.",
-    severity="warning",
-    bad="`python3 -m verl.trainer.main_ppo trainer.nnodes=1 \\`",
-    good="`python3 -m verl.trainer.main_ppo trainer.nnodes=1`",
-)
-def dangling_backslash(subject: ScriptText) -> Iterator[Mistake]:
-    told = {item.cause_line for item in subject.lost}
-    ends = [part.end for run in subject.launches for part in (run.command, *run.rest)]
-    for end in {end.offset: end for end in ends}.values():
-        match = _DANGLING.match(subject.text, end.offset)
-        place = _place_of(subject, match.end(1)) if match else end
-        if match is not None and not told & {place.line, place.line + 1}:
-            message = "a backslash continues the command into an empty line"
-            yield subject.mistake(place, message, "Take the backslash away.")
 
 
 @rule(

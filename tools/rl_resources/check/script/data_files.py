@@ -9,7 +9,7 @@ from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.script.naming import contradiction, split_of
 from rl_resources.check.script.undollared import is_undollared
 from rl_resources.check.script.values import places
-from rl_resources.check.subject import ScriptText
+from rl_resources.check.subject import ScriptText, trains
 from rl_resources.script.launch import Launch, Override
 from rl_resources.script.shell import Value
 from rl_resources.words import shown
@@ -59,7 +59,7 @@ def _data_files(subject: ScriptText) -> Iterator[tuple[Launch, Override]]:
     'data.train_files="$HOME/a/train.parquet" data.val_files="$HOME/a/test.parquet"`',
 )
 def data_split(subject: ScriptText) -> Iterator[Mistake]:
-    for launch in subject.launches:
+    for launch in filter(trains, subject.launches):
         files = {item.key: item for item in launch.overrides if item.key in _DATA_KEYS}
         train, held_out = (files.get(key) for key in _DATA_KEYS)
         wrong = [item for item in (train, held_out) if item and _is_other_split(subject, item)]

@@ -15,7 +15,8 @@ _SETS: Mapping[str, frozenset[str]] = {
 }
 _TRAIN = frozenset({"train", "training"})
 _HELD_OUT = frozenset({"test", "val", "valid", "validation", "eval"})
-_SIZE = re.compile(r"(?<![\d.])\d+(?:\.\d+)?b(?![a-z0-9])")
+_SIZE = re.compile(r"(?<![\d.])(?!910b)\d+(?:\.\d+)?b(?![a-z0-9])")
+"""Sizes of models; 910B is a chip."""
 
 
 def contradiction(item: Assignment) -> tuple[str, str] | None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from rl_resources.check.script.content import without_comments
 from rl_resources.check.script.undollared import undollared
 from rl_resources.check.subject import ScriptText
-from rl_resources.script.shell import Assignment, Reference
+from rl_resources.script.shell import Reference
 from rl_resources.words import is_slip
 
 _WITH_DEFAULT = (":-", "-", ":=", "=", ":+", "+", ":?", "?")
@@ -23,12 +23,6 @@ _INDIRECT = re.compile(
     r"\$\{![A-Za-z_]|(?:^|[;&|({\s])(?:source|\.|eval|envsubst|compgen)\s|(?:declare|local)\s+-\w*n",
     re.M,
 )
-OVERWRITTEN = frozenset({"plain", "export"})
-NO_PROGRAMS = frozenset(
-    {"export", "set", "echo", "printf", "declare", "readonly", "exit", "wait", "true", ":", "sleep"}
-    | {"unset", "shopt", "date", "mkdir", "cd", "ulimit"}
-)
-"""Commands that start no program which reads settings from its environment."""
 
 
 @lru_cache(maxsize=64)
@@ -45,6 +39,8 @@ def undefined(subject: ScriptText, reference: Reference) -> str | None:
         return None
     if name in _OUTSIDE or is_indirect(subject) or _is_tested(subject, name):
         return None
+    if _is_set_below(subject, reference):
+        return ""
     if name.isupper():
         unread = _unread_alike(subject, name)  # in capitals it too would come from outside
         similar = _similar(subject, name) or ("" if unread.isupper() else unread)
@@ -60,6 +56,17 @@ def _is_set_above(subject: ScriptText, reference: Reference) -> bool:
         item.name == reference.name and item.place.offset < reference.place.offset
         for item in subject.script.assignments
     )
+
+
+def _is_set_below(subject: ScriptText, reference: Reference) -> bool:
+    """Whether `set -u` stops at the name, which the script itself sets only below."""
+    if _SHARED.fullmatch(reference.name):
+        return False
+    start = reference.place.offset
+    stops = [o.on for o in subject.script.options if o.name == "nounset" and o.place.offset < start]
+    own = [item for item in subject.script.assignments if item.name == reference.name]
+    below = all(item.place.offset > start and item.reach == "always" for item in own)
+    return bool(own) and below and stops[-1:] == [True]
 
 
 def _is_tested(subject: ScriptText, name: str) -> bool:
@@ -112,20 +119,3 @@ def _read_names(subject: ScriptText) -> frozenset[str]:
             read |= {(word.text or "").partition("=")[0] for word in command.words[1:]}
     read |= {found.name for found in undollared(subject)}
     return frozenset(read)
-
-
-def is_used_between(subject: ScriptText, before: Assignment, item: Assignment) -> bool:
-    """Whether a value may have been read, or exported to a program, before the next one."""
-    if item.reach != "always" or item.kind not in OVERWRITTEN or item.function:
-        return True
-    start, end = before.place.offset, item.place.offset + len(item.raw)
-    if end <= start or before.place.offset == item.place.offset:
-        return True
-    name = rf"(?<!\w){item.name}(?!\w)"
-    between = without_comments(subject)[start + len(before.raw) : item.place.offset]
-    own = subject.text[item.place.offset + len(item.name) : end]
-    runs = any(
-        c.words and c.name not in NO_PROGRAMS and start < c.place.offset < end
-        for c in subject.script.commands
-    )
-    return bool(re.search(name, between) or re.search(name, own)) or (before.exported and runs)

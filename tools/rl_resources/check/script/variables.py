@@ -6,21 +6,16 @@ import re
 from collections.abc import Iterator
 
 from rl_resources.check.registry import Mistake, rule
-from rl_resources.check.script.experiment import contradictions
 from rl_resources.check.script.naming import contradiction
 from rl_resources.check.script.undollared import undollared
 from rl_resources.check.script.usage import (
-    NO_PROGRAMS,
-    OVERWRITTEN,
     is_indirect,
-    is_used_between,
     undefined,
     used_names,
 )
 from rl_resources.check.subject import ScriptText
 from rl_resources.script.framework import UNKNOWN
-from rl_resources.script.launch import Launch
-from rl_resources.script.shell import Assignment, Command
+from rl_resources.script.shell import Assignment
 from rl_resources.words import shown
 
 _FOR_PROGRAMS = re.compile(
@@ -177,72 +172,3 @@ def misleading_name(subject: ScriptText) -> Iterator[Mistake]:
             value = shown(item.value.shown)
             message = f"`{item.name}` says {said}, its value `{value}` says {holds}"
             yield subject.mistake(item.place, message, "Mend whichever of the two is wrong.")
-
-
-@rule(
-    summary="The name of an experiment says what the experiment is.",
-    reason="Logs and checkpoints are found by it; copied from another script it hides whose "
-    "they are.",
-    severity="warning",
-    bad="`python3 -m verl.trainer.main_ppo trainer.experiment_name=qwen3_14b_grpo "
-    "actor_rollout_ref.model.path=Qwen/Qwen3-8B`",
-    good="`python3 -m verl.trainer.main_ppo trainer.experiment_name=qwen3_8b_run "
-    "actor_rollout_ref.model.path=Qwen/Qwen3-8B`",
-)
-def misleading_experiment(subject: ScriptText) -> Iterator[Mistake]:
-    """What the script's own name says as well is told where that name is held to its row."""
-    if subject.run is None or len(subject.launches) > 1:
-        return
-    for override in subject.run.launch.overrides:
-        if override.key == "trainer.experiment_name" and override.value:
-            name, file = shown(override.value), subject.path.rpartition("/")[2].lower()
-            found = contradictions(override.value, subject.run)
-            for said, held in [pair for pair in found if pair[0] not in file][:1]:
-                message = f"the experiment `{name}` says `{said}`, the run is `{held}`"
-                yield subject.mistake(override.origin, message, "Name it after what it does.")
-
-
-@rule(
-    summary="A variable is exported before the run that is to see it.",
-    reason="A program gets the environment as it is when it starts; what comes later is too late.",
-    bad="`python3 -m verl.trainer.main_ppo ⏎ export VLLM_USE_V1=1`",
-    good="`export VLLM_USE_V1=1 ⏎ python3 -m verl.trainer.main_ppo`",
-)
-def late_export(subject: ScriptText) -> Iterator[Mistake]:
-    script = subject.script
-    starts = [command.place.offset for run in subject.launches for command in _commands(run)]
-    after = [c for c in script.commands if c.words and c.place.offset > max(starts, default=0)]
-    if not starts or not script.complete or any(c.name not in NO_PROGRAMS for c in after):
-        return
-    read = {item.name: item.place.offset for item in script.references}
-    for item in script.assignments:
-        late = item.exported and item.place.offset > max(starts) and not item.function
-        if late and read.get(item.name, -1) < item.place.offset and item.kind != "prefix":
-            message = f"`{shown(item.raw)}` comes after the run, which does not see it"
-            yield subject.mistake(item.place, message, "Move it above the command that trains.")
-
-
-def _commands(launch: Launch) -> tuple[Command, ...]:
-    return (launch.command, *launch.rest)
-
-
-@rule(
-    summary="A value is read before another takes its place.",
-    reason="The first of the two has no effect, and a reader may take it for the one that has.",
-    severity="warning",
-    bad='`nodes=1 ⏎ nodes=2 ⏎ echo "$nodes"`',
-    good='`nodes=2 ⏎ echo "$nodes"`',
-)
-def overwritten_value(subject: ScriptText) -> Iterator[Mistake]:
-    if is_indirect(subject):
-        return
-    last: dict[str, Assignment] = {}
-    for item in subject.script.assignments:
-        before = last.pop(item.name, None)
-        plain = item.operator == "=" and item.elements is None and item.key is None
-        if before is not None and plain and not is_used_between(subject, before, item):
-            message = f"`{item.name}` is set in line {before.place.line} already, and nothing reads"
-            mend = "Delete the one that is not meant."
-            yield subject.mistake(item.place, f"{message} that value", mend)
-        if plain and item.reach == "always" and item.kind in OVERWRITTEN and not item.function:
-            last[item.name] = item

@@ -2,7 +2,8 @@
 
 The names are those of verl/trainer/ppo/metric_utils.py (`timing_s/*`, `perf/time_per_step`,
 `perf/throughput` in tokens for each second and GPU) and of the workers' `update_actor`
-(`perf/max_memory_*_gb`, since 0.7 below `actor/`), from 0.2 to 0.9.1.
+(`perf/max_memory_*_gb`, since 0.7 below `actor/`), from 0.2 to 0.9.1. Before that a step has
+the times of its parts alone: `timing/gen`, …, `timing/update_actor` of ray_trainer.py.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class Step:
     """One training step; figures that were not logged are `None`.
 
     `tokens` are per second and accelerator, `memory` is in GB. `interrupted` steps also validated
-    or saved a checkpoint, which their time holds.
+    or saved a checkpoint, which their time holds. The `seconds` of `summed` steps are the sum of
+    their parts.
     """
 
     number: int | None
@@ -38,6 +40,7 @@ class Step:
     tokens: float | None
     memory: float | None
     interrupted: bool
+    summed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +51,22 @@ class Validation:
 def told_by(number: int | None, metrics: Mapping[str, object]) -> Step | Validation | None:
     """What metrics logged together tell of; `None` where they are of something else."""
     seconds = next((value for name in _SECONDS if (value := _positive(metrics.get(name)))), None)
+    parts = _sum_of_parts(metrics) if seconds is None else None
+    seconds = seconds or parts
     tokens = None if _IMAGES in metrics else _positive(metrics.get(_THROUGHPUT))
     memory = _memory(metrics)
     if seconds is None and tokens is None and memory is None:
         return Validation() if any(name.startswith("val") for name in metrics) else None
-    return Step(number, seconds, tokens, memory, _interrupted(metrics))
+    return Step(number, seconds, tokens, memory, _interrupted(metrics), parts is not None)
+
+
+def _sum_of_parts(metrics: Mapping[str, object]) -> float | None:
+    """The seconds of all parts of a step, where it generated and updated the actor."""
+    names = [name for name in metrics if name.startswith("timing/")]
+    if not {"timing/gen", "timing/update_actor"}.issubset(names):
+        return None
+    work = (name for name in names if not name.endswith(_INTERRUPTIONS))
+    return sum(filter(None, (_positive(metrics[name]) for name in work))) or None
 
 
 def _memory(metrics: Mapping[str, object]) -> float | None:

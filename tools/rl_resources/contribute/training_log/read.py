@@ -38,7 +38,8 @@ class TrainingLog:
     `step_seconds` and `tokens_per_second_per_gpu` are medians over the `measured` steps: all but
     warm-up and those that also validated or saved. `peak_memory_gb` is the maximum over all steps,
     because memory that is needed once is needed: what PyTorch reserved where verl tells it, else
-    what it allocated. A run that ended `out_of_memory` has no figures.
+    what it allocated. Where `summed`, seconds are the sum of a step's parts. A run that ended
+    `out_of_memory` has no figures.
 
     `versions` are the releases that were printed, `unsure` those programs that printed several.
     `batch` is that of the printed configuration. `unreadable` counts rows of a table.
@@ -50,6 +51,7 @@ class TrainingLog:
     measured: int = 0
     validations: int = 0
     earlier_runs: int = 0
+    summed: bool = False
     peak_memory_gb: float | None = None
     step_seconds: float | None = None
     tokens_per_second_per_gpu: float | None = None
@@ -182,6 +184,7 @@ class _Reader:
             measured=self.tally.measured,
             validations=self.validations,
             earlier_runs=self.earlier_runs,
+            summed=self.tally.summed,
             peak_memory_gb=round(memory, DECIMALS) if memory and fits else None,
             step_seconds=seconds if fits else None,
             tokens_per_second_per_gpu=tokens if fits else None,

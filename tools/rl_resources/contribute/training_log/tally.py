@@ -49,6 +49,7 @@ class Tally:
     measured: int = 0
     last: int = -1
     memory: float | None = None
+    summed: bool = False
     _early: list[Step] = field(default_factory=list)
     _seconds: Values = field(default_factory=Values)
     _tokens: Values = field(default_factory=Values)
@@ -57,6 +58,7 @@ class Tally:
         """Take in one step."""
         self.steps += 1
         self.last = self.last if step.number is None else step.number
+        self.summed = self.summed or step.summed
         self.memory = max(filter(None, (self.memory, step.memory)), default=None)
         if len(self._early) < MOST_WARM_UP_STEPS:
             self._early.append(step)

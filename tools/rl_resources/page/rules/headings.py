@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rl_resources.check.registry import Mistake, rule
-from rl_resources.page.sizes import right_heading, section_size, sized
+from rl_resources.page.sizes import right_heading, section_size
 from rl_resources.page.told import trains_another_model
 from rl_resources.words import shown
 
@@ -49,38 +49,6 @@ def _longer(heading: Heading) -> str:
 
 def _at_heading(reading: Reading, heading: Heading, message: str, mend: str) -> Mistake:
     return Mistake(reading.page.path, heading.line, 1, message, mend)
-
-
-@rule(
-    summary="A size has one heading.",
-    reason="A reader who has found the first does not look for the second.",
-    bad="two headings `7B`",
-    good="one heading `7B` over all its rows",
-    severity="warning",
-)
-def page_heading_twice(reading: Reading) -> Iterator[Mistake]:
-    first: dict[float, Heading] = {}
-    for heading in sized(reading):
-        before = first.setdefault(heading.billions or 0, heading)
-        if before is not heading:
-            message = f"the size {shown(heading.title)} has a heading in line {before.line} already"
-            yield _at_heading(reading, heading, message, "Put both tables under one heading.")
-
-
-@rule(
-    summary="Under a size stands its table.",
-    reason="A heading without a table promises what is not there.",
-    bad="`7B`, and then the next heading",
-    good="`7B` over a table, or over one with a row of `\\`",
-    severity="warning",
-)
-def page_empty_size(reading: Reading) -> Iterator[Mistake]:
-    filled = {reading.page.heading_of(table) for table in reading.page.tables}
-    lost = bool(list(reading.told("page-table")))
-    for heading in sized(reading):
-        if heading not in filled and filled and not lost:
-            message = f"under the size {shown(heading.title)} there is no table"
-            yield _at_heading(reading, heading, message, "Add its table, or take the heading out.")
 
 
 @rule(

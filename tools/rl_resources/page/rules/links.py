@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.page.script_link import folder_above, link_as_text
-from rl_resources.page.sizes import right_heading, section_size
 from rl_resources.page.told import is_dead_link
 from rl_resources.words import is_slip, shown
 
@@ -63,6 +61,8 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
     usual, most = next(iter(Counter(filter(None, folders.values())).most_common(1)), ("", 0))
     for row in reading.rows:
         folder = folders[id(row)] or usual
+        if folder.partition("_")[0].lower() in reading.context.vocabulary.tasks:
+            continue  # `gspo_trainer/` beside `grpo_trainer/` is no slip
         if most >= _FEWEST_ALIKE and not is_dead_link(reading, row) and is_slip(folder, usual):
             message = f"the link leads into {shown(folder)}/, the others into {shown(usual)}/"
             yield reading.mistake(row.cells["Link"], message, f"Write `{shown(usual)}`.")
@@ -95,34 +95,3 @@ def page_same_script(reading: Reading) -> Iterator[Mistake]:
             name, line = shown(row.link.script, 120), before.cells["Link"].line
             message = f"the row links {name}, as the row of line {line} does"
             yield reading.mistake(row.cells["Link"], message, "Link a script of its own.")
-
-
-@rule(
-    summary="A linked script lies in the folder of its section's size.",
-    reason="Whoever looks for the scripts of a size looks in its folder.",
-    bad="a script in `7b/` that the table of 14B links",
-    good="a script in `14b/`",
-    severity="warning",
-)
-def page_script_folder(reading: Reading) -> Iterator[Mistake]:
-    for row in reading.rows:
-        heading, folder = reading.page.heading_of(row.table), row.link.folder
-        size = heading.billions if heading else None
-        told = is_dead_link(reading, row) or right_heading(reading, row)
-        if heading is None or size is None or folder is None or told:
-            continue
-        if not math.isclose(float(folder[:-1]), size) and _folders_follow(reading, row):
-            message = f"the link leads into {folder}/, its table stands under {heading.title}"
-            mend = f"Move the script to {heading.title.lower()}/ and link it there."
-            yield reading.mistake(row.cells["Link"], message, mend)
-
-
-def _folders_follow(reading: Reading, odd: ReadRow) -> bool:
-    """Whether the folders of the page's other links are its headings."""
-    others = [
-        (row.link.folder, section_size(reading, row.table))
-        for row in reading.rows
-        if row is not odd and row.link.folder is not None
-    ]
-    fits = sum(size is not None and math.isclose(float(name[:-1]), size) for name, size in others)
-    return fits * 2 > len(others)

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-_ALSO: dict[str, type] = {"resume_from_path": str, "reshard_after_forward": int}
-"""Switches that take a second type: `False` or a path, a truth value or a group size."""
+_ALSO: dict[str, type] = {
+    "resume_from_path": str,
+    "reshard_after_forward": int,
+    "rollout_is_threshold": str,
+}
+"""Keys that take a second type: `False` or a path, a truth value or a group size, `0.5_4.0`."""
 
 _FRACTIONS = ("alpha", "horizon", "timeout")
 """Names whose whole-number default stands for any number."""
@@ -49,7 +53,7 @@ def _wanted_number(last: str, default: float, value: Any) -> str | None:
     if isinstance(value, bool):
         return None if default in (0, 1) else "a number is wanted"
     if not isinstance(value, int | float):
-        return "a number is wanted"
+        return None if _ALSO.get(last) is str else "a number is wanted"
     # A default of 0 or 1 is how a coefficient or a probability is often written.
     any_number = isinstance(default, float) or default in (0, 1) or last.endswith(_FRACTIONS)
     return None if any_number or isinstance(value, int) else "a whole number is wanted"

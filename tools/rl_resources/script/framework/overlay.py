@@ -36,9 +36,8 @@ class Overlay:
 
     def apply(self, prefix: str, key: str, value: Any) -> None:
         """Apply one override; raises `Refused` and changes nothing where it is not taken."""
-        key = self._target(key)
         if prefix == "~":
-            self._delete(key, value)
+            self._delete(self._target(key), value)
         elif value is UNKNOWN and (key in self._inner or self.values.get(key) == {}):
             if prefix == "+":
                 raise Refused("existing-key")
@@ -46,7 +45,7 @@ class Overlay:
             raise Refused("type")
         elif prefix and self._misses_list(key):
             raise Refused("unknown-key")
-        elif prefix == "++" or (prefix == "+" and self._may_add(key, value)):
+        elif prefix == "++" or (prefix == "+" and self._may_add(self._target(key), value)):
             self._put(key, value, merge=True)
         elif prefix == "+":
             raise Refused("existing-key")

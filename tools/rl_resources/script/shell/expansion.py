@@ -42,7 +42,8 @@ from rl_resources.script.shell.value import (
     unknown,
 )
 
-_NAME = re.compile(r"0[xX][0-9a-fA-F]+|[0-9][0-9A-Za-z_@#]*|([A-Za-z_][A-Za-z0-9_]*)")
+_NAME = re.compile(r"0[xX][0-9a-fA-F]+|[0-9][0-9A-Za-z_@#]*|([A-Za-z_][A-Za-z0-9_]*+)(?!\s*=(?!=))")
+"""Numbers, and names that are read: `i=0` assigns."""
 _PLAIN = re.compile(r"[^~{}*?\[\]()]+")
 _ASSIGNING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
@@ -184,6 +185,13 @@ class Expander:
         return Fragment(unknown(place, text, "environment", name="HOME"), quoted=True)
 
     # Pieces
+
+    def operand(self, pieces: Pieces, state: State, mode: Mode) -> Fragments:
+        """Expand the word of `${NAME:-…}`, where a tilde is expanded unless it is quoted."""
+        if mode == "quoted":
+            return self.fragments(pieces, state, mode)
+        whole = mode == "joined"
+        return self._tilde(pieces, state, assigned=whole, whole=whole)
 
     def fragments(self, pieces: Pieces, state: State, mode: Mode) -> Fragments:
         """Expand pieces; in mode `split` unquoted expansions may become several words."""

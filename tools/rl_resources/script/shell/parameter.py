@@ -127,7 +127,7 @@ def _present(found: Found, *, empty_counts: bool) -> bool | None:
 def _word(
     expander: Expander, piece: Parameter, state: State, mode: Mode, absent: bool
 ) -> Fragments:
-    fragments = expander.fragments(piece.operand, state, mode)
+    fragments = expander.operand(piece.operand, state, mode)
     if not fragments and mode != "split":
         fragments = list(_nothing(expander, piece, mode, absent))
     # the literals of an unquoted default are split like any expansion
@@ -153,7 +153,8 @@ def _assigned_default(
 ) -> Fragments:
     if not piece.name.isidentifier() or piece.subscript is not None:
         return [_unknown(expander, piece, found._replace(reason="form"), mode)]
-    value = expander.text_of(piece.operand, state)
+    unquoted: Mode = "quoted" if mode == "quoted" else "joined"
+    value = fields.joined(expander.operand(piece.operand, state, unquoted))
     value = Value(tuple(part._replace(default=found.absent) for part in value.parts))
     set_content(state, piece.name, value, expander.source.place(piece.start))
     expander.note_default(piece, value)

@@ -310,6 +310,11 @@ def _joined_content(left: Content, right: Content, lost: Part) -> Content:
 
 
 def _joined_arrays(left: Array, right: Array, lost: Part) -> Array:
+    if left.countable and [item.key for item in left.entries] == [e.key for e in right.entries]:
+        pairs = zip(left.entries, right.values, strict=True)
+        return Array(
+            tuple(Entry(one.key, _joined_values(one.value, two, lost)) for one, two in pairs)
+        )
     same = 0
     for one, two in zip(left.entries, right.entries, strict=False):
         if one.key != two.key or not _alike(one.value, two.value):
@@ -329,6 +334,10 @@ def _joined_values(left: Value, right: Value, lost: Part) -> Value:
     kept: list[Part] = []
     for one, two in zip(left.parts, right.parts, strict=False):
         if one.text is None or one.text != two.text:
+            # of `key=1` and `key=2` the key is known
+            key, sign, _ = (one.text or "").partition("=")
+            if sign and (two.text or "").startswith(f"{key}="):
+                kept.append(one._replace(text=f"{key}="))
             break
         kept.append(one)
     return bounded([*kept, lost])

@@ -143,8 +143,8 @@ class WordReader:
         start = self.at
         following = self.peek(2)[1:]
         self.at += 1 + len(following)
-        if following == "\n":
-            return ()
+        if following == "\n" or (not following and self.at == len(self.text)):
+            return ()  # bash drops a backslash that ends the file, too
         if following and (mode.escaped is None or following in mode.escaped):
             return (Literal(following, start, True),)
         self.at = start + 1
