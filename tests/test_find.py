@@ -180,7 +180,7 @@ def test_nothing_fits_tells_the_smallest_and_what_is_missing() -> None:
     assert [item.kind for item in found.nearest] == ["smallest-tested"]
     (nearest,) = found.nearest
     assert nearest.answer.configuration.id == "small"
-    assert nearest.reason == "The smallest tested one needs 2 x 80 GB, you have 1 x 24 GB."
+    assert nearest.reason == "The smallest known run took 2 x 80 GB, you have 1 x 24 GB."
 
 
 def test_nothing_fits_offers_adapters_and_the_largest_smaller_size() -> None:
@@ -221,7 +221,7 @@ def test_where_nothing_is_so_long_the_longest_that_fits_is_offered() -> None:
     )
     asked = replace(H100, size="7B", position=4, gpus=1, length=16000)
     first, second = find(rows, asked).nearest
-    assert first.reason == "The smallest tested one needs 8 x 80 GB, you have 1 x 80 GB."
+    assert first.reason == "The smallest known run took 8 x 80 GB, you have 1 x 80 GB."
     assert second.answer.configuration.id == "longer"
     assert second.reason.startswith("With a shorter context (8192 tokens) 7B is tested on")
 
@@ -240,7 +240,7 @@ def test_a_model_that_is_known_on_much_alone_leads_to_the_least_of_its_size() ->
     asked = replace(H100, model="a/own", size="7B", position=4, gpus=1)
     least = find(rows, asked).nearest[1]
     assert (least.kind, least.answer.configuration.id) == ("smallest-of-size", "other")
-    assert least.reason == "The smallest tested one of the size 7B needs 2 x 80 GB: 7B."
+    assert least.reason == "The smallest known run of the size 7B took 2 x 80 GB: 7B."
 
 
 def test_of_a_size_the_longest_context_is_told_and_whether_it_is_tested() -> None:
@@ -255,7 +255,7 @@ def test_of_a_size_the_longest_context_is_told_and_whether_it_is_tested() -> Non
 
 def test_with_the_number_open_what_is_missing_reads_as_a_sentence() -> None:
     (by_memory,) = find([_report()], Question(size="7B", memory_gb=24)).nearest
-    assert by_memory.reason.endswith("needs 1 x 80 GB, you have any number of devices of 24 GB.")
+    assert by_memory.reason.endswith("took 1 x 80 GB, you have any number of devices of 24 GB.")
     own = Question(size="7B", device="t4", vendor="NVIDIA", memory_gb=16)
     assert find([_report()], own).nearest[0].reason.endswith("you have any number of t4.")
 
@@ -339,7 +339,7 @@ def test_reports_that_contradict_each_other_are_told_together() -> None:
 
 def test_trials_that_failed_are_told_beside_their_record() -> None:
     found = find([_record(failed_batches=(101, 128))], H100)
-    assert "Trials ran out of memory at a batch of 101, 128 prompts." in _text(found)
+    assert "Trials failed at a batch of 101, 128 prompts." in _text(found)
 
 
 def test_the_reverse_question_tells_the_largest_size_and_longest_context_of_each_task() -> None:
@@ -650,7 +650,7 @@ def test_a_7b_with_all_weights_on_one_24_gb_card_is_not_known_but_adapters_are(
     status = main(["find", "--model", "7B", "--task", "GRPO", "--gpus", "1", "--memory", "24"])
     text = capsys.readouterr().out
     assert status == 1
-    assert "The smallest tested one needs 1 x 80 GB, you have 1 x 24 GB." in text
+    assert "The smallest known run took 1 x 80 GB, you have 1 x 24 GB." in text
     assert "LoRA (GRPO-LoRA)" in text
 
 

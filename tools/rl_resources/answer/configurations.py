@@ -13,6 +13,7 @@ from rl_resources.answer.age import Ages
 from rl_resources.answer.conditions import conditions
 from rl_resources.answer.hardware import Devices, Hardware
 from rl_resources.answer.series import in_series
+from rl_resources.answer.vocabulary import projects
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Record
 from rl_resources.record import items_of, text_of
@@ -56,7 +57,7 @@ class Configuration(NamedTuple):
     possible_devices: tuple[str, ...]
     vendor: str
     memory_gb: float
-    framework: str
+    frameworks: tuple[str, ...]
     framework_shown: str
     train: str
     infer: str
@@ -150,7 +151,7 @@ def _of_record(
         possible_devices=(device,),
         vendor=hardware.vendor,
         memory_gb=hardware.memory_gb,
-        framework=text_of(row, "framework"),
+        frameworks=(text_of(row, "framework"),),
         framework_shown=_joined(text_of(row, "framework"), text_of(row, "framework_version")),
         train=text_of(row, "train"),
         infer=text_of(row, "infer"),
@@ -200,7 +201,7 @@ def _of_report(
         tag=text_of(row, "tag"),
         size=text_of(row, "size"),
         position=positions.get(row["size"], 0),
-        model=text_of(row, "model"),
+        model=text_of(row, "model") or text_of(row, "model_as_published"),
         model_shown=text_of(row, "model") or text_of(row, "model_as_published"),
         task=text_of(row, "task"),
         task_shown=text_of(row, "task") or text_of(row, "task_as_published"),
@@ -217,7 +218,7 @@ def _of_report(
         possible_devices=(device,) if device else devices.possible(published),
         vendor=hardware.vendor,
         memory_gb=hardware.memory_gb,
-        framework=text_of(row, "framework"),
+        frameworks=_frameworks(row),
         framework_shown=_joined(
             text_of(row, "framework_as_published"), text_of(row, "framework_version")
         ),
@@ -249,6 +250,12 @@ def _of_report(
         source=str(row["source_url"]),
         notes=text_of(row, "notes"),
     )
+
+
+def _frameworks(row: Record) -> tuple[str, ...]:
+    """The key of the framework, and the projects that its published name names."""
+    named = projects(text_of(row, "framework_as_published"))
+    return tuple(filter(None, dict.fromkeys((text_of(row, "framework"), *named))))
 
 
 def _joined(*parts: str) -> str:

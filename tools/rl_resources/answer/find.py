@@ -194,7 +194,7 @@ def _distance(asked: float, has: float) -> float:
     return abs(asked - has) if has else _FARTHEST
 
 
-ASKED = ("task", "framework", "train", "infer", "tag")
+ASKED = ("task", "train", "infer", "tag")
 """Words of a question that a configuration must have just so."""
 
 WEIGHTS: Mapping[str, tuple[str, ...]] = {
@@ -242,6 +242,7 @@ def _judged(configurations: Iterable[Configuration], question: Question) -> list
         if all(getattr(row, name) == word for name, word in asked)
         and (not weights or row.weights in weights)
         and (not question.scenario or question.scenario in row.scenario)
+        and (not question.framework or question.framework in row.frameworks)
     ]
 
 
@@ -266,7 +267,8 @@ def order_by_itself(row: Configuration) -> tuple[int | float | str, ...]:
     return tuple(key(row) for _, key in BY_ITSELF)
 
 
-def _failures(judged: Iterable[Answer], question: Question) -> tuple[Answer, ...]:
+def _failures(judged: Iterable[Answer], asked: Question) -> tuple[Answer, ...]:
+    question = replace(asked, model="", tag="")
     near = (
         item
         for item in judged
@@ -275,7 +277,12 @@ def _failures(judged: Iterable[Answer], question: Question) -> tuple[Answer, ...
     )
 
     def keys(item: Answer) -> tuple[bool | float | str, ...]:
-        return not no_less(question, item.configuration), *size_of(item.configuration)
+        row = item.configuration
+        return (
+            not no_less(question, row),
+            bool(asked.model) and row.model != asked.model,
+            *size_of(row),
+        )
 
     return tuple(sorted(near, key=keys))
 
@@ -324,6 +331,7 @@ RELAXATIONS = (
     Relaxation("other-weights", ("weights",)),
     Relaxation("other-scenario", ("scenario",)),
     Relaxation("other-model", ("model",)),
+    Relaxation("other-scenario-and-model", ("scenario", "model")),
     Relaxation("adapters", (), adapters=True),
     Relaxation("adapters-other-model", ("model",), adapters=True),
     Relaxation("adapters-other-backends", (*_BACKENDS, "tag"), adapters=True),

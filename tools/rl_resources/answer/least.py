@@ -54,7 +54,16 @@ def headline(rows: Sequence[Configuration], size: str, weights: str) -> Answer |
         and item.configuration.memory_gb
         and NO_TEXT.isdisjoint(item.configuration.scenario)
     )
-    return min(runs, key=_size, default=None)
+    return min(runs, key=_best_of_size, default=None)
+
+
+def _best_of_size(answer: Answer) -> tuple[object, ...]:
+    """Least memory first; of equal ones a real run, a measured one, the longest context."""
+    row = answer.configuration
+    return (
+        *(row.total_memory_gb, row.gpus, "synthetic" in row.scenario),
+        *(row.statement != "measured-run", -row.length, row.id),
+    )
 
 
 def _size(answer: Answer) -> tuple[bool, float, int, bool, str]:

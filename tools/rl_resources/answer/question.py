@@ -331,17 +331,21 @@ class Reader:
         """Task, weights and what to tell; `LoRA`, `QLoRA` and `full` as a task are weights."""
         weights = self._word("weights", words.weights)
         text, parts = words.task or "", plain(words.task or "").split("-")
-        if "sft" in parts:
-            raise UnusableInput(say("out-of-scope", word=shown(text)), say("ask-a-task"))
+        if out := next(
+            (word for word in ("sft", "dpo") if plain(text) in {word, f"{word}-lora"}), ""
+        ):
+            raise UnusableInput(say(f"no-{out}", word=shown(text)), say("ask-a-task"))
         said = next((word for word in ("qlora", "lora", "full") if word in parts), "")
         if words.task is None or task_name(text) == "lora" or (said and not task_name(text)):
             return "", weights or said or ("lora" if text else ""), []
         if said in {"qlora", "full"}:
             weights = weights or said
         begun = self._begun_task(text)
-        if begun and begun != self._known(text, "task"):
-            return begun, weights, [say("variant-of", word=shown(text), known=begun)]
-        return self._word("task", text), weights, []
+        variant = begun and begun != self._known(text, "task")
+        notes = [say("variant-of", word=shown(text), known=begun)] if variant else []
+        task = begun or self._word("task", text)
+        adapter = self.known.tasks[task] if weights in {"lora", "qlora"} else ""
+        return adapter or task, weights, notes
 
     def _begun_task(self, text: str) -> str:
         """The known task that a variant's name begins with: `PPO` of `PPO-Lag`."""
@@ -353,7 +357,8 @@ class Reader:
 
     def _known(self, text: str, kind: str) -> str:
         name = task_name if kind == "task" else plain
-        return {name(word): word for word in self.known.words[kind]}.get(name(text), "")
+        known = {name(word): word for word in self.known.words[kind]}
+        return known.get(name(text)) or self.known.aliases.get(kind, {}).get(plain(text), "")
 
     def _word(self, kind: str, text: str | None) -> str:
         """The known word that `text` spells, upper and lower case and punctuation regardless."""

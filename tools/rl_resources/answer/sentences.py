@@ -115,7 +115,7 @@ def instead(kind: str, question: Question, row: Configuration, standing: str) ->
     what = say(
         "shorter-unknown" if kind == "shorter" and not row.length else kind,
         length=row.length,
-        backends=row.backends_shown,
+        software=" ".join(filter(None, (row.framework_shown, row.backends_shown))),
         tag=question.tag,
         scenario=question.scenario,
         weights=row.conditions[0],
@@ -214,11 +214,11 @@ def trust(row: Configuration) -> Iterator[str]:
 
 
 def doubts(row: Configuration) -> Iterator[str]:
-    """Trials that failed, and what is disputed."""
+    """Trials that failed, and the notes, which say what is disputed."""
     if row.failed_batches:
         yield say("failed-batches", batches=", ".join(map(str, row.failed_batches)))
-    if row.trust == "disputed":
-        yield say("disputed", notes=row.notes)
+    if row.notes:
+        yield say("disputed" if row.trust == "disputed" else "note", notes=row.notes)
 
 
 def contradicted(other: Configuration) -> str:

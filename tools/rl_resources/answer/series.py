@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 
 _SAME = attrgetter(
     *("outcome", "tag", "size", "model_shown", "task_shown", "gpus", "gpus_maximum", "nodes"),
-    *("device_shown", "memory_gb", "framework", "backends_shown", "trust", "evidence_kind"),
+    *("device_shown", "memory_gb", "framework_shown", "backends_shown", "trust", "evidence_kind"),
     *("wording", "remarks", "weights", "precision", "memory_optimisations", "scenario"),
     "out_of_memory_on",
 )

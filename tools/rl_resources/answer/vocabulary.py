@@ -11,6 +11,15 @@ from rl_resources.dataset import Dataset
 
 TAGS = ("MIN", "RECOMMENDED")
 WEIGHTS = ("full", "lora", "qlora", "partial")
+ALIASES: Mapping[str, Mapping[str, str]] = {
+    "weights": {"4-bit": "qlora", "4bit": "qlora", "peft": "lora", "adapters": "lora"},
+    "scenario": {
+        **dict.fromkeys(("multi-turn", "multiturn", "agent", "tools", "search"), "agentic"),
+        **dict.fromkeys(("vlm", "vl", "vision", "video", "audio", "omni"), "multimodal"),
+        "vla": "robotics",
+    },
+}
+"""Other words that people use, as `plain` spells them."""
 
 SPACE = r"[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 """What `str.strip` takes away; other languages take more or less for blank."""
@@ -35,7 +44,7 @@ PATTERNS: Mapping[str, str] = {
     "hub": "^(?:https?://)?(?:www[.])?(?:huggingface|hf)[.]co/",
     "adapters": "^(?:q?lora|peft)$",
     "said-of-tasks": "^(?:with|full|training)$",
-    "size-in-name": r"(?<![0-9.x])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])",
+    "size-in-name": r"(?<![0-9.x*\u00d7])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])",
 }
 """How words are read; expressions that Python and JavaScript read alike.
 
@@ -83,7 +92,7 @@ class Vocabulary:
     the keys by the beginning of a name that has the size in it (`qwen3-vl8b`); `tasks` the task
     that trains adapters alone in place of each, blank where there is none; `words` the keys of all
     that is asked by one of a few words. A spelling of a device means one in `spelt_devices`, and
-    several of different memory in `families`.
+    several of different memory in `families`. `aliases` are other words for those of `words`.
     """
 
     models: Mapping[str, str]
@@ -95,15 +104,24 @@ class Vocabulary:
     families: Mapping[str, Sequence[str]]
     tasks: Mapping[str, str]
     words: Mapping[str, Sequence[str]]
+    aliases: Mapping[str, Mapping[str, str]]
 
 
 def vocabulary(dataset: Dataset, devices: Devices) -> Vocabulary:
     """The words of a dataset. `devices` are its own."""
     tasks = {str(key): _adapter_task(dataset, str(key)) for key in dataset.by_key["tasks"]}
+    published = {
+        str(row["model_as_published"]): str(row["size"])
+        for row in dataset.records["reports"]
+        if not row["model"] and row["size"]
+    }
+    begun = _begun_models(map(str, dataset.by_key["models"]))
+    published = {name: size for name, size in published.items() if model_name(name) not in begun}
     return Vocabulary(
-        models={str(key): str(row["size"]) for key, row in dataset.by_key["models"].items()},
-        spelt_models=_spelt_models(dataset),
-        begun_models=_begun_models(map(str, dataset.by_key["models"])),
+        models=published
+        | {str(key): str(row["size"]) for key, row in dataset.by_key["models"].items()},
+        spelt_models={model_name(name): name for name in published} | _spelt_models(dataset),
+        begun_models=begun,
         sizes=_sizes(dataset),
         devices={
             str(key): _device(str(row["name"]), devices.of(str(key)))
@@ -116,11 +134,12 @@ def vocabulary(dataset: Dataset, devices: Devices) -> Vocabulary:
             "task": tuple(tasks),
             "weights": WEIGHTS,
             "scenario": dataset.package.resources["reports"].schema.field("scenario").item_words,
-            "framework": tuple(map(str, dataset.by_key["frameworks"])),
+            "framework": _frameworks(dataset),
             "train": _backends(dataset, "train"),
             "infer": _backends(dataset, "infer"),
             "tag": TAGS,
         },
+        aliases=ALIASES,
     )
 
 
@@ -177,6 +196,23 @@ def _adapter_task(dataset: Dataset, task: str) -> str:
         if row["adapters_only"] and row["algorithm"] == rows[task]["algorithm"]
     )
     return next(same, "")
+
+
+def _frameworks(dataset: Dataset) -> tuple[str, ...]:
+    """The frameworks of the table, and the projects that reports name."""
+    names = [str(key) for key in dataset.by_key["frameworks"]]
+    spelt = {plain(name) for name in names}
+    for row in dataset.records["reports"]:
+        for name in projects(str(row["framework_as_published"])):
+            if plain(name) not in spelt:
+                spelt.add(plain(name))
+                names.append(name)
+    return tuple(names)
+
+
+def projects(published: str) -> tuple[str, ...]:
+    """The projects that a source names: `verl` and `Search-R1` of `verl (Search-R1)`."""
+    return tuple(filter(None, (part.strip() for part in re.split(r"[(),;/]", published))))
 
 
 def _backends(dataset: Dataset, role: str) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _COLUMNS = ("#", "FIT", "TAG", "MODEL", "TASK", "HARDWARE")
 _MOST_ASIDE = 5
+_MOST_BEFORE = 2
 _NARROWEST = 40
 
 _PANDAS_TYPES: Mapping[type, str] = {str: "string", int: "Int64", float: "Float64"}
@@ -157,7 +158,7 @@ def as_text(
     if worse and found.question.size:
         title = "Known to run out of memory on as much or more"
         lines += ["", *(f"{bold}{line}{plain}" for line in wrapped.all([title], ""))]
-        lines += _aside(worse, found, wrapped, root)
+        lines += _aside(worse, found, wrapped, root, _MOST_BEFORE)
     if found.largest:
         lines += ["", f"{bold}Largest size known to run, by task{plain}"]
         lines += _largest(found, wrapped)
@@ -280,15 +281,17 @@ def _series(fold: Iterable[Answer]) -> Iterator[str]:
     yield from filter(None, [sentences.series([item.configuration for item in fold])])
 
 
-def _aside(items: tuple[Answer, ...], found: Found, wrapped: _Wrapped, root: str) -> Iterator[str]:
+def _aside(
+    items: tuple[Answer, ...], found: Found, wrapped: _Wrapped, root: str, most: int = _MOST_ASIDE
+) -> Iterator[str]:
     folds = folded_answers(items)
-    for fold in folds[:_MOST_ASIDE]:
+    for fold in folds[:most]:
         row = fold[0].configuration
         name = f"{row.model_shown} {row.task_shown}"
         yield from wrapped.all([f"{name}: {fold[0].reason}"], "- ")
         yield from wrapped.all([*_series(fold), *_facts(row, found, root)], "  ")
-    if len(folds) > _MOST_ASIDE:
-        yield f"- {len(folds) - _MOST_ASIDE} more: give --format json."
+    if len(folds) > most:
+        yield f"- {len(folds) - most} more: give --format json."
 
 
 def _facts(row: Configuration, found: Found, root: str) -> Iterator[str]:

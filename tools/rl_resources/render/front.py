@@ -78,11 +78,13 @@ def choices(dataset: Dataset, rows: Sequence[Configuration]) -> Mapping[str, lis
         **roles,
         "tag": [Choice(tag) for tag in TAGS],
         "weights": [Choice(key, words) for key, words in WEIGHTS.items()],
-        "framework": [Choice(key, str(row["title"])) for key, row in keys["frameworks"].items()],
     }
     held = {name: {getattr(row, name) for row in rows} for name in offered}
     scenarios = {word for row in rows for word in row.scenario}
     offered["scenario"], held["scenario"] = [Choice(word) for word in sorted(scenarios)], scenarios
+    frameworks = keys["frameworks"].items()
+    offered["framework"] = [Choice(key, str(row["title"])) for key, row in frameworks]
+    held["framework"] = {name for row in rows for name in row.frameworks}
     held["device"] = {choice.word for choice in devices}
     known = {
         name: [choice for choice in words if choice.word in held[name]]

@@ -275,13 +275,14 @@ class Run(Settings):
         section = "megatron" if megatron else "fsdp_config"
         all_state = self.offload_policy if self.offload_policy.flag and not megatron else None
         on_host = self.optimizer_on_host if self.optimizer_on_host.flag and megatron else None
+        reference = self.setting(f"{REFERENCE}.{section}.param_offload")
         recompute = self.recompute_granularity if megatron else self.gradient_checkpointing
         return {
             "activation-checkpointing": recompute,
             "parameter-offload": all_state or self.param_offload,
             **({"gradient-offload": self._engine("grad_offload")} if megatron else {}),
             "optimizer-offload": on_host or all_state or self.optimizer_offload,
-            "reference-offload": self.setting(f"{REFERENCE}.{section}.param_offload"),
+            **({"reference-offload": reference} if self._has_reference else {}),
             "sequence-packing": self.setting(f"{engine}.use_remove_padding"),
             "dynamic-batch": self.dynamic_batch,
             "fused-logits": self.setting(f"{MODEL}.use_fused_kernels"),
@@ -289,6 +290,11 @@ class Run(Settings):
             "rollout-sleep": self.setting(f"{ROLLOUT}.free_cache_engine"),
             "layered-summon": self.setting(f"{ROLLOUT}.layered_summon"),
         }
+
+    @property
+    def _has_reference(self) -> bool:
+        """Whether a reference model of its own is loaded: with LoRA it is the bare actor."""
+        return self.uses_reference is not False and self.weights == "full"
 
     @property
     def optimisations_on(self) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ export const FAILED = "out-of-memory";
 export const BEYOND = "beyond";
 const TOO_SHORT = "too-short";
 
-const ASKED = /** @type {const} */ (["task", "framework", "train", "infer", "tag"]);
+const ASKED = /** @type {const} */ (["task", "train", "infer", "tag"]);
 const FITTING = [TESTED, SHOULD_FIT, CLAIMED];
 
 /** Answers in their order: rows, of which objects are made when somebody looks. */
@@ -137,8 +137,7 @@ export function find(table, rules, question) {
   const none = new Uint8Array(table.length);
   const { runs } = answers;
   const smallest = least(runs, (row) => table.bySize[row]);
-  const wider = { ...question, model: "", tag: "" };
-  const { [FAILED]: failed } = judge(table, rules, wider);
+  const { [FAILED]: failed } = judge(table, rules, { ...question, model: "", tag: "" });
   const told = (/** @type {Iterable<number>} */ rows, /** @type {string} */ standing) =>
     Array.from(rows, (row) => ({ row, standing, question }));
   return {
@@ -184,6 +183,7 @@ function matching(table, rules, question) {
   const weights = question.weights ? rules.weights[question.weights] : undefined;
   const fits = [
     weights && table.holds("weights", (word) => weights.includes(word)),
+    question.framework && table.holds("frameworks", (words) => words.includes(question.framework)),
     question.scenario && table.holds("scenario", (words) => words.includes(question.scenario)),
   ].filter((held) => held instanceof Uint8Array);
   return fits.length ? rows.filter((row) => fits.every((held) => held[row])) : rows;
@@ -310,8 +310,11 @@ function nearFailures(table, question, failed) {
     Boolean(question.memory_gb || !question.device)
     && gpus[row] >= question.gpus && memory[row] >= question.memory_gb && sameStack(row);
   const near = failed.filter((row) => exact(row) || noLess(row));
+  const { at } = table.words.model;
+  const model = table.place("model", question.model);
+  const other = (/** @type {number} */ row) => Number(question.model !== "" && at[row] !== model);
   const ranks = Float64Array.from(near, (row) =>
-    Number(!noLess(row)) * table.length + table.bySize[row]).sort();
+    (Number(!noLess(row)) * 2 + other(row)) * table.length + table.bySize[row]).sort();
   return Array.from(ranks, (rank) => table.inSize[rank % table.length]);
 }
 

@@ -360,8 +360,9 @@ function taskAndWeights(rules, { task: text = "", weights: asked }) {
   const said = ["qlora", "lora", "full"].find((word) => parts.includes(word)) ?? "";
   const name = taskName(rules, text);
   const given = knownWord(rules, "weights", asked);
-  if (parts.includes("sft")) {
-    const message = say(rules, "out-of-scope", { word: shown(text) });
+  const out = ["sft", "dpo"].find((word) => [word, `${word}-lora`].includes(plain(rules, text)));
+  if (out) {
+    const message = say(rules, `no-${out}`, { word: shown(text) });
     throw new UnusableInput(message, say(rules, "ask-a-task"), "task");
   }
   if (!text || name === "lora" || (said && !name)) {
@@ -372,16 +373,18 @@ function taskAndWeights(rules, { task: text = "", weights: asked }) {
   const begun = known || rules.vocabulary.words.task
     .filter((word) => name.startsWith(`${taskName(rules, word)}-`))
     .reduce((longest, word) => (word.length > longest.length ? word : longest), "");
-  if (!begun) return { task: knownWord(rules, "task", text), weights, notes: [] };
+  const task = begun || knownWord(rules, "task", text);
   const notes = known ? [] : [say(rules, "variant-of", { word: shown(text), known: begun })];
-  return { task: begun, weights, notes };
+  const adapter = ["lora", "qlora"].includes(weights) ? rules.vocabulary.tasks[task] : "";
+  return { task: adapter || task, weights, notes };
 }
 
 /** The known word that `text` spells; blank for none. @param {Rules} rules @param {import("./table.js").Kind} kind @param {string} text */
 function spelt(rules, kind, text) {
   const name = kind === "task" ? taskName : plain;
   const { [kind]: words } = rules.vocabulary.words;
-  return words.findLast((word) => name(rules, word) === name(rules, text)) ?? "";
+  return words.findLast((word) => name(rules, word) === name(rules, text))
+    ?? entry(rules.vocabulary.aliases[kind] ?? {}, plain(rules, text)) ?? "";
 }
 
 /**

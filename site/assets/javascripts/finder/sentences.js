@@ -120,7 +120,7 @@ export function nearestReason(rules, question, kind, row, standing) {
   const name = kind === "shorter" && !row.length ? "shorter-unknown" : kind;
   const what = say(rules, name, {
     length: row.length,
-    backends: row.backends_shown,
+    software: [row.framework_shown, row.backends_shown].filter(Boolean).join(" "),
     tag: question.tag,
     scenario: question.scenario,
     weights: row.conditions[0],
@@ -230,11 +230,12 @@ export function* trust(rules, row) {
   yield* row.remarks;
 }
 
-/** Trials that failed, and what is disputed. @param {Rules} rules @param {Row} row */
+/** Trials that failed, and the notes. @param {Rules} rules @param {Row} row */
 export function* doubts(rules, row) {
   const batches = row.failed_batches;
   if (batches.length) yield say(rules, "failed-batches", { batches: batches.join(", ") });
-  if (row.trust === "disputed") yield say(rules, "disputed", { notes: row.notes });
+  const { notes, trust: status } = row;
+  if (notes) yield say(rules, status === "disputed" ? "disputed" : "note", { notes });
 }
 
 /** What another report says against one. @param {Rules} rules @param {Row} other */

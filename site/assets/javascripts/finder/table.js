@@ -25,6 +25,7 @@
  * @property {Record<string, string[]>} families
  * @property {Record<string, string>} tasks
  * @property {Record<Kind, string[]>} words
+ * @property {Record<string, Record<string, string>>} aliases
  *
  * @typedef {"task" | "weights" | "scenario" | "framework" | "train" | "infer" | "tag"} Kind
  *
