@@ -243,5 +243,6 @@ def test_the_installed_command_answers_the_same(name: str, root: Path) -> None:
     apply(root, case["edit"])
     command = [sys.executable, "-m", "rl_resources", "check", *SELECT]
     done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
-    assert (done.returncode, done.stdout) == (case["status"], case.get("expected", ""))
+    expected = placed(root, case.get("expected", ""))
+    assert (done.returncode, done.stdout) == (case["status"], expected)
     assert done.stderr.replace(str(root), "ROOT").endswith(case.get("complaint", ""))

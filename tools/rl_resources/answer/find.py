@@ -175,6 +175,7 @@ BY_QUESTION: tuple[tuple[str, Key], ...] = (
 _SUREST = frozenset({"reproduced", "measured-run"})
 
 BY_ITSELF: tuple[tuple[str, Callable[[Configuration], int | float | str]], ...] = (
+    ("runs before benchmarks on random tokens", lambda row: int("synthetic" in row.scenario)),
     ("recent before old", lambda row: int(bool(row.remarks))),
     ("reproduced or measured first", lambda row: int(row.trust not in _SUREST)),
     ("longer context first", lambda row: -row.length),

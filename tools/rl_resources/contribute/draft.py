@@ -346,10 +346,9 @@ class _Maker:
                 f"the log is of another {' and '.join(others)} than the row, so no figure of it is "
                 "taken; edit the row where the new run shall replace the old one"
             )
+        heard_of = self.heard.facts if self.heard else {}
+        assumed = {"script", "status", "statement"} - heard_of.keys()
         for name in self.schema.names:
-            if name not in {"script", "status", "statement"} and proposed[name] not in {
-                "",
-                row[name],
-            }:
+            if name not in assumed and proposed[name] not in {"", row[name]}:
                 there = f"`{shown(row[name])}`" if row[name] else "blank"
                 yield f"{name} is {there} there; what was read now says `{shown(proposed[name])}`"

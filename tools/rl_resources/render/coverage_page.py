@@ -27,20 +27,23 @@ def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
         missing.setdefault(tag, []).append(size)
     tables = task_tables(dataset, found)
     parts = parted("coverage.md", tables, DEVICES, lambda table: len(table.rows))
+    once = {
+        "picture": coverage_map(dataset),
+        "wanted": found.wanted[:MOST_WANTED],
+        "wanted_rule": WANTED_RULE,
+        "missing": missing,
+        "unplaced": found.unplaced,
+    }
     return {
         part.path: site.page(
             part.path,
             "coverage.md",
-            picture=coverage_map(dataset),
             part=part,
-            others={
-                table.task: other.url for other in parts if other != part for table in other.items
-            },
-            wanted=found.wanted[:MOST_WANTED],
-            wanted_rule=WANTED_RULE,
-            missing=missing,
-            unplaced=found.unplaced,
+            others=[
+                (table.task, other.url) for other in parts if other != part for table in other.items
+            ],
             start=_starts(site.repository, part.path),
+            **(once if part.number == 1 else {}),
         )
         for part in parts
     }

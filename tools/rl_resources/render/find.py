@@ -247,11 +247,13 @@ def _longest(found: Found) -> Iterator[str]:
 
 
 def _largest(found: Found, wrapped: _Wrapped) -> Iterator[str]:
-    rows = [("TASK", "SIZE", "FIT", "HARDWARE", "LONGEST CONTEXT")]
+    rows = [("TASK", "SIZE", "FIT", "HARDWARE", "LONGEST CONTEXT", "CONDITIONS")]
     for item in found.largest:
         best, length = item.best, sentences.longest(item.longest.configuration)
         standing = best.standing.replace("-", " ")
-        rows.append((item.task, item.size, standing, resource(best.configuration), length))
+        row = best.configuration
+        conditions = "; ".join(row.conditions)
+        rows.append((item.task, item.size, standing, resource(row), length, conditions))
     yield from (line for lines in wrapped.rows(rows, "  ") for line in lines)
 
 

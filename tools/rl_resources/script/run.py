@@ -277,10 +277,12 @@ class Run(Settings):
         on_host = self.optimizer_on_host if self.optimizer_on_host.flag and megatron else None
         reference = self.setting(f"{REFERENCE}.{section}.param_offload")
         recompute = self.recompute_granularity if megatron else self.gradient_checkpointing
+        gradients = self._engine("grad_offload")  # gone: Megatron's move with the parameters
+        gradients = gradients if gradients.place else self.param_offload
         return {
             "activation-checkpointing": recompute,
             "parameter-offload": all_state or self.param_offload,
-            **({"gradient-offload": self._engine("grad_offload")} if megatron else {}),
+            **({"gradient-offload": gradients} if megatron else {}),
             "optimizer-offload": on_host or all_state or self.optimizer_offload,
             **({"reference-offload": reference} if self._has_reference else {}),
             "sequence-packing": self.setting(f"{engine}.use_remove_padding"),

@@ -18,7 +18,8 @@
  * @property {Question} question
  * @property {Answers} answers
  * @property {Answer[]} unclear
- * @property {Answer[]} failures
+ * @property {Answer[]} failures those on no less hardware first
+ * @property {number} worse how many of them are on no less hardware
  * @property {Nearest[]} nearest
  * @property {Largest[]} largest
  * @property {Answer | undefined} start the best answer that has a script
@@ -144,7 +145,7 @@ export function find(table, rules, question) {
     question,
     answers,
     unclear: told(inOrder(table, question, judged[UNCLEAR], none), UNCLEAR),
-    failures: told(nearFailures(table, question, failed), FAILED),
+    ...nearFailures(table, question, failed, (rows) => told(rows, FAILED)),
     nearest: answers.length ? [] : nearest(table, rules, question, judged[BEYOND]),
     largest: question.size ? [] : largest(table, answers, runs),
     start: answers.of(answers.rows.find((row) => table.cell("script", row))),
@@ -301,8 +302,9 @@ function ranksByDistance(table, name, asked) {
  * @param {Table} table
  * @param {Question} question
  * @param {number[]} failed
+ * @param {(rows: number[]) => Answer[]} told
  */
-function nearFailures(table, question, failed) {
+function nearFailures(table, question, failed, told) {
   const { gpus, memory_gb: memory } = table.numbers;
   const exact = onThatDevice(table, question);
   const sameStack = sameStackAs(table, question);
@@ -315,7 +317,8 @@ function nearFailures(table, question, failed) {
   const other = (/** @type {number} */ row) => Number(question.model !== "" && at[row] !== model);
   const ranks = Float64Array.from(near, (row) =>
     (Number(!noLess(row)) * 2 + other(row)) * table.length + table.bySize[row]).sort();
-  return Array.from(ranks, (rank) => table.inSize[rank % table.length]);
+  const rows = Array.from(ranks, (rank) => table.inSize[rank % table.length]);
+  return { failures: told(rows), worse: near.filter(noLess).length };
 }
 
 /**

@@ -21,6 +21,7 @@ const AT_FIRST = 10;
 const AT_ONCE = 30;
 const ASIDE_AT_FIRST = 5;
 const TASKS_AT_FIRST = 5;
+const MOST_BEFORE = 2;
 
 /**
  * An element with attributes and children; what is blank or false is left out.
@@ -81,18 +82,20 @@ export function showFailure(form, place, site, again) {
 export function showAnswers(page, found, notes) {
   clearMistake(page.form);
   const headline = sentences.headline(page.rules, found);
+  const worse = found.question.size ? found.failures.slice(0, found.worse) : [];
   const beside = [
-    aside(page, FAILURES, found.failures, "finder-failures"),
+    aside(page, FAILURES, found.failures.slice(worse.length), "finder-failures"),
     aside(page, "Not clear, so not counted", found.unclear, "finder-unclear"),
   ].filter((section) => section !== null);
   const main = element("div", { class: "finder-main" },
+    aside(page, `${FAILURES} on as much or more`, worse, "finder-worse", MOST_BEFORE),
     largest(page, found), answers(page, found), nearest(page, found));
   page.place.replaceChildren(...[
     element("h2", { id: "finder-headline", tabindex: "-1" }, headline),
     ...notes.map((note) => element("p", { class: "hint" }, note)),
     ...extremes(page, found),
-    found.failures.length > 0 && element("p", { class: "finder-jump" },
-      element("a", { href: "#finder-failures" }, `${FAILURES}: ${found.failures.length}`)),
+    found.failures.length > worse.length && element("p", { class: "finder-jump" },
+      element("a", { href: "#finder-failures" }, `${FAILURES}: ${found.failures.length - worse.length}`)),
     element("div", { class: beside.length ? "finder-columns" : undefined },
       main, beside.length ? element("div", { class: "finder-beside" }, ...beside) : null),
   ].filter((child) => child !== false));
@@ -138,6 +141,7 @@ function largest(page, { largest: tops }) {
       fit(best.standing),
       link(page, first, sentences.resource(rules, first)),
       far.length ? link(page, far, sentences.longest(rules, far)) : sentences.longest(rules, far),
+      first.conditions.join(" · "),
     ];
     return element("tr", null, ...cells.map((cell, place) =>
       element("td", { "data-label": LARGEST[place] }, cell)));
@@ -151,7 +155,7 @@ function largest(page, { largest: tops }) {
 }
 
 const FAILURES = "Known to run out of memory";
-const LARGEST = ["Task", "Size", "Fit", "Hardware", "Context"];
+const LARGEST = ["Task", "Size", "Fit", "Hardware", "Context", "Conditions"];
 
 /** @param {Page} page @param {Found} found */
 function answers(page, found) {
@@ -217,18 +221,19 @@ function nearest(page, { question, nearest: items, answers: { length } }) {
  * @param {string} title
  * @param {Answer[]} items
  * @param {string} name
+ * @param {number} [most] how many are shown at first
  */
-function aside(page, title, items, name) {
+function aside(page, title, items, name, most = ASIDE_AT_FIRST) {
   if (!items.length) return null;
   const byRow = new Map(items.map((answer) => [answer.row, answer]));
   const folds = foldsOf(page.table, byRow.keys());
   const card = (/** @type {number[]} */ rows) =>
     foldCard(page, rows.map((row) => /** @type {Answer} */ (byRow.get(row))));
-  const list = element("ul", { class: "finder-list" }, ...folds.slice(0, ASIDE_AT_FIRST).map(card));
+  const list = element("ul", { class: "finder-list" }, ...folds.slice(0, most).map(card));
   return element("section", { id: name },
     element("h3", null, `${title} `, element("span", { class: "count" }, String(items.length))),
     list,
-    more(folds, ASIDE_AT_FIRST, (next) => list.append(...next.map(card)), ""));
+    more(folds, most, (next) => list.append(...next.map(card)), ""));
 }
 
 /** The first of a series with the others on demand. @param {Page} page @param {Answer[]} answers */
