@@ -334,7 +334,7 @@ def test_reports_that_contradict_each_other_are_told_together() -> None:
     assert {name: [row.id for row in others] for name, others in found.contradictions.items()} == {
         "says-yes": ["says-no"]
     }
-    assert "Contradicted: 7B GRPO, out of memory on 1 x t4 (16 GB)" in _text(found)
+    assert "Contradicted: 7B GRPO on 1 x t4 (16 GB): out of memory" in _text(found)
 
 
 def test_trials_that_failed_are_told_beside_their_record() -> None:

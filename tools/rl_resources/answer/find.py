@@ -176,6 +176,7 @@ _SUREST = frozenset({"reproduced", "measured-run"})
 
 BY_ITSELF: tuple[tuple[str, Callable[[Configuration], int | float | str]], ...] = (
     ("runs before benchmarks on random tokens", lambda row: int("synthetic" in row.scenario)),
+    ("what trains is known first", lambda row: int(not row.weights)),
     ("recent before old", lambda row: int(bool(row.remarks))),
     ("reproduced or measured first", lambda row: int(row.trust not in _SUREST)),
     ("longer context first", lambda row: -row.length),
@@ -212,7 +213,7 @@ def find(configurations: Sequence[Configuration], question: Question) -> Found:
     judged = _judged(configurations, question)
     fitting = _answers(judged, question)
     unclear = _ordered((item for item in judged if item.standing == UNCLEAR), question)
-    failures = _failures(_judged(configurations, replace(question, model="", tag="")), question)
+    failures = _failures(_failing(configurations, question), question)
     nearest = () if fitting else tuple(_nearest(configurations, judged, question))
     ran = [item for item in fitting if item.standing != CLAIMED]
     largest = () if question.size else tuple(_largest(ran))
@@ -266,6 +267,14 @@ def _ordered(answers: Iterable[Answer], question: Question) -> tuple[Answer, ...
 def order_by_itself(row: Configuration) -> tuple[int | float | str, ...]:
     """The end of the order of a configuration."""
     return tuple(key(row) for _, key in BY_ITSELF)
+
+
+def _failing(configurations: Sequence[Configuration], asked: Question) -> Iterable[Answer]:
+    """All of the size, whatever its model and tag; of the task also those with LoRA."""
+    question = replace(asked, model="", tag="")
+    yield from _judged(configurations, question)
+    if asked.adapter_task and not asked.weights:
+        yield from _judged(configurations, replace(question, task=asked.adapter_task))
 
 
 def _failures(judged: Iterable[Answer], asked: Question) -> tuple[Answer, ...]:
@@ -333,6 +342,8 @@ RELAXATIONS = (
     Relaxation("other-scenario", ("scenario",)),
     Relaxation("other-model", ("model",)),
     Relaxation("other-scenario-and-model", ("scenario", "model")),
+    Relaxation("other-model-and-software", ("model", *_BACKENDS)),
+    Relaxation("other-weights-and-software", ("weights", *_BACKENDS)),
     Relaxation("adapters", (), adapters=True),
     Relaxation("adapters-other-model", ("model",), adapters=True),
     Relaxation("adapters-other-backends", (*_BACKENDS, "tag"), adapters=True),

@@ -336,6 +336,8 @@ class Reader:
         ):
             raise UnusableInput(say(f"no-{out}", word=shown(text)), say("ask-a-task"))
         said = next((word for word in ("qlora", "lora", "full") if word in parts), "")
+        if plain(text) in {"rlhf", "rlvr", "rl"}:
+            return "", weights, [say("any-task", word=shown(text))]
         if words.task is None or task_name(text) == "lora" or (said and not task_name(text)):
             return "", weights or said or ("lora" if text else ""), []
         if said in {"qlora", "full"}:
@@ -382,6 +384,8 @@ def _about(device: str, own: Device, *, any_number: bool) -> Iterable[str]:
     if device:
         known = say("known-memory" if own.memory_gb else "unknown-memory", memory=memory)
         yield say("known-device", device=device, name=own.name, memory=known)
+        if not own.bf16:
+            yield say("no-bf16")
     elif own.memory_gb:
         yield say("any-maker", memory=memory)
     if own.memory_gb and any_number:

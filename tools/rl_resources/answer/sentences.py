@@ -27,10 +27,14 @@ from rl_resources.answer.wording import FIGURES, SENTENCES, SPANS, number, say
 def resource(row: Configuration) -> str:
     """The accelerators of a configuration: `2 x h800 (80 GB)`."""
     most = say("to", gpus=row.gpus_maximum) if row.gpus_maximum else ""
-    bound = not row.device and len(row.possible_devices) > 1
-    each = "memory-at-most" if bound else "memory-each"
+    each = "memory-at-most" if _at_most(row) else "memory-each"
     memory = say(each, memory=number(row.memory_gb)) if row.memory_gb else ""
     return say("resource", gpus=f"{row.gpus}{most}", device=row.device_shown, memory=memory)
+
+
+def _at_most(row: Configuration) -> bool:
+    """Whether the memory of one device is only known as the most that it can be."""
+    return not row.device and len(row.possible_devices) > 1
 
 
 def asked_hardware(question: Question) -> str:
@@ -76,7 +80,7 @@ def _beside(question: Question, row: Configuration) -> str:
     """How the hardware of a failure differs from that of the question."""
     compared = (
         ("fewer-accelerators", "more-accelerators", row.gpus, question.gpus),
-        ("less-memory", "more-memory", row.memory_gb, question.memory_gb),
+        ("less-memory", "more-memory", 0 if _at_most(row) else row.memory_gb, question.memory_gb),
     )
     names = [
         more if has > asked else less
@@ -114,7 +118,7 @@ def instead(kind: str, question: Question, row: Configuration, standing: str) ->
     """What fits when something of the question is given up."""
     what = say(
         "shorter-unknown" if kind == "shorter" and not row.length else kind,
-        length=row.length,
+        context=context(row),
         software=" ".join(filter(None, (row.framework_shown, row.backends_shown))),
         tag=question.tag,
         scenario=question.scenario,
@@ -227,9 +231,10 @@ def contradicted(other: Configuration) -> str:
         "contradicted",
         model=other.model_shown,
         task=other.task_shown,
-        outcome=say(f"contradicted-{other.outcome}"),
+        outcome=(
+            other.conditions[-1] if other.outcome == "ran" else say("contradicted-out-of-memory")
+        ),
         resource=resource(other),
-        trust=other.trust.replace("-", " "),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rl_resources.answer.hardware import Devices, Hardware
 from rl_resources.dataset import Dataset
+from rl_resources.package import Record
 
 TAGS = ("MIN", "RECOMMENDED")
 WEIGHTS = ("full", "lora", "qlora", "partial")
@@ -16,8 +17,10 @@ ALIASES: Mapping[str, Mapping[str, str]] = {
     "scenario": {
         **dict.fromkeys(("multi-turn", "multiturn", "agent", "tools", "search"), "agentic"),
         **dict.fromkeys(("vlm", "vl", "vision", "video", "audio", "omni"), "multimodal"),
+        **dict.fromkeys(("swe", "code-agent"), "agentic"),
         "vla": "robotics",
     },
+    "framework": {"swift": "ms-swift", "nemo": "nemo-rl"},
 }
 """Other words that people use, as `plain` spells them."""
 
@@ -82,6 +85,7 @@ class Device:
     name: str
     vendor: str
     memory_gb: float
+    bf16: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +127,7 @@ def vocabulary(dataset: Dataset, devices: Devices) -> Vocabulary:
         spelt_models={model_name(name): name for name in published} | _spelt_models(dataset),
         begun_models=begun,
         sizes=_sizes(dataset),
-        devices={
-            str(key): _device(str(row["name"]), devices.of(str(key)))
-            for key, row in devices.rows.items()
-        },
+        devices={str(key): _device(row, devices.of(str(key))) for key, row in devices.rows.items()},
         spelt_devices=devices.spelt,
         families=devices.families,
         tasks=tasks,
@@ -182,8 +183,11 @@ def _sizes(dataset: Dataset) -> list[Size]:
     ]
 
 
-def _device(name: str, hardware: Hardware) -> Device:
-    return Device(name, hardware.vendor, hardware.memory_gb)
+def _device(row: Record, hardware: Hardware) -> Device:
+    """NVIDIA's compute capability has BF16 from 8.0 on."""
+    capability = re.fullmatch(r"[0-9]+\.[0-9]", str(row["architecture"] or ""))
+    bf16 = not capability or float(capability[0]) >= 8
+    return Device(str(row["name"]), hardware.vendor, hardware.memory_gb, bf16)
 
 
 def _adapter_task(dataset: Dataset, task: str) -> str:
@@ -212,7 +216,8 @@ def _frameworks(dataset: Dataset) -> tuple[str, ...]:
 
 def projects(published: str) -> tuple[str, ...]:
     """The projects that a source names: `verl` and `Search-R1` of `verl (Search-R1)`."""
-    return tuple(filter(None, (part.strip() for part in re.split(r"[(),;/]", published))))
+    parts = (part.strip() for part in re.split(r"[(),;/]", published))
+    return tuple(part for part in parts if re.fullmatch(r"(?!.*-based$)[A-Za-z][\w.+-]*", part))
 
 
 def _backends(dataset: Dataset, role: str) -> tuple[str, ...]:

@@ -45,12 +45,15 @@ SENTENCES = {
     "instead-tested": "is tested",
     "instead-claimed": "is claimed, no run is known,",
     "instead-should-fit": "should fit, not tested there: it ran",
-    "shorter": "With a shorter context ({length} tokens) {model}",
+    "shorter": "With a shorter context ({context}) {model}",
     "shorter-unknown": "With a context that its source does not tell {model}",
     "other-backends": "With other software ({software}) {model}, {task},",
     "other-tag": "Without the tag {tag} {model}",
     "other-weights": "With {weights}, {model}",
     "other-scenario": "Without {scenario}, {model}",
+    "other-model-and-software": "Another model of the size {size}, {model}, with other software "
+    "({software})",
+    "other-weights-and-software": "With {weights} and other software ({software}) {model}",
     "other-scenario-and-model": "Without {scenario}, another model of the size {size}, {model},",
     "other-model": "Another model of the size {size}, {model},",
     "adapters": "LoRA ({task}) of {model}",
@@ -60,8 +63,8 @@ SENTENCES = {
     "smaller-size": "The nearest smaller size that fits is {size}: {model}",
     "smaller-other-backends": "With other software ({software}) the nearest smaller size that fits "
     "is {size}: {model}",
-    "smaller-anything": "With another task ({task}) the nearest smaller size that fits "
-    "is {size}: {model}",
+    "smaller-anything": "With another task ({task}) and other software ({software}) the nearest "
+    "smaller size that fits is {size}: {model}",
     "smaller-adapters": "With LoRA ({task}) the nearest smaller size that fits is {size}: {model}",
     "any-model": "Any model",
     "headline": "{what}{on}: {tested} tested, {fitting} should fit, {claimed} claimed",
@@ -95,8 +98,7 @@ SENTENCES = {
     "span-peak_memory_gb": "peak {least} to {most} GB",
     "failed-batches": "Trials failed at a batch of {batches} prompts.",
     "disputed": "Disputed: {notes}",
-    "contradicted": "Contradicted: {model} {task}, {outcome} on {resource} ({trust})",
-    "contradicted-ran": "it ran",
+    "contradicted": "Contradicted: {model} {task} on {resource}: {outcome}",
     "contradicted-out-of-memory": "out of memory",
     "start": "bash {script}",
     "nodes": "on the first of {nodes} nodes, once they form one Ray cluster",
@@ -115,6 +117,8 @@ SENTENCES = {
     "device-has-memory": "A device has its memory: give {device}, or {memory} for any device "
     "of that memory.",
     "known-device": "{device} is {name}, {memory}.",
+    "no-bf16": "It has no BF16: a run in BF16 or FP8 needs another precision on it.",
+    "any-task": "{word} names no algorithm: answers are for any task.",
     "known-memory": "{memory} GB each",
     "unknown-memory": "memory not known: only runs on it count",
     "any-maker": "Devices of any maker with {memory} GB or less count: no device is asked. "

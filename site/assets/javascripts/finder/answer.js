@@ -138,7 +138,7 @@ export function find(table, rules, question) {
   const none = new Uint8Array(table.length);
   const { runs } = answers;
   const smallest = least(runs, (row) => table.bySize[row]);
-  const { [FAILED]: failed } = judge(table, rules, { ...question, model: "", tag: "" });
+  const failed = failing(table, rules, { ...question, model: "", tag: "" });
   const told = (/** @type {Iterable<number>} */ rows, /** @type {string} */ standing) =>
     Array.from(rows, (row) => ({ row, standing, question }));
   return {
@@ -153,6 +153,13 @@ export function find(table, rules, question) {
     longest: answers.of(longest(table, runs)),
     smallestWhole: answers.of(smallestWhole(table, runs, smallest)),
   };
+}
+
+/** The failures of a task, and those of it with LoRA. @param {Table} table @param {Rules} rules @param {Question} question */
+function failing(table, rules, question) {
+  const { [FAILED]: failed } = judge(table, rules, question);
+  if (!question.adapter_task || question.weights) return failed;
+  return failed.concat(judge(table, rules, { ...question, task: question.adapter_task })[FAILED]);
 }
 
 /**

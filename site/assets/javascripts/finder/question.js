@@ -59,7 +59,7 @@ export function understand(rules, words) {
   const device = devices.join(EITHER);
   const each = devices.map((key) => rules.vocabulary.devices[key]);
   const own = each.reduce((most, one) => (one.memory_gb > most.memory_gb ? one : most),
-    each[0] ?? { name: "", vendor: "", memory_gb: memory });
+    each[0] ?? { name: "", vendor: "", memory_gb: memory, bf16: true });
   if (devices.length > 1) {
     const amounts = each.map((one) => number(one.memory_gb)).join(EITHER);
     notes.push(say(rules, "several-devices", { word: device, memory: amounts }));
@@ -365,6 +365,9 @@ function taskAndWeights(rules, { task: text = "", weights: asked }) {
     const message = say(rules, `no-${out}`, { word: shown(text) });
     throw new UnusableInput(message, say(rules, "ask-a-task"), "task");
   }
+  if (["rlhf", "rlvr", "rl"].includes(plain(rules, text))) {
+    return { task: "", weights: given, notes: [say(rules, "any-task", { word: shown(text) })] };
+  }
   if (!text || name === "lora" || (said && !name)) {
     return { task: "", weights: given || said || (text ? "lora" : ""), notes: [] };
   }
@@ -409,7 +412,7 @@ function knownWord(rules, kind, text) {
  *
  * @param {Rules} rules
  * @param {string} device
- * @param {{name: string, memory_gb: number}} own
+ * @param {{name: string, memory_gb: number, bf16: boolean}} own
  * @param {boolean} anyNumber
  */
 function* aboutHardware(rules, device, own, anyNumber) {
@@ -417,6 +420,7 @@ function* aboutHardware(rules, device, own, anyNumber) {
   if (device) {
     const known = say(rules, own.memory_gb ? "known-memory" : "unknown-memory", { memory });
     yield say(rules, "known-device", { device, name: own.name, memory: known });
+    if (!own.bf16) yield say(rules, "no-bf16");
   } else if (own.memory_gb) yield say(rules, "any-maker", { memory });
   if (own.memory_gb && anyNumber) yield say(rules, "any-gpus");
 }

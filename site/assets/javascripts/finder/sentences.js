@@ -12,11 +12,13 @@ import { number, say } from "./text.js";
 /** The accelerators of a row: `2 x h800 (80 GB)`. @param {Rules} rules @param {Row} row */
 export function resource(rules, row) {
   const most = row.gpus_maximum ? say(rules, "to", { gpus: row.gpus_maximum }) : "";
-  const bound = !row.device && row.possible_devices.length > 1;
-  const each = bound ? "memory-at-most" : "memory-each";
+  const each = atMost(row) ? "memory-at-most" : "memory-each";
   const memory = row.memory_gb ? say(rules, each, { memory: number(row.memory_gb) }) : "";
   return say(rules, "resource", { gpus: `${row.gpus}${most}`, device: row.device_shown, memory });
 }
+
+/** Whether memory is only known as the most that it can be. @param {Row} row */
+const atMost = (row) => !row.device && row.possible_devices.length > 1;
 
 /** The hardware of a question; blank where it is open. @param {Rules} rules @param {Question} asked */
 export function askedHardware(rules, asked) {
@@ -74,7 +76,7 @@ const ran = (rules, row) => say(rules, `ran-${row.kind === "record" ? "record" :
 function beside(rules, asked, row) {
   const compared = /** @type {const} */ ([
     ["fewer-accelerators", "more-accelerators", row.gpus, asked.gpus],
-    ["less-memory", "more-memory", row.memory_gb, asked.memory_gb],
+    ["less-memory", "more-memory", atMost(row) ? 0 : row.memory_gb, asked.memory_gb],
   ]);
   const names = compared
     .filter(([, , has, wanted]) => wanted && has && has !== wanted)
@@ -119,7 +121,7 @@ export function nearestReason(rules, question, kind, row, standing) {
   if (standing === BEYOND) return missing(rules, question, row);
   const name = kind === "shorter" && !row.length ? "shorter-unknown" : kind;
   const what = say(rules, name, {
-    length: row.length,
+    context: contextOf(rules, row),
     software: [row.framework_shown, row.backends_shown].filter(Boolean).join(" "),
     tag: question.tag,
     scenario: question.scenario,
@@ -169,9 +171,13 @@ export function longestContext(rules, row, standing) {
 /** The context of a row and where it ran. @param {Rules} rules @param {Row} row */
 export function longest(rules, row) {
   if (!row.length) return say(rules, "not-known");
+  return say(rules, "longest", { context: contextOf(rules, row), resource: resource(rules, row) });
+}
+
+/** The context of a row, as far as it is told. @param {Rules} rules @param {Row} row */
+function contextOf(rules, row) {
   const whole = row.max_total_length || (row.max_prompt_length && row.max_response_length);
-  const context = say(rules, whole ? "context" : "context-of-part", { length: row.length });
-  return say(rules, "longest", { context, resource: resource(rules, row) });
+  return say(rules, whole ? "context" : "context-of-part", { length: row.length });
 }
 
 /**
@@ -243,9 +249,8 @@ export function contradicted(rules, other) {
   return say(rules, "contradicted", {
     model: other.model_shown,
     task: other.task_shown,
-    outcome: say(rules, `contradicted-${other.outcome}`),
+    outcome: other.outcome === "ran" ? other.conditions.at(-1) : say(rules, "contradicted-out-of-memory"),
     resource: resource(rules, other),
-    trust: spaced(other.trust),
   });
 }
 

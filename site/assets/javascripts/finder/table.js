@@ -20,7 +20,7 @@
  * @property {Record<string, string>} spelt_models
  * @property {Record<string, string[]>} begun_models
  * @property {{name: string, position: number, below: number | null}[]} sizes
- * @property {Record<string, {name: string, vendor: string, memory_gb: number}>} devices
+ * @property {Record<string, {name: string, vendor: string, memory_gb: number, bf16: boolean}>} devices
  * @property {Record<string, string>} spelt_devices
  * @property {Record<string, string[]>} families
  * @property {Record<string, string>} tasks
