@@ -4,11 +4,14 @@ The dataset is the shipped one as it was once, with a few of its many reports, s
 is added today moves no line of a case. Schemas and descriptor are those of today.
 
 An edit is one of `sample_tree`. A case may write `SCRIPT`, `LORA`, `TUNING`, … for what `WORDS`
-says. With `new` the case begins from a good contribution: one more script and its row.
+says. With `new` the case begins from a good contribution: one more script and its row. Beside the
+edits of `sample_tree`, `{file, line, raw = {column = text}}` writes the text into the row without
+quoting it; `set` and `raw` begin from the row as it was before the case.
 """
 
 from __future__ import annotations
 
+import csv
 import shutil
 import subprocess
 import tomllib
@@ -16,38 +19,70 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sample_tree import REPOSITORY, apply
+from rl_resources.tabular import quote
+from sample_tree import REPOSITORY, Edit, apply
 
 DATASET = Path(__file__).parent / "botched/dataset"
 SCRIPT = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 NEW = "examples/tuning/7b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh"
-NEW_ROW = (
-    "qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh,MIN,Qwen/Qwen2.5-7B-Instruct,GRPO,8,h100,1,,"
-    "fsdp,vllm,,verl,,1024,1024,5,,,,,your-handle,,,,reported,"
-)
+TUNING = "records/tuning.csv"
 NEW_LINE = 6
-ROWS = (DATASET / "records/tuning.csv").read_text(encoding="utf-8").splitlines()
+NOTE = "Ran on one node, without NVLink, at night."
+
+
+def _lines(path: str) -> list[str]:
+    return (DATASET / path).read_text(encoding="utf-8").splitlines()
+
+
+HEADER, *_, LAST_ROW = _lines(TUNING)
+NEW_CELLS = dict.fromkeys(HEADER.split(","), "") | {
+    "script": NEW.rpartition("/")[2],
+    "tag": "MIN",
+    "model": "Qwen/Qwen2.5-7B-Instruct",
+    "task": "GRPO",
+    "gpus": "8",
+    "device": "h100",
+    "nodes": "1",
+    "train": "fsdp",
+    "infer": "vllm",
+    "framework": "verl",
+    "max_prompt_length": "1024",
+    "max_response_length": "1024",
+    "rollout_n": "5",
+    "contributor": "jane-doe",
+    "status": "reported",
+    "statement": "stated-run",
+}
+
+
+def new_row(**cells: str) -> str:
+    """The row of the good contribution with these cells in the place of its own."""
+    return ",".join((NEW_CELLS | cells).values())
+
+
+NEW_ROW = new_row()
 WORDS: Mapping[str, str] = {
     "SCRIPT": SCRIPT,
     "NEWROW": NEW_ROW,
-    "BLANKNODES": NEW_ROW.replace("h100,1,", "h100,,"),
     "TABBEDROW": NEW_ROW.replace(",", "\t"),
     "SEMICOLONROW": NEW_ROW.replace(",", ";"),
-    "RECOMMENDEDROW": NEW_ROW.replace(",MIN,", ",RECOMMENDED,"),
-    "OTHERROW": NEW_ROW.replace("your-handle", "her-handle"),
+    "RECOMMENDEDROW": new_row(tag="RECOMMENDED"),
+    "OTHERROW": new_row(contributor="john-doe"),
+    "SHORTROW": NEW_ROW.removesuffix(","),
+    "NODELESSROW": new_row(nodes="NODES").replace(",NODES,", ","),
     "NEW": NEW,
     "LORA": "examples/tuning/7b/qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh",
-    "TUNING": "records/tuning.csv",
+    "TUNING": TUNING,
     "TRIALS": "records/trials.csv",
     "MODELS": "records/models.csv",
     "COMPATIBILITY": "records/compatibility.csv",
     "SEARCHED": "examples/tuning/14b/qwen2.5-14b-instruct_grpo-lora_2_h100_fsdp_vllm.sh",
     "MODELROW": "Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4",
-    "LASTROW": ROWS[-1],
-    "HEADER": ROWS[0],
-    "QUOTEDROW": f'{NEW_ROW}"Ran on one node, without NVLink, at night."',
-    "OPENROW": f'{NEW_ROW}"Ran on one node, without NVLink, at night.',
-    "CLOSEDROW": f'{NEW_ROW}Ran on one node, without NVLink, at night."',
+    "LASTROW": LAST_ROW,
+    "HEADER": HEADER,
+    "QUOTEDROW": new_row(notes=f'"{NOTE}"'),
+    "OPENROW": new_row(notes=f'"{NOTE}'),
+    "CLOSEDROW": new_row(notes=f'{NOTE}"'),
 }
 
 Case = Mapping[str, Any]
@@ -55,21 +90,36 @@ Case = Mapping[str, Any]
 
 def load(path: Path) -> dict[str, Any]:
     """The cases of a file by the sentence that they stand under."""
-    cases: dict[str, Any] = _spelt_out(tomllib.loads(path.read_text(encoding="utf-8")))
-    return cases
+    cases = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {name: _spelt_out(case, new=case.get("new", False)) for name, case in cases.items()}
 
 
-def _spelt_out(value: Any) -> Any:
+def _spelt_out(value: Any, *, new: bool) -> Any:
     match value:
         case str():
             for word, meaning in WORDS.items():
                 value = value.replace(word, meaning)
             return value
         case dict():
-            return {key: _spelt_out(item) for key, item in value.items()}
+            value = {key: _spelt_out(item, new=new) for key, item in value.items()}
+            return _with_row(value, new=new) if value.keys() & {"set", "raw"} else value
         case list():
-            return [_spelt_out(item) for item in value]
+            return [_spelt_out(item, new=new) for item in value]
     return value
+
+
+def _with_row(edit: Edit, *, new: bool) -> Edit:
+    """The edit with the whole line in the place of the cells that `set` or `raw` change."""
+    lines = _lines(edit["file"])
+    if new and edit["file"] == TUNING:
+        lines.insert(NEW_LINE - 1, NEW_ROW)
+    header, row = csv.reader([lines[0], lines[edit["line"] - 1]])
+    cells, raw = dict(zip(header, row, strict=True)), edit.get("raw", {})
+    changed = cells | edit.get("set", {})
+    assert raw.keys() | changed.keys() == cells.keys(), f"a column that is none: {edit}"
+    quoted = {name: quote(cell) for name, cell in changed.items()}
+    others = {key: item for key, item in edit.items() if key not in {"set", "raw"}}
+    return {**others, "with": ",".join((quoted | raw).values())}
 
 
 def plant_frozen(root: Path) -> Path:
@@ -98,7 +148,7 @@ def _contribute(root: Path) -> None:
         text = text.replace(old, right)
     (root / NEW).write_text(text, encoding="utf-8")
     (root / NEW).chmod(0o755)
-    apply(root, [{"file": WORDS["TUNING"], "before_line": NEW_LINE, "with": NEW_ROW}])
+    apply(root, [{"file": TUNING, "before_line": NEW_LINE, "with": NEW_ROW}])
 
 
 def commit(root: Path) -> None:

@@ -15,12 +15,15 @@ from rl_resources.finding import Finding
 from rl_resources.package import read_package
 from rl_resources.script.algorithm import ESTIMATORS
 from rl_resources.script.shell import read
+from rl_resources.words import shown
 
 ROOT = Path(__file__).parents[1]
 PATH = "examples/tuning/7b/a.sh"
 ACTOR = "actor_rollout_ref.actor"
 ROLLOUT = "actor_rollout_ref.rollout"
 MODEL = "actor_rollout_ref.model"
+MICRO = f"{ACTOR}.ppo_micro_batch_size_per_gpu"
+MOST_TOKENS = f"{ACTOR}.ppo_max_token_len_per_gpu"
 HOST_OPTIMIZER = f"{ACTOR}.optim.override_optimizer_config"
 SETTINGS = {
     "algorithm.adv_estimator": "grpo",
@@ -45,9 +48,15 @@ ROW = {
     "tag": "MIN",
     "model": "Qwen/Qwen2.5-7B-Instruct",
     "task": "GRPO",
+    "weights": "full",
+    "memory_optimisations": (
+        "activation-checkpointing; parameter-offload; optimizer-offload; sequence-packing"
+    ),
     "gpus": "8",
     "nodes": "1",
     "max_batch": "64",
+    "micro_batch_per_gpu": "8",
+    "max_tokens_per_gpu": "16384",
     "train": "fsdp",
     "infer": "vllm",
     "max_prompt_length": "512",
@@ -73,15 +82,18 @@ def findings(
     start: str = START,
     trials: tuple[Trial, ...] = (),
     text: str | None = None,
+    memory_gb: float = 80,
 ) -> list[Finding]:
     """What one rule says of the sound claim with these changes; `-` leaves a setting out."""
     cells = ROW | (row or {})
     said = {name: Said(cell, 2, at) for at, (name, cell) in enumerate(cells.items(), 1) if cell}
     script = ScriptText(PATH, text or script_of(SETTINGS | (settings or {}), before, start))
-    facts = {"attention_heads": "28", "kv_heads": "4"}
+    facts = {"attention_heads": "28", "kv_heads": "4", "parameters_b": "7.6"}
     model = cells["model"]
     names = (model, model.rpartition("/")[2].lower())
-    claim = Claim("records/tuning.csv", "a.sh", said, script, trials, names, facts)
+    claim = Claim(
+        "records/tuning.csv", "a.sh", said, script, trials, names, facts, device_memory_gb=memory_gb
+    )
     return list(all_rules()[rule].findings(claim))
 
 
@@ -351,10 +363,203 @@ def test_the_same_backend_is_silent(row: dict[str, str], settings: dict[str, str
     assert findings("backends-agree", row, settings) == []
 
 
-@pytest.mark.parametrize("column", ["max_prompt_length", "max_response_length", "rollout_n"])
+LENGTHS = (
+    *("max_prompt_length", "max_response_length", "rollout_n"),
+    *("micro_batch_per_gpu", "max_tokens_per_gpu"),
+)
+
+
+@pytest.mark.parametrize("column", LENGTHS)
 def test_another_length_is_told_and_a_blank_one_is_not(column: str) -> None:
     assert message("lengths-agree", {column: "7"}).startswith(f"{column} of a.sh is `7`, but ")
     assert findings("lengths-agree", {column: ""}) == []
+
+
+def test_what_one_gpu_takes_at_a_time_is_that_of_the_script() -> None:
+    assert message("lengths-agree", settings={MICRO: "4"}) == (
+        f"micro_batch_per_gpu of a.sh is `8`, but {PATH}:9 sets `{MICRO}` to `4`"
+    )
+    assert message("lengths-agree", settings={MOST_TOKENS: "24576"}) == (
+        f"max_tokens_per_gpu of a.sh is `16384`, but {PATH}:18 sets `{MOST_TOKENS}` to `24576`"
+    )
+    assert message("lengths-agree", {"max_tokens_per_gpu": "8192"}) == (
+        f"max_tokens_per_gpu of a.sh is `8192`, but the run that {PATH}:1 starts does not set "
+        f"`{MOST_TOKENS}`, and the framework then takes `16384`"
+    )
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {MICRO: "$MICRO"},
+        {MICRO: "-", f"{ACTOR}.use_dynamic_bsz": "True"},
+        {MOST_TOKENS: "$TOKENS"},
+        {MOST_TOKENS: "$((512 + $MORE))"},
+    ],
+)
+def test_what_one_gpu_takes_is_unknown_before_the_run(settings: dict[str, str]) -> None:
+    assert findings("lengths-agree", settings=settings) == []
+
+
+RANK = f"{MODEL}.lora_rank"
+
+
+@pytest.mark.parametrize(
+    ("weights", "rank", "told"),
+    [
+        ("full", "32", f"weights of a.sh is `full`, but {PATH}:18 sets `{RANK}` to `32`"),
+        ("lora", "0", f"weights of a.sh is `lora`, but {PATH}:18 sets `{RANK}` to `0`"),
+        (
+            "qlora",
+            "-",
+            f"weights of a.sh is `qlora`, but the run that {PATH}:1 starts does not set `{RANK}`, "
+            "and the framework then takes `0`",
+        ),
+        (
+            "partial",
+            "-",
+            f"weights of a.sh is `partial`, but the run that {PATH}:1 starts does not set "
+            f"`{RANK}`, and the framework then takes `0`",
+        ),
+    ],
+)
+def test_other_weights_than_the_script_trains_are_told(weights: str, rank: str, told: str) -> None:
+    (finding,) = findings("weights-agree", {"weights": weights}, {RANK: rank})
+    assert (finding.severity, finding.message) == ("error", told)
+    right = "full" if rank in {"0", "-"} else "lora"
+    assert finding.help == f"Write `{right}`, or mend the script."
+    assert (finding.line, finding.column) == (2, list(ROW).index("weights") + 1)
+
+
+@pytest.mark.parametrize(
+    ("weights", "rank"),
+    [("full", "0"), ("lora", "32"), ("qlora", "32"), ("", "32"), ("full", "$RANK"), ("lora", "$R")],
+)
+def test_weights_that_agree_or_are_unknown_are_silent(weights: str, rank: str) -> None:
+    assert findings("weights-agree", {"weights": weights}, {RANK: rank}) == []
+
+
+ALL_SAVED = ROW["memory_optimisations"].split("; ")
+
+
+@pytest.mark.parametrize(
+    ("word", "key", "value", "line"),
+    [
+        ("activation-checkpointing", f"{MODEL}.enable_gradient_checkpointing", "False", 18),
+        ("parameter-offload", f"{ACTOR}.fsdp_config.param_offload", "False", 10),
+        ("optimizer-offload", f"{ACTOR}.fsdp_config.optimizer_offload", "False", 11),
+        ("sequence-packing", f"{MODEL}.use_remove_padding", "False", 18),
+        ("dynamic-batch", f"{ACTOR}.use_dynamic_bsz", "True", 18),
+    ],
+)
+def test_an_optimization_that_only_row_or_script_has_is_told(
+    word: str, key: str, value: str, line: int
+) -> None:
+    (finding,) = findings("optimisations-agree", settings={key: value})
+    assert (finding.severity, finding.message) == (
+        "error",
+        f"memory_optimisations of a.sh is `{shown('; '.join(ALL_SAVED))}`, but {PATH}:{line} sets "
+        f"`{key}` to `{value}`",
+    )
+    change = "Add" if word == "dynamic-batch" else "Remove"
+    assert finding.help == f"{change} `{word}`, or correct the script."
+    assert finding.column == list(ROW).index("memory_optimisations") + 1
+    said = [*ALL_SAVED, word] if change == "Add" else [one for one in ALL_SAVED if one != word]
+    row = {"memory_optimisations": "; ".join(said)}
+    assert findings("optimisations-agree", row, {key: value}) == []
+    assert len(findings("optimisations-agree", row)) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "settings"),
+    [
+        ({"memory_optimisations": ""}, {f"{ACTOR}.fsdp_config.param_offload": "False"}),
+        ({}, {f"{ACTOR}.fsdp_config.param_offload": "$OFFLOAD"}),
+        (
+            {},
+            {
+                f"{ACTOR}.strategy": "fsdp2",
+                f"{ACTOR}.fsdp_config.param_offload": "-",
+                f"{ACTOR}.fsdp_config.optimizer_offload": "-",
+                f"{ACTOR}.fsdp_config.offload_policy": "True",
+            },
+        ),
+        ({"memory_optimisations": "; ".join([*ALL_SAVED, "fp8-rollout"])}, {}),
+    ],
+)
+def test_optimizations_that_agree_or_are_unknown_are_silent(
+    row: dict[str, str], settings: dict[str, str]
+) -> None:
+    assert findings("optimisations-agree", row, settings) == []
+
+
+def test_megatron_offloads_and_recomputes_by_its_own_settings() -> None:
+    start = (
+        f"{START} model_engine=megatron {ACTOR}.megatron.param_offload=True "
+        f"{ACTOR}.megatron.optimizer_offload=True "
+        f"+{ACTOR}.megatron.override_transformer_config.recompute_granularity=full"
+    )
+    assert findings("optimisations-agree", settings=MEGATRON, start=start) == []
+    off = start.replace("param_offload=True", "param_offload=False")
+    assert message("optimisations-agree", settings=MEGATRON, start=off).endswith(
+        f"sets `{ACTOR}.megatron.param_offload` to `False`"
+    )
+
+
+NO_OFFLOAD = {
+    f"{ACTOR}.fsdp_config.param_offload": "False",
+    f"{ACTOR}.fsdp_config.optimizer_offload": "False",
+}
+
+
+def test_devices_without_room_for_weights_and_states_are_told() -> None:
+    row = {"gpus": "1", "memory_optimisations": ""}
+    (finding,) = findings("run-memory", row, NO_OFFLOAD)
+    assert (finding.severity, finding.message, finding.help) == (
+        "error",
+        f"gpus of a.sh is `1`: 80 GB together, but 7.6 billion parameters need 122 GB at the "
+        f"least, as {PATH} trains them",
+        "Take more devices, or offload.",
+    )
+    assert (finding.path, finding.line) == ("records/tuning.csv", 2)
+    assert finding.column == list(ROW).index("gpus") + 1
+
+
+@pytest.mark.parametrize(
+    ("row", "settings", "memory_gb", "needed"),
+    [
+        # 7.6 x 16 bytes; without what is offloaded; the engine's 2 bytes at the least
+        ({"weights": "", "memory_optimisations": ""}, NO_OFFLOAD, 15, 122),
+        ({"memory_optimisations": "optimizer-offload"}, NO_OFFLOAD, 3, 30),
+        ({}, {}, 1.5, 15),
+        ({"memory_optimisations": "parameter-offload"}, {}, 11, 91),
+        ({"weights": "lora", "memory_optimisations": ""}, NO_OFFLOAD, 1.5, 15),
+        ({"weights": "qlora", "memory_optimisations": "4-bit-base"}, {}, 0.4, 4),
+    ],
+)
+def test_what_the_row_says_is_saved_counts_before_what_the_script_saves(
+    row: dict[str, str], settings: dict[str, str], memory_gb: float, needed: int
+) -> None:
+    assert message("run-memory", row, settings, memory_gb=memory_gb) == (
+        f"gpus of a.sh is `8`: {8 * memory_gb:g} GB together, but 7.6 billion parameters need "
+        f"{needed} GB at the least, as {PATH} trains them"
+    )
+    assert findings("run-memory", row, settings, memory_gb=needed / 8 + 0.1) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "settings", "memory_gb"),
+    [
+        ({}, {}, 0),
+        ({"gpus": ""}, {}, 1),
+        ({"model": ""}, {}, 1),
+        ({"weights": ""}, {RANK: "$RANK"}, 1),
+    ],
+)
+def test_nothing_is_said_of_room_where_devices_or_weights_are_unknown(
+    row: dict[str, str], settings: dict[str, str], memory_gb: float
+) -> None:
+    assert findings("run-memory", row, settings, memory_gb=memory_gb) == []
 
 
 def test_a_batch_above_the_rows_limit_is_told() -> None:
@@ -632,7 +837,6 @@ def test_megatrons_sizes_divide_the_gpus_together() -> None:
 
 BATCH = "data.train_batch_size"
 MINI = f"{ACTOR}.ppo_mini_batch_size"
-MICRO = f"{ACTOR}.ppo_micro_batch_size_per_gpu"
 TOTAL = f"{ACTOR}.ppo_micro_batch_size"
 
 

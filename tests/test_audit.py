@@ -5,6 +5,7 @@ The page and its mistakes are of our own making; the scripts are those of the da
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
@@ -423,6 +424,11 @@ def _audited(
     return import_page(path, folder or scripts, dataset)
 
 
+def _records(text: str) -> dict[str, dict[str, str]]:
+    """The rows of the table that was read, by their script."""
+    return {row["script"]: row for row in csv.DictReader(text.splitlines())}
+
+
 def _line(item: Finding) -> str:
     return f"{item.rule}: {item.line}:{item.column}: {item.message}"
 
@@ -573,8 +579,9 @@ def test_a_row_that_its_script_contradicts_is_disputed_and_told_once(
     monkeypatch.setattr(auditing, "all_rules", lambda: rules)
     text, findings = _audited(dataset, scripts, PAGE.replace("2*H800", "4*H800"))
     assert [_line(item) for item in findings] == ["two: 28:9: gpus is `4`, the script takes `2`"]
-    (row,) = [line for line in text.splitlines() if line.startswith(SEVEN)]
-    assert 'disputed,"Page and script disagree: gpus is `4`, the script takes `2`."' in row
+    row = _records(text)[SEVEN]
+    assert row["status"] == "disputed"
+    assert row["notes"] == "Page and script disagree: gpus is `4`, the script takes `2`."
 
 
 def test_a_row_of_recommended_is_enough(dataset: Dataset, scripts: Path) -> None:
@@ -623,9 +630,49 @@ def test_a_row_whose_script_cannot_start_is_disputed(dataset: Dataset, scripts: 
     _changed(scripts, f"7b/{SEVEN}", 'model.path="${MODEL_PATH}"', "model.path=MODEL_PATH")
     text, findings = _audited(dataset, scripts, PAGE)
     assert [item.rule for item in findings] == ["missing-dollar"]
-    rows = {line.partition(",")[0]: line for line in text.splitlines()}
-    assert "disputed,The script has errors: `MODEL_PATH` lacks its `$`" in rows[SEVEN]
-    assert "disputed" not in rows[FOURTEEN]
+    rows = _records(text)
+    assert rows[SEVEN]["status"] == "disputed"
+    assert rows[SEVEN]["notes"].startswith("The script has errors: `MODEL_PATH` lacks its `$`")
+    assert (rows[FOURTEEN]["status"], rows[FOURTEEN]["notes"]) == ("reported", "")
+
+
+def _without_offload(scripts: Path, gpus: int) -> str:
+    """Have the script of 7B keep its states on so many GPUs; gives the page that says the same."""
+    for name in ("param", "optimizer"):
+        key = f"actor.fsdp_config.{name}_offload="
+        _changed(scripts, f"7b/{SEVEN}", f"{key}True", f"{key}False")
+    for name in ("GPUS_PER_NODE", "TENSOR_PARALLEL_SIZE"):
+        text = (scripts / "7b" / SEVEN).read_text(encoding="utf-8")
+        text = text.replace(f"{name}:-2", f"{name}:-{gpus}")
+        (scripts / "7b" / SEVEN).write_text(text, encoding="utf-8")
+    page = PAGE.replace("resources, MIN.", "resources, MIN; RECOMMENDED runs well.")
+    page = page.replace("* - MIN", "* - RECOMMENDED", 1)
+    return page.replace("2*H800", f"{gpus}*H800")
+
+
+def test_devices_without_room_for_what_the_script_trains_are_told(
+    dataset: Dataset, scripts: Path
+) -> None:
+    text, (finding,) = _audited(dataset, scripts, _without_offload(scripts, 1))
+    assert (finding.severity, finding.help) == ("error", "Take more devices, or offload.")
+    message = (
+        f"gpus of {SEVEN} is `1`: 80 GB together, but 7.6 billion parameters need 122 GB at the "
+        f"least, as {scripts.as_posix()}/7b/{SEVEN} trains them"
+    )
+    assert _line(finding) == f"run-memory: 28:9: {message}"
+    row = _records(text)[SEVEN]
+    assert (row["status"], row["notes"]) == ("disputed", f"Page and script disagree: {message}.")
+
+
+def test_devices_with_room_for_what_the_script_trains_are_silent(
+    dataset: Dataset, scripts: Path
+) -> None:
+    assert _findings(dataset, scripts, _without_offload(scripts, 2)) == []
+
+
+def test_a_device_of_unknown_memory_may_have_room(dataset: Dataset, scripts: Path) -> None:
+    page = _without_offload(scripts, 1).replace("1*H800", "1*H801")
+    assert "run-memory" not in _rules_of(_findings(dataset, scripts, page))
 
 
 BATCH_KEY = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"

@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from rl_resources import load
-from rl_resources.answer.configurations import configurations
+from rl_resources.answer.configurations import RUNS, configurations
 from rl_resources.answer.points import Points, fewest_gigabytes, largest_batches, throughputs
 from rl_resources.dataset import Dataset
 from rl_resources.render.charts.marks import RADIUS, SHAPES, Mark, side_by_side
@@ -77,7 +77,9 @@ def test_no_run_of_the_same_class_needs_less_than_the_one_that_is_drawn() -> Non
             if (other.task, other.size, other.kind, other.tag)
             == (item.task, item.size, item.kind, item.tag)
             and other.outcome == "ran"
-            and other.trust != "estimated-by-source"
+            and (other.trust == "untested") == (item.trust == "untested")
+            and (other.statement in RUNS or other.trust == "untested")
+            and other.weights
             and other.gpus * other.memory_gb
         ]
         assert point.value == min(alike) == item.gpus * item.memory_gb

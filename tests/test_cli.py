@@ -237,7 +237,8 @@ def test_findings_are_coloured_on_a_terminal_that_wants_it(
     shown = _on_a_terminal(root, **environment)
     signs = ("\x1b[1m", "\x1b[31m", "\x1b[36m", "\x1b[0m") if coloured else ("",) * 4
     bold, red, cyan, plain = signs
-    place = f"{bold}records/tuning.csv:2:78{plain}"
+    column = text.splitlines()[1].index(",h800,") + 2
+    place = f"{bold}records/tuning.csv:2:{column}{plain}"
     assert shown.startswith(f"{place}: {red}error{plain}: {cyan}vocabulary{plain}: device of")
     assert ("\x1b" in shown) is coloured
 

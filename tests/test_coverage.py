@@ -31,7 +31,7 @@ def _with_reports(dataset: Dataset, *changes: dict[str, Any]) -> Dataset:
     """The dataset without records, with one report for each change of the first one."""
     first = dataset.records["reports"][0]
     blank: dict[str, Any] = {**dict.fromkeys(first), "outcome": "ran", "source_url": "https://x/"}
-    blank |= {"report": "r", "gpus": 8, "basis": "stated", "evidence_kind": "documentation"}
+    blank |= {"report": "r", "gpus": 8, "statement": "stated-run", "evidence_kind": "documentation"}
     blank |= {"size": "7B", "task": "GRPO", "device": "h100", "source_repo": "a/a"}
     reports = tuple(blank | change for change in changes)
     return dataclasses.replace(
@@ -133,7 +133,9 @@ def test_an_old_figure_is_told_at_the_version_of_the_dataset(
     assert Ages(dataset).remarks(row) == said
 
 
-def test_a_report_is_shown_with_lengths_group_and_the_unit_of_its_batch(dataset: Dataset) -> None:
+def test_a_report_is_shown_with_conditions_group_and_the_unit_of_its_batch(
+    dataset: Dataset,
+) -> None:
     changed = _with_reports(
         dataset,
         {
@@ -142,12 +144,24 @@ def test_a_report_is_shown_with_lengths_group_and_the_unit_of_its_batch(dataset:
             "batch": 64,
             "batch_unit": "unstated",
             "rollout_n": 5,
+            "weights": "lora",
+            "lora_rank": 32,
+            "memory_optimisations": ("activation-checkpointing", "optimizer-offload"),
             "source_repo": None,
             "source_url": "https://github.com/a/b/issues/12",
         },
     )
     (row,) = report_rows(changed, "7B")
-    assert (row.resource, row.lengths) == ("8 to 32 x h100", "512 + ?")
+    assert row.resource == "8 to 32 x h100"
+    assert row.conditions == (
+        "LoRA, rank 32",
+        "precision not stated",
+        "optimizer offload",
+        "activation checkpointing",
+        "512 + ? tokens",
+        "micro batch not stated",
+        "run stated without a figure",
+    )
     assert row.batch == "64 (unit not stated), 5 responses each"
     assert row.source == "a/b#12"
 

@@ -114,19 +114,12 @@ def states(tmp_path: Path) -> tuple[Path, Path]:
     """Two folders: the sample, and a copy in which much has changed."""
     old, new = plant(tmp_path / "old"), plant(tmp_path / "new")
     tuning = "records/tuning.csv"
-    lines = (new / tuning).read_text(encoding="utf-8").splitlines()
-    (place,) = [number for number, line in enumerate(lines, 1) if line.startswith(RECORD)]
-    added = lines[place - 1].replace("_2_h800_", "_4_h800_").replace(",GRPO,2,", ",GRPO,4,")
+    larger = {"script": RECORD.replace("_2_h800_", "_4_h800_"), "gpus": "4"}
     apply(
         new,
         [
-            {"file": tuning, "delete_line": place},
-            {"file": tuning, "append": added + "\n"},
-            {
-                "file": tuning,
-                "replace": ",GRPO-LoRA,1,h100,1,16,",
-                "with": ",GRPO-LoRA,1,h100,1,32,",
-            },
+            {"file": tuning, "line": 2, "set": larger},
+            {"file": tuning, "line": 3, "set": {"max_batch": "32"}},
         ],
     )
     return old, new

@@ -46,6 +46,7 @@ SETTINGS: Mapping[str, str] = {
 }
 NAME = "qwen2.5-7b-instruct_grpo_2_a100-80g_fsdp_vllm.sh"
 PLACE = f"examples/tuning/7b/{NAME}"
+HANDLE = "some-body"
 
 Draft = Callable[..., dict[str, object]]
 
@@ -134,7 +135,8 @@ def test_every_shipped_script_states_its_row_also_under_another_name(
         assert main(["draft", str(strange), "--root", str(root)]) == 0
     (found,) = csv.DictReader(io.StringIO(output.getvalue()))
     assert {name: found[name] for name in STATED} == {name: wanted[name] for name in STATED}
-    others = {name for name in wanted if found[name] and name != "status"}
+    assert (found["status"], found["statement"]) == ("reported", "stated-run")
+    others = {name for name in wanted if found[name]} - {"status", "statement"}
     assert {name: found[name] for name in others} == {name: wanted[name] for name in others}
 
 
@@ -148,17 +150,89 @@ def test_everything_that_a_script_states_becomes_the_row(draft: Draft, mine: Pat
         "tag": "MIN",
         "model": "Qwen/Qwen2.5-7B-Instruct",
         "task": "GRPO",
+        "weights": "full",
+        "precision": "bf16",
+        "memory_optimisations": [
+            "activation-checkpointing",
+            "parameter-offload",
+            "optimizer-offload",
+            "sequence-packing",
+            "rollout-sleep",
+        ],
         "gpus": 2,
         "device": "a100-80g",
         "nodes": 1,
+        "micro_batch_per_gpu": 4,
         "train": "fsdp",
         "infer": "vllm",
         "framework": "verl",
         "max_prompt_length": 512,
         "max_response_length": 2048,
         "rollout_n": 8,
+        "gpu_memory_utilization": 0.5,
         "status": "reported",
+        "statement": "stated-run",
     }
+
+
+@pytest.mark.parametrize(
+    ("changed", "wanted"),
+    [
+        (
+            {"actor_rollout_ref__model__lora_rank": "32"},
+            {"weights": "lora", "lora_rank": 32},
+        ),
+        ({"actor_rollout_ref__model__lora_adapter_path": "/a"}, {"weights": None}),
+        (
+            {
+                "actor_rollout_ref__actor__use_dynamic_bsz": "True",
+                "actor_rollout_ref__actor__ppo_max_token_len_per_gpu": "16384",
+            },
+            {
+                "micro_batch_per_gpu": None,
+                "max_tokens_per_gpu": 16384,
+                "memory_optimisations": [
+                    "activation-checkpointing",
+                    "parameter-offload",
+                    "optimizer-offload",
+                    "sequence-packing",
+                    "dynamic-batch",
+                    "rollout-sleep",
+                ],
+            },
+        ),
+        (
+            {"actor_rollout_ref__actor__fsdp_config__dtype": "float16"},
+            {"precision": "fp16"},
+        ),
+        (
+            {"actor_rollout_ref__rollout__gpu_memory_utilization": "0.85"},
+            {"gpu_memory_utilization": 0.85},
+        ),
+        (
+            {
+                "actor_rollout_ref__actor__fsdp_config__param_offload": "False",
+                "actor_rollout_ref__actor__use_kl_loss": "True",
+                "actor_rollout_ref__ref__fsdp_config__param_offload": "True",
+                "actor_rollout_ref__rollout__free_cache_engine": "False",
+            },
+            {
+                "memory_optimisations": [
+                    "activation-checkpointing",
+                    "optimizer-offload",
+                    "reference-offload",
+                    "sequence-packing",
+                ]
+            },
+        ),
+    ],
+)
+def test_what_decides_memory_is_read_off_the_script(
+    draft: Draft, mine: Path, changed: dict[str, str], wanted: dict[str, object]
+) -> None:
+    mine.write_text(script(**changed))
+    row = draft(mine)["row"]
+    assert {name: row[name] for name in wanted} == wanted
 
 
 def test_the_row_is_csv_on_standard_output_and_the_rest_is_not(
@@ -185,8 +259,10 @@ def test_every_blank_column_is_told_with_how_to_find_out(draft: Draft, mine: Pat
 
 
 def test_what_is_stated_by_hand_counts_before_all_else(draft: Draft, mine: Path) -> None:
-    found = draft(mine, "--device", "h100", "--contributor", "@me", "--set", "host_memory_gb=512.0")
-    assert (found["row"]["device"], found["row"]["contributor"]) == ("h100", "me")
+    found = draft(
+        mine, "--device", "h100", "--contributor", f"@{HANDLE}", "--set", "host_memory_gb=512.0"
+    )
+    assert (found["row"]["device"], found["row"]["contributor"]) == ("h100", HANDLE)
     assert found["row"]["host_memory_gb"] == 512
 
 
@@ -334,8 +410,21 @@ def test_a_log_fills_the_figures_and_says_how_many_steps_it_saw(
     row = found["row"]
     assert (row["peak_memory_gb"], row["step_seconds"]) == (61.5, 90)
     assert (row["tokens_per_second_per_gpu"], row["infer_version"]) == (1450, "0.8.3")
+    assert (row["status"], row["statement"]) == ("reported", "measured-run")
     assert "6 training steps seen; 1 left out as warm-up" in found["said"]
     assert [(item["batch"], item["outcome"]) for item in found["trials"]] == [(128, "ran")]
+
+
+def test_a_log_that_times_parts_alone_says_that_its_seconds_are_their_sum(
+    draft: Draft, mine: Path, tmp_path: Path
+) -> None:
+    text = "".join(
+        f"step:{number} - timing/gen:60.000 - timing/update_actor:30.000\n"
+        for number in range(1, 6)
+    )
+    found = draft(mine, "--log", log(tmp_path, text))
+    assert (found["row"]["step_seconds"], found["row"]["statement"]) == (90, "measured-run")
+    assert "step seconds are the sum of its `timing/…` parts" in found["said"]
 
 
 def test_figures_of_another_batch_are_not_taken(draft: Draft, mine: Path, tmp_path: Path) -> None:
@@ -354,7 +443,8 @@ def test_a_run_out_of_memory_becomes_a_trial_and_no_figure(
     assert [(item["batch"], item["outcome"]) for item in found["trials"]] == [
         (128, "out-of-memory")
     ]
-    assert found["row"]["peak_memory_gb"] is None
+    row = found["row"]
+    assert (row["peak_memory_gb"], row["statement"]) == (None, "stated-run")
     assert found["exit"] == 1
     assert "a record is a run that fitted" in found["said"]
     assert files(root) == before
@@ -363,7 +453,7 @@ def test_a_run_out_of_memory_becomes_a_trial_and_no_figure(
 def test_a_run_out_of_memory_joins_the_record_of_a_run_that_fitted(
     draft: Draft, mine: Path, tmp_path: Path, root: Path
 ) -> None:
-    assert draft(mine, "--contributor", "me", "--log", log(tmp_path, RAN), "--write")["exit"] == 0
+    assert draft(mine, "--contributor", HANDLE, "--log", log(tmp_path, RAN), "--write")["exit"] == 0
     larger = "  'train_batch_size': 256,\n" + FAILED
     found = draft(root / PLACE, "--log", log(tmp_path, larger), "--write")
     assert found["exit"] == 0
@@ -386,7 +476,7 @@ def test_want_of_host_memory_is_no_trial(draft: Draft, mine: Path, tmp_path: Pat
 
 def test_write_adds_the_row_and_copies_the_script(draft: Draft, mine: Path, root: Path) -> None:
     before = files(root)
-    found = draft(mine, "--contributor", "me", "--write")
+    found = draft(mine, "--contributor", HANDLE, "--write")
     assert (found["exit"], found["written"]) == (0, True)
     after = files(root)
     assert after.pop(PLACE) == mine.read_bytes()
@@ -401,18 +491,18 @@ def test_write_moves_an_ill_named_script_of_the_dataset(draft: Draft, root: Path
     wrong = root / "examples" / "tuning" / "7B" / "my_run.sh"
     wrong.parent.mkdir()
     wrong.write_text(script())
-    found = draft(wrong, "--contributor", "me", "--write")
+    found = draft(wrong, "--contributor", HANDLE, "--write")
     assert found["exit"] == 0
     assert not wrong.exists()
     assert (root / PLACE).read_text() == script()
 
 
 def test_a_second_write_changes_nothing(draft: Draft, mine: Path, root: Path) -> None:
-    draft(mine, "--contributor", "me", "--write")
+    draft(mine, "--contributor", HANDLE, "--write")
     before = files(root)
     found = draft(mine, "--contributor", "somebody-else", "--write")
     assert files(root) == before
-    assert "contributor is `me` there" in found["said"]
+    assert f"contributor is `{HANDLE}` there" in found["said"]
 
 
 def test_another_script_in_its_place_is_not_overwritten(
@@ -420,7 +510,7 @@ def test_another_script_in_its_place_is_not_overwritten(
 ) -> None:
     (root / PLACE).write_text("#!/usr/bin/env bash\necho another\n")
     before = files(root)
-    found = draft(mine, "--contributor", "me", "--write")
+    found = draft(mine, "--contributor", HANDLE, "--write")
     assert found["exit"] in {1, 2}
     assert files(root) == before
 
@@ -429,8 +519,9 @@ def test_another_script_in_its_place_is_not_overwritten(
     "arguments",
     [
         (),  # nobody is named as contributor or source
-        ("--contributor", "me", "--device", "h1000"),
-        ("--contributor", "me", "--set", "gpus=4"),
+        ("--contributor", "your-handle"),
+        ("--contributor", HANDLE, "--device", "h1000"),
+        ("--contributor", HANDLE, "--set", "gpus=4"),
     ],
 )
 def test_what_a_rule_objects_to_is_told_and_not_written(
@@ -457,32 +548,36 @@ def test_a_row_that_lacks_a_required_cell_is_not_written(
 def test_blank_cells_of_a_row_take_what_the_log_tells(
     draft: Draft, mine: Path, tmp_path: Path, root: Path
 ) -> None:
-    draft(mine, "--contributor", "me", "--write")
+    draft(mine, "--contributor", HANDLE, "--write")
     found = draft(root / PLACE, "--log", log(tmp_path, RAN), "--write")
     assert found["exit"] == 0
+    told = "statement is `stated-run` there; what was read now says `measured-run`"
+    assert told in found["said"]
     (row,) = (row for row in table(root, "tuning") if row["script"] == NAME)
-    assert (row["step_seconds"], row["contributor"]) == ("90", "me")
+    assert (row["step_seconds"], row["contributor"]) == ("90", HANDLE)
 
 
 def test_a_record_that_new_made_waits_for_the_log_of_its_first_run(
     draft: Draft, tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = {"model": "Qwen/Qwen2.5-3B-Instruct", "task": "GRPO", "gpus": "4", "device": "h100"}
-    asked |= {"train": "fsdp", "infer": "vllm", "tag": "MIN", "contributor": "me"}
+    asked |= {"train": "fsdp", "infer": "vllm", "tag": "MIN", "contributor": HANDLE}
     options = [word for name, value in asked.items() for word in (f"--{name}", value)]
     assert main(["new", *options, "--root", str(root)]) == 0
     path = root / "examples" / "tuning" / "3b" / "qwen2.5-3b-instruct_grpo_4_h100_fsdp_vllm.sh"
-    assert draft(path)["row"]["status"] == "untested"
+    row = draft(path)["row"]
+    assert (row["status"], row["statement"]) == ("untested", None)
     assert draft(path, "--log", log(tmp_path, RAN), "--write")["exit"] == 0
     (row,) = (row for row in table(root, "tuning") if row["script"] == path.name)
-    assert (row["status"], row["step_seconds"], row["framework_version"]) == ("reported", "90", "")
+    assert (row["status"], row["statement"]) == ("reported", "measured-run")
+    assert (row["step_seconds"], row["framework_version"]) == ("90", "")
     assert [item for item in check_root(root) if item.severity == "error"] == []
 
 
 def test_a_log_of_another_release_fills_nothing(
     draft: Draft, mine: Path, tmp_path: Path, root: Path
 ) -> None:
-    draft(mine, "--contributor", "me", "--set", "infer_version=0.8.3", "--write")
+    draft(mine, "--contributor", HANDLE, "--set", "infer_version=0.8.3", "--write")
     text = "Initializing a V1 LLM engine (v0.9.1) with config: x\n" + RAN
     found = draft(root / PLACE, "--log", log(tmp_path, text), "--write")
     (row,) = (row for row in table(root, "tuning") if row["script"] == NAME)
@@ -528,7 +623,7 @@ _No response_
 
 ### Contributor
 
-@me
+@some-body
 """
 
 
@@ -536,7 +631,7 @@ def test_an_issue_form_becomes_a_row(draft: Draft, tmp_path: Path) -> None:
     found = draft("--issue", log(tmp_path, FORM.replace("\n", "\r\n"), "issue.md"))
     row = found["row"]
     assert found["exit"] == 0
-    assert (row["script"], row["contributor"], row["gpus"]) == (NAME, "me", 2)
+    assert (row["script"], row["contributor"], row["gpus"]) == (NAME, HANDLE, 2)
     assert row["peak_memory_gb"] is None
     assert "a record needs its script" in found["said"]
 
@@ -545,7 +640,7 @@ def test_a_script_in_an_issue_form_is_read_and_written(
     draft: Draft, tmp_path: Path, root: Path
 ) -> None:
     text = script(f"{HEADER}### Notes\n# ```\n")
-    body = f"### Script\n\n```shell\n{text}```\n\n### Contributor\n\nme\n"
+    body = f"### Script\n\n```shell\n{text}```\n\n### Contributor\n\n{HANDLE}\n"
     found = draft("--issue", log(tmp_path, body, "issue.md"), "--write")
     assert found["exit"] == 0
     assert found["row"]["notes"] is None
@@ -612,7 +707,7 @@ def test_a_log_of_an_issue_form_that_tells_nothing_is_only_pointed_out(
     draft: Draft, tmp_path: Path
 ) -> None:
     body = f"### Script\n\n```bash\n{script()}```\n\n### Log\n\nit went well\n"
-    found = draft("--issue", log(tmp_path, body, "issue.md"), "--contributor", "me", "--write")
+    found = draft("--issue", log(tmp_path, body, "issue.md"), "--contributor", HANDLE, "--write")
     assert (found["exit"], found["written"]) == (0, True)
     assert "`Log`: holds no training step" in found["said"]
 
@@ -622,19 +717,19 @@ def test_a_script_is_mended_on_its_way_and_its_author_keeps_theirs(
 ) -> None:
     theirs = script("# Hardware: 2 x A100 80 GB\n").replace('"$@"', "$@").replace("\n", "\r\n")
     mine.write_bytes(theirs.encode())
-    found = draft(mine, "--contributor", "me", "--write")
+    found = draft(mine, "--contributor", HANDLE, "--write")
     assert found["mended"] == ["line-ending", "shebang", "strict-mode", "unquoted-arguments"]
     assert "ready to commit" in found["said"]
     assert check_root(root) == []
     assert mine.read_bytes() == theirs.encode()
-    again = draft(mine, "--contributor", "me", "--write")
+    again = draft(mine, "--contributor", HANDLE, "--write")
     assert (again["exit"], again["written"], again["mended"]) == (0, False, [])
     assert "the dataset has all of this" in again["said"]
 
 
 def test_what_is_refused_is_told_of_the_file_that_its_author_has(draft: Draft, mine: Path) -> None:
     mine.write_text(script("# Hardware: 2 x A100 80 GB\n") + "if true; then\n")
-    found = draft(mine, "--contributor", "me", "--write")
+    found = draft(mine, "--contributor", HANDLE, "--write")
     assert (found["exit"], found["written"]) == (1, False)
     assert {item["path"] for item in found["findings"]} == {str(mine)}
     assert "Nothing was written: " in found["said"]
@@ -643,7 +738,7 @@ def test_what_is_refused_is_told_of_the_file_that_its_author_has(draft: Draft, m
 def test_a_log_of_another_release_than_the_record_is_told_as_such(
     draft: Draft, mine: Path, tmp_path: Path
 ) -> None:
-    draft(mine, "--contributor", "me", "--set", "infer_version=0.8.3", "--write")
+    draft(mine, "--contributor", HANDLE, "--set", "infer_version=0.8.3", "--write")
     other = "Initializing a V1 LLM engine (v0.9.0) with config\n" + RAN
     found = draft(mine, "--log", log(tmp_path, other))
     assert "the log is of another infer_version than the row" in found["said"]

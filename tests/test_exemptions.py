@@ -17,6 +17,7 @@ SCRIPT = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 PATH = f"examples/tuning/7b/{SCRIPT}"
 BARE = "#!/usr/bin/env bash\npython3 -m verl.trainer.main_ppo\n"
 EXEMPTIONS = "records/exemptions.csv"
+REPORTS = "records/reports.csv"
 
 Told = Callable[..., str]
 
@@ -66,6 +67,38 @@ def test_a_misspelt_rule_is_told_with_the_nearest_one(told: Told) -> None:
     assert "is `strict-mod`, which is no rule" in text
     assert "Did you mean `strict-mode`" in text
     assert "warning: strict-mode" in text
+
+
+def test_a_record_that_is_none_is_told_with_the_nearest_one(told: Told) -> None:
+    none = SCRIPT.replace("h800", "h80")
+    text = told(f"{none},strict-mode,A sentence that gives the reason.\n", "exemption-rule")
+    first, second = text.splitlines()
+    assert first == (
+        f"{EXEMPTIONS}:2:1: error: exemption-rule: record of {none} strict-mode is `{none}`, "
+        "which is no record"
+    )
+    assert second.startswith(f"  help: Did you mean `{SCRIPT}`")
+
+
+def test_a_report_is_let_off_a_rule_about_memory_alone(tmp_path: Path) -> None:
+    report, other = "qwen-7b-grpo-1-h20-677fc4", "qwen-7b-grpo-4-h20-3d5399"
+    cells = {"gpus": "1", "memory_optimisations": ""}
+    root = plant(tmp_path / "dataset")
+    apply(
+        root,
+        [
+            {"file": REPORTS, "line": 2, "set": cells},
+            {"file": REPORTS, "line": 3, "set": cells},
+            {"file": EXEMPTIONS, "append": f"{other},peak-memory,A sentence.\n"},
+            {"file": EXEMPTIONS, "append": f"{report},unexplained-memory,A sentence.\n"},
+        ],
+    )
+    rules = ["unexplained-memory", "peak-memory", "exemption-rule", "needless-exemption"]
+    found = check(take_snapshot(read_package(root)), rules)
+    assert [(item.path, item.line, item.rule) for item in found] == [
+        (EXEMPTIONS, 2, "needless-exemption"),
+        (REPORTS, 3, "unexplained-memory"),
+    ]
 
 
 def test_nothing_is_let_off_a_rule_about_files(told: Told) -> None:

@@ -133,7 +133,7 @@ COMMANDS = {
     " --infer vllm --tag MIN",
     "fmt": "fmt",
     "fix": "check --fix",
-    "draft": f"draft {SCRIPT} --set tag=MIN --set contributor=me --write",
+    "draft": f"draft {SCRIPT} --set tag=MIN --set contributor=some-body --write",
 }
 
 

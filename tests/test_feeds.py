@@ -160,12 +160,12 @@ def test_git_tells_when_a_record_came_changed_and_went(tmp_path: Path, dataset: 
 
     commit("01", "tuning", "script", "a.sh,1", "b.sh,1")
     commit("02", "tuning", "script", "a.sh,1", "b.sh,2")
-    commit("03", "moved", "id", "tuning,c")
+    commit("03", "moved", "id", "tuning,c", "reports,r")
     commit("04", "other", "anything")
     (tmp_path / "records/tuning.csv").write_text("script\na.sh,1\nb.sh,2\nd.sh,1\n")
     rows = {
         "tuning": tuple({"script": f"{name}.sh"} for name in "abd"),
-        "moved": ({"resource": "tuning", "id": "c"},),
+        "moved": ({"resource": "tuning", "id": "c"}, {"resource": "reports", "id": "r"}),
     }
     mine = dataclasses.replace(dataset, records={**dataset.records, **rows})
     assert moments(tmp_path, mine, change(None, row())) == {

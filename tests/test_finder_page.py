@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urljoin
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from rl_resources import UnusableInput, load
 from rl_resources.answer import sentences
-from rl_resources.answer.configurations import configurations
+from rl_resources.answer.configurations import RUNS, Configuration, configurations
 from rl_resources.answer.find import Found, find, folded_answers
+from rl_resources.answer.least import NO_TEXT, WEIGHTS, headline
 from rl_resources.answer.question import Reader, Words
+from rl_resources.answer.standing import no_less
 from rl_resources.answer.wording import PAGE
-from rl_resources.render import finder
+from rl_resources.render import finder, front
 from test_finder import questions
 from website import ROOT, served, visited
 
 KILOBYTE = 1024
 CODE = ("javascripts/finder/*.js", "stylesheets/finder.css")
 SMALL = {"gpus": "2", "device": "h800", "model": "7B", "task": "GRPO"}
+ANSWERS = ".finder-main > :has(> h3:text('Configurations, best first'))"
 SCREENS = [(360, 740), (1440, 900)]
 
 
@@ -56,7 +61,7 @@ def test_the_way_from_question_to_record_is_one_by_keyboard_alone(
             focus_by_tab(page, f"#finder-{name}")
             page.keyboard.type(SMALL[name])
         page.keyboard.press("Enter")
-        assert answered(page) == "7B, GRPO on 2 x h800: 1 tested, 2 should fit"
+        assert answered(page) == "7B, GRPO on 2 x h800: 1 tested, 1 should fit, 1 claimed"
         focus_by_tab(page, ".finder-card--tested h4 a")
         outline = "getComputedStyle(document.activeElement).outlineStyle"
         assert page.evaluate(outline) != "none"
@@ -81,8 +86,11 @@ ASK = """async questions => {
     told.push({
       headline: texts('#finder-headline', place)[0] ?? '',
       notes: texts(':scope > .hint', place),
-      answers: [...place.querySelectorAll('.finder-main .finder-card')].map(card => [
+      worse: texts('#finder-worse .finder-reason', place),
+      answers: [...place.querySelectorAll(
+        '.finder-main > :not(#finder-worse) .finder-card')].map(card => [
         decodeURIComponent(card.querySelector('h4 a').href.split(/[#/]+/).filter(Boolean).pop()),
+        card.querySelector('.finder-conditions').textContent,
         card.querySelector('.finder-reason').textContent,
       ]),
       beside: texts('.finder-beside .finder-reason', place),
@@ -114,20 +122,33 @@ def test_the_page_shows_what_python_answers(browser: Browser, address: str) -> N
         assert wrong == []
 
 
+TOLD = ("headline", "worse", "answers", "beside", "largest")
+
+
 def _shown(shown: dict[str, Any]) -> dict[str, Any]:
-    return {name: shown[name] for name in ("headline", "answers", "beside", "largest")}
+    return {name: shown[name] for name in TOLD}
 
 
 def _told(found: Found) -> dict[str, Any]:
     """What stands on the page before a reader asks for more."""
-    tested = sum(item.standing == "tested" for item in found.answers)
-    answers = [(item.configuration.id, item.reason) for item, *_ in found.folds[:10]]
-    nearest = [(item.answer.configuration.id, item.reason) for item in found.nearest]
-    asides = [folded_answers(items)[:5] for items in (found.failures, found.unclear)]
+    counts = Counter(item.standing for item in found.answers)
+    numbers = [counts[standing] for standing in ("tested", "should-fit", "claimed")]
+    answers = [(item.configuration, item.reason) for item, *_ in found.folds[:10]]
+    nearest = [(item.answer.configuration, item.reason) for item in found.nearest]
+    worse = [
+        item
+        for item in found.failures
+        if found.question.size and no_less(item.question, item.configuration)
+    ]
+    less = [item for item in found.failures if item not in worse]
+    asides = [folded_answers(items)[:5] for items in (less, found.unclear)]
     beside = [first for folds in asides for first, *_ in folds]
     return {
-        "headline": sentences.headline(found.question, tested, len(found.answers)),
-        "answers": [list(item) for item in (*answers, *nearest)],
+        "headline": sentences.headline(found.question, *numbers),
+        "worse": [first.reason for first, *_ in folded_answers(worse)[:2]],
+        "answers": [
+            [row.id, " · ".join(row.conditions), reason] for row, reason in (*answers, *nearest)
+        ],
         "beside": [item.reason for item in beside],
         "largest": [item.size for item in found.largest[:5]],
     }
@@ -174,10 +195,11 @@ def test_typing_on_after_a_jump_within_the_page_keeps_what_was_opened(
 ) -> None:
     with visited(browser, f"{address}/") as (page, _):
         page.set_viewport_size({"width": 360, "height": 740})
+        page.locator("#finder-gpus").fill("8")
         page.locator("#finder-model").fill("7B")
-        page.get_by_role("button", name="Show 30 more of").click()
+        page.locator(ANSWERS).get_by_role("button", name="Show 30 more of").click()
         page.locator(".finder-jump a").click()
-        assert page.locator(".finder-main .finder-card").count() == 40
+        assert page.locator(ANSWERS).locator(".finder-card").count() == 40
 
 
 def test_an_address_as_the_command_would_ask_fills_the_form(browser: Browser, address: str) -> None:
@@ -190,7 +212,89 @@ def test_an_address_as_the_command_would_ask_fills_the_form(browser: Browser, ad
         assert page.locator("#finder-infer").is_visible()
 
 
-@pytest.mark.parametrize("name", ["gpus", "device", "model", "task", "train", "tag"])
+def test_weights_scenario_and_framework_are_asked_and_kept(browser: Browser, address: str) -> None:
+    asked_for = {"weights": "qlora", "scenario": "multimodal", "framework": "trl"}
+    rows = configurations(load(ROOT))
+    with visited(browser, asked(address, model="7B")) as (page, wrong):
+        before = answered(page)
+        page.locator(".finder-more > summary").click()
+        for name, word in asked_for.items():
+            page.locator(f"#finder-{name}").select_option(word)
+            page.wait_for_url(f"**/?**{name}={word}**")
+            told = answered(page)
+            assert told != before
+            assert word.lower() in told.lower()
+            page.locator(f"#finder-{name}").select_option("")
+            assert answered(page) == before
+        assert wrong == []
+    for name, word in asked_for.items():
+        with visited(browser, asked(address, model="7B", **{name: word.upper()})) as (page, _):
+            assert page.locator(f"#finder-{name}").is_visible()
+            assert page.locator(f"#finder-{name}").input_value() == word
+    offered = {name: {choice.word for choice in words} for name, words in _offered(rows).items()}
+    assert offered["weights"] == {"full", "lora", "qlora"}
+    assert offered["scenario"] == {word for row in rows for word in row.scenario}
+    assert offered["framework"] <= {name for row in rows for name in row.frameworks}
+
+
+def _offered(rows: Sequence[Configuration]) -> Mapping[str, list[front.Choice]]:
+    return front.choices(load(ROOT), rows)
+
+
+def test_a_size_has_a_headline_for_each_kind_of_training(browser: Browser, address: str) -> None:
+    dataset = load(ROOT)
+    rows = configurations(dataset)
+    with visited(browser, f"{address}/") as (page, wrong):
+        cards = page.locator(".size-cards--least > li")
+        assert cards.count() == len(dataset.by_key["sizes"])
+        for size, card in zip(dataset.by_key["sizes"], cards.all(), strict=True):
+            assert card.locator("strong").inner_text() == size
+            lines = card.locator("p").all()
+            for (weights, label), line in zip(WEIGHTS.items(), lines, strict=True):
+                best = headline(rows, str(size), weights)
+                if best is None:
+                    assert line.inner_text() == f"{label}: no run known"
+                    assert line.get_by_role("link").count() == 0
+                    continue
+                row = best.configuration
+                assert line.locator("b").inner_text() == sentences.resource(row)
+                assert line.locator(".said").inner_text() == ", ".join(row.conditions[1:])
+                assert line.inner_text().startswith(f"{label}: {sentences.resource(row)}")
+                address_of = line.get_by_role("link").get_attribute("href") or ""
+                assert urljoin(f"{address}/", address_of) == f"{address}/{front.place(row)}"
+        assert wrong == []
+
+
+def test_no_headline_of_a_size_is_a_claim_or_in_doubt_or_above_another_run() -> None:
+    dataset = load(ROOT)
+    rows = configurations(dataset)
+    for size in map(str, dataset.by_key["sizes"]):
+        for weights in WEIGHTS:
+            sound = [
+                row
+                for row in rows
+                if (row.size, row.weights, row.outcome) == (size, weights, "ran")
+                and row.statement in RUNS
+                and row.trust not in {"disputed", "untested"}
+                and not row.contradicts
+                and row.memory_gb
+                and NO_TEXT.isdisjoint(row.scenario)
+            ]
+            best = headline(rows, size, weights)
+            assert (best is None) == (not sound)
+            if best:
+                row = best.configuration
+                assert row in sound
+                assert row.total_memory_gb == min(other.total_memory_gb for other in sound)
+
+
+HOSTILE_FIELDS = (
+    *("gpus", "device", "model", "task", "train", "tag"),
+    *("weights", "scenario", "framework", "length"),
+)
+
+
+@pytest.mark.parametrize("name", HOSTILE_FIELDS)
 def test_a_hostile_address_is_shown_as_text_and_runs_nothing(
     browser: Browser, address: str, name: str
 ) -> None:
@@ -213,15 +317,15 @@ def test_a_bad_word_offers_the_nearest_and_takes_it(browser: Browser, address: s
 
 def test_the_number_of_answers_is_announced(browser: Browser, address: str) -> None:
     with visited(browser, asked(address, **SMALL)) as (page, _):
-        told = page.get_by_role("status").filter(has_text="1 tested, 2 should fit")
+        told = page.get_by_role("status").filter(has_text="1 tested, 1 should fit, 1 claimed")
         told.wait_for(state="attached")
 
 
 def test_more_answers_come_on_demand(browser: Browser, address: str) -> None:
     with visited(browser, asked(address, model="7B")) as (page, _):
-        cards = page.locator(".finder-main .finder-card")
+        cards = page.locator(ANSWERS).locator(".finder-card")
         assert cards.count() == 10
-        page.get_by_role("button", name="Show 30 more of").click()
+        page.locator(ANSWERS).get_by_role("button", name="Show 30 more of").click()
         assert cards.count() == 40
 
 
@@ -306,7 +410,9 @@ def test_the_finder_is_light(built: Path) -> None:
     code = [path for pattern in CODE for path in built.glob(pattern)]
     assert len(code) > 5
     assert sum(len(gzip.compress(path.read_bytes())) for path in code) <= 30 * KILOBYTE
-    assert len(gzip.compress((built / finder.PATH).read_bytes())) <= 80 * KILOBYTE
+    data = (built / finder.PATH).read_bytes()
+    rows = len(json.loads(data)["columns"]["gpus"])
+    assert len(gzip.compress(data)) <= 100 * rows
 
 
 def test_the_data_say_that_they_are_not_the_interface(built: Path) -> None:

@@ -21,7 +21,7 @@ from rl_resources.check.snapshot import ScriptFile, Snapshot, Table, take_snapsh
 from rl_resources.cli import main
 from rl_resources.contribute.fix import Fixed, fix
 from rl_resources.package import read_package
-from sample_tree import apply, plant
+from sample_tree import SAMPLE, apply, plant
 
 SCRIPT = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 TUNING = "records/tuning.csv"
@@ -41,7 +41,19 @@ def swap(path: str, old: str, new: str) -> Edit:
     return {"file": path, "replace": old, "with": new}
 
 
-ROW = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh,MIN,Qwen/Qwen2-7B-Instruct,GRPO,2,h800,1,,"
+def tuning(**cells: str) -> Edit:
+    """Other cells in the row of `SCRIPT`."""
+    return {"file": TUNING, "line": 2, "set": cells}
+
+
+def tuning_without(column: str) -> Edit:
+    """One cell too few in the row of `SCRIPT`."""
+    header, row, *_ = (SAMPLE / TUNING).read_text(encoding="utf-8").splitlines()
+    place, cells = header.split(",").index(column), row.split(",")
+    return {"file": TUNING, "line": 2, "with": ",".join(cells[:place] + cells[place + 1 :])}
+
+
+NAME = SCRIPT.rpartition("/")[2]
 LAST_TRIAL = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh,3,100,ran\n"
 UPPER = "Qwen2-7B-Instruct_GRPO_2_H800_FSDP_vLLM.SH"
 MENDED: dict[str, list[Edit]] = {
@@ -73,14 +85,14 @@ MENDED: dict[str, list[Edit]] = {
         {"file": TRIALS, "before_line": 2, "with": LAST_TRIAL[:-1]},
     ],
     "stale-lines of an edited script": [swap(COMPATIBILITY, "false,49 ", "false,8 ")],
-    "type of a whole number with a point": [swap(TUNING, "GRPO,2,h800", "GRPO,2.0,h800")],
-    "vocabulary in capitals": [swap(TUNING, "GRPO,2,h800", "grpo,2,H800")],
-    "pattern of a version": [swap(TUNING, f"{ROW}fsdp,vllm,", f"{ROW}fsdp,vllm,v")],
-    "outer-space around a word": [swap(TUNING, "GRPO,2,h800,", "GRPO,2 , h800,")],
-    "invisible-character in a word": [swap(TUNING, "GRPO,2,h800,", "GRPO,2,h8\u200b00,")],
+    "type of a whole number with a point": [tuning(gpus="2.0")],
+    "vocabulary in capitals": [tuning(task="grpo", device="H800")],
+    "pattern of a version": [tuning(infer_version="v0.8.2")],
+    "outer-space around a word": [tuning(gpus="2 ", device=" h800")],
+    "invisible-character in a word": [tuning(device="h8\u200b00")],
     "script-name in capitals": [{"file": SCRIPT, "rename": UPPER}],
     "script-place of another size": [
-        {"file": SCRIPT, "rename": f"../14b/{SCRIPT.rpartition('/')[2]}"},
+        {"file": SCRIPT, "rename": f"../14b/{NAME}"},
     ],
     "executable-script without its mode": [{"file": SCRIPT, "mode": "0644"}],
     "shebang missing": [swap(SCRIPT, "#!/usr/bin/env bash\n", "")],
@@ -96,7 +108,7 @@ MENDED: dict[str, list[Edit]] = {
         swap(SCRIPT, '"$@"', "$@"),
         {"file": SCRIPT, "mode": "0644"},
         {"file": SCRIPT, "rename": UPPER},
-        swap(TUNING, "GRPO,2,h800", "grpo,2 ,H800"),
+        tuning(task="grpo", gpus="2 ", device="H800"),
     ],
 }
 
@@ -106,7 +118,7 @@ FIRST: dict[str, list[Edit]] = {
         {
             "file": COMPATIBILITY,
             "write": "script,framework,framework_version,accepted,rejected\n"
-            f"{ROW.partition(',')[0]},verl,0.3.0,false,49 algorithm.use_kl_in_reward unknown-key\n",
+            f"{NAME},verl,0.3.0,false,49 algorithm.use_kl_in_reward unknown-key\n",
         }
     ],
 }
@@ -182,12 +194,12 @@ DOUBTFUL: dict[str, list[Edit]] = {
     "a merge conflict": [
         {"file": TRIALS, "before_line": 2, "with": "<<<<<<< HEAD\n=======\n>>>>>>> theirs"},
     ],
-    "a word that is misspelt": [swap(TUNING, "GRPO,2,h800", "GPRO,2,h800")],
-    "a number with words": [swap(TUNING, "GRPO,2,h800", "GRPO,2 GPUs,h800")],
+    "a word that is misspelt": [tuning(task="GPRO")],
+    "a number with words": [tuning(gpus="2 GPUs")],
     "a date that two countries read differently": [
-        swap(TUNING, "Xiangyongan,,,,reported,\n", "Xiangyongan,06/07/2025,,,reported,\n"),
+        tuning(tested_on="06/07/2025"),
     ],
-    "a cell that may be missing in two places": [swap(TUNING, f"{ROW}fsdp", f"{ROW[:-1]}fsdp")],
+    "a cell that may be missing in two places": [tuning_without("max_batch")],
     "strict mode where something may fail on purpose": [
         swap(SCRIPT, "set -euo pipefail\n", "pkill -9 ray\n"),
     ],
@@ -208,7 +220,7 @@ def test_what_is_in_doubt_is_left_to_a_person(edits: list[Edit], root: Path) -> 
 
 
 def test_only_the_files_and_rules_that_are_named_change(root: Path, capsys: Output) -> None:
-    apply(root, [crlf(TRIALS), crlf(TUNING), swap(TUNING, "GRPO,2,h800,", "GRPO,2,H800,")])
+    apply(root, [crlf(TRIALS), tuning(device="H800"), crlf(TUNING)])
     before = contents(root)
     assert main(["check", "--root", str(root), "--fix", str(root / TRIALS)]) == 0
     assert {path for path, content in contents(root).items() if content != before[path]} == {TRIALS}
@@ -219,7 +231,7 @@ def test_only_the_files_and_rules_that_are_named_change(root: Path, capsys: Outp
 
 
 def test_check_says_how_many_findings_would_be_mended(root: Path, capsys: Output) -> None:
-    apply(root, [crlf(TRIALS), swap(TUNING, "GRPO,2,h800", "GPRO,2,h800")])
+    apply(root, [crlf(TRIALS), tuning(task="GPRO")])
     before = contents(root)
     assert main(["check", "--root", str(root)]) == 1
     shown = capsys.readouterr().err.splitlines()
@@ -230,7 +242,7 @@ def test_check_says_how_many_findings_would_be_mended(root: Path, capsys: Output
 def test_of_many_findings_check_names_the_mend_without_trying_it(
     root: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    apply(root, [crlf(TRIALS), swap(TUNING, "GRPO,2,h800", "GPRO,2,h800")])
+    apply(root, [crlf(TRIALS), tuning(task="GPRO")])
     monkeypatch.setattr("rl_resources.cli.check.MOST_COUNTED", 1)
     assert main(["check", "--root", str(root)]) == 1
     assert capsys.readouterr().err.splitlines()[1:] == [

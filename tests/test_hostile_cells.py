@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from payloads import HONEST, REFUSED, SHOWN, free_columns
+from rl_resources.check import check
 from rl_resources.check.dataset.broken import broken_cells
 from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
@@ -77,7 +78,20 @@ def test_a_closed_column_takes_no_text_that_only_looks_active(name: str) -> None
     passed = {(f.name, text) for f in closed for text in active} - set(
         refused_in(name, closed, active)
     )
-    assert {column for column, _ in passed} <= {"aliases", "script_path", "source_path", "script"}
+    told_by_rule = {"record"} if name == "exemptions" else set()
+    open_ended = {"aliases", "script_path", "source_path", "script"}
+    assert {column for column, _ in passed} <= open_ended | told_by_rule
+
+
+def test_an_exemption_of_what_is_no_record_is_told_whatever_it_says() -> None:
+    table = snapshot().tables["exemptions"]
+    texts = [text for text in SHOWN if "\n" not in text]
+    rows = [(text, "min-saves-memory", "As published.") for text in texts]
+    spoilt = Table(table.resource, write([table.schema.names, *rows]).encode())
+    whole = replace(snapshot(), tables={**snapshot().tables, "exemptions": spoilt})
+    told = check(whole, ["exemption-rule"])
+    assert {item.line for item in told} == {row.line for row in spoilt.rows}
+    assert all(item.message.endswith("which is no record") for item in told)
 
 
 @pytest.mark.parametrize("text", [*HONEST, *SHOWN])

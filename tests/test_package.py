@@ -21,7 +21,7 @@ from rl_resources.cli import main
 from rl_resources.dataset import find_root
 from rl_resources.package import CONSTRAINTS, Field, read_package
 from rl_resources.regular import read_regular
-from sample_tree import plant
+from sample_tree import apply, plant
 
 ROOT = Path(__file__).parents[1]
 
@@ -192,8 +192,7 @@ def test_an_answer_that_stumbles_over_a_cell_tells_what_is_wrong_with_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = plant(tmp_path / "dataset")
-    path = root / "records" / "reports.csv"
-    path.write_text(path.read_text().replace(",estimated-by-source,", ",guessed,"))
+    apply(root, [{"file": "records/reports.csv", "line": 2, "set": {"statement": "guessed"}}])
     assert main(["find", "--root", str(root)]) == 1
     assert "records/reports.csv:2:" in capsys.readouterr().err
 

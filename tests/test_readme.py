@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 import subprocess
 import sys
@@ -95,9 +97,67 @@ def test_new_as_printed_makes_the_row_that_is_printed_beside_it(tmp_path: Path) 
     done = subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True, **quiet)  # type: ignore[call-overload]
     script, _ = done.stdout.splitlines()
     assert (tmp_path / script).is_file()
-    printed = _block("csv", "your-handle").strip()
-    untested = printed.replace("your-handle", "").replace(",reported,", ",untested,")
-    assert untested in (tmp_path / "records" / "tuning.csv").read_text(encoding="utf-8")
+    printed = _block("csv", ",untested,").strip()
+    table = (tmp_path / "records" / "tuning.csv").read_text(encoding="utf-8")
+    assert printed in table.splitlines()
+
+
+def test_the_finding_as_printed_is_that_of_the_printed_row(tmp_path: Path) -> None:
+    plant_frozen(tmp_path)
+    tuning = tmp_path / "records" / "tuning.csv"
+    lines = tuning.read_text(encoding="utf-8").splitlines()
+    wrong = _block("csv", ",untested,").strip().replace(",h100,", ",h1000,")
+    tuning.write_text("\n".join([*lines[:5], wrong, *lines[5:]]) + "\n", encoding="utf-8")
+    command = [sys.executable, "-m", "rl_resources", "check"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    said = done.stdout.replace(wrong.partition(",")[0], "…")
+    printed = [line.strip() for line in _block("text", "vocabulary").splitlines()]
+    told = {line.strip() for line in said.splitlines()}
+    assert printed[0] in told
+    assert any(line.startswith(printed[1].removesuffix(" …")) for line in told)
+
+
+def test_draft_as_printed_turns_the_untested_row_into_a_measured_run(tmp_path: Path) -> None:
+    plant_frozen(tmp_path)
+    program_ = f"{sys.executable} -m rl_resources"
+    new = _block("sh", "rl-resources new").replace(".venv/bin/rl-resources", program_)
+    done = subprocess.run(
+        ["bash", "-c", new],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    script, _ = done.stdout.splitlines()
+    log = "".join(f"step:{at} - timing_s/step:90.000\n" for at in range(1, 6))
+    (tmp_path / "run.log").write_text(log, encoding="utf-8")
+    (command,) = re.findall(r"`\.venv/bin/rl-resources (draft [^`]*)`", README)
+    words = {"SCRIPT": script, "LOG": "run.log", "HANDLE": "jane-doe"}
+    arguments = [words.get(word, word) for word in command.split()]
+    subprocess.run(
+        [sys.executable, "-m", "rl_resources", *arguments],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+    with (tmp_path / "records" / "tuning.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = (row for row in csv.DictReader(file) if row["script"] == Path(script).name)
+    told = (row["status"], row["statement"], row["contributor"], row["step_seconds"])
+    assert told == ("reported", "measured-run", "jane-doe", "90")
+
+
+def test_the_readme_names_every_option_and_standing_of_find() -> None:
+    asked = README.partition("## Ask")[2].partition("## Add a record")[0]
+    assert {"--weights", "--framework", "--scenario", "--length", "--all"} <= set(
+        re.findall(r"--[a-z]+", asked)
+    )
+    fields = json.loads((ROOT / "schema/tuning.json").read_text(encoding="utf-8"))["fields"]
+    (weights,) = [field["constraints"] for field in fields if field["name"] == "weights"]
+    for word in weights["enum"]:
+        assert f"`{word}`" in asked or f"--weights {word}`" in asked
+    for standing in ("Tested", "Should fit", "Claimed"):
+        assert f"*{standing}*" in asked
 
 
 def test_every_target_that_the_readme_names_exists() -> None:

@@ -9,7 +9,7 @@ import shlex
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from functools import cache
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from mkdocs.config import load_config
 from playwright.sync_api import Browser
 
 from rl_resources import load
+from rl_resources.answer.configurations import configurations
 from rl_resources.check.subject import script_text
 from rl_resources.dataset import script_path
 from rl_resources.package import Record
@@ -33,6 +34,7 @@ from website import ROOT, build_site, served, visited
 
 DATASET = load(ROOT)
 RECORDS = DATASET.records["tuning"]
+CONFIGURATIONS = configurations(DATASET)
 IDS = [record_id(record) for record in RECORDS]
 LORA = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm"
 SEVERAL = "qwen3-235b-a22b_grpo_32_h20_megatron_vllm"
@@ -245,7 +247,9 @@ def test_related_configurations_lead_to_pages_and_reports_are_told_as_such(recor
             assert f"records/{path.removeprefix('../').rstrip('/')}.md" in published()
         else:
             assert f'id="{anchor}"' in published()[f"{path.rstrip('/')}.md"]
-            assert "report," in text
+            assert '<span class="kind">report</span>' in text
+        (other,) = (item for item in CONFIGURATIONS if item.id == (anchor or path.split("/")[-2]))
+        assert f'<span class="said">{escape(", ".join(other.conditions))}</span>' in text
 
 
 def test_a_record_that_cannot_be_read_says_so_and_still_stands() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rl_resources import load
-from rl_resources.answer.configurations import Configuration, configurations
+from rl_resources.answer.conditions import STATEMENTS
+from rl_resources.answer.configurations import RUNS, Configuration, configurations
 from rl_resources.answer.related import MOST_OF_A_KIND, Neighbourhood
 from website import ROOT
 
@@ -11,9 +12,12 @@ ALL = configurations(load(ROOT))
 HERE = next(row for row in ALL if row.kind == "record")._replace(
     id="here", size="7B", position=4, model="o/m", model_shown="o/m", task="GRPO", tag="MIN",
     task_shown="GRPO", gpus=4, device="h100", device_shown="h100", possible_devices=("h100",),
-    vendor="NVIDIA", memory_gb=80, trust="reported", max_prompt_length=1024,
+    vendor="NVIDIA", memory_gb=80, trust="reported", statement="stated-run", max_prompt_length=1024,
     max_response_length=1024,
 )  # fmt: skip
+
+
+CLAIMS = set(STATEMENTS) - RUNS - {""}
 
 
 def other(name: str, **changes: object) -> Configuration:
@@ -21,7 +25,7 @@ def other(name: str, **changes: object) -> Configuration:
 
 
 def report(name: str, **changes: object) -> Configuration:
-    return other(name, kind="report", trust="stated", **changes)
+    return other(name, kind="report", trust="stated-run", **changes)
 
 
 def told(*rows: Configuration) -> list[tuple[str, str]]:
@@ -43,11 +47,16 @@ def test_less_hardware_is_less_memory_in_all_records_before_reports() -> None:
 
 def test_what_never_ran_is_no_way_on() -> None:
     rows = [
-        other("untested", gpus=1, trust="untested"),
+        other("untested", gpus=1, trust="untested", statement=""),
         report("failed", gpus=1, outcome="out-of-memory"),
-        report("estimated", gpus=1)._replace(trust="estimated-by-source"),
+        *(report(name, gpus=1)._replace(trust=name, statement=name) for name in CLAIMS),
     ]
     assert told(*rows) == []
+
+
+def test_claims_are_all_but_measured_and_stated_runs() -> None:
+    words = load(ROOT).package.resources["reports"].schema.field("statement").constraints["enum"]
+    assert set(words) - {"measured-run", "stated-run"} == CLAIMS
 
 
 def test_alike_reports_are_told_once_and_no_kind_fills_the_page() -> None:

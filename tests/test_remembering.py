@@ -48,22 +48,22 @@ CHANGES: dict[str, list[Edit]] = {
     ],
     "a trial": [{"file": TRIALS, "append": f"{LARGER},1,128,ran\n"}],
     "a dispute": [changed(TUNING, ",disputed,", ",reported,")],
-    "a cell that rules hold to the script": [
-        changed(
-            TUNING,
-            f"{SCRIPT},MIN,Qwen/Qwen2-7B-Instruct,GRPO,2",
-            f"{SCRIPT},MIN,Qwen/Qwen2-7B-Instruct,GRPO,4",
-        )
+    "a cell that rules hold to the script": [{"file": TUNING, "line": 2, "set": {"gpus": "4"}}],
+    "a cell that is taken away": [{"file": TUNING, "line": 2, "set": {"task": ""}}],
+    "a cell that is filled": [{"file": TUNING, "line": 2, "set": {"max_batch": "7"}}],
+    "what trains, beside a task that is none of it": [
+        {"file": TUNING, "line": 2, "set": {"weights": "lora"}}
     ],
-    "a cell that is taken away": [
-        changed(
-            TUNING,
-            ",Qwen/Qwen2-7B-Instruct,GRPO,2,h800,1,,fsdp",
-            ",Qwen/Qwen2-7B-Instruct,,2,h800,1,,fsdp",
-        )
+    "an optimization that the script has not on": [
+        {"file": TUNING, "line": 2, "set": {"memory_optimisations": "dynamic-batch"}}
     ],
-    "a cell that is filled": [
-        changed(TUNING, ",2,h800,1,,fsdp,vllm,0.8.2", ",2,h800,1,7,fsdp,vllm,0.8.2")
+    "a word of the memory optimizations": [
+        {"file": TUNING, "line": 2, "set": {"memory_optimisations": "activation-checkpointing"}},
+        changed(
+            "records/memory_optimisations.csv",
+            "\nactivation-checkpointing,",
+            "\nactivation-recomputation,",
+        ),
     ],
     "a script": [changed(PATH, "trainer.n_gpus_per_node=", "trainer.n_gpus_per_nodes=")],
     "a script in another folder": [{"file": PATH, "rename": f"../14b/{SCRIPT}"}],

@@ -300,7 +300,8 @@ def test_a_disputed_figure_never_stands_without_its_doubt(dataset: Dataset) -> N
     notes = [item.astext() for item in tree.findall(nodes.list_item)]
     assert disputed
     for row in disputed:
-        assert cells[str(row["script"])] == f"{row['max_batch']} (disputed)"
+        batch = "" if row["max_batch"] is None else f"{row['max_batch']} "
+        assert cells[str(row["script"])] == f"{batch}(disputed)"
         assert f"{row['script']} (disputed): {row['notes']}" in notes
     assert sum("disputed" in cell for cell in cells.values()) == len(disputed)
 

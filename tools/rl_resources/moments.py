@@ -27,5 +27,5 @@ def _lines(
 ) -> Iterator[tuple[str, str]]:
     times = line_times(root, dataset.package.resources[table].path)
     for number, row in enumerate(dataset.records[table], start=2):
-        if number in times:
+        if number in times and row.get("resource") in {None, "tuning"}:
             yield f"{row[column]}{ending}", moment(times[number])

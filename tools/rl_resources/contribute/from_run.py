@@ -47,8 +47,7 @@ def run_facts(script: ScriptText, named: ScriptName | None, dataset: Dataset) ->
 
 def memory_cells(run: Run) -> dict[str, str]:
     """The cells that decide memory, as the run sets them; blank where it cannot be told."""
-    engine = "megatron" if run.trains_with_megatron else "fsdp_config"
-    dtype = run.setting(f"{ACTOR}.{engine}.dtype").text or ""
+    dtype = run.dtype.text or ""
     by_tokens = run.dynamic_batch.flag
     batch, tokens = run.micro_batch_size_per_gpu, run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
     return {

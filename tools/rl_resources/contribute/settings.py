@@ -119,11 +119,6 @@ def _remarks(wanted: Configuration, release: str) -> list[str]:
         "memory of the device by a rule of thumb.",
         "- Lengths, learning rates and the data set are common choices for a first run.",
     ]
-    if sizes.weights_lack_room(wanted.shape, wanted.cluster):
-        remarks.append(
-            "Too small by arithmetic: the weights in 16 bits alone are more than the memory of all "
-            "accelerators together."
-        )
     if wanted.cluster.nodes > 1:
         remarks.append(
             f"Several nodes: start a Ray cluster over all {wanted.cluster.nodes} nodes first, then "

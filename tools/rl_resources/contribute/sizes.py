@@ -163,10 +163,3 @@ def _fits(shape: Shape, cluster: Cluster, split: ModelParallel, *, offload: bool
     each = GRADIENT_BYTES + (0 if offload else OPTIMIZER_BYTES / ranks)
     parts = max(split.tensor, split.expert) * split.pipeline
     return shape.parameters_b * each / parts <= cluster.memory_gb / 2
-
-
-def weights_lack_room(shape: Shape, cluster: Cluster) -> bool:
-    """Whether the weights alone in 16 bits are more than all accelerators hold together."""
-    if shape.parameters_b is None or cluster.memory_gb is None:
-        return False
-    return shape.parameters_b * WEIGHT_BYTES > cluster.memory_gb * cluster.gpus

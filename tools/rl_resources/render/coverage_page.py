@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from rl_resources.answer.coverage import WANTED_RULE, Cell, coverage
 from rl_resources.dataset import Dataset
 from rl_resources.render.charts.pictures import coverage_map
-from rl_resources.render.coverage import MOST_WANTED, task_tables
+from rl_resources.render.coverage import MOST_WANTED, sizes_of, task_tables
 from rl_resources.render.parts import parted
 from rl_resources.render.site import Site, address
 from rl_resources.source import is_web_address
@@ -42,6 +42,7 @@ def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
             others=[
                 (table.task, other.url) for other in parts if other != part for table in other.items
             ],
+            size_names=sizes_of(dataset),
             start=_starts(site.repository, part.path),
             **(once if part.number == 1 else {}),
         )

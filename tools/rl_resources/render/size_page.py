@@ -27,7 +27,7 @@ def pages(
 
 def _of_size(site: Site, dataset: Dataset, size: Size, at: str) -> Iterator[tuple[str, str]]:
     told = sum(row["size"] == size.name for row in dataset.records["reports"])
-    conditions = {row.id: row.conditions for row in configurations(dataset)}
+    told_of = {row.id: row.conditions for row in configurations(dataset)}
     for part in parted(size.path, ordered_rows(dataset, size.name), ROWS):
         accepted = {row.script: accepted_by(releases_of(dataset, row.script)) for row in part.items}
         yield (
@@ -38,7 +38,7 @@ def _of_size(site: Site, dataset: Dataset, size: Size, at: str) -> Iterator[tupl
                 size=size,
                 part=part,
                 accepted=accepted,
-                conditions=conditions,
+                conditions={row.record_id: told_of[row.record_id] for row in part.items},
                 reports_of_size=told,
                 named=_named(dataset, size.name),
                 tabs=recipes.of_size(size.name, at),
@@ -69,6 +69,6 @@ def _named(dataset: Dataset, size: str) -> dict[str, list[str]]:
     rows = [row for row in configurations(dataset) if row.size == size]
     models = {row.model.rpartition("/")[2] for row in rows if row.model}
     return {
-        "model": sorted(models, key=str.lower),
+        "model": sorted(models, key=lambda name: (name.lower(), name)),
         "device": sorted({row.device for row in rows if row.device}),
     }

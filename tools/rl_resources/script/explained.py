@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from rl_resources.script.run import ACTOR, MODEL, REFERENCE, ROLLOUT, Run
+from rl_resources.script.run import ACTOR, MODEL, ROLLOUT, Run
 from rl_resources.script.settings import Setting
 
 Standing = Literal["script", "default", "absent", "unknown"]
@@ -99,11 +99,6 @@ def _sequence_parallel(run: Run) -> Setting:
     return old if old.place and not effective.place else effective
 
 
-def _reference_offload(run: Run) -> Setting:
-    section = "megatron" if run.trains_with_megatron else "fsdp_config"
-    return run.setting(f"{REFERENCE}.{section}.param_offload")
-
-
 def _micro_batch(run: Run) -> Setting:
     old = run.micro_batch_size
     return old if old.place else run.micro_batch_size_per_gpu
@@ -150,7 +145,7 @@ _TABLE: dict[str, tuple[Entry, ...]] = {
         (
             "Reference offload",
             _reference,
-            _reference_offload,
+            lambda run: run.reference_offload,
             "The frozen reference model waits in host memory until its log probabilities are due.",
         ),
     ),

@@ -17,6 +17,7 @@ ACTOR = "actor_rollout_ref.actor"
 ROLLOUT = "actor_rollout_ref.rollout"
 REFERENCE = "actor_rollout_ref.ref"
 _POOL_KEYS = ("nnodes", "n_gpus_per_node")
+_OWN_SECTIONS = frozenset({"megatron", "torchtitan", "veomni"})
 
 
 class Run(Settings):
@@ -209,9 +210,24 @@ class Run(Settings):
         """Whether the optimizer's state waits in host memory."""
         return self._engine("optimizer_offload")
 
+    @property
+    def reference_offload(self) -> Setting:
+        """Whether the parameters of a reference model wait in host memory."""
+        return self.setting(f"{REFERENCE}.{self._section}.param_offload")
+
+    @property
+    def dtype(self) -> Setting:
+        """The number format that training computes in."""
+        return self._engine("dtype")
+
     def _engine(self, name: str) -> Setting:
-        section = "megatron" if self.trains_with_megatron else "fsdp_config"
-        return self.setting(f"{ACTOR}.{section}.{name}")
+        return self.setting(f"{ACTOR}.{self._section}.{name}")
+
+    @property
+    def _section(self) -> str:
+        """The section with the settings of what trains."""
+        own = "megatron" if self.trains_with_megatron else self.train_backend.text
+        return own if own in _OWN_SECTIONS else "fsdp_config"
 
     offload_policy = Key(f"{ACTOR}.fsdp_config.offload_policy")
     """Whether FSDP2 itself offloads all state."""
@@ -231,6 +247,9 @@ class Run(Settings):
         f"{ACTOR}.megatron.override_transformer_config.recompute_granularity"
     )
     """Which activations Megatron computes again."""
+
+    activation_offload = Key(f"{MODEL}.enable_activation_offload")
+    """Whether activations wait in host memory; FSDP alone reads it."""
 
     removes_padding = Key(f"{MODEL}.use_remove_padding")
     """Whether sequences are packed without padding."""
@@ -270,12 +289,10 @@ class Run(Settings):
     @property
     def optimisations(self) -> dict[str, Setting]:
         """The settings behind the words of the table `memory_optimisations`, on or off."""
-        megatron = bool(self.trains_with_megatron)
+        megatron, fsdp = bool(self.trains_with_megatron), self.trains_with_megatron is False
         engine = f"{ACTOR}.megatron" if megatron else MODEL
-        section = "megatron" if megatron else "fsdp_config"
         all_state = self.offload_policy if self.offload_policy.flag and not megatron else None
         on_host = self.optimizer_on_host if self.optimizer_on_host.flag and megatron else None
-        reference = self.setting(f"{REFERENCE}.{section}.param_offload")
         recompute = self.recompute_granularity if megatron else self.gradient_checkpointing
         gradients = self._engine("grad_offload")  # gone: Megatron's move with the parameters
         gradients = gradients if gradients.place else self.param_offload
@@ -284,7 +301,8 @@ class Run(Settings):
             "parameter-offload": all_state or self.param_offload,
             **({"gradient-offload": gradients} if megatron else {}),
             "optimizer-offload": on_host or all_state or self.optimizer_offload,
-            **({"reference-offload": reference} if self._has_reference else {}),
+            **({"activation-offload": self.activation_offload} if fsdp else {}),
+            **({"reference-offload": self.reference_offload} if self._has_reference else {}),
             "sequence-packing": self.setting(f"{engine}.use_remove_padding"),
             "dynamic-batch": self.dynamic_batch,
             "fused-logits": self.setting(f"{MODEL}.use_fused_kernels"),

@@ -262,8 +262,9 @@ function answerCard(page, answer, reason) {
   const { rules, table } = page;
   const row = table.row(answer.row);
   const figures = [...sentences.figures(rules, row)].map((text) => element("li", null, text));
-  const doubts = [...sentences.doubts(rules, row)].map((text) =>
-    element("p", { class: "finder-doubt" }, text));
+  const noted = row.notes && row.trust !== "disputed";
+  const doubts = [...sentences.doubts(rules, row)].map((text, place, all) =>
+    element("p", { class: noted && place === all.length - 1 ? "finder-note" : "finder-doubt" }, text));
   const others = contradictions(table, answer.row).map((other) => contradicted(page, other));
   const title = `${row.model_shown.replace(/^.*\//, "")}, ${row.task_shown || "task not told"}`;
   return element("article", { class: `finder-card finder-card--${answer.standing}` },

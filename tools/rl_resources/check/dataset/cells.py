@@ -219,7 +219,7 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
             wrong = next((item for item in items if item not in words), "")
             listed = ", ".join(f"`{word}`" for word in words)
             yield broken.mistake(
-                f"where `{shown(wrong)}` is no {broken.field.title.lower()}",
+                f"where `{shown(wrong)}` is no {broken.field.title.lower().removesuffix('s')}",
                 nearest(wrong, words).sentence()
                 or f"Known are {listed}, separated by `{broken.field.delimiter}`.",
             )
