@@ -136,7 +136,7 @@ def _has_no_key(case: Case, row: int, _: str, kind: str) -> bool:
     unique = [field.name for field in schema.fields if field.constraints.get("unique")]
     names = (*schema.primary_key, *unique)
     return kind == KEY and any(
-        not case.cell(row, name) or (row, name, "type") in case.theirs for name in names
+        not case.cell(row, name) or (row, name, "type") in case.theirs | case.ours for name in names
     )
 
 

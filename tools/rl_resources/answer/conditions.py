@@ -29,7 +29,7 @@ def conditions(dataset: Dataset, row: Record) -> tuple[str, ...]:
     return (
         weights(row),
         *_experts(dataset, row),
-        *(items_of(row, "scenario") if "scenario" in row else ()),
+        *_scenario(row),
         *_precision(dataset, row),
         *_offload(dataset, row),
         context(row),
@@ -48,6 +48,11 @@ def weights(row: Record) -> str:
         "qlora": f"QLoRA{of_rank}",
         "partial": "part of the weights",
     }.get(kind, "what trains is not stated")
+
+
+def _scenario(row: Record) -> Iterator[str]:
+    for word in items_of(row, "scenario") if "scenario" in row else ():
+        yield "one update on random tokens" if word == "synthetic" else word
 
 
 def _experts(dataset: Dataset, row: Record) -> Iterator[str]:
