@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat, zip_longest
 from pathlib import Path
 
-from rl_resources.check.clean import announced, findings
 from rl_resources.check.exemptions import TABLE as EXEMPTIONS
 from rl_resources.check.exemptions import Outcome
 from rl_resources.check.registry import Rule, Scope, all_rules, chosen_rules
+from rl_resources.check.script import shellcheck
 from rl_resources.check.snapshot import Snapshot, take_snapshot
-from rl_resources.check.subject import claims, script_texts
+from rl_resources.check.subject import ScriptText, claims, script_texts
 from rl_resources.finding import Finding
 from rl_resources.package import read_package
 
@@ -27,6 +28,7 @@ __all__ = [
     "subjects_of",
 ]
 
+MOST_AHEAD = 2
 
 Judged = Callable[[object], object]
 """Called with each subject that was just judged, while all that rules found out of it is at hand.
@@ -105,10 +107,28 @@ def findings_of(rules: Iterable[Rule], subjects: Subjects, judged: Judged = bool
         by_scope.setdefault(rule.scope, []).append(rule)
     looked_at = [item for item in by_scope.items() if item[0] in subjects]
     turns = zip_longest(
-        *(zip(repeat(asked), announced(asked, subjects[scope]())) for scope, asked in looked_at)
+        *(zip(repeat(asked), _announced(asked, subjects[scope]())) for scope, asked in looked_at)
     )
     found: set[Finding] = set()
     for asked, subject in filter(None, chain.from_iterable(turns)):
-        found.update(findings(asked, [subject]))
+        found.update(finding for rule in asked for finding in rule.findings(subject))
         judged(subject)
     return sorted(found, key=lambda finding: finding.position)
+
+
+def _announced(rules: Sequence[Rule], subjects: Iterable[object]) -> Iterator[object]:
+    """The subjects, each given when ShellCheck has begun on the scripts that come next.
+
+    What it takes for a script is about what all other rules take for one, on another core.
+    """
+    if shellcheck.RULES.isdisjoint(rule.name for rule in rules):
+        yield from subjects
+        return
+    waiting: deque[object] = deque()
+    for subject in subjects:
+        if isinstance(subject, ScriptText):
+            shellcheck.start(subject.text)
+        waiting.append(subject)
+        if len(waiting) > MOST_AHEAD:
+            yield waiting.popleft()
+    yield from waiting
