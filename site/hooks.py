@@ -30,7 +30,6 @@ from mkdocs.structure.pages import Page
 from rl_resources import publish
 from rl_resources.build import MARK, MEANWHILE, MISTAKES, UNKNOWN_DAY
 from rl_resources.meanwhile import Meanwhile, hold_to, judge
-from rl_resources.render.compiled import Compiled
 from rl_resources.render.errors import error_as_text
 from rl_resources.render.policy import content_security_policy
 from rl_resources.render.styles import classes_of_page, one_sheet, words_of_script
@@ -165,12 +164,11 @@ def _placeholders(files: Files, config: MkDocsConfig) -> dict[str, str | bytes]:
 
 
 def on_env(env: Environment, **_: Any) -> Environment:
-    """Give the templates what they ask for, and make rebuilds of a server shorter."""
+    """Give the templates what they ask for."""
     env.filters["content_security_policy"] = partial(
         content_security_policy, any_inline=_session.serving
     )
     env.globals["sheets_stay_apart"] = _session.serving
-    env.bytecode_cache = Compiled("mkdocs")
     return env
 
 

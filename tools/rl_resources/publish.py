@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path, PureWindowsPath
 from typing import NamedTuple
 
-from rl_resources.cache import recalled
 from rl_resources.check.registry import FAMILIES, rules_by_family
 from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.check.subject import FRAMEWORK, script_text
@@ -227,19 +226,11 @@ def _tells(dataset: Dataset, scripts: Mapping[str, str]) -> record_page.Tells:
     def told(record: Record) -> record_page.Told | None:
         if record["framework"] != FRAMEWORK:
             return None
-        return _told(script_path(dataset, record), scripts[str(record["script"])])
-
-    return told
-
-
-def _told(path: str, text: str) -> record_page.Told | None:
-    """What is told of a script, which is read only when it is new."""
-
-    def read() -> record_page.Told | None:
-        run = script_text(path, text).run
+        text = scripts[str(record["script"])]
+        run = script_text(script_path(dataset, record), text).run
         return record_page.told(run, text) if run else None
 
-    return recalled("runs", (path, text), read)
+    return told
 
 
 def _rst_files(dataset: Dataset, script_url: str | None) -> dict[str, str]:

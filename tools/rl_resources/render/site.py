@@ -33,7 +33,6 @@ from rl_resources.render import recipes, schema_org
 from rl_resources.render.api import BASE
 from rl_resources.render.api.promise import PROMISE
 from rl_resources.render.cards import labelled
-from rl_resources.render.compiled import Compiled
 from rl_resources.render.dictionary import columns
 from rl_resources.render.kept import rendered
 from rl_resources.render.markdown import escape
@@ -320,7 +319,6 @@ def _environment(templates: Path) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.bytecode_cache = Compiled()
     own = (in_bytes, front_matter, markdown, fenced, coded, breakable, heading, labelled)
     environment.tests["web_address"] = is_web_address
     environment.filters |= {filter_.__name__: filter_ for filter_ in own}
