@@ -6,10 +6,9 @@ import filecmp
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mkdocs.commands.build import build
@@ -17,8 +16,6 @@ from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
 from mkdocs.structure.pages import Page
 
-from rl_resources.render import kept, site
-from rl_resources.render.site import page_url
 from website import RECORD, ROOT, copy_checkout, environment, replace_in
 
 ADDRESS = "http://127.0.0.1:8000/"
@@ -36,13 +33,11 @@ FRESH = (
 class Server:
     """What `mkdocs serve` does to its folder, without the server.
 
-    The last rebuild rendered the Markdown of some pages by their templates and converted that of
-    some into HTML; both are named by their files.
+    The last rebuild converted the Markdown of some pages into HTML, which are named by their files.
     """
 
     root: Path
     folder: Path
-    rendered: set[str] = field(default_factory=set)
     converted: set[str] = field(default_factory=set)
     _started: bool = False
 
@@ -54,7 +49,6 @@ class Server:
         if not self._started:
             config.plugins.on_startup(command="serve", dirty=False)
             self._started = True
-        self.rendered.clear()
         self.converted.clear()
         build(config, serve_url=ADDRESS)
 
@@ -94,15 +88,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
             found.converted.add(page.file.dest_uri)
             convert(page, *args)  # type: ignore[arg-type]
 
-        def looked_at(place: kept.Place, made_of: Any, make: Callable[[], str]) -> str:
-            def rendered() -> str:
-                found.rendered.add(f"{page_url(place[0])}index.html")
-                return make()
-
-            return kept.rendered(place, made_of, rendered)
-
         patch.setattr(Page, "render", noted)
-        patch.setattr(site, "rendered", looked_at)
         found.rebuild()
         yield found
 
@@ -119,7 +105,7 @@ def as_a_fresh_server_has_it(server: Server) -> None:
 def test_after_edits_of_rows_and_scripts_pages_are_those_of_a_fresh_server_and_no_other_was_made(
     server: Server,
 ) -> None:
-    all_pages = len(server.rendered)
+    all_pages = len(server.converted)
     edits = [
         ("records/tuning.csv", f"SimonHuang,,,{SOURCE}", f"Somebody,,,{SOURCE}", "sizes/7b/"),
         ("records/models.csv", "instruct,Qwen2.5,7B,7.61,", "instruct,Qwen2.5,7B,7.62,", "models/"),
@@ -135,8 +121,7 @@ def test_after_edits_of_rows_and_scripts_pages_are_those_of_a_fresh_server_and_n
         changed = server.edit(path, old, new)
         assert f"{shown}index.html" in server.converted
         assert server.converted <= changed
-        assert server.rendered == server.converted
-        assert len(server.rendered) < 6 < all_pages
+        assert len(server.converted) < 6 < all_pages
     as_a_fresh_server_has_it(server)
 
 
@@ -153,9 +138,6 @@ def test_after_a_record_came_and_went_the_pages_of_others_are_not_made_anew(
     (row,) = (line for line in rows.split("\n") if line.startswith(RECORD))
     server.edit("records/tuning.csv", row, f"{row}\n{row.replace('h100', 'h200')}")
     assert {f"records/{new}/index.html", "sizes/7b/index.html"} <= server.converted
-    assert server.rendered == server.converted - {"contributing/index.html"}, (
-        "which has no template"
-    )
     assert not any(name.startswith(("rules/", "reports/")) for name in server.converted)
     as_a_fresh_server_has_it(server)
     other.unlink()

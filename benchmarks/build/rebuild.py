@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,8 +21,6 @@ from checkout import SOURCES
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.structure.pages import Page
-
-from rl_resources.render import kept, site
 
 ADDRESS = "http://127.0.0.1:8000/"
 TABLE = "records/tuning.csv"
@@ -72,22 +69,14 @@ def _edit(table: Path, number: int) -> None:
 
 
 def _count() -> None:
-    """Count the pages whose Markdown is rendered from data, and those converted into HTML."""
-    convert, rendered = Page.render, kept.rendered
+    """Count the pages that are converted into HTML."""
+    convert = Page.render
 
     def converted(page: Page, *args: Any) -> None:
         _done["converted"] += 1
         convert(page, *args)
 
-    def looked_at(place: kept.Place, made_of: Any, make: Callable[[], str]) -> str:
-        def made() -> str:
-            _done["rendered"] += 1
-            return make()
-
-        return rendered(place, made_of, made)
-
     Page.render = converted  # type: ignore[method-assign, assignment]
-    site.rendered = looked_at  # type: ignore[attr-defined]
 
 
 if __name__ == "__main__":

@@ -36,7 +36,6 @@ from rl_resources.render import (
 )
 from rl_resources.render.charts import page as charts
 from rl_resources.render.downloads import Download, downloads
-from rl_resources.render.kept import keeping
 from rl_resources.render.record_page import path_of
 from rl_resources.repository import Repository, read_repository, site_address
 
@@ -134,12 +133,10 @@ def parts(root: Path, elsewhere: Elsewhere) -> Parts:
 def preview(root: Path) -> Parts:
     """What `render` gives for who edits, and asks for what no page shows seldom.
 
-    A page that follows from the same values as the last time is not rendered again, and no JSON is
-    held to its schema.
+    No JSON is held to its schema.
     """
     source = _source(root)
-    with keeping(root / site.TEMPLATES):
-        shown = source.shown()
+    shown = source.shown()
     return Parts(shown, partial(source.fetched, shown, hold=False))
 
 
