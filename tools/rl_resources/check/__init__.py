@@ -17,7 +17,6 @@ from rl_resources.finding import Finding
 from rl_resources.package import read_package
 
 __all__ = [
-    "Judged",
     "Rule",
     "all_rules",
     "check",
@@ -30,20 +29,14 @@ __all__ = [
 
 MOST_AHEAD = 2
 
-Judged = Callable[[object], object]
-"""Called with each subject that was just judged, while all that rules found out of it is at hand.
 
-What it returns is of no interest: `bool` does nothing.
-"""
-
-
-def check_root(root: Path, ignore: Collection[str] = (), judged: Judged = bool) -> list[Finding]:
+def check_root(root: Path, ignore: Collection[str] = ()) -> list[Finding]:
     """All findings over the dataset at `root` of all rules but those to `ignore`, by file and line.
 
     Raises `UnreadableDataset` where the descriptor or a schema cannot be used.
     """
     snapshot = take_snapshot(read_package(root))
-    return findings_in(snapshot, chosen_rules((), ignore), judged=judged)
+    return findings_in(snapshot, chosen_rules((), ignore))
 
 
 def check(
@@ -66,7 +59,7 @@ def everything(_: str) -> bool:
 
 
 def findings_in(
-    snapshot: Snapshot, rules: Sequence[Rule], asked: Asked = everything, judged: Judged = bool
+    snapshot: Snapshot, rules: Sequence[Rule], asked: Asked = everything
 ) -> list[Finding]:
     """All findings of these rules in the files that are asked for, in the order of the files.
 
@@ -76,7 +69,7 @@ def findings_in(
     table = snapshot.tables.get(EXEMPTIONS)
     exemptions = table is not None and asked(table.path)
     subjects = subjects_of(snapshot, everything if exemptions else asked)
-    told = findings_of(rules, subjects, judged)
+    told = findings_of(rules, subjects)
     outcome = Outcome(snapshot, tuple(told), frozenset(rule.name for rule in rules))
     about_exemptions = findings_of(rules, {"outcome": lambda: [outcome]} if exemptions else {})
     found = [item for item in (*outcome.told, *about_exemptions) if asked(item.path)]
@@ -97,7 +90,7 @@ def subjects_of(snapshot: Snapshot, asked: Asked = everything) -> Subjects:
     }
 
 
-def findings_of(rules: Iterable[Rule], subjects: Subjects, judged: Judged = bool) -> list[Finding]:
+def findings_of(rules: Iterable[Rule], subjects: Subjects) -> list[Finding]:
     """What the rules say of the subjects of their scope, each finding once, in file order.
 
     The scopes take turns, so that a claim is judged while its script is still read.
@@ -112,7 +105,6 @@ def findings_of(rules: Iterable[Rule], subjects: Subjects, judged: Judged = bool
     found: set[Finding] = set()
     for asked, subject in filter(None, chain.from_iterable(turns)):
         found.update(finding for rule in asked for finding in rule.findings(subject))
-        judged(subject)
     return sorted(found, key=lambda finding: finding.position)
 
 
