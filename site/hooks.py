@@ -25,7 +25,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from rl_resources import publish
-from rl_resources.build import FINDINGS, MARK, MISTAKES, UNKNOWN_DAY, judge
+from rl_resources.build import FINDINGS, MARK, UNKNOWN_DAY, judge
 from rl_resources.render.errors import error_as_text
 from rl_resources.render.policy import content_security_policy
 from rl_resources.render.styles import classes_of_page, one_sheet, words_of_script
@@ -84,7 +84,6 @@ def on_pre_build(config: MkDocsConfig) -> None:
         if not _session.serving:
             raise PluginError(f"nothing was built\n{_session.mistakes}") from error
         sys.stderr.write(_session.mistakes)
-    config.extra[MISTAKES] = _session.mistakes
 
 
 def _parts(root: Path) -> publish.Parts:

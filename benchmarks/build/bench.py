@@ -110,8 +110,6 @@ def lines(row: Figures, ten: Mapping[str, Weight]) -> list[str]:
             f"{row['records']:>8} {row['pages']:>6} {name:12} {s:>8.2f} {used:>8.2f}"
             f" {s / wall:>7.2f} {used / cpu:>6.2f} {most:>6.0f}"
         )
-    made = f"{again['converted']} converted of {again['pages']} pages"
-    rows[-1] += f"   {made}"
     return [*rows, HEAD_OF_WEIGHTS, *lines_of_weights(row["bytes"], ten)]
 
 

@@ -31,7 +31,6 @@ from rl_resources.repository import read_repository, site_address
 CONFIGURATION = "mkdocs.yml"
 MARK = ".built-by-rl-resources"
 FINDINGS = "findings"
-MISTAKES = "mistakes"
 PUBLISHED = ("site", "records", "schema", "examples", "releases")
 SOURCES = (*PUBLISHED, "tools", "tests", ".git")
 KEPT = "The old output is kept."
