@@ -69,6 +69,6 @@ def _named(dataset: Dataset, size: str) -> dict[str, list[str]]:
     rows = [row for row in configurations(dataset) if row.size == size]
     models = {row.model.rpartition("/")[2] for row in rows if row.model}
     return {
-        "model": sorted(models, key=str.lower),
+        "model": sorted(models, key=lambda name: (name.lower(), name)),
         "device": sorted({row.device for row in rows if row.device}),
     }
