@@ -1,7 +1,7 @@
 """What a person waits for: whole processes on a copy of the dataset, beside others.
 
 A changed file is one in which a sentence of a cell or a comment is another one before each run: the
-case of a check before a commit, which remembers everything else.
+case of a check before a commit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ BIN = Path(sys.executable).parent
 OURS = str(BIN / "rl-resources")
 TABLE, REPORTS, SCRIPT = "records/tuning.csv", "records/reports.csv", "SCRIPT"
 FOLDERS = ("schema", "records", "examples", "releases")
-COLD = "nothing remembered"
 
 COMMANDS: Mapping[str, Sequence[str]] = {
     "import pandas": (sys.executable, "-c", "import pandas"),
@@ -36,26 +35,25 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "check of a changed script": (OURS, "check", SCRIPT),
     "check of both, changed": (OURS, "check", TABLE, SCRIPT),
     "check of changed reports": (OURS, "check", REPORTS),
-    "check of all, unchanged": (OURS, "check"),
-    f"check of all, {COLD}": (OURS, "check", "--ignore", "shellcheck,shellcheck-error"),
+    "check of all": (OURS, "check"),
+    "check of all without ShellCheck": (OURS, "check", "--ignore", "shellcheck,shellcheck-error"),
 }
 
 
 def starts(rounds: int) -> Iterator[dict[str, Any]]:
-    """Every command in turn: the medians of `rounds` after one that fills caches."""
+    """Every command in turn: the medians of `rounds` after one to warm up."""
     spent: dict[str, list[tuple[float, float]]] = {name: [] for name in COMMANDS}
     with tempfile.TemporaryDirectory() as folder:
         root = _copy(Path(folder))
         script = next(path for path in sorted((root / "examples/tuning").rglob("*.sh")))
         files = {TABLE: root / TABLE, REPORTS: root / REPORTS, SCRIPT: script}
         changes = count()
-        for number in range(rounds + 1):
+        for _ in range(rounds + 1):
             for name, words in COMMANDS.items():
                 for word in files.keys() & words:
                     _change(files[word], next(changes))
-                cache = f"{folder}/cache{number if COLD in name else ''}"
                 command = [str(files.get(word, word)) for word in words]
-                spent[name].append(_run(command, root, cache))
+                spent[name].append(_run(command, root))
     for name, (_, *measured) in spent.items():
         wall, cpu = (median(column) for column in zip(*measured, strict=True))
         yield {"command": name, "seconds": wall, "cpu": cpu, "rounds": rounds}
@@ -76,9 +74,9 @@ def _change(path: Path, number: int) -> None:
     path.write_text(changed, encoding="utf-8")
 
 
-def _run(command: Sequence[str], root: Path, cache: str) -> tuple[float, float]:
+def _run(command: Sequence[str], root: Path) -> tuple[float, float]:
     """Seconds, and seconds of processor. Raises `CalledProcessError` where there are findings."""
-    environment = {**os.environ, "RL_RESOURCES_CACHE": cache}
+    environment = dict(os.environ)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # else whatever was edited is compiled anew
     before, start = os.times(), time.perf_counter()
     subprocess.run(command, cwd=root, env=environment, capture_output=True, check=True)

@@ -1,10 +1,7 @@
 """MkDocs asks here for everything that is generated from the data.
 
-Under `mkdocs build` a mistake in the data ends the build before anything is written; our `build`
-has the rules asked meanwhile, publishes nothing before they have answered, and has the pages of
-records and what no page shows made by another process (`rl_resources.meanwhile`). Under
-`mkdocs serve` the server lives on: it shows the last good pages, each under what is wrong, until
-the data are mended.
+In a build a mistake in the data ends it before anything is written. Under `mkdocs serve` the server
+lives on: it shows the last good pages, each under what is wrong, until the data are mended.
 """
 
 from __future__ import annotations
@@ -28,9 +25,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from rl_resources import publish
-from rl_resources.build import MARK, MEANWHILE, MISTAKES, UNKNOWN_DAY
-from rl_resources.meanwhile import Meanwhile, hold_to, judge
-from rl_resources.render.compiled import Compiled
+from rl_resources.build import FINDINGS, MARK, UNKNOWN_DAY, judge
 from rl_resources.render.errors import error_as_text
 from rl_resources.render.policy import content_security_policy
 from rl_resources.render.styles import classes_of_page, one_sheet, words_of_script
@@ -52,8 +47,6 @@ _session = SimpleNamespace(
     files={},
     pages=set(),
     others=dict,
-    late=(),
-    making=None,
     complete=True,
     writing=Lock(),
     mistakes="",
@@ -66,7 +59,7 @@ _session = SimpleNamespace(
 def on_startup(*, command: str, **_: Any) -> None:
     """Learn whether a server must be kept alive, and forget other builds of this process."""
     _session.serving = command == "serve"
-    _session.making, _session.classes = None, set()
+    _session.classes = set()
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -83,22 +76,17 @@ def on_pre_build(config: MkDocsConfig) -> None:
     with _session.writing:
         _session.complete = True  # as long as there is nothing that it could be completed to
     try:
-        parts = _parts(root, config.extra.get(MEANWHILE))
-        _session.files, _session.others, _session.late = parts
+        config.extra[FINDINGS] = judge(root)
+        _session.files, _session.others = _parts(root)
         _session.mistakes = ""
     except Exception as error:  # whatever is wrong, a server must live on to show it
         _session.mistakes = error_as_text(error)
         if not _session.serving:
             raise PluginError(f"nothing was built\n{_session.mistakes}") from error
         sys.stderr.write(_session.mistakes)
-    config.extra[MISTAKES] = _session.mistakes
 
 
-def _parts(root: Path, meanwhile: Meanwhile | None) -> publish.Parts:
-    if meanwhile:
-        elsewhere = publish.Elsewhere(lambda: meanwhile.downloads.answer, meanwhile.folder)
-        return publish.parts(root, elsewhere)
-    hold_to(judge(root))
+def _parts(root: Path) -> publish.Parts:
     return publish.preview(root) if _session.serving else publish.Parts(publish.render(root), dict)
 
 
@@ -109,26 +97,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         links = config.validation.links
         links.not_found = links.anchors = logging.DEBUG  # what is not there yet is no mistake
     _session.pages = {path for path, content in generated.items() if _is_page(path, content)}
-    late: dict[str, str] = {}
-    if meanwhile := config.extra.get(MEANWHILE):
-        made = publish.write_made, Path(config.site_dir), _session.others
-        _session.making = meanwhile.ask(*made)
-        late = {path: str(meanwhile.folder / path) for path in _session.late}
-        _session.pages.update(late)
     if not _session.serving:
         _put_in_place(generated, config, files)
     for path, content in generated.items():
         if not _published_as_it_is(path, content):
             files.append(File.generated(config, path, content=content))
-    for path, source in late.items():
-        files.append(File.generated(config, path, abs_src_path=source))
     return files
-
-
-def on_pre_page(page: Page, config: MkDocsConfig, **_: Any) -> None:
-    """Wait for the page of a record, which another process writes."""
-    if page.file.src_uri in _session.late:
-        config.extra[MEANWHILE].wait_for(page.file.src_uri)
 
 
 def _put_in_place(generated: dict[str, str | bytes], config: MkDocsConfig, files: Files) -> None:
@@ -165,23 +139,19 @@ def _placeholders(files: Files, config: MkDocsConfig) -> dict[str, str | bytes]:
 
 
 def on_env(env: Environment, **_: Any) -> Environment:
-    """Give the templates what they ask for, and make rebuilds of a server shorter."""
+    """Give the templates what they ask for."""
     env.filters["content_security_policy"] = partial(
         content_security_policy, any_inline=_session.serving
     )
     env.globals["sheets_stay_apart"] = _session.serving
-    env.bytecode_cache = Compiled("mkdocs")
     return env
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Keep tables from Markdown, which would read through them and give them back as they are.
 
     In generated pages alone, whose cells are escaped, and before the first code shown as written.
-    No page is made any more once the rules are known to be broken.
     """
-    if meanwhile := config.extra.get(MEANWHILE):
-        meanwhile.go_on()
     _session.tables = []
     if page.file.src_uri not in _session.pages:
         return markdown
@@ -246,8 +216,6 @@ def on_post_build(config: MkDocsConfig) -> None:
     _session.complete = not _session.serving
     if not _session.serving:
         _join_sheets(folder)
-    if _session.making:
-        _ = _session.making.answer  # waits until all is written
 
 
 def _join_sheets(folder: Path) -> None:

@@ -14,7 +14,6 @@ from playwright.sync_api import Browser, sync_playwright
 
 from remembered import remembered
 from rl_resources.errors import UnusableInput
-from rl_resources.schema import verdicts
 from rl_resources.script.framework.releases import Configuration, configuration
 from website import ROOT, build_site, served
 
@@ -36,16 +35,6 @@ def program(*names: str) -> str:
             pytest.fail(reason)
         pytest.skip(reason)
     return found
-
-
-@pytest.fixture(autouse=True, scope="session")
-def no_verdict_outlives_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Thousands of small tables are judged here; nobody asks for them again."""
-    folder = tmp_path_factory.mktemp("verdicts")
-    own = verdicts.cache_folder
-    verdicts.cache_folder = lambda name: folder if name == "tables" else own(name)
-    yield
-    verdicts.cache_folder = own
 
 
 @cache

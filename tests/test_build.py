@@ -17,18 +17,16 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 from jinja2 import Environment, FileSystemLoader, UndefinedError
+from mkdocs.config.defaults import MkDocsConfig
 
-from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, beside, publish
+from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, publish
 from rl_resources import build as building
 from rl_resources.__main__ import INTERRUPTED
-from rl_resources.build import MARK, build
+from rl_resources.build import FINDINGS, MARK, build, judge
 from rl_resources.check import check_root
 from rl_resources.check.script import shellcheck
 from rl_resources.cli import main
-from rl_resources.dataset import read_dataset
-from rl_resources.meanwhile import judge
 from rl_resources.output import new_folder, write_file
-from rl_resources.package import read_package
 from rl_resources.render.api import document
 from rl_resources.render.errors import error_as_text
 from sample_tree import plant
@@ -51,16 +49,9 @@ def _old_output(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="module")
-def first(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site as it is built while nothing is remembered."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RL_RESOURCES_CACHE", str(cache))
-        return build(ROOT, tmp_path_factory.mktemp("first"))
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of this checkout."""
+    return build(ROOT, tmp_path_factory.mktemp("first"))
 
 
 @pytest.fixture
@@ -81,11 +72,7 @@ def copy(tmp_path: Path) -> Path:
     return root
 
 
-def test_two_builds_are_byte_for_byte_equal_whatever_is_remembered(
-    first: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert {path.name for path in cache.iterdir()} > {"clean", "plain", "runs", "templates"}
-    monkeypatch.setenv("RL_RESOURCES_CACHE", str(cache))
+def test_two_builds_are_byte_for_byte_equal(first: Path, tmp_path: Path) -> None:
     second = build(ROOT, tmp_path)
     names = _files(first)
     assert names == _files(second)
@@ -229,7 +216,7 @@ def test_bad_data_stop_the_build_and_keep_the_old_output(
     assert old.read_text() == "old"
 
 
-def test_bad_scripts_stop_the_build_however_late_they_are_told_of(
+def test_bad_scripts_stop_the_build_and_keep_the_old_output(
     copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old = _old_output(tmp_path / "out")
@@ -266,7 +253,7 @@ def test_a_file_that_changes_while_the_site_is_built_keeps_the_old_output(
 ) -> None:
     old = _old_output(tmp_path / "out")
     devices = copy / "records" / "devices.csv"
-    monkeypatch.setattr(building, "_mkdocs", lambda *_: os.utime(devices, (0, 0)))
+    monkeypatch.setattr(building, "_mkdocs", lambda _: os.utime(devices, (0, 0)))
     with pytest.raises(InvalidOutput, match=r"^records/devices\.csv: has changed while"):
         build(copy, old.parents[1])
     assert old.read_text() == "old"
@@ -276,16 +263,21 @@ def test_what_programs_hide_beside_the_sources_keeps_no_site_back(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hidden = copy / "site" / ".cache" / "of-a-linter"
-    monkeypatch.setattr(building, "_mkdocs", lambda *_: write_file(hidden, "x"))
+
+    def make(config: MkDocsConfig) -> None:
+        write_file(hidden, "x")
+        config.extra[FINDINGS] = []
+
+    monkeypatch.setattr(building, "_mkdocs", make)
     build(copy, tmp_path / "out")
 
 
-def test_what_is_wrong_with_the_configuration_is_told_before_the_rules_have_answered(
+def test_what_is_wrong_with_the_configuration_is_told_before_the_rules_are_asked(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (copy / "mkdocs.yml").open("a", encoding="utf-8") as file:
         file.write("plugins: [none-of-that-name]\n")
-    monkeypatch.setattr(building, "hold_to", pytest.fail)
+    monkeypatch.setattr(building, "check_root", pytest.fail)
     with pytest.raises(InvalidOutput, match="none-of-that-name"):
         build(copy, tmp_path / "out")
 
@@ -296,10 +288,8 @@ def test_no_name_leads_out_of_the_folder_even_if_no_rule_was_asked(copy: Path) -
     text = tuning.read_text(encoding="utf-8").replace(f"\n{script},", f"\n{way_out},", 1)
     tuning.write_text(text, encoding="utf-8")
     (copy.parent / "escaped.sh").write_text("echo hello\n")
-    dataset = read_dataset(read_package(copy))
-    for make in (lambda: publish.preview(copy), lambda: publish.record_pages(dataset)):
-        with pytest.raises(InvalidOutput, match=r"escaped.* would not lie in the folder"):
-            make()
+    with pytest.raises(InvalidOutput, match=r"escaped.* would not lie in the folder"):
+        publish.preview(copy)
 
 
 def test_a_document_that_breaks_its_schema_stops_the_build_and_keeps_the_old_output(
@@ -307,7 +297,6 @@ def test_a_document_that_breaks_its_schema_stops_the_build_and_keeps_the_old_out
 ) -> None:
     old = _old_output(tmp_path)
     monkeypatch.setattr(document, "record_id", lambda record: 7)
-    monkeypatch.setattr(beside, "COMMAND", ("/nowhere",))  # no other process knows of it
     assert main(["build", "--root", str(ROOT), "--out", str(tmp_path)]) == 1
     assert '7 is not of type "string"' in capsys.readouterr().err
     assert _files(tmp_path) == [f"site/{MARK}", "site/index.html"]

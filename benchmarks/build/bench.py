@@ -1,9 +1,9 @@
 """How long `build` takes beside plain MkDocs on equal pages: `python benchmarks/build/bench.py`.
 
-Whole processes, in turn; the first round fills caches and is told apart. A figure is the median of
-the others. Below stand a rebuild of a server after one row has changed, without the quarter of a
-second that MkDocs waits for more changes, and the weight of pages beside that at ten records.
-Nothing is ever failed for being slow.
+Whole processes, in turn; the first round warms up. A figure is the median of the others. Below
+stand a rebuild of a server after one row has changed, without the quarter of a second that MkDocs
+waits for more changes, and the weight of pages beside that at ten records. Nothing is ever failed
+for being slow.
 """
 
 from __future__ import annotations
@@ -53,10 +53,8 @@ def measured(count: int, rounds: int, folder: Path) -> Figures:
         "peer": (*python, "mkdocs", "build", "-q", "-f", str(folder / "peer/mkdocs.yml")),
     }
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    environment["RL_RESOURCES_CACHE"] = str(folder / "cache")
     spent: dict[str, list[tuple[float, ...]]] = {name: [] for name in commands}
     for _ in range(rounds + 1):
-        # The cold build must come before a check that fills its cache.
         for name in ("build", "peer", "check"):
             spent[name].append(_run(commands[name], environment))
     site = folder / "site"
@@ -64,7 +62,6 @@ def measured(count: int, rounds: int, folder: Path) -> Figures:
         "records": count or len(list(site.glob(RECORD_PAGES))),
         "pages": pages,
         "rounds": rounds,
-        "cold_build": spent["build"][0],
         **{name: _middle(figures[1:]) for name, figures in spent.items()},
         "rebuild": _rebuild(root, rounds, environment),
         "bytes": weights(site),
@@ -104,14 +101,12 @@ def lines(row: Figures, ten: Mapping[str, Weight]) -> list[str]:
     wall, cpu, _ = row["peer"]
     again = row["rebuild"]
     spent = {**row, "rebuild": again["spent"]}
-    for name in ("check", "build", "cold_build", "peer", "rebuild"):
+    for name in ("check", "build", "peer", "rebuild"):
         s, used, most = spent[name]
         rows.append(
             f"{row['records']:>8} {row['pages']:>6} {name:12} {s:>8.2f} {used:>8.2f}"
             f" {s / wall:>7.2f} {used / cpu:>6.2f} {most:>6.0f}"
         )
-    made = f"{again['rendered']} rendered, {again['converted']} converted of {again['pages']} pages"
-    rows[-1] += f"   {made}"
     return [*rows, HEAD_OF_WEIGHTS, *lines_of_weights(row["bytes"], ten)]
 
 

@@ -1,4 +1,4 @@
-"""What a rebuild under `mkdocs serve` costs after one row has changed, and what it renders.
+"""What a rebuild under `mkdocs serve` costs after one row has changed.
 
 `python benchmarks/build/rebuild.py ROOT ROUNDS` does to a copy of the checkout what the server does
 when a file is saved, and prints the figures as JSON.
@@ -12,8 +12,6 @@ import shutil
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,17 +19,13 @@ from typing import Any
 from checkout import SOURCES
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
-from mkdocs.structure.pages import Page
-
-from rl_resources.render import kept, site
 
 ADDRESS = "http://127.0.0.1:8000/"
 TABLE = "records/tuning.csv"
-_done: Counter[str] = Counter()
 
 
 def measured(root: Path, rounds: int) -> dict[str, Any]:
-    """Medians of seconds and processor time, MB at the most, and how many pages were made anew."""
+    """Medians of seconds and processor time, and MB at the most."""
     with tempfile.TemporaryDirectory() as folder:
         checkout = Path(folder)
         for name in (*SOURCES, "examples"):
@@ -39,14 +33,13 @@ def measured(root: Path, rounds: int) -> dict[str, Any]:
                 root / name, checkout / name
             )
         _rebuild(checkout, first=True)
-        pages, spent = _done["converted"], []
+        spent = []
         for number in range(rounds):
             _edit(checkout / TABLE, number)
-            _done.clear()
             spent.append(_rebuild(checkout))
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     seconds, used = (median(column) for column in zip(*spent, strict=True))
-    return {"spent": (seconds, used, most), "pages": pages, **_done}
+    return {"spent": (seconds, used, most)}
 
 
 def _rebuild(checkout: Path, *, first: bool = False) -> tuple[float, float]:
@@ -71,25 +64,5 @@ def _edit(table: Path, number: int) -> None:
     table.write_text("\n".join([head, *rows]), encoding="utf-8")
 
 
-def _count() -> None:
-    """Count the pages whose Markdown is rendered from data, and those converted into HTML."""
-    convert, rendered = Page.render, kept.rendered
-
-    def converted(page: Page, *args: Any) -> None:
-        _done["converted"] += 1
-        convert(page, *args)
-
-    def looked_at(place: kept.Place, made_of: Any, make: Callable[[], str]) -> str:
-        def made() -> str:
-            _done["rendered"] += 1
-            return make()
-
-        return rendered(place, made_of, made)
-
-    Page.render = converted  # type: ignore[method-assign, assignment]
-    site.rendered = looked_at  # type: ignore[attr-defined]
-
-
 if __name__ == "__main__":
-    _count()
     print(json.dumps(measured(Path(sys.argv[1]), int(sys.argv[2]))))  # noqa: T201

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import os
 import sys
 import tempfile
 import time
@@ -24,7 +23,6 @@ def campaign(name: str, target: Target, seconds: float, seed: int, keep: Path) -
     random, end, tried = Random(seed), time.monotonic() + seconds, 0
     seen: set[str] = set()
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["RL_RESOURCES_CACHE"] = f"{folder}/cache"
         root = plant(Path(folder) / "dataset")
         while time.monotonic() < end:
             example = target.example(random)

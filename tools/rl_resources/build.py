@@ -14,23 +14,23 @@ from mkdocs.config import load_config
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import MkDocsException
 
-from rl_resources.beside import beside
+from rl_resources.check import check_root
+from rl_resources.check.script import shellcheck
 from rl_resources.errors import (
+    InvalidDataset,
     InvalidOutput,
     RlResourcesError,
     UnreadableDataset,
     UnusableInput,
 )
 from rl_resources.finding import Finding
-from rl_resources.meanwhile import Meanwhile, hold_to
 from rl_resources.output import new_folder
 from rl_resources.package import DESCRIPTOR
 from rl_resources.repository import read_repository, site_address
 
 CONFIGURATION = "mkdocs.yml"
 MARK = ".built-by-rl-resources"
-MEANWHILE = "meanwhile"
-MISTAKES = "mistakes"
+FINDINGS = "findings"
 PUBLISHED = ("site", "records", "schema", "examples", "releases")
 SOURCES = (*PUBLISHED, "tools", "tests", ".git")
 KEPT = "The old output is kept."
@@ -41,11 +41,11 @@ UNKNOWN_DAY = "1970-01-01"
 def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = len) -> Path:
     """Build `out/site` from the checkout at `root` and return it.
 
-    The rules are asked meanwhile; of a dataset that holds them `warn` gets what they say, if they
-    do. The same commit gives the same bytes: every time of day is that of the commit. Raises
-    `UnreadableDataset` where `root` is no checkout with pages, `UnusableInput` where `out` may not
-    be written to or `SITE_URL` is no address, `InvalidDataset` where the data break rules,
-    `InvalidOutput` where MkDocs fails or a file changes meanwhile; the old output is then kept.
+    `warn` gets what the rules say of a dataset without errors, if they do. The same commit gives
+    the same bytes: every time of day is that of the commit. Raises `UnreadableDataset` where `root`
+    is no checkout with pages, `UnusableInput` where `out` may not be written to or `SITE_URL` is no
+    address, `InvalidDataset` where the data break rules, `InvalidOutput` where MkDocs fails or a
+    file changes meanwhile; the old output is then kept.
     """
     configuration = root / CONFIGURATION
     if not configuration.is_file():
@@ -59,25 +59,28 @@ def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = l
     began = _state(root)
     with (
         new_folder(target, elsewhere) as staging,
-        beside(staging.parent) as worker,
         _commit_time(root),
         _rare_collection(),
     ):
-        meanwhile = Meanwhile(root, worker)
         with _mistakes_told():
-            # What is wrong with it the rules do not know: nobody waits for them.
             config = load_config(config_file=str(configuration), site_dir=str(staging))
-        try:
-            _mkdocs(config, meanwhile)
-        except Exception:
-            hold_to(meanwhile.verdict.answer)  # it says more of broken data than who stumbles
-            raise
-        findings = meanwhile.verdict.answer
-        hold_to(findings)
+        _mkdocs(config)
         _hold_to_state(root, began)
-    if findings:
+    if findings := config.extra[FINDINGS]:
         warn(findings)
     return target
+
+
+def judge(root: Path) -> list[Finding]:
+    """What all rules but ShellCheck's say of a dataset that pages are made of.
+
+    ShellCheck takes longer for the scripts than all pages take, and looks at nothing that they
+    show; `check` asks it. Raises `InvalidDataset` where a finding is an error.
+    """
+    findings = check_root(root, ignore=shellcheck.RULES)
+    if any(item.severity == "error" for item in findings):
+        raise InvalidDataset(findings)
+    return findings
 
 
 def _is_ours(target: Path) -> bool:
@@ -135,8 +138,7 @@ def _hold_to_state(root: Path, began: Mapping[Path, tuple[int, int]]) -> None:
         )
 
 
-def _mkdocs(config: MkDocsConfig, meanwhile: Meanwhile) -> None:
-    config.extra[MEANWHILE] = meanwhile
+def _mkdocs(config: MkDocsConfig) -> None:
     with _mistakes_told():
         config.plugins.on_startup(command="build", dirty=False)
         try:

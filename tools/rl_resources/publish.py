@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path, PureWindowsPath
 from typing import NamedTuple
 
-from rl_resources.cache import recalled
 from rl_resources.check.registry import FAMILIES, rules_by_family
 from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.check.subject import FRAMEWORK, script_text
@@ -36,9 +35,7 @@ from rl_resources.render import (
     validation,
 )
 from rl_resources.render.charts import page as charts
-from rl_resources.render.downloads import Download, downloads
-from rl_resources.render.kept import keeping
-from rl_resources.render.record_page import path_of
+from rl_resources.render.downloads import downloads
 from rl_resources.repository import Repository, read_repository, site_address
 
 PAGES = "site/pages"
@@ -47,23 +44,11 @@ PAGES = "site/pages"
 Files = dict[str, str | bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """What another process makes: the downloads, and in a folder the pages of records."""
-
-    downloads: Callable[[], Sequence[Download]]
-    folder: Path
-
-
 class Parts(NamedTuple):
-    """What the pages show, and what makes all else that is published, also in another process.
-
-    Pages that come `late`, by their paths, are written elsewhere.
-    """
+    """What the pages show, and what makes all else that is published."""
 
     shown: Files
     fetched: Callable[[], Files]
-    late: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +62,12 @@ class _Source:
     address: str
     releases: Sequence[Release]
 
-    def shown(self, elsewhere: Elsewhere | None = None) -> Files:
+    def shown(self) -> Files:
         """The pages, with the files that they show or tell the size of."""
         repository, address = self.repository, self.address or None
-        return _within(render_dataset(self.dataset, self.scripts, repository, address, elsewhere))
+        return _within(render_dataset(self.dataset, self.scripts, repository, address))
 
-    def late(self) -> list[str]:
-        """The pages that are written elsewhere, in the order in which scripts are judged."""
-        records = sorted(
-            self.dataset.records["tuning"], key=lambda record: script_path(self.dataset, record)
-        )
-        return _paths_of(records)
-
-    def fetched(self, shown: Files, *, hold: bool, late_in: Path | None = None) -> Files:
+    def fetched(self, shown: Files, *, hold: bool) -> Files:
         """What programs, readers of feeds and assistants fetch."""
         dataset, time = self.dataset, self.repository.commit_time
         unreleased = self.releases[0].since or () if self.releases else ()
@@ -103,8 +81,6 @@ class _Source:
         if hold:
             validation.hold_to_schemas(documents, api.schemas(dataset))
         pages = {k: v for k, v in shown.items() if isinstance(v, str) and k.endswith(".md")}
-        if late_in:
-            pages |= {path: (late_in / path).read_text(encoding="utf-8") for path in self.late()}
         found |= assistants.files(dataset, pages, _pages_by_hand(self.root), self.address)
         found |= api.files(dataset, publication, documents)
         return _within(found)
@@ -124,23 +100,13 @@ def render(root: Path) -> Files:
     return shown | source.fetched(shown, hold=True)
 
 
-def parts(root: Path, elsewhere: Elsewhere) -> Parts:
-    """What `render` gives, where another process makes part of it."""
-    source = _source(root)
-    shown = source.shown(elsewhere)
-    fetched = partial(source.fetched, shown, hold=True, late_in=elsewhere.folder)
-    return Parts(shown, fetched, source.late())
-
-
 def preview(root: Path) -> Parts:
     """What `render` gives for who edits, and asks for what no page shows seldom.
 
-    A page that follows from the same values as the last time is not rendered again, and no JSON is
-    held to its schema.
+    No JSON is held to its schema.
     """
     source = _source(root)
-    with keeping(root / site.TEMPLATES):
-        shown = source.shown()
+    shown = source.shown()
     return Parts(shown, partial(source.fetched, shown, hold=False))
 
 
@@ -151,11 +117,6 @@ def write(folder: Path, files: Files) -> None:
         (folder / path).write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def write_made(folder: Path, make: Callable[[], Files]) -> None:
-    """Make files and write them: in a process of its own, nobody else has to hold them."""
-    write(folder, make())
-
-
 def _within(files: Files) -> Files:
     for path in files:
         # The strictest reading of a path: its drives and both of its slashes.
@@ -163,10 +124,6 @@ def _within(files: Files) -> Files:
         if pure.anchor or ".." in pure.parts:
             raise InvalidOutput(f"{path!r} would not lie in the folder of the site")
     return files
-
-
-def _paths_of(records: Sequence[Record]) -> list[str]:
-    return list(_within(dict.fromkeys(map(path_of, records), "")))
 
 
 def _source(root: Path) -> _Source:
@@ -180,22 +137,15 @@ def render_dataset(
     scripts: Mapping[str, str],
     repository: Repository,
     site_url: str | None = None,
-    elsewhere: Elsewhere | None = None,
 ) -> Files:
     """All but the JSON, from values alone. `scripts` maps the name of a script to its text.
 
-    Where the `site_url` is unknown, what is meant for other pages is relative. What is made
-    `elsewhere` is left to it.
+    Where the `site_url` is unknown, what is meant for other pages is relative.
     """
     told, url = _tells(dataset, scripts), repository.url
-    of_records = (
-        record_page.moved(dataset, repository)
-        if elsewhere
-        else record_page.pages(dataset, scripts, told, repository, site_url)
-    )
     pages = {
         **size_page.pages(dataset, url, site_url),
-        **of_records,
+        **record_page.pages(dataset, scripts, told, repository, site_url),
         **record_page.files(dataset, scripts),
         **front.pages(dataset, url),
         **reports.pages(dataset, url, site_url),
@@ -205,20 +155,9 @@ def render_dataset(
         **finder.files(dataset),
         **_rst_files(dataset, repository.script_url()),
     }
-    # Asked for last: whoever makes them elsewhere has had time to.
-    files = elsewhere.downloads() if elsewhere else downloads(dataset, site_url or "")
+    files = downloads(dataset, site_url or "")
     of_tables = site.pages(dataset, url, files, site_url)
     return {**of_tables, **pages, **{item.path: item.content for item in files}}
-
-
-def record_pages(dataset: Dataset) -> record_page.RecordPages:
-    """The pages of records one by one, as `render` gives them, and refused as it does."""
-    _paths_of(dataset.records["tuning"])
-    root = dataset.package.root
-    scripts, repository = _script_texts(root, dataset), read_repository(root)
-    return record_page.RecordPages(
-        dataset, scripts, _tells(dataset, scripts), repository, site_address()
-    )
 
 
 def _tells(dataset: Dataset, scripts: Mapping[str, str]) -> record_page.Tells:
@@ -227,19 +166,11 @@ def _tells(dataset: Dataset, scripts: Mapping[str, str]) -> record_page.Tells:
     def told(record: Record) -> record_page.Told | None:
         if record["framework"] != FRAMEWORK:
             return None
-        return _told(script_path(dataset, record), scripts[str(record["script"])])
-
-    return told
-
-
-def _told(path: str, text: str) -> record_page.Told | None:
-    """What is told of a script, which is read only when it is new."""
-
-    def read() -> record_page.Told | None:
-        run = script_text(path, text).run
+        text = scripts[str(record["script"])]
+        run = script_text(script_path(dataset, record), text).run
         return record_page.told(run, text) if run else None
 
-    return recalled("runs", (path, text), read)
+    return told
 
 
 def _rst_files(dataset: Dataset, script_url: str | None) -> dict[str, str]:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat, zip_longest
 from pathlib import Path
 
-from rl_resources.check.clean import announced, findings
 from rl_resources.check.exemptions import TABLE as EXEMPTIONS
 from rl_resources.check.exemptions import Outcome
 from rl_resources.check.registry import Rule, Scope, all_rules, chosen_rules
+from rl_resources.check.script import shellcheck
 from rl_resources.check.snapshot import Snapshot, take_snapshot
-from rl_resources.check.subject import claims, script_texts
+from rl_resources.check.subject import ScriptText, claims, script_texts
 from rl_resources.finding import Finding
 from rl_resources.package import read_package
 
 __all__ = [
-    "Judged",
     "Rule",
     "all_rules",
     "check",
@@ -27,21 +27,16 @@ __all__ = [
     "subjects_of",
 ]
 
-
-Judged = Callable[[object], object]
-"""Called with each subject that was just judged, while all that rules found out of it is at hand.
-
-What it returns is of no interest: `bool` does nothing.
-"""
+MOST_AHEAD = 2
 
 
-def check_root(root: Path, ignore: Collection[str] = (), judged: Judged = bool) -> list[Finding]:
+def check_root(root: Path, ignore: Collection[str] = ()) -> list[Finding]:
     """All findings over the dataset at `root` of all rules but those to `ignore`, by file and line.
 
     Raises `UnreadableDataset` where the descriptor or a schema cannot be used.
     """
     snapshot = take_snapshot(read_package(root))
-    return findings_in(snapshot, chosen_rules((), ignore), judged=judged)
+    return findings_in(snapshot, chosen_rules((), ignore))
 
 
 def check(
@@ -64,7 +59,7 @@ def everything(_: str) -> bool:
 
 
 def findings_in(
-    snapshot: Snapshot, rules: Sequence[Rule], asked: Asked = everything, judged: Judged = bool
+    snapshot: Snapshot, rules: Sequence[Rule], asked: Asked = everything
 ) -> list[Finding]:
     """All findings of these rules in the files that are asked for, in the order of the files.
 
@@ -74,7 +69,7 @@ def findings_in(
     table = snapshot.tables.get(EXEMPTIONS)
     exemptions = table is not None and asked(table.path)
     subjects = subjects_of(snapshot, everything if exemptions else asked)
-    told = findings_of(rules, subjects, judged)
+    told = findings_of(rules, subjects)
     outcome = Outcome(snapshot, tuple(told), frozenset(rule.name for rule in rules))
     about_exemptions = findings_of(rules, {"outcome": lambda: [outcome]} if exemptions else {})
     found = [item for item in (*outcome.told, *about_exemptions) if asked(item.path)]
@@ -95,7 +90,7 @@ def subjects_of(snapshot: Snapshot, asked: Asked = everything) -> Subjects:
     }
 
 
-def findings_of(rules: Iterable[Rule], subjects: Subjects, judged: Judged = bool) -> list[Finding]:
+def findings_of(rules: Iterable[Rule], subjects: Subjects) -> list[Finding]:
     """What the rules say of the subjects of their scope, each finding once, in file order.
 
     The scopes take turns, so that a claim is judged while its script is still read.
@@ -105,10 +100,27 @@ def findings_of(rules: Iterable[Rule], subjects: Subjects, judged: Judged = bool
         by_scope.setdefault(rule.scope, []).append(rule)
     looked_at = [item for item in by_scope.items() if item[0] in subjects]
     turns = zip_longest(
-        *(zip(repeat(asked), announced(asked, subjects[scope]())) for scope, asked in looked_at)
+        *(zip(repeat(asked), _announced(asked, subjects[scope]())) for scope, asked in looked_at)
     )
     found: set[Finding] = set()
     for asked, subject in filter(None, chain.from_iterable(turns)):
-        found.update(findings(asked, [subject]))
-        judged(subject)
+        found.update(finding for rule in asked for finding in rule.findings(subject))
     return sorted(found, key=lambda finding: finding.position)
+
+
+def _announced(rules: Sequence[Rule], subjects: Iterable[object]) -> Iterator[object]:
+    """The subjects, each given when ShellCheck has begun on the scripts that come next.
+
+    What it takes for a script is about what all other rules take for one, on another core.
+    """
+    if shellcheck.RULES.isdisjoint(rule.name for rule in rules):
+        yield from subjects
+        return
+    waiting: deque[object] = deque()
+    for subject in subjects:
+        if isinstance(subject, ScriptText):
+            shellcheck.start(subject.text)
+        waiting.append(subject)
+        if len(waiting) > MOST_AHEAD:
+            yield waiting.popleft()
+    yield from waiting

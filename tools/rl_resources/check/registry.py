@@ -17,7 +17,6 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from rl_resources.cache import recalled
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding, Severity
 from rl_resources.words import nearest, printable
@@ -188,19 +187,6 @@ Edit = Rewrite | Move | MakeExecutable
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A function by the place that it is written at, which is imported when it is called."""
-
-    module: str
-    name: str
-
-    def __call__(self, subject: Any) -> Iterable[Any]:
-        """What it yields of a subject."""
-        found: Iterable[Any] = getattr(import_module(self.module), self.name)(subject)
-        return found
-
-
-@dataclass(frozen=True, slots=True)
 class Rule:
     """A rule with all that is said about it. `bad` and `good` are one small example each."""
 
@@ -236,7 +222,7 @@ class Rule:
 
 
 _rules: dict[str, Rule] = {}
-_fixers: dict[str, Written] = {}
+_fixers: dict[str, Callable[[Any], Iterable[Edit]]] = {}
 
 Check = TypeVar("Check", bound=Callable[[Any], Iterable[Mistake]])
 Fix = TypeVar("Fix", bound=Callable[[Any], Iterable[Edit]])
@@ -253,7 +239,7 @@ def rule(
             raise ValueError(f"two rules are called {name}")
         family = next(name for name in FAMILIES if check.__module__ in _modules(name))
         said = (summary, reason, bad, good)
-        _rules[name] = Rule(name, family, severity, *said, _written(check))
+        _rules[name] = Rule(name, family, severity, *said, check)
         return check
 
     return register
@@ -261,24 +247,13 @@ def rule(
 
 def fixer(fix: Fix) -> Fix:
     """Register the decorated generator as the fixer of the rule of its name."""
-    _fixers[str(fix.__name__).replace("_", "-")] = _written(fix)
+    _fixers[str(fix.__name__).replace("_", "-")] = fix
     return fix
-
-
-def _written(function: Callable[[Any], Iterable[Any]]) -> Written:
-    return Written(function.__module__, function.__name__)
 
 
 @lru_cache(maxsize=1)
 def all_rules() -> Mapping[str, Rule]:
-    """Every rule by name, by family and within it in the order of the source.
-
-    What is said about them is remembered: most runs need few rules, and none need import the rest.
-    """
-    return recalled("rules", (), _all_rules)
-
-
-def _all_rules() -> Mapping[str, Rule]:
+    """Every rule by name, by family and within it in the order of the source."""
     for module in (module for family in FAMILIES for module in _modules(family)):
         import_module(module)
     import_module("rl_resources.check.fixers")

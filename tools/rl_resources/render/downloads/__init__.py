@@ -8,21 +8,16 @@ back what was written.
 from __future__ import annotations
 
 import hashlib
-import json
-from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
 
-from rl_resources import package as package_module
 from rl_resources import tabular
-from rl_resources.cache import remembered
 from rl_resources.dataset import Dataset
 from rl_resources.render.downloads.card import card
 from rl_resources.render.downloads.croissant import croissant
 from rl_resources.render.downloads.data_package import descriptor
 from rl_resources.render.downloads.datasette import metadata
+from rl_resources.render.downloads.parquet import parquet
 from rl_resources.render.downloads.sqlite import database
 
 BASE = "downloads"
@@ -77,35 +72,10 @@ def _tables(dataset: Dataset, csv: Mapping[str, bytes]) -> Iterator[Download]:
     for name, content in csv.items():
         yield Download(f"{BASE}/{name}.csv", "CSV", "text/csv", titles[name], content, name)
     mediatype = "application/vnd.apache.parquet"
-    for name, content in _parquet(dataset, csv).items():
+    for name, resource in package.resources.items():
         path = f"{BASE}/{name}.parquet"
+        content = parquet(package, resource, dataset.records[name])
         yield Download(path, "Parquet", mediatype, titles[name], content, name)
-
-
-def _parquet(dataset: Dataset, csv: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Every table as Parquet. Importing what writes it takes longer than all else of a table."""
-    package = dataset.package
-
-    def written(name: str) -> str:
-        from rl_resources.render.downloads.parquet import parquet
-
-        content = parquet(package, package.resources[name], dataset.records[name])
-        return b64encode(content).decode()
-
-    of_all = json.dumps([package.version, package.licenses])
-    wanted = {
-        name: "\0".join([of_all, json.dumps(resource.schema.document), csv[name].decode()])
-        for name, resource in package.resources.items()
-    }
-    sources = (Path(__file__).with_name("parquet.py"), Path(str(package_module.__file__)))
-    engine = [
-        *map(version, ("polars", "nanoarrow")),
-        *(path.read_text("utf-8") for path in sources),
-    ]
-    return {
-        name: b64decode(text)
-        for name, text in remembered("parquet", engine, wanted, written).items()
-    }
 
 
 def _of_all_tables(dataset: Dataset, csv: Mapping[str, bytes], site: str) -> Iterator[Download]:

@@ -7,6 +7,7 @@ fetches wheels: to look at a source archive pip would run its build script.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -14,9 +15,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from rl_resources.cache import cache_folder, kept_json
 from rl_resources.errors import UnusableInput
 from rl_resources.output import new_folder
+from rl_resources.regular import read_regular
 from rl_resources.script.framework.archive import SUFFIXES, read_archive
 from rl_resources.script.framework.compose import Configuration
 from rl_resources.script.framework.entry import Entry, entries
@@ -34,7 +35,11 @@ _LISTED = re.compile(r"^Available versions: (?P<versions>.+)$", re.M)
 
 
 def _folder() -> Path:
-    return cache_folder("frameworks")
+    """Where fetched releases are cached; `RL_RESOURCES_CACHE` names another place."""
+    if own := os.environ.get("RL_RESOURCES_CACHE"):
+        return Path(own, "frameworks")
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "rl-resources" / "frameworks"
 
 
 def releases(framework: str) -> list[str]:
@@ -89,11 +94,11 @@ def _distribution(framework: str) -> str:
 def _cached(framework: str, version: str) -> Configuration | None:
     folder = _folder() / framework / version
     try:
-        index = kept_json(folder / _INDEX)
+        index = json.loads(read_regular(folder / _INDEX))
         if index["layout"] != _LAYOUT:
             return None
         modules = {name: Entry(**entry) for name, entry in index["modules"].items()}
-    except (KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return None
     return Configuration(framework, version, folder, modules)
 
