@@ -96,8 +96,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
 
 def _parts(root: Path, meanwhile: Meanwhile | None) -> publish.Parts:
     if meanwhile:
-        elsewhere = publish.Elsewhere(lambda: meanwhile.downloads.answer, meanwhile.folder)
-        return publish.parts(root, elsewhere)
+        return publish.parts(root, lambda: meanwhile.downloads.answer)
     hold_to(judge(root))
     return publish.preview(root) if _session.serving else publish.Parts(publish.render(root), dict)
 

@@ -204,7 +204,6 @@ def origin(small: Path) -> Iterator[str]:
 
 def test_every_link_of_parted_pages_leads_somewhere(small: Path) -> None:
     assert (small / "sizes/7b/2/index.html").is_file()
-    assert (small / "sizes/7b/2/index.html.md").is_file()
     assert (small / "coverage/2/index.html").is_file()
     assert broken_links(small) == []
 
@@ -240,8 +239,6 @@ def test_what_names_a_whole_list_names_its_first_page_alone(small: Path) -> None
     assert re.findall(r'<link rel="alternate"[^>]* href="([^"]*/sizes/[^"]*)"', feed) == [
         f"{ADDRESS}sizes/7b/"
     ]
-    named = re.findall(r"\((.*/sizes/7b/.*)\)", (small / "llms.txt").read_text(encoding="utf-8"))
-    assert named == [f"{ADDRESS}sizes/7b/index.html.md"]
 
 
 def test_pages_of_a_list_offer_the_feed_of_the_whole_by_one_name(small: Path) -> None:

@@ -22,9 +22,8 @@ from rl_resources import load
 from rl_resources.answer.diff import Table, Tables, diff
 from rl_resources.history import read_history, release_values
 from rl_resources.package import Record
-from rl_resources.render import recipes, site, size_page
+from rl_resources.render import recipes, site
 from rl_resources.render.api import as_json
-from rl_resources.render.plain import plain
 from rl_resources.render.recipes import Code, Recipe, of_record, of_size, of_table
 from website import RECORD, ROOT, served, visited
 
@@ -405,10 +404,3 @@ def test_tabs_can_be_chosen_by_keyboard_and_break_no_policy(browser: Browser, ad
         page.get_by_title("Copy to clipboard").locator("visible=true").first.click()
         assert page.evaluate("navigator.clipboard.readText()").startswith("import json")
         assert wrong == []
-
-
-def test_the_plain_page_names_each_tab() -> None:
-    text = plain(size_page.pages(DATASET, None)["sizes/7b.md"])
-    for code in of_size("7B", recipes.LOCAL):
-        assert f"**{code.title}**\n\n```{code.language}\n{code.text}```" in text
-    assert "///" not in re.sub(r"```.*?```", "", text, flags=re.DOTALL)

@@ -319,7 +319,6 @@ def test_an_edit_of_row_schema_script_template_or_style_shows_under_serve(tmp_pa
             seconds = seconds_until(partial(_shows, origin + page, mark))
             print(f"{name}: shown after {seconds:.2f} s")  # noqa: T201
         assert "SimonOne" in read(f"{origin}/api/v1/records.json")
-        assert "SimonOne" in read(f"{origin}/sizes/7b/index.html.md")
         assert read(f"{origin}/api/v1/nothing.json") == ""
         replace_in(root / "records/tuning.csv", ",SimonOne,", ",SimonSix,")
         seconds_until(partial(_shows, f"{origin}/api/v1/records.json", "SimonSix"))

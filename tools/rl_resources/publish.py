@@ -47,12 +47,8 @@ PAGES = "site/pages"
 Files = dict[str, str | bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """What another process makes: the downloads, and in a folder the pages of records."""
-
-    downloads: Callable[[], Sequence[Download]]
-    folder: Path
+Elsewhere = Callable[[], Sequence[Download]]
+"""Gives the downloads that another process makes, which also writes the pages of records."""
 
 
 class Parts(NamedTuple):
@@ -89,7 +85,7 @@ class _Source:
         )
         return _paths_of(records)
 
-    def fetched(self, shown: Files, *, hold: bool, late_in: Path | None = None) -> Files:
+    def fetched(self, shown: Files, *, hold: bool) -> Files:
         """What programs, readers of feeds and assistants fetch."""
         dataset, time = self.dataset, self.repository.commit_time
         unreleased = self.releases[0].since or () if self.releases else ()
@@ -102,10 +98,7 @@ class _Source:
         documents = api.documents(dataset, publication)
         if hold:
             validation.hold_to_schemas(documents, api.schemas(dataset))
-        pages = {k: v for k, v in shown.items() if isinstance(v, str) and k.endswith(".md")}
-        if late_in:
-            pages |= {path: (late_in / path).read_text(encoding="utf-8") for path in self.late()}
-        found |= assistants.files(dataset, pages, _pages_by_hand(self.root), self.address)
+        found |= assistants.files(dataset, self.address)
         found |= api.files(dataset, publication, documents)
         return _within(found)
 
@@ -128,7 +121,7 @@ def parts(root: Path, elsewhere: Elsewhere) -> Parts:
     """What `render` gives, where another process makes part of it."""
     source = _source(root)
     shown = source.shown(elsewhere)
-    fetched = partial(source.fetched, shown, hold=True, late_in=elsewhere.folder)
+    fetched = partial(source.fetched, shown, hold=True)
     return Parts(shown, fetched, source.late())
 
 
@@ -206,7 +199,7 @@ def render_dataset(
         **_rst_files(dataset, repository.script_url()),
     }
     # Asked for last: whoever makes them elsewhere has had time to.
-    files = elsewhere.downloads() if elsewhere else downloads(dataset, site_url or "")
+    files = elsewhere() if elsewhere else downloads(dataset, site_url or "")
     of_tables = site.pages(dataset, url, files, site_url)
     return {**of_tables, **pages, **{item.path: item.content for item in files}}
 
@@ -247,14 +240,6 @@ def _rst_files(dataset: Dataset, script_url: str | None) -> dict[str, str]:
     return {
         "rst/device_tuning.rst": rst.device_tuning(dataset, script_url),
         **{f"rst/{size.lower()}.rst": rst.size_table(dataset, size, script_url) for size in sizes},
-    }
-
-
-def _pages_by_hand(root: Path) -> dict[str, str]:
-    folder = root / PAGES
-    return {
-        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted(folder.rglob("*.md"))
     }
 
 
