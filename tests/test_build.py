@@ -141,7 +141,6 @@ def test_every_published_path_is_there(first: Path) -> None:
         "api/v1/openapi.json",
         "feeds/all.xml",
         "feeds/7b.xml",
-        "embed/7b.html",
         "llms.txt",
         "404.html",
         "rst/device_tuning.rst",

@@ -17,7 +17,7 @@ from rl_resources import load
 from rl_resources.answer.configurations import configurations
 from rl_resources.answer.points import MOST_RUNS, throughputs
 from rl_resources.dataset import Dataset
-from rl_resources.render import coverage_page, embed, size_page
+from rl_resources.render import coverage_page, size_page
 from rl_resources.render.charts.matrix import MOST_CELLS
 from rl_resources.render.charts.pictures import coverage_map, pictures
 from rl_resources.render.parts import ROWS, parted
@@ -27,8 +27,8 @@ from website import ROOT, broken_links, build_site, served, visited
 MKDOCS_WITH_SMALL_PAGES = (
     sys.executable,
     "-c",
-    "from rl_resources.render import coverage_page, embed, size_page;"
-    "size_page.ROWS = embed.ROWS = 1; coverage_page.DEVICES = 20;"
+    "from rl_resources.render import coverage_page, size_page;"
+    "size_page.ROWS = 1; coverage_page.DEVICES = 20;"
     "from mkdocs.__main__ import cli; cli()",
 )
 RECORDS = 2 * ROWS + 30
@@ -114,15 +114,6 @@ def test_pages_of_a_list_have_titles_of_their_own_and_a_search_finds_the_first(
     titles = [re.search(r'^title: "(.*)"$', page, re.M)[1] for page in pages.values()]  # type: ignore[index]
     assert titles == ["7B models", "7B models, page 2", "7B models, page 3"]
     assert ["exclude: true" in page for page in pages.values()] == [False, True, True]
-
-
-def test_a_table_for_other_sites_has_the_best_of_many_records_and_says_of_how_many(
-    many: Dataset,
-) -> None:
-    table = embed.files(many, "https://example.org/")["embed/7b.html"]
-    names = re.findall(r"/records/([^/]+)/", table)
-    assert names == shown(of_size(many)["sizes/7b.md"])
-    assert f": {ROWS} of {RECORDS} records</caption>" in table
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,6 @@ from rl_resources.render import (
     api,
     assistants,
     coverage_page,
-    embed,
     feeds,
     finder,
     front,
@@ -91,7 +90,6 @@ class _Source:
         unreleased = self.releases[0].since or () if self.releases else ()
         times = moments(self.root, dataset, unreleased)
         found: Files = dict(feeds.feeds(dataset, self.releases, times, time, self.address))
-        found |= embed.files(dataset, self.address)
         publication = api.Publication(
             self.repository.commit, time, self.address, shown | found, self.releases
         )
