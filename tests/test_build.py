@@ -324,14 +324,18 @@ def test_an_address_that_is_none_is_told_before_anything_is_built(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_without_git_tells_no_day_of_its_pages(
+def test_a_folder_without_git_names_every_page_once_in_the_sitemap_and_no_day(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     monkeypatch.setenv("SITE_URL", "https://example.org/")
-    sitemap = (build(copy, tmp_path / "out") / "sitemap.xml").read_text(encoding="utf-8")
-    assert "<loc>https://example.org/records/" in sitemap
+    site = build(copy, tmp_path / "out")
+    sitemap = (site / "sitemap.xml").read_text(encoding="utf-8")
     assert "<lastmod>" not in sitemap
+    pages = [path.read_text(encoding="utf-8") for path in site.rglob("index.html")]
+    own = [re.findall('<link rel="canonical" href="(.*)">', page) for page in pages]
+    assert sorted([url] for url in re.findall("<loc>(.*)</loc>", sitemap)) == sorted(own)
+    assert ["https://example.org/sizes/7b/"] in own
 
 
 def test_a_name_that_a_template_lacks_is_told_where_the_template_asks_for_it(
