@@ -7,7 +7,7 @@ READY := .venv/.ready
 # MkDocs Material announces its own end at every start; ARCHITECTURE.md says what that means for us.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: serve build check test fuzz fuzz-guided bench lint successors generate release lock clean
+.PHONY: serve build check test fuzz fuzz-guided bench lint generate release lock clean
 
 serve: $(READY)  ## validate, build and serve the site with live reload
 	-$(BIN)/rl-resources check
@@ -47,13 +47,6 @@ lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-
-successors: $(READY)  ## build the same pages with the generators that could take over, and compare
-	[ -x build/.successors/bin/python ] || $(PYTHON) -m venv build/.successors
-	build/.successors/bin/python -m pip install --quiet --disable-pip-version-check \
-	  --requirement tools/successors/requirements.txt
-	PATH="$$PWD/build/.successors/bin:$$PATH" \
-	  $(BIN)/python -m successors properdocs zensical --out build/successors
 
 generate: $(READY)  ## rewrite the files that are derived from rules and schemas
 	$(BIN)/python -m rl_resources.generate

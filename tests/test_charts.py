@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from typing import Any
 from xml.etree import ElementTree
 
@@ -17,10 +17,16 @@ from playwright.sync_api import Browser, Page
 
 from rl_resources import load
 from rl_resources.answer.configurations import RUNS, configurations
-from rl_resources.answer.points import Points, fewest_gigabytes, largest_batches, throughputs
+from rl_resources.answer.points import (
+    MOST_RUNS,
+    Points,
+    fewest_gigabytes,
+    largest_batches,
+    throughputs,
+)
 from rl_resources.dataset import Dataset
 from rl_resources.render.charts.marks import RADIUS, SHAPES, Mark, side_by_side
-from rl_resources.render.charts.matrix import Matrix
+from rl_resources.render.charts.matrix import MOST_CELLS, Matrix
 from rl_resources.render.charts.numbers import beside
 from rl_resources.render.charts.page import STYLE, pages
 from rl_resources.render.charts.pictures import Picture, coverage_map, pictures
@@ -484,3 +490,48 @@ def test_neighbouring_ticks_never_touch() -> None:
         scale = LogScale.over([low, high], 46, 322)
         for one, other in pairwise(scale.ticks()):
             assert other[0] - one[0] > (width(one[1], 11) + width(other[1], 11)) / 2
+
+
+@pytest.fixture(scope="module")
+def everywhere() -> Dataset:
+    """The dataset with a report of every device at every size, in four tasks."""
+    shipped = dataset()
+    blank: dict[str, Any] = {**dict.fromkeys(shipped.records["reports"][0]), "outcome": "ran"}
+    blank |= {"gpus": 8, "basis": "stated", "evidence_kind": "documentation"}
+    names = ("size", "task", "device")
+    places = product(
+        shipped.by_key["sizes"], [*shipped.by_key["tasks"]][:4], shipped.by_key["devices"]
+    )
+    told = ({**blank, "report": f"r{n}", "source_url": "https://x/"} for n in range(10**6))
+    reports = tuple(
+        {**report, **dict(zip(names, place, strict=True)), "tokens_per_second_per_gpu": n + 1}
+        for n, (report, place) in enumerate(zip(told, places, strict=False))
+    )
+    return dataclasses.replace(shipped, records={**shipped.records, "reports": reports})
+
+
+def test_a_map_draws_the_best_covered_devices_and_tells_how_many_it_leaves_out(
+    everywhere: Dataset,
+) -> None:
+    picture = coverage_map(everywhere)
+    _, devices = picture.panels
+    assert MOST_CELLS - 9 < len(devices.marks) <= MOST_CELLS
+    left = len(everywhere.by_key["devices"]) - len(devices.rows)  # type: ignore[union-attr]
+    assert picture.beyond == f"{left} devices of which less is known"
+    assert len(picture.table.rows) == sum(len(panel.marks) for panel in picture.panels)
+
+
+def test_of_many_runs_the_fastest_of_each_device_and_model_are_drawn(everywhere: Dataset) -> None:
+    known = configurations(everywhere)
+    found = throughputs(everywhere, known)
+    points = [point for panel in found.panels for point in panel.points]
+    assert len(points) == MOST_RUNS
+    left_out = sum(count for _, count in found.left_out)
+    assert len(points) + left_out + found.beyond == len(known)
+    assert {panel.name for panel in found.panels} == set(everywhere.by_key["devices"])
+    best = max(
+        float(str(row["tokens_per_second_per_gpu"])) for row in everywhere.records["reports"]
+    )
+    assert best in [point.value for point in points]
+    (picture,) = (item for item in pictures(everywhere) if item.name == "throughput")
+    assert picture.beyond == f"{found.beyond:,} slower runs of the same models"

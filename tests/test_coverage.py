@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from playwright.sync_api import Browser
 
 from rl_resources import load
 from rl_resources.answer.age import Ages
@@ -20,6 +21,7 @@ from rl_resources.cli import main
 from rl_resources.dataset import Dataset
 from rl_resources.render import coverage_page, reports
 from rl_resources.render.report_table import report_rows
+from website import visited
 
 
 @pytest.fixture(scope="module")
@@ -187,3 +189,20 @@ def test_the_page_counts_reports_by_the_tag_of_their_source(dataset: Dataset) ->
     assert ">4 reports</a>" in page
     assert ">2 as MIN<" in page
     assert ">1 as RECOMMENDED<" in page
+
+
+def test_a_cell_with_records_of_both_tags_fits_a_telephone(
+    browser: Browser, address: str, dataset: Dataset
+) -> None:
+    record = {**dataset.records["tuning"][0], "status": "reported"}
+    tuning = tuple({**record, "script": f"{tag}.sh", "tag": tag} for tag in ("MIN", "RECOMMENDED"))
+    both_tags = dataclasses.replace(dataset, records={**dataset.records, "tuning": tuning})
+    text = coverage_page.pages(both_tags, None)["coverage.md"]
+    cells = re.findall(r'<a class="held".*?</a>', text)
+    both = next(cell for cell in cells if "MIN" in cell and "RECOMMENDED" in cell)
+    with visited(browser, f"{address}/coverage/", 360) as (page, wrong):
+        old = page.locator("a.held").first
+        old.evaluate("(old, both) => { old.outerHTML = both }", both)
+        beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert page.evaluate(beyond) == 0
+        assert wrong == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import csv
 import hashlib
@@ -11,7 +10,6 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import date
@@ -30,7 +28,6 @@ import nanoarrow.ipc
 import polars as pl
 import pytest
 import yaml
-from datasette.app import Datasette
 from etils import epath
 
 from rl_resources.check import all_rules
@@ -346,25 +343,6 @@ def test_no_byte_of_the_database_depends_on_the_release_of_sqlite(downloads_fold
     header = (downloads_folder / DATABASE).read_bytes()[:100]
     assert int.from_bytes(header[16:18], "big") == 4096
     assert [int.from_bytes(header[at : at + 4], "big") for at in (24, 92, 96)] == [1, 1, 3_007_000]
-
-
-def test_datasette_shows_every_table_with_its_descriptions(downloads_folder: Path) -> None:
-    metadata = (downloads_folder / "rl-resources.datasette.json").read_text(encoding="utf-8")
-
-    async def pages() -> dict[str, str]:
-        datasette = Datasette([str(downloads_folder / DATABASE)], metadata=json.loads(metadata))
-        await datasette.invoke_startup()
-        found = {}
-        for path in ["", *TABLES, "records", "data_dictionary"]:
-            reply = await datasette.client.get(f"/rl-resources/{path}".removesuffix("/"))
-            assert reply.status_code == 200, path
-            found[path] = reply.text
-        return found
-
-    with ThreadPoolExecutor(1) as other:  # the browser's fixture has a loop running in this thread
-        shown = other.submit(asyncio.run, pages()).result()
-    assert PACKAGE.licenses[0]["title"] in shown[""]
-    assert PACKAGE.resources["tuning"].schema.field("train").description in shown["tuning"]
 
 
 def test_mlcroissant_has_nothing_to_say_against_the_metadata(downloads_folder: Path) -> None:

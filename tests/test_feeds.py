@@ -7,21 +7,18 @@ import os
 import re
 import subprocess
 from functools import partial
-from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
 import feedparser  # type: ignore[import-untyped]
 import pytest
 from lxml import etree
-from playwright.sync_api import Browser
 
 from rl_resources import load
 from rl_resources.answer.diff import Table, TableDiff, diff
 from rl_resources.dataset import Dataset
 from rl_resources.history import Release, read_history
 from rl_resources.moments import moments
-from rl_resources.render import embed
 from rl_resources.render.feeds import feeds
 from website import ROOT
 
@@ -248,47 +245,3 @@ def test_hostile_text_stays_text_in_a_feed(dataset: Dataset) -> None:
     (entry,) = entries(feeds(dataset, released(made), {}, None, "")["feeds/all.xml"])
     assert "<script>alert(1)</script>" in entry["summary"]
     assert "\\u0000" in entry["summary"]
-
-
-class Elements(HTMLParser):
-    """Names of elements and attributes."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-        self.attributes: set[str] = set()
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.names.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-
-
-def test_an_embedded_table_has_no_script_and_no_style_attribute_even_of_hostile_text(
-    dataset: Dataset,
-) -> None:
-    tuning = [{**item, "contributor": HOSTILE} for item in dataset.records["tuning"]]
-    hostile = dataclasses.replace(dataset, records={**dataset.records, "tuning": tuple(tuning)})
-    for text in embed.files(hostile, "").values():
-        found = Elements(text)
-        assert not found.names & {"script", "b", "img", "link", "form", "iframe"}
-        assert not {name for name in found.attributes if name.startswith("on")} | (
-            found.attributes & {"style"}
-        )
-
-
-def test_an_embedded_table_follows_the_colours_of_its_reader(
-    browser: Browser, dataset: Dataset
-) -> None:
-    grounds = []
-    for scheme in ("light", "dark"):
-        context = browser.new_context(color_scheme=scheme)  # type: ignore[arg-type]
-        page = context.new_page()
-        page.set_content(embed.files(dataset, "https://example.org/")["embed/7b.html"])
-        assert page.locator("tbody tr").count() >= 2
-        links = page.locator("a").evaluate_all("links => links.map(link => link.href)")
-        assert all(link.startswith("https://example.org/") for link in links)
-        colour = "getComputedStyle(document.querySelector('.rl-resources')).backgroundColor"
-        grounds.append(page.evaluate(colour))
-        context.close()
-    assert grounds[0] != grounds[1]

@@ -23,7 +23,7 @@ from rl_resources.answer.standing import no_less
 from rl_resources.answer.wording import PAGE
 from rl_resources.render import finder, front
 from test_finder import questions
-from website import ROOT, served, visited
+from website import ROOT, visited
 
 KILOBYTE = 1024
 CODE = ("javascripts/finder/*.js", "stylesheets/finder.css")
@@ -374,24 +374,6 @@ def test_data_that_do_not_come_are_told_and_asked_for_again(browser: Browser, ad
         page.unroute(f"**/{finder.PATH}")
         page.get_by_role("button", name="Try again").click()
         assert answered(page).startswith("7B: ")
-
-
-def test_who_has_asked_once_is_answered_without_a_network(browser: Browser, built: Path) -> None:
-    context = browser.new_context()
-    page = context.new_page()
-    with served(built) as address:
-        page.goto(asked(address, model="7B"))
-        told = answered(page)
-        page.evaluate("navigator.serviceWorker.ready")
-        kept = "caches.open('finder').then(kept => kept.match('/what-fits/')).then(Boolean)"
-        page.wait_for_function(kept)
-    page.goto(asked(address, model="7B"))
-    assert answered(page) == told
-    page.locator("#finder-gpus").fill("8")
-    assert answered(page).startswith("7B on 8 accelerators: ")
-    page.get_by_role("link", name="what fits, in plain tables").click()
-    page.get_by_role("heading", name="What fits, in plain tables").wait_for()
-    context.close()
 
 
 def test_a_series_opens_to_each_of_its_reports(browser: Browser, address: str) -> None:

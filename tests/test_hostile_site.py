@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import html
 import json
 import re
 import shutil
@@ -21,7 +20,6 @@ from playwright.sync_api import Browser
 from payloads import PAYLOADS, free_columns, seen
 from rl_resources.cli import main
 from rl_resources.package import read_package
-from rl_resources.render.plain import plain
 from rl_resources.source import is_web_address
 from website import MKDOCS_WITHOUT_RULES, build_site, copy_checkout, served, visited
 
@@ -103,10 +101,6 @@ def _spread(root: Path, name: str) -> None:
 def test_words_beside_an_address_are_no_link(text: str) -> None:
     assert is_web_address("https://a.example:8080/b_(c)?d=e#f")
     assert not is_web_address(text)
-
-
-def test_a_page_as_markdown_has_no_sign_that_a_terminal_obeys() -> None:
-    assert plain("<p>a\x1b[31mb\x9bc\x07</p>\n") == "a\\[31mbc\n"
 
 
 @pytest.fixture(scope="module")
@@ -204,17 +198,6 @@ def test_the_page_of_a_record_has_one_shape_whatever_its_notes_say(
         note for note, (_, text) in zip(NOTES, found, strict=True) if seen(note) not in seen(text)
     ] == []
     assert {tuple(shape) for shape, _ in found} == {tuple(found[0][0])}
-
-
-@pytest.mark.parametrize("kind", ["commonmark", "gfm-like"])
-def test_the_markdown_beside_a_page_shows_the_same_words(site: Path, kind: str) -> None:
-    reader = MarkdownIt(kind, {"html": True, "linkify": False})
-    texts = [(site / page / "index.html.md").read_text(encoding="utf-8") for page in RECORDS]
-    pages = [reader.render(text) for text in texts]
-    words = [seen(html.unescape(re.sub(r"<[^>]*>", "", page))) for page in pages]
-    assert [note for note, text in zip(NOTES, words, strict=True) if seen(note) not in text] == []
-    tags = [re.findall(r"<(\w+)", page) for page in pages]
-    assert tags == [tags[0]] * len(tags)
 
 
 def test_feeds_and_pictures_are_well_formed_and_hold_no_script(site: Path) -> None:

@@ -46,7 +46,7 @@ def test_descriptor_index_citation_and_card_name_the_licence_of_the_data(
     assert index.value["licenses"] == list(PACKAGE.licenses)
     citation = yaml.safe_load((ROOT / CITATION).read_text(encoding="utf-8"))
     assert citation["license"] == named
-    for name in ("datapackage.json", "croissant.json", "rl-resources.datasette.json"):
+    for name in ("datapackage.json", "croissant.json"):
         text = (downloads_folder / name).read_text(encoding="utf-8")
         assert PACKAGE.licenses[0]["path"] in text, name
     datapackage = json.loads((downloads_folder / "datapackage.json").read_text(encoding="utf-8"))

@@ -106,9 +106,9 @@ def test_a_preview_reloads_itself_under_its_policy(browser: Browser, tmp_path: P
     root = copy_checkout(tmp_path / "checkout")
     with (
         mkdocs_serve(root, tmp_path / "log") as origin,
-        visited(browser, f"{origin}/rules/lost-line/", until="load") as (page, wrong),
+        visited(browser, f"{origin}/rules/", until="load") as (page, wrong),
     ):
-        replace_in(root / "site/templates/rule.md.jinja", "All rules", "All the rules there are")
+        replace_in(root / "site/templates/rules.md.jinja", "# Rules", "# All the rules there are")
         page.get_by_text("All the rules there are").wait_for()
         assert page.locator(META_TAG).count() == 1
         assert wrong == []

@@ -22,9 +22,8 @@ from rl_resources import load
 from rl_resources.answer.diff import Table, Tables, diff
 from rl_resources.history import read_history, release_values
 from rl_resources.package import Record
-from rl_resources.render import recipes, site, size_page
+from rl_resources.render import recipes, site
 from rl_resources.render.api import as_json
-from rl_resources.render.plain import plain
 from rl_resources.render.recipes import Code, Recipe, of_record, of_size, of_table
 from website import RECORD, ROOT, served, visited
 
@@ -323,17 +322,15 @@ def test_a_sphinx_site_includes_the_table(at: str, tmp_path: Path) -> None:
     assert "After it." in html
 
 
-def test_a_mkdocs_site_frames_the_table_and_includes_it(
-    browser: Browser, at: str, tmp_path: Path
-) -> None:
-    frame, before, configuration, include = _recipe("mkdocs", at).codes
+def test_a_mkdocs_site_includes_the_table(browser: Browser, at: str, tmp_path: Path) -> None:
+    before, configuration, include = _recipe("mkdocs", at).codes
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     variables = {**os.environ, "PATH": path, "NO_MKDOCS_2_WARNING": "1"}
     # Far from a checkout: the data are those that came with the package.
     subprocess.run(["bash", "-c", before.text], cwd=tmp_path, check=True, env=variables)
     (tmp_path / "mkdocs.yml").write_text(f"site_name: Ours\n{configuration.text}", encoding="utf-8")
     (tmp_path / "docs").mkdir()
-    page = f"# Our runs\n\n{frame.text}\n## Here\n\n{include.text}"
+    page = f"# Our runs\n\n## Here\n\n{include.text}"
     (tmp_path / "docs/index.md").write_text(page, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"],
@@ -344,8 +341,6 @@ def test_a_mkdocs_site_frames_the_table_and_includes_it(
     with served(tmp_path / "site") as elsewhere:
         shown = browser.new_page()
         shown.goto(f"{elsewhere}/", wait_until="networkidle")
-        framed = shown.frame_locator("iframe").locator("tbody tr")
-        assert [row.split("\t")[7] for row in framed.all_inner_texts()] == scripts
         ours = shown.locator("h2#here ~ table tbody tr").all_inner_texts()
         assert [row.split("\t")[7] for row in ours if "\t" in row] == scripts
         shown.close()
@@ -405,10 +400,3 @@ def test_tabs_can_be_chosen_by_keyboard_and_break_no_policy(browser: Browser, ad
         page.get_by_title("Copy to clipboard").locator("visible=true").first.click()
         assert page.evaluate("navigator.clipboard.readText()").startswith("import json")
         assert wrong == []
-
-
-def test_the_plain_page_names_each_tab() -> None:
-    text = plain(size_page.pages(DATASET, None)["sizes/7b.md"])
-    for code in of_size("7B", recipes.LOCAL):
-        assert f"**{code.title}**\n\n```{code.language}\n{code.text}```" in text
-    assert "///" not in re.sub(r"```.*?```", "", text, flags=re.DOTALL)

@@ -6,15 +6,12 @@ import hashlib
 import json
 import re
 import shlex
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from functools import cache
 from html import escape, unescape
 from pathlib import Path
 
 import pytest
-from docutils.core import publish_doctree
-from docutils.nodes import image
 from markdown import markdown
 from mkdocs.config import load_config
 from playwright.sync_api import Browser
@@ -261,16 +258,12 @@ def test_a_record_that_cannot_be_read_says_so_and_still_stands() -> None:
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=IDS)
-def test_a_badge_is_what_shields_reads_and_a_picture_of_the_same(record: Record) -> None:
+def test_a_badge_is_what_shields_reads(record: Record) -> None:
     document = json.loads(published()[f"badges/{record_id(record)}.json"])
     assert set(document) == {"schemaVersion", "label", "message", "color"}
     assert document["schemaVersion"] == 1
     assert str(record["status"]) in document["message"]
     assert re.fullmatch("[0-9a-f]{6}", document["color"])
-    svg = ET.fromstring(published()[f"badges/{record_id(record)}.svg"])  # noqa: S314
-    texts = [item.text for item in svg.iter("{http://www.w3.org/2000/svg}text")]
-    assert texts == [document["label"], document["message"]]
-    assert not [item for item in svg.iter() if "style" in item.attrib or "script" in item.tag]
 
 
 def test_every_status_has_a_colour_of_its_own() -> None:
@@ -278,25 +271,6 @@ def test_every_status_has_a_colour_of_its_own() -> None:
     statuses = schema.fields[schema.index("status")].constraints["enum"]
     assert set(badge.COLOURS) == set(statuses)
     assert len(set(badge.COLOURS.values())) == len(statuses)
-
-
-def test_hostile_text_stays_text_in_a_badge_and_its_snippets(browser: Browser) -> None:
-    drawn = badge.Badge(PAYLOAD, PAYLOAD, "000000")
-    assert json.loads(drawn.endpoint())["label"] == PAYLOAD
-    shown = PAYLOAD.replace("\x07", "\ufffd")
-    svg = ET.fromstring(drawn.svg())  # noqa: S314
-    assert [item.text for item in svg if item.tag.endswith("title")] == [f"{shown}: {shown}"]
-    record = {**RECORDS[0], "device": PAYLOAD, "model": f"o/{PAYLOAD}"}
-    as_markdown, as_rst, as_html = (
-        item.text for item in badge.snippets(record, "https://a.invalid")
-    )
-    page = browser.new_page()
-    for html in (markdown(as_markdown), as_html):
-        page.set_content(html)
-        assert page.evaluate("window.hacked") is None
-        assert page.locator("a > img").count() == page.locator("body *:not(p, a, img)").count() + 1
-    page.close()
-    assert len(list(publish_doctree(as_rst).findall(image))) == 1
 
 
 def test_a_hostile_script_is_told_of_as_text(browser: Browser) -> None:
@@ -311,33 +285,13 @@ def test_a_hostile_script_is_told_of_as_text(browser: Browser) -> None:
     page = browser.new_page()
     page.set_content(html)
     assert page.evaluate("window.hacked") is None
-    assert page.locator("img:not(.badge), script, a[href^=javascript]").count() == 0
+    assert page.locator("img, script, a[href^=javascript]").count() == 0
     assert SCRIPT_PAYLOAD in page.locator("dl.expected dd").first.inner_text()
     assert "own words" in page.locator("#start-it ~ p", has_text=SCRIPT_PAYLOAD).inner_text()
     row = page.locator("table.settings tr", has_text="Target modules")
     assert SCRIPT_PAYLOAD in row.locator("[data-label=Value]").inner_text()
     assert page.locator("pre", has_text="main_ppo").inner_text().strip() == hostile.strip()
     page.close()
-
-
-def test_snippets_lead_from_the_picture_to_the_record() -> None:
-    record = DATASET.by_key["tuning"][f"{LORA}.sh"]
-    picture, page = f"{ADDRESS}badges/{LORA}.svg", f"{ADDRESS}records/{LORA}/"
-    as_markdown, as_rst, as_html = (
-        item.text for item in badge.snippets(record, ADDRESS.rstrip("/"))
-    )
-    for html in (markdown(as_markdown), as_html):
-        assert re.findall('(?:href|src)="([^"]*)"', html) == sorted([picture, page], reverse=True)
-    (node,) = publish_doctree(as_rst).findall(image)
-    assert (node["uri"], node.parent["refuri"]) == (picture, page)
-
-
-def test_without_an_address_of_the_site_none_is_made_up() -> None:
-    page = published(KNOWN, None)[f"records/{LORA}.md"]
-    assert "does not know the address that it is published under" in page
-    snippet = unescape(part(page, '<p class="markup">Markdown</p>', "</pre>"))
-    assert f"(badges/{LORA}.svg)](records/{LORA}/)" in snippet
-    assert "does not know the address" not in page_of(LORA)
 
 
 @pytest.mark.parametrize("width", [360, 1440])
@@ -349,7 +303,6 @@ def test_a_record_s_page_is_whole_in_a_browser(
         beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert page.evaluate(beyond) == 0
         assert page.evaluate("document.querySelectorAll('article [style]').length") == 0
-        assert page.evaluate("document.querySelector('img.badge').naturalHeight") == 20
         assert page.locator("h2").first.inner_text() == "Does it fit?"
         assert wrong == []
 
@@ -376,21 +329,6 @@ def test_a_line_of_a_setting_leads_to_that_line_of_the_script(
         line = page.locator(":target")
         assert "fsdp_config.param_offload=True" in line.inner_text()
         assert line.bounding_box()["y"] > 0  # type: ignore[index]
-
-
-def test_a_badge_shows_its_text_within_its_ground(browser: Browser, address: str) -> None:
-    with visited(browser, f"{address}/badges/{LORA}.svg") as (page, _):
-        boxes = page.evaluate(
-            "[...document.querySelectorAll('text, rect')].map(e => [e.getBoundingClientRect().left,"
-            " e.getBoundingClientRect().right, e.textContent])"
-        )
-        grounds, texts = boxes[:2], boxes[2:]
-        assert [text for _, _, text in texts] == [
-            "Qwen2.5-7B-Instruct GRPO-LoRA",
-            "1*H100 · MIN · disputed",
-        ]
-        for (left, right, _), (start, end, _) in zip(grounds, texts, strict=True):
-            assert left < start < end < right
 
 
 def test_a_command_quotes_what_a_shell_would_take_apart() -> None:

@@ -187,7 +187,7 @@ def test_hostile_text_is_shown_literally_and_runs_nothing(
     with visited(browser, hostile + path) as (page, wrong):
         assert wrong == []
         assert page.evaluate("window.hacked") is None
-        assert page.locator("a[href^=javascript], article img:not(.badge)").count() == 0
+        assert page.locator("a[href^=javascript], article img").count() == 0
         for place, text in places.items():
             assert page.locator(place).first.inner_text() == text
 
@@ -328,7 +328,6 @@ def test_an_edit_of_row_schema_script_template_or_style_shows_under_serve(tmp_pa
             seconds = seconds_until(partial(_shows, origin + page, mark))
             print(f"{name}: shown after {seconds:.2f} s")  # noqa: T201
         assert "SimonOne" in read(f"{origin}/api/v1/records.json")
-        assert "SimonOne" in read(f"{origin}/sizes/7b/index.html.md")
         assert read(f"{origin}/api/v1/nothing.json") == ""
         replace_in(root / "records/tuning.csv", ",SimonOne,", ",SimonSix,")
         seconds_until(partial(_shows, f"{origin}/api/v1/records.json", "SimonSix"))

@@ -39,7 +39,7 @@ PATIENCE_SECONDS = 60
 RECORD = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm"
 # One page of each kind.
 PAGES = ("/", "/sizes/7b/", "/sizes/405b/", f"/records/{RECORD}/", "/models/", "/devices/")
-PAGES += ("/data/", "/contributing/", "/rules/", "/rules/lost-line/")
+PAGES += ("/data/", "/contributing/", "/rules/")
 PAGES += ("/what-fits/", "/reports/", "/reports/7b/", "/coverage/", "/charts/")
 PAGES += ("/recipes/", "/404.html")
 

@@ -25,7 +25,6 @@ KINDS = {
     "devices": "devices/index.html",
     "data": "data/index.html",
     "contributing": "contributing/index.html",
-    "for other sites": "embed/*.html",
     "search index": "search/search_index.json",
     "data of the finder": "assets/finder.json",
 }

@@ -22,7 +22,6 @@ from rl_resources.render import (
     api,
     assistants,
     coverage_page,
-    embed,
     feeds,
     finder,
     front,
@@ -73,15 +72,13 @@ class _Source:
         unreleased = self.releases[0].since or () if self.releases else ()
         times = moments(self.root, dataset, unreleased)
         found: Files = dict(feeds.feeds(dataset, self.releases, times, time, self.address))
-        found |= embed.files(dataset, self.address)
         publication = api.Publication(
             self.repository.commit, time, self.address, shown | found, self.releases
         )
         documents = api.documents(dataset, publication)
         if hold:
             validation.hold_to_schemas(documents, api.schemas(dataset))
-        pages = {k: v for k, v in shown.items() if isinstance(v, str) and k.endswith(".md")}
-        found |= assistants.files(dataset, pages, _pages_by_hand(self.root), self.address)
+        found |= assistants.files(dataset, self.address)
         found |= api.files(dataset, publication, documents)
         return _within(found)
 
@@ -178,14 +175,6 @@ def _rst_files(dataset: Dataset, script_url: str | None) -> dict[str, str]:
     return {
         "rst/device_tuning.rst": rst.device_tuning(dataset, script_url),
         **{f"rst/{size.lower()}.rst": rst.size_table(dataset, size, script_url) for size in sizes},
-    }
-
-
-def _pages_by_hand(root: Path) -> dict[str, str]:
-    folder = root / PAGES
-    return {
-        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted(folder.rglob("*.md"))
     }
 
 

@@ -3,7 +3,7 @@
 A rule is one generator that yields `Mistake`s. Its family says what it looks at: the whole dataset,
 one script, one claim (a row with its script), or one hand-kept page. Its name is that of its
 function; severity, reason and examples stand beside it in the decorator. Everything that talks
-about rules (`check`, the rule pages, the contribution checklist) reads them from here.
+about rules (`check`, the page of the rules, the contribution checklist) reads them from here.
 
 A rule whose mend is certain has a fixer: a function of the same name in `fixers/`, in the module of
 its family. It looks at what its rule looks at and yields edits; it writes nothing.

@@ -1,118 +1,102 @@
-"""For assistants: `llms.txt`, and beside every page the same as plain Markdown.
-
-Names and places are those of the llms.txt proposal: an address that ends in `/` has its Markdown at
-`index.html.md`.
-"""
+"""`llms.txt`: where assistants find the data as JSON and CSV, by the form of https://llmstxt.org."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator
 from urllib.parse import quote
 
 from rl_resources.dataset import Dataset
-from rl_resources.render.plain import PAGE, escape, plain, without_front_matter
-from rl_resources.render.site import address, page_url
+from rl_resources.render.api import BASE
+from rl_resources.render.downloads import BASE as DOWNLOADS
 from rl_resources.render.tuning_table import tuning_rows
 
 INDEX = "llms.txt"
-_LINK_TO_SOURCE = re.compile(r"\]\((?P<path>[\w./-]+\.md)(?:#[^)\s]*)?\)")
-
-
-def files(
-    dataset: Dataset, generated: Mapping[str, str], by_hand: Mapping[str, str], site: str
-) -> dict[str, str | bytes]:
-    """The files by path. `generated` and `by_hand` are all pages, as Markdown with HTML.
-
-    `site` is the address of the site with its closing slash, or blank: links are then relative.
-    """
-    found: dict[str, str | bytes] = {INDEX: _index(dataset, site)}
-    found |= {_place(path): plain(text).encode() for path, text in generated.items()}
-    for path, text in by_hand.items():
-        found[_place(path)] = _with_links(path, without_front_matter(text)).encode()
-    return found
-
-
-def _place(path: str) -> str:
-    return f"{page_url(path)}{PAGE}"
-
-
-def _with_links(page: str, text: str) -> str:
-    """A page written by hand, whose links name the sources of other pages."""
-
-    def link(match: re.Match[str]) -> str:
-        folder = page.rpartition("/")[0]
-        target = f"{folder}/{match['path']}".lstrip("/")
-        return f"]({address(page, page_url(target))}{PAGE})"
-
-    return _LINK_TO_SOURCE.sub(link, text).lstrip()
-
-
-def _index(dataset: Dataset, site: str) -> str:
-    package = dataset.package
-    sizes = [str(row["size"]) for row in dataset.records["sizes"]]
-    reports = Counter(row["size"] for row in dataset.records["reports"])
-    sections = {
-        "Records by size": [
-            _item(site, f"sizes/{size.lower()}/{PAGE}", f"{size} models", _told(dataset, size))
-            for size in sizes
-        ],
-        "Reports by size": [
-            _item(site, f"reports/{size.lower()}/{PAGE}", f"{size} models", _count(told, "report"))
-            for size in sizes
-            if (told := reports[size])
-        ],
-        "By hardware": [
-            _item(site, f"what-fits/{PAGE}", "What fits", "the largest size by hardware, and back")
-        ],
-        "Data": [
-            _item(site, "api/v1/index.json", "Index of the API", "every document and download"),
-            _item(site, "api/v1/openapi.json", "OpenAPI document", "addresses, schemas, examples"),
-            _item(site, "api/v1/all.json", "All tables", "one JSON document, some megabytes"),
-            _item(site, f"data/{PAGE}", "Data dictionary", "what every column means"),
-            _item(site, f"recipes/{PAGE}", "Recipes", "code that takes the data into other tools"),
-        ],
-        "More pages": [
-            _item(
-                site, f"reports/{PAGE}", "Reports", "what others have published, and how sure it is"
-            ),
-            _item(site, f"coverage/{PAGE}", "Coverage", "what is known and what is missing"),
-            _item(site, f"models/{PAGE}", "Models", "sizes and shapes, with sources"),
-            _item(site, f"devices/{PAGE}", "Devices", "memory and speed, with sources"),
-            _item(site, f"contributing/{PAGE}", "Contributing", "how a record is added"),
-        ],
-        "Optional": [
-            _item(site, f"records/{row.record_id}/{PAGE}", row.record_id, _facts(row.cells()[:5]))
-            for size in sizes
-            for row in tuning_rows(dataset, size)
-        ],
-    }
-    parts = [f"# {escape(package.title)}", f"> {escape(package.description)}", _MEANING]
-    parts += [f"## {title}\n\n" + "\n".join(items) for title, items in sections.items() if items]
-    return "\n\n".join(parts) + "\n"
-
-
 _MEANING = """\
 A record is a tested configuration with a script in this repository; a report was published
 elsewhere. Tag MIN: runs with everything on that saves memory. Tag RECOMMENDED: fast, without what
 trades time for memory. MaxBatch is the most prompts for one training step that are known to run;
 blank means that nobody has searched. Say the status with every figure: `untested` has never run,
-`disputed` means that published facts contradict each other, `reproduced` that others ran it too.
-Every page has its Markdown at `index.html.md` below its address."""
+`disputed` means that published facts contradict each other, `reproduced` that others ran it too."""
+_ACTIVE = re.compile(r"[\\`*\[\]|<&~]|(?<![^\W_])_|_(?![^\W_])")
 
 
-def _told(dataset: Dataset, size: str) -> str:
-    return _count(len(tuning_rows(dataset, size)), "record")
+def files(dataset: Dataset, site: str) -> dict[str, str]:
+    """The file by its path; `site` is the URL of the site with its closing slash, or blank."""
+    package = dataset.package
+    parts = [f"# {_escape(package.title)}", f"> {_escape(package.description)}", _MEANING]
+    for title, items in _sections(dataset):
+        lines = [
+            f"- [{_escape(name)}]({site}{quote(path)}): {_escape(notes)}"
+            for path, name, notes in items
+        ]
+        parts.append(f"## {title}\n\n" + "\n".join(lines))
+    return {INDEX: "\n\n".join(parts) + "\n"}
+
+
+Item = tuple[str, str, str]
+"""A path below the site's root, its name and a note."""
+
+
+def _sections(dataset: Dataset) -> Iterator[tuple[str, list[Item]]]:
+    sizes = [str(row["size"]) for row in dataset.records["sizes"]]
+    tables = {
+        name: (resource.schema.title, _count(len(dataset.records[name]), "row"))
+        for name, resource in dataset.package.resources.items()
+    }
+    yield (
+        "Start",
+        [
+            (f"{BASE}/index.json", "Index of the API", "every document and download"),
+            (f"{BASE}/openapi.json", "OpenAPI document", "URLs, schemas, examples"),
+            (f"{BASE}/all.json", "All tables", "one JSON document, some megabytes"),
+            ("data/", "Data dictionary", "a page: what every column means"),
+            ("what-fits/", "What fits", "a page: the largest size by hardware, and back"),
+            ("contributing/", "Contributing", "a page: how a record is added"),
+        ],
+    )
+    yield (
+        "Records by size",
+        [
+            (
+                f"{BASE}/sizes/{size.lower()}.json",
+                f"{size} models",
+                _count(len(tuning_rows(dataset, size)), "record"),
+            )
+            for size in sizes
+        ],
+    )
+    yield (
+        "Tables as JSON",
+        [
+            (f"{BASE}/{'records' if name == 'tuning' else name}.json", *words)
+            for name, words in tables.items()
+        ],
+    )
+    yield "Tables as CSV", [(f"{DOWNLOADS}/{name}.csv", *words) for name, words in tables.items()]
+    yield (
+        "Optional",
+        [
+            (
+                f"{BASE}/records/{row.record_id}.json",
+                row.record_id,
+                ", ".join(filter(None, row.cells()[:5])),
+            )
+            for size in sizes
+            for row in tuning_rows(dataset, size)
+        ],
+    )
 
 
 def _count(number: int, word: str) -> str:
     return f"{number or 'no'} {word}{'' if number == 1 else 's'}"
 
 
-def _facts(cells: tuple[str, ...]) -> str:
-    return ", ".join(cell for cell in cells if cell)
+def _escape(text: str) -> str:
+    """Text that Markdown shows as it is, with as few escapes as that needs."""
+    return _ACTIVE.sub(_escaped, text)
 
 
-def _item(site: str, path: str, name: str, notes: str) -> str:
-    return f"- [{escape(name)}]({site}{quote(path)}): {escape(notes)}"
+def _escaped(match: re.Match[str]) -> str:
+    # Not every renderer takes a backslash before these two.
+    return {"<": "&lt;", "&": "&amp;"}.get(match[0], f"\\{match[0]}")

@@ -1,4 +1,4 @@
-"""The page of what the dataset holds and lacks; many tables have several pages."""
+"""The page of what the dataset holds and lacks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from urllib.parse import urlencode
 from rl_resources.answer.coverage import WANTED_RULE, Cell, coverage
 from rl_resources.dataset import Dataset
 from rl_resources.render.charts.pictures import coverage_map
-from rl_resources.render.coverage import MOST_WANTED, sizes_of, task_tables
-from rl_resources.render.parts import parted
+from rl_resources.render.coverage import MOST_WANTED, task_tables
 from rl_resources.render.site import Site, address
 from rl_resources.source import is_web_address
 
-DEVICES = 80
-"""The most rows, each of one device and task, that one page holds: they are longer than others."""
+PATH = "coverage.md"
 
 
 def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
@@ -25,40 +23,29 @@ def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
     missing: dict[str, list[str]] = {}
     for size, tag in found.missing_tags(size.name for size in site.sizes):
         missing.setdefault(tag, []).append(size)
-    tables = task_tables(dataset, found)
-    parts = parted("coverage.md", tables, DEVICES, lambda table: len(table.rows))
-    once = {
-        "picture": coverage_map(dataset),
-        "wanted": found.wanted[:MOST_WANTED],
-        "wanted_rule": WANTED_RULE,
-        "missing": missing,
-        "unplaced": found.unplaced,
-    }
     return {
-        part.path: site.page(
-            part.path,
-            "coverage.md",
-            part=part,
-            others=[
-                (table.task, other.url) for other in parts if other != part for table in other.items
-            ],
-            size_names=sizes_of(dataset),
-            start=_starts(site.repository, part.path),
-            **(once if part.number == 1 else {}),
+        PATH: site.page(
+            PATH,
+            picture=coverage_map(dataset),
+            wanted=found.wanted[:MOST_WANTED],
+            wanted_rule=WANTED_RULE,
+            missing=missing,
+            unplaced=found.unplaced,
+            tables=task_tables(dataset, found),
+            start=_starts(site.repository),
         )
-        for part in parts
     }
 
 
 @cache
-def _starts(repository: str, path: str) -> Callable[[Cell], str]:
-    # One value for one page, so that it is seen to be made of the same.
-    return partial(_start_of_contribution, repository, path)
+def _starts(repository: str) -> Callable[[Cell], str]:
+    # One value for the page, so that it is seen to be made of the same.
+    return partial(_start_of_contribution, repository)
 
 
-def _start_of_contribution(repository: str, path: str, cell: Cell) -> str:
+def _start_of_contribution(repository: str, cell: Cell) -> str:
     """Where a record of a cell begins: the form of the repository, filled in, or our own page."""
     known = {"task": cell.task, "device": cell.device}
     if is_web_address(repository):
         return f"{repository}/issues/new?{urlencode({'template': 'record.yml', **known})}"
-    return f"{address(path, 'contributing/')}?{urlencode({'size': cell.size, **known})}"
+    return f"{address(PATH, 'contributing/')}?{urlencode({'size': cell.size, **known})}"

@@ -30,7 +30,7 @@ from rl_resources.words import MOST_COMPARED, MOST_LISTED
 PATH = "assets/finder.json"
 MODULES = tuple(
     f"javascripts/finder/{name}.js"
-    for name in ("answer", "kept", "question", "sentences", "table", "text", "view")
+    for name in ("answer", "question", "sentences", "table", "text", "view")
 )
 """What the module of the page imports, at any depth."""
 

@@ -113,7 +113,7 @@ def _sarif_rule(rule: RuleText) -> dict[str, Any]:
         "id": rule.name,
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.reason},
-        "help": {"text": f"Bad: {rule.bad}\nGood: {rule.good}\nPage: /rules/{rule.name}/"},
+        "help": {"text": f"Bad: {rule.bad}\nGood: {rule.good}\nPage: /rules/#{rule.name}"},
         "defaultConfiguration": {"level": rule.severity},
     }
 

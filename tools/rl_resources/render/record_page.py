@@ -116,7 +116,6 @@ class RecordPages:
         self._scripts = scripts
         self._told = told
         self._file_url = repository.script_url() if self._site.repository else None
-        self._address = address
         self._at = f"{address}/" if address else recipes.LOCAL
         self._urls = {size.name: size.url for size in self._site.sizes}
         self._ages = Ages(dataset)
@@ -204,10 +203,7 @@ class RecordPages:
             "cluster_source": starting.SEVERAL_NODES_SOURCE,
             "own_words": starting.own_words(text),
             "permalink": self._file_url.replace("{path}", quote(path)) if self._file_url else "",
-            "badge": badge.of_record(record),
             "codes": recipes.of_record(record_id(record), self._at),
-            "snippets": badge.snippets(record, self._address),
-            "address": self._address,
         }
 
 

@@ -1,4 +1,4 @@
-"""The pages about rules, and what contributors are told before they begin, from the registry."""
+"""The page of the rules, and what contributors are told before they begin, from the registry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rl_resources.render.site import Site
 
 
 class RuleExamples(RuleText, Protocol):
-    """What is said of a rule on its page; `check.Rule` is one."""
+    """What the page says of a rule; `check.Rule` is one."""
 
     @property
     def family(self) -> str:
@@ -24,6 +24,10 @@ class RuleExamples(RuleText, Protocol):
     @property
     def good(self) -> str:
         """What it wants instead."""
+
+    @property
+    def fixable(self) -> bool:
+        """Whether `check --fix` fixes what it finds."""
 
 
 class FamilyText(Protocol):
@@ -49,28 +53,17 @@ Rules = Mapping[str, Sequence[RuleExamples]]
 def pages(
     dataset: Dataset, repository_url: str | None, families: Families, rules: Rules
 ) -> dict[str, str]:
-    """`/rules/` and one page a rule. `rules` are those of each family by the family's name."""
+    """`/rules/` by its path. `rules` are those of each family by the family's name."""
     site = Site(dataset, repository_url)
-    found = {
+    return {
         "rules/index.md": site.page("rules/index.md", "rules.md", families=families, rules=rules)
     }
-    for name, members in rules.items():
-        for rule in members:
-            path = f"rules/{rule.name}.md"
-            values = {"rule": rule, "family": families[name], "fixable": is_fixable(rule)}
-            found[path] = site.page(path, "rule.md", **values)
-    return found
-
-
-def is_fixable(rule: RuleExamples) -> bool:
-    """Whether `check --fix` mends what the rule finds."""
-    return bool(getattr(rule, "fixable", False))
 
 
 def checklist(families: Families, base: str = "") -> str:
     """One line a family, as Markdown. With `base` each links to its rules below that address."""
     return "".join(
-        f"- {f'[{family.title}]({base}#{name})' if base else f'**{family.title}**'}: "
+        f"- {f'[{family.title}]({base}#family-{name})' if base else f'**{family.title}**'}: "
         f"{family.summary}\n"
         for name, family in families.items()
         if family.scope != "page"

@@ -6,7 +6,6 @@
  */
 
 import { find } from "./answer.js";
-import { keep } from "./kept.js";
 import { UnusableInput, understand, WORDS } from "./question.js";
 import { Table } from "./table.js";
 import { showAnswers, showFailure, showLoading, showMistake, showNothing } from "./view.js";
@@ -27,7 +26,7 @@ function published() {
   loading ??= fetch(new URL(String(form.dataset.url), document.baseURI))
     .then((reply) => (reply.ok ? reply.json() : Promise.reject(new Error(reply.statusText))))
     .then((rules) => ({ rules, table: new Table(rules) }));
-  loading.then(() => keep(SITE, ["", "what-fits/"]).catch(() => {}), () => { loading = undefined; });
+  loading.catch(() => { loading = undefined; });
   return loading;
 }
 

@@ -16,7 +16,6 @@ from rl_resources.dataset import Dataset
 from rl_resources.render.downloads.card import card
 from rl_resources.render.downloads.croissant import croissant
 from rl_resources.render.downloads.data_package import descriptor
-from rl_resources.render.downloads.datasette import metadata
 from rl_resources.render.downloads.parquet import parquet
 from rl_resources.render.downloads.sqlite import database
 
@@ -82,9 +81,6 @@ def _of_all_tables(dataset: Dataset, csv: Mapping[str, bytes], site: str) -> Ite
     package = dataset.package
     path, mediatype = f"{BASE}/{DATABASE}.sqlite", "application/vnd.sqlite3"
     yield Download(path, "SQLite", mediatype, "All tables", database(dataset))
-    words = metadata(package, DATABASE).encode()
-    path = f"{BASE}/{DATABASE}.datasette.json"
-    yield Download(path, "SQLite", JSON, "What Datasette shows beside them", words)
     text = descriptor(package, csv)
     yield _described("datapackage.json", JSON, "Data Package 2.0 with all Table Schemas", text)
     text = croissant(package, csv, f"{site}{BASE}/" if site else "")
