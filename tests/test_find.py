@@ -566,7 +566,9 @@ def test_a_device_is_known_by_the_words_people_use(dataset: Dataset, said: str, 
         ({"model": "Qwen3-30B"}, {"model": "", "size": "32B"}),
         ({"model": "baichuan 7B"}, {"model": "", "size": "7B"}),
         ({"model": "Qwen2.5-7B-Instrct"}, {"model": "", "size": "7B"}),
-        ({"device": "A100"}, {"devices": ("a100-40g", "a100-80g"), "memory_gb": 80}),
+        ({"device": "A100"}, {"devices": ("a100-40g", "a100-80g"), "memory_gb": 40}),
+        ({"task": "grpo (lora)"}, {"task": "GRPO-LoRA"}),
+        ({"task": "GRPO w/ LoRA"}, {"task": "GRPO-LoRA"}),
         ({"task": "LoRA"}, {"task": "", "weights": "lora"}),
         ({"task": "QLoRA"}, {"task": "", "weights": "qlora"}),
         ({"task": "full"}, {"task": "", "weights": "full"}),
@@ -792,3 +794,16 @@ def test_the_least_with_all_weights_is_told_beside_the_least_with_adapters() -> 
     assert found.smallest and found.smallest.configuration.id == "adapters"
     assert found.smallest_whole and found.smallest_whole.configuration.id == "whole"
     assert find([whole], Question(size="7B")).smallest_whole is None
+
+
+def test_a_report_without_room_for_its_weights_is_no_answer(dataset: Dataset) -> None:
+    words = Words(model="7B", device="a100-40g", gpus="1", task="PPO")
+    found, _ = ask(dataset, words)
+    without_room = {row["record"] for row in dataset.records["exemptions"]}
+    assert without_room.isdisjoint(item.configuration.id for item in found.answers)
+    assert not without_room.isdisjoint(item.configuration.id for item in found.unclear)
+
+
+def test_a_record_that_says_nothing_of_its_run_ran_and_a_guess_is_unclear() -> None:
+    guess = _record("guess", trust="guess", statement="guess")
+    assert _standings(H100, guess) == {"guess": "unclear"}

@@ -9,6 +9,8 @@ GB_PER_NOMINAL_GB = 1.073741824
 """A device sold with 80 GB has 80 GiB; peaks and sums here are decimal GB."""
 
 _SIZE = re.compile(r"(?<![0-9.x])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])", re.IGNORECASE)
+_NO_GRADIENT = {"gradient-offload", "parameter-offload", "optimizer-offload"}
+"""An optimizer that steps on the CPU takes the gradients there as they come (ZeRO-Offload)."""
 _SMALL_MOMENTS = {"bf16-optimizer": 4.0, "fp16-optimizer": 4.0, "8-bit-optimizer": 2.0}
 _BASE = {"4-bit-base": 0.5, "8-bit-base": 1.0, "fp8-training": 1.0, "fp4-training": 0.5}
 _ENGINE = {
@@ -32,14 +34,16 @@ def least_memory_gb(parameters_b: float, weights: str, saved: Collection[str]) -
     caller who holds it against nominal GB, 7 % less than the device has, leaves them at least that.
     """
     saved = set(saved)
+    saved |= {"4-bit-base"} if weights == "qlora" else set()
     everything = bool(saved & {"cpu-offload", "disk-offload"})
     weight = min((_BASE[word] for word in saved & _BASE.keys()), default=2.0)
     weight = 0.0 if everything or "parameter-offload" in saved else weight
-    gradient = 0.0 if everything or saved & {"gradient-offload", "parameter-offload"} else 2.0
+    gradient = 0.0 if everything or saved & _NO_GRADIENT else 2.0
     moments = min((_SMALL_MOMENTS[word] for word in saved & _SMALL_MOMENTS.keys()), default=12.0)
     moments = 0.0 if everything or "optimizer-offload" in saved else moments
     training = weight if weights in {"lora", "qlora", "partial"} else weight + gradient + moments
     engine = min((_ENGINE[word] for word in saved & _ENGINE.keys()), default=2.0)
+    engine = 0.0 if "disk-offload" in saved else engine
     return parameters_b * max(training, engine)
 
 

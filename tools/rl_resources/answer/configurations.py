@@ -20,6 +20,9 @@ from rl_resources.record import items_of, text_of
 
 UNTESTED = "untested"
 GUESS = "guess"
+UNEXPLAINED = "unexplained"
+"""The trust of a report whose devices have no room for what it may train; see `exemptions`."""
+NO_ROOM = frozenset({"least-memory", "unexplained-memory"})
 RUNS = frozenset({"measured-run", "stated-run"})
 """The statements that say that somebody ran it; all others are claims."""
 
@@ -168,9 +171,9 @@ def _of_record(
         peak_memory_gb=_number(row, "peak_memory_gb"),
         host_memory_gb=_number(row, "host_memory_gb"),
         step_seconds=_number(row, "step_seconds"),
-        statement=text_of(row, "statement"),
+        statement=text_of(row, "statement") or ("stated-run" if row["status"] != UNTESTED else ""),
         out_of_memory_on="",
-        trust=str(row["status"]),
+        trust=GUESS if row["statement"] == GUESS else str(row["status"]),
         evidence_kind="",
         wording="",
         remarks=tuple(ages.remarks(row)),
@@ -241,7 +244,7 @@ def _of_report(
         step_seconds=_number(row, "step_seconds"),
         statement=str(row["statement"]),
         out_of_memory_on=text_of(row, "out_of_memory_on"),
-        trust=str(row["statement"]),
+        trust=UNEXPLAINED if row["report"] in _without_room(dataset) else str(row["statement"]),
         evidence_kind=str(row["evidence_kind"]),
         wording=text_of(row, "requirement_wording"),
         remarks=tuple(ages.remarks(row)),
@@ -250,6 +253,11 @@ def _of_report(
         source=str(row["source_url"]),
         notes=text_of(row, "notes"),
     )
+
+
+def _without_room(dataset: Dataset) -> set[object]:
+    """The reports that are exempt from a rule on the least memory."""
+    return {row["record"] for row in dataset.records["exemptions"] if row["rule"] in NO_ROOM}
 
 
 def _frameworks(row: Record) -> tuple[str, ...]:

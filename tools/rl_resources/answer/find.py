@@ -270,11 +270,18 @@ def order_by_itself(row: Configuration) -> tuple[int | float | str, ...]:
 
 
 def _failing(configurations: Sequence[Configuration], asked: Question) -> Iterable[Answer]:
-    """All of the size, whatever its model and tag; of the task also those with LoRA."""
-    question = replace(asked, model="", tag="")
-    yield from _judged(configurations, question)
+    """All of the size, whatever its model and tag; of the task also those with LoRA.
+
+    Of asked weights also those that do not say what trains.
+    """
+    question = replace(asked, model="", tag="", weights="")
+    found = _judged(configurations, question)
     if asked.adapter_task and not asked.weights:
-        yield from _judged(configurations, replace(question, task=asked.adapter_task))
+        found += _judged(configurations, replace(question, task=asked.adapter_task))
+    weights = WEIGHTS.get(asked.weights, ())
+    for item in found:
+        if not weights or item.configuration.weights in {"", *weights}:
+            yield item
 
 
 def _failures(judged: Iterable[Answer], asked: Question) -> tuple[Answer, ...]:

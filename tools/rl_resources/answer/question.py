@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rl_resources.answer.hardware import Devices, with_memory
 from rl_resources.answer.vocabulary import (
+    BESIDE,
     BILLIONS,
     COUNT,
     HUB,
@@ -71,7 +72,7 @@ class Question:
 
     With a model its size and the size's `position` are always there. `device` names every key that
     a device's name may mean: `a100-40g or a100-80g`. `vendor` and `memory_gb` are those of the
-    largest of them, or the memory was asked and the vendor is open. `adapter_task` is the same
+    smallest of them, or the memory was asked and the vendor is open. `adapter_task` is the same
     algorithm with LoRA, where there is one and it was not asked. `length` is the least context in
     tokens.
     """
@@ -129,7 +130,7 @@ class Reader:
         gpus, devices, memory = self._hardware(words)
         device = EITHER.join(devices)
         all_own = [self.known.devices[key] for key in devices] or [Device("", "", memory)]
-        own = max(all_own, key=lambda item: item.memory_gb)
+        own = min(all_own, key=lambda item: item.memory_gb)
         if len(devices) > 1:
             amounts = EITHER.join(number(item.memory_gb) for item in all_own)
             notes.append(say("several-devices", word=device, memory=amounts))
@@ -330,10 +331,10 @@ class Reader:
     def _task(self, words: Words) -> tuple[str, str, list[str]]:
         """Task, weights and what to tell; `LoRA`, `QLoRA` and `full` as a task are weights."""
         weights = self._word("weights", words.weights)
-        text, parts = words.task or "", plain(words.task or "").split("-")
-        if out := next(
-            (word for word in ("sft", "dpo") if plain(text) in {word, f"{word}-lora"}), ""
-        ):
+        text = words.task or ""
+        parts = plain(BESIDE.sub(" ", text)).split("-")
+        out = next((word for word in ("sft", "dpo") if word in parts), "")
+        if out and not self._known(text, "task"):
             raise UnusableInput(say(f"no-{out}", word=shown(text)), say("ask-a-task"))
         said = next((word for word in ("qlora", "lora", "full") if word in parts), "")
         if plain(text) in {"rlhf", "rlvr", "rl"}:

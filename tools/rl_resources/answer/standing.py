@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rl_resources.answer.configurations import GUESS, RUNS, UNTESTED, Configuration
+from rl_resources.answer.configurations import GUESS, RUNS, UNEXPLAINED, UNTESTED, Configuration
 from rl_resources.answer.question import Question
 
 TESTED = "tested"
@@ -13,7 +13,7 @@ FAILED = "out-of-memory"
 BEYOND = "beyond"
 TOO_SHORT = "too-short"
 
-NOT_RUN = frozenset({UNTESTED, GUESS})
+NOT_RUN = frozenset({UNTESTED, GUESS, UNEXPLAINED})
 """The trust of configurations that nobody says to run."""
 
 
@@ -55,9 +55,9 @@ def same_stack(question: Question, row: Configuration) -> bool:
 
 def no_less(question: Question, row: Configuration) -> bool:
     """Whether it had no fewer accelerators of no less memory each, of the same vendor."""
-    known = question.memory_gb or not question.devices
+    known = row.device or set(row.possible_devices) <= set(question.devices)
     return (
-        bool(known)
+        bool(question.gpus and question.memory_gb and known)
         and row.gpus >= question.gpus
         and row.memory_gb >= question.memory_gb
         and same_stack(question, row)

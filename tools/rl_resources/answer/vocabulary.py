@@ -46,7 +46,8 @@ PATTERNS: Mapping[str, str] = {
     "named-size": r"(.+)-([0-9]+(?:\.[0-9]+)?b)",
     "hub": "^(?:https?://)?(?:www[.])?(?:huggingface|hf)[.]co/",
     "adapters": "^(?:q?lora|peft)$",
-    "said-of-tasks": "^(?:with|full|training)$",
+    "said-of-tasks": "^(?:with|w|full|training|fine|tuning|finetuning)$",
+    "beside": "[().,/]",
     "size-in-name": r"(?<![0-9.x*\u00d7])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])",
 }
 """How words are read; expressions that Python and JavaScript read alike.
@@ -64,7 +65,7 @@ BILLIONS, MEMORY, COUNT = _read("billions"), _read("memory"), _read("count")
 MANY, MANY_LAST, TIMES = _read("many"), _read("many-last"), _read("times")
 LENGTH = _read("length")
 NAMED_SIZE, SIZE_IN_NAME = _read("named-size"), _read("size-in-name")
-HUB = _read("hub")
+HUB, BESIDE = _read("hub"), _read("beside")
 _BETWEEN, _NO_FIGURES = _read("between"), _read("no-figures")
 _ADAPTERS, _SAID_OF_TASKS = _read("adapters"), _read("said-of-tasks")
 
@@ -237,7 +238,7 @@ def plain(text: str) -> str:
 
 def task_name(text: str) -> str:
     """A task as `plain`, without what is only said of it, adapters last: `grpo-lora`."""
-    parts = [part for part in plain(text.replace(".", " ")).split("-") if part]
+    parts = [part for part in plain(BESIDE.sub(" ", text)).split("-") if part]
     adapters = any(map(_ADAPTERS.match, parts))
     kept = [part for part in parts if not (_ADAPTERS.match(part) or _SAID_OF_TASKS.match(part))]
     return "-".join([*kept, "lora"] if adapters else kept)

@@ -33,6 +33,8 @@ SENTENCES = {
     "more-memory": "more memory",
     "less-memory": "less memory",
     "untested": "A script for {resource} that nobody has run yet.",
+    "unexplained": "Published for {resource}, which has no room for full fine-tuning; the source "
+    "does not say what trains or what is offloaded.",
     "guess": "The source guesses {resource}; no run on it is known.",
     "one-of-several": "Ran on {resource}, and the source does not say which of {devices} it was; "
     "whether that covers {yours} is not known.",
@@ -129,8 +131,6 @@ SENTENCES = {
     "other-size": "model {model} is of size {own}, not {size}",
     "leave-out": "Leave {size} out, or {model}.",
     "read-as": "{word} is read as {model}.",
-    "by-own-size": "Nothing is known of it; ask by size: `{before_size}{own_size}`.",
-    "else-by-own-size": "Otherwise ask by size: `{before_size}{own_size}`.",
     "by-own-memory": "Ask by its memory: `{before_memory}{own_memory}{after_memory}`.",
     "else-by-memory": "Otherwise ask by its memory{with_memory}.",
     "two-counts": "device `{device}` tells another number than {gpus}",
@@ -159,7 +159,6 @@ COMMAND: Mapping[str, str] = {
     "size": "--size",
     "model": "--model",
     "with_size": " with --size",
-    "before_size": "--size ",
     "before_memory": "--memory ",
     "after_memory": "",
     "with_memory": " with --memory",
@@ -177,7 +176,6 @@ PAGE: Mapping[str, str] = {
     "size": "the size",
     "model": "the model",
     "with_size": "",
-    "before_size": "",
     "before_memory": "",
     "after_memory": " GB",
     "with_memory": ", such as `80 GB`",

@@ -16,6 +16,7 @@ from rl_resources.words import nearest, shown
 
 TABLE = "exemptions"
 EXEMPTABLE = frozenset({"script", "claim"})
+ABOUT_MEMORY = frozenset({"least-memory", "unexplained-memory", "peak-memory"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +48,7 @@ def _exemptions(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 def exemptable() -> frozenset[str]:
     """The names of the rules that a record or report can be exempt from."""
     rules = all_rules().values()
-    return frozenset(
-        item.name for item in rules if item.scope in EXEMPTABLE or item.family == "memory"
-    )
+    return ABOUT_MEMORY | {item.name for item in rules if item.scope in EXEMPTABLE}
 
 
 def _exemption(finding: Finding, scripts: dict[tuple[str, int], str]) -> tuple[str, str]:

@@ -157,9 +157,14 @@ export function find(table, rules, question) {
 
 /** The failures of a task, and those of it with LoRA. @param {Table} table @param {Rules} rules @param {Question} question */
 function failing(table, rules, question) {
-  const { [FAILED]: failed } = judge(table, rules, question);
-  if (!question.adapter_task || question.weights) return failed;
-  return failed.concat(judge(table, rules, { ...question, task: question.adapter_task })[FAILED]);
+  const any = { ...question, weights: "" };
+  let { [FAILED]: failed } = judge(table, rules, any);
+  if (question.adapter_task && !question.weights) {
+    failed = failed.concat(judge(table, rules, { ...any, task: question.adapter_task })[FAILED]);
+  }
+  if (!question.weights) return failed;
+  const meant = ["", ...rules.weights[question.weights]];
+  return failed.filter((row) => meant.includes(table.cell("weights", row)));
 }
 
 /**
@@ -315,8 +320,11 @@ function nearFailures(table, question, failed, told) {
   const { gpus, memory_gb: memory } = table.numbers;
   const exact = onThatDevice(table, question);
   const sameStack = sameStackAs(table, question);
+  const devices = devicesOf(question);
+  const meant = table.holds("possible_devices", (keys) =>
+    keys.every((/** @type {string} */ key) => devices.includes(key)));
   const noLess = (/** @type {number} */ row) =>
-    Boolean(question.memory_gb || !question.device)
+    Boolean(question.gpus && question.memory_gb && (table.cell("device", row) || meant[row]))
     && gpus[row] >= question.gpus && memory[row] >= question.memory_gb && sameStack(row);
   const near = failed.filter((row) => exact(row) || noLess(row));
   const { at } = table.words.model;

@@ -58,7 +58,7 @@ export function understand(rules, words) {
   const { gpus, devices, memory } = hardware(rules, words);
   const device = devices.join(EITHER);
   const each = devices.map((key) => rules.vocabulary.devices[key]);
-  const own = each.reduce((most, one) => (one.memory_gb > most.memory_gb ? one : most),
+  const own = each.reduce((least, one) => (one.memory_gb < least.memory_gb ? one : least),
     each[0] ?? { name: "", vendor: "", memory_gb: memory, bf16: true });
   if (devices.length > 1) {
     const amounts = each.map((one) => number(one.memory_gb)).join(EITHER);
@@ -356,12 +356,12 @@ function tokensOf([, figure, unit]) {
  * @returns {{task: string, weights: string, notes: string[]}}
  */
 function taskAndWeights(rules, { task: text = "", weights: asked }) {
-  const parts = plain(rules, text).split("-");
+  const parts = plain(rules, bareTask(rules, text)).split("-");
   const said = ["qlora", "lora", "full"].find((word) => parts.includes(word)) ?? "";
   const name = taskName(rules, text);
   const given = knownWord(rules, "weights", asked);
-  const out = ["sft", "dpo"].find((word) => [word, `${word}-lora`].includes(plain(rules, text)));
-  if (out) {
+  const out = ["sft", "dpo"].find((word) => parts.includes(word));
+  if (out && !spelt(rules, "task", text)) {
     const message = say(rules, `no-${out}`, { word: shown(text) });
     throw new UnusableInput(message, say(rules, "ask-a-task"), "task");
   }
@@ -437,11 +437,14 @@ function plain(rules, text) {
   return lower.replace(new RegExp(rules.patterns.between, "g"), "-");
 }
 
+/** A task without brackets and points. @param {Rules} rules @param {string} text */
+const bareTask = (rules, text) => text.replace(new RegExp(rules.patterns.beside, "g"), " ");
+
 /** A task without what is only said of it, adapters last. @param {Rules} rules @param {string} text */
 function taskName(rules, text) {
   const [adapters, said] = ["adapters", "said-of-tasks"].map((name) =>
     new RegExp(rules.patterns[name], "i"));
-  const parts = plain(rules, text.replaceAll(".", " ")).split("-").filter(Boolean);
+  const parts = plain(rules, bareTask(rules, text)).split("-").filter(Boolean);
   const kept = parts.filter((part) => !adapters.test(part) && !said.test(part));
   return [...kept, ...(parts.some((part) => adapters.test(part)) ? ["lora"] : [])].join("-");
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from rl_resources.check.dataset.broken import broken_keys
 from rl_resources.check.registry import Mistake, rule
@@ -117,7 +117,8 @@ def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     good="the day of the run",
 )
 def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
-    today = datetime.now(UTC).date().isoformat()
+    # somewhere it is tomorrow already
+    today = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
     for table in (snapshot.tables[name] for name in ("tuning", "reports")):
         for name in _DATES:
             for row, cell in enumerate(table.columns.get(name, ())):
@@ -158,6 +159,8 @@ def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
     for table in (snapshot.tables[name] for name in ("tuning", "reports")):
         for row, weights in enumerate(table.columns.get("weights", ())):
             task = table.cell(row, "task")
+            if f"{task.removesuffix('-LoRA')}-LoRA" not in snapshot.keys("tasks"):
+                continue  # no task for LoRA with this algorithm
             if task and weights and (weights in {"lora", "qlora"}) != task.endswith("-LoRA"):
                 yield table.mistake(
                     row,
