@@ -530,7 +530,7 @@ def test_devices_without_room_for_weights_and_states_are_told() -> None:
     [
         # 7.6 x 16 bytes; without what is offloaded; the engine's 2 bytes at the least
         ({"weights": "", "memory_optimisations": ""}, NO_OFFLOAD, 15, 122),
-        ({"memory_optimisations": "optimizer-offload"}, NO_OFFLOAD, 3, 30),
+        ({"memory_optimisations": "optimizer-offload"}, NO_OFFLOAD, 1.5, 15),
         ({}, {}, 1.5, 15),
         ({"memory_optimisations": "parameter-offload"}, {}, 11, 91),
         ({"weights": "lora", "memory_optimisations": ""}, NO_OFFLOAD, 1.5, 15),
