@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from rl_resources.check.dataset.broken import broken_keys
@@ -12,6 +12,7 @@ from rl_resources.memory import device_memory_gb, least_memory_gb, parameters_in
 from rl_resources.order import number
 
 _PEAKS = ("peak_memory_gb", "peak_train_memory_gb", "peak_rollout_memory_gb")
+_DECIDING = ("model", "weights", "memory_optimisations", "gpus", "gpus_maximum", "device")
 _DATES = ("tested_on", "read_on", "source_changed_on")
 _PLACEHOLDERS = frozenset(
     {"your-handle", "yourhandle", "your-name", "handle", "username", "user", "contributor", "name"}
@@ -52,7 +53,7 @@ def _too_small(snapshot: Snapshot, *, known: bool) -> Iterator[Mistake]:
         parameters = _parameters(snapshot, table, row)
         weights = table.cell(row, "weights")
         least = least_memory_gb(parameters, weights, words.split("; "))
-        if own and least > own and (table.path, row, "gpus") not in broken_keys(snapshot):
+        if own and least > own and not _is_broken(snapshot, table, row, _DECIDING):
             what = f"{parameters:g} billion parameters"
             yield table.mistake(
                 row,
@@ -63,6 +64,11 @@ def _too_small(snapshot: Snapshot, *, known: bool) -> Iterator[Mistake]:
                 "Say in `weights` and `memory_optimisations` what the source says of LoRA, "
                 "quantization and offload, or correct the number of devices.",
             )
+
+
+def _is_broken(snapshot: Snapshot, table: Table, row: int, names: Iterable[str]) -> bool:
+    """Whether another rule reports one of these cells."""
+    return any((table.path, row, name) in broken_keys(snapshot) for name in names)
 
 
 def _parameters(snapshot: Snapshot, table: Table, row: int) -> float:
@@ -161,6 +167,8 @@ def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
             task = table.cell(row, "task")
             if f"{task.removesuffix('-LoRA')}-LoRA" not in snapshot.keys("tasks"):
                 continue  # no task for LoRA with this algorithm
+            if _is_broken(snapshot, table, row, ("task", "weights")):
+                continue
             if task and weights and (weights in {"lora", "qlora"}) != task.endswith("-LoRA"):
                 yield table.mistake(
                     row,
