@@ -26,9 +26,9 @@ from mkdocs.structure.pages import Page
 
 from rl_resources import publish
 from rl_resources.build import FINDINGS, MARK, UNKNOWN_DAY, judge
-from rl_resources.render.errors import error_as_text
-from rl_resources.render.policy import content_security_policy
-from rl_resources.render.styles import classes_of_page, one_sheet, words_of_script
+from rl_resources.site.errors import error_as_text
+from rl_resources.site.policy import content_security_policy
+from rl_resources.site.styles import classes_of_page, one_sheet, words_of_script
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment

@@ -61,7 +61,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def downloads_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Everything under `/downloads` and nothing else, as somebody has it who took it all."""
     from rl_resources.dataset import load
-    from rl_resources.render.downloads import downloads
+    from rl_resources.site.downloads import downloads
 
     folder = tmp_path_factory.mktemp("downloads")
     for item in downloads(load(Path(__file__).parents[1])):

@@ -14,7 +14,7 @@ from rl_resources.check.subject import Claim, Said, ScriptText, Trial, claims
 from rl_resources.finding import Finding
 from rl_resources.package import read_package
 from rl_resources.script.algorithm import ESTIMATORS
-from rl_resources.script.shell import read
+from rl_resources.script.bash import read
 from rl_resources.words import shown
 
 ROOT = Path(__file__).parents[1]
@@ -49,7 +49,7 @@ ROW = {
     "model": "Qwen/Qwen2.5-7B-Instruct",
     "task": "GRPO",
     "weights": "full",
-    "memory_optimisations": (
+    "memory_optimizations": (
         "activation-checkpointing; parameter-offload; optimizer-offload; sequence-packing"
     ),
     "gpus": "8",
@@ -439,7 +439,7 @@ def test_weights_that_agree_or_are_unknown_are_silent(weights: str, rank: str) -
     assert findings("weights-agree", {"weights": weights}, {RANK: rank}) == []
 
 
-ALL_SAVED = ROW["memory_optimisations"].split("; ")
+ALL_SAVED = ROW["memory_optimizations"].split("; ")
 
 
 @pytest.mark.parametrize(
@@ -455,25 +455,25 @@ ALL_SAVED = ROW["memory_optimisations"].split("; ")
 def test_an_optimization_that_only_row_or_script_has_is_told(
     word: str, key: str, value: str, line: int
 ) -> None:
-    (finding,) = findings("optimisations-agree", settings={key: value})
+    (finding,) = findings("optimizations-agree", settings={key: value})
     assert (finding.severity, finding.message) == (
         "error",
-        f"memory_optimisations of a.sh is `{shown('; '.join(ALL_SAVED))}`, but {PATH}:{line} sets "
+        f"memory_optimizations of a.sh is `{shown('; '.join(ALL_SAVED))}`, but {PATH}:{line} sets "
         f"`{key}` to `{value}`",
     )
     change = "Add" if word == "dynamic-batch" else "Remove"
     assert finding.help == f"{change} `{word}`, or correct the script."
-    assert finding.column == list(ROW).index("memory_optimisations") + 1
+    assert finding.column == list(ROW).index("memory_optimizations") + 1
     said = [*ALL_SAVED, word] if change == "Add" else [one for one in ALL_SAVED if one != word]
-    row = {"memory_optimisations": "; ".join(said)}
-    assert findings("optimisations-agree", row, {key: value}) == []
-    assert len(findings("optimisations-agree", row)) == 1
+    row = {"memory_optimizations": "; ".join(said)}
+    assert findings("optimizations-agree", row, {key: value}) == []
+    assert len(findings("optimizations-agree", row)) == 1
 
 
 @pytest.mark.parametrize(
     ("row", "settings"),
     [
-        ({"memory_optimisations": ""}, {f"{ACTOR}.fsdp_config.param_offload": "False"}),
+        ({"memory_optimizations": ""}, {f"{ACTOR}.fsdp_config.param_offload": "False"}),
         ({}, {f"{ACTOR}.fsdp_config.param_offload": "$OFFLOAD"}),
         (
             {},
@@ -484,13 +484,13 @@ def test_an_optimization_that_only_row_or_script_has_is_told(
                 f"{ACTOR}.fsdp_config.offload_policy": "True",
             },
         ),
-        ({"memory_optimisations": "; ".join([*ALL_SAVED, "fp8-rollout"])}, {}),
+        ({"memory_optimizations": "; ".join([*ALL_SAVED, "fp8-rollout"])}, {}),
     ],
 )
 def test_optimizations_that_agree_or_are_unknown_are_silent(
     row: dict[str, str], settings: dict[str, str]
 ) -> None:
-    assert findings("optimisations-agree", row, settings) == []
+    assert findings("optimizations-agree", row, settings) == []
 
 
 def test_megatron_offloads_and_recomputes_by_its_own_settings() -> None:
@@ -499,9 +499,9 @@ def test_megatron_offloads_and_recomputes_by_its_own_settings() -> None:
         f"{ACTOR}.megatron.optimizer_offload=True "
         f"+{ACTOR}.megatron.override_transformer_config.recompute_granularity=full"
     )
-    assert findings("optimisations-agree", settings=MEGATRON, start=start) == []
+    assert findings("optimizations-agree", settings=MEGATRON, start=start) == []
     off = start.replace("param_offload=True", "param_offload=False")
-    assert message("optimisations-agree", settings=MEGATRON, start=off).endswith(
+    assert message("optimizations-agree", settings=MEGATRON, start=off).endswith(
         f"sets `{ACTOR}.megatron.param_offload` to `False`"
     )
 
@@ -513,7 +513,7 @@ NO_OFFLOAD = {
 
 
 def test_devices_without_room_for_weights_and_states_are_told() -> None:
-    row = {"gpus": "1", "memory_optimisations": ""}
+    row = {"gpus": "1", "memory_optimizations": ""}
     (finding,) = findings("run-memory", row, NO_OFFLOAD)
     assert (finding.severity, finding.message, finding.help) == (
         "error",
@@ -529,12 +529,12 @@ def test_devices_without_room_for_weights_and_states_are_told() -> None:
     ("row", "settings", "memory_gb", "needed"),
     [
         # 7.6 x 16 bytes; without what is offloaded; the engine's 2 bytes at the least
-        ({"weights": "", "memory_optimisations": ""}, NO_OFFLOAD, 15, 122),
-        ({"memory_optimisations": "optimizer-offload"}, NO_OFFLOAD, 1.5, 15),
+        ({"weights": "", "memory_optimizations": ""}, NO_OFFLOAD, 15, 122),
+        ({"memory_optimizations": "optimizer-offload"}, NO_OFFLOAD, 1.5, 15),
         ({}, {}, 1.5, 15),
-        ({"memory_optimisations": "parameter-offload"}, {}, 11, 91),
-        ({"weights": "lora", "memory_optimisations": ""}, NO_OFFLOAD, 1.5, 15),
-        ({"weights": "qlora", "memory_optimisations": "4-bit-base"}, {}, 0.4, 4),
+        ({"memory_optimizations": "parameter-offload"}, {}, 11, 91),
+        ({"weights": "lora", "memory_optimizations": ""}, NO_OFFLOAD, 1.5, 15),
+        ({"weights": "qlora", "memory_optimizations": "4-bit-base"}, {}, 0.4, 4),
     ],
 )
 def test_what_the_row_says_is_saved_counts_before_what_the_script_saves(

@@ -20,8 +20,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from conftest import program
 from rl_resources import InvalidOutput, load
 from rl_resources.dataset import Dataset
-from rl_resources.render import api
-from rl_resources.render.validation import hold_to_schemas
+from rl_resources.site import api
+from rl_resources.site.validation import hold_to_schemas
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from rl_resources import load
 from rl_resources.dataset import Dataset
-from rl_resources.render.assistants import files
+from rl_resources.site.assistants import files
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
 from rl_resources.finding import Finding
 from rl_resources.package import read_package
-from rl_resources.render.findings import as_github
+from rl_resources.site.findings import as_github
 from rl_resources.tabular import quote
 from rl_resources.words import printable
 from sample_tree import apply, plant

@@ -27,8 +27,8 @@ from rl_resources.check import check_root
 from rl_resources.check.script import shellcheck
 from rl_resources.cli import main
 from rl_resources.output import new_folder, write_file
-from rl_resources.render.api import document
-from rl_resources.render.errors import error_as_text
+from rl_resources.site.api import document
+from rl_resources.site.errors import error_as_text
 from sample_tree import plant
 
 ROOT = Path(__file__).parents[1]

@@ -16,24 +16,24 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from rl_resources import load
-from rl_resources.answer.configurations import RUNS, configurations
-from rl_resources.answer.points import (
+from rl_resources.dataset import Dataset
+from rl_resources.query.configurations import RUNS, configurations
+from rl_resources.query.points import (
     MOST_RUNS,
     Points,
     fewest_gigabytes,
     largest_batches,
     throughputs,
 )
-from rl_resources.dataset import Dataset
-from rl_resources.render.charts.marks import RADIUS, SHAPES, Mark, side_by_side
-from rl_resources.render.charts.matrix import MOST_CELLS, Matrix
-from rl_resources.render.charts.numbers import beside
-from rl_resources.render.charts.page import STYLE, pages
-from rl_resources.render.charts.pictures import Picture, coverage_map, pictures
-from rl_resources.render.charts.plot import Plot
-from rl_resources.render.charts.scale import LogScale
-from rl_resources.render.charts.scatter import Scatter
-from rl_resources.render.charts.text import plain, shortened, width
+from rl_resources.site.charts.marks import RADIUS, SHAPES, Mark, side_by_side
+from rl_resources.site.charts.matrix import MOST_CELLS, Matrix
+from rl_resources.site.charts.numbers import beside
+from rl_resources.site.charts.page import STYLE, pages
+from rl_resources.site.charts.pictures import Picture, coverage_map, pictures
+from rl_resources.site.charts.plot import Plot
+from rl_resources.site.charts.scale import LogScale
+from rl_resources.site.charts.scatter import Scatter
+from rl_resources.site.charts.text import plain, shortened, width
 from website import ROOT, visited
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -323,7 +323,7 @@ def test_one_point_alone_is_a_picture() -> None:
 def test_the_same_data_give_the_same_bytes_whatever_the_seed_of_hashes() -> None:
     program = (
         "import hashlib, pathlib; from rl_resources import load;"
-        "from rl_resources.render.charts.page import pages;"
+        "from rl_resources.site.charts.page import pages;"
         f"found = pages(load(pathlib.Path({str(ROOT)!r})), None);"
         "print(hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest())"
     )

@@ -15,12 +15,12 @@ import pytest
 from playwright.sync_api import Browser
 
 from rl_resources import load
-from rl_resources.answer.age import Ages
-from rl_resources.answer.coverage import coverage
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset
-from rl_resources.render import coverage_page, reports
-from rl_resources.render.report_table import report_rows
+from rl_resources.query.age import Ages
+from rl_resources.query.coverage import coverage
+from rl_resources.site import coverage_page, reports
+from rl_resources.site.report_table import report_rows
 from website import visited
 
 
@@ -148,7 +148,7 @@ def test_a_report_is_shown_with_conditions_group_and_the_unit_of_its_batch(
             "rollout_n": 5,
             "weights": "lora",
             "lora_rank": 32,
-            "memory_optimisations": ("activation-checkpointing", "optimizer-offload"),
+            "memory_optimizations": ("activation-checkpointing", "optimizer-offload"),
             "source_repo": None,
             "source_url": "https://github.com/a/b/issues/12",
         },

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from rl_resources.answer.diff import Changed, Table, diff
 from rl_resources.cli import main
-from rl_resources.render import changes
+from rl_resources.query.diff import Changed, Table, diff
+from rl_resources.site import changes
 from sample_tree import apply, plant
 
 RECORD = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"

@@ -34,8 +34,8 @@ from rl_resources.check import all_rules
 from rl_resources.check.exemptions import EXEMPTABLE
 from rl_resources.dataset import Dataset, load
 from rl_resources.package import TYPES
-from rl_resources.render import api, site
-from rl_resources.render.downloads import downloads
+from rl_resources.site import api, site
+from rl_resources.site.downloads import downloads
 from website import ROOT, served
 
 DATASET = load(ROOT)

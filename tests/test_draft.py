@@ -152,7 +152,7 @@ def test_everything_that_a_script_states_becomes_the_row(draft: Draft, mine: Pat
         "task": "GRPO",
         "weights": "full",
         "precision": "bf16",
-        "memory_optimisations": [
+        "memory_optimizations": [
             "activation-checkpointing",
             "parameter-offload",
             "optimizer-offload",
@@ -191,7 +191,7 @@ def test_everything_that_a_script_states_becomes_the_row(draft: Draft, mine: Pat
             {
                 "micro_batch_per_gpu": None,
                 "max_tokens_per_gpu": 16384,
-                "memory_optimisations": [
+                "memory_optimizations": [
                     "activation-checkpointing",
                     "parameter-offload",
                     "optimizer-offload",
@@ -217,7 +217,7 @@ def test_everything_that_a_script_states_becomes_the_row(draft: Draft, mine: Pat
                 "actor_rollout_ref__rollout__free_cache_engine": "False",
             },
             {
-                "memory_optimisations": [
+                "memory_optimizations": [
                     "activation-checkpointing",
                     "optimizer-offload",
                     "reference-offload",

@@ -10,7 +10,7 @@ import pytest
 from rl_resources.check import all_rules, check, findings_in
 from rl_resources.check.snapshot import take_snapshot
 from rl_resources.package import read_package
-from rl_resources.render.findings import as_text
+from rl_resources.site.findings import as_text
 from sample_tree import apply, plant
 
 SCRIPT = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
@@ -82,7 +82,7 @@ def test_a_record_that_is_none_is_told_with_the_nearest_one(told: Told) -> None:
 
 def test_a_report_is_let_off_a_rule_about_memory_alone(tmp_path: Path) -> None:
     report, other = "qwen-7b-grpo-1-h20-677fc4", "qwen-7b-grpo-4-h20-3d5399"
-    cells = {"gpus": "1", "memory_optimisations": ""}
+    cells = {"gpus": "1", "memory_optimizations": ""}
     root = plant(tmp_path / "dataset")
     apply(
         root,

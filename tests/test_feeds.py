@@ -15,11 +15,11 @@ import pytest
 from lxml import etree
 
 from rl_resources import load
-from rl_resources.answer.diff import Table, TableDiff, diff
 from rl_resources.dataset import Dataset
 from rl_resources.history import Release, read_history
 from rl_resources.moments import moments
-from rl_resources.render.feeds import feeds
+from rl_resources.query.diff import Table, TableDiff, diff
+from rl_resources.site.feeds import feeds
 from website import ROOT
 
 ATOM = "{http://www.w3.org/2005/Atom}"

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from rl_resources import UnusableInput, load
-from rl_resources.answer.ask import ask
-from rl_resources.answer.configurations import Configuration, configurations
-from rl_resources.answer.find import ORDER, RELAXATIONS, Found, find
-from rl_resources.answer.question import Question, Words, understand
-from rl_resources.answer.sentences import series, start
-from rl_resources.answer.series import in_series
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset
-from rl_resources.render.find import as_text
+from rl_resources.query.ask import ask
+from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.query.find import ORDER, RELAXATIONS, Found, find
+from rl_resources.query.question import Question, Words, understand
+from rl_resources.query.sentences import series, start
+from rl_resources.query.series import in_series
+from rl_resources.site.find import as_text
 
 _MEMORY = {"h100": 80.0, "a100-80g": 80.0, "a100-40g": 40.0, "t4": 16.0, "mi300x": 192.0}
 _POSITIONS = {"1.5B": 2, "3B": 3, "7B": 4, "14B": 5}

@@ -16,13 +16,13 @@ import pytest
 
 from conftest import program
 from rl_resources import UnusableInput, load
-from rl_resources.answer import sentences
-from rl_resources.answer.configurations import Configuration, configurations
-from rl_resources.answer.find import Answer, Found, find, folded_answers
-from rl_resources.answer.question import Reader, Words
-from rl_resources.answer.wording import PAGE
 from rl_resources.dataset import Dataset
-from rl_resources.render import finder
+from rl_resources.query import sentences
+from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.query.find import Answer, Found, find, folded_answers
+from rl_resources.query.question import Reader, Words
+from rl_resources.query.wording import PAGE
+from rl_resources.site import finder
 from website import ROOT
 
 MODULES = ROOT / "site" / "assets" / "javascripts" / "finder"

@@ -14,14 +14,14 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from rl_resources import UnusableInput, load
-from rl_resources.answer import sentences
-from rl_resources.answer.configurations import RUNS, Configuration, configurations
-from rl_resources.answer.find import Found, find, folded_answers
-from rl_resources.answer.least import NO_TEXT, WEIGHTS, headline
-from rl_resources.answer.question import Reader, Words
-from rl_resources.answer.standing import no_less
-from rl_resources.answer.wording import PAGE
-from rl_resources.render import finder, front
+from rl_resources.query import sentences
+from rl_resources.query.configurations import RUNS, Configuration, configurations
+from rl_resources.query.find import Found, find, folded_answers
+from rl_resources.query.least import NO_TEXT, WEIGHTS, headline
+from rl_resources.query.question import Reader, Words
+from rl_resources.query.standing import no_less
+from rl_resources.query.wording import PAGE
+from rl_resources.site import finder, front
 from test_finder import questions
 from website import ROOT, visited
 

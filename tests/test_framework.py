@@ -27,10 +27,10 @@ from omegaconf.errors import OmegaConfBaseException
 import rl_resources
 from conftest import release_of_verl
 from rl_resources import UnusableInput, tabular
-from rl_resources.answer.compatibility import accepted_by
 from rl_resources.compat import Script, compat, row_of
 from rl_resources.dataset import read_dataset
 from rl_resources.package import read_package
+from rl_resources.query.compatibility import accepted_by
 from rl_resources.script import shell
 from rl_resources.script.framework import (
     UNKNOWN,

@@ -16,8 +16,8 @@ from rl_resources.check import all_rules
 from rl_resources.check.registry import FAMILIES, rules_by_family
 from rl_resources.dataset import load
 from rl_resources.package import read_package
-from rl_resources.render import rules as text
-from rl_resources.render.issue_form import DECIDED_IN_REVIEW, issue_form
+from rl_resources.site import rules as text
+from rl_resources.site.issue_form import DECIDED_IN_REVIEW, issue_form
 
 ROOT = Path(__file__).parents[1]
 FORM = Path(".github/ISSUE_TEMPLATE/record.yml")

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from rl_resources import UnreadableDataset, load
-from rl_resources.answer.diff import Table, Tables, diff
-from rl_resources.answer.undo import undone
 from rl_resources.history import NEWEST, Release, read_history, release_values, with_since
 from rl_resources.package import read_package
+from rl_resources.query.diff import Table, Tables, diff
+from rl_resources.query.undo import undone
 from rl_resources.release import BREAKING, RECORD_ANEW
 from rl_resources.released import SHAPE, broken_promises
-from rl_resources.render import api
-from rl_resources.render.api.shape import breaks, lost_ids, shape
+from rl_resources.site import api
+from rl_resources.site.api.shape import breaks, lost_ids, shape
 
 ROOT = Path(__file__).parents[1]
 

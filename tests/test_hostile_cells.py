@@ -20,8 +20,8 @@ from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
 from rl_resources.finding import Finding
 from rl_resources.package import Field, TableSchema, read_package
-from rl_resources.render.findings import as_github, as_sarif, as_text
 from rl_resources.schema.text import SIGNS, text_mistake
+from rl_resources.site.findings import as_github, as_sarif, as_text
 from rl_resources.tabular import write
 from sample_tree import plant
 

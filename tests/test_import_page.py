@@ -21,8 +21,8 @@ from rl_resources.page.audit import audit, import_page
 from rl_resources.page.read import read_page
 from rl_resources.page.records import read_rows
 from rl_resources.page.write import tuning_csv
-from rl_resources.render.rst import device_tuning, size_table
 from rl_resources.script.name import ScriptName
+from rl_resources.site.rst import device_tuning, size_table
 
 SCRIPT = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh"
 ON_PAGE = ("script", "tag", "model", "task", "gpus", "device", "max_batch", "train", "infer")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rl_resources.script.bash import read
 from rl_resources.script.launch import Launch, launches, lost
-from rl_resources.script.shell import read
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = sorted((ROOT / "examples" / "tuning").glob("*/*.sh"))

@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from rl_resources.dataset import load
-from rl_resources.render import api, site
-from rl_resources.render.citation import CITATION
+from rl_resources.site import api, site
+from rl_resources.site.citation import CITATION
 from website import ROOT
 
 PACKAGE = load(ROOT).package

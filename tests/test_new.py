@@ -32,9 +32,9 @@ from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding, Severity
 from rl_resources.memory import parameters_in_name
 from rl_resources.package import Package, read_package
+from rl_resources.script.bash import read
 from rl_resources.script.framework import compose_launch, shipped
 from rl_resources.script.launch import launches
-from rl_resources.script.shell import read
 
 ROOT = Path(__file__).parents[1]
 ASKED = {
@@ -205,7 +205,7 @@ def test_the_tag_turns_every_memory_switch_of_the_backend(
         train, {"activation-offload"}
     )
     always = {"sequence-packing", "dynamic-batch", "rollout-sleep"}
-    found = record.row["memory_optimisations"].split("; ")
+    found = record.row["memory_optimizations"].split("; ")
     assert sorted(found) == sorted(always | switched if on else always)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route
 
-from rl_resources.render.policy import content_security_policy
+from rl_resources.site.policy import content_security_policy
 from website import (
     PAGES,
     RECORD,

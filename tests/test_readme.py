@@ -20,7 +20,7 @@ from conftest import program
 from rl_resources import load
 from rl_resources.build import build
 from rl_resources.dataset import script_path
-from rl_resources.render.tuning_table import records_of_size
+from rl_resources.site.tuning_table import records_of_size
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -19,12 +19,12 @@ from playwright.sync_api import Browser, ConsoleMessage
 
 from conftest import program
 from rl_resources import load
-from rl_resources.answer.diff import Table, Tables, diff
 from rl_resources.history import read_history, release_values
 from rl_resources.package import Record
-from rl_resources.render import recipes, site
-from rl_resources.render.api import as_json
-from rl_resources.render.recipes import Code, Recipe, of_record, of_size, of_table
+from rl_resources.query.diff import Table, Tables, diff
+from rl_resources.site import recipes, site
+from rl_resources.site.api import as_json
+from rl_resources.site.recipes import Code, Recipe, of_record, of_size, of_table
 from website import RECORD, ROOT, served, visited
 
 DATASET = load(ROOT)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rl_resources import load
-from rl_resources.answer.conditions import STATEMENTS
-from rl_resources.answer.configurations import RUNS, Configuration, configurations
-from rl_resources.answer.related import MOST_OF_A_KIND, Neighbourhood
+from rl_resources.query.conditions import STATEMENTS
+from rl_resources.query.configurations import RUNS, Configuration, configurations
+from rl_resources.query.related import MOST_OF_A_KIND, Neighbourhood
 from website import ROOT
 
 ALL = configurations(load(ROOT))

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from rl_resources import UnusableInput, release
-from rl_resources.answer.diff import Table, diff
 from rl_resources.generate import stale
 from rl_resources.history import read_history
 from rl_resources.package import read_package
+from rl_resources.query.diff import Table, diff
 from rl_resources.release import next_version
 from rl_resources.released import broken_promises
-from rl_resources.render import changelog
+from rl_resources.site import changelog
 
 ROOT = Path(__file__).parents[1]
 DAY = date(2027, 1, 9)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from rl_resources.script.bash import read
 from rl_resources.script.framework import UNKNOWN, compose_launch, shipped
 from rl_resources.script.launch import launches
 from rl_resources.script.run import Run
-from rl_resources.script.shell import read
 
 ROOT = Path(__file__).parents[1]
 TRAIN = "python3 -m verl.trainer.main_ppo"

@@ -1,4 +1,4 @@
-"""What `script.shell` tells of a script, held against bash itself where bash can say it."""
+"""What `script.bash` tells of a script, held against bash itself where bash can say it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from conftest import program
-from rl_resources.script.shell import Command, Script, Value, Word, read, reread, statements
+from rl_resources.script.bash import Command, Script, Value, Word, read, reread, statements
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = sorted((ROOT / "examples" / "tuning").glob("*/*.sh"))
@@ -631,7 +631,7 @@ def test_of_a_text_too_long_the_beginning_is_read() -> None:
 
 
 def test_reading_imports_nothing_that_the_command_line_does_not_need() -> None:
-    code = "import sys, rl_resources.cli; print([m for m in sys.modules if 'script.shell' in m])"
+    code = "import sys, rl_resources.cli; print([m for m in sys.modules if 'script.bash' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 

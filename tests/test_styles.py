@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from rl_resources.render.styles import classes_of_page, one_sheet, words_of_script
+from rl_resources.site.styles import classes_of_page, one_sheet, words_of_script
 
 
 def test_rules_for_classes_that_no_page_has_are_left_out() -> None:

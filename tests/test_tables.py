@@ -9,7 +9,7 @@ import pytest
 from markupsafe import Markup
 from playwright.sync_api import Browser, Locator, Page
 
-from rl_resources.render.cards import labelled
+from rl_resources.site.cards import labelled
 from website import PAGES, ROOT, visited
 
 SCRIPT = (ROOT / "site/assets/javascripts/tables.js").read_text(encoding="utf-8")

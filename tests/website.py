@@ -31,7 +31,7 @@ MKDOCS_WITHOUT_RULES = (
     sys.executable,
     "-c",
     "from rl_resources import check; check.check_root = lambda root, **_: [];"
-    "from rl_resources.render import validation;"
+    "from rl_resources.site import validation;"
     "validation.hold_to_schemas = lambda documents, schemas: None;"
     "from mkdocs.__main__ import cli; cli()",
 )

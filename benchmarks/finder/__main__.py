@@ -24,8 +24,8 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from rl_resources import load
-from rl_resources.answer.configurations import Configuration, configurations
-from rl_resources.render import finder
+from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.site import finder
 
 HERE = Path(__file__).parent
 ROWS = (1_000, 10_000, 100_000)

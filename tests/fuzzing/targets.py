@@ -13,7 +13,7 @@ from fuzzing import mutation
 from fuzzing.mutation import ANY, Mutation, mutate, token
 from rl_resources import load
 from rl_resources.package import read_package
-from rl_resources.render.rst import device_tuning
+from rl_resources.site.rst import device_tuning
 from sample_tree import REPOSITORY, SAMPLE
 
 SCRIPT = "examples/tuning/7b/qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh"

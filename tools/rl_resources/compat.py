@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rl_resources import tabular
-from rl_resources.answer.compatibility import accepted_by
 from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import UnusableInput
 from rl_resources.package import Record, read_package
+from rl_resources.query.compatibility import accepted_by
 from rl_resources.regular import read_regular
-from rl_resources.script import shell
+from rl_resources.script import bash
 from rl_resources.script.framework.describe import describe
 from rl_resources.script.framework.history import HISTORY, write_history
 from rl_resources.script.framework.launched import Known, compose_launch
@@ -107,7 +107,7 @@ def _launched(root: Path, dataset: Dataset) -> tuple[list[Script], list[str]]:
             problems.append(f"{name}: the configuration of {framework} cannot be composed")
             continue
         text = _text(root / script_path(dataset, record))
-        script = Script(name, framework, launches(shell.read(text)))
+        script = Script(name, framework, launches(bash.read(text)))
         if script.launches:
             found.append(script)
         else:

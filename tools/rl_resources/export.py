@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
-from rl_resources.render import api, markdown, rst
+from rl_resources.site import api, markdown, rst
 from rl_resources.words import nearest
 
 

@@ -17,9 +17,9 @@ from rl_resources.dataset import find_root
 from rl_resources.errors import RlResourcesError, UnusableInput
 from rl_resources.output import write_file
 from rl_resources.package import read_package
-from rl_resources.render import rules as text
-from rl_resources.render.citation import CITATION, citation_file
-from rl_resources.render.issue_form import issue_form
+from rl_resources.site import rules as text
+from rl_resources.site.citation import CITATION, citation_file
+from rl_resources.site.issue_form import issue_form
 
 COMMAND = "make generate"
 _BEGIN = f"<!-- The list below is generated: {COMMAND} -->\n"

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rl_resources.answer.diff import (
+from rl_resources.errors import UnreadableDataset
+from rl_resources.package import DESCRIPTOR, NEWEST, RELEASES
+from rl_resources.query.diff import (
     Change,
     Changed,
     Renamed,
@@ -23,9 +25,7 @@ from rl_resources.answer.diff import (
     diff,
     key_of,
 )
-from rl_resources.answer.undo import undone
-from rl_resources.errors import UnreadableDataset
-from rl_resources.package import DESCRIPTOR, NEWEST, RELEASES
+from rl_resources.query.undo import undone
 from rl_resources.revision import read_folder
 
 Json = Mapping[str, Any]

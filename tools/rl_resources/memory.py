@@ -23,7 +23,7 @@ def least_memory_gb(parameters_b: float, weights: str, saved: Collection[str]) -
     """The least memory over all devices together, in decimal GB.
 
     `parameters_b` are all parameters in 10⁹ (of a mixture of experts all experts), `weights` what
-    trains, `saved` words of the table `memory_optimisations`. Unknown `weights` count as `full`.
+    trains, `saved` words of the table `memory_optimizations`. Unknown `weights` count as `full`.
 
     Of each parameter that trains, bf16 weight 2 bytes, gradient 2, fp32 copy 4 and Adam's moments
     2 x 4: 16 bytes (ZeRO, arXiv:1910.02054, section 3.1). Moments of 16 bits and no fp32 copy take

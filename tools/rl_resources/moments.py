@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from rl_resources.answer.diff import TableDiff
 from rl_resources.dataset import Dataset
+from rl_resources.query.diff import TableDiff
 from rl_resources.repository import line_times, moment
 
 

@@ -18,7 +18,8 @@ from rl_resources.history import Release, read_history
 from rl_resources.moments import moments
 from rl_resources.package import Record, read_package
 from rl_resources.regular import read_regular
-from rl_resources.render import (
+from rl_resources.repository import Repository, read_repository, site_address
+from rl_resources.site import (
     api,
     assistants,
     coverage_page,
@@ -33,9 +34,8 @@ from rl_resources.render import (
     size_page,
     validation,
 )
-from rl_resources.render.charts import page as charts
-from rl_resources.render.downloads import downloads
-from rl_resources.repository import Repository, read_repository, site_address
+from rl_resources.site.charts import page as charts
+from rl_resources.site.downloads import downloads
 
 PAGES = "site/pages"
 

@@ -17,7 +17,6 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from rl_resources.answer.diff import diff
 from rl_resources.build import build
 from rl_resources.check import check_root
 from rl_resources.dataset import find_root, read_dataset
@@ -27,11 +26,12 @@ from rl_resources.history import Release
 from rl_resources.moments import moments
 from rl_resources.output import write_file
 from rl_resources.package import DESCRIPTOR, read_package
+from rl_resources.query.diff import diff
 from rl_resources.released import broken_promises, record, recorded_tables
-from rl_resources.render import changelog
-from rl_resources.render.citation import CITATION, citation_file
 from rl_resources.repository import read_repository
 from rl_resources.revision import read_folder, read_state
+from rl_resources.site import changelog
+from rl_resources.site.citation import CITATION, citation_file
 
 CHANGELOG = "CHANGELOG.md"
 BREAKING = "Bring it back, or publish the change under a new version of the API beside this one."

@@ -13,9 +13,9 @@ from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import UnreadableDataset
 from rl_resources.history import Release, read_history, release_values
 from rl_resources.package import DESCRIPTOR, NEWEST, RELEASES, read_package
-from rl_resources.render.api import Publication, as_json, documents
-from rl_resources.render.api.shape import breaks, lost_ids, shape
-from rl_resources.render.api.text import indented
+from rl_resources.site.api import Publication, as_json, documents
+from rl_resources.site.api.shape import breaks, lost_ids, shape
+from rl_resources.site.api.text import indented
 
 SHAPE = f"{RELEASES}/api.json"
 

@@ -13,9 +13,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rl_resources import tabular
-from rl_resources.answer.diff import Table, Tables
 from rl_resources.errors import UnusableInput
 from rl_resources.package import DESCRIPTOR
+from rl_resources.query.diff import Table, Tables
 
 Read = Callable[[str], bytes]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimisation of the source is on)
+# Tag:      MIN (every memory optimization of the source is on)
 # Model:    Qwen/Qwen2.5-14B-Instruct
 # Task:     GRPO-LoRA
 # Hardware: 2 x H100 80 GB (1 node)
@@ -42,7 +42,7 @@ MAX_RESPONSE_LENGTH=${MAX_RESPONSE_LENGTH:-1024}
 MAX_MODEL_LEN=${MAX_MODEL_LEN:-$((MAX_PROMPT_LENGTH + MAX_RESPONSE_LENGTH))}
 ROLLOUT_N=${ROLLOUT_N:-5}
 
-# Optimisation
+# Optimization
 LEARNING_RATE=${LEARNING_RATE:-3e-5}
 LORA_RANK=${LORA_RANK:-32}
 LORA_ALPHA=${LORA_ALPHA:-32}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimisation of the source is on)
+# Tag:      MIN (every memory optimization of the source is on)
 # Model:    Qwen/Qwen2.5-Coder-14B-Instruct
 # Task:     GRPO
 # Hardware: 4 x H800 80 GB (1 node)
@@ -36,7 +36,7 @@ MAX_PROMPT_LENGTH=${MAX_PROMPT_LENGTH:-1024}
 MAX_RESPONSE_LENGTH=${MAX_RESPONSE_LENGTH:-1024}
 ROLLOUT_N=${ROLLOUT_N:-5}
 
-# Optimisation
+# Optimization
 LEARNING_RATE=${LEARNING_RATE:-1e-6}
 TOTAL_EPOCHS=${TOTAL_EPOCHS:-1}
 

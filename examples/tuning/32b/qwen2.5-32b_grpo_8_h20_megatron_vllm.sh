@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimisation of the source is on)
+# Tag:      MIN (every memory optimization of the source is on)
 # Model:    Qwen/Qwen2.5-32B
 # Task:     GRPO
 # Hardware: 8 x H20 96 GB (1 node)
@@ -40,7 +40,7 @@ MAX_PROMPT_LENGTH=${MAX_PROMPT_LENGTH:-2048}
 MAX_RESPONSE_LENGTH=${MAX_RESPONSE_LENGTH:-6144}
 ROLLOUT_N=${ROLLOUT_N:-5}
 
-# Optimisation
+# Optimization
 LEARNING_RATE=${LEARNING_RATE:-1e-6}
 TOTAL_EPOCHS=${TOTAL_EPOCHS:-15}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimisation of the source is on)
+# Tag:      MIN (every memory optimization of the source is on)
 # Model:    Qwen/Qwen2-72B-Instruct
 # Task:     GRPO
 # Hardware: 32 x H800 80 GB (4 nodes of 8)
@@ -38,7 +38,7 @@ MAX_PROMPT_LENGTH=${MAX_PROMPT_LENGTH:-512}
 MAX_RESPONSE_LENGTH=${MAX_RESPONSE_LENGTH:-512}
 ROLLOUT_N=${ROLLOUT_N:-5}
 
-# Optimisation
+# Optimization
 LEARNING_RATE=${LEARNING_RATE:-1e-6}
 TOTAL_EPOCHS=${TOTAL_EPOCHS:-1}
 

@@ -19,10 +19,10 @@ from rl_resources.check.snapshot import Snapshot
 from rl_resources.order import number
 
 if TYPE_CHECKING:
+    from rl_resources.script.bash import Part, Place, Script
     from rl_resources.script.framework.composition import Composition
     from rl_resources.script.launch import Launch, Lost
     from rl_resources.script.run import Run
-    from rl_resources.script.shell import Part, Place, Script
 
 FRAMEWORK = "verl"
 MOST_READ = 16
@@ -46,7 +46,7 @@ class ScriptText:
     @cached_property
     def script(self) -> Script:
         """The script, evaluated without running it; with ends of lines as bash needs them."""
-        from rl_resources.script.shell import read
+        from rl_resources.script.bash import read
 
         _make_room_for(self)
         return read(self.text.replace("\\\r\n", " \\\n").replace("\r\n", " \n"))

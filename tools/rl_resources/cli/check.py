@@ -47,7 +47,7 @@ def _check(arguments: Arguments) -> int:
     from rl_resources.check import chosen_rules, findings_in
     from rl_resources.check.snapshot import take_snapshot
     from rl_resources.package import read_package
-    from rl_resources.render.findings import summary
+    from rl_resources.site.findings import summary
 
     snapshot = take_snapshot(read_package(root_of(arguments)))
     rules = chosen_rules(arguments.select, arguments.ignore)
@@ -71,7 +71,7 @@ def _check(arguments: Arguments) -> int:
 def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rule]) -> int:
     """Hold files of records that lie anywhere to the tables that they are like."""
     from rl_resources.check.records import judge_records, table_of
-    from rl_resources.render.findings import counted
+    from rl_resources.site.findings import counted
 
     if arguments.fix or not arguments.paths:
         raise UnusableInput(

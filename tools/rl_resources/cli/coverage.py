@@ -14,8 +14,8 @@ def _options(parser: ArgumentParser) -> None:
 
 
 def _coverage(arguments: Arguments) -> int:
-    from rl_resources.answer.coverage import coverage
-    from rl_resources.render import coverage as form
+    from rl_resources.query.coverage import coverage
+    from rl_resources.site import coverage as form
 
     dataset = dataset_of_answers(arguments)
     found = coverage(dataset)

@@ -18,9 +18,9 @@ def _options(parser: ArgumentParser) -> None:
 
 
 def _diff(arguments: Arguments) -> int:
-    from rl_resources.answer.diff import diff
-    from rl_resources.render import changes
+    from rl_resources.query.diff import diff
     from rl_resources.revision import read_folder, read_state
+    from rl_resources.site import changes
 
     root = root_of(arguments)
     old = read_state(root, arguments.old)

@@ -46,9 +46,9 @@ def _count(text: str) -> int:
 def _find(arguments: Arguments) -> int:
     from shutil import get_terminal_size
 
-    from rl_resources.answer.ask import ask
-    from rl_resources.answer.question import Words
-    from rl_resources.render import find as form
+    from rl_resources.query.ask import ask
+    from rl_resources.query.question import Words
+    from rl_resources.site import find as form
 
     dataset = dataset_of_answers(arguments)
     scripts = form.scripts_root(dataset)

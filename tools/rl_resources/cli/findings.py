@@ -22,14 +22,14 @@ def has_errors(findings: Sequence[Finding]) -> bool:
 
 def show(findings: Sequence[Finding]) -> None:
     """Tell findings beside a result."""
-    from rl_resources.render.findings import as_text, wants_colour
+    from rl_resources.site.findings import as_text, wants_colour
 
     sys.stderr.writelines(as_text(findings, coloured=wants_colour(sys.stderr, os.environ)))
 
 
 def tell(findings: Sequence[Finding]) -> int:
     """Tell findings and their number beside a result; returns the exit status."""
-    from rl_resources.render.findings import summary
+    from rl_resources.site.findings import summary
 
     show(findings)
     sys.stderr.write(f"{summary(findings)}\n")
@@ -39,7 +39,7 @@ def tell(findings: Sequence[Finding]) -> int:
 def write(findings: Iterable[Finding], kind: str, version: str) -> None:
     """Write findings as the result, in one of `FORMATS`; `version` is the dataset's."""
     from rl_resources.check import all_rules
-    from rl_resources.render import findings as form
+    from rl_resources.site import findings as form
 
     if kind == "sarif":
         text = form.as_sarif(findings, all_rules().values(), version)

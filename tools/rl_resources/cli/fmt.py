@@ -23,7 +23,7 @@ def _fmt(arguments: Arguments) -> int:
     from rl_resources.contribute.writing import write_proposal
     from rl_resources.fmt import format_tables, unformattable
     from rl_resources.package import read_package
-    from rl_resources.render.findings import shown_diff
+    from rl_resources.site.findings import shown_diff
 
     root = root_of(arguments)
     snapshot = take_snapshot(read_package(root))

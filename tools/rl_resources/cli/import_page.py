@@ -26,7 +26,7 @@ def _options(parser: ArgumentParser) -> None:
 def _import_page(arguments: Arguments) -> int:
     from rl_resources.output import write_file
     from rl_resources.page.audit import import_page
-    from rl_resources.render.findings import summary
+    from rl_resources.site.findings import summary
 
     dataset = dataset_of_answers(arguments)
     scripts = Path(arguments.scripts) if arguments.scripts else None

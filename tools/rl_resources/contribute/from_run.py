@@ -54,7 +54,7 @@ def memory_cells(run: Run) -> dict[str, str]:
         "weights": run.weights,
         "lora_rank": str(run.lora_rank.number or ""),
         "precision": {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}.get(dtype, ""),
-        "memory_optimisations": "; ".join(run.optimisations_on),
+        "memory_optimizations": "; ".join(run.optimizations_on),
         "micro_batch_per_gpu": str(batch.number or "") if by_tokens is False else "",
         "max_tokens_per_gpu": str(tokens.number or "") if by_tokens else "",
         "gpu_memory_utilization": str(run.gpu_memory_utilization.value or ""),

@@ -189,7 +189,7 @@ class _Writer:
                 "PPO_MAX_TOKEN_LEN_PER_GPU": f"$(({tokens}))",
                 "ROLLOUT_N": str(wanted.group),
             },
-            "Optimisation": {
+            "Optimization": {
                 "LEARNING_RATE": "3e-5" if wanted.adapters else "1e-6",
                 **({"CRITIC_LEARNING_RATE": "1e-5"} if self.has_critic else {}),
                 **({"LORA_RANK": str(LORA_RANK)} if wanted.adapters else {}),

@@ -15,8 +15,8 @@ from rl_resources.page.cells import HEADER_OF, Problem, known_word
 from rl_resources.page.script_link import NO_SCRIPT, Link, link_of, link_problems
 from rl_resources.page.value import Cell, Page, Row, Table
 from rl_resources.page.vocabulary import Vocabulary
-from rl_resources.render.tuning_table import HEADERS
 from rl_resources.script.name import ScriptName, parsed
+from rl_resources.site.tuning_table import HEADERS
 from rl_resources.words import shown
 
 MAY_LACK = frozenset({"MaxBatch", "Contributor"})

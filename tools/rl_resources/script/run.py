@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from rl_resources.script.bash import Value
 from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.settings import Key, Setting, Settings
-from rl_resources.script.shell import Value
 
 MODEL = "actor_rollout_ref.model"
 ACTOR = "actor_rollout_ref.actor"
@@ -287,8 +287,8 @@ class Run(Settings):
         return "" if rank is None else "lora" if rank > 0 else "full"
 
     @property
-    def optimisations(self) -> dict[str, Setting]:
-        """The settings behind the words of the table `memory_optimisations`, on or off."""
+    def optimizations(self) -> dict[str, Setting]:
+        """The settings behind the words of the table `memory_optimizations`, on or off."""
         megatron, fsdp = bool(self.trains_with_megatron), self.trains_with_megatron is False
         engine = f"{ACTOR}.megatron" if megatron else MODEL
         all_state = self.offload_policy if self.offload_policy.flag and not megatron else None
@@ -317,9 +317,9 @@ class Run(Settings):
         return self.uses_reference is not False and self.weights == "full"
 
     @property
-    def optimisations_on(self) -> tuple[str, ...]:
-        """The words of the table `memory_optimisations` that its settings turn on."""
-        return tuple(word for word, setting in self.optimisations.items() if is_on(setting))
+    def optimizations_on(self) -> tuple[str, ...]:
+        """The words of the table `memory_optimizations` that its settings turn on."""
+        return tuple(word for word, setting in self.optimizations.items() if is_on(setting))
 
     gpu_memory_utilization = Key(f"{ROLLOUT}.gpu_memory_utilization")
     """The share of the GPU's memory that the generating engine takes."""

@@ -8,10 +8,10 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from rl_resources.script.bash import Place
 from rl_resources.script.framework import UNKNOWN, Composition
 from rl_resources.script.framework.grammar import is_function, read_value
 from rl_resources.script.launch import Launch, Override
-from rl_resources.script.shell import Place
 
 _ALIKE = 0.75
 

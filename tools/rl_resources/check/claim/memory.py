@@ -35,18 +35,18 @@ def weights_agree(claim: Claim) -> Iterator[Mistake]:
     bad="`optimizer-offload` beside `actor_rollout_ref.actor.fsdp_config.optimizer_offload=False`",
     good="`optimizer-offload` beside `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`",
 )
-def optimisations_agree(claim: Claim) -> Iterator[Mistake]:
-    run, said = claim.run, claim.text("memory_optimisations")
+def optimizations_agree(claim: Claim) -> Iterator[Mistake]:
+    run, said = claim.run, claim.text("memory_optimizations")
     if run is None or not said:
         return
     words = said.split("; ")
     for word in _COMPARED:
-        setting = run.optimisations[word]
+        setting = run.optimizations[word]
         if setting.known and is_on(setting) != (word in words):
             change = "Remove" if word in words else "Add"
-            message = f"{cell(claim, 'memory_optimisations')}, but "
+            message = f"{cell(claim, 'memory_optimizations')}, but "
             message += said_by_script(claim, run, setting)
-            place = claim.place("memory_optimisations")
+            place = claim.place("memory_optimizations")
             yield Mistake(*place, message, f"{change} `{word}`, or correct the script.")
 
 
@@ -61,8 +61,8 @@ def run_memory(claim: Claim) -> Iterator[Mistake]:
     weights = claim.text("weights") or (run.weights if run else "")
     if not weights or not gpus or not claim.device_memory_gb or not claim.text("model"):
         return
-    said = claim.text("memory_optimisations")
-    saved = said.split("; ") if said else run.optimisations_on if run else ()
+    said = claim.text("memory_optimizations")
+    saved = said.split("; ") if said else run.optimizations_on if run else ()
     told = number(claim.model_facts.get("parameters_b", ""))
     parameters = told or parameters_in_name(claim.text("model"))
     least, own = least_memory_gb(parameters, weights, saved), gpus * claim.device_memory_gb

@@ -12,7 +12,7 @@ from rl_resources.words import shown
 
 @rule(
     severity="warning",
-    summary="The script of a MIN row has the memory optimisations on.",
+    summary="The script of a MIN row has the memory optimizations on.",
     reason="MIN is the least hardware that will do; without them less would do.",
     bad="a MIN row beside `actor_rollout_ref.actor.fsdp_config.optimizer_offload=False`",
     good="a MIN row beside `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`",

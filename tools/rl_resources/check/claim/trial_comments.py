@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from rl_resources.check.subject import Trial
-from rl_resources.script.shell import Script
+from rl_resources.script.bash import Script
 
 _RAN = r"√|✓|✔|✅|(?:ok|okay|pass|passed|passes|ran|runs|fits|works)\b"
 _FAILED = r"[✗✘❌]|(?:oom|fail|failed|fails)\b"

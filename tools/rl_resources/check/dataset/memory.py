@@ -12,7 +12,7 @@ from rl_resources.memory import device_memory_gb, least_memory_gb, parameters_in
 from rl_resources.order import number
 
 _PEAKS = ("peak_memory_gb", "peak_train_memory_gb", "peak_rollout_memory_gb")
-_DECIDING = ("model", "weights", "memory_optimisations", "gpus", "gpus_maximum", "device")
+_DECIDING = ("model", "weights", "memory_optimizations", "gpus", "gpus_maximum", "device")
 _DATES = ("tested_on", "read_on", "source_changed_on")
 _PLACEHOLDERS = frozenset(
     {"your-handle", "yourhandle", "your-name", "handle", "username", "user", "contributor", "name"}
@@ -49,7 +49,7 @@ def _too_small(snapshot: Snapshot, *, known: bool) -> Iterator[Mistake]:
     for row in range(len(table.rows)):
         if bool(table.cell(row, "weights")) != known or table.cell(row, "outcome") != "ran":
             continue
-        own, words = _memory(snapshot, table, row), table.cell(row, "memory_optimisations")
+        own, words = _memory(snapshot, table, row), table.cell(row, "memory_optimizations")
         parameters = _parameters(snapshot, table, row)
         weights = table.cell(row, "weights")
         least = least_memory_gb(parameters, weights, words.split("; "))
@@ -61,7 +61,7 @@ def _too_small(snapshot: Snapshot, *, known: bool) -> Iterator[Mistake]:
                 f"gpus of {table.label(row)} are {table.cell(row, 'gpus')} devices of "
                 f"{own:g} GB together, but {what} need {least:.0f} GB at the least"
                 f"{'' if known else ' in full fine-tuning'}. {_ON_TOP}",
-                "Say in `weights` and `memory_optimisations` what the source says of LoRA, "
+                "Say in `weights` and `memory_optimizations` what the source says of LoRA, "
                 "quantization and offload, or correct the number of devices.",
             )
 

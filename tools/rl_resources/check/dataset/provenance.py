@@ -22,7 +22,7 @@ _CONFIGURATION = (
     *("framework_version", "train", "train_as_published", "infer", "infer_as_published"),
     *("infer_version", "batch", "batch_unit", "prompts_per_step", "rollout_n"),
     *("max_prompt_length", "max_response_length", "max_total_length", "lora_rank"),
-    *("parallelism", "memory_optimisations", "script_path"),
+    *("parallelism", "memory_optimizations", "script_path"),
 )
 
 

@@ -19,9 +19,9 @@ from rl_resources.check.script.composing import (
     rejections,
 )
 from rl_resources.check.subject import ScriptText
+from rl_resources.script.bash import Place
 from rl_resources.script.framework import Composition, Rejection, shipped
 from rl_resources.script.launch import Launch, Override, Stray
-from rl_resources.script.shell import Place
 from rl_resources.words import shown
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from rl_resources.check.registry import Mistake
 from rl_resources.check.script.undollared import is_undollared
 from rl_resources.check.subject import ScriptText
+from rl_resources.script.bash import Place
 from rl_resources.script.framework import UNKNOWN, Composition, Rejection
 from rl_resources.script.framework.history import History, history
 from rl_resources.script.launch import Launch
-from rl_resources.script.shell import Place
 
 Rejected = tuple[Launch, Composition, Rejection]
 

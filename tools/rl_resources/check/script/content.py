@@ -13,8 +13,8 @@ from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.script.shellcheck import Comment, comments
 from rl_resources.check.script.unclosed import unclosed_quote
 from rl_resources.check.subject import ScriptText
+from rl_resources.script.bash import Command, Place, Reference
 from rl_resources.script.launch import Launch, Lost
-from rl_resources.script.shell import Command, Place, Reference
 from rl_resources.words import shown
 
 _LEFT_OUT = frozenset(

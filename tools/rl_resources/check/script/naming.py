@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from rl_resources.script.shell import Assignment
+from rl_resources.script.bash import Assignment
 
 _SETS: Mapping[str, frozenset[str]] = {
     "gsm8k": frozenset({"math", "geo3k", "hellaswag", "aime"}),

@@ -9,7 +9,7 @@ from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.script.tokens import LONGEST_LINE, Secret, first_secret
 from rl_resources.check.script.values import places, values
 from rl_resources.check.subject import ScriptText
-from rl_resources.script.shell import Place
+from rl_resources.script.bash import Place
 from rl_resources.words import shown
 
 _PRIVATE = re.compile(

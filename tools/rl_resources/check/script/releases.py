@@ -21,10 +21,10 @@ from rl_resources.check.script.composing import (
     value_of,
 )
 from rl_resources.check.subject import ScriptText
+from rl_resources.script.bash import Place
 from rl_resources.script.framework import UNKNOWN, Composition
 from rl_resources.script.framework.history import history
 from rl_resources.script.launch import Launch
-from rl_resources.script.shell import Place
 from rl_resources.words import shown
 
 

@@ -9,7 +9,7 @@ from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.script.undollared import undollared
 from rl_resources.check.subject import ScriptText
 from rl_resources.schema.letters import unseen_places
-from rl_resources.script.shell import Assignment, Command, Value, Word
+from rl_resources.script.bash import Assignment, Command, Value, Word
 from rl_resources.words import shown
 
 _EXPECTED = frozenset(

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from rl_resources.script.bash import read
 from rl_resources.script.launch import launches
-from rl_resources.script.shell import read
 
 MOST_LINES_TRIED = 20
 _TAIL = re.compile(r"\s*\\?\s*\Z")

@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from rl_resources.check.subject import ScriptText
+from rl_resources.script.bash import Part, Place
 from rl_resources.script.framework import UNKNOWN, shipped
 from rl_resources.script.launch import Override
-from rl_resources.script.shell import Part, Place
 from rl_resources.words import shown
 
 _NAME = r"[A-Za-z_]\w*"

@@ -8,7 +8,7 @@ from functools import lru_cache
 from rl_resources.check.script.content import without_comments
 from rl_resources.check.script.undollared import undollared
 from rl_resources.check.subject import ScriptText
-from rl_resources.script.shell import Reference
+from rl_resources.script.bash import Reference
 from rl_resources.words import is_slip
 
 _WITH_DEFAULT = (":-", "-", ":=", "=", ":+", "+", ":?", "?")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from rl_resources.check.subject import ScriptText
-from rl_resources.script.shell import Part, Value
+from rl_resources.script.bash import Part, Value
 
 _NO_USES = frozenset({"echo", "printf", "export", "declare", "typeset", "local", "readonly"})
 """Commands whose words are only shown, or are assignments, which are looked at as such."""

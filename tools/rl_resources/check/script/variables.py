@@ -14,8 +14,8 @@ from rl_resources.check.script.usage import (
     used_names,
 )
 from rl_resources.check.subject import ScriptText
+from rl_resources.script.bash import Assignment
 from rl_resources.script.framework import UNKNOWN
-from rl_resources.script.shell import Assignment
 from rl_resources.words import shown
 
 _FOR_PROGRAMS = re.compile(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from rl_resources.script.bash import Place, Script, Value, Word
 from rl_resources.script.launch.override import Override, parse_override
-from rl_resources.script.shell import Place, Script, Value, Word
 
 _HYDRA_VALUES: Mapping[str, str] = {
     "--config-path": "config-path",

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from rl_resources.script.bash import Command, Script, Word, reread
 from rl_resources.script.launch.arguments import Arguments, Flag, Stray
 from rl_resources.script.launch.override import Override
 from rl_resources.script.launch.program import PACKAGES, started
-from rl_resources.script.shell import Command, Script, Word, reread
 
 DEEPEST = 3
 _TRAINER = re.compile(r"main|main_\w+|\w+_main|\w+_trainer|trainer")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from rl_resources.script.bash import Command, Script
 from rl_resources.script.launch.arguments import Arguments, takes_value
 from rl_resources.script.launch.launch import Launch
 from rl_resources.script.launch.override import Override, parse_override
-from rl_resources.script.shell import Command, Script
 
 Cause = Literal["comment", "blank-line", "space-after-backslash", "no-backslash"]
 

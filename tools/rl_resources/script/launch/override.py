@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from rl_resources.script.shell import Place, Script, Value, Word
+from rl_resources.script.bash import Place, Script, Value, Word
 
 _PART = r"(?:[A-Za-z_$][A-Za-z0-9_$-]*|[0-9]+)"
 _KEY = re.compile(
