@@ -21,7 +21,7 @@ from rl_resources.query.least import NO_TEXT, WEIGHTS, headline
 from rl_resources.query.question import Reader, Words
 from rl_resources.query.standing import no_less
 from rl_resources.query.wording import PAGE
-from rl_resources.site import finder, front
+from rl_resources.site import finder, front, site
 from test_finder import questions
 from website import ROOT, visited
 
@@ -261,7 +261,7 @@ def test_a_size_has_a_headline_for_each_kind_of_training(browser: Browser, addre
                 assert line.locator(".said").inner_text() == ", ".join(row.conditions[1:])
                 assert line.inner_text().startswith(f"{label}: {sentences.resource(row)}")
                 address_of = line.get_by_role("link").get_attribute("href") or ""
-                assert urljoin(f"{address}/", address_of) == f"{address}/{front.place(row)}"
+                assert urljoin(f"{address}/", address_of) == f"{address}/{site.place(row)}"
         assert wrong == []
 
 

@@ -22,6 +22,7 @@ from rl_resources.repository import Repository, read_repository, site_address
 from rl_resources.site import (
     api,
     assistants,
+    charts,
     coverage_page,
     feeds,
     finder,
@@ -34,7 +35,6 @@ from rl_resources.site import (
     size_page,
     validation,
 )
-from rl_resources.site.charts import page as charts
 from rl_resources.site.downloads import downloads
 
 PAGES = "site/pages"

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from rl_resources.dataset import Dataset
 from rl_resources.query.coverage import WANTED_RULE, Cell, coverage
-from rl_resources.site.charts.pictures import coverage_map
+from rl_resources.site.charts import coverage_map
 from rl_resources.site.coverage import MOST_WANTED, task_tables
 from rl_resources.site.site import Site, address
 from rl_resources.source import is_web_address
@@ -26,7 +26,7 @@ def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
     return {
         PATH: site.page(
             PATH,
-            picture=coverage_map(dataset),
+            coverage_map=coverage_map(dataset),
             wanted=found.wanted[:MOST_WANTED],
             wanted_rule=WANTED_RULE,
             missing=missing,

@@ -11,10 +11,10 @@ from rl_resources.dataset import Dataset
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import ORDER, Answer
 from rl_resources.query.least import WEIGHTS, by_hardware, headline, least
-from rl_resources.query.sentences import context, resource
+from rl_resources.query.sentences import context
 from rl_resources.query.vocabulary import TAGS
 from rl_resources.site import finder
-from rl_resources.site.site import Site, slug
+from rl_resources.site.site import Site
 
 _MOST_TASKS = 4
 
@@ -35,20 +35,13 @@ def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
         "by_hardware": [by_hardware(rows, memory) for memory in _memories(rows)],
         "by_size": [(size, least(rows, size.name)) for size in site.sizes],
     }
-    shown = {"resource": resource, "context": context, "place": place}
+    shown = {"context": context}
     return {
         "index.md": site.page(
             "index.md", **front, **shown, data=finder.PATH, modules=finder.MODULES, order=ORDER
         ),
         "what-fits.md": site.page("what-fits.md", **tables, **shown),
     }
-
-
-def place(row: Configuration) -> str:
-    """Where a record or report is told, below the site's root."""
-    if row.kind == "record":
-        return f"records/{row.id}/"
-    return f"reports/{slug(row.size or 'unknown-size')}/#{row.id}"
 
 
 @dataclass(frozen=True, slots=True)

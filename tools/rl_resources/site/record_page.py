@@ -13,16 +13,15 @@ from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Field, Record
 from rl_resources.query.age import Ages
 from rl_resources.query.compatibility import accepted_by, rejections, releases_of
-from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.query.configurations import configurations
 from rl_resources.query.moves import former_ids, moves
 from rl_resources.query.related import Neighbourhood
-from rl_resources.query.sentences import resource
 from rl_resources.repository import Repository
 from rl_resources.script.explained import Explained, explained
 from rl_resources.script.run import Run
 from rl_resources.site import badge, recipes, starting
 from rl_resources.site.api import SCRIPTS, record_id
-from rl_resources.site.site import Fact, Site, facts, slug
+from rl_resources.site.site import Fact, Site, facts
 from rl_resources.site.tuning_table import tuning_row
 
 EVIDENCE = ("contributor", "tested_on", "evidence", "source", "status")
@@ -170,8 +169,6 @@ class RecordPages:
             "failures": self._near.failures(own),
             "related": self._near.related(own),
             "related_titles": RELATED,
-            "place": _place,
-            "resource": resource,
         }
 
     def _about(self, table: str, record: Record) -> Sequence[Record]:
@@ -230,13 +227,6 @@ def _meanings(field: Field) -> Mapping[str, str]:
     """What each word of a column means, as its description says: `word`: meaning."""
     found = _MEANING.finditer(field.description)
     return {match["word"]: match["meaning"] for match in found}
-
-
-def _place(row: Configuration) -> str:
-    """Where a configuration is told of, below the site's root."""
-    if row.kind == "record":
-        return f"records/{row.id}/"
-    return f"reports/{slug(row.size or 'Unknown size')}/#{row.id}"
 
 
 def _grouped(items: Iterable[Explained]) -> dict[str, list[Explained]]:

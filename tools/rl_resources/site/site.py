@@ -28,6 +28,8 @@ from markupsafe import Markup
 
 from rl_resources.dataset import Dataset
 from rl_resources.package import Field, Record, Resource, TableSchema
+from rl_resources.query.configurations import Configuration
+from rl_resources.query.sentences import resource
 from rl_resources.site import recipes, schema_org
 from rl_resources.site.api import BASE
 from rl_resources.site.api.promise import PROMISE
@@ -96,6 +98,8 @@ class Site:
             "records": len(dataset.records["tuning"]),
             "reports": len(dataset.records["reports"]),
             "repository": self.repository,
+            "place": place,
+            "resource": resource,
         }
 
     def page(self, path: str, template: str = "", /, **values: Any) -> str:
@@ -269,6 +273,13 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9.-]+", "-", text.lower())
 
 
+def place(row: Configuration) -> str:
+    """The page of a record or report, below the site's root."""
+    if row.kind == "record":
+        return f"records/{row.id}/"
+    return f"reports/{slug(row.size or 'Unknown size')}/#{row.id}"
+
+
 def page_url(path: str) -> str:
     """The address of a page below the site's root: `sizes/7b.md` has `sizes/7b/`."""
     stem = path.removesuffix(".md")
@@ -300,7 +311,7 @@ def _environment(templates: Path) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    own = (in_bytes, front_matter, markdown, fenced, coded, breakable, heading, labelled)
+    own = (visible, in_bytes, front_matter, markdown, fenced, coded, breakable, heading, labelled)
     environment.tests["web_address"] = is_web_address
     environment.filters |= {filter_.__name__: filter_ for filter_ in own}
     return environment
@@ -320,10 +331,14 @@ def in_bytes(length: int) -> str:
     return f"{length} B"
 
 
+def visible(text: str) -> str:
+    """The text with a replacement character for each character that XML and YAML may refuse."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
+
+
 def front_matter(text: str) -> Markup:
     """A YAML string of HTML text: themes put titles and descriptions into pages unescaped."""
-    printable = "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
-    return Markup(json.dumps(html.escape(printable), ensure_ascii=False))  # noqa: S704
+    return Markup(json.dumps(html.escape(visible(text)), ensure_ascii=False))  # noqa: S704
 
 
 def markdown(text: str) -> Markup:
