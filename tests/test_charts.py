@@ -46,7 +46,7 @@ def test_each_point_of_memory_is_the_least_of_its_class() -> None:
             if (other.task, other.size, other.kind, other.tag)
             == (item.task, item.size, item.kind, item.tag)
             and other.outcome == "ran"
-            and (other.trust == "untested") == point.untested
+            and (other.evidence_level == "untested") == point.untested
             and (other.statement in RUNS or point.untested)
             and other.weights
             and other.total_memory_gb

@@ -36,14 +36,14 @@ def _report(id_: str = "r", *, gpus: int = 1, device: str = "h100", **more: Any)
     cells = {
         "kind": "report",
         "outcome": "ran",
-        "trust": "stated-run",
+        "evidence_level": "stated-run",
         "statement": "stated-run",
         "conditions": ("full fine-tuning",),
         "size": "7B",
-        "model_shown": "7B",
+        "model_label": "7B",
         "task": "GRPO",
-        "task_shown": "GRPO",
-        "device_shown": device,
+        "task_label": "GRPO",
+        "device_label": device,
         "possible_devices": (device,),
         "vendor": "AMD" if device.startswith("mi") else "NVIDIA",
         "memory_gb": _MEMORY.get(device, 0.0),
@@ -54,70 +54,74 @@ def _report(id_: str = "r", *, gpus: int = 1, device: str = "h100", **more: Any)
 
 
 def _record(id_: str = "s", **more: Any) -> Configuration:
-    known = {"kind": "record", "trust": "reported", "script": f"examples/tuning/7b/{id_}.sh"}
+    known = {
+        "kind": "record",
+        "evidence_level": "reported",
+        "script": f"examples/tuning/7b/{id_}.sh",
+    }
     return _report(id_, **(known | more))
 
 
-def _standings(question: Question, *rows: Configuration) -> dict[str, str]:
+def _fits(question: Question, *rows: Configuration) -> dict[str, str]:
     found = find(rows, question)
     told = [*found.answers, *found.unclear, *found.failures]
-    return {item.configuration.id: item.standing for item in told}
+    return {item.configuration.id: item.fit for item in told}
 
 
 def test_a_run_on_that_device_within_the_gpus_is_tested() -> None:
     asked = replace(H100, gpus=8)
     rows = (_report("less", gpus=4), _report("same", gpus=8), _report("more", gpus=16))
-    assert _standings(asked, *rows) == {"less": "tested", "same": "tested"}
+    assert _fits(asked, *rows) == {"less": "tested", "same": "tested"}
 
 
 def test_a_run_on_no_more_memory_of_the_same_vendor_should_fit_and_says_not_tested() -> None:
     asked = replace(H100, gpus=8)
     found = find([_report(device="a100-80g", gpus=8)], asked)
     (answer,) = found.answers
-    assert answer.standing == "should-fit"
+    assert answer.fit == "should-fit"
     assert answer.reason.startswith("Should fit, not tested on 8 x h100: ")
 
 
 def test_more_memory_each_or_more_gpus_never_fits() -> None:
     asked = Question(device="a100-40g", vendor="NVIDIA", memory_gb=40, gpus=4)
-    assert _standings(asked, _report(gpus=1), _report(device="t4", gpus=8)) == {}
+    assert _fits(asked, _report(gpus=1), _report(device="t4", gpus=8)) == {}
 
 
 def test_another_vendors_run_never_fits_a_device() -> None:
     asked = Question(device="mi300x", vendor="AMD", memory_gb=192, gpus=8)
-    assert _standings(asked, _report(device="h100", gpus=1)) == {}
+    assert _fits(asked, _report(device="h100", gpus=1)) == {}
 
 
 def test_memory_without_a_device_takes_any_vendor() -> None:
     asked = Question(memory_gb=192, gpus=1)
     rows = (_report("amd", device="mi300x"), _report("nvidia", device="h100"))
-    assert _standings(asked, *rows) == {"amd": "tested", "nvidia": "should-fit"}
+    assert _fits(asked, *rows) == {"amd": "tested", "nvidia": "should-fit"}
 
 
 def test_without_a_number_of_gpus_any_number_is_enough() -> None:
-    assert _standings(H100, _report(gpus=512)) == {"r": "tested"}
+    assert _fits(H100, _report(gpus=512)) == {"r": "tested"}
 
 
 def test_a_run_of_a_device_with_unknown_memory_fits_only_that_device() -> None:
     row = _report(device="ascend-910b", vendor="Huawei", memory_gb=0.0)
     own = Question(device="ascend-910b", vendor="Huawei")
     other = Question(device="ascend-910c", vendor="Huawei", memory_gb=64)
-    assert _standings(own, row) == {"r": "tested"}
-    assert _standings(other, row) == {}
+    assert _fits(own, row) == {"r": "tested"}
+    assert _fits(other, row) == {}
 
 
 def test_a_report_without_a_device_should_fit_where_its_memory_is_known() -> None:
-    row = _report(device="", device_shown="H100/A100", memory_gb=80.0)
-    assert _standings(replace(H100, gpus=1), row) == {"r": "should-fit"}
-    assert _standings(Question(memory_gb=80, gpus=1), row) == {"r": "tested"}
+    row = _report(device="", device_label="H100/A100", memory_gb=80.0)
+    assert _fits(replace(H100, gpus=1), row) == {"r": "should-fit"}
+    assert _fits(Question(memory_gb=80, gpus=1), row) == {"r": "tested"}
 
 
 def test_a_device_of_which_the_memory_is_not_told_is_unclear_for_the_smaller_one() -> None:
-    row = _report(device="", device_shown="A100", memory_gb=80.0)
+    row = _report(device="", device_label="A100", memory_gb=80.0)
     row = row._replace(possible_devices=("a100-40g", "a100-80g"))
     smaller = Question(device="a100-40g", vendor="NVIDIA", memory_gb=40)
-    assert _standings(smaller, row) == {"r": "unclear"}
-    assert _standings(replace(smaller, device="a100-80g", memory_gb=80), row) == {"r": "should-fit"}
+    assert _fits(smaller, row) == {"r": "unclear"}
+    assert _fits(replace(smaller, device="a100-80g", memory_gb=80), row) == {"r": "should-fit"}
 
 
 def test_of_a_range_of_gpus_the_lower_end_counts_and_the_range_is_told() -> None:
@@ -125,19 +129,19 @@ def test_of_a_range_of_gpus_the_lower_end_counts_and_the_range_is_told() -> None
     assert "8 to 32 x h100" in answer.reason
 
 
-@pytest.mark.parametrize("trust", ["untested", "guess"])
-def test_what_nobody_ran_is_unclear_and_no_answer(trust: str) -> None:
-    found = find([_report(trust=trust)], H100)
+@pytest.mark.parametrize("evidence_level", ["untested", "guess"])
+def test_what_nobody_ran_is_unclear_and_no_answer(evidence_level: str) -> None:
+    found = find([_report(evidence_level=evidence_level)], H100)
     assert found.answers == ()
-    assert [item.standing for item in found.unclear] == ["unclear"]
+    assert [item.fit for item in found.unclear] == ["unclear"]
 
 
 def test_a_word_that_was_asked_is_not_matched_by_a_blank() -> None:
     row = _report(train="fsdp", infer="vllm", tag="MIN", model="a/b")
     for name in ("train", "infer", "tag", "model", "task"):
         asked = replace(H100, **{name: getattr(row, name)})
-        assert _standings(asked, row) == {"r": "tested"}
-        assert _standings(asked, row._replace(**{name: ""})) == {}
+        assert _fits(asked, row) == {"r": "tested"}
+        assert _fits(asked, row._replace(**{name: ""})) == {}
 
 
 def test_records_come_before_reports_and_tested_before_should_fit() -> None:
@@ -154,7 +158,7 @@ def test_records_come_before_reports_and_tested_before_should_fit() -> None:
 
 def test_the_undisputed_and_the_nearest_hardware_come_first() -> None:
     rows = (
-        _record("disputed", gpus=8, trust="disputed"),
+        _record("disputed", gpus=8, evidence_level="disputed"),
         _record("one", gpus=1),
         _record("eight", gpus=8),
         _record("old", gpus=8, remarks=("older than a year",)),
@@ -209,7 +213,7 @@ def test_a_length_that_was_asked_is_matched_by_no_less_and_by_no_blank() -> None
         _report("untold"),
         _report("failed", max_total_length=8192, outcome="out-of-memory"),
     )
-    told = _standings(replace(H100, gpus=1, length=16384), *rows)
+    told = _fits(replace(H100, gpus=1, length=16384), *rows)
     assert told == {"long": "tested", "exact": "tested", "failed": "out-of-memory"}
 
 
@@ -261,7 +265,7 @@ def test_with_the_number_open_what_is_missing_reads_as_a_sentence() -> None:
 
 
 def test_an_estimate_is_never_the_smallest_tested() -> None:
-    rows = (_report("guess", gpus=2, trust="guess"), _report("ran", gpus=4))
+    rows = (_report("guess", gpus=2, evidence_level="guess"), _report("ran", gpus=4))
     (nearest,) = find(rows, replace(H100, size="7B", position=4, gpus=1)).nearest
     assert nearest.answer.configuration.id == "ran"
 
@@ -366,7 +370,7 @@ def test_a_length_of_which_a_part_is_unknown_is_told_as_at_least() -> None:
 
 
 def test_a_disputed_record_says_what_is_disputed() -> None:
-    found = find([_record(trust="disputed", notes="The page says 16, the log 100.")], H100)
+    found = find([_record(evidence_level="disputed", notes="The page says 16, the log 100.")], H100)
     assert "Disputed: The page says 16, the log 100." in _text(found)
 
 
@@ -389,7 +393,7 @@ _ROWS = some.lists(
         size=some.sampled_from(list(_POSITIONS)),
         task=some.sampled_from(["GRPO", "GRPO-LoRA", "PPO", ""]),
         outcome=some.sampled_from(["ran", "ran", "out-of-memory"]),
-        trust=some.sampled_from(["measured", "stated", "guess"]),
+        evidence_level=some.sampled_from(["measured", "stated", "guess"]),
         max_total_length=some.sampled_from([0, 1024, 4096]),
     ),
     max_size=12,
@@ -468,7 +472,7 @@ def test_what_is_offered_as_nearest_fits_unless_it_says_what_is_missing(
     found = find(rows, asked)
     assert not (found.answers and found.nearest)
     for item in found.nearest:
-        beyond = item.answer.standing == "beyond"
+        beyond = item.answer.fit == "beyond"
         assert beyond == (item.kind in {"smallest-tested", "smallest-of-size"})
 
 
@@ -626,7 +630,7 @@ def test_every_record_and_report_is_a_configuration_with_an_id_of_its_own(
     rows = configurations(dataset)
     assert len(rows) == len(dataset.records["tuning"]) + len(dataset.records["reports"])
     assert len({row.id for row in rows}) == len(rows)
-    assert {row.standing for row in ask(dataset, Words())[0].answers} == {"tested", "claimed"}
+    assert {row.fit for row in ask(dataset, Words())[0].answers} == {"tested", "claimed"}
 
 
 def test_every_record_is_an_answer_to_the_question_about_itself(dataset: Dataset) -> None:
@@ -642,8 +646,8 @@ def test_every_record_is_an_answer_to_the_question_about_itself(dataset: Dataset
 def test_an_h20_of_unknown_memory_is_not_an_answer_for_the_smaller_h20(dataset: Dataset) -> None:
     found, _ = ask(dataset, Words(device="h20"))
     unclear = [item.configuration for item in found.unclear]
-    assert any(row.device_shown == "H20" and not row.device for row in unclear)
-    assert all(item.configuration.device_shown != "H20" for item in found.answers)
+    assert any(row.device_label == "H20" and not row.device for row in unclear)
+    assert all(item.configuration.device_label != "H20" for item in found.answers)
 
 
 def test_a_7b_with_all_weights_on_one_24_gb_card_is_not_known_but_adapters_are(
@@ -745,7 +749,7 @@ def test_nothing_but_addresses_names_and_commands_is_wider_than_a_narrow_termina
 
 
 def test_signs_that_a_terminal_obeys_are_shown_and_not_sent() -> None:
-    found = find([_report(model_shown="a\x1b[2Jb", notes="", source="https://x/\x07")], H100)
+    found = find([_report(model_label="a\x1b[2Jb", notes="", source="https://x/\x07")], H100)
     assert "\x1b" not in _text(found)
     assert "\x07" not in _text(found)
 
@@ -805,5 +809,5 @@ def test_a_report_without_room_for_its_weights_is_no_answer(dataset: Dataset) ->
 
 
 def test_a_record_that_says_nothing_of_its_run_ran_and_a_guess_is_unclear() -> None:
-    guess = _record("guess", trust="guess", statement="guess")
-    assert _standings(H100, guess) == {"guess": "unclear"}
+    guess = _record("guess", evidence_level="guess", statement="guess")
+    assert _fits(H100, guess) == {"guess": "unclear"}

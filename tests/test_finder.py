@@ -76,11 +76,11 @@ def told_by_python(
 def _told(found: Found) -> dict[str, Any]:
     def answer(item: Answer) -> dict[str, Any]:
         row = item.configuration
-        tells = (sentences.figures, sentences.trust, sentences.doubts)
+        tells = (sentences.figures, sentences.evidence, sentences.doubts)
         others = found.contradictions.get(row.id, ())
         return {
             "id": row.id,
-            "standing": item.standing,
+            "fit": item.fit,
             "reason": item.reason,
             "facts": [list(tell(row)) for tell in tells],
             "contradicted": [sentences.contradicted(other) for other in others],
@@ -88,7 +88,7 @@ def _told(found: Found) -> dict[str, Any]:
         }
 
     def ids(items: Iterable[Answer]) -> list[list[str]]:
-        return [[item.configuration.id, item.standing] for item in items]
+        return [[item.configuration.id, item.fit] for item in items]
 
     def folds(items: Iterable[Answer]) -> Iterator[list[Any]]:
         for fold in folded_answers(items):
@@ -96,8 +96,8 @@ def _told(found: Found) -> dict[str, Any]:
             yield [[row.id for row in rows], sentences.series(rows)]
 
     groups = (found.answers, found.unclear, found.failures)
-    counts = Counter(item.standing for item in found.answers)
-    numbers = [counts[standing] for standing in ("tested", "should-fit", "claimed")]
+    counts = Counter(item.fit for item in found.answers)
+    numbers = [counts[fit] for fit in ("tested", "should-fit", "claimed")]
     return {
         "question": asdict(found.question),
         "headline": sentences.headline(found.question, *numbers),
@@ -119,7 +119,7 @@ def _told(found: Found) -> dict[str, Any]:
         ],
         "start": found.script.id if found.script else None,
         "longest": (
-            sentences.longest_context(found.longest.configuration, found.longest.standing)
+            sentences.longest_context(found.longest.configuration, found.longest.fit)
             if found.longest
             else None
         ),

@@ -17,9 +17,9 @@ from rl_resources import UnusableInput, load
 from rl_resources.query import sentences
 from rl_resources.query.configurations import RUNS, Configuration, configurations
 from rl_resources.query.find import Found, find, folded_answers
-from rl_resources.query.least import NO_TEXT, WEIGHTS, headline
+from rl_resources.query.fit import no_less
+from rl_resources.query.minimum import NO_TEXT, WEIGHTS, headline
 from rl_resources.query.question import Reader, Words
-from rl_resources.query.standing import no_less
 from rl_resources.query.wording import PAGE
 from rl_resources.site import finder, front, site
 from test_finder import questions
@@ -131,8 +131,8 @@ def _shown(shown: dict[str, Any]) -> dict[str, Any]:
 
 def _told(found: Found) -> dict[str, Any]:
     """What stands on the page before a reader asks for more."""
-    counts = Counter(item.standing for item in found.answers)
-    numbers = [counts[standing] for standing in ("tested", "should-fit", "claimed")]
+    counts = Counter(item.fit for item in found.answers)
+    numbers = [counts[fit] for fit in ("tested", "should-fit", "claimed")]
     answers = [(item.configuration, item.reason) for item, *_ in found.folds[:10]]
     nearest = [(item.answer.configuration, item.reason) for item in found.nearest]
     worse = [
@@ -275,7 +275,7 @@ def test_no_headline_of_a_size_is_a_claim_or_in_doubt_or_above_another_run() -> 
                 for row in rows
                 if (row.size, row.weights, row.outcome) == (size, weights, "ran")
                 and row.statement in RUNS
-                and row.trust not in {"disputed", "untested"}
+                and row.evidence_level not in {"disputed", "untested"}
                 and not row.contradicts
                 and row.memory_gb
                 and NO_TEXT.isdisjoint(row.scenario)

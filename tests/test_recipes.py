@@ -349,7 +349,7 @@ def test_a_mkdocs_site_includes_the_table(browser: Browser, at: str, tmp_path: P
 def test_the_python_package_answers_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
     (code,) = _recipe("package", "").codes
     found = _run_python(code)["found"]
-    assert set(found["standing"]) >= {"tested"}
+    assert set(found["fit"]) >= {"tested"}
     assert ".sh" in capsys.readouterr().out.splitlines()[-1]
 
 

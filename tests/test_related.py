@@ -10,9 +10,10 @@ from website import ROOT
 
 ALL = configurations(load(ROOT))
 HERE = next(row for row in ALL if row.kind == "record")._replace(
-    id="here", size="7B", position=4, model="o/m", model_shown="o/m", task="GRPO", tag="MIN",
-    task_shown="GRPO", gpus=4, device="h100", device_shown="h100", possible_devices=("h100",),
-    vendor="NVIDIA", memory_gb=80, trust="reported", statement="stated-run", max_prompt_length=1024,
+    id="here", size="7B", position=4, model="o/m", model_label="o/m", task="GRPO", tag="MIN",
+    task_label="GRPO", gpus=4, device="h100", device_label="h100", possible_devices=("h100",),
+    vendor="NVIDIA", memory_gb=80, evidence_level="reported", statement="stated-run",
+    max_prompt_length=1024,
     max_response_length=1024,
 )  # fmt: skip
 
@@ -25,7 +26,7 @@ def other(name: str, **changes: object) -> Configuration:
 
 
 def report(name: str, **changes: object) -> Configuration:
-    return other(name, kind="report", trust="stated-run", **changes)
+    return other(name, kind="report", evidence_level="stated-run", **changes)
 
 
 def told(*rows: Configuration) -> list[tuple[str, str]]:
@@ -47,9 +48,9 @@ def test_less_hardware_is_less_memory_in_all_records_before_reports() -> None:
 
 def test_what_never_ran_is_no_way_on() -> None:
     rows = [
-        other("untested", gpus=1, trust="untested", statement=""),
+        other("untested", gpus=1, evidence_level="untested", statement=""),
         report("failed", gpus=1, outcome="out-of-memory"),
-        *(report(name, gpus=1)._replace(trust=name, statement=name) for name in CLAIMS),
+        *(report(name, gpus=1)._replace(evidence_level=name, statement=name) for name in CLAIMS),
     ]
     assert told(*rows) == []
 
@@ -62,7 +63,7 @@ def test_claims_are_all_but_measured_and_stated_runs() -> None:
 def test_alike_reports_are_told_once_and_no_kind_fills_the_page() -> None:
     alike = [report(f"alike-{at}", gpus=1) for at in range(5)]
     assert told(*alike) == [("less-hardware", "alike-0")]
-    many = [report(f"on-{at}", gpus=1, device_shown=str(at)) for at in range(9)]
+    many = [report(f"on-{at}", gpus=1, device_label=str(at)) for at in range(9)]
     assert len(told(*many)) == MOST_OF_A_KIND
 
 
@@ -97,7 +98,7 @@ def test_another_model_of_the_size_counts_on_no_more_of_the_same_device() -> Non
 
 def test_the_next_size_is_the_nearest_that_this_hardware_runs() -> None:
     rows = [
-        other("14b", model="o/14", size="14B", position=5, task="PPO", task_shown="PPO"),
+        other("14b", model="o/14", size="14B", position=5, task="PPO", task_label="PPO"),
         other("14b-too-large", model="o/14b", size="14B", position=5, gpus=8),
         other("32b", model="o/32", size="32B", position=6),
     ]

@@ -15,20 +15,20 @@ const table = new Table(rules);
 const MOST = 8;
 
 function told(question) {
-  const answer = ({ row, standing, question: asked }) => {
+  const answer = ({ row, fit, question: asked }) => {
     const cells = table.row(row);
     return {
       id: cells.id,
-      standing,
-      reason: words.reason(rules, asked, cells, standing),
-      facts: [words.figures, words.trust, words.doubts].map((tell) => [...tell(rules, cells)]),
+      fit,
+      reason: words.reason(rules, asked, cells, fit),
+      facts: [words.figures, words.evidence, words.doubts].map((tell) => [...tell(rules, cells)]),
       contradicted: contradictions(table, row).map((other) =>
         words.contradicted(rules, table.row(other))),
       start: cells.script ? words.start(rules, cells) : null,
     };
   };
   const some = (answers) => answers.slice(0, MOST).map(answer);
-  const ids = (answers) => answers.slice(0).map(({ row, standing }) => [table.cell("id", row), standing]);
+  const ids = (answers) => answers.slice(0).map(({ row, fit }) => [table.cell("id", row), fit]);
   const rowOf = ({ row }) => row;
   const folds = (rows) => foldsOf(table, rows).slice(0).map((fold) => [
     fold.map((row) => table.cell("id", row)),
@@ -48,7 +48,7 @@ function told(question) {
     folds: [found.answers.rows, found.unclear.map(rowOf), found.failures.map(rowOf)].map(folds),
     nearest: found.nearest.map(({ kind, answer: one }) => [
       kind,
-      words.nearestReason(rules, asked, kind, table.row(one.row), one.standing),
+      words.nearestReason(rules, asked, kind, table.row(one.row), one.fit),
       answer(one),
     ]),
     largest: found.largest.map(({ task, size, best, longest }) =>
@@ -56,7 +56,7 @@ function told(question) {
     start: id(found.start),
     whole: id(found.smallestWhole),
     longest: found.longest ? words.longestContext(
-      rules, table.row(found.longest.row), found.longest.standing) : null,
+      rules, table.row(found.longest.row), found.longest.fit) : null,
     smallest: found.smallest ? words.smallest(rules, table.row(found.smallest.row)) : null,
   };
 }

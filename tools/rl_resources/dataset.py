@@ -138,7 +138,7 @@ class Dataset:
         """What runs on this hardware, best first, one answer a row, as `rl-resources find` tells.
 
         `memory` is that of one device, in GB; ask either it or the device. `length` is the least
-        context, prompt and response together, in tokens: `16384` or `16K`. `standing` is `tested`,
+        context, prompt and response together, in tokens: `16384` or `16K`. `fit` is `tested`,
         `should-fit` or `claimed`, `reason` says why. There is no row where nothing fits; what comes
         nearest, what ran out of memory and all else that the command tells are in `frame.attrs`,
         as `find --format json` has them.

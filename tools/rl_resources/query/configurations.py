@@ -21,7 +21,7 @@ from rl_resources.record import items_of, text_of
 UNTESTED = "untested"
 GUESS = "guess"
 UNEXPLAINED = "unexplained"
-"""The trust of a report whose devices have no room for what it may train; see `exemptions`."""
+"""A report whose devices have no room for what it may train; see `exemptions`."""
 NO_ROOM = frozenset({"least-memory", "unexplained-memory"})
 RUNS = frozenset({"measured-run", "stated-run"})
 """The statements that say that somebody ran it; all others are claims."""
@@ -31,7 +31,7 @@ class Configuration(NamedTuple):
     """One record or report. A blank text or a 0 is unknown; memory in GB, lengths in tokens.
 
     `device` is blank where the source does not tell which one of `possible_devices` it is; then
-    `memory_gb` is the most that it can be. `trust` is the status of a record or the statement of a
+    `memory_gb` is the most that it can be. `evidence_level` is a record's status or the statement of a
     report. `series` is shared by reports that differ only in settings: see `series.py`.
     `conditions` are the words of what decides memory: see `conditions.py`. `failed_batches` are the
     batches of the record's trials that ran out of memory.
@@ -44,9 +44,9 @@ class Configuration(NamedTuple):
     size: str
     position: int
     model: str
-    model_shown: str
+    model_label: str
     task: str
-    task_shown: str
+    task_label: str
     weights: str
     scenario: tuple[str, ...]
     precision: str
@@ -56,15 +56,15 @@ class Configuration(NamedTuple):
     gpus_maximum: int
     nodes: int
     device: str
-    device_shown: str
+    device_label: str
     possible_devices: tuple[str, ...]
     vendor: str
     memory_gb: float
     frameworks: tuple[str, ...]
-    framework_shown: str
+    framework_label: str
     train: str
     infer: str
-    backends_shown: str
+    backends_label: str
     max_prompt_length: int
     max_response_length: int
     max_total_length: int
@@ -77,7 +77,7 @@ class Configuration(NamedTuple):
     step_seconds: float
     statement: str
     out_of_memory_on: str
-    trust: str
+    evidence_level: str
     evidence_kind: str
     wording: str
     remarks: tuple[str, ...]
@@ -138,9 +138,9 @@ def _of_record(
         size=str(size),
         position=positions[size],
         model=str(row["model"]),
-        model_shown=str(row["model"]),
+        model_label=str(row["model"]),
         task=str(row["task"]),
-        task_shown=str(row["task"]),
+        task_label=str(row["task"]),
         weights=text_of(row, "weights"),
         scenario=items_of(row, "scenario") if "scenario" in row else (),
         precision=text_of(row, "precision"),
@@ -150,15 +150,15 @@ def _of_record(
         gpus_maximum=0,
         nodes=_whole(row, "nodes"),
         device=device,
-        device_shown=device,
+        device_label=device,
         possible_devices=(device,),
         vendor=hardware.vendor,
         memory_gb=hardware.memory_gb,
         frameworks=(text_of(row, "framework"),),
-        framework_shown=_joined(text_of(row, "framework"), text_of(row, "framework_version")),
+        framework_label=_joined(text_of(row, "framework"), text_of(row, "framework_version")),
         train=text_of(row, "train"),
         infer=text_of(row, "infer"),
-        backends_shown=_joined(
+        backends_label=_joined(
             text_of(row, "train"), text_of(row, "infer"), text_of(row, "infer_version")
         ),
         max_prompt_length=_whole(row, "max_prompt_length"),
@@ -173,7 +173,7 @@ def _of_record(
         step_seconds=_number(row, "step_seconds"),
         statement=text_of(row, "statement") or ("stated-run" if row["status"] != UNTESTED else ""),
         out_of_memory_on="",
-        trust=GUESS if row["statement"] == GUESS else str(row["status"]),
+        evidence_level=GUESS if row["statement"] == GUESS else str(row["status"]),
         evidence_kind="",
         wording="",
         remarks=tuple(ages.remarks(row)),
@@ -205,9 +205,9 @@ def _of_report(
         size=text_of(row, "size"),
         position=positions.get(row["size"], 0),
         model=text_of(row, "model") or text_of(row, "model_as_published"),
-        model_shown=text_of(row, "model") or text_of(row, "model_as_published"),
+        model_label=text_of(row, "model") or text_of(row, "model_as_published"),
         task=text_of(row, "task"),
-        task_shown=text_of(row, "task") or text_of(row, "task_as_published"),
+        task_label=text_of(row, "task") or text_of(row, "task_as_published"),
         weights=text_of(row, "weights"),
         scenario=items_of(row, "scenario") if "scenario" in row else (),
         precision=text_of(row, "precision"),
@@ -217,17 +217,17 @@ def _of_report(
         gpus_maximum=_whole(row, "gpus_maximum"),
         nodes=_whole(row, "nodes"),
         device=device,
-        device_shown=device or published,
+        device_label=device or published,
         possible_devices=(device,) if device else devices.possible(published),
         vendor=hardware.vendor,
         memory_gb=hardware.memory_gb,
         frameworks=_frameworks(row),
-        framework_shown=_joined(
+        framework_label=_joined(
             text_of(row, "framework_as_published"), text_of(row, "framework_version")
         ),
         train=text_of(row, "train"),
         infer=text_of(row, "infer"),
-        backends_shown=_joined(
+        backends_label=_joined(
             text_of(row, "train") or text_of(row, "train_as_published"),
             text_of(row, "infer") or text_of(row, "infer_as_published"),
             text_of(row, "infer_version"),
@@ -244,7 +244,9 @@ def _of_report(
         step_seconds=_number(row, "step_seconds"),
         statement=str(row["statement"]),
         out_of_memory_on=text_of(row, "out_of_memory_on"),
-        trust=UNEXPLAINED if row["report"] in _without_room(dataset) else str(row["statement"]),
+        evidence_level=UNEXPLAINED
+        if row["report"] in _without_room(dataset)
+        else str(row["statement"]),
         evidence_kind=str(row["evidence_kind"]),
         wording=text_of(row, "requirement_wording"),
         remarks=tuple(ages.remarks(row)),

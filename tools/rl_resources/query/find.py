@@ -5,7 +5,7 @@ A pure function on plain values, so that the command, Python and a page answer a
 1. A configuration *matches* when it has every word that was asked: the model, else the size, task,
    weights, scenario, framework, backends and tag. A blank never matches a word that was asked.
    `lora` also matches `qlora`.
-2. Its *standing* is, the first that holds:
+2. Its *fit* is, the first that holds:
    `out-of-memory` where it ran out of memory;
    `too-short` where it ran with less context than asked, or does not tell with how much; such a one
    is told only where nothing fits;
@@ -41,10 +41,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from rl_resources.query.configurations import RUNS, Configuration
-from rl_resources.query.question import Question
-from rl_resources.query.sentences import instead, missing, of_size, reason
-from rl_resources.query.series import folded
-from rl_resources.query.standing import (
+from rl_resources.query.fit import (
     BEYOND,
     CLAIMED,
     FAILED,
@@ -52,11 +49,14 @@ from rl_resources.query.standing import (
     SHOULD_FIT,
     TESTED,
     UNCLEAR,
+    fit,
     no_less,
     on_that_device,
     same_stack,
-    standing,
 )
+from rl_resources.query.question import Question
+from rl_resources.query.sentences import instead, missing, of_size, reason
+from rl_resources.query.series import folded
 
 _FARTHEST = 1_000_000_000
 
@@ -66,13 +66,13 @@ class Answer:
     """A configuration, how it stands to the hardware that was asked, and why in one sentence."""
 
     configuration: Configuration
-    standing: str
+    fit: str
     question: Question
 
     @property
     def reason(self) -> str:
         """One sentence that says why it is told."""
-        return reason(self.question, self.configuration, self.standing)
+        return reason(self.question, self.configuration, self.fit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Found:
     @property
     def runs(self) -> tuple[Answer, ...]:
         """The answers that somebody ran."""
-        return tuple(item for item in self.answers if item.standing != CLAIMED)
+        return tuple(item for item in self.answers if item.fit != CLAIMED)
 
     @property
     def smallest_whole(self) -> Answer | None:
@@ -161,12 +161,12 @@ BY_QUESTION: tuple[tuple[str, Key], ...] = (
     ("records before reports", lambda _, row, __: int(row.kind != "record")),
     (
         "tested before should fit before claimed",
-        lambda _, __, standing: _RANKS.get(standing, 0),
+        lambda _, __, fit: _RANKS.get(fit, 0),
     ),
     ("larger models first", lambda _, row, __: -row.position),
     (
         "undisputed first",
-        lambda _, row, __: int(row.trust == "disputed" or bool(row.contradicts)),
+        lambda _, row, __: int(row.evidence_level == "disputed" or bool(row.contradicts)),
     ),
     ("the same hardware first", lambda asked, row, _: _distance(asked.gpus, row.gpus)),
     ("the same memory first", lambda asked, row, _: _distance(asked.memory_gb, row.memory_gb)),
@@ -178,7 +178,7 @@ BY_ITSELF: tuple[tuple[str, Callable[[Configuration], int | float | str]], ...] 
     ("runs before benchmarks on random tokens", lambda row: int("synthetic" in row.scenario)),
     ("what trains is known first", lambda row: int(not row.weights)),
     ("recent before old", lambda row: int(bool(row.remarks))),
-    ("reproduced or measured first", lambda row: int(row.trust not in _SUREST)),
+    ("reproduced or measured first", lambda row: int(row.evidence_level not in _SUREST)),
     ("longer context first", lambda row: -row.length),
     ("by id", lambda row: row.id),
 )
@@ -212,10 +212,10 @@ def find(configurations: Sequence[Configuration], question: Question) -> Found:
     """Answer a question. Raises nothing: no answer is an answer too."""
     judged = _judged(configurations, question)
     fitting = _answers(judged, question)
-    unclear = _ordered((item for item in judged if item.standing == UNCLEAR), question)
+    unclear = _ordered((item for item in judged if item.fit == UNCLEAR), question)
     failures = _failures(_failing(configurations, question), question)
     nearest = () if fitting else tuple(_nearest(configurations, judged, question))
-    ran = [item for item in fitting if item.standing != CLAIMED]
+    ran = [item for item in fitting if item.fit != CLAIMED]
     largest = () if question.size else tuple(_largest(ran))
     told = [*fitting, *unclear, *failures, *(item.answer for item in nearest)]
     return Found(
@@ -239,7 +239,7 @@ def _judged(configurations: Iterable[Configuration], question: Question) -> list
     asked = [(name, getattr(question, name)) for name in names if getattr(question, name)]
     weights = WEIGHTS.get(question.weights, ())
     return [
-        Answer(row, standing(question, row), question)
+        Answer(row, fit(question, row), question)
         for row in configurations
         if all(getattr(row, name) == word for name, word in asked)
         and (not weights or row.weights in weights)
@@ -252,13 +252,13 @@ FITTING = frozenset({TESTED, SHOULD_FIT, CLAIMED})
 
 
 def _answers(judged: Iterable[Answer], question: Question) -> tuple[Answer, ...]:
-    return _ordered((item for item in judged if item.standing in FITTING), question)
+    return _ordered((item for item in judged if item.fit in FITTING), question)
 
 
 def _ordered(answers: Iterable[Answer], question: Question) -> tuple[Answer, ...]:
     def keys(item: Answer) -> tuple[int | float | str, ...]:
         row = item.configuration
-        first = (key(question, row, item.standing) for _, key in BY_QUESTION)
+        first = (key(question, row, item.fit) for _, key in BY_QUESTION)
         return (*first, *order_by_itself(row))
 
     return tuple(sorted(answers, key=keys))
@@ -289,7 +289,7 @@ def _failures(judged: Iterable[Answer], asked: Question) -> tuple[Answer, ...]:
     near = (
         item
         for item in judged
-        if item.standing == FAILED
+        if item.fit == FAILED
         and (on_that_device(question, item.configuration) or no_less(question, item.configuration))
     )
 
@@ -392,8 +392,8 @@ def _smallest_beyond(judged: Iterable[Answer], question: Question) -> Iterable[N
     ran = [
         item
         for item in judged
-        if item.standing == BEYOND
-        and item.configuration.trust not in NOT_RUN
+        if item.fit == BEYOND
+        and item.configuration.evidence_level not in NOT_RUN
         and item.configuration.statement in RUNS
     ]
     # A configuration of another vendor is told only where there is none of the asked one.
@@ -441,7 +441,7 @@ def _instead(
     best = wider and _best(configurations, wider, longest="length" in relaxation.drops)
     if not best:
         return ()
-    return (Nearest(kind, instead(kind, question, best.configuration, best.standing), best),)
+    return (Nearest(kind, instead(kind, question, best.configuration, best.fit), best),)
 
 
 def _best(
@@ -463,7 +463,7 @@ def largest_known(configurations: Sequence[Configuration], question: Question) -
         if row.size:
             tops[row.task] = max(row.position, tops.get(row.task, 0))
     top = [row for row in configurations if row.position == tops.get(row.task)]
-    return _largest([item for item in answers(top, question) if item.standing != CLAIMED])
+    return _largest([item for item in answers(top, question) if item.fit != CLAIMED])
 
 
 def _largest(answers: Sequence[Answer]) -> Iterable[Largest]:

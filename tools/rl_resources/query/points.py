@@ -25,12 +25,14 @@ class Point:
     @property
     def doubted(self) -> bool:
         """Whether another published figure contradicts it."""
-        return self.configuration.trust == "disputed" or bool(self.configuration.contradicts)
+        return self.configuration.evidence_level == "disputed" or bool(
+            self.configuration.contradicts
+        )
 
     @property
     def untested(self) -> bool:
         """Whether it is a record that nobody has run yet."""
-        return self.configuration.trust == UNTESTED
+        return self.configuration.evidence_level == UNTESTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +66,14 @@ def throughputs(dataset: Dataset, known: Sequence[Configuration]) -> Points:
     speeds = {id_: row["tokens_per_second_per_gpu"] for id_, row in rows.items()}
     used, excluded = _split(known, lambda item: "" if speeds[item.id] else "publish no throughput")
     points = [Point(item, float(str(speeds[item.id]))) for item in used]
-    order = sorted(points, key=lambda point: (point.configuration.device_shown, -point.value))
+    order = sorted(points, key=lambda point: (point.configuration.device_label, -point.value))
     return Points(tuple(order), excluded)
 
 
 def _reason_without_memory(item: Configuration) -> str:
     if item.outcome != "ran":
         return "ran out of memory"
-    if item.statement not in RUNS and item.trust != UNTESTED:
+    if item.statement not in RUNS and item.evidence_level != UNTESTED:
         return "are claims, not runs"
     if not item.weights:
         return "do not say what trains"
@@ -99,4 +101,4 @@ def _best(
 
 
 def _class(item: Configuration) -> tuple[str, int, str, str, bool]:
-    return item.task, item.position, item.kind, item.tag, item.trust == UNTESTED
+    return item.task, item.position, item.kind, item.tag, item.evidence_level == UNTESTED

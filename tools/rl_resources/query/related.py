@@ -122,7 +122,7 @@ def _nearest(rows: Iterable[Configuration]) -> list[Configuration]:
     )
     first: dict[tuple[object, ...], Configuration] = {}
     for row in ordered:
-        alike = (row.kind, row.tag, row.task, row.model, row.gpus, row.device_shown)
+        alike = (row.kind, row.tag, row.task, row.model, row.gpus, row.device_label)
         first.setdefault(alike, row)
     return list(first.values())
 
@@ -177,8 +177,8 @@ def _count(row: Configuration, record: Configuration) -> str:
 
 def _next(item: Answer, record: Configuration) -> str:
     row = item.configuration
-    where = "is tested on" if item.standing == "tested" else "should fit"
-    return f"{row.size} with {row.task_shown} {where} your {resource(record)}."
+    where = "is tested on" if item.fit == "tested" else "should fit"
+    return f"{row.size} with {row.task_label} {where} your {resource(record)}."
 
 
 def _memory(row: Configuration, record: Configuration) -> str:

@@ -11,8 +11,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from rl_resources.query.configurations import Configuration
-from rl_resources.query.question import Question
-from rl_resources.query.standing import (
+from rl_resources.query.fit import (
     CLAIMED,
     FAILED,
     NOT_RUN,
@@ -21,6 +20,7 @@ from rl_resources.query.standing import (
     UNCLEAR,
     same_stack,
 )
+from rl_resources.query.question import Question
 from rl_resources.query.wording import FIGURES, SENTENCES, SPANS, number, say
 
 
@@ -29,7 +29,7 @@ def resource(row: Configuration) -> str:
     most = say("to", gpus=row.gpus_maximum) if row.gpus_maximum else ""
     each = "memory-at-most" if _at_most(row) else "memory-each"
     memory = say(each, memory=number(row.memory_gb)) if row.memory_gb else ""
-    return say("resource", gpus=f"{row.gpus}{most}", device=row.device_shown, memory=memory)
+    return say("resource", gpus=f"{row.gpus}{most}", device=row.device_label, memory=memory)
 
 
 def _at_most(row: Configuration) -> bool:
@@ -53,27 +53,27 @@ def _each(memory_gb: float, device: str) -> str:
     return device or say("unknown-device")
 
 
-def reason(question: Question, row: Configuration, standing: str) -> str:
+def reason(question: Question, row: Configuration, fit: str) -> str:
     """One sentence that says why a configuration is told."""
     on, yours = resource(row), asked_hardware(question)
-    if standing == TESTED:
+    if fit == TESTED:
         within = "" if question.gpus in {0, row.gpus} else say("within", yours=yours)
-        return say(standing, ran=_ran(row), resource=on, within=within)
-    if standing == SHOULD_FIT:
-        return say(standing, ran=_ran(row), resource=on, yours=yours)
-    if standing == CLAIMED:
+        return say(fit, ran=_ran(row), resource=on, within=within)
+    if fit == SHOULD_FIT:
+        return say(fit, ran=_ran(row), resource=on, yours=yours)
+    if fit == CLAIMED:
         return say(f"claimed-{row.statement}", resource=on)
-    if standing == FAILED:
+    if fit == FAILED:
         which = {"gpu": "GPU ", "host": "host "}.get(row.out_of_memory_on, "")
-        return say(standing, which=which, resource=on, beside=_beside(question, row))
-    if standing == UNCLEAR:
-        name = row.trust if row.trust in NOT_RUN else "one-of-several"
+        return say(fit, which=which, resource=on, beside=_beside(question, row))
+    if fit == UNCLEAR:
+        name = row.evidence_level if row.evidence_level in NOT_RUN else "one-of-several"
         return say(name, resource=on, devices=", ".join(row.possible_devices), yours=yours)
     return missing(question, row)
 
 
 def _ran(row: Configuration) -> str:
-    return say("ran-record" if row.kind == "record" else f"ran-{row.trust}")
+    return say("ran-record" if row.kind == "record" else f"ran-{row.evidence_level}")
 
 
 def _beside(question: Question, row: Configuration) -> str:
@@ -99,7 +99,7 @@ def missing(question: Question, row: Configuration) -> str:
 
 
 def _need(row: Configuration) -> str:
-    return f"{row.gpus} x {_each(row.memory_gb, row.device_shown)}"
+    return f"{row.gpus} x {_each(row.memory_gb, row.device_label)}"
 
 
 def _have(question: Question) -> str:
@@ -111,27 +111,27 @@ def _have(question: Question) -> str:
 
 def of_size(row: Configuration) -> str:
     """What another model than the asked one needs at least."""
-    return say("smallest-of-size", size=row.size, model=row.model_shown, need=_need(row))
+    return say("smallest-of-size", size=row.size, model=row.model_label, need=_need(row))
 
 
-def instead(kind: str, question: Question, row: Configuration, standing: str) -> str:
+def instead(kind: str, question: Question, row: Configuration, fit: str) -> str:
     """What fits when something of the question is given up."""
     what = say(
         "shorter-unknown" if kind == "shorter" and not row.length else kind,
         context=context(row),
-        software=" ".join(filter(None, (row.framework_shown, row.backends_shown))),
+        software=" ".join(filter(None, (row.framework_label, row.backends_label))),
         tag=question.tag,
         scenario=question.scenario,
         weights=row.conditions[0],
         size=row.size,
-        model=row.model_shown,
-        task=row.task_shown,
+        model=row.model_label,
+        task=row.task_label,
     )
-    return say("instead", what=what, fits=say(f"instead-{standing}"), resource=resource(row))
+    return say("instead", what=what, fits=say(f"instead-{fit}"), resource=resource(row))
 
 
 def headline(question: Question, tested: int, fitting: int, claimed: int) -> str:
-    """What was asked, and how many answers of each standing there are."""
+    """What was asked, and how many answers of each fit there are."""
     asked = [question.model or question.size, question.task, question.weights, question.scenario]
     asked += [say("headline-length", length=question.length)] if question.length else []
     asked += [question.framework, question.train, question.infer, question.tag]
@@ -145,17 +145,17 @@ def smallest(row: Configuration, name: str = "smallest") -> str:
     """The configuration that needs the least memory in all, or does with all weights trained."""
     return say(
         name,
-        model=row.model_shown,
-        task=row.task_shown,
+        model=row.model_label,
+        task=row.task_label,
         resource=resource(row),
         conditions=", ".join(row.conditions),
     )
 
 
-def longest_context(row: Configuration, standing: str) -> str:
+def longest_context(row: Configuration, fit: str) -> str:
     """The configuration with the longest context."""
-    fits = say("that-should-fit") if standing == SHOULD_FIT else ""
-    words = {"model": row.model_shown, "task": row.task_shown, "longest": longest(row)}
+    fits = say("that-should-fit") if fit == SHOULD_FIT else ""
+    words = {"model": row.model_label, "task": row.task_label, "longest": longest(row)}
     return say("longest-context", fits=fits, **words)
 
 
@@ -205,14 +205,14 @@ def _span(name: str, rows: Iterable[Configuration]) -> str:
     return say(f"span-{name}", least=number(min(known)), most=number(max(known)))
 
 
-def trust(row: Configuration) -> Iterator[str]:
+def evidence(row: Configuration) -> Iterator[str]:
     """Why a configuration may be believed: kind, status, evidence, software, age."""
-    yield f"{row.kind}, {row.trust.replace('-', ' ')}"
+    yield f"{row.kind}, {row.evidence_level.replace('-', ' ')}"
     if row.evidence_kind:
         yield row.evidence_kind.replace("-", " ")
     if row.wording:
         yield say("in-its-words", wording=row.wording)
-    if software := " ".join(filter(None, (row.framework_shown, row.backends_shown))):
+    if software := " ".join(filter(None, (row.framework_label, row.backends_label))):
         yield software
     yield from row.remarks
 
@@ -222,15 +222,15 @@ def doubts(row: Configuration) -> Iterator[str]:
     if row.failed_batches:
         yield say("failed-batches", batches=", ".join(map(str, row.failed_batches)))
     if row.notes:
-        yield say("disputed" if row.trust == "disputed" else "note", notes=row.notes)
+        yield say("disputed" if row.evidence_level == "disputed" else "note", notes=row.notes)
 
 
 def contradicted(other: Configuration) -> str:
     """What another report says against one."""
     return say(
         "contradicted",
-        model=other.model_shown,
-        task=other.task_shown,
+        model=other.model_label,
+        task=other.task_label,
         outcome=(
             other.conditions[-1] if other.outcome == "ran" else say("contradicted-out-of-memory")
         ),

@@ -18,8 +18,15 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 _SAME = attrgetter(
-    *("outcome", "tag", "size", "model_shown", "task_shown", "gpus", "gpus_maximum", "nodes"),
-    *("device_shown", "memory_gb", "framework_shown", "backends_shown", "trust", "evidence_kind"),
+    *("outcome", "tag", "size", "model_label", "task_label", "gpus", "gpus_maximum", "nodes"),
+    *(
+        "device_label",
+        "memory_gb",
+        "framework_label",
+        "backends_label",
+        "evidence_level",
+        "evidence_kind",
+    ),
     *("wording", "remarks", "weights", "precision", "memory_optimizations", "scenario"),
     "out_of_memory_on",
 )

@@ -145,7 +145,7 @@ SENTENCES = {
     "write-length": "Write for example `{length_16k}` or `{length_sum}`.",
     "frameworks": "A figure of one framework, or of one release, says little about another.",
 }
-"""Templates by name. A kind of `Nearest`, a standing and a trust are names of templates too."""
+"""Templates by name. Kinds of `Nearest`, fits and evidence levels are names of templates too."""
 
 FIGURES = ("rollout_n", "host_memory_gb", "step_seconds", "peak_memory_gb")
 """Columns that are told as one figure each, in this order."""

@@ -16,9 +16,9 @@ from rl_resources.query import sentences
 from rl_resources.query.ask import ask
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.find import Answer, Found, folded_answers
+from rl_resources.query.fit import CLAIMED, SHOULD_FIT, TESTED, no_less
 from rl_resources.query.question import Question, Words
 from rl_resources.query.sentences import resource, start
-from rl_resources.query.standing import CLAIMED, SHOULD_FIT, TESTED, no_less
 from rl_resources.query.wording import say
 from rl_resources.words import json_text, printable, unobeyed
 
@@ -33,7 +33,7 @@ _NARROWEST = 40
 
 _PANDAS_TYPES: Mapping[type, str] = {str: "string", int: "Int64", float: "Float64"}
 _COLUMN_TYPES: Mapping[str, str] = {
-    "standing": "string",
+    "fit": "string",
     "reason": "string",
     **{
         name: _PANDAS_TYPES.get(kind, "object")
@@ -49,7 +49,7 @@ def flat(answer: Answer) -> dict[str, object]:
         name: list(value) if isinstance(value, tuple) else value or None
         for name, value in zip(row._fields, row, strict=True)
     }
-    return {"standing": answer.standing, "reason": answer.reason, **known}
+    return {"fit": answer.fit, "reason": answer.reason, **known}
 
 
 def as_json(found: Found, notes: Iterable[str], version: str, root: str = "") -> str:
@@ -90,9 +90,7 @@ def as_value(found: Found, notes: Iterable[str], version: str, root: str = "") -
         "answers": [flat(item) for item in found.answers],
         "start": start(found.script, root) if found.script else None,
         "smallest": found.smallest.configuration.id if found.smallest else None,
-        "smallest_all_weights": (
-            found.smallest_whole.configuration.id if found.smallest_whole else None
-        ),
+        "smallest_full": (found.smallest_whole.configuration.id if found.smallest_whole else None),
         "longest": found.longest.configuration.id if found.longest else None,
         "largest": [
             {"task": item.task, "size": item.size}
@@ -169,7 +167,7 @@ def as_text(
     if any(len(fold) > 1 for fold in shown):
         lines += [] if left else [""]
         lines += wrapped.all(["Reports that differ in settings alone are one: give --all."], "")
-    if len({fold[0].configuration.framework_shown for fold in shown}) > 1:
+    if len({fold[0].configuration.framework_label for fold in shown}) > 1:
         lines += ["", *wrapped.all([say("frameworks")], "")]
     if row := found.script:
         lines += ["", f"{bold}Start the best script{plain}", f"  {start(row, root)}"]
@@ -222,8 +220,8 @@ class _Wrapped:
 
 
 def _headline(found: Found) -> str:
-    counts = Counter(item.standing for item in found.answers)
-    numbers = (counts[standing] for standing in (TESTED, SHOULD_FIT, CLAIMED))
+    counts = Counter(item.fit for item in found.answers)
+    numbers = (counts[fit] for fit in (TESTED, SHOULD_FIT, CLAIMED))
     return sentences.headline(found.question, *numbers)
 
 
@@ -243,17 +241,17 @@ def _longest(found: Found) -> Iterator[str]:
     longest = found.longest
     if longest and found.question.size and longest != found.answers[0]:
         row = longest.configuration
-        yield sentences.which(sentences.longest_context(row, longest.standing), row)
+        yield sentences.which(sentences.longest_context(row, longest.fit), row)
 
 
 def _largest(found: Found, wrapped: _Wrapped) -> Iterator[str]:
     rows = [("TASK", "SIZE", "FIT", "HARDWARE", "LONGEST CONTEXT", "CONDITIONS")]
     for item in found.largest:
         best, length = item.best, sentences.longest(item.longest.configuration)
-        standing = best.standing.replace("-", " ")
+        fit = best.fit.replace("-", " ")
         row = best.configuration
         conditions = "; ".join(row.conditions)
-        rows.append((item.task, item.size, standing, resource(row), length, conditions))
+        rows.append((item.task, item.size, fit, resource(row), length, conditions))
     yield from (line for lines in wrapped.rows(rows, "  ") for line in lines)
 
 
@@ -269,8 +267,8 @@ def _table(
     firsts = [fold[0] for fold in shown]
     for number, item in enumerate(firsts, 1):
         row = item.configuration
-        cells = (row.tag, row.model_shown.rpartition("/")[2], row.task_shown, resource(row))
-        rows.append((str(number), item.standing.replace("-", " "), *map(printable, cells)))
+        cells = (row.tag, row.model_label.rpartition("/")[2], row.task_label, resource(row))
+        rows.append((str(number), item.fit.replace("-", " "), *map(printable, cells)))
     head, *told = wrapped.rows(rows, "")
     yield from (f"{dim}{line}{plain}" for line in head)
     for lines, item, fold in zip(told, firsts, shown, strict=True):
@@ -289,7 +287,7 @@ def _aside(
     folds = folded_answers(items)
     for fold in folds[:most]:
         row = fold[0].configuration
-        name = f"{row.model_shown} {row.task_shown}"
+        name = f"{row.model_label} {row.task_label}"
         yield from wrapped.all([f"{name}: {fold[0].reason}"], "- ")
         yield from wrapped.all([*_series(fold), *_facts(row, found, root)], "  ")
     if len(folds) > most:
@@ -297,11 +295,11 @@ def _aside(
 
 
 def _facts(row: Configuration, found: Found, root: str) -> Iterator[str]:
-    """Conditions, figures, trust, script, source and what else is known, each a line."""
+    """Conditions, figures, evidence, script, source and what else is known, each a line."""
     yield "; ".join(row.conditions)
     if figures := "; ".join(sentences.figures(row)):
         yield figures
-    yield "; ".join(sentences.trust(row))
+    yield "; ".join(sentences.evidence(row))
     yield from sentences.doubts(row)
     if row.script:
         yield posixpath.join(root, row.script)

@@ -20,9 +20,9 @@ from rl_resources.query.find import (
     Relaxation,
     order_by_itself,
 )
+from rl_resources.query.fit import NOT_RUN
 from rl_resources.query.hardware import MEMORY_FIRST, MEMORY_LAST, SHORTEST_PART, VENDORS, Devices
 from rl_resources.query.question import MIB_PER_GB, MOST_GB, MOST_GB_UNSAID, MOST_GPUS, MOST_TOKENS
-from rl_resources.query.standing import NOT_RUN
 from rl_resources.query.vocabulary import PATTERNS, vocabulary
 from rl_resources.query.wording import FIGURES, PAGE, SENTENCES, SPANS
 from rl_resources.words import MOST_COMPARED, MOST_LISTED

@@ -10,7 +10,7 @@ from typing import Any
 from rl_resources.dataset import Dataset
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import ORDER, Answer
-from rl_resources.query.least import WEIGHTS, by_hardware, headline, least
+from rl_resources.query.minimum import WEIGHTS, by_hardware, headline, least
 from rl_resources.query.sentences import context
 from rl_resources.query.vocabulary import TAGS
 from rl_resources.site import finder

@@ -8,7 +8,7 @@
  *
  * @typedef {object} Answer a row of the table, how it stands, and to which question
  * @property {number} row
- * @property {string} standing
+ * @property {string} fit
  * @property {Question} question
  *
  * @typedef {{kind: string, answer: Answer}} Nearest
@@ -45,8 +45,8 @@ const FITTING = [TESTED, SHOULD_FIT, CLAIMED];
 export class Answers {
   /**
    * @param {Uint32Array} rows
-   * @param {Uint8Array} fitting for each row of the table the place of its standing in `FITTING`
-   * @param {number[]} counts how many are of each standing
+   * @param {Uint8Array} fitting for each row of the table the place of its fit in `FITTING`
+   * @param {number[]} counts how many are of each fit
    * @param {Question} question
    */
   constructor(rows, fitting, counts, question) {
@@ -73,7 +73,7 @@ export class Answers {
   /** @param {number | undefined} row @returns {Answer | undefined} */
   of(row) {
     if (row === undefined) return undefined;
-    return { row, standing: FITTING[this.fitting[row]], question: this.question };
+    return { row, fit: FITTING[this.fitting[row]], question: this.question };
   }
 
   /** @param {number} from @param {number} [to] */
@@ -139,8 +139,8 @@ export function find(table, rules, question) {
   const { runs } = answers;
   const smallest = least(runs, (row) => table.bySize[row]);
   const failed = failing(table, rules, { ...question, model: "", tag: "" });
-  const told = (/** @type {Iterable<number>} */ rows, /** @type {string} */ standing) =>
-    Array.from(rows, (row) => ({ row, standing, question }));
+  const told = (/** @type {Iterable<number>} */ rows, /** @type {string} */ fit) =>
+    Array.from(rows, (row) => ({ row, fit, question }));
   return {
     question,
     answers,
@@ -168,7 +168,7 @@ function failing(table, rules, question) {
 }
 
 /**
- * The rows that have every word that was asked, by standing.
+ * The rows that have every word that was asked, by fit.
  *
  * @param {Table} table
  * @param {Rules} rules
@@ -177,7 +177,7 @@ function failing(table, rules, question) {
  * @returns {Record<string, number[]>}
  */
 function judge(table, rules, question, below = Infinity) {
-  const standing = standingOf(table, question);
+  const fit = standingOf(table, question);
   const { position } = table.numbers;
   /** @type {Record<string, number[]>} */
   const judged = {
@@ -185,7 +185,7 @@ function judge(table, rules, question, below = Infinity) {
   };
   for (const row of matching(table, rules, question)) {
     if (below < Infinity && !(position[row] > 0 && position[row] < below)) continue;
-    judged[standing(row)].push(row);
+    judged[fit(row)].push(row);
   }
   return judged;
 }
@@ -259,7 +259,7 @@ export function sameStackAs(table, question) {
  */
 function answersOf(table, question, judged) {
   const fitting = new Uint8Array(table.length);
-  const groups = FITTING.map((standing) => judged[standing]);
+  const groups = FITTING.map((fit) => judged[fit]);
   groups.forEach((rows, place) => { for (const row of rows) fitting[row] = place; });
   const rows = inOrder(table, question, groups.flat(), fitting);
   return new Answers(rows, fitting, groups.map((group) => group.length), question);
@@ -360,7 +360,7 @@ function smallestOfSize(table, rules, question) {
   if (!question.model) return [];
   const wider = { ...question, model: "" };
   const judged = judge(table, rules, wider);
-  if (FITTING.some((standing) => judged[standing].length)) return [];
+  if (FITTING.some((fit) => judged[fit].length)) return [];
   return smallestBeyond(table, wider, judged[BEYOND]).filter(({ answer: { row } }) =>
     table.cell("model", row) !== question.model && sameStackAs(table, question)(row))
     .map(({ answer }) => ({ kind: "smallest-of-size", answer }));
@@ -372,7 +372,7 @@ function smallestBeyond(table, question, beyond) {
   const ours = ran.filter(sameStackAs(table, question));
   const row = least(ours.length ? ours : ran, (one) => table.bySize[one]);
   if (row === undefined) return [];
-  return [{ kind: "smallest-tested", answer: { row, standing: BEYOND, question } }];
+  return [{ kind: "smallest-tested", answer: { row, fit: BEYOND, question } }];
 }
 
 /**

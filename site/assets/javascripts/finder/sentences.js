@@ -14,7 +14,7 @@ export function resource(rules, row) {
   const most = row.gpus_maximum ? say(rules, "to", { gpus: row.gpus_maximum }) : "";
   const each = atMost(row) ? "memory-at-most" : "memory-each";
   const memory = row.memory_gb ? say(rules, each, { memory: number(row.memory_gb) }) : "";
-  return say(rules, "resource", { gpus: `${row.gpus}${most}`, device: row.device_shown, memory });
+  return say(rules, "resource", { gpus: `${row.gpus}${most}`, device: row.device_label, memory });
 }
 
 /** Whether memory is only known as the most that it can be. @param {Row} row */
@@ -40,25 +40,25 @@ function each(rules, memory, device) {
  * @param {Rules} rules
  * @param {Question} question
  * @param {Row} row
- * @param {string} standing
+ * @param {string} fit
  */
-export function reason(rules, question, row, standing) {
+export function reason(rules, question, row, fit) {
   const yours = askedHardware(rules, question);
   const words = { resource: resource(rules, row), yours };
-  switch (standing) {
+  switch (fit) {
     case TESTED: {
       const more = question.gpus && question.gpus !== row.gpus;
       const within = more ? say(rules, "within", { yours }) : "";
-      return say(rules, standing, { ...words, ran: ran(rules, row), within });
+      return say(rules, fit, { ...words, ran: ran(rules, row), within });
     }
     case SHOULD_FIT:
-      return say(rules, standing, { ...words, ran: ran(rules, row) });
+      return say(rules, fit, { ...words, ran: ran(rules, row) });
     case CLAIMED:
       return say(rules, `claimed-${row.statement}`, words);
     case FAILED:
-      return say(rules, standing, { ...words, which: WHICH[row.out_of_memory_on] ?? "", beside: beside(rules, question, row) });
+      return say(rules, fit, { ...words, which: WHICH[row.out_of_memory_on] ?? "", beside: beside(rules, question, row) });
     case UNCLEAR: {
-      const name = rules.not_run.includes(row.trust) ? row.trust : "one-of-several";
+      const name = rules.not_run.includes(row.evidence_level) ? row.evidence_level : "one-of-several";
       return say(rules, name, { ...words, devices: row.possible_devices.join(", ") });
     }
     default:
@@ -70,7 +70,7 @@ export function reason(rules, question, row, standing) {
 const WHICH = { gpu: "GPU ", host: "host " };
 
 /** @param {Rules} rules @param {Row} row */
-const ran = (rules, row) => say(rules, `ran-${row.kind === "record" ? "record" : row.trust}`);
+const ran = (rules, row) => say(rules, `ran-${row.kind === "record" ? "record" : row.evidence_level}`);
 
 /** How the hardware of a failure differs. @param {Rules} rules @param {Question} asked @param {Row} row */
 function beside(rules, asked, row) {
@@ -95,7 +95,7 @@ function missing(rules, asked, row) {
 }
 
 /** @param {Rules} rules @param {Row} row */
-const needOf = (rules, row) => `${row.gpus} x ${each(rules, row.memory_gb, row.device_shown)}`;
+const needOf = (rules, row) => `${row.gpus} x ${each(rules, row.memory_gb, row.device_label)}`;
 
 /** @param {Rules} rules @param {Question} asked */
 function haveOf(rules, asked) {
@@ -111,26 +111,26 @@ function haveOf(rules, asked) {
  * @param {Question} question the one that was asked, not the wider one
  * @param {string} kind
  * @param {Row} row
- * @param {string} standing
+ * @param {string} fit
  */
-export function nearestReason(rules, question, kind, row, standing) {
+export function nearestReason(rules, question, kind, row, fit) {
   if (kind === "smallest-of-size") {
-    const words = { size: row.size, model: row.model_shown, need: needOf(rules, row) };
+    const words = { size: row.size, model: row.model_label, need: needOf(rules, row) };
     return say(rules, kind, words);
   }
-  if (standing === BEYOND) return missing(rules, question, row);
+  if (fit === BEYOND) return missing(rules, question, row);
   const name = kind === "shorter" && !row.length ? "shorter-unknown" : kind;
   const what = say(rules, name, {
     context: contextOf(rules, row),
-    software: [row.framework_shown, row.backends_shown].filter(Boolean).join(" "),
+    software: [row.framework_label, row.backends_label].filter(Boolean).join(" "),
     tag: question.tag,
     scenario: question.scenario,
     weights: row.conditions[0],
     size: row.size,
-    model: row.model_shown,
-    task: row.task_shown,
+    model: row.model_label,
+    task: row.task_label,
   });
-  const fits = say(rules, `instead-${standing}`);
+  const fits = say(rules, `instead-${fit}`);
   return say(rules, "instead", { what, fits, resource: resource(rules, row) });
 }
 
@@ -156,15 +156,15 @@ export function headline(rules, { question, answers }) {
 
 /** The row that needs the least memory in all. @param {Rules} rules @param {Row} row @param {string} [name] */
 export function smallest(rules, row, name = "smallest") {
-  const { model_shown: model, task_shown: task } = row;
+  const { model_label: model, task_label: task } = row;
   const conditions = row.conditions.join(", ");
   return say(rules, name, { model, task, resource: resource(rules, row), conditions });
 }
 
-/** The row with the longest context. @param {Rules} rules @param {Row} row @param {string} standing */
-export function longestContext(rules, row, standing) {
-  const { model_shown: model, task_shown: task } = row;
-  const fits = standing === SHOULD_FIT ? say(rules, "that-should-fit") : "";
+/** The row with the longest context. @param {Rules} rules @param {Row} row @param {string} fit */
+export function longestContext(rules, row, fit) {
+  const { model_label: model, task_label: task } = row;
+  const fits = fit === SHOULD_FIT ? say(rules, "that-should-fit") : "";
   return say(rules, "longest-context", { model, task, fits, longest: longest(rules, row) });
 }
 
@@ -227,11 +227,11 @@ function span(rules, name, rows) {
  * @param {Rules} rules
  * @param {Row} row
  */
-export function* trust(rules, row) {
-  yield `${row.kind}, ${spaced(row.trust)}`;
+export function* evidence(rules, row) {
+  yield `${row.kind}, ${spaced(row.evidence_level)}`;
   if (row.evidence_kind) yield spaced(row.evidence_kind);
   if (row.wording) yield say(rules, "in-its-words", { wording: row.wording });
-  const software = [row.framework_shown, row.backends_shown].filter(Boolean).join(" ");
+  const software = [row.framework_label, row.backends_label].filter(Boolean).join(" ");
   if (software) yield software;
   yield* row.remarks;
 }
@@ -240,15 +240,15 @@ export function* trust(rules, row) {
 export function* doubts(rules, row) {
   const batches = row.failed_batches;
   if (batches.length) yield say(rules, "failed-batches", { batches: batches.join(", ") });
-  const { notes, trust: status } = row;
+  const { notes, evidence_level: status } = row;
   if (notes) yield say(rules, status === "disputed" ? "disputed" : "note", { notes });
 }
 
 /** What another report says against one. @param {Rules} rules @param {Row} other */
 export function contradicted(rules, other) {
   return say(rules, "contradicted", {
-    model: other.model_shown,
-    task: other.task_shown,
+    model: other.model_label,
+    task: other.task_label,
     outcome: other.outcome === "ran" ? other.conditions.at(-1) : say(rules, "contradicted-out-of-memory"),
     resource: resource(rules, other),
   });

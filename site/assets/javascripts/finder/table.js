@@ -54,10 +54,10 @@ export class Table {
     this.names = names;
     this.length = this.numbers.gpus.length;
     this.ran = this.holds("outcome", (word) => word === "ran");
-    this.notRun = this.holds("trust", (word) => notRun.includes(word));
+    this.notRun = this.holds("evidence_level", (word) => notRun.includes(word));
     this.isRun = this.holds("statement", (word) => runs.includes(word));
     this.isReport = this.holds("kind", (word) => word !== "record");
-    const disputed = this.holds("trust", (word) => word === "disputed");
+    const disputed = this.holds("evidence_level", (word) => word === "disputed");
     this.doubtful = this.holds("contradicts", (ids) => ids.length > 0);
     disputed.forEach((is, i) => { this.doubtful[i] |= is; });
     this.context = contexts(this.numbers);

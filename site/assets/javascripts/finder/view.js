@@ -113,20 +113,20 @@ export function showAnswers(page, found, notes) {
 function extremes(page, { question, answers: { rows }, smallest, smallestWhole, longest }) {
   if (!question.size) return [];
   const { rules } = page;
-  const told = /** @type {[Answer | undefined, (row: Row, standing: string) => string][]} */ ([
+  const told = /** @type {[Answer | undefined, (row: Row, fit: string) => string][]} */ ([
     [smallest?.row === rows[0] ? undefined : smallest, (row) => sentences.smallest(rules, row)],
     [smallestWhole, (row) => sentences.smallest(rules, row, "smallest-whole")],
     [longest?.row === rows[0] ? undefined : longest,
-      (row, standing) => sentences.longestContext(rules, row, standing)],
+      (row, fit) => sentences.longestContext(rules, row, fit)],
   ]);
   return told.flatMap(([answer, tell]) => (answer ? [extreme(page, answer, tell)] : []));
 }
 
-/** @param {Page} page @param {Answer} answer @param {(row: Row, standing: string) => string} tell */
-function extreme(page, { row: place, standing }, tell) {
+/** @param {Page} page @param {Answer} answer @param {(row: Row, fit: string) => string} tell */
+function extreme(page, { row: place, fit }, tell) {
   const row = page.table.row(place);
   const which = link(page, row, `the ${row.kind}`);
-  return element("p", { class: "finder-extreme" }, `${tell(row, standing)} (`, which, ").");
+  return element("p", { class: "finder-extreme" }, `${tell(row, fit)} (`, which, ").");
 }
 
 /** The largest sizes by task, where no model was asked. @param {Page} page @param {Found} found */
@@ -138,7 +138,7 @@ function largest(page, { largest: tops }) {
     const cells = [
       task,
       element("strong", null, size),
-      fit(best.standing),
+      fit(best.fit),
       link(page, first, sentences.resource(rules, first)),
       far.length ? link(page, far, sentences.longest(rules, far)) : sentences.longest(rules, far),
       first.conditions.join(" · "),
@@ -165,7 +165,7 @@ function answers(page, found) {
     foldCard(page, rows.map((row) => /** @type {Answer} */ (found.answers.of(row))));
   const first = folds.slice(0, AT_FIRST);
   const list = element("ol", { class: "finder-list" }, ...first.map(card));
-  const frameworks = new Set(first.map(([row]) => page.table.cell("framework_shown", row)));
+  const frameworks = new Set(first.map(([row]) => page.table.cell("framework_label", row)));
   return element("section", null,
     element("h3", null, "Configurations, best first"),
     list,
@@ -206,7 +206,7 @@ function nearest(page, { question, nearest: items, answers: { length } }) {
   if (!items.length) return element("p", null, "Nothing that is known fits, and nothing comes near.");
   const cards = items.map(({ kind, answer }) => {
     const row = page.table.row(answer.row);
-    const reason = sentences.nearestReason(page.rules, question, kind, row, answer.standing);
+    const reason = sentences.nearestReason(page.rules, question, kind, row, answer.fit);
     return element("li", null, answerCard(page, answer, reason));
   });
   return element("section", { class: "finder-nearest" },
@@ -253,8 +253,8 @@ function foldCard(page, answers) {
 }
 
 /** @param {Page} page @param {Answer} answer */
-function reasonOf(page, { question, row, standing }) {
-  return sentences.reason(page.rules, question, page.table.row(row), standing);
+function reasonOf(page, { question, row, fit }) {
+  return sentences.reason(page.rules, question, page.table.row(row), fit);
 }
 
 /** @param {Page} page @param {Answer} answer @param {string} reason */
@@ -262,37 +262,37 @@ function answerCard(page, answer, reason) {
   const { rules, table } = page;
   const row = table.row(answer.row);
   const figures = [...sentences.figures(rules, row)].map((text) => element("li", null, text));
-  const noted = row.notes && row.trust !== "disputed";
+  const noted = row.notes && row.evidence_level !== "disputed";
   const doubts = [...sentences.doubts(rules, row)].map((text, place, all) =>
     element("p", { class: noted && place === all.length - 1 ? "finder-note" : "finder-doubt" }, text));
   const others = contradictions(table, answer.row).map((other) => contradicted(page, other));
-  const title = `${row.model_shown.replace(/^.*\//, "")}, ${row.task_shown || "task not told"}`;
-  return element("article", { class: `finder-card finder-card--${answer.standing}` },
+  const title = `${row.model_label.replace(/^.*\//, "")}, ${row.task_label || "task not told"}`;
+  return element("article", { class: `finder-card finder-card--${answer.fit}` },
     element("header", null,
       element("h4", null, link(page, row, title)),
-      element("p", { class: "badges" }, fit(answer.standing), tag(row.tag), status(row))),
+      element("p", { class: "badges" }, fit(answer.fit), tag(row.tag), status(row))),
     element("p", { class: "finder-hardware" }, sentences.resource(rules, row)),
     element("p", { class: "finder-conditions" }, row.conditions.join(" · ")),
     element("p", { class: "finder-reason" }, reason),
     figures.length ? element("ul", { class: "finder-figures" }, ...figures) : null,
-    element("p", { class: "finder-trust" }, [...sentences.trust(rules, row)].join("; "), ". ",
+    element("p", { class: "finder-evidence" }, [...sentences.evidence(rules, row)].join("; "), ". ",
       row.source ? source(row.source) : null),
     ...doubts,
     ...others,
     row.script ? command(rules, row) : null);
 }
 
-/** @param {string} standing */
-const fit = (standing) => element("span", { class: `fit fit--${standing}` },
-  standing === BEYOND ? "needs more" : sentences.spaced(standing));
+/** @param {string} fit */
+const fit = (fit) => element("span", { class: `fit fit--${fit}` },
+  fit === BEYOND ? "needs more" : sentences.spaced(fit));
 
 /** @param {string} text */
 const tag = (text) => text && element("span", { class: `tag tag--${text.toLowerCase()}` }, text);
 
 /** @param {Row} row */
 function status(row) {
-  const kind = row.kind === "record" ? ` status--${row.trust}` : "";
-  return element("span", { class: `status${kind}` }, `${row.kind}, ${sentences.spaced(row.trust)}`);
+  const kind = row.kind === "record" ? ` status--${row.evidence_level}` : "";
+  return element("span", { class: `status${kind}` }, `${row.kind}, ${sentences.spaced(row.evidence_level)}`);
 }
 
 /** A link to the page of a record, or to the row of a report. @param {Page} page @param {Row} row @param {string} text */

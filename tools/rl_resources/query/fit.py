@@ -14,11 +14,11 @@ BEYOND = "beyond"
 TOO_SHORT = "too-short"
 
 NOT_RUN = frozenset({UNTESTED, GUESS, UNEXPLAINED})
-"""The trust of configurations that nobody says to run."""
+"""The evidence level of configurations that nobody says to run."""
 
 
-def standing(question: Question, row: Configuration) -> str:
-    """One of the seven standings."""
+def fit(question: Question, row: Configuration) -> str:
+    """One of the seven fits."""
     if row.outcome != "ran":
         return FAILED
     if row.length < question.length:
@@ -28,7 +28,7 @@ def standing(question: Question, row: Configuration) -> str:
     fits = exact or _no_more_memory(question, row)
     if not enough:
         return BEYOND
-    if row.trust in NOT_RUN:
+    if row.evidence_level in NOT_RUN:
         return UNCLEAR if fits else BEYOND
     if fits and row.statement not in RUNS:
         return CLAIMED

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.find import Answer, Largest, answers, largest_known, size_of
+from rl_resources.query.fit import SHOULD_FIT, TESTED, fit
 from rl_resources.query.question import Question
-from rl_resources.query.standing import SHOULD_FIT, TESTED, standing
 
 WEIGHTS = {"full": "full fine-tuning", "lora": "LoRA", "qlora": "QLoRA"}
 """The kinds of training that have a headline of their own."""
@@ -33,7 +33,7 @@ def least(rows: Sequence[Configuration], size: str) -> list[Answer]:
     best: dict[tuple[str, str], Answer] = {}
     for item in answers(rows, Question(size=size)):
         row = item.configuration
-        if row.task and row.weights and item.standing == TESTED:
+        if row.task and row.weights and item.fit == TESTED:
             key = row.task, row.weights
             best[key] = min(best.get(key, item), item, key=_size)
     return sorted(best.values(), key=_size)
@@ -47,9 +47,9 @@ def headline(rows: Sequence[Configuration], size: str, weights: str) -> Answer |
     runs = (
         item
         for item in answers(rows, Question(size=size, weights=weights))
-        if item.standing == TESTED
+        if item.fit == TESTED
         and item.configuration.weights == weights
-        and item.configuration.trust != "disputed"
+        and item.configuration.evidence_level != "disputed"
         and not item.configuration.contradicts
         and item.configuration.memory_gb
         and NO_TEXT.isdisjoint(item.configuration.scenario)
@@ -73,7 +73,7 @@ def _size(answer: Answer) -> tuple[bool, float, int, bool, str]:
 def by_hardware(rows: Sequence[Configuration], memory_gb: float) -> list[Hardware]:
     """The largest sizes by the number of accelerators; one that adds nothing is left out."""
     any_number = Question(memory_gb=memory_gb)
-    fitting = [row for row in rows if standing(any_number, row) in {TESTED, SHOULD_FIT}]
+    fitting = [row for row in rows if fit(any_number, row) in {TESTED, SHOULD_FIT}]
     found: list[Hardware] = []
     for gpus in GPUS:
         asked = Question(memory_gb=memory_gb, gpus=gpus)
