@@ -26,10 +26,9 @@ test: $(READY) lint  ## all checks and tests
 	$(BIN)/rl-resources check --strict
 	$(BIN)/pytest --numprocesses auto --dist worksteal
 
-fuzz: $(READY)  ## for a night: 200,000 mutated records, 6,000 tables and files of all kinds broken, 200 kills a command
+fuzz: $(READY)  ## for a night: 200,000 mutated records, 6,000 tables and files of all kinds broken
 	MUTATED_FILES=500 $(BIN)/pytest tests/test_differential.py tests/test_differential_files.py
 	PYTHONPATH=tests $(BIN)/python -m fuzzing.campaign --minutes $(or $(MINUTES),20)
-	PYTHONPATH=tests $(BIN)/python -m fuzzing.kills
 
 fuzz-guided: $(READY)  ## what the shell resolver and the page reader reach leads to further inputs; MINUTES each
 	[ -x build/.guided/bin/python ] || $(PYTHON) -m venv build/.guided
@@ -52,7 +51,7 @@ generate: $(READY)  ## rewrite the files that are derived from rules and schemas
 	$(BIN)/python -m rl_resources.generate
 
 release: $(READY)  ## commit the next version, write its artefacts to dist; DRY_RUN=1 only tells
-	$(BIN)/python -m rl_resources.release $(if $(DRY_RUN),--dry-run) $(if $(RECORD),--record)
+	$(BIN)/python -m rl_resources.release $(if $(DRY_RUN),--dry-run)
 
 lock: $(READY)  ## pin the newest allowed requirements
 	$(BIN)/python -m pip install --quiet uv

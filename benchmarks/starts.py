@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 OURS = str(BIN / "rl-resources")
 TABLE, REPORTS, SCRIPT = "records/tuning.csv", "records/reports.csv", "SCRIPT"
-FOLDERS = ("schema", "records", "examples", "releases")
+FOLDERS = ("schema", "records", "examples")
 
 COMMANDS: Mapping[str, Sequence[str]] = {
     "import pandas": (sys.executable, "-c", "import pandas"),

@@ -228,11 +228,11 @@ def test_a_revision_may_lack_tables_and_hold_properties_that_nobody_knows_today(
         ({"file": "records/tuning.csv", "symlink": "/etc/hostname"}, "is not there"),
         ({"file": "records/tuning.csv", "write": "a,b\n1,2\n"}, "lacks the key column 'script'"),
         ({"file": "datapackage.json", "write": "["}, "is not JSON"),
-        ({"file": "datapackage.json", "write": "{}"}, "names its tables in no form"),
-        ({"file": "schema/tuning.json", "write": "{}"}, "says no primary key"),
+        ({"file": "datapackage.json", "write": "{}"}, "has no readable list of tables"),
+        ({"file": "schema/tuning.json", "write": "{}"}, "has no readable primary key"),
         (
             {"file": "datapackage.json", "replace": "records/tuning.csv", "with": "../x.csv"},
-            "names its tables in no form",
+            "../x.csv: is not there",
         ),
     ],
 )

@@ -29,6 +29,7 @@ from conftest import release_of_verl
 from rl_resources import UnusableInput, tabular
 from rl_resources.compat import Script, compat, row_of
 from rl_resources.dataset import read_dataset
+from rl_resources.order import in_order
 from rl_resources.package import read_package
 from rl_resources.query.compatibility import accepted_by
 from rl_resources.script import shell
@@ -51,7 +52,6 @@ from rl_resources.script.framework.releases import (
 )
 from rl_resources.script.framework.shipped import DEFAULTS, read_shipped
 from rl_resources.script.launch import Launch, launches
-from rl_resources.versions import in_order
 
 ROOT = Path(__file__).parents[1]
 MODULE = "verl.trainer.main_ppo"

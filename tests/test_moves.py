@@ -11,9 +11,9 @@ from jsonschema import Draft202012Validator
 
 from rl_resources import load
 from rl_resources.dataset import Dataset
+from rl_resources.git import Repository
 from rl_resources.package import Record
 from rl_resources.query.moves import moves
-from rl_resources.repository import Repository
 from rl_resources.site import api, record_page
 
 TODAY = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm"

@@ -19,10 +19,10 @@ from playwright.sync_api import Browser
 from rl_resources import load
 from rl_resources.check.subject import script_text
 from rl_resources.dataset import script_path
+from rl_resources.git import Repository
 from rl_resources.package import Record
 from rl_resources.publish import render_dataset
 from rl_resources.query.configurations import configurations
-from rl_resources.repository import Repository
 from rl_resources.script.explained import explained
 from rl_resources.script.run import Run
 from rl_resources.site import badge, record_page, starting

@@ -1,32 +1,60 @@
-"""What git knows of a checkout, and its public address."""
+"""What git knows of a checkout, and its public URL."""
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from rl_resources.repository import Repository, public_address, read_repository
+from rl_resources import load
+from rl_resources.check import check
+from rl_resources.check.snapshot import take_snapshot
+from rl_resources.finding import Finding
+from rl_resources.git import Repository, line_times, read_repository
+from rl_resources.package import read_package
+from rl_resources.revision import read_releases
+from rl_resources.urls import repository_url
+from sample_tree import apply, plant
+
+RECORD = {"file": "records/tuning.csv", "line": 2}
+
+
+def git(root: Path, *arguments: str, day: str = "01") -> None:
+    time = f"2026-11-{day}T12:00:00Z"
+    names = ["-c", "user.name=x", "-c", "user.email=x"]
+    environment = {**os.environ, "GIT_COMMITTER_DATE": time, "GIT_AUTHOR_DATE": time}
+    subprocess.run(["git", "-C", str(root), *names, *arguments], check=True, env=environment)
+
+
+@pytest.fixture
+def released(tmp_path: Path) -> Path:
+    """The sample with a release, a later commit and a later change that is not committed."""
+    root = plant(tmp_path / "dataset")
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "1"], ["tag", "v2026.11.0"]):
+        git(root, *arguments)
+    apply(root, [{**RECORD, "set": {"max_batch": "7"}}])
+    git(root, "commit", "-qam", "2", day="02")
+    git(root, "tag", "v2026.11.1")
+    apply(root, [{"file": "records/tuning.csv", "delete_line": 3}])
+    return root
 
 
 @pytest.mark.parametrize(
-    ("remote", "address"),
+    ("remote", "url"),
     [
         ("https://example.org/owner/name.git", "https://example.org/owner/name"),
         ("https://token@example.org/owner/name", "https://example.org/owner/name"),
         ("https://user:secret@example.org/owner/name", "https://example.org/owner/name"),
         ("git@example.org:owner/name.git", "https://example.org/owner/name"),
         ("ssh://git@example.org/owner/name", "https://example.org/owner/name"),
+        *(
+            (remote, None)
+            for remote in ("", "/srv/name", "../name", "file:///srv/n", "javascript:x")
+        ),
     ],
 )
-def test_a_remote_on_the_web_has_a_public_address_without_credentials(
-    remote: str, address: str
-) -> None:
-    assert public_address(remote) == address
-
-
-@pytest.mark.parametrize("remote", ["", "/srv/name", "../name", "file:///srv/name", "javascript:x"])
-def test_any_other_remote_has_none(remote: str) -> None:
-    assert public_address(remote) is None
+def test_a_remote_on_the_web_has_a_url_without_credentials(remote: str, url: str | None) -> None:
+    assert repository_url(remote) == url
 
 
 def test_an_archive_unpacked_inside_of_another_checkout_has_nothing_of_that_one(
@@ -35,13 +63,44 @@ def test_an_archive_unpacked_inside_of_another_checkout_has_nothing_of_that_one(
     monkeypatch.delenv("REPOSITORY_URL", raising=False)
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "datapackage.json").write_text("{}")
-    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x"]
-    for arguments in (
-        ["init", "-q"],
-        ["remote", "add", "origin", "https://example.org/not/ours"],
-        ["commit", "-q", "--allow-empty", "-m", "x"],
-    ):
-        subprocess.run([*git, *arguments], check=True)
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "remote", "add", "origin", "https://example.org/not/ours")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "x")
     assert read_repository(tmp_path / "inner") == Repository(None, None, None)
-    subprocess.run([*git, "add", "."], check=True)
+    git(tmp_path, "add", ".")
     assert read_repository(tmp_path / "inner").url == "https://example.org/not/ours"
+
+
+def test_releases_are_the_tags_newest_first_with_what_they_changed(released: Path) -> None:
+    newest, first = read_releases(released)
+    assert (newest.version, newest.day, newest.previous) == ("2026.11.1", "2026-11-02", "2026.11.0")
+    assert [len(item.changed) for item in newest.made] == [1]
+    assert [len(item.removed) for item in newest.since] == [1]
+    assert (first.version, first.previous, first.made) == ("2026.11.0", None, [])
+    assert [(len(item.changed), len(item.removed)) for item in first.since] == [(1, 1)]
+
+
+def test_an_id_of_the_newest_release_that_is_gone_needs_a_row_that_says_where_to(
+    released: Path,
+) -> None:
+    row = load(plant(released.parent / "before")).records["tuning"][1]
+    (script,) = released.rglob(str(row["script"]))
+    script.unlink()
+    (finding,) = lost_ids(released)
+    name = script.stem
+    assert finding.message == f"id `{name}` is published, and tuning has no such row"
+    apply(released, [{"file": "records/moved.csv", "append": f"tuning,{name},,2026.12.0,Why.\n"}])
+    assert lost_ids(released) == []
+
+
+def lost_ids(root: Path) -> list[Finding]:
+    return check(take_snapshot(read_package(root)), ["lost-id"])
+
+
+def test_a_line_has_the_time_of_its_last_commit_and_none_in_a_shallow_clone(
+    released: Path, tmp_path: Path
+) -> None:
+    times = line_times(released, "records/tuning.csv")
+    assert times[2] - times[1] == 24 * 3600
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{released}", "shallow")
+    assert line_times(tmp_path / "shallow", "records/tuning.csv") == {}

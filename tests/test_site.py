@@ -17,8 +17,8 @@ from playwright.sync_api import Browser
 
 from rl_resources import load
 from rl_resources.dataset import read_dataset, script_path
+from rl_resources.git import Repository
 from rl_resources.package import CONSTRAINTS, Record, read_package
-from rl_resources.repository import Repository
 from rl_resources.site import dictionary, record_page, site, size_page
 from rl_resources.site.tuning_table import HEADERS
 from website import (

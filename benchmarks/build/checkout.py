@@ -21,7 +21,7 @@ from rl_resources.fmt import format_tables
 from rl_resources.package import Record, read_package
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("datapackage.json", "mkdocs.yml", "schema", "records", "site", "releases")
+SOURCES = ("datapackage.json", "mkdocs.yml", "schema", "records", "site")
 OF_A_SCRIPT = ("trials", "compatibility")
 SEED = 8
 
@@ -51,8 +51,6 @@ def write_checkout(folder: Path, count: int, root: Path = ROOT) -> None:
         path.write_text(text, encoding="utf-8")
         path.chmod(0o755)
     _write_tables(folder, dataset, made)
-    if count < len(texts):  # else the ids of the others would be lost, which is a mistake
-        shutil.rmtree(folder / "releases/newest")
 
 
 def _write_tables(folder: Path, dataset: Dataset, made: Sequence[Made]) -> None:

@@ -24,14 +24,15 @@ from rl_resources.errors import (
     UnusableInput,
 )
 from rl_resources.finding import Finding
+from rl_resources.git import read_repository
 from rl_resources.output import new_folder
 from rl_resources.package import DESCRIPTOR
-from rl_resources.repository import read_repository, site_address
+from rl_resources.urls import site_url
 
 CONFIGURATION = "mkdocs.yml"
 MARK = ".built-by-rl-resources"
 FINDINGS = "findings"
-PUBLISHED = ("site", "records", "schema", "examples", "releases")
+PUBLISHED = ("site", "records", "schema", "examples")
 SOURCES = (*PUBLISHED, "tools", "tests", ".git")
 KEPT = "The old output is kept."
 UNKNOWN_DAY = "1970-01-01"
@@ -106,7 +107,7 @@ def _refuse_anything_else(root: Path, target: Path) -> None:
 
 def _refuse_no_address() -> None:
     address = os.environ.get("SITE_URL")
-    if address and site_address() is None:
+    if address and site_url() is None:
         raise UnusableInput(
             f"SITE_URL is {address!r}, which is no address of a site",
             f"Set it to one such as https://example.org/, or not at all. {KEPT}",

@@ -15,6 +15,7 @@ from rl_resources import tabular
 from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import UnusableInput
+from rl_resources.order import in_order
 from rl_resources.package import Record, read_package
 from rl_resources.query.compatibility import accepted_by
 from rl_resources.regular import read_regular
@@ -30,7 +31,6 @@ from rl_resources.script.framework.releases import (
 from rl_resources.script.framework.shipped import DEFAULTS, read_shipped
 from rl_resources.script.launch import Launch, launches
 from rl_resources.script.rejected import Rejected
-from rl_resources.versions import in_order
 
 if TYPE_CHECKING:
     from pathlib import Path

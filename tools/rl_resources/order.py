@@ -1,4 +1,4 @@
-"""The canonical order of rows, the `orderBy` of a Table Schema along foreign keys; and turns."""
+"""The canonical order of rows (`orderBy` along foreign keys), round robin, release numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
+
+from packaging.version import InvalidVersion, Version
 
 from rl_resources.package import TYPES, Package, TableSchema
 
@@ -58,3 +60,20 @@ def sort_value(
         return (2, 0.0, cell)
     further = package.resources[key.resource].schema
     return sort_value(package, further, rest, target(rest.partition(".")[0]), find)
+
+
+def in_order(versions: Iterable[str]) -> list[str]:
+    """Release numbers, oldest first; one that PEP 440 does not know comes before all others."""
+    return sorted(versions, key=_version_key)
+
+
+def is_version(text: str) -> bool:
+    """Whether PEP 440 knows a text as a release number."""
+    return _version_key(text)[0]
+
+
+def _version_key(text: str) -> tuple[bool, Version, str]:
+    try:
+        return True, Version(text), text
+    except InvalidVersion:
+        return False, Version("0"), text

@@ -28,9 +28,6 @@ DESCRIPTOR = "datapackage.json"
 SCRIPTS = PurePosixPath("examples/tuning")
 UNFINISHED = ".rl-resources"
 """The folder with what an unfinished change of several files needs."""
-RELEASES = "releases"
-NEWEST = f"{RELEASES}/newest"
-"""A copy of the tables as the newest release published them."""
 LARGEST_DOCUMENT_BYTES = 4 * 2**20
 """Of the descriptor, and of a schema."""
 

@@ -14,17 +14,16 @@ from rl_resources.check.subject import FRAMEWORK, script_text
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidDataset, InvalidOutput
 from rl_resources.finding import Finding
-from rl_resources.history import Release, read_history
-from rl_resources.moments import moments
+from rl_resources.git import Repository, line_times, read_repository
 from rl_resources.package import Record, read_package
 from rl_resources.regular import read_regular
-from rl_resources.repository import Repository, read_repository, site_address
+from rl_resources.revision import Release, read_releases
 from rl_resources.site import (
     api,
     assistants,
     charts,
     coverage_page,
-    feeds,
+    feed,
     finder,
     front,
     record_page,
@@ -36,6 +35,7 @@ from rl_resources.site import (
     validation,
 )
 from rl_resources.site.downloads import downloads
+from rl_resources.urls import site_url as read_site_url
 
 PAGES = "site/pages"
 
@@ -69,9 +69,9 @@ class _Source:
     def fetched(self, shown: Files, *, hold: bool) -> Files:
         """What programs, readers of feeds and assistants fetch."""
         dataset, time = self.dataset, self.repository.commit_time
-        unreleased = self.releases[0].since or () if self.releases else ()
-        times = moments(self.root, dataset, unreleased)
-        found: Files = dict(feeds.feeds(dataset, self.releases, times, time, self.address))
+        paths = {name: dataset.package.resources[name].path for name in ("tuning", "moved")}
+        times = {name: line_times(self.root, path) for name, path in paths.items()}
+        found: Files = {feed.PATH: feed.feed(dataset, times, self.address)}
         publication = api.Publication(
             self.repository.commit, time, self.address, shown | found, self.releases
         )
@@ -126,7 +126,7 @@ def _within(files: Files) -> Files:
 def _source(root: Path) -> _Source:
     dataset = read_dataset(read_package(root))
     texts, repository = _script_texts(root, dataset), read_repository(root)
-    return _Source(root, dataset, texts, repository, site_address() or "", read_history(root))
+    return _Source(root, dataset, texts, repository, read_site_url() or "", read_releases(root))
 
 
 def render_dataset(

@@ -18,8 +18,9 @@ from pathlib import Path
 from rl_resources import tabular
 from rl_resources.check.registry import Mistake
 from rl_resources.errors import UnreadableDataset
+from rl_resources.git import file_at, released_versions
 from rl_resources.order import Cells
-from rl_resources.package import DESCRIPTOR, NEWEST, SCRIPTS, Package, Resource, TableSchema
+from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
 from rl_resources.regular import read_table
 from rl_resources.words import shown
 
@@ -315,29 +316,25 @@ def take_snapshot(package: Package) -> Snapshot:
             f"{DESCRIPTOR}: there is no resource called {missing[0]!r}",
             "Take the descriptor of the last release and make your change to it again.",
         )
+    tag = "".join(f"v{version}" for version in released_versions(package.root)[:1])
     return Snapshot(
         package=package,
         tables={name: _read_table(package.root, item) for name, item in package.resources.items()},
         scripts=tuple(_script_files(package.root)),
-        published={
-            name: _published(package.root / NEWEST / package.resources[name].path, name, package)
-            for name in LASTING
-        },
+        published={name: _released_ids(package, tag, name) for name in LASTING},
     )
 
 
-def _published(copy: Path, name: str, package: Package) -> tuple[str, ...]:
-    """The ids of a table in its copy, none where that is what the table still holds."""
+def _released_ids(package: Package, tag: str, name: str) -> tuple[str, ...]:
+    """The ids of a table in the newest release; none where there is no release to compare."""
     resource = package.resources[name]
-    try:
-        data = read_table(copy)
-        if data == read_table(package.root / resource.path):
-            return ()
-        text = tabular.read(data.decode("utf-8"))
-        at = text.header.cells.index(resource.schema.primary_key[0]) if text.header else 0
-        return tuple(row.cells[at].removesuffix(".sh") for row in text.rows)
-    except (OSError, ValueError, IndexError):
+    data = file_at(package.root, tag, resource.path) if tag else None
+    text = tabular.read((data or b"").decode("utf-8", "replace"))
+    key = resource.schema.primary_key[0]
+    if text.header is None or key not in text.header.cells:
         return ()
+    at = text.header.cells.index(key)
+    return tuple(row.cells[at].removesuffix(".sh") for row in text.rows if len(row.cells) > at)
 
 
 def _read_table(root: Path, resource: Resource) -> Table:

@@ -23,9 +23,9 @@ def _options(parser: ArgumentParser) -> None:
 def _export(arguments: Arguments) -> int:
     from rl_resources.dataset import is_packaged, read_dataset
     from rl_resources.export import export
+    from rl_resources.git import read_repository
     from rl_resources.output import write_file
     from rl_resources.package import read_package
-    from rl_resources.repository import read_repository
 
     root = root_of_answers(arguments)
     script_url = arguments.script_url

@@ -8,8 +8,8 @@ from datetime import date
 from functools import cache
 
 from rl_resources.dataset import Dataset
+from rl_resources.order import in_order, is_version
 from rl_resources.package import Record
-from rl_resources.versions import in_order, is_version
 
 YEARS = 1
 RELEASES = 3

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rl_resources.dataset import Dataset
+from rl_resources.order import in_order
 from rl_resources.package import Record
-from rl_resources.versions import in_order
 
 
 def releases_of(dataset: Dataset, script: object) -> list[Record]:

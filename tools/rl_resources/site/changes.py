@@ -26,7 +26,12 @@ MOST_LETTERS = 300
 
 def as_json(diffs: Sequence[TableDiff]) -> str:
     """A list of objects, one for each table that differs; rows are objects of text cells."""
-    return json.dumps([_json(item) for item in diffs], indent=2 if diffs else None) + "\n"
+    return json.dumps(as_values(diffs), indent=2 if diffs else None) + "\n"
+
+
+def as_values(diffs: Sequence[TableDiff]) -> list[dict[str, object]]:
+    """The same in the types of JSON."""
+    return [_json(item) for item in diffs]
 
 
 def _json(item: TableDiff) -> dict[str, object]:

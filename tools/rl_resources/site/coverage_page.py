@@ -11,7 +11,7 @@ from rl_resources.query.coverage import WANTED_RULE, Cell, coverage
 from rl_resources.site.charts import coverage_map
 from rl_resources.site.coverage import MOST_WANTED, task_tables
 from rl_resources.site.site import Site, address
-from rl_resources.source import is_web_address
+from rl_resources.urls import is_web_address
 
 PATH = "coverage.md"
 

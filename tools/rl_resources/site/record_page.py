@@ -10,13 +10,13 @@ from typing import Any
 from urllib.parse import quote
 
 from rl_resources.dataset import Dataset, script_path
+from rl_resources.git import Repository
 from rl_resources.package import Field, Record
 from rl_resources.query.age import Ages
 from rl_resources.query.compatibility import accepted_by, rejections, releases_of
 from rl_resources.query.configurations import configurations
 from rl_resources.query.moves import former_ids, moves
 from rl_resources.query.related import Neighbourhood
-from rl_resources.repository import Repository
 from rl_resources.script.explained import Explained, explained
 from rl_resources.script.run import Run
 from rl_resources.site import badge, recipes, starting

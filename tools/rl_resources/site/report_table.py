@@ -11,7 +11,7 @@ from rl_resources.package import Record, TableSchema
 from rl_resources.query.age import Ages
 from rl_resources.query.conditions import conditions
 from rl_resources.record import items_of, text_of
-from rl_resources.source import is_web_address
+from rl_resources.urls import is_web_address
 
 HEADERS = (
     "Model",

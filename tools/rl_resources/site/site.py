@@ -31,13 +31,12 @@ from rl_resources.package import Field, Record, Resource, TableSchema
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.sentences import resource
 from rl_resources.site import recipes, schema_org
-from rl_resources.site.api import BASE
-from rl_resources.site.api.promise import PROMISE
+from rl_resources.site.api import BASE, PROMISE
 from rl_resources.site.cards import labelled
 from rl_resources.site.dictionary import columns
 from rl_resources.site.markdown import escape
 from rl_resources.site.tuning_table import HEADERS, tuning_rows
-from rl_resources.source import is_web_address
+from rl_resources.urls import is_web_address
 
 if TYPE_CHECKING:
     from rl_resources.site.downloads import Download

@@ -10,7 +10,7 @@ from rl_resources.check.dataset.broken import broken_keys
 from rl_resources.check.dataset.tables import sizes_by_parameters
 from rl_resources.check.registry import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
-from rl_resources.source import THREAD, permalink
+from rl_resources.urls import THREAD, permalink
 from rl_resources.words import nearest, shown
 
 PLACE = ("source_repo", "source_commit", "source_path", "source_lines")

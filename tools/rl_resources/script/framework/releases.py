@@ -16,12 +16,12 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from rl_resources.errors import UnusableInput
+from rl_resources.order import in_order
 from rl_resources.output import new_folder
 from rl_resources.regular import read_regular
 from rl_resources.script.framework.archive import SUFFIXES, read_archive
 from rl_resources.script.framework.compose import Configuration
 from rl_resources.script.framework.entry import Entry, entries
-from rl_resources.versions import in_order
 
 DISTRIBUTIONS: Mapping[str, str] = {"verl": "verl"}
 """Frameworks whose configuration is known to be Hydra's, and the name of their package."""

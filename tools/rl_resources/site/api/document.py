@@ -1,11 +1,13 @@
 """The published JSON documents, under `/api/v1`.
 
-Numbers are numbers, blanks are null, every key is always there, ids are script names without `.sh`.
+Numbers are numbers, empty cells are null, every key is always there, ids are script names without
+`.sh`.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -14,12 +16,11 @@ from typing import Any
 from urllib.parse import quote
 
 from rl_resources.dataset import Dataset, script_path
-from rl_resources.history import Release, release_values
-from rl_resources.package import Record, TableSchema
-from rl_resources.query.diff import TableDiff
+from rl_resources.git import utc
+from rl_resources.package import Record
 from rl_resources.query.moves import Move, moves
-from rl_resources.repository import moment
-from rl_resources.site.api.text import as_json
+from rl_resources.revision import Release
+from rl_resources.site.changes import as_values
 from rl_resources.site.tuning_table import records_of_size
 
 BASE = "api/v1"
@@ -27,14 +28,14 @@ _UP = "../" * (BASE.count("/") + 1)
 SCRIPTS = "scripts"
 """The folder of the scripts, as they are."""
 DOWNLOADS = ("downloads/", "rst/", f"{SCRIPTS}/")
-"""Where files lie that are published beside the API for programs."""
+"""Where files for programs are published beside the API."""
 
 
 @dataclass(frozen=True)
 class Document:
     """One published document: its path below `BASE`, the name of its schema, its value.
 
-    `template` is the path with what differs between documents of its kind in braces; blank where
+    `template` is the path with what differs between documents of its kind in braces; empty where
     there is only one.
     """
 
@@ -58,9 +59,9 @@ class Document:
 class Publication:
     """What is published, where from and where to, beyond the dataset itself.
 
-    `commit` and `commit_time` (seconds since 1970) are `None` where nobody knows them, `site` is
-    the address of the published site with its closing slash, or blank. `files` is what else is
-    published, by path below the site's root. `releases` are newest first.
+    `commit` and `commit_time` (seconds since 1970) are `None` where unknown, `site` is the URL of
+    the site with its closing slash, or empty. `files` is what else is published, by path below the
+    site's root. `releases` are newest first.
     """
 
     commit: str | None = None
@@ -72,16 +73,17 @@ class Publication:
 
 def documents(dataset: Dataset, publication: Publication) -> list[Document]:
     """Every document, the index first."""
-    tables = [name for name in dataset.package.resources if name != "tuning"]
-    whole = {"records": records_document(dataset), **{n: _table(dataset, n) for n in tables}}
+    whole = {"records": records_document(dataset)}
+    whole |= {name: _table(dataset, name) for name in dataset.records if name != "tuning"}
+    all_tables = {name: item.value[name] for name, item in whole.items()}
     listed = [
         *whole.values(),
         *(size_document(dataset, str(size["size"])) for size in dataset.records["sizes"]),
         *(_record_document(dataset, record) for record in dataset.records["tuning"]),
         *(_moved_document(dataset, move) for move in moves(dataset, "tuning")),
-        _changes_document(dataset, publication),
+        _changes_document(dataset, publication.releases),
         *(_release_document(dataset, release) for release in publication.releases),
-        _all_document(dataset, publication, whole),
+        Document("all.json", "all", _head(dataset, publication) | all_tables),
     ]
     return [_index_document(dataset, publication, listed), *listed]
 
@@ -99,80 +101,65 @@ def records_document(dataset: Dataset) -> Document:
 
 def size_document(dataset: Dataset, size: str) -> Document:
     """The tuning records of one size."""
-    section = _row(dataset, "sizes", dataset.by_key["sizes"][size])
+    section = _row(dataset.by_key["sizes"][size])
     rows = [_record(dataset, record) for record in records_of_size(dataset, size)]
     value = _counted(dataset, {"size": section}, "records", rows)
     return Document(f"sizes/{size.lower()}.json", "size", value, "sizes/{size}.json")
 
 
 def _record_document(dataset: Dataset, record: Record) -> Document:
-    trials = dataset.by_script["trials"].get(record["script"], ())
+    trials = [_row(trial) for trial in dataset.by_script["trials"].get(record["script"], ())]
+    script = f"{SCRIPTS}/{record['script']}"
     return _at_id(
         dataset,
         record_id(record),
-        record=_record(dataset, record),
-        trials=[_row(dataset, "trials", trial) for trial in trials],
-        moved=None,
-        links=_links(record_id(record), str(record["script"])),
+        {"record": _record(dataset, record), "trials": trials, "moved": None},
+        script,
     )
 
 
 def _moved_document(dataset: Dataset, move: Move) -> Document:
     moved = {"moved_to": list(move.moved_to), "version": move.version, "reason": move.reason}
-    return _at_id(
-        dataset, move.id, record=None, trials=[], moved=moved, links=_links(move.id, None)
-    )
+    return _at_id(dataset, move.id, {"record": None, "trials": [], "moved": moved}, None)
 
 
-def _links(name: str, script: str | None) -> dict[str, str | None]:
-    """Addresses relative to a record's document, which lies one folder below `BASE`."""
-    root = f"../{_UP}"
-    return {
+def _at_id(dataset: Dataset, name: str, value: Mapping[str, Any], script: str | None) -> Document:
+    root = f"../{_UP}"  # the document lies one folder below `BASE`
+    links = {
         "page": root + quote(f"records/{name}/"),
-        "script": root + quote(f"{SCRIPTS}/{script}") if script else None,
+        "script": root + quote(script) if script else None,
     }
-
-
-def _at_id(dataset: Dataset, name: str, **value: Any) -> Document:
-    value = {"dataset_version": dataset.version, "id": name, **value}
+    value = {"dataset_version": dataset.version, "id": name, **value, "links": links}
     return Document(f"records/{name}.json", "record", value, "records/{id}.json")
 
 
 def _table(dataset: Dataset, name: str) -> Document:
-    rows = [_row(dataset, name, row) for row in dataset.records[name]]
+    rows = [_row(row) for row in dataset.records[name]]
     return Document(f"{name}.json", name, _counted(dataset, {}, name, rows))
 
 
-def _changes_document(dataset: Dataset, publication: Publication) -> Document:
-    rows = [
-        {
-            "version": release.version,
-            "released_on": release.day,
-            "previous": release.previous,
-            "path": f"changes/{release.version}.json",
-            **_counts(release.made),
-        }
-        for release in publication.releases
-    ]
+def _changes_document(dataset: Dataset, releases: Sequence[Release]) -> Document:
+    rows = [{**_of_release(item), "path": f"changes/{item.version}.json"} for item in releases]
     return Document("changes.json", "changes", _counted(dataset, {}, "releases", rows))
 
 
-def _counts(changes: Sequence[TableDiff]) -> dict[str, int]:
-    kinds = ("added", "removed", "renamed", "changed")
-    return {kind: sum(len(getattr(item, kind)) for item in changes) for kind in kinds}
-
-
 def _release_document(dataset: Dataset, release: Release) -> Document:
-    value = {"dataset_version": dataset.version, **release_values(release)}
+    value = {
+        "dataset_version": dataset.version,
+        **_of_release(release),
+        "in_release": as_values(release.made),
+        "since_release": as_values(release.since),
+    }
     path = f"changes/{release.version}.json"
     return Document(path, "release", value, "changes/{version}.json")
 
 
-def _all_document(
-    dataset: Dataset, publication: Publication, whole: Mapping[str, Document]
-) -> Document:
-    value = _head(dataset, publication) | {n: item.value[n] for n, item in whole.items()}
-    return Document("all.json", "all", value)
+def _of_release(release: Release) -> dict[str, Any]:
+    return {
+        "version": release.version,
+        "released_on": release.day,
+        "previous": release.previous,
+    }
 
 
 def _index_document(
@@ -206,7 +193,7 @@ def _head(dataset: Dataset, publication: Publication) -> dict[str, Any]:
         "description": package.description,
         "dataset_version": package.version,
         "commit": publication.commit,
-        "committed_at": None if time is None else moment(time),
+        "committed_at": None if time is None else utc(time),
         "licenses": [
             {name: licence.get(name) for name in ("name", "title", "path")}
             for licence in package.licenses
@@ -228,19 +215,32 @@ def _counted(
 def _record(dataset: Dataset, record: Record) -> dict[str, Any]:
     size = dataset.by_key["models"][record["model"]]["size"]
     derived = {"id": record_id(record), "size": size, "path": script_path(dataset, record)}
-    return derived | _row(dataset, "tuning", record)
+    return derived | _row(record)
 
 
-def _row(dataset: Dataset, table: str, row: Record) -> dict[str, Any]:
-    return _plain(dataset.package.resources[table].schema, row)
-
-
-def _plain(schema: TableSchema, row: Record) -> dict[str, Any]:
+def _row(row: Record) -> dict[str, Any]:
     """A row in the types of JSON. A figure of type number stays one where it is whole: `80.0`."""
-    return {field.name: _json(row[field.name]) for field in schema.fields}
+    return {name: _json(value) for name, value in row.items()}
 
 
 def _json(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     return value.isoformat() if isinstance(value, date) else value
+
+
+def as_json(value: Mapping[str, Any]) -> str:
+    """A document as text: keys in the order given, one row of a table a line."""
+    lines = [f" {_compact(name)}: {_lines(item)}" for name, item in value.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _lines(item: Any) -> str:
+    if not isinstance(item, list) or not all(isinstance(row, dict) for row in item):
+        return _compact(item)
+    rows = ",\n".join(f"  {_compact(row)}" for row in item)
+    return f"[\n{rows}\n ]" if rows else "[]"
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

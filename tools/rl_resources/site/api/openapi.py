@@ -8,8 +8,28 @@ from typing import Any
 
 from rl_resources.dataset import Dataset
 from rl_resources.site.api.document import Document, Publication
-from rl_resources.site.api.promise import PROMISE
 from rl_resources.site.api.schema import COMPONENTS, component_of, components, row_component
+
+PROMISE = (
+    "An address under `/api/v1/` that has once been published stays, and so does the shape of "
+    "what it gives: no field goes away, changes its type, may be null where it never was, or loses "
+    "a word of its vocabulary. What would break this gets `/api/v2/` beside it.",
+    "Every field that a schema names is always there. What is not known is null; a list that is "
+    "not known is null too, never empty. No field holds two types.",
+    "Addresses, fields, tables and words of a vocabulary may be added at any time: ignore what "
+    "you do not know, and hold a document to the schema published with it, not to an older copy. "
+    "The order of fields means nothing; rows stand in a fixed order, in which new ones find their "
+    "place.",
+    "Ids are stable: `id` of a record, `report` of a report, the key of any other table. A record "
+    "that is renamed, split or withdrawn keeps its address: there `record` is null, and `moved` "
+    "names the ids that stand for it today, with the version and the reason.",
+    "Figures may be corrected. `dataset_version` names the release and `commit` the revision. "
+    "`changes.json` lists the releases; `changes/<version>.json` has every row that one changed, "
+    "and what has changed since. `index.json` has the SHA-256 of every document and download, so "
+    "that you need to fetch only what differs.",
+    "A `status` of `untested` or `disputed` is part of the figure: show it with the figure.",
+)
+"""What those who build on the data may rely on; backticks enclose code."""
 
 MOST_LETTERS = 12_000
 """Longest document that stands in the description as a whole; of a longer one there is its address

@@ -93,8 +93,12 @@ def _kinds(dataset: Dataset) -> dict[str, dict[str, Any]]:
             {"dataset_version": _VERSION, "size": _ref("Size"), **records},
         ),
         "changes": _described(
-            "What each release changed, newest first",
-            {"dataset_version": _VERSION, "count": _COUNT, "releases": _releases()},
+            "The releases, newest first",
+            {
+                "dataset_version": _VERSION,
+                "count": _COUNT,
+                "releases": _array(_object({**_RELEASE, "path": _ADDRESS})),
+            },
         ),
         "release": _described("What one release changed, and what has changed since", _release()),
         "record": _described("One tuning record with its trials, or where it moved to", _record()),
@@ -142,55 +146,33 @@ _RELEASE = {
 }
 
 
-def _releases() -> dict[str, Any]:
-    counts = dict.fromkeys(("added", "removed", "renamed", "changed"), _COUNT)
-    return {"type": "array", "items": _object({**_RELEASE, "path": _ADDRESS, **counts})}
-
-
 def _release() -> dict[str, Any]:
-    since = (
-        "What has changed from that release to this data. Null where that is not known: the data "
-        "were built without the copy of the newest release, `releases/newest`."
-    )
     return {
         "dataset_version": _VERSION,
         **_RELEASE,
-        "in_release": {
-            **_list("TableChange"),
-            "description": "What it changed against `previous`.",
-        },
+        "in_release": {**_list("TableChange"), "description": "What it changed in `previous`."},
         "since_release": {
-            "type": ["array", "null"],
-            "items": _ref("TableChange"),
-            "description": since,
+            **_list("TableChange"),
+            "description": "What has changed from that release to this data.",
         },
     }
 
 
 def _table_change() -> dict[str, Any]:
-    key = {
-        "type": "object",
-        "additionalProperties": _TEXT,
-        "description": "The cells of the key's columns.",
-    }
-    row = {
-        "type": "object",
-        "additionalProperties": _MAYBE,
-        "description": "The row as it last was. Cells are text; null is a blank.",
-    }
-    cell = _object({"field": _TEXT, "old": _MAYBE, "new": _MAYBE})
-    names = {"type": "array", "items": _TEXT}
+    """One table as `rl-resources diff --format json` prints it."""
+    row = {"type": "object", "additionalProperties": _TEXT, "description": "Cells as text."}
+    cell = _object({"field": _TEXT, "old": _TEXT, "new": _TEXT})
+    names = _array(_TEXT)
     return _described(
         "What changed in one table",
         {
             "table": _TEXT,
-            "key": {**names, "description": "The columns that name a row."},
-            "added": _array(key),
             "removed": _array(row),
-            "renamed": _array(_object({"old": key, "new": key})),
-            "changed": _array(_object({"key": key, "changes": _array(cell)})),
-            "columns_added": names,
+            "added": _array(row),
+            "renamed": _array(_object({"old": row, "new": row})),
+            "changed": _array(_object({"key": row, "changes": _array(cell)})),
             "columns_removed": names,
+            "columns_added": names,
         },
     )
 
