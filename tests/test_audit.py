@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from rl_resources import load
-from rl_resources.check import all_rules
-from rl_resources.check.registry import FAMILIES, Family, Mistake, Rule
+from rl_resources.check.rule import Mistake, Rule
 from rl_resources.check.subject import Claim
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset
 from rl_resources.finding import Finding
 from rl_resources.page import audit as auditing
 from rl_resources.page.audit import import_page
+from rl_resources.rules import all_rules
 from sample_tree import REPOSITORY
 
 SEVEN = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
@@ -572,10 +572,7 @@ def test_a_row_that_its_script_contradicts_is_disputed_and_told_once(
     dataset: Dataset, scripts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rules = {name: rule for name, rule in all_rules().items() if rule.scope == "page"}
-    monkeypatch.setitem(
-        FAMILIES, "agreed", Family("Agreement", "claim", "What a test holds rows to.")
-    )
-    rules["two"] = Rule("two", "agreed", "error", "", "", "", "", _two_gpus)
+    rules["two"] = Rule("two", "error", "", "", "", "", _two_gpus, scope="claim")
     monkeypatch.setattr(auditing, "all_rules", lambda: rules)
     text, findings = _audited(dataset, scripts, PAGE.replace("2*H800", "4*H800"))
     assert [_line(item) for item in findings] == ["two: 28:9: gpus is `4`, the script takes `2`"]

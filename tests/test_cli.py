@@ -85,7 +85,7 @@ def test_an_unknown_rule_is_answered_with_the_nearest(capsys: pytest.CaptureFixt
 
 
 def test_rules_lists_every_rule_with_its_severity(capsys: pytest.CaptureFixture[str]) -> None:
-    from rl_resources.check import all_rules
+    from rl_resources.rules import all_rules
 
     assert main(["rules"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -137,7 +137,7 @@ def test_json_and_help_are_one_document_on_standard_output() -> None:
 def test_sarif_names_every_rule_and_places_every_finding(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from rl_resources.check import all_rules
+    from rl_resources.rules import all_rules
 
     root = plant(tmp_path / "dataset")
     tuning = root / "records" / "tuning.csv"

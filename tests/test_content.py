@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rl_resources.check.registry import Rule, all_rules
+from rl_resources.check.registry import all_rules
+from rl_resources.check.rule import Rule
 from rl_resources.check.script import shellcheck
 from rl_resources.check.subject import ScriptText
 

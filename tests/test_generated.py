@@ -12,10 +12,9 @@ import pytest
 import yaml
 
 from rl_resources import generate
-from rl_resources.check import all_rules
-from rl_resources.check.registry import FAMILIES, rules_by_family
 from rl_resources.dataset import load
 from rl_resources.package import read_package
+from rl_resources.rules import FAMILIES, all_rules, rules_by_family
 from rl_resources.site import rules as text
 from rl_resources.site.issue_form import DECIDED_IN_REVIEW, issue_form
 

@@ -12,11 +12,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rl_resources.check.registry import FAMILIES
 from rl_resources.dataset import find_root
 from rl_resources.errors import RlResourcesError, UnusableInput
 from rl_resources.output import write_file
 from rl_resources.package import read_package
+from rl_resources.rules import FAMILIES
 from rl_resources.site import rules as text
 from rl_resources.site.citation import CITATION, citation_file
 from rl_resources.site.issue_form import issue_form

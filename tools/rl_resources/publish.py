@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path, PureWindowsPath
 from typing import NamedTuple
 
-from rl_resources.check.registry import FAMILIES, rules_by_family
 from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.check.subject import FRAMEWORK, script_text
 from rl_resources.dataset import Dataset, read_dataset, script_path
@@ -18,6 +17,7 @@ from rl_resources.git import Repository, line_times, read_repository
 from rl_resources.package import Record, read_package
 from rl_resources.regular import read_regular
 from rl_resources.revision import Release, read_releases
+from rl_resources.rules import FAMILIES, rules_by_family
 from rl_resources.site import (
     api,
     assistants,

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rl_resources.check.exemptions import TABLE as EXEMPTIONS
 from rl_resources.check.exemptions import Outcome
-from rl_resources.check.registry import Rule, Scope, all_rules, chosen_rules
+from rl_resources.check.registry import all_rules, chosen_rules
+from rl_resources.check.rule import Rule, Scope
 from rl_resources.check.script import shellcheck
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.check.subject import ScriptText, claims, script_texts
@@ -70,7 +71,8 @@ def findings_in(
     exemptions = table is not None and asked(table.path)
     subjects = subjects_of(snapshot, everything if exemptions else asked)
     told = findings_of(rules, subjects)
-    outcome = Outcome(snapshot, tuple(told), frozenset(rule.name for rule in rules))
+    scopes = {name: rule.scope for name, rule in all_rules().items()}
+    outcome = Outcome(snapshot, tuple(told), frozenset(rule.name for rule in rules), scopes)
     about_exemptions = findings_of(rules, {"outcome": lambda: [outcome]} if exemptions else {})
     found = [item for item in (*outcome.told, *about_exemptions) if asked(item.path)]
     return sorted(found, key=lambda finding: finding.position)

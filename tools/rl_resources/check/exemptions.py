@@ -6,10 +6,10 @@ that cannot be read has no excuse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from rl_resources.check.registry import Mistake, all_rules, rule
+from rl_resources.check.rule import Mistake, Scope, rule
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.finding import Finding
 from rl_resources.words import nearest, shown
@@ -21,34 +21,37 @@ ABOUT_MEMORY = frozenset({"least-memory", "unexplained-memory", "peak-memory"})
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What the rules called `ran` found, before anything is let off."""
+    """What the rules called `ran` found before exemptions apply.
+
+    `scopes` are those of all rules by name.
+    """
 
     snapshot: Snapshot
     findings: tuple[Finding, ...]
     ran: frozenset[str]
+    scopes: Mapping[str, Scope]
+
+    @property
+    def exemptable(self) -> frozenset[str]:
+        """The names of the rules that a record or report can be exempt from."""
+        return ABOUT_MEMORY | {name for name, scope in self.scopes.items() if scope in EXEMPTABLE}
 
     @property
     def told(self) -> list[Finding]:
         """The findings that no exemption lets off."""
-        let_off = set(_exemptions(self.snapshot))
+        let_off = set(_exemptions(self))
         scripts = _scripts_of_lines(self.snapshot)
         return [item for item in self.findings if _exemption(item, scripts) not in let_off]
 
 
-def _exemptions(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+def _exemptions(outcome: Outcome) -> Iterator[tuple[str, str]]:
     """Record and rule of every exemption that may be had."""
-    table = snapshot.tables.get(TABLE)
-    rules = exemptable()
+    table = outcome.snapshot.tables.get(TABLE)
+    rules = outcome.exemptable
     for row in range(len(table.rows) if table else 0):
         name = table.cell(row, "rule") if table else ""
         if table and name in rules:
             yield table.cell(row, "record"), name
-
-
-def exemptable() -> frozenset[str]:
-    """The names of the rules that a record or report can be exempt from."""
-    rules = all_rules().values()
-    return ABOUT_MEMORY | {item.name for item in rules if item.scope in EXEMPTABLE}
 
 
 def _exemption(finding: Finding, scripts: dict[tuple[str, int], str]) -> tuple[str, str]:
@@ -67,20 +70,22 @@ def _scripts_of_lines(snapshot: Snapshot) -> dict[tuple[str, int], str]:
     }
 
 
-@rule(
-    summary="An exemption names a rule about a script or about a row with its script.",
-    reason="A misspelt name lets nothing off; a broken file can be let off nothing.",
-    bad="`min-saves-memry` as `rule`",
-    good="`min-saves-memory` as `rule`",
-)
+@rule()
 def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
-    rules = exemptable()
+    """An exemption names a rule about a script or about a row with its script.
+
+    A misspelt name lets nothing off; a broken file can be let off nothing.
+
+    Bad: `min-saves-memry` as `rule`
+    Good: `min-saves-memory` as `rule`
+    """
+    rules = outcome.exemptable
     table = outcome.snapshot.tables.get(TABLE)
     if table is None:
         return
     for row, name in enumerate(table.columns.get("rule", ())):
         if name and name not in rules:
-            known = name in all_rules()
+            known = name in outcome.scopes
             wrong = "is about no single script" if known else "is no rule"
             mend = "Delete this line, and mend what the rule tells." if known else ""
             message = f"rule of {table.label(row)} is `{shown(name)}`, which {wrong}"
@@ -94,20 +99,22 @@ def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
             yield table.mistake(row, "record", message, close or "Delete this line.")
 
 
-@rule(
-    summary="Every exemption lets something off.",
-    reason="One that is left behind would hide the next mistake of its kind.",
-    bad="an exemption from `min-saves-memory` for a script that turns all offloading on",
-    good="no exemption",
-)
+@rule()
 def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
+    """Every exemption lets something off.
+
+    One that is left behind would hide the next mistake of its kind.
+
+    Bad: an exemption from `min-saves-memory` for a script that turns all offloading on
+    Good: no exemption
+    """
     table = outcome.snapshot.tables.get(TABLE)
     if table is None:
         return
     used = _used(outcome.findings, _scripts_of_lines(outcome.snapshot))
     for row in range(len(table.rows)):
         script, name = table.cell(row, "record"), table.cell(row, "rule")
-        known = name in outcome.ran and name in exemptable()
+        known = name in outcome.ran and name in outcome.exemptable
         if known and (script, name) not in used:
             message = f"{shown(script, 120)} keeps `{name}` by now, so this exemption lets off none"
             yield table.mistake(row, "record", message, "Delete this line.")

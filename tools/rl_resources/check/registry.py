@@ -1,42 +1,55 @@
-"""What a rule is, and the list of all of them.
+"""All rules of `check`, by family.
 
-A rule is one generator that yields `Mistake`s. Its family says what it looks at: the whole dataset,
-one script, one claim (a row with its script), or one hand-kept page. Its name is that of its
-function; severity, reason and examples stand beside it in the decorator. Everything that talks
-about rules (`check`, the page of the rules, the contribution checklist) reads them from here.
-
-A rule whose mend is certain has a fixer: a function of the same name in `fixers/`, in the module of
-its family. It looks at what its rule looks at and yields edits; it writes nothing.
+A family is a heading of the page of rules and a line of the contribution checklist.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from importlib import import_module
-from typing import Any, Literal, NamedTuple, TypeVar
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from types import ModuleType
+from typing import NamedTuple
 
+from rl_resources.check import exemptions
+from rl_resources.check.claim import agreement, max_batch, running, tags
+from rl_resources.check.claim import memory as claim_memory
+from rl_resources.check.dataset import (
+    cells,
+    compatibility,
+    files,
+    form,
+    memory,
+    moves,
+    provenance,
+    scripts,
+    tables,
+)
+from rl_resources.check.fixers import FIXERS
+from rl_resources.check.rule import Rule, Scope
+from rl_resources.check.script import (
+    arguments,
+    content,
+    data_files,
+    privacy,
+    releases,
+    safety,
+    variables,
+)
 from rl_resources.errors import UnusableInput
-from rl_resources.finding import Finding, Severity
-from rl_resources.words import nearest, printable
-
-Scope = Literal["dataset", "script", "claim", "page", "outcome"]
-"""What a rule looks at: a `Snapshot`, a `ScriptText`, a `Claim`, a page as `Reading`, or what the
-other rules found, as `Outcome`.
-"""
+from rl_resources.words import nearest
 
 
 class Family(NamedTuple):
-    """Rules of one module, that of the family's name in the folder of its scope, or of `modules`.
+    """The rules of some modules, in the order of the source.
 
-    `summary` is what they hold a contribution to, as the contribution checklist says it.
+    `summary` is what they ask of a contribution, as the contribution checklist says it.
     """
 
     title: str
     scope: Scope
     summary: str
-    modules: tuple[str, ...] = ()
+    modules: tuple[ModuleType, ...]
 
 
 FAMILIES: Mapping[str, Family] = {
@@ -44,243 +57,138 @@ FAMILIES: Mapping[str, Family] = {
         "Files",
         "dataset",
         "Each table is UTF-8 with LF line ends, its quotes are closed, its header is the schema's.",
+        (files,),
     ),
     "cells": Family(
         "Cells",
         "dataset",
         "Each cell has the form of its column and words that the tables know; nothing in it is "
         "invisible, active or private.",
+        (cells,),
     ),
     "tables": Family(
         "Records",
         "dataset",
         "Each key stands once, each record has a contributor or a source, and notes say what is "
         "disputed.",
+        (tables,),
     ),
     "provenance": Family(
         "Provenance of reports",
         "dataset",
         "Each published figure leads to the line that it was read from, at a commit, and names "
         "what contradicts it.",
+        (provenance,),
     ),
     "memory": Family(
         "Plausibility",
         "dataset",
         "The devices have room for what trains, no peak is above a device's memory, no date lies "
         "in the future, and contributors are real.",
+        (memory,),
     ),
     "scripts": Family(
         "Script name and place",
         "dataset",
         "Each row has one script, named after its six facts, in the folder of its model's size.",
+        (scripts,),
     ),
     "form": Family(
         "Canonical form",
         "dataset",
         "Rows stand in their order, with as few quotes as can be: `rl-resources fmt` does that.",
+        (form,),
     ),
     "moves": Family(
         "Moved ids",
         "dataset",
         "An id that once was published still leads somewhere.",
+        (moves,),
     ),
     "compatibility": Family(
         "Compatibility with releases",
         "dataset",
         "The generated rows on releases speak of the scripts as they stand.",
+        (compatibility,),
     ),
     "content": Family(
         "Script content",
         "script",
         "bash accepts the script, ShellCheck finds nothing, every argument arrives, and a failure "
         "ends it.",
+        (content,),
     ),
     "variables": Family(
         "Variables of a script",
         "script",
         "Each variable is set, is read, and holds what its name says.",
+        (variables,),
     ),
     "arguments": Family(
         "Arguments of a run",
         "script",
         "Each setting exists in the framework's configuration, has its type, and is given once.",
+        (arguments,),
     ),
     "releases": Family(
         "Settings of other releases",
         "script",
         "Settings are written as the framework's newest release takes them.",
+        (releases,),
     ),
     "safety": Family(
         "Safety and privacy of a script",
         "script",
         "The script holds no secret, no path of one person's disk and no unexpected command.",
-        tuple(f"rl_resources.check.script.{name}" for name in ("privacy", "data_files", "safety")),
+        (privacy, data_files, safety),
     ),
     "agreement": Family(
         "Agreement of row and script",
         "claim",
         "The row says what the script does, and the script does what its tag promises.",
-        tuple(
-            f"rl_resources.check.claim.{name}"
-            for name in ("agreement", "memory", "max_batch", "tags")
-        ),
+        (agreement, claim_memory, max_batch, tags),
     ),
     "running": Family(
         "What the framework refuses at its start",
         "claim",
         "Batches and parallel sizes divide as the framework asserts.",
+        (running,),
     ),
     "exemptions": Family(
         "Exemptions",
         "outcome",
         "A record is let off a rule only where it breaks it, and with a reason.",
-        ("rl_resources.check.exemptions",),
-    ),
-    "page": Family(
-        "Hand-kept page",
-        "page",
-        "What `rl-resources import-page` holds a page to that is kept by hand.",
-        tuple(
-            f"rl_resources.page.rules.{name}"
-            for name in ("tables", "headings", "cells", "text", "links", "scripts")
-        ),
+        (exemptions,),
     ),
 }
 
 
-def _modules(family: str) -> tuple[str, ...]:
-    found = FAMILIES[family]
-    return found.modules or (f"rl_resources.check.{found.scope}.{family}",)
-
-
-class Mistake(NamedTuple):
-    """One place that breaks a rule: a finding before it knows its rule."""
-
-    path: str
-    line: int
-    column: int
-    message: str
-    help: str
-
-
-class Rewrite(NamedTuple):
-    """A file's new text."""
-
-    path: str
-    text: str
-
-
-class Move(NamedTuple):
-    """A file's new path."""
-
-    path: str
-    to: str
-
-
-class MakeExecutable(NamedTuple):
-    """A file that shall be executable."""
-
-    path: str
-
-
-Edit = Rewrite | Move | MakeExecutable
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule with all that is said about it. `bad` and `good` are one small example each."""
-
-    name: str
-    family: str
-    severity: Severity
-    summary: str
-    reason: str
-    bad: str
-    good: str
-    mistakes: Callable[[Any], Iterable[Mistake]]
-    fixer: Callable[[Any], Iterable[Edit]] | None = None
-
-    @property
-    def scope(self) -> Scope:
-        """What the rule looks at."""
-        return FAMILIES[self.family].scope
-
-    def findings(self, subject: object) -> Iterator[Finding]:
-        """Everything that the rule has to say of one subject of its scope."""
-        for mistake in self.mistakes(subject):
-            texts = printable(mistake.message), printable(mistake.help)
-            yield Finding(self.name, self.severity, *mistake[:3], *texts)
-
-    @property
-    def fixable(self) -> bool:
-        """Whether it has a fixer. What is doubtful in a single case the fixer leaves alone."""
-        return self.fixer is not None
-
-    def edits(self, subject: object) -> Iterable[Edit]:
-        """What its fixer would do to a subject of its scope; nothing where it has none."""
-        return self.fixer(subject) if self.fixer else ()
-
-
-_rules: dict[str, Rule] = {}
-_fixers: dict[str, Callable[[Any], Iterable[Edit]]] = {}
-
-Check = TypeVar("Check", bound=Callable[[Any], Iterable[Mistake]])
-Fix = TypeVar("Fix", bound=Callable[[Any], Iterable[Edit]])
-
-
-def rule(
-    *, summary: str, reason: str, bad: str, good: str, severity: Severity = "error"
-) -> Callable[[Check], Check]:
-    """Register the decorated generator under its own name, `_` written as `-`."""
-
-    def register(check: Check) -> Check:
-        name = str(check.__name__).replace("_", "-")
-        if name in _rules:
-            raise ValueError(f"two rules are called {name}")
-        family = next(name for name in FAMILIES if check.__module__ in _modules(name))
-        said = (summary, reason, bad, good)
-        _rules[name] = Rule(name, family, severity, *said, check)
-        return check
-
-    return register
-
-
-def fixer(fix: Fix) -> Fix:
-    """Register the decorated generator as the fixer of the rule of its name."""
-    _fixers[str(fix.__name__).replace("_", "-")] = fix
-    return fix
-
-
-@lru_cache(maxsize=1)
+@cache
 def all_rules() -> Mapping[str, Rule]:
-    """Every rule by name, by family and within it in the order of the source."""
-    for module in (module for family in FAMILIES for module in _modules(family)):
-        import_module(module)
-    import_module("rl_resources.check.fixers")
-    return {
-        rule.name: replace(rule, fixer=_fixers.get(rule.name))
-        for family in FAMILIES
-        for rule in _rules.values()
-        if rule.family == family
-    }
+    """Every rule of `check` by name, by family and within it in the order of the source."""
+    return {rule.name: rule for rule in rules_of(FAMILIES)}
 
 
-def rules_by_family() -> dict[str, list[Rule]]:
-    """The rules of every family that has any, by the family's name."""
-    found: dict[str, list[Rule]] = {}
-    for item in all_rules().values():
-        found.setdefault(item.family, []).append(item)
-    return found
+def rules_of(families: Mapping[str, Family]) -> Iterator[Rule]:
+    """The rules of these families, each with its family and its fixer."""
+    for name, family in families.items():
+        for module in family.modules:
+            for rule in vars(module).values():
+                if isinstance(rule, Rule) and rule.mistakes.__module__ == module.__name__:
+                    fixer = FIXERS.get(rule.name)
+                    yield replace(rule, family=name, scope=family.scope, fixer=fixer)
 
 
-def chosen_rules(select: Collection[str], ignore: Collection[str]) -> list[Rule]:
-    """The rules named by `select` (all when it is empty) without those named by `ignore`.
+def chosen_rules(
+    select: Collection[str], ignore: Collection[str], rules: Mapping[str, Rule] | None = None
+) -> list[Rule]:
+    """Those of `rules` (those of `check`) named by `select`, all if empty, without `ignore`.
 
     Raises `UnusableInput` for a name that no rule has.
     """
-    rules = all_rules()
+    known = all_rules() if rules is None else rules
     for name in (*select, *ignore):
-        if name not in rules:
-            raise UnusableInput(f"no rule is called {name!r}", nearest(name, rules).sentence())
-    wanted = [name for name in rules if not select or name in select]
-    return [rules[name] for name in wanted if name not in ignore]
+        if name not in known:
+            raise UnusableInput(f"no rule is called {name!r}", nearest(name, known).sentence())
+    wanted = [name for name in known if not select or name in select]
+    return [known[name] for name in wanted if name not in ignore]

@@ -16,7 +16,7 @@ from io import BytesIO
 from pathlib import Path
 
 from rl_resources import tabular
-from rl_resources.check.registry import Mistake
+from rl_resources.check.rule import Mistake
 from rl_resources.errors import UnreadableDataset
 from rl_resources.git import file_at, released_versions
 from rl_resources.order import Cells

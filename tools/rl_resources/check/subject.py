@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rl_resources.check.dataset.broken import broken_places
 from rl_resources.check.dataset.conflict import conflicts
 from rl_resources.check.dataset.pairing import agreement_with_name, pairing, scripts
-from rl_resources.check.registry import Mistake
+from rl_resources.check.rule import Mistake
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.order import number
 

@@ -38,7 +38,7 @@ def tell(findings: Sequence[Finding]) -> int:
 
 def write(findings: Iterable[Finding], kind: str, version: str) -> None:
     """Write findings as the result, in one of `FORMATS`; `version` is the dataset's."""
-    from rl_resources.check import all_rules
+    from rl_resources.rules import all_rules
     from rl_resources.site import findings as form
 
     if kind == "sarif":

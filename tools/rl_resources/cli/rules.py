@@ -13,9 +13,10 @@ def _options(parser: ArgumentParser) -> None:
 
 def _rules(arguments: Arguments) -> int:
     from rl_resources.check import chosen_rules
+    from rl_resources.rules import all_rules
 
     names = [arguments.name] if arguments.name else []
-    for rule in chosen_rules(names, []):
+    for rule in chosen_rules(names, [], all_rules()):
         fixable = ", fixable" if rule.fixable else ""
         print(f"{rule.name} ({rule.severity}{fixable}): {rule.summary}")
         if names:

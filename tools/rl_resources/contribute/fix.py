@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 
 from rl_resources.check import findings_in, subjects_of
-from rl_resources.check.registry import Edit, MakeExecutable, Move, Rewrite, Rule
+from rl_resources.check.rule import Edit, MakeExecutable, Move, Rewrite, Rule
 from rl_resources.check.snapshot import ScriptFile, Snapshot
 from rl_resources.check.subject import ScriptText
 from rl_resources.contribute.proposal import Change, Proposal

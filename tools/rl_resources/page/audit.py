@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rl_resources.check import all_rules, findings_of
-from rl_resources.check.registry import Rule
+from rl_resources.check import findings_of
+from rl_resources.check.rule import Rule
 from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, undecodable
 from rl_resources.check.subject import Claim, Said, ScriptText
 from rl_resources.dataset import Dataset
@@ -21,6 +21,7 @@ from rl_resources.page.read import read_page
 from rl_resources.page.records import Reading, ReadRow, read_rows
 from rl_resources.page.write import tuning_csv
 from rl_resources.regular import read_regular
+from rl_resources.rules import all_rules
 
 FRAMEWORK = "verl"
 LARGEST_PAGE_BYTES = 1 << 19

@@ -16,7 +16,7 @@ from docutils.parsers.rst import Parser, directives, roles
 from docutils.transforms import references
 from docutils.utils import column_width, new_document
 
-from rl_resources.check.registry import Mistake
+from rl_resources.check.rule import Mistake
 from rl_resources.errors import UnusableInput
 from rl_resources.page.list_table import UnevenListTable
 from rl_resources.page.value import Cell, Heading, Page, Row, Table

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from rl_resources.check.registry import Mistake
+from rl_resources.check.rule import Mistake
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record, Value
 from rl_resources.page import cells as cell_text

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from rl_resources.check.claim.contradiction import by_majority, cell, differs, said_by_script
 from rl_resources.check.claim.same_model import is_id, likeness, model_in_path
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.subject import Claim
 from rl_resources.script.algorithm import (
     ADAPTERS,
@@ -26,24 +26,27 @@ from rl_resources.words import shown
 _FAMILY_AND_ITS_SECOND = ("fsdp", "fsdp2")
 
 
-@rule(
-    summary="The row's model is the one that its script trains.",
-    reason="A reader who plans with the row trains another checkpoint.",
-    bad="`Qwen/Qwen2-7B` beside `actor_rollout_ref.model.path=Qwen/Qwen2-7B-Instruct`",
-    good="`Qwen/Qwen2-7B-Instruct` beside `actor_rollout_ref.model.path=Qwen/Qwen2-7B-Instruct`",
-)
+@rule()
 def model_agrees(claim: Claim) -> Iterator[Mistake]:
+    """The row's model is the one that its script trains.
+
+    A reader who plans with the row trains another checkpoint.
+
+    Bad: `Qwen/Qwen2-7B` beside `actor_rollout_ref.model.path=Qwen/Qwen2-7B-Instruct`
+    Good: `Qwen/Qwen2-7B-Instruct` beside `actor_rollout_ref.model.path=Qwen/Qwen2-7B-Instruct`
+    """
     yield from _other_model(claim, family_alone=False)
 
 
-@rule(
-    severity="warning",
-    summary="A model that is named without its owner is named in full.",
-    reason="`Qwen2.5-7B` is a checkpoint of its own; whoever downloads it trains something else.",
-    bad="`Qwen2.5-7B` beside `actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct`",
-    good="`Qwen2.5-7B-Instruct` beside `actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct`",
-)
+@rule("warning")
 def model_variant(claim: Claim) -> Iterator[Mistake]:
+    """A model that is named without its owner is named in full.
+
+    `Qwen2.5-7B` is a checkpoint of its own; whoever downloads it trains something else.
+
+    Bad: `Qwen2.5-7B` beside `actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct`
+    Good: `Qwen2.5-7B-Instruct` beside `actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct`
+    """
     yield from _other_model(claim, family_alone=True)
 
 
@@ -73,13 +76,15 @@ def _other_model(claim: Claim, *, family_alone: bool) -> Iterator[Mistake]:
     yield from by_majority(claim, run, "model", setting, claim.text("model"), found)
 
 
-@rule(
-    summary="The row's task is what its script trains: algorithm, and adapters or all weights.",
-    reason="Another algorithm, or all weights instead of adapters, needs other hardware.",
-    bad="`GRPO` beside `actor_rollout_ref.model.lora_rank=32`",
-    good="`GRPO-LoRA` beside `actor_rollout_ref.model.lora_rank=32`",
-)
+@rule()
 def task_agrees(claim: Claim) -> Iterator[Mistake]:
+    """The row's task is what its script trains: algorithm, and adapters or all weights.
+
+    Another algorithm, or all weights instead of adapters, needs other hardware.
+
+    Bad: `GRPO` beside `actor_rollout_ref.model.lora_rank=32`
+    Good: `GRPO-LoRA` beside `actor_rollout_ref.model.lora_rank=32`
+    """
     run, task = claim.run, claim.text("task")
     if run is None or not task:
         return
@@ -99,13 +104,15 @@ def task_agrees(claim: Claim) -> Iterator[Mistake]:
         yield from by_majority(claim, run, "task", rank, "" if adapters else "0", found)
 
 
-@rule(
-    summary="The row's GPUs and nodes are those that its script asks for.",
-    reason="A reader would order the wrong number of GPUs.",
-    bad="`8` as `gpus` beside `trainer.nnodes=2 trainer.n_gpus_per_node=8`",
-    good="`16` as `gpus` beside `trainer.nnodes=2 trainer.n_gpus_per_node=8`",
-)
+@rule()
 def gpus_agree(claim: Claim) -> Iterator[Mistake]:
+    """The row's GPUs and nodes are those that its script asks for.
+
+    A reader would order the wrong number of GPUs.
+
+    Bad: `8` as `gpus` beside `trainer.nnodes=2 trainer.n_gpus_per_node=8`
+    Good: `16` as `gpus` beside `trainer.nnodes=2 trainer.n_gpus_per_node=8`
+    """
     run = claim.run
     if run is None:
         return
@@ -129,13 +136,15 @@ def _wrong_count(claim: Claim, run: Run, gpus: int) -> tuple[Setting, str]:
     return run.gpus_per_node, str(gpus // nodes) if gpus % nodes == 0 else ""
 
 
-@rule(
-    summary="The row's backends are those that its script trains and generates with.",
-    reason="Memory and speed are those of the backend that really ran.",
-    bad="`fsdp` as `train` beside `actor_rollout_ref.actor.strategy=megatron`",
-    good="`megatron` as `train` beside `actor_rollout_ref.actor.strategy=megatron`",
-)
+@rule()
 def backends_agree(claim: Claim) -> Iterator[Mistake]:
+    """The row's backends are those that its script trains and generates with.
+
+    Memory and speed are those of the backend that really ran.
+
+    Bad: `fsdp` as `train` beside `actor_rollout_ref.actor.strategy=megatron`
+    Good: `megatron` as `train` beside `actor_rollout_ref.actor.strategy=megatron`
+    """
     run = claim.run
     if run is None:
         return
@@ -155,15 +164,17 @@ def _backend(claim: Claim, column: str) -> str:
     return SAME_BACKEND.get(said, said)
 
 
-@rule(
-    severity="warning",
-    summary="A row says `fsdp2` where its script trains with FSDP2.",
-    reason="FSDP2 offloads and shards in its own way, and its memory is not that of FSDP.",
-    bad="`fsdp` as `train` beside `actor_rollout_ref.actor.strategy=fsdp2`",
-    good="`fsdp2` as `train` beside `actor_rollout_ref.actor.strategy=fsdp2`",
-)
+@rule("warning")
 def backend_variant(claim: Claim) -> Iterator[Mistake]:
-    """`fsdp` may also be meant as the name of both."""
+    """A row says `fsdp2` where its script trains with FSDP2.
+
+    FSDP2 offloads and shards in its own way, and its memory is not that of FSDP.
+
+    Bad: `fsdp` as `train` beside `actor_rollout_ref.actor.strategy=fsdp2`
+    Good: `fsdp2` as `train` beside `actor_rollout_ref.actor.strategy=fsdp2`
+
+    `fsdp` may also be meant as the name of both.
+    """
     run = claim.run
     if run is None:
         return
@@ -173,13 +184,15 @@ def backend_variant(claim: Claim) -> Iterator[Mistake]:
         yield from by_majority(claim, run, "train", setting, said, found)
 
 
-@rule(
-    summary="The row's lengths and responses for each prompt are those of its script.",
-    reason="Memory grows with length and with the number of responses.",
-    bad="`512` as `max_prompt_length` beside `data.max_prompt_length=1024`",
-    good="`1024` as `max_prompt_length` beside `data.max_prompt_length=1024`",
-)
+@rule()
 def lengths_agree(claim: Claim) -> Iterator[Mistake]:
+    """The row's lengths and responses for each prompt are those of its script.
+
+    Memory grows with length and with the number of responses.
+
+    Bad: `512` as `max_prompt_length` beside `data.max_prompt_length=1024`
+    Good: `1024` as `max_prompt_length` beside `data.max_prompt_length=1024`
+    """
     run = claim.run
     if run is None:
         return

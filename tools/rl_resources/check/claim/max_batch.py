@@ -6,18 +6,20 @@ from collections.abc import Iterable, Iterator
 
 from rl_resources.check.claim.contradiction import cell, differs
 from rl_resources.check.claim.trial_comments import trials_in_comments
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.subject import Claim, Trial
 from rl_resources.script.run import Run
 
 
-@rule(
-    summary="A script's batch is not larger than the row's max_batch.",
-    reason="By its own row the script then runs out of memory.",
-    bad="`64` as `max_batch` beside `data.train_batch_size=128`",
-    good="`128` as `max_batch` beside `data.train_batch_size=128`",
-)
+@rule()
 def max_batch_agrees(claim: Claim) -> Iterator[Mistake]:
+    """A script's batch is not larger than the row's max_batch.
+
+    By its own row the script then runs out of memory.
+
+    Bad: `64` as `max_batch` beside `data.train_batch_size=128`
+    Good: `128` as `max_batch` beside `data.train_batch_size=128`
+    """
     run, most = claim.run, claim.number("max_batch")
     if run is None or most is None or claim.disputed:
         return
@@ -26,14 +28,15 @@ def max_batch_agrees(claim: Claim) -> Iterator[Mistake]:
         yield differs(claim, run, "max_batch", batch, str(batch.number))
 
 
-@rule(
-    severity="warning",
-    summary="A script runs the row's max_batch, or a trial shows that it ran.",
-    reason="Nobody can see that a batch fits which the script does not run.",
-    bad="`128` as `max_batch` beside `data.train_batch_size=64`, without a trial of 128",
-    good="`64` as `max_batch` beside `data.train_batch_size=64`",
-)
+@rule("warning")
 def max_batch_shown(claim: Claim) -> Iterator[Mistake]:
+    """A script runs the row's max_batch, or a trial shows that it ran.
+
+    Nobody can see that a batch fits which the script does not run.
+
+    Bad: `128` as `max_batch` beside `data.train_batch_size=64`, without a trial of 128
+    Good: `64` as `max_batch` beside `data.train_batch_size=64`
+    """
     run, most = claim.run, claim.number("max_batch")
     if run is None or most is None or claim.disputed or _contradiction(claim, run):
         return
@@ -46,13 +49,15 @@ def max_batch_shown(claim: Claim) -> Iterator[Mistake]:
         yield differs(claim, run, "max_batch", batch, str(batch.number))
 
 
-@rule(
-    summary="A row's max_batch is the largest batch of its trials that ran.",
-    reason="A larger one ran out of memory; a smaller one is not the limit.",
-    bad="`16` as `max_batch` beside the comment `# 64 ok, 128 oom, 100 ok, 101 oom`",
-    good="`100` as `max_batch` beside the comment `# 64 ok, 128 oom, 100 ok, 101 oom`",
-)
+@rule()
 def max_batch_against_trials(claim: Claim) -> Iterator[Mistake]:
+    """A row's max_batch is the largest batch of its trials that ran.
+
+    A larger one ran out of memory; a smaller one is not the limit.
+
+    Bad: `16` as `max_batch` beside the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
+    Good: `100` as `max_batch` beside the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
+    """
     run = claim.run
     reason = _contradiction(claim, run) if claim.number("max_batch") is not None else ""
     if not reason or claim.disputed:

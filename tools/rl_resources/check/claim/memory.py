@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rl_resources.check.claim.contradiction import cell, differs, said_by_script
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.subject import Claim
 from rl_resources.memory import least_memory_gb, parameters_in_name
 from rl_resources.order import number
@@ -17,25 +17,31 @@ _COMPARED = (
 )
 
 
-@rule(
-    summary="The row's weights are those that its script trains.",
-    reason="LoRA needs a fraction of the memory of full fine-tuning.",
-    bad="`full` beside `actor_rollout_ref.model.lora_rank=32`",
-    good="`lora` beside `actor_rollout_ref.model.lora_rank=32`",
-)
+@rule()
 def weights_agree(claim: Claim) -> Iterator[Mistake]:
+    """The row's weights are those that its script trains.
+
+    LoRA needs a fraction of the memory of full fine-tuning.
+
+    Bad: `full` beside `actor_rollout_ref.model.lora_rank=32`
+    Good: `lora` beside `actor_rollout_ref.model.lora_rank=32`
+    """
     run, said = claim.run, claim.text("weights")
     if run is not None and said and run.weights and (said == "full") != (run.weights == "full"):
         yield differs(claim, run, "weights", run.lora_rank, run.weights)
 
 
-@rule(
-    summary="The row's memory optimizations are those that its script turns on.",
-    reason="A reader who leaves one out, or plans with one that is off, runs out of memory.",
-    bad="`optimizer-offload` beside `actor_rollout_ref.actor.fsdp_config.optimizer_offload=False`",
-    good="`optimizer-offload` beside `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`",
-)
+@rule()
 def optimizations_agree(claim: Claim) -> Iterator[Mistake]:
+    """The row's memory optimizations are those that its script turns on.
+
+    A reader who leaves one out, or plans with one that is off, runs out of memory.
+
+    Bad: `optimizer-offload` beside
+        `actor_rollout_ref.actor.fsdp_config.optimizer_offload=False`
+    Good: `optimizer-offload` beside
+        `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`
+    """
     run, said = claim.run, claim.text("memory_optimizations")
     if run is None or not said:
         return
@@ -50,13 +56,15 @@ def optimizations_agree(claim: Claim) -> Iterator[Mistake]:
             yield Mistake(*place, message, f"{change} `{word}`, or correct the script.")
 
 
-@rule(
-    summary="The devices of a row have room for what its script trains.",
-    reason="Below the bytes of weights, gradients and optimizer states no run is possible.",
-    bad="a script that trains all weights of a 72B model without offload, on `8` x `h100`",
-    good="the same on `32` x `h100`, or with parameters and optimizer offloaded",
-)
+@rule()
 def run_memory(claim: Claim) -> Iterator[Mistake]:
+    """The devices of a row have room for what its script trains.
+
+    Below the bytes of weights, gradients and optimizer states no run is possible.
+
+    Bad: a script that trains all weights of a 72B model without offload, on `8` x `h100`
+    Good: the same on `32` x `h100`, or with parameters and optimizer offloaded
+    """
     run, gpus = claim.run, claim.number("gpus")
     weights = claim.text("weights") or (run.weights if run else "")
     if not weights or not gpus or not claim.device_memory_gb or not claim.text("model"):

@@ -13,20 +13,22 @@ from rl_resources.check.claim.batches import batch_problems, uneven_problems
 from rl_resources.check.claim.contradiction import at, written
 from rl_resources.check.claim.parallel import parallel_problems
 from rl_resources.check.claim.same_model import likeness, model_in_path
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.subject import Claim
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
 from rl_resources.script.run import ACTOR, REFERENCE, ROLLOUT, Run
 
 
-@rule(
-    summary="An estimator that compares responses gets more than one for each prompt.",
-    reason="A group of one has nothing to compare with: there is no relative advantage.",
-    bad="`algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=1`",
-    good="`algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=5`",
-)
+@rule()
 def group_size(claim: Claim) -> Iterator[Mistake]:
-    """Mean 0 and spread 1 stand in for those of a group of one, since 0.2.
+    """An estimator that compares responses gets more than one for each prompt.
+
+    A group of one has nothing to compare with: there is no relative advantage.
+
+    Bad: `algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=1`
+    Good: `algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=5`
+
+    Mean 0 and spread 1 stand in for those of a group of one, since 0.2.
 
     verl/trainer/ppo/core_algos.py, `compute_grpo_outcome_advantage` and those of the other
     estimators; `compute_grpo_passk_outcome_advantage` asserts two.
@@ -47,14 +49,16 @@ def group_size(claim: Claim) -> Iterator[Mistake]:
     )
 
 
-@rule(
-    summary="Parallel sizes divide the GPUs and the model's attention heads.",
-    reason="The run stops at its start with an assertion.",
-    bad="`trainer.n_gpus_per_node=8 actor_rollout_ref.rollout.tensor_model_parallel_size=3`",
-    good="`trainer.n_gpus_per_node=8 actor_rollout_ref.rollout.tensor_model_parallel_size=4`",
-)
+@rule()
 def parallel_sizes(claim: Claim) -> Iterator[Mistake]:
-    """Sizes that the framework, Megatron or the generating engine refuses.
+    """Parallel sizes divide the GPUs and the model's attention heads.
+
+    The run stops at its start with an assertion.
+
+    Bad: `trainer.n_gpus_per_node=8 actor_rollout_ref.rollout.tensor_model_parallel_size=3`
+    Good: `trainer.n_gpus_per_node=8 actor_rollout_ref.rollout.tensor_model_parallel_size=4`
+
+    Sizes that the framework, Megatron or the generating engine refuses.
 
     * Rollout: verl/workers/fsdp_workers.py `_build_rollout` since 0.2, megatron_workers.py since
       0.4.0; since 0.8.0 verl/workers/engine_workers.py `init_model`, which 0.7.0 has for its new
@@ -95,14 +99,16 @@ def _heads(claim: Claim, run: Run) -> int | None:
     return int(text) if same and text.isascii() and text.isdigit() and int(text) else None
 
 
-@rule(
-    summary="Batches divide as the framework asserts.",
-    reason="The run stops at its start, or at its first update, with an assertion.",
-    bad="`data.train_batch_size=64 actor_rollout_ref.actor.ppo_mini_batch_size=128`",
-    good="`data.train_batch_size=128 actor_rollout_ref.actor.ppo_mini_batch_size=64`",
-)
+@rule()
 def batch_divisibility(claim: Claim) -> Iterator[Mistake]:
-    """Without dynamic batches, for a run on one pool of GPUs.
+    """Batches divide as the framework asserts.
+
+    The run stops at its start, or at its first update, with an assertion.
+
+    Bad: `data.train_batch_size=64 actor_rollout_ref.actor.ppo_mini_batch_size=128`
+    Good: `data.train_batch_size=128 actor_rollout_ref.actor.ppo_mini_batch_size=64`
+
+    Without dynamic batches, for a run on one pool of GPUs.
 
     * Responses of a step by GPUs: verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.2,
       now verl/utils/config.py `validate_config`; with Megatron by ranks x micro batch since 0.4.0.
@@ -119,16 +125,19 @@ def batch_divisibility(claim: Claim) -> Iterator[Mistake]:
         yield Mistake(*at(claim, run, setting), message, mend)
 
 
-@rule(
-    severity="warning",
-    summary="Every rank gets the same whole micro batches of an update.",
-    reason="Up to verl 0.7 the rest was left out in silence; since 0.8.0 the run stops at its "
-    "first update.",
-    bad="`actor_rollout_ref.actor.ppo_mini_batch_size=63 actor_rollout_ref.rollout.n=1` on 8 GPUs",
-    good="`actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.rollout.n=1` on 8 GPUs",
-)
+@rule("warning")
 def uneven_update(claim: Claim) -> Iterator[Mistake]:
-    """Older workers round down: verl/workers/fsdp_workers.py and megatron_workers.py, `__init__`.
+    """Every rank gets the same whole micro batches of an update.
+
+    Up to verl 0.7 the rest was left out in silence; since 0.8.0 the run stops at its first
+    update.
+
+    Bad: `actor_rollout_ref.actor.ppo_mini_batch_size=63 actor_rollout_ref.rollout.n=1` on 8
+        GPUs
+    Good: `actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.rollout.n=1` on 8
+        GPUs
+
+    Older workers round down: verl/workers/fsdp_workers.py and megatron_workers.py, `__init__`.
 
     verl/workers/engine_workers.py `train_mini_batch` asserts, which every run goes through since
     0.8.0; the same of Megatron's micro batches, verl/workers/engine/utils.py.
@@ -148,17 +157,19 @@ def _run_in_fixed_batches(claim: Claim) -> Run | None:
     return None if any(parallel_problems(run, None)) else run
 
 
-@rule(
-    summary="Without chunked prefill, a whole sequence fits into max_num_batched_tokens.",
-    reason="vLLM refuses to start: no prompt of full length could ever be scheduled. verl 0.9.1 "
-    "raises the number, so that the script's own is not the one that runs.",
-    bad="`rollout.enable_chunked_prefill=False rollout.max_num_batched_tokens=1024`, "
-    "prompts of 512 and responses of 1024",
-    good="`rollout.enable_chunked_prefill=False rollout.max_num_batched_tokens=1536`, "
-    "prompts of 512 and responses of 1024",
-)
+@rule()
 def batched_tokens(claim: Claim) -> Iterator[Mistake]:
-    """vLLM's `SchedulerConfig` refuses it, unless verl raises the number.
+    """Without chunked prefill, a whole sequence fits into max_num_batched_tokens.
+
+    vLLM refuses to start: no prompt of full length could ever be scheduled. verl 0.9.1 raises
+    the number, so that the script's own is not the one that runs.
+
+    Bad: `rollout.enable_chunked_prefill=False rollout.max_num_batched_tokens=1024`, prompts of
+        512 and responses of 1024
+    Good: `rollout.enable_chunked_prefill=False rollout.max_num_batched_tokens=1536`, prompts
+        of 512 and responses of 1024
+
+    vLLM's `SchedulerConfig` refuses it, unless verl raises the number.
 
     verl hands the number over in verl/workers/rollout/vllm_rollout/ since 0.2; 0.9.1 raises it and
     warns, 0.8.0 does not yet: vllm_async_server.py `_validate_configs`.
@@ -185,14 +196,16 @@ def _sequence_length(run: Run) -> int | None:
     return None if prompt is None or response is None else prompt + response
 
 
-@rule(
-    summary="A micro batch is given for each GPU, and not as a total as well.",
-    reason="The framework refuses a run that gives both, or neither.",
-    bad="`ppo_micro_batch_size=32 ppo_micro_batch_size_per_gpu=4`",
-    good="`ppo_micro_batch_size_per_gpu=4`",
-)
+@rule()
 def micro_batch_keys(claim: Claim) -> Iterator[Mistake]:
-    """verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.2.
+    """A micro batch is given for each GPU, and not as a total as well.
+
+    The framework refuses a run that gives both, or neither.
+
+    Bad: `ppo_micro_batch_size=32 ppo_micro_batch_size_per_gpu=4`
+    Good: `ppo_micro_batch_size_per_gpu=4`
+
+    verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.2.
 
     Now verl/utils/config.py `validate_config` and verl/workers/config/actor.py `ActorConfig`. With
     dynamic batches neither is read.

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from rl_resources.check.claim.contradiction import at
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.subject import Claim
 from rl_resources.words import shown
 
 
-@rule(
-    severity="warning",
-    summary="The script of a MIN row has the memory optimizations on.",
-    reason="MIN is the least hardware that will do; without them less would do.",
-    bad="a MIN row beside `actor_rollout_ref.actor.fsdp_config.optimizer_offload=False`",
-    good="a MIN row beside `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`",
-)
+@rule("warning")
 def min_saves_memory(claim: Claim) -> Iterator[Mistake]:
-    """Offload of parameters and optimizer, and gradient checkpointing, which Megatron ignores.
+    """The script of a MIN row has the memory optimizations on.
+
+    MIN is the least hardware that will do; without them less would do.
+
+    Bad: a MIN row beside `actor_rollout_ref.actor.fsdp_config.optimizer_offload=False`
+    Good: a MIN row beside `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`
+
+    Offload of parameters and optimizer, and gradient checkpointing, which Megatron ignores.
 
     The reference model is not asked about. FSDP always offloads it: verl/workers/fsdp_workers.py
     `_build_model_optimizer`, now verl/workers/engine/fsdp/transformer_impl.py. Megatron's follows
@@ -38,15 +39,17 @@ def min_saves_memory(claim: Claim) -> Iterator[Mistake]:
     yield Mistake(*place, message, mend)
 
 
-@rule(
-    severity="warning",
-    summary="The script of a RECOMMENDED row does not offload what it trains.",
-    reason="RECOMMENDED is hardware that need not pay for memory with time.",
-    bad="a RECOMMENDED row beside `actor_rollout_ref.actor.fsdp_config.param_offload=True`",
-    good="a RECOMMENDED row beside `actor_rollout_ref.actor.fsdp_config.param_offload=False`",
-)
+@rule("warning")
 def recommended_is_fast(claim: Claim) -> Iterator[Mistake]:
-    """The reference model may be offloaded: it runs once a step."""
+    """The script of a RECOMMENDED row does not offload what it trains.
+
+    RECOMMENDED is hardware that need not pay for memory with time.
+
+    Bad: a RECOMMENDED row beside `actor_rollout_ref.actor.fsdp_config.param_offload=True`
+    Good: a RECOMMENDED row beside `actor_rollout_ref.actor.fsdp_config.param_offload=False`
+
+    The reference model may be offloaded: it runs once a step.
+    """
     run = claim.run
     if run is None or claim.text("tag").upper() != "RECOMMENDED":
         return

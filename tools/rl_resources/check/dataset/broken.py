@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from rl_resources.check.registry import Mistake
+from rl_resources.check.rule import Mistake
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import Field, ForeignKey
 from rl_resources.words import shown

@@ -16,7 +16,7 @@ from rl_resources.check.dataset.compatibility import renamed_script
 from rl_resources.check.dataset.pairing import lines_about
 from rl_resources.check.dataset.spelling import certain, likely
 from rl_resources.check.dataset.tables import contradicted_slugs, new_row, slug_of
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import TYPES, Field, ForeignKey
 from rl_resources.schema import text
@@ -37,13 +37,15 @@ def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
     return (cell for cell in broken_cells(snapshot) if cell.constraint in constraints)
 
 
-@rule(
-    summary="A column that the schema requires is filled.",
-    reason="Without it a reader cannot tell what was run on what.",
-    bad="a blank `device`",
-    good="`h100` as `device`",
-)
+@rule()
 def required(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A column that the schema requires is filled.
+
+    Without it a reader cannot tell what was run on what.
+
+    Bad: a blank `device`
+    Good: `h100` as `device`
+    """
     for broken in _cells(snapshot, "required"):
         example = broken.field.example
         yield broken.mistake(
@@ -51,13 +53,15 @@ def required(snapshot: Snapshot) -> Iterator[Mistake]:
         )
 
 
-@rule(
-    summary="A cell is written as its column's type wants it.",
-    reason="`8 GPUs` or `two` cannot be compared, sorted or added up.",
-    bad="`two` as `gpus`",
-    good="`2` as `gpus`",
-)
+@rule()
 def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's name)
+    """A cell is written as its column's type wants it.
+
+    `8 GPUs` or `two` cannot be compared, sorted or added up.
+
+    Bad: `two` as `gpus`
+    Good: `2` as `gpus`
+    """
     for broken in _cells(snapshot, "type"):
         kind = TYPES[broken.field.type]
         if broken.field.type == "date" and re.fullmatch(kind.pattern, broken.cell):
@@ -74,13 +78,15 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
         yield broken.mistake(wrong, mend)
 
 
-@rule(
-    summary="A word comes from the vocabulary: an enumeration, or the key of another table.",
-    reason="Two spellings of one device are two devices to everyone who filters.",
-    bad="`h1000` as `device`",
-    good="`h100` as `device`",
-)
+@rule()
 def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A word comes from the vocabulary: an enumeration, or the key of another table.
+
+    Two spellings of one device are two devices to everyone who filters.
+
+    Bad: `h1000` as `device`
+    Good: `h100` as `device`
+    """
     for broken, others in _grouped(_cells(snapshot, "enum")):
         mend = nearest(broken.cell, _words(broken.limit)).sentence()
         if meant := certain(snapshot, broken):
@@ -164,13 +170,15 @@ def _words(limit: object) -> list[str]:
     return [str(word) for word in limit] if isinstance(limit, list) else []
 
 
-@rule(
-    summary="A number or date lies within its column's bounds.",
-    reason="A run on 0, -1 or 10^30 GPUs is a slip of the hand.",
-    bad="`0` as `gpus`",
-    good="`1` as `gpus`",
-)
+@rule()
 def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's name)
+    """A number or date lies within its column's bounds.
+
+    A run on 0, -1 or 10^30 GPUs is a slip of the hand.
+
+    Bad: `0` as `gpus`
+    Good: `1` as `gpus`
+    """
     sides = {
         "minimum": "which is below {}",
         "exclusiveMinimum": "which is not above {}",
@@ -201,13 +209,15 @@ def _bounds(field: Field) -> str:
     return " and ".join(text.format(limits[name]) for name, text in words.items() if name in limits)
 
 
-@rule(
-    summary="A text has the form that its column wants.",
-    reason="A version, an id or an address in another form is found by nobody.",
-    bad="`v0.8.3` as `infer_version`",
-    good="`0.8.3` as `infer_version`",
-)
+@rule()
 def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A text has the form that its column wants.
+
+    A version, an id or an address in another form is found by nobody.
+
+    Bad: `v0.8.3` as `infer_version`
+    Good: `0.8.3` as `infer_version`
+    """
     files = {script.name for script in snapshot.scripts}
     for broken in _cells(snapshot, "pattern"):
         if broken.field.name == "script" and broken.cell in files:
@@ -245,13 +255,15 @@ def _meant(field: Field, cell: str) -> str | None:
     return next((slip for slip in slips if re.fullmatch(field.pattern, slip)), None)
 
 
-@rule(
-    summary="A text is no longer than its column allows.",
-    reason="A table is read across; what needs more room belongs behind the source's address.",
-    bad="a note of 600 characters",
-    good="a note of 300 characters",
-)
+@rule()
 def length(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A text is no longer than its column allows.
+
+    A table is read across; what needs more room belongs behind the source's address.
+
+    Bad: a note of 600 characters
+    Good: a note of 300 characters
+    """
     sides = {"minLength": ("least", "Say more."), "maxLength": ("most", "Shorten it.")}
     for broken in _cells(snapshot, *sides):
         side, mend = sides[broken.constraint]
@@ -261,14 +273,16 @@ def length(snapshot: Snapshot) -> Iterator[Mistake]:
         )
 
 
-@rule(
-    summary="No cell holds an invisible character or a homoglyph.",
-    reason="What cannot be seen can make a cell read as something that it is not, and who searches "
-    "for `h100` does not find it with a Cyrillic `h`.",
-    bad="`h1` + U+200B + `00`",
-    good="`h100`",
-)
+@rule()
 def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
+    """No cell holds an invisible character or a homoglyph.
+
+    What cannot be seen can make a cell read as something that it is not, and who searches for
+    `h100` does not find it with a Cyrillic `h`.
+
+    Bad: `h1` + U+200B + `00`
+    Good: `h100`
+    """
     for broken in _cells(snapshot, "invisible"):
         signs = unseen(broken.cell) or odd_spaces(broken.cell)
         words = " and ".join(sorted(set(map(_code_point, signs)))[:3])
@@ -292,13 +306,15 @@ def _code_point(sign: str) -> str:
     return f"U+{ord(sign):04X}"
 
 
-@rule(
-    summary="No text begins like a spreadsheet formula.",
-    reason="Whoever opens the CSV file in a spreadsheet would run it.",
-    bad='`=HYPERLINK("https://example.org")`',
-    good="`see the source`",
-)
+@rule()
 def formula(snapshot: Snapshot) -> Iterator[Mistake]:
+    """No text begins like a spreadsheet formula.
+
+    Whoever opens the CSV file in a spreadsheet would run it.
+
+    Bad: `=HYPERLINK("https://example.org")`
+    Good: `see the source`
+    """
     for broken in _cells(snapshot, "formula"):
         sign = text.formula(broken.cell)
         where, mend = "begins with", "Begin with a letter or a digit."
@@ -309,14 +325,16 @@ def formula(snapshot: Snapshot) -> Iterator[Mistake]:
         yield broken.mistake(f"which {where} `{sign}` as a spreadsheet formula does", mend)
 
 
-@rule(
-    summary="No text holds markup, a template expression or an address that runs code.",
-    reason="The same cell is shown in HTML, Markdown and reStructuredText. What no browser knows, "
-    "such as `<think>`, may stand.",
-    bad="`<img src=x onerror=alert(1)>`",
-    good="`ran out of memory below 8 GPUs`",
-)
+@rule()
 def markup(snapshot: Snapshot) -> Iterator[Mistake]:
+    """No text holds markup, a template expression or an address that runs code.
+
+    The same cell is shown in HTML, Markdown and reStructuredText. What no browser knows, such
+    as `<think>`, may stand.
+
+    Bad: `<img src=x onerror=alert(1)>`
+    Good: `ran out of memory below 8 GPUs`
+    """
     for broken in _cells(snapshot, "markup"):
         sign = text.markup(broken.cell)
         mend = "Say it in plain words."
@@ -325,13 +343,15 @@ def markup(snapshot: Snapshot) -> Iterator[Mistake]:
         yield broken.mistake(f"which holds `{shown(sign, 20)}` as markup or code does", mend)
 
 
-@rule(
-    summary="No cell holds an e-mail address.",
-    reason="Records name a public handle and nothing else of a person.",
-    bad="`jane@example.org` as `contributor`",
-    good="`jane` as `contributor`",
-)
+@rule()
 def email_address(snapshot: Snapshot) -> Iterator[Mistake]:
+    """No cell holds an e-mail address.
+
+    Records name a public handle and nothing else of a person.
+
+    Bad: `jane@example.org` as `contributor`
+    Good: `jane` as `contributor`
+    """
     for broken in _cells(snapshot, "email"):
         yield broken.mistake(
             "which holds an e-mail address",
@@ -340,13 +360,15 @@ def email_address(snapshot: Snapshot) -> Iterator[Mistake]:
         )
 
 
-@rule(
-    summary="No text begins or ends with a space.",
-    reason="`h100` and `h100 ` look the same and are not.",
-    bad="`qwen2.5 ` as `family`",
-    good="`qwen2.5` as `family`",
-)
+@rule()
 def outer_space(snapshot: Snapshot) -> Iterator[Mistake]:
+    """No text begins or ends with a space.
+
+    `h100` and `h100 ` look the same and are not.
+
+    Bad: `qwen2.5 ` as `family`
+    Good: `qwen2.5` as `family`
+    """
     for broken in _cells(snapshot, "space"):
         bare = shown(broken.cell.strip(), 600)
         mend = f"Write `{bare}`." if bare else "Leave nothing between the commas, or fill the cell."

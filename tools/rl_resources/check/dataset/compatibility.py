@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 
 from rl_resources.check.dataset.broken import broken_keys
 from rl_resources.check.dataset.pairing import LIKENESS
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.check.subject import ScriptText, script_texts
 from rl_resources.script.rejected import Rejected, as_word, read_rejected
@@ -74,15 +74,16 @@ def rows_of_scripts(snapshot: Snapshot) -> Mapping[str, Rows]:
     return {name: Rows(table, own, texts[name]) for name, own in rows.items() if name in texts}
 
 
-@rule(
-    severity="warning",
-    summary="records/compatibility.csv names the lines in which a script's settings stand.",
-    reason="Its lines lead a reader to a setting that a release does not take; after an edit of "
-    "the script they lead elsewhere.",
-    bad="`57 algorithm.use_kl_in_reward unknown-key` where that key stands in line 58",
-    good="`58 algorithm.use_kl_in_reward unknown-key`",
-)
+@rule("warning")
 def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
+    """records/compatibility.csv names the lines in which a script's settings stand.
+
+    Its lines lead a reader to a setting that a release does not take; after an edit of the
+    script they lead elsewhere.
+
+    Bad: `57 algorithm.use_kl_in_reward unknown-key` where that key stands in line 58
+    Good: `58 algorithm.use_kl_in_reward unknown-key`
+    """
     for name, rows in rows_of_scripts(snapshot).items():
         stale = list(rows.stale())
         if not stale:
@@ -105,14 +106,15 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
         yield Mistake(rows.table.path, *place, message, mend)
 
 
-@rule(
-    severity="warning",
-    summary="A script that records/compatibility.csv knows has a row for every release there.",
-    reason="A release that is missing for one script looks as if it had been left out on purpose.",
-    bad="rows of a script for verl 0.9.0 and not for 0.9.1, which other scripts have",
-    good="rows of a script for the releases that the others have",
-)
+@rule("warning")
 def missing_release(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A script that records/compatibility.csv knows has a row for every release there.
+
+    A release that is missing for one script looks as if it had been left out on purpose.
+
+    Bad: rows of a script for verl 0.9.0 and not for 0.9.1, which other scripts have
+    Good: rows of a script for the releases that the others have
+    """
     every: dict[str, dict[str, None]] = defaultdict(dict)
     own: dict[tuple[str, str], set[str]] = defaultdict(set)
     for rows in rows_of_scripts(snapshot).values():

@@ -12,7 +12,7 @@ from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.dataset.conflict import conflicts
 from rl_resources.check.dataset.header import header_mistakes, reordered
 from rl_resources.check.dataset.pairing import scripts
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import ScriptFile, Snapshot, Table
 from rl_resources.tabular import Defect, Row, quote, write
 from rl_resources.words import shown
@@ -28,13 +28,15 @@ def _decoded(snapshot: Snapshot) -> Iterator[Table]:
     return (table for table in _readable(snapshot) if table.undecodable is None)
 
 
-@rule(
-    summary="Every file that the descriptor names exists and can be read.",
-    reason="A table that is missing makes every word that refers to it unknown.",
-    bad="records/devices.csv deleted",
-    good="records/devices.csv in place",
-)
+@rule()
 def file_missing(snapshot: Snapshot) -> Iterator[Mistake]:
+    """Every file that the descriptor names exists and can be read.
+
+    A table that is missing makes every word that refers to it unknown.
+
+    Bad: records/devices.csv deleted
+    Good: records/devices.csv in place
+    """
     folders: dict[str, list[Table]] = defaultdict(list)
     for table in snapshot.tables.values():
         folders[str(PurePosixPath(table.path).parent)].append(table)
@@ -63,13 +65,15 @@ def _missing_mend(table: Table) -> str:
     return remove + restore if remove else restore.capitalize()
 
 
-@rule(
-    summary="A CSV file is UTF-8.",
-    reason="Bytes of another encoding show as wrong letters, or stop the reader.",
-    bad="`é` as the single byte E9 of Latin-1",
-    good="`é` as the two bytes C3 A9 of UTF-8",
-)
+@rule()
 def encoding(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A CSV file is UTF-8.
+
+    Bytes of another encoding show as wrong letters, or stop the reader.
+
+    Bad: `é` as the single byte E9 of Latin-1
+    Good: `é` as the two bytes C3 A9 of UTF-8
+    """
     for table in _readable(snapshot):
         if table.undecodable is None or table.data is None:
             continue
@@ -85,13 +89,15 @@ def encoding(snapshot: Snapshot) -> Iterator[Mistake]:
         )
 
 
-@rule(
-    summary="A file does not begin with a byte order mark.",
-    reason="The mark becomes a part of the first column's name, or hides a script's shebang.",
-    bad="EF BB BF before `script,tag,…`",
-    good="`script,tag,…` from the first byte",
-)
+@rule()
 def byte_order_mark(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A file does not begin with a byte order mark.
+
+    The mark becomes a part of the first column's name, or hides a script's shebang.
+
+    Bad: EF BB BF before `script,tag,…`
+    Good: `script,tag,…` from the first byte
+    """
     for table in _readable(snapshot):
         if table.marked:
             yield Mistake(
@@ -112,13 +118,15 @@ def marked_scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
     return (item for item in scripts(snapshot) if (item.text or "").startswith("\ufeff"))
 
 
-@rule(
-    summary="Lines end with LF, the last one too.",
-    reason="Mixed line ends make two contributions rewrite each other's lines.",
-    bad="lines that end with CR LF",
-    good="lines that end with LF",
-)
+@rule()
 def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
+    """Lines end with LF, the last one too.
+
+    Mixed line ends make two contributions rewrite each other's lines.
+
+    Bad: lines that end with CR LF
+    Good: lines that end with LF
+    """
     fmt = "Save it with LF line ends, or run `rl-resources fmt`."
     for table in _decoded(snapshot):
         wrong, place = table.ends
@@ -149,13 +157,15 @@ def _script_line_ends(script: ScriptFile) -> Mistake:
     return Mistake(script.path, wrong[0], len(lines[wrong[0] - 1]), message, mend)
 
 
-@rule(
-    summary="A CSV file has a header, and rows where other files refer to it.",
-    reason="Without a header nobody knows what a cell means; without rows every word is unknown.",
-    bad="a file of no bytes",
-    good="`script,order,batch,outcome`",
-)
+@rule()
 def empty_file(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A CSV file has a header, and rows where other files refer to it.
+
+    Without a header nobody knows what a cell means; without rows every word is unknown.
+
+    Bad: a file of no bytes
+    Good: `script,order,batch,outcome`
+    """
     for table in _decoded(snapshot):
         if not table.characters.strip():
             message = "the file is empty"
@@ -181,13 +191,15 @@ def _users(snapshot: Snapshot, table: Table) -> list[str]:
     return users + [script.path for script in snapshot.scripts if table.resource.name == "tuning"]
 
 
-@rule(
-    summary="The header names exactly the columns of the schema, in its order.",
-    reason="A column under another name is read by nobody.",
-    bad="`script,tag,model,task,gpu,…`",
-    good="`script,tag,model,task,gpus,…`",
-)
+@rule()
 def header(snapshot: Snapshot) -> Iterator[Mistake]:
+    """The header names exactly the columns of the schema, in its order.
+
+    A column under another name is read by nobody.
+
+    Bad: `script,tag,model,task,gpu,…`
+    Good: `script,tag,model,task,gpus,…`
+    """
     for table in _decoded(snapshot):
         header = table.text.header
         for row in table.text.rows:
@@ -215,13 +227,15 @@ _DEFECTS = {
 }
 
 
-@rule(
-    summary="Quotes enclose a whole cell and are closed.",
-    reason="An unclosed quote swallows the rows after it, and most readers do not say so.",
-    bad='`…,"published as 16,…`',
-    good='`…,"published as 16",…`',
-)
+@rule()
 def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
+    """Quotes enclose a whole cell and are closed.
+
+    An unclosed quote swallows the rows after it, and most readers do not say so.
+
+    Bad: `…,"published as 16,…`
+    Good: `…,"published as 16",…`
+    """
     for table in _decoded(snapshot):
         for defect in table.text.defects if table.separator == "," else ():
             if defect.kind in _DEFECTS:
@@ -239,13 +253,15 @@ def _quoting_mistake(snapshot: Snapshot, table: Table, defect: Defect) -> Mistak
     )
 
 
-@rule(
-    summary="No merge conflict is left in a file.",
-    reason="Between the markers stand two versions of the same rows; a reader would get both.",
-    bad="`<<<<<<< HEAD`, two versions of a row, `>>>>>>> branch`",
-    good="the one version that is right",
-)
+@rule()
 def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
+    """No merge conflict is left in a file.
+
+    Between the markers stand two versions of the same rows; a reader would get both.
+
+    Bad: `<<<<<<< HEAD`, two versions of a row, `>>>>>>> branch`
+    Good: the one version that is right
+    """
     for table in _decoded(snapshot):
         for defect in table.text.defects:
             if defect.kind != "merge-conflict":
@@ -266,13 +282,15 @@ def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
             yield Mistake(script.path, first, 1, message, mend)
 
 
-@rule(
-    summary="Every row has as many cells as the header.",
-    reason="From the missing or extra cell on, every value stands under the wrong name.",
-    bad="`7B,4` under `size,position,from_parameters_b`",
-    good="`7B,4,4.58` under `size,position,from_parameters_b`",
-)
+@rule()
 def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
+    """Every row has as many cells as the header.
+
+    From the missing or extra cell on, every value stands under the wrong name.
+
+    Bad: `7B,4` under `size,position,from_parameters_b`
+    Good: `7B,4,4.58` under `size,position,from_parameters_b`
+    """
     for table in _decoded(snapshot):
         if table.separator != ",":
             continue
@@ -349,13 +367,15 @@ def written_rows(rows: Sequence[tuple[str, ...]]) -> str:
     return f"Write{'' if len(rows) == 1 else ' what is right'}: {' or: '.join(lines)}"
 
 
-@rule(
-    summary="No cell holds a line break.",
-    reason="One record on one line keeps line numbers, diffs and merges simple.",
-    bad='`"first line⏎second line"`',
-    good="`first line; second line`",
-)
+@rule()
 def line_break(snapshot: Snapshot) -> Iterator[Mistake]:
+    """No cell holds a line break.
+
+    One record on one line keeps line numbers, diffs and merges simple.
+
+    Bad: `"first line⏎second line"`
+    Good: `first line; second line`
+    """
     for table in _decoded(snapshot):
         for row in table.text.rows:
             for index, cell in enumerate(row.cells if "\n" in "".join(row.cells) else ()):

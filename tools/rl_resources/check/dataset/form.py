@@ -11,7 +11,7 @@ from rl_resources.check.dataset.broken import broken_places
 from rl_resources.check.dataset.provenance import report_size
 from rl_resources.check.dataset.scripts import name_against_row
 from rl_resources.check.dataset.tables import duplicate_key, model_size
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import SortKey, SortValue, sort_value
 from rl_resources.tabular import Row, quote, write
@@ -24,14 +24,15 @@ Place = tuple[str, int, int]
 _MAY_BE_NEEDLESS = re.compile(r'"[^",]*"(?![^,])')
 
 
-@rule(
-    severity="warning",
-    summary="Rows stand in canonical order.",
-    reason="Two contributions that each add a row then rarely touch the same line.",
-    bad="a 14B record before a 7B record",
-    good="a 7B record before a 14B record",
-)
+@rule("warning")
 def row_order(snapshot: Snapshot) -> Iterator[Mistake]:
+    """Rows stand in canonical order.
+
+    Two contributions that each add a row then rarely touch the same line.
+
+    Bad: a 14B record before a 7B record
+    Good: a 7B record before a 14B record
+    """
     for table in snapshot.tables.values():
         keys = order_keys(snapshot, table)
         if keys == sorted(keys):
@@ -55,10 +56,10 @@ def row_order(snapshot: Snapshot) -> Iterator[Mistake]:
 def _doubtful_places(snapshot: Snapshot) -> frozenset[Place]:
     """Cells that another rule speaks of: where a row belongs is known when they are mended."""
     mistakes = (
-        *duplicate_key(snapshot),
-        *model_size(snapshot),
-        *report_size(snapshot),
-        *name_against_row(snapshot),
+        *duplicate_key.mistakes(snapshot),
+        *model_size.mistakes(snapshot),
+        *report_size.mistakes(snapshot),
+        *name_against_row.mistakes(snapshot),
     )
     return broken_places(snapshot) | {(item.path, item.line, item.column) for item in mistakes}
 
@@ -112,14 +113,15 @@ def _indices(rows: Sequence[object]) -> range:
     return range(len(rows))
 
 
-@rule(
-    severity="warning",
-    summary="A cell is in quotes only where it must be.",
-    reason="One form of writing a row keeps diffs down to what changed.",
-    bad='`"h100"`',
-    good="`h100`",
-)
+@rule("warning")
 def canonical_quoting(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A cell is in quotes only where it must be.
+
+    One form of writing a row keeps diffs down to what changed.
+
+    Bad: `"h100"`
+    Good: `h100`
+    """
     for table in snapshot.tables.values():
         needless = [
             (row, index)

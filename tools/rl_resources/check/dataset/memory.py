@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from rl_resources.check.dataset.broken import broken_keys
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.memory import device_memory_gb, least_memory_gb, parameters_in_name
 from rl_resources.order import number
@@ -21,26 +21,29 @@ _PLACEHOLDERS = frozenset(
 _ON_TOP = "Activations, caches and what the engine reserves come on top."
 
 
-@rule(
-    summary="The devices of a report have room for what its weights need.",
-    reason="Below the bytes of weights, gradients and optimizer states no run is possible, so the "
-    "row says too few devices, or leaves out what was offloaded.",
-    bad="7 billion parameters, `full`, on `1` x `a100-40g`, with no offload stated",
-    good="the same with `parameter-offload; optimizer-offload` as the source has it",
-)
+@rule()
 def least_memory(snapshot: Snapshot) -> Iterator[Mistake]:
+    """The devices of a report have room for what its weights need.
+
+    Below the bytes of weights, gradients and optimizer states no run is possible, so the row
+    says too few devices, or leaves out what was offloaded.
+
+    Bad: 7 billion parameters, `full`, on `1` x `a100-40g`, with no offload stated
+    Good: the same with `parameter-offload; optimizer-offload` as the source has it
+    """
     yield from _too_small(snapshot, known=True)
 
 
-@rule(
-    severity="warning",
-    summary="A report that does not say what trains has room for full fine-tuning.",
-    reason="Where it has not, LoRA or offload was left out, and a reader would take it for full "
-    "fine-tuning.",
-    bad="7 billion parameters on `1` x `a100-40g` with empty `weights`",
-    good="`lora` as `weights`, as the source's script has it",
-)
+@rule("warning")
 def unexplained_memory(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A report that does not say what trains has room for full fine-tuning.
+
+    Where it has not, LoRA or offload was left out, and a reader would take it for full
+    fine-tuning.
+
+    Bad: 7 billion parameters on `1` x `a100-40g` with empty `weights`
+    Good: `lora` as `weights`, as the source's script has it
+    """
     yield from _too_small(snapshot, known=False)
 
 
@@ -95,13 +98,15 @@ def _of_one(snapshot: Snapshot, table: Table, row: int) -> float:
     return number(table.cell(row, "device_memory_gb")) or max(sizes, default=0)
 
 
-@rule(
-    summary="A peak is not above the memory of its device.",
-    reason="It is the sum of several devices, or another unit.",
-    bad="`204` as `peak_memory_gb` on `h100`",
-    good="`76.4` as `peak_memory_gb` on `h100`",
-)
+@rule()
 def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A peak is not above the memory of its device.
+
+    It is the sum of several devices, or another unit.
+
+    Bad: `204` as `peak_memory_gb` on `h100`
+    Good: `76.4` as `peak_memory_gb` on `h100`
+    """
     for table in (snapshot.tables[name] for name in ("tuning", "reports")):
         for name in _PEAKS:
             for row, cell in enumerate(table.columns.get(name, ())):
@@ -116,14 +121,16 @@ def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
                     )
 
 
-@rule(
-    summary="A date is not in the future.",
-    reason="Nobody has run or read it yet.",
-    bad="`2099-01-01` as `tested_on`",
-    good="the day of the run",
-)
+@rule()
 def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
     # somewhere it is tomorrow already
+    """A date is not in the future.
+
+    Nobody has run or read it yet.
+
+    Bad: `2099-01-01` as `tested_on`
+    Good: the day of the run
+    """
     today = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
     for table in (snapshot.tables[name] for name in ("tuning", "reports")):
         for name in _DATES:
@@ -137,13 +144,15 @@ def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
                     )
 
 
-@rule(
-    summary="The contributor of a reported record is somebody.",
-    reason="A placeholder cannot be asked about the run.",
-    bad="`your-handle` as `contributor` of a `reported` record",
-    good="your public handle",
-)
+@rule()
 def placeholder_contributor(snapshot: Snapshot) -> Iterator[Mistake]:
+    """The contributor of a reported record is somebody.
+
+    A placeholder cannot be asked about the run.
+
+    Bad: `your-handle` as `contributor` of a `reported` record
+    Good: your public handle
+    """
     table = snapshot.tables["tuning"]
     for row, cell in enumerate(table.columns.get("contributor", ())):
         if cell.lower() in _PLACEHOLDERS and table.cell(row, "status") != "untested":
@@ -155,13 +164,15 @@ def placeholder_contributor(snapshot: Snapshot) -> Iterator[Mistake]:
             )
 
 
-@rule(
-    summary="A report's task says LoRA where its weights do.",
-    reason="Readers ask by either, and get the same rows.",
-    bad="`GRPO` beside `lora` as `weights`",
-    good="`GRPO-LoRA` beside `lora` as `weights`",
-)
+@rule()
 def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A report's task says LoRA where its weights do.
+
+    Readers ask by either, and get the same rows.
+
+    Bad: `GRPO` beside `lora` as `weights`
+    Good: `GRPO-LoRA` beside `lora` as `weights`
+    """
     for table in (snapshot.tables[name] for name in ("tuning", "reports")):
         for row, weights in enumerate(table.columns.get("weights", ())):
             task = table.cell(row, "task")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.words import nearest, shown
 
@@ -27,13 +27,15 @@ def _ids(snapshot: Snapshot, resource: str) -> Mapping[str, int]:
     return {key.removesuffix(".sh"): row for key, row in snapshot.keys(resource).items()}
 
 
-@rule(
-    summary="An id that has moved stands in its table no longer.",
-    reason="One address cannot show a record and say that the record is gone.",
-    bad="`a_grpo_1_h100_fsdp_vllm` as `id` while `a_grpo_1_h100_fsdp_vllm.sh` has a row",
-    good="only ids that were published once and are gone",
-)
+@rule()
 def moved_id(snapshot: Snapshot) -> Iterator[Mistake]:
+    """An id that has moved stands in its table no longer.
+
+    One address cannot show a record and say that the record is gone.
+
+    Bad: `a_grpo_1_h100_fsdp_vllm` as `id` while `a_grpo_1_h100_fsdp_vllm.sh` has a row
+    Good: only ids that were published once and are gone
+    """
     for table, row, (resource, name) in _moves(snapshot):
         there = _ids(snapshot, resource).get(name)
         if there is not None:
@@ -44,13 +46,15 @@ def moved_id(snapshot: Snapshot) -> Iterator[Mistake]:
             yield table.mistake(row, "id", message, mend)
 
 
-@rule(
-    summary="What took an id's place exists, or has itself moved on.",
-    reason="A reader of the old address would be sent to a page that is not there.",
-    bad="`moved_to` names a record that nobody has entered",
-    good="`moved_to` names records of the same table",
-)
+@rule()
 def moved_target(snapshot: Snapshot) -> Iterator[Mistake]:
+    """What took an id's place exists, or has itself moved on.
+
+    A reader of the old address would be sent to a page that is not there.
+
+    Bad: `moved_to` names a record that nobody has entered
+    Good: `moved_to` names records of the same table
+    """
     moved = {name: table.cell(row, "moved_to") for table, row, name in _moves(snapshot)}
     for table, row, (resource, name) in _moves(snapshot):
         known = _ids(snapshot, resource)
@@ -80,13 +84,16 @@ def _in_a_circle(moved: Mapping[Id, str], target: Id, start: Id) -> bool:
     return False
 
 
-@rule(
-    summary="An id of the newest release is still there, or has a row that says where it went.",
-    reason="Whoever links to a record or stores its id would be left with an address of nothing.",
-    bad="a record deleted or renamed, and nothing in `records/moved.csv`",
-    good="a row in `records/moved.csv` with what stands for it today, or blank where nothing does",
-)
+@rule()
 def lost_id(snapshot: Snapshot) -> Iterator[Mistake]:
+    """An id of the newest release is still there, or has a row that says where it went.
+
+    Whoever links to a record or stores its id would be left with an address of nothing.
+
+    Bad: a record deleted or renamed, and nothing in `records/moved.csv`
+    Good: a row in `records/moved.csv` with what stands for it today, or blank where nothing
+        does
+    """
     moved = {id_ for _, _, id_ in _moves(snapshot)}
     scripts = {script.name.removesuffix(".sh") for script in snapshot.scripts}
     for resource, names in snapshot.published.items():

@@ -8,7 +8,7 @@ from itertools import product
 
 from rl_resources.check.dataset.broken import broken_keys
 from rl_resources.check.dataset.tables import sizes_by_parameters
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.urls import THREAD, permalink
 from rl_resources.words import nearest, shown
@@ -26,14 +26,15 @@ _CONFIGURATION = (
 )
 
 
-@rule(
-    summary="A report's address is the permalink of its repository, commit, path and lines, "
-    "or a thread.",
-    reason="A reader must come to the very line that the figure was read from.",
-    bad="`https://github.com/OWNER/REPOSITORY/blob/main/README.md`",
-    good="`https://github.com/OWNER/REPOSITORY/blob/COMMIT/README.md#L12`",
-)
+@rule()
 def source_address(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A report's address is the permalink of its repository, commit, path and lines, or a thread.
+
+    A reader must come to the very line that the figure was read from.
+
+    Bad: `https://github.com/OWNER/REPOSITORY/blob/main/README.md`
+    Good: `https://github.com/OWNER/REPOSITORY/blob/COMMIT/README.md#L12`
+    """
     table = snapshot.tables["reports"]
     for row, url in enumerate(table.columns.get("source_url", ())):
         if _is_broken(snapshot, table, row, (*PLACE, "source_url")):
@@ -76,13 +77,15 @@ def _is_broken(snapshot: Snapshot, table: Table, row: int, names: Sequence[str])
     return bool(broken) and any((table.path, row, name) in broken for name in names)
 
 
-@rule(
-    summary="A report stands in the size of its model.",
-    reason="The size decides on which page a reader finds it.",
-    bad="`Qwen/Qwen2.5-7B-Instruct` under `14B`",
-    good="`Qwen/Qwen2.5-7B-Instruct` under `7B`",
-)
+@rule()
 def report_size(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A report stands in the size of its model.
+
+    The size decides on which page a reader finds it.
+
+    Bad: `Qwen/Qwen2.5-7B-Instruct` under `14B`
+    Good: `Qwen/Qwen2.5-7B-Instruct` under `7B`
+    """
     table, models = snapshot.tables["reports"], snapshot.tables["models"]
     for row, size in enumerate(table.columns.get("size", ())):
         model = table.cell(row, "model")
@@ -102,13 +105,15 @@ def report_size(snapshot: Snapshot) -> Iterator[Mistake]:
             )
 
 
-@rule(
-    summary="Reports that contradict each other name each other.",
-    reason="Whoever reads one must learn of the other.",
-    bad="a report that names another, which does not name it back",
-    good="two reports that name each other",
-)
+@rule()
 def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
+    """Reports that contradict each other name each other.
+
+    Whoever reads one must learn of the other.
+
+    Bad: a report that names another, which does not name it back
+    Good: two reports that name each other
+    """
     table = snapshot.tables["reports"]
     if table.lost or any(
         (table.path, row, "report") in broken_keys(snapshot) for row in _rows(table)
@@ -150,14 +155,16 @@ def _named(table: Table) -> Mapping[str, frozenset[str]]:
     }
 
 
-@rule(
-    summary="Of one configuration no report says that it ran and another that it ran out of "
-    "memory, unless they name each other.",
-    reason="A figure in dispute must never look settled.",
-    bad="two reports that differ in `outcome` alone",
-    good="the same two with each other's id as `contradicts`",
-)
+@rule()
 def contradiction_not_named(snapshot: Snapshot) -> Iterator[Mistake]:
+    """Of one configuration no report says that it ran and another that it ran out of memory,
+    unless they name each other.
+
+    A figure in dispute must never look settled.
+
+    Bad: two reports that differ in `outcome` alone
+    Good: the same two with each other's id as `contradicts`
+    """
     table = snapshot.tables["reports"]
     named = _named(table)
     outcomes: dict[tuple[str, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))

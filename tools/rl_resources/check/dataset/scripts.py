@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from rl_resources.check.dataset.broken import broken_places
@@ -25,8 +25,7 @@ from rl_resources.check.dataset.pairing import (
 )
 from rl_resources.check.dataset.renaming import also_in, git_move, renaming
 from rl_resources.check.dataset.tables import new_row
-from rl_resources.check.dataset.witness import agreement_mend, another_run_mend
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import (
     LARGEST_SCRIPT_BYTES,
     ScriptFile,
@@ -74,13 +73,16 @@ def _name_mend(snapshot: Snapshot, file_name: str, row: int | None) -> str:
     )
 
 
-@rule(
-    summary=f"A script is called {FORM}, each part a known word.",
-    reason="The name is what a reader searches for; six parts say everything that must be known.",
-    bad="`qwen2_14b_grpo_4_h800_fsdp_vllm.sh`",
-    good="`qwen2.5-coder-14b-instruct_grpo_4_h800_fsdp_vllm.sh`",
-)
+@rule()
 def script_name(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A script is called [model]_[task]_[gpunums]_[device]_[train]_[infer].sh, each part a known
+    word.
+
+    The name is what a reader searches for; six parts say everything that must be known.
+
+    Bad: `qwen2_14b_grpo_4_h800_fsdp_vllm.sh`
+    Good: `qwen2.5-coder-14b-instruct_grpo_4_h800_fsdp_vllm.sh`
+    """
     for script in scripts(snapshot):
         wrong = _file_name_mistake(snapshot, script)
         if wrong is not None:
@@ -129,13 +131,15 @@ def _rename(snapshot: Snapshot, script: ScriptFile) -> str:
     return f"Rename it: `{git_move(script.path, f'{folder}/{expected}')}`."
 
 
-@rule(
-    summary=f"A script lies in {SCRIPTS}/<size of its model, in lower case>/.",
-    reason="Readers look in the folder of the size, and links are made from it.",
-    bad="`examples/tuning/3b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`",
-    good="`examples/tuning/7b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`",
-)
+@rule()
 def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A script lies in examples/tuning/<size of its model, in lower case>/.
+
+    Readers look in the folder of the size, and links are made from it.
+
+    Bad: `examples/tuning/3b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`
+    Good: `examples/tuning/7b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`
+    """
     paths = {script.path for script in snapshot.scripts}
     folders: dict[str, list[ScriptFile]] = defaultdict(list)
     for script in scripts(snapshot):
@@ -177,13 +181,15 @@ def _is_misnamed(
     return len(set(wanted)) == 1 and wanted[0] not in {None, folder, *folders}
 
 
-@rule(
-    summary="A script is a file of its own, not a link.",
-    reason="A link can lead out of the repository; a copy then lacks what it means.",
-    bad="a symbolic link to `../../../home/run.sh`",
-    good="the script itself",
-)
+@rule()
 def script_link(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A script is a file of its own, not a link.
+
+    A link can lead out of the repository; a copy then lacks what it means.
+
+    Bad: a symbolic link to `../../../home/run.sh`
+    Good: the script itself
+    """
     for script in snapshot.scripts:
         if script.target is not None:
             leaves = " and leaves the folder of scripts" if script.leaves_tree else ""
@@ -196,13 +202,15 @@ def script_link(snapshot: Snapshot) -> Iterator[Mistake]:
             )
 
 
-@rule(
-    summary="Every script has a row in records/tuning.csv.",
-    reason="A script without a row is on no page and checked against nothing.",
-    bad="a new script alone",
-    good="a new script and its row",
-)
+@rule()
 def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
+    """Every script has a row in records/tuning.csv.
+
+    A script without a row is on no page and checked against nothing.
+
+    Bad: a new script alone
+    Good: a new script and its row
+    """
     tuning = snapshot.tables["tuning"]
     files = {script.name for script in scripts(snapshot)}
     nameless = any(files.isdisjoint(record[:1]) for record in tuning.lost)
@@ -224,13 +232,15 @@ def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
         )
 
 
-@rule(
-    summary="Every row's script exists.",
-    reason="A row without its script cannot be tried by anybody.",
-    bad="a row whose script was renamed alone",
-    good="a row whose script lies in its folder",
-)
+@rule()
 def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
+    """Every row's script exists.
+
+    A row without its script cannot be tried by anybody.
+
+    Bad: a row whose script was renamed alone
+    Good: a row whose script lies in its folder
+    """
     tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
     links = {script.path for script in snapshot.scripts if script.target is not None}
     lost = [
@@ -273,13 +283,15 @@ def _lost_script_mend(snapshot: Snapshot, file_name: str, row: int) -> str:
     return f"Give {path} this name: `{move}`."
 
 
-@rule(
-    summary="A script's name and its row agree in all six parts.",
-    reason="A reader picks by name and budgets by row; both must describe the same run.",
-    bad="`4` as `gpus` of `…_grpo_2_h800_fsdp_vllm.sh`",
-    good="`2` as `gpus` of `…_grpo_2_h800_fsdp_vllm.sh`",
-)
+@rule()
 def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A script's name and its row agree in all six parts.
+
+    A reader picks by name and budgets by row; both must describe the same run.
+
+    Bad: `4` as `gpus` of `…_grpo_2_h800_fsdp_vllm.sh`
+    Good: `2` as `gpus` of `…_grpo_2_h800_fsdp_vllm.sh`
+    """
     tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
     for file_name, row in pairs.rows.items():
         agreement = agreement_with_name(snapshot, file_name, row)
@@ -293,7 +305,7 @@ def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
                 row,
                 "script",
                 f"the row of {file_name} describes another run: {', '.join(said)} differ",
-                another_run_mend(snapshot, row, said),
+                _agreement_help(snapshot, row, said),
             )
             continue
         for part, word in said.items():
@@ -302,17 +314,35 @@ def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
                 part,
                 f"{part} of {file_name} is `{shown(tuning.cell(row, part))}`, "
                 f"but the name says `{word}`",
-                agreement_mend(snapshot, row, part, word),
+                _agreement_help(snapshot, row, {part: word}),
             )
 
 
-@rule(
-    summary="A script is an ordinary file of UTF-8 text, no larger than 1 MiB.",
-    reason="What cannot be read as text cannot be shown, checked or trusted.",
-    bad="a script in Latin-1, or a compiled program",
-    good="a script in UTF-8",
-)
+def _agreement_help(snapshot: Snapshot, row: int, said: Mapping[str, str]) -> str:
+    """What to write where the script's name says `said` and the cells of its row do not."""
+    words = {part: _word_named(snapshot, part, word) for part, word in said.items()}
+    cells = ", ".join(
+        f"`{word}`" if len(words) == 1 else f"`{word}` as {part}" for part, word in words.items()
+    )
+    expected = expected_name(snapshot, row)
+    rename = f", or call the script `{expected}`, in its row too" if expected else ""
+    return f"Write {cells}{rename}."
+
+
+def _word_named(snapshot: Snapshot, part: str, said: str) -> str:
+    """The cell that a part of a name stands for."""
+    return said if part == "gpus" else words_of_part(snapshot, part).get(said, said)
+
+
+@rule()
 def script_text(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A script is an ordinary file of UTF-8 text, no larger than 1 MiB.
+
+    What cannot be read as text cannot be shown, checked or trusted.
+
+    Bad: a script in Latin-1, or a compiled program
+    Good: a script in UTF-8
+    """
     for script in scripts(snapshot):
         if script.target is not None:
             continue
@@ -331,14 +361,15 @@ def script_text(snapshot: Snapshot) -> Iterator[Mistake]:
             yield Mistake(script.path, line, column, message, "Save the script as UTF-8.")
 
 
-@rule(
-    severity="warning",
-    summary="A script is executable.",
-    reason="`./script.sh` ends with `Permission denied`, and so do schedulers that start files.",
-    bad="a script of mode 644",
-    good="a script of mode 755",
-)
+@rule("warning")
 def executable_script(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A script is executable.
+
+    `./script.sh` ends with `Permission denied`, and so do schedulers that start files.
+
+    Bad: a script of mode 644
+    Good: a script of mode 755
+    """
     for script in not_executable(snapshot):
         path = shown(shlex.quote(script.path), 300)
         message = "the file is not executable: starting it ends with `Permission denied`"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from rl_resources.check.dataset.broken import broken_columns, broken_keys, broken_places
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import number
 from rl_resources.package import Field
@@ -20,13 +20,15 @@ _BOUNDS = frozenset({"from_parameters_b", "below_parameters_b"})
 _NO_PART = re.compile(r"[^\w.-]|_")
 
 
-@rule(
-    summary="No two rows have the same key.",
-    reason="One configuration is one script is one record.",
-    bad="two rows with the same `script`",
-    good="one row for each `script`",
-)
+@rule()
 def duplicate_key(snapshot: Snapshot) -> Iterator[Mistake]:
+    """No two rows have the same key.
+
+    One configuration is one script is one record.
+
+    Bad: two rows with the same `script`
+    Good: one row for each `script`
+    """
     for table in snapshot.tables.values():
         told: set[int] = set()
         for names in _unique_columns(table):
@@ -67,13 +69,15 @@ def _duplicate_mend(table: Table, copy: int, first: int) -> str:
     return f"The two differ in {', '.join(differing)}. Keep one line, or mend the other."
 
 
-@rule(
-    summary="`train` names a training backend and `infer` a rollout engine.",
-    reason="Swapped, the row describes a run that nobody can start.",
-    bad="`vllm` as `train`",
-    good="`fsdp` as `train`",
-)
+@rule()
 def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
+    """`train` names a training backend and `infer` a rollout engine.
+
+    Swapped, the row describes a run that nobody can start.
+
+    Bad: `vllm` as `train`
+    Good: `fsdp` as `train`
+    """
     for resource in _RUNS:
         yield from _roles(snapshot, snapshot.tables[resource])
 
@@ -130,13 +134,15 @@ def _listed(words: Sequence[str]) -> str:
     return ", ".join(f"`{shown(word)}`" for word in words)
 
 
-@rule(
-    summary="A model stands in the size that its parameters belong to.",
-    reason="The size decides the page and the folder in which a reader looks.",
-    bad="7.61 billion parameters under `14B`",
-    good="7.61 billion parameters under `7B`",
-)
+@rule()
 def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A model stands in the size that its parameters belong to.
+
+    The size decides the page and the folder in which a reader looks.
+
+    Bad: 7.61 billion parameters under `14B`
+    Good: 7.61 billion parameters under `7B`
+    """
     models = snapshot.tables["models"]
     for row, size in enumerate(models.columns.get("size", ())):
         fitting = sizes_by_parameters(snapshot, row)
@@ -192,13 +198,15 @@ def _holds(sizes: Table, row: int, parameters: float) -> bool:
     return start is not None and start <= parameters and (end is None or parameters < end)
 
 
-@rule(
-    summary="A model's slug is its Hugging Face name without the owner, in lower case.",
-    reason="A reader must find the script from the model's name alone.",
-    bad="`qwen-7b` for `Qwen/Qwen2.5-7B-Instruct`",
-    good="`qwen2.5-7b-instruct` for `Qwen/Qwen2.5-7B-Instruct`",
-)
+@rule()
 def model_slug(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A model's slug is its Hugging Face name without the owner, in lower case.
+
+    A reader must find the script from the model's name alone.
+
+    Bad: `qwen-7b` for `Qwen/Qwen2.5-7B-Instruct`
+    Good: `qwen2.5-7b-instruct` for `Qwen/Qwen2.5-7B-Instruct`
+    """
     models = snapshot.tables["models"]
     for row, slug in enumerate(models.columns.get("slug", ())):
         wanted = slug_of(models.cell(row, "model"))
@@ -248,13 +256,15 @@ def _new_cell(table: Table, field: Field, key: str) -> str:
     return field.name.upper() if field.required else ""
 
 
-@rule(
-    summary="A nodes count divides the GPU count.",
-    reason="Every node of a run has as many GPUs as the others.",
-    bad="8 `gpus` on 3 `nodes`",
-    good="8 `gpus` on 2 `nodes`",
-)
+@rule()
 def whole_nodes(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A nodes count divides the GPU count.
+
+    Every node of a run has as many GPUs as the others.
+
+    Bad: 8 `gpus` on 3 `nodes`
+    Good: 8 `gpus` on 2 `nodes`
+    """
     for table in (snapshot.tables[resource] for resource in _RUNS):
         for row, nodes in enumerate(table.columns.get("nodes", ())):
             gpus = table.cell(row, "gpus")
@@ -271,13 +281,15 @@ def _counts(cell: str) -> bool:
     return cell.isascii() and cell.isdigit() and int(cell[:9]) > 0 and len(cell) < 10
 
 
-@rule(
-    summary="A disputed record says in its notes what is disputed.",
-    reason="A figure in doubt helps nobody unless the doubt is named.",
-    bad="`disputed` with blank `notes`",
-    good="`disputed` with `Published as 16, the trials reached 100.`",
-)
+@rule()
 def disputed_note(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A disputed record says in its notes what is disputed.
+
+    A figure in doubt helps nobody unless the doubt is named.
+
+    Bad: `disputed` with blank `notes`
+    Good: `disputed` with `Published as 16, the trials reached 100.`
+    """
     table = snapshot.tables["tuning"]
     if "notes" not in table.columns:
         return
@@ -291,13 +303,15 @@ def disputed_note(snapshot: Snapshot) -> Iterator[Mistake]:
             )
 
 
-@rule(
-    summary="A record that ran has a contributor or a source.",
-    reason="A claim that nobody made cannot be asked about.",
-    bad="blank `contributor` and blank `source`",
-    good="a handle as `contributor`",
-)
+@rule()
 def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A record that ran has a contributor or a source.
+
+    A claim that nobody made cannot be asked about.
+
+    Bad: blank `contributor` and blank `source`
+    Good: a handle as `contributor`
+    """
     table = snapshot.tables["tuning"]
     if "source" not in table.columns:
         return
@@ -320,14 +334,16 @@ _BRANCH = re.compile(
 )
 
 
-@rule(
-    severity="warning",
-    summary="A record's source and evidence name a commit, not a branch.",
-    reason="What a branch holds changes; next month the address shows other figures, or nothing.",
-    bad="`https://github.com/OWNER/REPOSITORY/blob/main/PATH`",
-    good="`https://github.com/OWNER/REPOSITORY/blob/COMMIT/PATH`, COMMIT of 40 hexadecimal digits",
-)
+@rule("warning")
 def permalink(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A record's source and evidence name a commit, not a branch.
+
+    What a branch holds changes; next month the address shows other figures, or nothing.
+
+    Bad: `https://github.com/OWNER/REPOSITORY/blob/main/PATH`
+    Good: `https://github.com/OWNER/REPOSITORY/blob/COMMIT/PATH`, COMMIT of 40 hexadecimal
+        digits
+    """
     table = snapshot.tables["tuning"]
     for name in ("evidence", "source"):
         for row, cell in enumerate(table.columns.get(name, ())):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rl_resources.check.dataset.broken import broken_cells
 from rl_resources.check.dataset.spelling import certain
 from rl_resources.check.fixers.lines import with_cells
-from rl_resources.check.registry import Rewrite, fixer
+from rl_resources.check.rule import Rewrite
 from rl_resources.check.snapshot import Snapshot
 
 
@@ -17,26 +17,26 @@ def _spelt(snapshot: Snapshot, *constraints: str) -> Iterator[Rewrite]:
     return with_cells([(cell, text) for cell, text in meant if text is not None])
 
 
-@fixer
-def type(snapshot: Snapshot) -> Iterator[Rewrite]:  # noqa: A001 (the rule's name)
+def cell_type(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """A number or date in its canonical form."""
     return _spelt(snapshot, "type")
 
 
-@fixer
 def vocabulary(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """The known word that a misspelt one means."""
     return _spelt(snapshot, "enum", "vocabulary")
 
 
-@fixer
 def pattern(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """A text in the form of its column."""
     return _spelt(snapshot, "pattern")
 
 
-@fixer
 def outer_space(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """Spaces around a cell go."""
     return _spelt(snapshot, "space")
 
 
-@fixer
 def invisible_character(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """Invisible characters go."""
     return _spelt(snapshot, "invisible")

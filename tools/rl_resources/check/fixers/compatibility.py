@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from rl_resources.check.dataset.compatibility import rows_of_scripts
 from rl_resources.check.fixers.lines import rewrite
-from rl_resources.check.registry import Rewrite, fixer
+from rl_resources.check.rule import Rewrite
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.tabular import write
 
 
-@fixer
 def stale_lines(snapshot: Snapshot) -> Iterator[Rewrite]:
     """The lines of keys that stand in one other line by now."""
     lines: dict[int, str | None] = {}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from rl_resources.check.fixers.lines import with_lines
-from rl_resources.check.registry import Rewrite, fixer
+from rl_resources.check.rule import Rewrite
 from rl_resources.check.script.content import shebang_below, unquoted
 from rl_resources.check.subject import ScriptText
 
@@ -17,8 +17,8 @@ _ALWAYS_SET = frozenset({*"@*#?$!0", "HOME", "PATH", "PWD"})
 _CANNOT_FAIL = frozenset({"set", "export", "echo", "printf", "declare", "readonly", "ulimit", ":"})
 
 
-@fixer
 def shebang(subject: ScriptText) -> Iterator[Rewrite]:
+    """bash as the first line says it; a shebang further down moves up."""
     lines = subject.text.split("\n")
     below = shebang_below(subject)
     if lines[0].startswith("#!"):
@@ -30,7 +30,6 @@ def shebang(subject: ScriptText) -> Iterator[Rewrite]:
     yield Rewrite(subject.path, "\n".join(lines))
 
 
-@fixer
 def strict_mode(subject: ScriptText) -> Iterator[Rewrite]:
     """Only where the options change nothing of a run that succeeds."""
     if not (_nothing_is_unset(subject) and _nothing_fails_on_purpose(subject)):
@@ -62,7 +61,6 @@ def _nothing_fails_on_purpose(subject: ScriptText) -> bool:
     return simple and not piped and not subject.script.problems and not subject.lost
 
 
-@fixer
 def unquoted_arguments(subject: ScriptText) -> Iterator[Rewrite]:
     """Where the list is a whole word."""
     text = subject.text
@@ -73,7 +71,6 @@ def unquoted_arguments(subject: ScriptText) -> Iterator[Rewrite]:
     yield Rewrite(subject.path, text)
 
 
-@fixer
 def lost_line(subject: ScriptText) -> Iterator[Rewrite]:
     """What stands after a backslash goes; where there is none, it comes."""
     lines: dict[int, str | None] = {}

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from rl_resources.check.dataset.files import crlf_scripts, marked_scripts, mended_row
 from rl_resources.check.dataset.header import parted_by_commas, reordered
 from rl_resources.check.fixers.lines import rewrite
-from rl_resources.check.registry import Rewrite, fixer
+from rl_resources.check.rule import Rewrite
 from rl_resources.check.snapshot import Snapshot
 
 
-@fixer
 def byte_order_mark(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """The mark goes."""
     for table in snapshot.tables.values():
         if table.undecodable is None and table.data is not None:
             yield Rewrite(table.path, table.decoded)
@@ -21,8 +21,8 @@ def byte_order_mark(snapshot: Snapshot) -> Iterator[Rewrite]:
         yield Rewrite(script.path, (script.data or b"").decode("utf-8").removeprefix("\ufeff"))
 
 
-@fixer
 def line_ending(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """LF ends every line."""
     for table in snapshot.tables.values():
         if table.undecodable is None and table.data:
             mark = "\ufeff" if table.data.startswith("\ufeff".encode()) else ""
@@ -36,7 +36,6 @@ def _with_lf(text: str) -> str:
     return text if text.endswith("\n") or not text else f"{text}\n"
 
 
-@fixer
 def header(snapshot: Snapshot) -> Iterator[Rewrite]:
     """Cells parted by another sign, a second header, names that differ in case or blanks alone."""
     for table in snapshot.tables.values():
@@ -55,7 +54,6 @@ def _plain(name: str) -> str:
     return name.strip().lower()
 
 
-@fixer
 def row_length(snapshot: Snapshot) -> Iterator[Rewrite]:
     """Blank lines go; a row stays as it is where it is in doubt which cell is missing."""
     for table in snapshot.tables.values():

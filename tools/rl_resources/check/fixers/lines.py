@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from rl_resources.check.dataset.broken import BrokenCell
-from rl_resources.check.registry import Rewrite
+from rl_resources.check.rule import Rewrite
 from rl_resources.check.snapshot import Table
 from rl_resources.tabular import write
 

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from rl_resources.check.dataset.pairing import expected_name, folder_of, pairing, scripts
 from rl_resources.check.dataset.scripts import moved_path, not_executable
 from rl_resources.check.fixers.lines import rewrite
-from rl_resources.check.registry import Edit, MakeExecutable, Move, Rewrite, fixer
+from rl_resources.check.rule import Edit, MakeExecutable, Move, Rewrite
 from rl_resources.check.snapshot import ScriptFile, Snapshot
 from rl_resources.tabular import write
 
 
-@fixer
 def script_name(snapshot: Snapshot) -> Iterator[Edit]:
     """A name that differs by case and separators alone from the one that its row says."""
     pairs = pairing(snapshot)
@@ -47,8 +46,8 @@ def _renamed_cells(snapshot: Snapshot, old: str, new: str) -> Iterator[Rewrite]:
         yield from rewrite(table, {line: write([row])[:-1] for line, row in renamed.items()})
 
 
-@fixer
 def script_place(snapshot: Snapshot) -> Iterator[Move]:
+    """Into the folder of its model's size, where no other script is in the way."""
     for script in scripts(snapshot):
         if _is_free(snapshot, script, new := moved_path(snapshot, script)):
             yield Move(script.path, new)
@@ -58,6 +57,6 @@ def _is_free(snapshot: Snapshot, script: ScriptFile, path: str) -> bool:
     return path != script.path and all(other.path != path for other in snapshot.scripts)
 
 
-@fixer
 def executable_script(snapshot: Snapshot) -> Iterator[MakeExecutable]:
+    """Execute permission."""
     return (MakeExecutable(script.path) for script in not_executable(snapshot))

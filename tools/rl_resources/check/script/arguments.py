@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from itertools import islice
 from math import inf
 
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.composing import (
     Rejected,
     first_release,
@@ -25,13 +25,15 @@ from rl_resources.script.launch import Launch, Override, Stray
 from rl_resources.words import shown
 
 
-@rule(
-    summary="Every argument of the training program is an override `key=value`.",
-    reason="Hydra stops at a word that is none; it is left over by a lost quote or a blank.",
-    bad="`python3 -m verl.trainer.main_ppo trainer.total_epochs= 1`",
-    good="`python3 -m verl.trainer.main_ppo trainer.total_epochs=1`",
-)
+@rule()
 def stray_argument(subject: ScriptText) -> Iterator[Mistake]:
+    """Every argument of the training program is an override `key=value`.
+
+    Hydra stops at a word that is none; it is left over by a lost quote or a blank.
+
+    Bad: `python3 -m verl.trainer.main_ppo trainer.total_epochs= 1`
+    Good: `python3 -m verl.trainer.main_ppo trainer.total_epochs=1`
+    """
     yield from once(
         _stray_mistake(subject, launch, stray)
         for launch in subject.launches
@@ -85,13 +87,15 @@ def _stray_mistake(subject: ScriptText, launch: Launch, stray: Stray) -> Mistake
     return subject.mistake(stray.place, message, mend)
 
 
-@rule(
-    summary="No key is set to two values in one command.",
-    reason="The later one wins and nothing says so; a reader sees the first.",
-    bad="`python3 -m verl.trainer.main_ppo trainer.nnodes=1 trainer.nnodes=2`",
-    good="`python3 -m verl.trainer.main_ppo trainer.nnodes=2`",
-)
+@rule()
 def contradicting_override(subject: ScriptText) -> Iterator[Mistake]:
+    """No key is set to two values in one command.
+
+    The later one wins and nothing says so; a reader sees the first.
+
+    Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 trainer.nnodes=2`
+    Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
+    """
     yield from once(
         subject.mistake(
             later.place,
@@ -104,14 +108,15 @@ def contradicting_override(subject: ScriptText) -> Iterator[Mistake]:
     )
 
 
-@rule(
-    summary="No key is set twice in one command.",
-    reason="Whoever changes one of the two changes nothing, or makes them contradict.",
-    severity="warning",
-    bad="`python3 -m verl.trainer.main_ppo trainer.nnodes=2 trainer.nnodes=2`",
-    good="`python3 -m verl.trainer.main_ppo trainer.nnodes=2`",
-)
+@rule("warning")
 def repeated_override(subject: ScriptText) -> Iterator[Mistake]:
+    """No key is set twice in one command.
+
+    Whoever changes one of the two changes nothing, or makes them contradict.
+
+    Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=2 trainer.nnodes=2`
+    Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
+    """
     yield from once(
         subject.mistake(
             later.place,
@@ -153,14 +158,16 @@ def _list_of(subject: ScriptText, launch: Launch, override: Override) -> Place:
     return launch.command.place
 
 
-@rule(
-    summary="Every key exists in the framework's configuration.",
-    reason="Hydra stops at a key that does not exist, before anything runs.",
-    bad="`python3 -m verl.trainer.main_ppo trainer.n_gpu_per_node=8`",
-    good="`python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8`",
-)
+@rule()
 def unknown_key(subject: ScriptText) -> Iterator[Mistake]:
-    """What no release ever took; `outdated_key` tells what older ones did.
+    """Every key exists in the framework's configuration.
+
+    Hydra stops at a key that does not exist, before anything runs.
+
+    Bad: `python3 -m verl.trainer.main_ppo trainer.n_gpu_per_node=8`
+    Good: `python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8`
+
+    What no release ever took; `outdated_key` tells what older ones did.
 
     Keys that another choice of backend has are one mistake: the choice is missing.
     """
@@ -219,13 +226,15 @@ def _key_mend(rejection: Rejection, composition: Composition) -> str:
     return f"Take it away, or write `+{key}` if other code reads it."
 
 
-@rule(
-    summary="Every value has the type that the framework's configuration has for its key.",
-    reason="Hydra takes `train_batch_size=abc`; the run fails later, far from the mistake.",
-    bad="`python3 -m verl.trainer.main_ppo data.train_batch_size=1k`",
-    good="`python3 -m verl.trainer.main_ppo data.train_batch_size=1024`",
-)
+@rule()
 def value_type(subject: ScriptText) -> Iterator[Mistake]:
+    """Every value has the type that the framework's configuration has for its key.
+
+    Hydra takes `train_batch_size=abc`; the run fails later, far from the mistake.
+
+    Bad: `python3 -m verl.trainer.main_ppo data.train_batch_size=1k`
+    Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=1024`
+    """
     for launch, _, rejection in rejections(subject):
         if rejection.kind in ("type", "syntax", "sweep") and rejection.index >= 0:
             override = launch.overrides[rejection.index]
@@ -261,13 +270,16 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
 """The least and the largest value that framework and engine accept."""
 
 
-@rule(
-    summary="A number is one that the framework accepts.",
-    reason="The run stops at a share above 1 or a size of 0.",
-    bad="`python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=60`",
-    good="`python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=0.6`",
-)
+@rule()
 def value_range(subject: ScriptText) -> Iterator[Mistake]:
+    """A number is one that the framework accepts.
+
+    The run stops at a share above 1 or a size of 0.
+
+    Bad: `python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=60`
+    Good: `python3 -m verl.trainer.main_ppo
+        actor_rollout_ref.rollout.gpu_memory_utilization=0.6`
+    """
     yield from once(
         subject.mistake(
             override.origin,

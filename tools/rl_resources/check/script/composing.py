@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rl_resources.check.registry import Mistake
+from rl_resources.check.rule import Mistake
 from rl_resources.check.script.undollared import is_undollared
 from rl_resources.check.subject import ScriptText
 from rl_resources.script.bash import Place

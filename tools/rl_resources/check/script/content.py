@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.shellcheck import Comment, comments
 from rl_resources.check.script.unclosed import unclosed_quote
 from rl_resources.check.subject import ScriptText
@@ -58,13 +58,15 @@ _CONTINUED = frozenset({"no-backslash", "space-after-backslash"})
 _IGNORED = re.compile(r"\s*\|\|\s*(true|:|echo|printf)(?![\w-])")
 
 
-@rule(
-    summary="A script starts a training program.",
-    reason="A reader who runs a script without one gets nothing, and nothing of its row is true.",
-    bad="`#!/bin/bash ⏎ set -e ⏎ echo start`",
-    good="`#!/bin/bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`",
-)
+@rule()
 def no_launcher(subject: ScriptText) -> Iterator[Mistake]:
+    """A script starts a training program.
+
+    A reader who runs a script without one gets nothing, and nothing of its row is true.
+
+    Bad: `#!/bin/bash ⏎ set -e ⏎ echo start`
+    Good: `#!/bin/bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
+    """
     script = subject.script
     if subject.launches or subject.lost or script.problems or not script.complete:
         return
@@ -78,13 +80,15 @@ def _starts_nothing(command: Command) -> bool:
     return not command.words or command.name in _NO_LAUNCHERS
 
 
-@rule(
-    summary="A script is one that bash accepts.",
-    reason="bash stops at the place that it cannot read; what stands below never runs.",
-    bad='`echo "start`',
-    good='`echo "start"`',
-)
+@rule()
 def syntax(subject: ScriptText) -> Iterator[Mistake]:
+    """A script is one that bash accepts.
+
+    bash stops at the place that it cannot read; what stands below never runs.
+
+    Bad: `echo "start`
+    Good: `echo "start"`
+    """
     if "\r\n" in subject.text:
         return  # what ShellCheck tells of is reason enough
     for problem in subject.script.problems[:1]:  # the others follow from the first
@@ -99,24 +103,27 @@ def syntax(subject: ScriptText) -> Iterator[Mistake]:
         yield subject.mistake(problem.place, message, mend)
 
 
-@rule(
-    summary="ShellCheck finds no error in a script.",
-    reason="ShellCheck knows the traps of the shell; its errors change what the script does.",
-    bad="`if [ 1 -eq 1]; then true; fi`",
-    good="`if [ 1 -eq 1 ]; then true; fi`",
-)
+@rule()
 def shellcheck_error(subject: ScriptText) -> Iterator[Mistake]:
+    """ShellCheck finds no error in a script.
+
+    ShellCheck knows the traps of the shell; its errors change what the script does.
+
+    Bad: `if [ 1 -eq 1]; then true; fi`
+    Good: `if [ 1 -eq 1 ]; then true; fi`
+    """
     yield from _shellcheck(subject, "error")
 
 
-@rule(
-    summary="ShellCheck warns of nothing in a script.",
-    reason="ShellCheck knows the traps of the shell; most of its warnings are bugs to be.",
-    severity="warning",
-    bad="`for file in $(ls *.sh | grep run) \"$@\"; do echo '$file'; done 2>&1 >log`",
-    good='`for file in *.sh; do echo "$file"; done >log 2>&1`',
-)
+@rule("warning")
 def shellcheck(subject: ScriptText) -> Iterator[Mistake]:
+    """ShellCheck warns of nothing in a script.
+
+    ShellCheck knows the traps of the shell; most of its warnings are bugs to be.
+
+    Bad: `for file in $(ls *.sh | grep run) "$@"; do echo '$file'; done 2>&1 >log`
+    Good: `for file in *.sh; do echo "$file"; done >log 2>&1`
+    """
     yield from _shellcheck(subject, "warning")
 
 
@@ -148,14 +155,16 @@ def _is_told_elsewhere(subject: ScriptText, comment: Comment, told: set[int]) ->
     )
 
 
-@rule(
-    summary="Every argument of the training program reaches it.",
-    reason="An argument behind a broken continuation runs as a command of its own: the run goes "
-    "on with the framework's default in its place.",
-    bad="`python3 -m verl.trainer.main_ppo trainer.nnodes=1 ⏎ trainer.total_epochs=1`",
-    good="`python3 -m verl.trainer.main_ppo trainer.nnodes=1 \\ ⏎ trainer.total_epochs=1`",
-)
+@rule()
 def lost_line(subject: ScriptText) -> Iterator[Mistake]:
+    r"""Every argument of the training program reaches it.
+
+    An argument behind a broken continuation runs as a command of its own: the run goes on with
+    the framework's default in its place.
+
+    Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 ⏎ trainer.total_epochs=1`
+    Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 \ ⏎ trainer.total_epochs=1`
+    """
     told: set[int] = set()
     for item in subject.lost:
         if item.cause_line not in told:
@@ -181,14 +190,15 @@ def _lost_mistake(subject: ScriptText, item: Lost) -> Mistake:
     return Mistake(subject.path, item.cause_line, column, message, mend)
 
 
-@rule(
-    summary="A script's first line is `#!/usr/bin/env bash` or another that starts bash.",
-    reason="Without it the system, or whoever starts the script, chooses the shell.",
-    severity="warning",
-    bad="`set -e ⏎ python3 -m verl.trainer.main_ppo`",
-    good="`#!/usr/bin/env bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`",
-)
+@rule("warning")
 def shebang(subject: ScriptText) -> Iterator[Mistake]:
+    """A script's first line is `#!/usr/bin/env bash` or another that starts bash.
+
+    Without it the system, or whoever starts the script, chooses the shell.
+
+    Bad: `set -e ⏎ python3 -m verl.trainer.main_ppo`
+    Good: `#!/usr/bin/env bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
+    """
     first = subject.script.lines[0].removeprefix("\ufeff")
     mend = "Begin the file with the line `#!/usr/bin/env bash`."
     if not first.startswith("#!"):
@@ -223,14 +233,15 @@ def without_comments(subject: ScriptText) -> str:
     return text
 
 
-@rule(
-    summary="A script stops at its first error: `set -e`, best as `set -euo pipefail`.",
-    reason="Without it a failed preparation is followed by a run on what was there before.",
-    severity="warning",
-    bad="`#!/bin/bash ⏎ set -x ⏎ python3 -m verl.trainer.main_ppo`",
-    good="`#!/bin/bash ⏎ set -euo pipefail ⏎ python3 -m verl.trainer.main_ppo`",
-)
+@rule("warning")
 def strict_mode(subject: ScriptText) -> Iterator[Mistake]:
+    """A script stops at its first error: `set -e`, best as `set -euo pipefail`.
+
+    Without it a failed preparation is followed by a run on what was there before.
+
+    Bad: `#!/bin/bash ⏎ set -x ⏎ python3 -m verl.trainer.main_ppo`
+    Good: `#!/bin/bash ⏎ set -euo pipefail ⏎ python3 -m verl.trainer.main_ppo`
+    """
     script = subject.script
     turned_on = any(option.name == "errexit" and option.on for option in script.options)
     if turned_on or re.match(r"#!.*\s-[a-z]*e", script.lines[0]):
@@ -251,15 +262,16 @@ def _first_line(subject: ScriptText) -> int:
     return min((command.place.line for command in subject.script.commands), default=1)
 
 
-@rule(
-    summary='Arguments and arrays are handed on in quotes: `"$@"`.',
-    reason="Without quotes bash splits each argument at blanks and matches its `*`, `?` and `[…]` "
-    "against file names; overrides hold all of these.",
-    severity="warning",
-    bad="`python3 -m verl.trainer.main_ppo $@`",
-    good='`python3 -m verl.trainer.main_ppo "$@"`',
-)
+@rule("warning")
 def unquoted_arguments(subject: ScriptText) -> Iterator[Mistake]:
+    """Arguments and arrays are handed on in quotes: `"$@"`.
+
+    Without quotes bash splits each argument at blanks and matches its `*`, `?` and `[…]`
+    against file names; overrides hold all of these.
+
+    Bad: `python3 -m verl.trainer.main_ppo $@`
+    Good: `python3 -m verl.trainer.main_ppo "$@"`
+    """
     for place, right in unquoted(subject):
         raw = shown(right.strip('"'))
         message = f"`{raw}` without quotes splits and globs every argument"
@@ -284,14 +296,15 @@ def _is_list(reference: Reference) -> bool:
     return reference.name in ("@", "*") or re.search(r"\[[@*]\]", reference.raw) is not None
 
 
-@rule(
-    summary="A run that fails makes its script fail.",
-    reason="A scheduler, a chain of scripts or a reader takes a masked failure for success.",
-    severity="warning",
-    bad="`set -e ⏎ python3 -m verl.trainer.main_ppo | tee log`",
-    good="`set -eo pipefail ⏎ python3 -m verl.trainer.main_ppo | tee log`",
-)
+@rule("warning")
 def masked_exit_status(subject: ScriptText) -> Iterator[Mistake]:
+    """A run that fails makes its script fail.
+
+    A scheduler, a chain of scripts or a reader takes a masked failure for success.
+
+    Bad: `set -e ⏎ python3 -m verl.trainer.main_ppo | tee log`
+    Good: `set -eo pipefail ⏎ python3 -m verl.trainer.main_ppo | tee log`
+    """
     told: set[int] = set()
     for launch in subject.launches:
         found = _masked(subject, launch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.naming import contradiction, split_of
 from rl_resources.check.script.undollared import is_undollared
 from rl_resources.check.script.values import places
@@ -17,14 +17,15 @@ from rl_resources.words import shown
 _DATA_KEYS = ("data.train_files", "data.val_files")
 
 
-@rule(
-    summary="Data files are found from wherever a script is started.",
-    reason="A relative path counts from the folder that the reader happens to be in.",
-    severity="warning",
-    bad="`python3 -m verl.trainer.main_ppo data.train_files=data/gsm8k/train.parquet`",
-    good='`python3 -m verl.trainer.main_ppo data.train_files="$HOME/data/gsm8k/train.parquet"`',
-)
+@rule("warning")
 def relative_path(subject: ScriptText) -> Iterator[Mistake]:
+    """Data files are found from wherever a script is started.
+
+    A relative path counts from the folder that the reader happens to be in.
+
+    Bad: `python3 -m verl.trainer.main_ppo data.train_files=data/gsm8k/train.parquet`
+    Good: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/data/gsm8k/train.parquet"`
+    """
     if any(command.name in ("cd", "pushd") for command in subject.script.commands):
         return
     told: set[int] = set()
@@ -49,16 +50,17 @@ def _data_files(subject: ScriptText) -> Iterator[tuple[Launch, Override]]:
                 yield launch, override
 
 
-@rule(
-    summary="A script trains on training data and validates on other data.",
-    reason="Scores on the data of the training say nothing; training on test data spoils them.",
-    severity="warning",
-    bad="`python3 -m verl.trainer.main_ppo "
-    'data.train_files="$HOME/a.parquet" data.val_files="$HOME/a.parquet"`',
-    good="`python3 -m verl.trainer.main_ppo "
-    'data.train_files="$HOME/a/train.parquet" data.val_files="$HOME/a/test.parquet"`',
-)
+@rule("warning")
 def data_split(subject: ScriptText) -> Iterator[Mistake]:
+    """A script trains on training data and validates on other data.
+
+    Scores on the data of the training say nothing; training on test data spoils them.
+
+    Bad: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/a.parquet"
+        data.val_files="$HOME/a.parquet"`
+    Good: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/a/train.parquet"
+        data.val_files="$HOME/a/test.parquet"`
+    """
     for launch in filter(trains, subject.launches):
         files = {item.key: item for item in launch.overrides if item.key in _DATA_KEYS}
         train, held_out = (files.get(key) for key in _DATA_KEYS)

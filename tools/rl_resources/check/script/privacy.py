@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.tokens import LONGEST_LINE, Secret, first_secret
 from rl_resources.check.script.values import places, values
 from rl_resources.check.subject import ScriptText
@@ -45,15 +45,16 @@ _MAIL = re.compile(
 _NO_MAIL = re.compile(r"(?i)^git@|example\.|noreply|^(?:you|user|name|email|someone)@")
 
 
-@rule(
-    summary="A script names no path that only its author has.",
-    reason="Nobody else has `/home/ann` or `/mnt/team`; the run stops, or trains on other data.",
-    severity="warning",
-    bad="`python3 -m verl.trainer.main_ppo data.train_files=/home/ann/gsm8k/train.parquet`",
-    good='`DATA_DIR=${DATA_DIR:-"$HOME/data"} ⏎ python3 -m verl.trainer.main_ppo '
-    'data.train_files="$DATA_DIR/gsm8k/train.parquet"`',
-)
+@rule("warning")
 def private_path(subject: ScriptText) -> Iterator[Mistake]:
+    """A script names no path that only its author has.
+
+    Nobody else has `/home/ann` or `/mnt/team`; the run stops, or trains on other data.
+
+    Bad: `python3 -m verl.trainer.main_ppo data.train_files=/home/ann/gsm8k/train.parquet`
+    Good: `DATA_DIR=${DATA_DIR:-"$HOME/data"} ⏎ python3 -m verl.trainer.main_ppo
+        data.train_files="$DATA_DIR/gsm8k/train.parquet"`
+    """
     told: set[int] = set()
     for value in values(subject):
         for path, part, at in places(_PRIVATE, value):
@@ -70,14 +71,15 @@ def private_path(subject: ScriptText) -> Iterator[Mistake]:
             yield subject.mistake(place, message, mend)
 
 
-@rule(
-    summary="A script names no host, proxy or account that only its author has.",
-    reason="A reader's run waits for a machine that it cannot reach, or is refused by an account.",
-    severity="warning",
-    bad="`export http_proxy=http://10.1.2.3:3128`",
-    good='`export http_proxy="${http_proxy:-}"`',
-)
+@rule("warning")
 def private_service(subject: ScriptText) -> Iterator[Mistake]:
+    """A script names no host, proxy or account that only its author has.
+
+    A reader's run waits for a machine that it cannot reach, or is refused by an account.
+
+    Bad: `export http_proxy=http://10.1.2.3:3128`
+    Good: `export http_proxy="${http_proxy:-}"`
+    """
     told: set[int] = set()
     for place, what in (*_private_settings(subject), *_private_hosts(subject)):
         if place.line not in told:
@@ -110,13 +112,15 @@ def _private_hosts(subject: ScriptText) -> Iterator[tuple[Place, str]]:
                 yield place, f"`{shown(host)}` is an address in its author's network"
 
 
-@rule(
-    summary="A script holds no password, token or key.",
-    reason="What was published once is read by programs within minutes; it must be revoked.",
-    bad="`export HF_TOKEN=hf_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3g`",
-    good="`export HF_TOKEN=${HF_TOKEN:-}`",
-)
+@rule()
 def secret(subject: ScriptText) -> Iterator[Mistake]:
+    """A script holds no password, token or key.
+
+    What was published once is read by programs within minutes; it must be revoked.
+
+    Bad: `export HF_TOKEN=hf_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3g`
+    Good: `export HF_TOKEN=${HF_TOKEN:-}`
+    """
     for number, line in enumerate(subject.script.lines, 1):
         if found := first_secret(line):
             yield _told_secret(subject, number, found.at + 1, found)
@@ -133,14 +137,15 @@ def _told_secret(subject: ScriptText, line: int, column: int, found: Secret) -> 
     return Mistake(subject.path, line, column, message, mend)
 
 
-@rule(
-    summary="A script holds no e-mail address.",
-    reason="Addresses in public files are collected; the author is in the history.",
-    severity="warning",
-    bad="`# written by ann.lee@university.edu`",
-    good="`# written by Ann Lee`",
-)
+@rule("warning")
 def mail_address(subject: ScriptText) -> Iterator[Mistake]:
+    """A script holds no e-mail address.
+
+    Addresses in public files are collected; the author is in the history.
+
+    Bad: `# written by ann.lee@university.edu`
+    Good: `# written by Ann Lee`
+    """
     for number, line in enumerate(subject.script.lines, 1):
         for match in _MAIL.finditer(line[:LONGEST_LINE]):
             if not _NO_MAIL.search(match[0]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.composing import (
     Rejected,
     first_release,
@@ -122,17 +122,17 @@ def _with_line(use: _Use, first: Place) -> str:
     return word if use.place.line == first.line else f"{word} (line {use.place.line})"
 
 
-@rule(
-    summary="A script's settings are those of the framework's newest release.",
-    reason="Whoever installs the framework today cannot start it: the settings are of older "
-    "releases.",
-    severity="warning",
-    bad="`python3 -m verl.trainer.main_ppo model_engine=megatron "
-    "actor_rollout_ref.actor.megatron.grad_offload=True`",
-    good="`python3 -m verl.trainer.main_ppo model_engine=megatron "
-    "actor_rollout_ref.actor.megatron.param_offload=True`",
-)
+@rule("warning")
 def outdated_key(subject: ScriptText) -> Iterator[Mistake]:
+    """A script's settings are those of the framework's newest release.
+
+    Whoever installs the framework today cannot start it: the settings are of older releases.
+
+    Bad: `python3 -m verl.trainer.main_ppo model_engine=megatron
+        actor_rollout_ref.actor.megatron.grad_offload=True`
+    Good: `python3 -m verl.trainer.main_ppo model_engine=megatron
+        actor_rollout_ref.actor.megatron.param_offload=True`
+    """
     by_last: dict[str, list[Rejected]] = {}
     for item in rejections(subject):
         if (last := last_release(subject, item)) is not None:
@@ -154,14 +154,15 @@ def _gone_use(rejected: Rejected, last: str) -> _Use:
     return _Use(place_of(launch, rejection), rejection.key, mend)
 
 
-@rule(
-    summary="No `+` stands before a key that the framework's newest release has itself.",
-    reason="Hydra stops at it: a `+` adds what is not there.",
-    severity="warning",
-    bad="`python3 -m verl.trainer.main_ppo +actor_rollout_ref.model.lora_rank=32`",
-    good="`python3 -m verl.trainer.main_ppo actor_rollout_ref.model.lora_rank=32`",
-)
+@rule("warning")
 def outdated_plus(subject: ScriptText) -> Iterator[Mistake]:
+    """No `+` stands before a key that the framework's newest release has itself.
+
+    Hydra stops at it: a `+` adds what is not there.
+
+    Bad: `python3 -m verl.trainer.main_ppo +actor_rollout_ref.model.lora_rank=32`
+    Good: `python3 -m verl.trainer.main_ppo actor_rollout_ref.model.lora_rank=32`
+    """
     by_first: dict[str, list[_Use]] = {}
     for launch, _, rejection in rejections(subject):
         if (since := first_release(subject, rejection)) is not None:
@@ -173,17 +174,19 @@ def outdated_plus(subject: ScriptText) -> Iterator[Mistake]:
         yield from _told(subject, uses, message)
 
 
-@rule(
-    summary="Micro batch sizes are given per GPU.",
-    reason="verl composes the total sizes still, but its workers assert since 0.8.0 that the sizes "
-    "per GPU are set: such a run stops before its first step.",
-    severity="warning",
-    bad="`python3 -m verl.trainer.main_ppo actor_rollout_ref.actor.ppo_micro_batch_size=16`",
-    good="`python3 -m verl.trainer.main_ppo "
-    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2`",
-)
+@rule("warning")
 def total_micro_batch_size(subject: ScriptText) -> Iterator[Mistake]:
-    """Where both are set, `micro_batch_keys` tells."""
+    """Micro batch sizes are given per GPU.
+
+    verl composes the total sizes still, but its workers assert since 0.8.0 that the sizes per
+    GPU are set: such a run stops before its first step.
+
+    Bad: `python3 -m verl.trainer.main_ppo actor_rollout_ref.actor.ppo_micro_batch_size=16`
+    Good: `python3 -m verl.trainer.main_ppo
+        actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2`
+
+    Where both are set, `micro_batch_keys` tells.
+    """
     uses = (
         _Use(
             override.place,
@@ -212,14 +215,15 @@ def _is_read(key: str, composition: Composition) -> bool:
     return not used or True in used
 
 
-@rule(
-    summary="A script does not use settings that the framework calls deprecated.",
-    reason="The next release may refuse them; the new setting does the same today.",
-    severity="warning",
-    bad="`python3 -m verl.trainer.main_ppo data.val_batch_size=64`",
-    good="`python3 -m verl.trainer.main_ppo data.train_batch_size=64`",
-)
+@rule("warning")
 def deprecated_key(subject: ScriptText) -> Iterator[Mistake]:
+    """A script does not use settings that the framework calls deprecated.
+
+    The next release may refuse them; the new setting does the same today.
+
+    Bad: `python3 -m verl.trainer.main_ppo data.val_batch_size=64`
+    Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=64`
+    """
     by_cause: dict[Changed, list[_Use]] = {}
     refused = {place_of(launch, rejection) for launch, _, rejection in rejections(subject)}
     for place, word, known in _deprecated(subject):
@@ -248,14 +252,15 @@ def _deprecated_of(launch: Launch) -> Iterator[tuple[Place, str, Changed]]:
             yield flag.place, name, known
 
 
-@rule(
-    summary="No value is one that the framework has ceased to take.",
-    reason="The configuration composes, then the framework raises an error.",
-    severity="warning",
-    bad="`python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.mode=sync`",
-    good="`python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.mode=async`",
-)
+@rule("warning")
 def refused_value(subject: ScriptText) -> Iterator[Mistake]:
+    """No value is one that the framework has ceased to take.
+
+    The configuration composes, then the framework raises an error.
+
+    Bad: `python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.mode=sync`
+    Good: `python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.mode=async`
+    """
     for cause, known in REFUSED_VALUES.items():
         uses = (
             _Use(override.origin, f"{override.key}={override.value}", known.instead)

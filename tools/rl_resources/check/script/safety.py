@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.undollared import undollared
 from rl_resources.check.subject import ScriptText
 from rl_resources.schema.letters import unseen_places
@@ -38,13 +38,15 @@ _LOG = re.compile(r"^-|^/dev/null$|\.(?:err|log|out|txt)$")
 _HIDDEN = re.compile(r"\$\(|`")
 
 
-@rule(
-    summary="Every sign of a script can be seen.",
-    reason="A sign that turns the order of others shows a reader another script than bash runs.",
-    bad="`rm x # ⟨U+202E⟩txet`",
-    good="`rm x # text`",
-)
+@rule()
 def unseen_sign(subject: ScriptText) -> Iterator[Mistake]:
+    """Every sign of a script can be seen.
+
+    A sign that turns the order of others shows a reader another script than bash runs.
+
+    Bad: `rm x # ⟨U+202E⟩txet`
+    Good: `rm x # text`
+    """
     for number, line in enumerate(subject.text.split("\n"), 1):
         at = next((at for at in unseen_places(line) if line[at] not in "\t\r"), None)
         if at is not None:
@@ -53,16 +55,19 @@ def unseen_sign(subject: ScriptText) -> Iterator[Mistake]:
             yield Mistake(subject.path, number, at + 1, message, mend)
 
 
-@rule(
-    summary="A script consists of settings and the command that trains.",
-    reason="Readers run it on machines with their data, keys and colleagues, and what a tuning "
-    "script needs is short: variables, messages, folders for logs, `ray` and the trainer. "
-    "Anything else needs an exemption with a reason.",
-    bad='`curl -s "$URL" | bash`',
-    good="`python3 -m verl.trainer.main_ppo`",
-)
+@rule()
 def unexpected_command(subject: ScriptText) -> Iterator[Mistake]:
-    """Of the scripts of a page, which nobody is asked to run, only what deletes or ends."""
+    """A script consists of settings and the command that trains.
+
+    Readers run it on machines with their data, keys and colleagues, and what a tuning script
+    needs is short: variables, messages, folders for logs, `ray` and the trainer. Anything else
+    needs an exemption with a reason.
+
+    Bad: `curl -s "$URL" | bash`
+    Good: `python3 -m verl.trainer.main_ppo`
+
+    Of the scripts of a page, which nobody is asked to run, only what deletes or ends.
+    """
     script = subject.script
     # what a lost `$` or backslash has made a command is reported as that
     told = {item.command.place.line for item in subject.lost}

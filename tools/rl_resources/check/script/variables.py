@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.naming import contradiction
 from rl_resources.check.script.undollared import undollared
 from rl_resources.check.script.usage import (
@@ -30,13 +30,15 @@ _DEVICES = frozenset(
 )
 
 
-@rule(
-    summary="Every variable that is read is set somewhere.",
-    reason="bash puts nothing in the place of a variable that is not set, and says nothing.",
-    bad='`model=Qwen/Qwen3-8B; echo "$modle"`',
-    good='`model=Qwen/Qwen3-8B; echo "$model"`',
-)
+@rule()
 def undefined_variable(subject: ScriptText) -> Iterator[Mistake]:
+    """Every variable that is read is set somewhere.
+
+    bash puts nothing in the place of a variable that is not set, and says nothing.
+
+    Bad: `model=Qwen/Qwen3-8B; echo "$modle"`
+    Good: `model=Qwen/Qwen3-8B; echo "$model"`
+    """
     told: set[str] = set()
     for reference in subject.script.references:
         meant = undefined(subject, reference)
@@ -55,14 +57,15 @@ def undefined_variable(subject: ScriptText) -> Iterator[Mistake]:
         yield subject.mistake(reference.place, message, mend)
 
 
-@rule(
-    summary="Every variable that is set is read.",
-    reason="A setting that nothing reads looks as if it had an effect.",
-    severity="warning",
-    bad="`batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size=32`",
-    good='`batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size="$batch_size"`',
-)
+@rule("warning")
 def unused_variable(subject: ScriptText) -> Iterator[Mistake]:
+    """Every variable that is set is read.
+
+    A setting that nothing reads looks as if it had an effect.
+
+    Bad: `batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size=32`
+    Good: `batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size="$batch_size"`
+    """
     if is_indirect(subject) or any(o.name == "allexport" and o.on for o in subject.script.options):
         return
     used = used_names(subject)
@@ -84,28 +87,32 @@ def _should_be_used(item: Assignment) -> bool:
     return known and not _FOR_PROGRAMS.fullmatch(item.name)
 
 
-@rule(
-    summary="A variable's value is written with `$`: `${NAME}`.",
-    reason="Without it the program gets the name for the value, and looks for a model or a file "
-    "of that name.",
-    bad="`model_path=Qwen/Qwen3-8B ⏎ python3 -m verl.trainer.main_ppo "
-    "actor_rollout_ref.model.path=model_path`",
-    good="`model_path=Qwen/Qwen3-8B ⏎ python3 -m verl.trainer.main_ppo "
-    'actor_rollout_ref.model.path="$model_path"`',
-)
+@rule()
 def missing_dollar(subject: ScriptText) -> Iterator[Mistake]:
+    """A variable's value is written with `$`: `${NAME}`.
+
+    Without it the program gets the name for the value, and looks for a model or a file of that
+    name.
+
+    Bad: `model_path=Qwen/Qwen3-8B ⏎ python3 -m verl.trainer.main_ppo
+        actor_rollout_ref.model.path=model_path`
+    Good: `model_path=Qwen/Qwen3-8B ⏎ python3 -m verl.trainer.main_ppo
+        actor_rollout_ref.model.path="$model_path"`
+    """
     for found in undollared(subject):
         yield subject.mistake(found.place, found.message, found.mend)
 
 
-@rule(
-    summary="The devices that a script leaves visible are enough for its run.",
-    reason="The framework asks for more GPUs than it can see, and stops or waits for ever.",
-    bad="`export CUDA_VISIBLE_DEVICES=0,1 ⏎ "
-    "python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8`",
-    good="`python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8`",
-)
+@rule()
 def too_few_visible_devices(subject: ScriptText) -> Iterator[Mistake]:
+    """The devices that a script leaves visible are enough for its run.
+
+    The framework asks for more GPUs than it can see, and stops or waits for ever.
+
+    Bad: `export CUDA_VISIBLE_DEVICES=0,1 ⏎ python3 -m verl.trainer.main_ppo
+        trainer.n_gpus_per_node=8`
+    Good: `python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8`
+    """
     for item, count, needed in _visible_devices(subject):
         if needed is not None and count < needed and item.reach == "always":
             message = (
@@ -116,15 +123,16 @@ def too_few_visible_devices(subject: ScriptText) -> Iterator[Mistake]:
             yield subject.mistake(item.place, message, mend)
 
 
-@rule(
-    summary="A script does not choose the devices of the machine that it runs on.",
-    reason="The numbers are those of its author's machine; elsewhere they are taken or missing.",
-    severity="warning",
-    bad="`export CUDA_VISIBLE_DEVICES=4,5 ⏎ "
-    "python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=2`",
-    good="`python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=2`",
-)
+@rule("warning")
 def visible_devices(subject: ScriptText) -> Iterator[Mistake]:
+    """A script does not choose the devices of the machine that it runs on.
+
+    The numbers are those of its author's machine; elsewhere they are taken or missing.
+
+    Bad: `export CUDA_VISIBLE_DEVICES=4,5 ⏎ python3 -m verl.trainer.main_ppo
+        trainer.n_gpus_per_node=2`
+    Good: `python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=2`
+    """
     for item, count, needed in _visible_devices(subject):
         if needed is None or count >= needed or item.reach != "always":
             message = f"`{shown(item.raw)}` chooses devices of its author's machine"
@@ -153,16 +161,18 @@ def _needed_devices(subject: ScriptText) -> int | None:
     return value if is_number else None
 
 
-@rule(
-    summary="A variable holds what its name says: data set, split, model size.",
-    reason="A reader believes the name, and so does whoever copies the line.",
-    severity="warning",
-    bad='`math_test_path=$HOME/data/gsm8k/test.parquet; echo "$math_test_path"`',
-    good='`gsm8k_test_path=$HOME/data/gsm8k/test.parquet; echo "$gsm8k_test_path"`',
-)
+@rule("warning")
 def misleading_name(subject: ScriptText) -> Iterator[Mistake]:
-    """Of a variable that nothing reads that alone is told."""
-    unread = {(item.line, item.column) for item in unused_variable(subject)}
+    """A variable holds what its name says: data set, split, model size.
+
+    A reader believes the name, and so does whoever copies the line.
+
+    Bad: `math_test_path=$HOME/data/gsm8k/test.parquet; echo "$math_test_path"`
+    Good: `gsm8k_test_path=$HOME/data/gsm8k/test.parquet; echo "$gsm8k_test_path"`
+
+    Of a variable that nothing reads that alone is told.
+    """
+    unread = {(item.line, item.column) for item in unused_variable.mistakes(subject)}
     wrong = {item.name for item in subject.script.assignments if contradiction(item)}
     for item in subject.script.assignments:
         found = contradiction(item)

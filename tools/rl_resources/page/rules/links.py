@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.page.script_link import folder_above, link_as_text
 from rl_resources.page.told import is_dead_link
 from rl_resources.words import is_slip, shown
@@ -19,23 +19,27 @@ if TYPE_CHECKING:
 _FEWEST_ALIKE = 2
 
 
-@rule(
-    summary="Every row links its script.",
-    reason="A row without its script cannot be tried by anybody.",
-    bad="see above",
-    good="a link to the script",
-)
+@rule()
 def page_no_script(reading: Reading) -> Iterator[Mistake]:
+    """Every row links its script.
+
+    A row without its script cannot be tried by anybody.
+
+    Bad: see above
+    Good: a link to the script
+    """
     return reading.told("page-no-script")
 
 
-@rule(
-    summary="A link is one that reStructuredText makes.",
-    reason="With wrong markup a reader sees the address as text, and the script is not linked.",
-    bad="`` `a.sh <https://host/a.sh> `` without `_` at its end, or with a blank before the `>`",
-    good="`` `a.sh <https://host/a.sh>`_ ``",
-)
+@rule()
 def page_broken_link(reading: Reading) -> Iterator[Mistake]:
+    """A link is one that reStructuredText makes.
+
+    With wrong markup a reader sees the address as text, and the script is not linked.
+
+    Bad: `` `a.sh <https://host/a.sh> `` without `_` at its end, or with a blank before the `>`
+    Good: `` `a.sh <https://host/a.sh>`_ ``
+    """
     for row in reading.rows:
         cell = row.cells["Link"]
         source = reading.page.lines[cell.line - 1][cell.column - 1 :].strip()
@@ -49,13 +53,15 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
         yield reading.mistake(cell, message, f"Write `` `{name} <https://…/{name}>`_ ``.")
 
 
-@rule(
-    summary="A link leads to a script that there is.",
-    reason="A row whose link is dead cannot be tried by anybody.",
-    bad="a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed",
-    good="a link to the script as it is called",
-)
+@rule()
 def page_missing_script(reading: Reading) -> Iterator[Mistake]:
+    """A link leads to a script that there is.
+
+    A row whose link is dead cannot be tried by anybody.
+
+    Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
+    Good: a link to the script as it is called
+    """
     yield from reading.told("page-missing-script")
     folders = {id(row): folder_above(row.cells["Link"]) for row in reading.rows}
     usual, most = next(iter(Counter(filter(None, folders.values())).most_common(1)), ("", 0))
@@ -68,24 +74,27 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
             yield reading.mistake(row.cells["Link"], message, f"Write `{shown(usual)}`.")
 
 
-@rule(
-    summary="A link is called as the script that it leads to.",
-    reason="A reader believes the label, and gets another script.",
-    bad="a link called `a.sh` that leads to `b.sh`",
-    good="a link called `b.sh` that leads to `b.sh`",
-)
+@rule()
 def page_link_label(reading: Reading) -> Iterator[Mistake]:
+    """A link is called as the script that it leads to.
+
+    A reader believes the label, and gets another script.
+
+    Bad: a link called `a.sh` that leads to `b.sh`
+    Good: a link called `b.sh` that leads to `b.sh`
+    """
     return reading.told("page-link-label")
 
 
-@rule(
-    summary="Two rows do not share a script.",
-    reason="One script does one thing, so one of the rows is about something else.",
-    bad="a row of 1*H100 and one of 2*H100, both with one script",
-    good="a script for each",
-    severity="warning",
-)
+@rule("warning")
 def page_same_script(reading: Reading) -> Iterator[Mistake]:
+    """Two rows do not share a script.
+
+    One script does one thing, so one of the rows is about something else.
+
+    Bad: a row of 1*H100 and one of 2*H100, both with one script
+    Good: a script for each
+    """
     first: dict[str, ReadRow] = {}
     for row in reading.rows:
         if row.link.label not in (None, row.link.target or row.link.label):

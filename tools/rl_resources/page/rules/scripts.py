@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.page.cells import HEADER_OF
 from rl_resources.page.neighbours import orphans
 from rl_resources.page.sizes import SIZE, is_of_another_size, named_size, section_size
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     from rl_resources.script.name import ScriptName
 
 
-@rule(
-    summary="A script's name follows the form that the page itself states.",
-    reason="The name is what a reader searches for, and tools take it apart by its `_`.",
-    bad="`qwen2_32B_grpo_8_h20_megatron_vllm.sh`",
-    good="`qwen2-32b_grpo_8_h20_megatron_vllm.sh`",
-)
+@rule()
 def page_script_name(reading: Reading) -> Iterator[Mistake]:
+    """A script's name follows the form that the page itself states.
+
+    The name is what a reader searches for, and tools take it apart by its `_`.
+
+    Bad: `qwen2_32B_grpo_8_h20_megatron_vllm.sh`
+    Good: `qwen2-32b_grpo_8_h20_megatron_vllm.sh`
+    """
     if not any(FORM.removesuffix(".sh") in line for line in reading.page.lines):
         return
     told: set[str] = set()
@@ -53,13 +55,15 @@ def _wrong_with(name: str) -> str | None:
     return None
 
 
-@rule(
-    summary="A row and the name of its script describe the same run.",
-    reason="A reader picks by name and budgets by row.",
-    bad="4*H800 in the row of `…_grpo_2_h800_fsdp_vllm.sh`",
-    good="2*H800 in the row of `…_grpo_2_h800_fsdp_vllm.sh`",
-)
+@rule()
 def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
+    """A row and the name of its script describe the same run.
+
+    A reader picks by name and budgets by row.
+
+    Bad: 4*H800 in the row of `…_grpo_2_h800_fsdp_vllm.sh`
+    Good: 2*H800 in the row of `…_grpo_2_h800_fsdp_vllm.sh`
+    """
     for row, name in _named_rows(reading):
         for part in PARTS[1:]:
             said = _said(row, part)
@@ -74,15 +78,17 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
             yield _against(reading, row, "Model", model, name.model)
 
 
-@rule(
-    summary="A script is named after the model of its row.",
-    reason="Who searches for the model by name does not find the script.",
-    bad="Qwen2.5-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`",
-    good="Qwen2.5-7B in the row of `qwen2.5-7b_grpo_2_h800_fsdp_vllm.sh`",
-    severity="warning",
-)
+@rule("warning")
 def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
-    """Rows whose names differ in the same way are one mistake: a family is called otherwise."""
+    """A script is named after the model of its row.
+
+    Who searches for the model by name does not find the script.
+
+    Bad: Qwen2.5-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
+    Good: Qwen2.5-7B in the row of `qwen2.5-7b_grpo_2_h800_fsdp_vllm.sh`
+
+    Rows whose names differ in the same way are one mistake: a family is called otherwise.
+    """
     alike: dict[tuple[str, str], list[tuple[ReadRow, ScriptName]]] = {}
     for row, name in _named_rows(reading):
         if _is_of_another_name(reading, row, name):
@@ -152,14 +158,15 @@ def _same_model(reading: Reading, row: ReadRow, named: str) -> bool:
     return by_section and _says_more(SIZE.sub("#", said), SIZE.sub("#", named))
 
 
-@rule(
-    summary="Every script has a row.",
-    reason="A script without a row is found by nobody, and no row is held against it.",
-    bad="a new script alone",
-    good="a new script and its row",
-    severity="warning",
-)
+@rule("warning")
 def page_script_without_row(reading: Reading) -> Iterator[Mistake]:
+    """Every script has a row.
+
+    A script without a row is found by nobody, and no row is held against it.
+
+    Bad: a new script alone
+    Good: a new script and its row
+    """
     for path in orphans(reading):
         name = PurePosixPath(path).name
         message = f"no row links the script {shown(path, 200)}"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 from rl_resources.words import shown
 
 if TYPE_CHECKING:
@@ -14,34 +14,39 @@ if TYPE_CHECKING:
     from rl_resources.page.value import Table
 
 
-@rule(
-    summary="Every table can be read.",
-    reason="A table that cannot be read is not shown to a reader either.",
-    bad="a `list-table` without a list",
-    good="a `list-table` whose items are its rows",
-)
+@rule()
 def page_table(reading: Reading) -> Iterator[Mistake]:
+    """Every table can be read.
+
+    A table that cannot be read is not shown to a reader either.
+
+    Bad: a `list-table` without a list
+    Good: a `list-table` whose items are its rows
+    """
     return reading.told("page-table")
 
 
-@rule(
-    summary="A table has the columns without which its rows mean nothing.",
-    reason="A row cannot be followed without its model, its resources or its script.",
-    bad="a header that lacks Model",
-    good="Tag, Model, Task, Resource, MaxBatch, Train, Infer, Link, Contributor",
-)
+@rule()
 def page_table_columns(reading: Reading) -> Iterator[Mistake]:
+    """A table has the columns without which its rows mean nothing.
+
+    A row cannot be followed without its model, its resources or its script.
+
+    Bad: a header that lacks Model
+    Good: Tag, Model, Task, Resource, MaxBatch, Train, Infer, Link, Contributor
+    """
     return reading.told("page-table-columns")
 
 
-@rule(
-    summary="The tables of a page have the same header.",
-    reason="Whoever adds a row copies the table that is there, its faults too.",
-    bad="`tag` and no Contributor in one table, `Tag` and Contributor in the others",
-    good="one header for all tables",
-    severity="warning",
-)
+@rule("warning")
 def page_table_headers(reading: Reading) -> Iterator[Mistake]:
+    """The tables of a page have the same header.
+
+    Whoever adds a row copies the table that is there, its faults too.
+
+    Bad: `tag` and no Contributor in one table, `Tag` and Contributor in the others
+    Good: one header for all tables
+    """
     told = {mistake.line for mistake in reading.told("page-table-columns")}
     tables = [table for table in reading.tables if table.header.line not in told]
     if not tables:
@@ -67,11 +72,13 @@ def _difference(header: Sequence[str], usual: Sequence[str]) -> str:
     return f"headers ({words}) other" if odd else "another order of columns"
 
 
-@rule(
-    summary="A row has one cell for each column.",
-    reason="In a short row nobody knows which cell is missing.",
-    bad="MIN, GRPO, 2*H800, `\\`, fsdp, vllm0.8.2 under nine headers",
-    good="nine cells, `\\` where nothing is known",
-)
+@rule()
 def page_row_length(reading: Reading) -> Iterator[Mistake]:
+    r"""A row has one cell for each column.
+
+    In a short row nobody knows which cell is missing.
+
+    Bad: MIN, GRPO, 2*H800, `\`, fsdp, vllm0.8.2 under nine headers
+    Good: nine cells, `\` where nothing is known
+    """
     return reading.told("page-row-length")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rl_resources.check.registry import Mistake, rule
+from rl_resources.check.rule import Mistake, rule
 
 if TYPE_CHECKING:
     from rl_resources.page.records import Reading
@@ -18,14 +18,15 @@ _ADDRESS = re.compile(
 _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
 
 
-@rule(
-    summary="A page publishes no e-mail address.",
-    reason="An address once published is collected, and its owner cannot take it back.",
-    bad="a handle that links to an address",
-    good="a handle alone, or one that links to its public profile",
-    severity="warning",
-)
+@rule("warning")
 def page_email_address(reading: Reading) -> Iterator[Mistake]:
+    """A page publishes no e-mail address.
+
+    An address once published is collected, and its owner cannot take it back.
+
+    Bad: a handle that links to an address
+    Good: a handle alone, or one that links to its public profile
+    """
     for number, line in enumerate(reading.page.lines, 1):
         for match in _ADDRESS.finditer(line) if "@" in line else ():
             if match["name"] == "git":
@@ -39,14 +40,15 @@ def page_email_address(reading: Reading) -> Iterator[Mistake]:
             )
 
 
-@rule(
-    summary="A tag that a page defines occurs in it.",
-    reason="A reader looks for the rows that the page promises.",
-    bad="a definition of RECOMMENDED, and rows of MIN alone",
-    good="one row of RECOMMENDED at least",
-    severity="warning",
-)
+@rule("warning")
 def page_tag_without_row(reading: Reading) -> Iterator[Mistake]:
+    """A tag that a page defines occurs in it.
+
+    A reader looks for the rows that the page promises.
+
+    Bad: a definition of RECOMMENDED, and rows of MIN alone
+    Good: one row of RECOMMENDED at least
+    """
     first = min((table.header.line for table in reading.tables), default=0)
     tags = {row.text("Tag").upper() for row in reading.rows} | _first_cells(reading)
     if not tags or "RECOMMENDED" in tags:

@@ -1,0 +1,108 @@
+"""What a rule is: a generator under `@rule()` whose docstring documents it.
+
+The first paragraph of that docstring is the summary, the second the reason, the third has one small
+example each after `Bad:` and `Good:`. What follows is for readers of the code. The rule is called
+as its function, with `-` in place of `_`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from inspect import cleandoc
+from typing import Any, Literal, NamedTuple
+
+from rl_resources.finding import Finding, Severity
+from rl_resources.words import printable
+
+Scope = Literal["dataset", "script", "claim", "page", "outcome"]
+"""What a rule looks at: a `Snapshot`, a `ScriptText`, a `Claim`, a page as `Reading`, or what the
+other rules found, as `Outcome`.
+"""
+
+
+class Mistake(NamedTuple):
+    """One place that breaks a rule: a finding before it knows its rule."""
+
+    path: str
+    line: int
+    column: int
+    message: str
+    help: str
+
+
+class Rewrite(NamedTuple):
+    """A file's new text."""
+
+    path: str
+    text: str
+
+
+class Move(NamedTuple):
+    """A file's new path."""
+
+    path: str
+    to: str
+
+
+class MakeExecutable(NamedTuple):
+    """A file to make executable."""
+
+    path: str
+
+
+Edit = Rewrite | Move | MakeExecutable
+Check = Callable[[Any], Iterable[Mistake]]
+Fixer = Callable[[Any], Iterable[Edit]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule and its documentation. `bad` and `good` are one small example each.
+
+    `family`, `scope` and `fixer` are filled in where all rules are listed.
+    """
+
+    name: str
+    severity: Severity
+    summary: str
+    reason: str
+    bad: str
+    good: str
+    mistakes: Check
+    family: str = ""
+    scope: Scope = "dataset"
+    fixer: Fixer | None = None
+
+    def findings(self, subject: object) -> Iterator[Finding]:
+        """Everything that breaks the rule in one subject of its scope."""
+        for mistake in self.mistakes(subject):
+            texts = printable(mistake.message), printable(mistake.help)
+            yield Finding(self.name, self.severity, *mistake[:3], *texts)
+
+    @property
+    def fixable(self) -> bool:
+        """Whether it has a fixer. A fixer leaves doubtful cases alone."""
+        return self.fixer is not None
+
+    def edits(self, subject: object) -> Iterable[Edit]:
+        """What its fixer would change in a subject of its scope; nothing without a fixer."""
+        return self.fixer(subject) if self.fixer else ()
+
+
+def rule(severity: Severity = "error") -> Callable[[Check], Rule]:
+    """Make a rule of the decorated generator."""
+
+    def made(check: Check) -> Rule:
+        name = str(check.__name__).replace("_", "-")
+        return Rule(name, severity, *_documentation(check.__doc__ or ""), check)
+
+    return made
+
+
+def _documentation(text: str) -> tuple[str, str, str, str]:
+    """Summary, reason, bad and good example of a docstring."""
+    paragraphs = [" ".join(part.split()) for part in cleandoc(text).split("\n\n")]
+    summary, reason, examples = paragraphs[:3]
+    bad, good = examples.removeprefix("Bad: ").split(" Good: ")
+    return summary, reason, bad, good
