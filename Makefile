@@ -3,11 +3,12 @@ PYTHON ?= python3
 ADDRESS ?= localhost:8000
 BIN := .venv/bin
 READY := .venv/.ready
+TESTS_READY := .venv/.ready-for-tests
 
 # MkDocs Material announces its own end at every start; ARCHITECTURE.md says what that means for us.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: serve build check test fuzz fuzz-guided bench lint generate release lock clean
+.PHONY: serve build check test nightly bench lint generate release lock clean
 
 serve: $(READY)  ## validate, build and serve the site with live reload
 	-$(BIN)/rl-resources check
@@ -17,32 +18,21 @@ serve: $(READY)  ## validate, build and serve the site with live reload
 build: $(READY)  ## write everything that is published to build/site
 	$(BIN)/rl-resources build
 
-check: $(READY)  ## hold dataset and scripts to all rules
+check: $(READY)  ## validate dataset and scripts against all rules
 	$(BIN)/rl-resources check
 
-test: $(READY) lint  ## all checks and tests
-	sh tools/setup/programs.sh
-	sh tools/setup/web.sh
+test: $(TESTS_READY) lint  ## what every change must pass
 	$(BIN)/rl-resources check --strict
-	$(BIN)/pytest --numprocesses auto --dist worksteal
+	$(BIN)/pytest --numprocesses auto --dist worksteal -m "not nightly"
 
-fuzz: $(READY)  ## for a night: 200,000 mutated records, 6,000 tables and files of all kinds broken
-	MUTATED_FILES=500 $(BIN)/pytest tests/test_differential.py tests/test_differential_files.py
-	PYTHONPATH=tests $(BIN)/python -m fuzzing.campaign --minutes $(or $(MINUTES),20)
+nightly: $(TESTS_READY)  ## the slow tests: differential, fuzzing, all combinations, full axe, recipes
+	sh tools/setup/web.sh
+	$(BIN)/pytest --numprocesses auto --dist worksteal -m nightly
 
-fuzz-guided: $(READY)  ## what the shell resolver and the page reader reach leads to further inputs; MINUTES each
-	[ -x build/.guided/bin/python ] || $(PYTHON) -m venv build/.guided
-	build/.guided/bin/python -m pip install --quiet --disable-pip-version-check 'atheris>=3,<4'
-	for kind in shell page; do \
-	  PYTHONPATH="tests:$$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])'):tools" \
-	  build/.guided/bin/python -m fuzzing.guided $$kind build/fuzz/$$kind -max_len=6000 \
-	    -max_total_time=$$(( 60 * $(or $(MINUTES),10) )) || exit 1; done
+bench: $(TESTS_READY)  ## print the ratios of check, build and finder to their peers
+	$(BIN)/python benchmarks/bench.py
 
-bench: $(READY)  ## measure check and build beside others; ROWS="10000" RECORDS="10 1000" ROUNDS=1 QUICK=1 for less than hours
-	$(BIN)/python benchmarks/bench.py $(if $(ROWS),--sizes $(ROWS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(QUICK),--quick)
-	$(BIN)/python benchmarks/build/bench.py $(if $(RECORDS),--records $(RECORDS))
-
-lint: $(READY)
+lint: $(TESTS_READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -50,19 +40,28 @@ lint: $(READY)
 generate: $(READY)  ## rewrite the files that are derived from rules and schemas
 	$(BIN)/python -m rl_resources.generate
 
-release: $(READY)  ## commit the next version, write its artefacts to dist; DRY_RUN=1 only tells
+release: $(READY)  ## commit the next version, write its artifacts to dist; DRY_RUN=1 only shows it
 	$(BIN)/python -m rl_resources.release $(if $(DRY_RUN),--dry-run)
 
-lock: $(READY)  ## pin the newest allowed requirements
+# Without what `make serve` never imports: pandas, numpy (the Python API), babel (Material's blog).
+SERVE := $(addprefix --extra ,check compat draft page site build) \
+  $(addprefix --no-emit-package ,pandas numpy babel) --constraint requirements/test.txt
+
+lock: $(TESTS_READY)  ## pin the newest allowed requirements
 	$(BIN)/python -m pip install --quiet uv
-	for to in "requirements.txt --all-extras pyproject.toml" \
-	  "tools/audit/requirements.txt tools/audit/requirements.in"; do \
-	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
-	    --custom-compile-command "make lock" --output-file $$to || exit 1; done
+	for to in "test.txt --upgrade --all-extras pyproject.toml" "serve.txt $(SERVE) pyproject.toml" \
+	  "audit.txt --upgrade requirements/audit.in"; do \
+	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	    --custom-compile-command "make lock" --output-file requirements/$$to || exit 1; done
 
 clean:
 	rm -rf .venv build dist
 
-$(READY): requirements.txt pyproject.toml tools/setup/environment.sh
-	sh tools/setup/environment.sh $(PYTHON)
+$(READY): requirements/serve.txt pyproject.toml tools/setup/environment.sh
+	bash tools/setup/environment.sh $(PYTHON) serve
 	@touch $@
+
+$(TESTS_READY): requirements/test.txt pyproject.toml tools/setup/environment.sh
+	bash tools/setup/environment.sh $(PYTHON) test
+	sh tools/setup/programs.sh
+	@touch $(READY) $@

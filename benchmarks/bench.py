@@ -1,162 +1,141 @@
-"""`make bench`: how fast `check` is, beside others that judge the same records to the same effect.
+"""`make bench`: how long check, find, build and preview take, as ratios to a peer in the same run.
 
-Each measurement is a process of its own; those of one row of a table follow each other in turn, and
-a figure is the median of the rounds. Nothing is ever failed for being slow.
+Every figure is the median of whole processes that run in turn with their peer. A slow figure fails
+nothing; the limits are those of ARCHITECTURE.md.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import math
 import os
-import platform
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-import polars as pl
-import starts
-from records import write_records
-
-import rl_resources
+from rl_resources import load, publish
+from rl_resources.package import read_package
 
 ROOT = Path(__file__).parents[1]
-HERE = Path(__file__).parent
-SLOW = ("frictionless", "pandera on pandas")
-ENGINES: Mapping[str, str] = {
-    "polars reads": "pl.read_csv into the schema's types; nothing is judged",
-    "rl-resources": "the engine of `check --resource`: which cells break a type, a constraint, "
-    "the vocabulary or a rule of texts, which keys repeat, and whether we would split it alike",
-    "frictionless": "validate of a package of the file and the tables that it refers to",
-    "pandera on pandas": "the same pandera schema, after pd.read_csv and casts",
-}
-ROUNDS_OF_SLOW = {1_000_000: 1}  # many minutes each
-PACKAGES = ("polars", "pandera", "pandas", "frictionless")
-
-Figures = dict[str, Any]
-
-
-def engines(
-    sizes: Sequence[int], rounds: int, folder: Path, chosen: Sequence[str] = tuple(ENGINES)
-) -> Iterator[Figures]:
-    """Every chosen engine on every file. Raises `ValueError` where two do not find the same."""
-    dataset = rl_resources.load(ROOT)
-    for size in sizes:
-        for bad in (0.0, 0.01):
-            path = folder / f"{size}-{bad}.csv"
-            write_records(path, dataset, size, bad)
-            spent: dict[str, list[Figures]] = {engine: [] for engine in chosen}
-            for number in range(rounds):
-                for engine in chosen:
-                    if engine not in SLOW or number < ROUNDS_OF_SLOW.get(size, rounds):
-                        out = folder / f"{engine}.parquet"
-                        spent[engine].append(_measured(engine, path, out))
-            _hold_equal(folder, [engine for engine in SLOW if engine in chosen])
-            path.unlink()
-            yield from (_row(size, bad, engine, figures) for engine, figures in spent.items())
+BIN = Path(sys.executable).parent
+OURS = [sys.executable, "-m", "rl_resources"]
+ROUNDS = 5
+MILLION = 1_000_000
+SAMPLE = 100_000
+"""Rows for frictionless, which takes a minute for a million."""
+FRICTIONLESS = """
+import json, frictionless
+root, path = {!r}, "some.csv"
+package = json.load(open(root + "/datapackage.json"))
+schema = json.load(open(root + "/schema/tuning.json"))
+del schema["foreignKeys"]  # the tables it refers to are not beside the file
+package["resources"] = [dict(name="some", path=path, schema=schema)]
+report = frictionless.Package.from_descriptor(package).validate()
+assert report.valid, report
+"""
+FRAME = "{{ frame | content_security_policy }}"
 
 
-def _measured(engine: str, path: Path, out: Path) -> Figures:
-    command = [sys.executable, str(HERE / "measure.py"), engine, str(path), str(out)]
-    found: Figures = json.loads(subprocess.check_output(command))
-    return found
+def seconds(command: Sequence[str | Path], folder: Path = ROOT) -> float:
+    """Wall-clock seconds of one process. Exit 1 (findings) is no failure."""
+    start = time.perf_counter()
+    done = subprocess.run(
+        [*map(str, command)], cwd=folder, capture_output=True, check=False,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )  # fmt: skip
+    if b"Traceback" in done.stderr or done.returncode not in {0, 1}:
+        sys.exit(done.stderr.decode())
+    return time.perf_counter() - start
 
 
-def _hold_equal(folder: Path, others: Sequence[str]) -> None:
-    """All engines find the same cells; each kind of ours is one of those that another tells.
-
-    Raises `ValueError` where that is not so.
-    """
-    ours = pl.read_parquet(folder / "rl-resources.parquet")
-    for engine in others:
-        theirs = pl.read_parquet(folder / f"{engine}.parquet")
-        places = ours.join(theirs, on=["row", "field"], how="full", coalesce=False)
-        kinds = ours.join(theirs, on=ours.columns, how="anti")
-        if places.null_count().sum_horizontal().item() or kinds.height:
-            raise ValueError(f"rl-resources and {engine} do not find the same")
+def compare(title: str, limit: str, ours: Sequence[str | Path], peer: Sequence[str | Path],
+            *, rounds: int = ROUNDS, folder: Path = ROOT) -> None:  # fmt: skip
+    """Print the medians of both and their ratio."""
+    pairs = [(seconds(ours, folder), seconds(peer, folder)) for _ in range(rounds)]
+    mine, other = (median(column) for column in zip(*pairs, strict=True))
+    print(f"{title:<46} {mine:7.2f} s / {other:7.2f} s = {mine / other:5.2f}  (limit {limit})")
 
 
-def _row(size: int, bad: float, engine: str, figures: Sequence[Figures]) -> Figures:
-    middle = {name: median(figure[name] for figure in figures) for name in figures[0]}
-    return {"rows": size, "bad": bad, "engine": engine, "rounds": len(figures)} | middle
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
 
 
-def table(rows: Sequence[Figures]) -> Iterator[str]:
-    """The engines' figures as lines of text, with ratios to reading and to our own engine."""
-    yield (
-        f"{'rows':>8} {'bad':>5} {'engine':18} {'n':>2} {'s':>8} {'CPU s':>8} {'GB':>5} "
-        f"{'us/row':>7} {'findings':>8} {'x reading':>10} {'CPU x reading':>14} {'x ours':>7}"
-    )
-    for row in rows:
-        by = {other["engine"]: other for other in rows if _same_file(other, row)}
-        read, own = by["polars reads"], by["rl-resources"]
-        yield (
-            f"{row['rows']:>8} {row['bad']:>5.0%} {row['engine']:18} {row['rounds']:>2} "
-            f"{row['seconds']:>8.2f} {row['cpu']:>8.2f} {row['peak_gb']:>5.2f} "
-            f"{row['seconds'] / row['rows'] * 1e6:>7.2f} {row['findings']:>8} "
-            f"{row['seconds'] / read['seconds']:>10.2f} {row['cpu'] / read['cpu']:>14.2f} "
-            f"{row['seconds'] / own['seconds']:>7.1f}"
-        )
+def write_rows(path: Path, count: int) -> None:
+    """Write `count` rows of `tuning`, each the first shipped one under a script name of its own."""
+    lines = (ROOT / "records" / "tuning.csv").read_text(encoding="utf-8").split("\n")
+    names, first = lines[0].split(","), lines[1]
+    script = first.split(",")[names.index("script")]
+    model, task, _, *rest = script.split("_")
+    with path.open("w", encoding="utf-8") as file:
+        file.write(lines[0] + "\n")
+        for number in range(1, count + 1):
+            own = "_".join([model, task, str(number), *rest])
+            file.write(first.replace(script, own, 1) + "\n")
 
 
-def legend() -> Iterator[str]:
-    """What the engines' lines measure."""
-    yield "Each is one process; imports and the reading of the schema are left out of its figures."
-    yield from (f"{engine}: {words}" for engine, words in ENGINES.items())
+def write_peer(folder: Path) -> None:
+    """Write our pages as Markdown files and a configuration without our hook into `folder`."""
+    shutil.copytree(ROOT / "site/pages", folder / "docs")
+    shutil.copytree(ROOT / "site/assets", folder / "assets")
+    frame = folder / "assets/main.html"
+    frame.write_text(frame.read_text(encoding="utf-8").replace(FRAME, "default-src 'self'"))
+    for name, content in publish.preview(ROOT).shown.items():
+        if isinstance(content, str) and name.endswith(".md"):
+            (folder / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / "docs" / name).write_text(content, encoding="utf-8")
+    settings = {
+        "INHERIT": str(ROOT / "mkdocs.yml"), "docs_dir": "docs", "site_dir": "site", "hooks": [],
+        "strict": False, "theme": {"custom_dir": "assets"},
+        "validation": {"links": {"not_found": "ignore", "anchors": "ignore"}},
+    }  # fmt: skip
+    (folder / "mkdocs.yml").write_text(json.dumps(settings), encoding="utf-8")
 
 
-def _same_file(one: Figures, other: Figures) -> bool:
-    return (one["rows"], one["bad"]) == (other["rows"], other["bad"])
+def bench_commands() -> None:
+    pandas = python("import pandas")
+    frictionless = [BIN / "frictionless", "validate", "datapackage.json"]
+    compare("check of the shipped tree / frictionless", "1.2", [*OURS, "check"], frictionless)
+    compare("--help / import pandas", "1", [*OURS, "--help"], pandas)
+    question = ["find", "--size", "7B", "--gpus", "8", "--device", "h100"]
+    compare("find / import pandas", "1", [*OURS, *question], pandas)
 
 
-def slopes(rows: Sequence[Figures]) -> Iterator[str]:
-    """How time and memory grow with the rows: exponents, by least squares on logarithms."""
-    for bad in (0.0, 0.01):
-        own = [row for row in rows if row["engine"] == "rl-resources" and row["bad"] == bad]
-        if len(own) > 1:
-            growth = {name: _slope(own, name) for name in ("seconds", "cpu", "peak_gb")}
-            words = ", ".join(f"{name} {value:.2f}" for name, value in growth.items())
-            yield f"slope on log-log, {bad:.0%} bad: {words}"
+def bench_rows(folder: Path) -> None:
+    schema = read_package(ROOT).resources["tuning"].schema
+    kinds = {"integer": "pl.Int64", "number": "pl.Float64", "date": "pl.Date"}
+    types = ", ".join(f"{f.name!r}: {kinds.get(f.type, 'pl.String')}" for f in schema.fields)
+    many, some = folder / "many.csv", folder / "some.csv"
+    write_rows(many, MILLION)
+    write_rows(some, SAMPLE)
+    ours = [*OURS, "check", many, "--resource", "tuning"]
+    read = f"import polars as pl; pl.read_csv({str(many)!r}, schema={{{types}}})"
+    compare("10^6 rows: check / polars reads", "3", ours, python(read), rounds=3)
+    judged = seconds(python(FRICTIONLESS.format(str(ROOT))), folder)
+    mine = seconds(ours)
+    ratio = MILLION / SAMPLE * judged / mine
+    print(f"10^6 rows: frictionless (from {SAMPLE} rows) / check {ratio:.1f}  (at least 30)")
 
 
-def _slope(rows: Sequence[Figures], name: str) -> float:
-    x = [math.log(row["rows"]) for row in rows]
-    y = [math.log(row[name]) for row in rows]
-    at, level = sum(x) / len(x), sum(y) / len(y)
-    pairs = zip(x, y, strict=True)
-    return sum((a - at) * (b - level) for a, b in pairs) / sum((a - at) ** 2 for a in x)
-
-
-def machine() -> Figures:
-    """What the figures depend on."""
-    releases = {name: version(name) for name in PACKAGES}
-    load = os.getloadavg()[0]
-    return {"python": platform.python_version(), "cores": os.cpu_count(), "load": load} | releases
+def bench_build(folder: Path) -> None:
+    write_peer(folder / "peer")
+    ours = [*OURS, "build", "--root", ROOT, "--out", folder / "build"]
+    peer = [BIN / "mkdocs", "build", "--quiet"]
+    compare("build / plain MkDocs on the same pages", "1.3", ours, peer, folder=folder / "peer")
+    compare("preview (mkdocs build) / plain MkDocs", "3 s", [BIN / "mkdocs", "build", "--quiet",
+            "--config-file", ROOT / "mkdocs.yml", "--site-dir", folder / "site"], peer,
+            folder=folder / "peer")  # fmt: skip
 
 
 def main() -> None:
-    """Measure, print the tables, write all figures as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--rounds", type=int, default=5, help="how often each is measured")
-    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
-    parser.add_argument("--out", type=Path, default=ROOT / "build/benchmarks.json")
-    arguments = parser.parse_args()
-    found: Figures = {"machine": machine(), "starts": list(starts.starts(arguments.rounds))}
-    print(found["machine"], *starts.table(found["starts"]), sep="\n", flush=True)  # noqa: T201
+    print(f"{len(load(ROOT).records['reports'])} reports, medians of {ROUNDS} (rows: 3)")
     with tempfile.TemporaryDirectory() as folder:
-        chosen = [engine for engine in ENGINES if not (arguments.quick and engine in SLOW)]
-        found["engines"] = list(engines(arguments.sizes, arguments.rounds, Path(folder), chosen))
-    lines = [*table(found["engines"]), *slopes(found["engines"]), *legend()]
-    print(*lines, sep="\n")  # noqa: T201
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        bench_commands()
+        bench_rows(Path(folder))
+        bench_build(Path(folder))
 
 
 if __name__ == "__main__":

@@ -7,20 +7,23 @@ import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
-from playwright.sync_api import Browser, sync_playwright
 
 from remembered import remembered
 from rl_resources.errors import UnusableInput
 from rl_resources.script.framework.releases import Configuration, configuration
 from website import ROOT, build_site, served
 
-# CI tries the same examples every time, so that a failure there is of the change and not of chance.
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI") == "true":
-    settings.load_profile("ci")
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+# No deadline: a busy machine is no failure. CI tries the same examples every time.
+settings.register_profile("local", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
 
 
 def program(*names: str) -> str:
@@ -72,6 +75,8 @@ def downloads_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """A headless Chromium."""
+    from playwright.sync_api import sync_playwright
+
     chromium = program("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     quiet = ("background-networking", "component-update", "sync")
     arguments = ["--no-sandbox", "--disable-gpu", "--no-first-run"]

@@ -8,11 +8,14 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import venv
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from botched_tree import SCRIPT, plant_repository
 from rl_resources import load
@@ -20,23 +23,66 @@ from rl_resources.cli import main
 from rl_resources.cli.parser import COMMANDS as OFFERED
 from rl_resources.package import DESCRIPTOR
 from website import ROOT
-from wheels import build, install
 
 PACKAGE = "tools/rl_resources/"
 DATA = ("records/", "schema/", "examples/tuning/", DESCRIPTOR)
-JUNK = ("records/.tuning.csv.swp", "records/tuning.csv~", "schema/old/tuning.json.orig")
-JUNK += ("examples/tuning/7b/run.log", "tools/rl_resources/notes.txt", "tools/rl_resources/x.py~")
+
+
+def _build(target: str, source: Path, folder: Path) -> Path:
+    """Build the `sdist` or the `wheel` of the checkout at `source` into `folder`."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder)]
+    subprocess.run(command, cwd=source, check=True, capture_output=True)
+    (found,) = folder.glob({"sdist": "*.tar.gz", "wheel": "*.whl"}[target])
+    return found
+
+
+def _install(wheel: Path, folder: Path) -> Path:
+    """A new environment with the wheel and what it requires, extras left out; gives its Python.
+
+    pip installs the wheel. What it requires is linked from the environment of the tests, one
+    distribution at a time, so that nothing else can be imported.
+    """
+    venv.create(folder, symlinks=True)
+    python = folder / "bin" / "python"
+    _pip(python, "install", "--no-index", "--no-deps", "--no-compile", str(wheel))
+    (library,) = (folder / "lib").glob("python*/site-packages")
+    (own,) = Distribution.discover(name="rl-resources", path=[str(library)])
+    for needed in _required(own, set()):
+        _link(needed, library)
+    _pip(python, "check")
+    return python
+
+
+def _pip(python: Path, *arguments: str) -> None:
+    command = [sys.executable, "-m", "pip", "--python", str(python), "--quiet"]
+    command += ["--disable-pip-version-check", *arguments]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def _required(of: Distribution, seen: set[str]) -> Iterator[Distribution]:
+    for requirement in map(Requirement, of.requires or ()):
+        wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if wanted and requirement.name not in seen:
+            seen.add(requirement.name)
+            yield (found := distribution(requirement.name))
+            yield from _required(found, seen)
+
+
+def _link(installed: Distribution, library: Path) -> None:
+    for name in {path.parts[0] for path in installed.files or ()} - {"..", "__pycache__"}:
+        if not (library / name).exists():
+            (library / name).symlink_to(str(installed.locate_file(name)))
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build("wheel", ROOT, tmp_path_factory.mktemp("wheel"))
+    return _build("wheel", ROOT, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Python of an environment with the wheel, without any extra and far from a checkout."""
-    return install(wheel, tmp_path_factory.mktemp("installed") / "environment")
+    return _install(wheel, tmp_path_factory.mktemp("installed") / "environment")
 
 
 def _names(wheel: Path) -> list[str]:
@@ -60,21 +106,11 @@ def test_the_wheel_holds_package_data_scripts_and_licences_and_nothing_else(whee
     assert _names(wheel) == sorted([*package, *data, *(f"{about}{name}" for name in names)])
 
 
-def test_what_editors_leave_behind_gets_into_no_wheel(tmp_path: Path, wheel: Path) -> None:
-    checkout = tmp_path / "checkout"
-    for path in (*_git_files(), *JUNK):
-        if path.startswith((PACKAGE, *DATA, "pyproject", "README", "LICENSE")):
-            (checkout / path).parent.mkdir(parents=True, exist_ok=True)
-            content = b"junk" if path in JUNK else (ROOT / path).read_bytes()
-            (checkout / path).write_bytes(content)
-    assert _names(build("wheel", checkout, tmp_path)) == _names(wheel)
-
-
 def test_the_source_archive_builds_the_same_wheel(tmp_path: Path, wheel: Path) -> None:
-    with tarfile.open(build("sdist", ROOT, tmp_path)) as archive:
+    with tarfile.open(_build("sdist", ROOT, tmp_path)) as archive:
         archive.extractall(tmp_path, filter="data")
     (unpacked,) = [path for path in tmp_path.iterdir() if path.is_dir()]
-    again = build("wheel", unpacked, tmp_path)
+    again = _build("wheel", unpacked, tmp_path)
     one, other = zipfile.ZipFile(wheel), zipfile.ZipFile(again)
     assert _names(again) == _names(wheel)
     assert [name for name in _names(wheel) if one.read(name) != other.read(name)] == []

@@ -1,29 +1,33 @@
-#!/bin/sh
-# Make .venv at the root and install the pinned requirements and this package into it.
-# Usage: environment.sh PYTHON
-set -eu
+#!/usr/bin/env bash
+# Make .venv at the root and install the pinned requirements of one set and this package into it.
+# Usage: environment.sh PYTHON serve|test
+set -euo pipefail
 cd "$(dirname "$0")/../.."
-python=$1
+python=$1 requirements=requirements/$2.txt
 
 "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || {
     echo "$python is not Python 3.11 to 3.13. Name one: make PYTHON=python3.12 …" >&2
     exit 2
 }
 if ! "$python" -c 'import ensurepip' 2>/dev/null; then
-    # Debian keeps the half of venv that installs pip in a package of its own.
+    # Debian ships ensurepip in a package of its own.
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         apt-get update -qq && apt-get install -qq -y --no-install-recommends python3-venv
     else
-        echo "$python cannot make virtual environments. On Debian: apt install python3-venv" >&2
+        echo "$python cannot create virtual environments. On Debian: apt install python3-venv" >&2
         exit 2
     fi
 fi
-echo "Setting up .venv (once, and after a change of the requirements) …"
+echo "Set-up 1/3: create .venv"
 [ -x .venv/bin/python ] || "$python" -m venv .venv
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
-    --require-hashes --requirement requirements.txt
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
-    --no-build-isolation --editable .
-# On all cores, which pip does not use; where PYTHONDONTWRITEBYTECODE is set, every start would compile
-# the package anew: a fifth of `check`. What a requirement brings for other Pythons cannot be compiled.
+pip() { .venv/bin/python -m pip --disable-pip-version-check "$@"; }
+
+echo "Set-up 2/3: download and install $(grep -c '^[a-z].*==' "$requirements") packages of $requirements"
+# The lock is complete, so there is nothing to resolve (--no-deps).
+pip install --no-compile --progress-bar off --no-deps --require-hashes --requirement "$requirements" |
+    sed -u -n -e 's/^Collecting \([^=]*\)==\([^ ]*\).*/  \1 \2/p' -e 's/^Installing collected.*/  unpacking …/p'
+pip install --quiet --no-deps --no-build-isolation --editable .
+
+echo "Set-up 3/3: compile"
+# On all cores, which pip does not do; a package may hold files for other versions of Python.
 env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m compileall -q -j 0 .venv/lib tools/rl_resources || :

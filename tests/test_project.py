@@ -1,0 +1,168 @@
+"""Files of the project that no command reads: workflows, hooks, pinned requirements, licenses."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rl_resources import load
+from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES
+
+ROOT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
+LICENSES = [("Apache-2.0", "LICENSE", "Apache License"), ("CC0-1.0", "LICENSE-DATA", "CC0 1.0")]
+
+workflow = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+lock = pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
+
+
+def _read(path: str | Path) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def _run(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        [*map(str, command)], capture_output=True, text=True, check=False, cwd=ROOT,
+        env={**os.environ, "PATH": path},
+    )  # fmt: skip
+
+
+def _linted(*paths: Path) -> list[str]:
+    done = _run(BIN / "jactionlint", "--format", "jsonl", *paths)
+    assert done.returncode in {0, 1}, done.stderr
+    return [json.loads(line)["kind"] for line in done.stdout.splitlines()]
+
+
+def test_the_linter_of_workflows_finds_nothing() -> None:
+    assert _linted(*WORKFLOWS) == []
+
+
+def test_the_linter_finds_text_of_a_contributor_in_a_shell(tmp_path: Path) -> None:
+    (tmp_path / "bad.yml").write_text(
+        _read(".github/workflows/check.yml").replace(
+            "make .venv/.ready", "echo ${{ github.event.pull_request.title }}"
+        ),
+        encoding="utf-8",
+    )
+    assert "expression" in _linted(tmp_path / "bad.yml")
+
+
+@pytest.mark.parametrize(
+    ("schema", "path"),
+    [
+        *[("vendor.github-workflows", path) for path in WORKFLOWS],
+        ("vendor.dependabot", ".github/dependabot.yml"),
+        ("vendor.citation-file-format", "CITATION.cff"),
+    ],
+)
+def test_a_file_matches_its_schema(schema: str, path: str | Path) -> None:
+    done = _run(sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@workflow
+def test_a_workflow_is_pinned_and_has_the_rights_it_states(path: Path) -> None:
+    text = _read(path)
+    loaded: dict[Any, Any] = yaml.safe_load(text)
+    steps = [step for job in loaded["jobs"].values() for step in job["steps"]]
+    form = r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
+    uses = re.findall(r"uses: (.*)", text)
+    assert uses
+    assert [line for line in uses if not re.fullmatch(form, line)] == []
+    assert loaded["permissions"] in ({}, {"contents": "read"})
+    assert "secrets." not in text
+    assert [step["run"] for step in steps if "${{" in step.get("run", "")] == []
+    checkouts = [step for step in steps if "actions/checkout@" in step.get("uses", "")]
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+    installs = re.findall(r"pip install .*", text)
+    assert all("--require-hashes" in line for line in installs)
+
+
+@workflow
+def test_code_of_a_pull_request_runs_with_read_access(path: Path) -> None:
+    loaded: dict[Any, Any] = yaml.safe_load(_read(path))
+    events = loaded[True]  # YAML 1.1 reads `on` as true
+    assert not {"pull_request_target", "workflow_run"} & set(events)
+    if "pull_request" in events:
+        assert loaded["permissions"] == {"contents": "read"}
+        assert not any("permissions" in job for job in loaded["jobs"].values())
+
+
+def test_a_workflow_runs_the_slow_tests_on_a_schedule() -> None:
+    loaded: dict[Any, Any] = yaml.safe_load(_read(".github/workflows/nightly.yml"))
+    assert "schedule" in loaded[True]
+    assert "make nightly" in _read(".github/workflows/nightly.yml")
+
+
+@lock
+def test_every_requirement_has_one_version_and_hashes(path: Path) -> None:
+    entries = [entry for entry in re.split(r"\n(?!\s)", _read(path)) if entry[:1].isalnum()]
+    form = r"[a-z0-9.\[\],_-]+==\S+( ; .+?)?( \\\n    --hash=sha256:[0-9a-f]{64})+(\n    #.*)*"
+    assert len(entries) > 20
+    assert [entry for entry in entries if not re.fullmatch(form, entry.strip())] == []
+
+
+def test_the_sets_of_requirements_agree() -> None:
+    serve, test = (
+        dict.fromkeys(re.findall(r"^[a-z]\S+==[^\\\n]*", _read(f"requirements/{name}.txt"), re.M))
+        for name in ("serve", "test")
+    )
+    assert [pin for pin in serve if pin not in test] == []
+
+
+def test_locked_packages_of_npm_have_an_integrity_and_name_no_host() -> None:
+    text = _read("tools/web/package-lock.json")
+    packages = json.loads(text)["packages"]
+    assert all("integrity" in item for key, item in packages.items() if key)
+    assert '"resolved"' not in text
+
+
+@pytest.mark.parametrize("kind", ["config", "manifest"])
+def test_pre_commit_accepts_its_files(kind: str) -> None:
+    path = {"config": ".pre-commit-config.yaml", "manifest": ".pre-commit-hooks.yaml"}[kind]
+    done = _run(sys.executable, "-m", "pre_commit", f"validate-{kind}", path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_hooks_call_commands_that_exist() -> None:
+    for hook in yaml.safe_load(_read(".pre-commit-hooks.yaml")):
+        name, *rest = hook["entry"].split()
+        assert _run(BIN / name, *rest, "--help").returncode == 0
+
+
+def test_the_security_page_states_the_limit_that_holds() -> None:
+    text = _read("SECURITY.md")
+    assert "@" not in text
+    assert "above a mebibyte" in text
+    assert LARGEST_SCRIPT_BYTES == 1 << 20
+
+
+@pytest.mark.parametrize(("name", "file", "title"), LICENSES)
+def test_every_place_names_the_same_licenses(name: str, file: str, title: str) -> None:
+    assert title in _read(file)
+    assert f"[{name}]({file})" in _read("README.md")
+    project = tomllib.loads(_read("pyproject.toml"))["project"]
+    assert name in project["license"].split(" AND ")
+    assert file in project["license-files"]
+    (footer,) = re.findall(r"^copyright:.*", _read("mkdocs.yml"), re.MULTILINE)
+    assert name.replace("-", " ") in footer
+
+
+def test_the_citation_states_version_and_license_of_the_data() -> None:
+    package = load(ROOT).package
+    citation = yaml.safe_load(_read("CITATION.cff"))
+    assert citation["license"] == [license_["name"] for license_ in package.licenses]
+    assert citation["version"] == package.version
+    assert citation["date-released"] == package.created
