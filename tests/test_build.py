@@ -28,7 +28,7 @@ from rl_resources.check.script import shellcheck
 from rl_resources.cli import main
 from rl_resources.output import new_folder, write_file
 from rl_resources.site.api import document
-from rl_resources.site.errors import error_as_text
+from rl_resources.site.findings import error_as_text
 from sample_tree import plant
 
 ROOT = Path(__file__).parents[1]
@@ -78,32 +78,6 @@ def test_two_builds_are_byte_for_byte_equal(first: Path, tmp_path: Path) -> None
     assert names == _files(second)
     _, different, unreadable = filecmp.cmpfiles(first, second, names, shallow=False)
     assert (different, unreadable) == ([], [])
-
-
-HELD = """
-from pathlib import Path
-held = {}
-def on_files(files, config):
-    held["files"] = files
-def on_post_build(config):
-    pages = [file.page for file in held["files"].documentation_pages()]
-    texts = [text for page in pages for text in (page.markdown, page.content)]
-    texts += [page.file.content_string for page in pages if page.file.generated_by]
-    texts += config.hooks["site/hooks.py"]._session.files.values()
-    letters = sum(len(text or "") for text in texts)
-    Path(config.config_file_path).with_name("held").write_text(f"{len(pages)} {letters}")
-"""
-
-
-def test_a_build_holds_no_page_that_it_has_written(copy: Path, tmp_path: Path) -> None:
-    (copy / "site/held.py").write_text(HELD)
-    settings = copy / "mkdocs.yml"
-    text = settings.read_text(encoding="utf-8")
-    settings.write_text(text.replace("hooks:\n", "hooks:\n  - site/held.py\n", 1), encoding="utf-8")
-    build(copy, tmp_path / "out")
-    pages, letters = map(int, (copy / "held").read_text().split())
-    assert pages > 30
-    assert letters == 0
 
 
 def test_every_published_path_is_there(first: Path) -> None:
@@ -274,7 +248,7 @@ def test_no_name_leads_out_of_the_folder_even_if_no_rule_was_asked(copy: Path) -
     tuning.write_text(text, encoding="utf-8")
     (copy.parent / "escaped.sh").write_text("echo hello\n")
     with pytest.raises(InvalidOutput, match=r"escaped.* would not lie in the folder"):
-        publish.preview(copy)
+        publish.render(copy)
 
 
 def test_a_document_that_breaks_its_schema_stops_the_build_and_keeps_the_old_output(

@@ -17,9 +17,7 @@ from rl_resources.errors import RlResourcesError, UnusableInput
 from rl_resources.output import write_file
 from rl_resources.package import read_package
 from rl_resources.rules import FAMILIES
-from rl_resources.site import rules as text
-from rl_resources.site.citation import CITATION, citation_file
-from rl_resources.site.issue_form import issue_form
+from rl_resources.site import community_files as text
 
 COMMAND = "make generate"
 _BEGIN = f"<!-- The list below is generated: {COMMAND} -->\n"
@@ -38,8 +36,8 @@ def generated(root: Path) -> dict[str, str]:
         "CONTRIBUTING.md": _with_part(root, "CONTRIBUTING.md", plain),
         "site/pages/contributing.md": _with_part(root, "site/pages/contributing.md", linked),
         ".github/PULL_REQUEST_TEMPLATE.md": text.pull_request_template(FAMILIES),
-        ".github/ISSUE_TEMPLATE/record.yml": issue_form(package.resources["tuning"].schema),
-        CITATION: citation_file(package),
+        ".github/ISSUE_TEMPLATE/record.yml": text.issue_form(package.resources["tuning"].schema),
+        text.CITATION: text.citation_file(package),
     }
 
 

@@ -27,7 +27,7 @@ from rl_resources.package import DESCRIPTOR, read_package
 from rl_resources.query.diff import TableDiff, diff, key_of
 from rl_resources.revision import read_folder, read_state
 from rl_resources.site.changes import SAME, counts
-from rl_resources.site.citation import CITATION, citation_file
+from rl_resources.site.community_files import CITATION, citation_file
 
 CHANGELOG = "CHANGELOG.md"
 UNRELEASED = "## Unreleased\n"

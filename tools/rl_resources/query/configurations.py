@@ -31,8 +31,9 @@ class Configuration(NamedTuple):
     """One record or report. A blank text or a 0 is unknown; memory in GB, lengths in tokens.
 
     `device` is blank where the source does not tell which one of `possible_devices` it is; then
-    `memory_gb` is the most that it can be. `evidence_level` is a record's status or the statement of a
-    report. `series` is shared by reports that differ only in settings: see `series.py`.
+    `memory_gb` is the most that it can be. `evidence_level` is the status of a record or the
+    statement of a report. `series` is shared by reports that differ only in settings: see
+    `series.py`.
     `conditions` are the words of what decides memory: see `conditions.py`. `failed_batches` are the
     batches of the record's trials that ran out of memory.
     """

@@ -1,45 +1,55 @@
 """Findings as text for people, JSON and SARIF for tools, and GitHub workflow commands.
 
-Each comes in pieces of text, as findings come: they may be more than fit in memory.
+Each yields its text finding by finding: there may be more of them than fit in memory.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol, TextIO
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import quote
 
+from rl_resources.errors import InvalidDataset, RlResourcesError
 from rl_resources.finding import Finding, Severity
 from rl_resources.words import printable
 
+if TYPE_CHECKING:
+    from rl_resources.check.rule import Rule
+
 _BOLD, _RED, _YELLOW, _CYAN, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[36m", "\x1b[0m"
-_COLOURS = {"error": _RED, "warning": _YELLOW}
+_COLORS = {"error": _RED, "warning": _YELLOW}
 
 
 def as_text(findings: Iterable[Finding], *, coloured: bool = False) -> Iterator[str]:
     """Two lines a finding, `path:line:column: severity: rule: message` and `help: …`.
 
-    Place, severity and rule may be `coloured`, as a terminal that can do so wants them.
+    Place, severity and rule are colored for a terminal where `coloured`.
     """
-    return (_text_of(finding, _painted if coloured else _bare) for finding in findings)
+    for item in findings:
+        place = f"{printable(item.path)}:{item.line}:{item.column}"
+        words = [(place, _BOLD), (item.severity, _COLORS[item.severity]), (item.rule, _CYAN)]
+        head = [f"{color}{word}{_PLAIN}" if coloured else word for word, color in words]
+        help_line = f"  help: {item.help}\n" if item.help else ""
+        yield f"{': '.join(head)}: {item.message}\n{help_line}"
 
 
-def _text_of(finding: Finding, paint: Callable[[str, str], str]) -> str:
-    place = paint(f"{printable(finding.path)}:{finding.line}:{finding.column}", _BOLD)
-    severity = paint(finding.severity, _COLOURS[finding.severity])
-    text = f"{place}: {severity}: {paint(finding.rule, _CYAN)}: {finding.message}\n"
-    return text + (f"  help: {finding.help}\n" if finding.help else "")
-
-
-def _painted(text: str, colour: str) -> str:
-    return f"{colour}{text}{_PLAIN}"
-
-
-def _bare(text: str, _: str) -> str:
-    return text
+def error_as_text(error: BaseException) -> str:
+    """The findings of broken data; of anything else the message, and where it was raised."""
+    if isinstance(error, InvalidDataset):
+        return "".join(as_text(error.findings))
+    if isinstance(error, RlResourcesError):
+        return f"{error}\n" + (f"  help: {error.help}\n" if error.help else "")
+    place = getattr(error, "filename", None), getattr(error, "lineno", None)
+    if not all(place):  # of a template: where it asks for what is missing, not where Jinja2 fails
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if "/jinja2/" not in Path(frame.filename).as_posix()]
+        place = (own or frames)[-1].filename, (own or frames)[-1].lineno
+    return f"{place[0]}:{place[1]}: {type(error).__name__}: {error}\n"
 
 
 def wants_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
@@ -57,7 +67,7 @@ def as_json(findings: Iterable[Finding]) -> Iterator[str]:
     yield "\n"
 
 
-def as_sarif(findings: Iterable[Finding], rules: Iterable[RuleText], version: str) -> Iterator[str]:
+def as_sarif(findings: Iterable[Finding], rules: Iterable[Rule], version: str) -> Iterator[str]:
     """A SARIF 2.1.0 log, https://docs.oasis-open.org/sarif/sarif/v2.1.0/, with all `rules`."""
     driver = {
         "name": "rl-resources",
@@ -73,42 +83,14 @@ def as_sarif(findings: Iterable[Finding], rules: Iterable[RuleText], version: st
 
 def _listed(values: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """A JSON list, each value begun on a line of its own."""
-    sign = "["
+    before = "["
     for value in values:
-        yield f"{sign}\n{json.dumps(value, indent=2)}"
-        sign = ","
-    yield "[]" if sign == "[" else "\n]"
+        yield f"{before}\n{json.dumps(value, indent=2)}"
+        before = ","
+    yield "[]" if before == "[" else "\n]"
 
 
-class RuleText(Protocol):
-    """What is said of a rule; `check.Rule` is one."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def severity(self) -> str:
-        """`error` or `warning`, which are SARIF's words too."""
-
-    @property
-    def summary(self) -> str:
-        """What it wants."""
-
-    @property
-    def reason(self) -> str:
-        """Why it wants that."""
-
-    @property
-    def bad(self) -> str:
-        """What it objects to."""
-
-    @property
-    def good(self) -> str:
-        """What it wants instead."""
-
-
-def _sarif_rule(rule: RuleText) -> dict[str, Any]:
+def _sarif_rule(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.name,
         "shortDescription": {"text": rule.summary},
@@ -139,12 +121,10 @@ def as_github(findings: Iterable[Finding]) -> Iterator[str]:
 
     Escapes as the runner unescapes: `%`, CR and LF in the message, also `:` and `,` in properties.
     """
-    return (
-        f"::{finding.severity} file={_property(finding.path)},line={finding.line},"
-        f"col={finding.column},title={_property(finding.rule)}::"
-        f"{_data(finding.message)}{_data(_help_line(finding))}\n"
-        for finding in findings
-    )
+    for finding in findings:
+        place = f"file={_property(finding.path)},line={finding.line},col={finding.column}"
+        text = _data(finding.message + _help_line(finding))
+        yield f"::{finding.severity} {place},title={_property(finding.rule)}::{text}\n"
 
 
 def _help_line(finding: Finding) -> str:
@@ -161,7 +141,7 @@ def _property(text: str) -> str:
 
 
 def shown_diff(diff: str) -> str:
-    """A diff with every sign that a terminal would not show, such as CR, as an escape."""
+    """A diff with every character that a terminal would not show, such as CR, escaped."""
     return "".join(f"{printable(line)}\n" for line in diff.split("\n")[:-1])
 
 
