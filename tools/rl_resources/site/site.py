@@ -30,7 +30,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.package import Field, Record, Resource, TableSchema
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.sentences import resource
-from rl_resources.site import recipes, schema_org
+from rl_resources.site import metadata, recipes
 from rl_resources.site.api import BASE, PROMISE
 from rl_resources.site.cards import labelled
 from rl_resources.site.dictionary import columns
@@ -208,7 +208,7 @@ def _files(dataset: Dataset, files: Sequence[Download], address: str) -> Mapping
     return {
         "rows": {name: len(rows) for name, rows in dataset.records.items()},
         "formats": [(name, list(found)) for name, found in groupby(files, attrgetter("format"))],
-        "structured": embedded(schema_org.data_page(dataset.package, files, address)),
+        "structured": embedded(metadata.data_page(dataset.package, files, address)),
     }
 
 

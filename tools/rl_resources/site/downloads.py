@@ -8,20 +8,29 @@ back what was written.
 from __future__ import annotations
 
 import hashlib
+import io
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
 
 from rl_resources import tabular
 from rl_resources.dataset import Dataset
-from rl_resources.site.downloads.card import card
-from rl_resources.site.downloads.croissant import croissant
-from rl_resources.site.downloads.data_package import descriptor
-from rl_resources.site.downloads.parquet import parquet
-from rl_resources.site.downloads.sqlite import database
+from rl_resources.site.metadata import card, croissant, descriptor
+from rl_resources.site.sqlite import database
 
 BASE = "downloads"
 DATABASE = "rl-resources"
-JSON = "application/json"
+_POLARS_TYPES: Mapping[str, Any] = {
+    "string": pl.String,
+    "integer": pl.Int64,
+    "number": pl.Float64,
+    "boolean": pl.Boolean,
+    "date": pl.Date,
+    "list": pl.List(pl.String),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +66,7 @@ class Download:
 def downloads(dataset: Dataset, site: str = "") -> tuple[Download, ...]:
     """Every file, the same bytes for the same dataset.
 
-    `site` is the address of the site with its closing slash, or blank; Croissant alone names it.
+    `site` is the URL of the site with its closing slash, or empty; only Croissant names it.
     """
     csv = {name: csv_text(dataset, name).encode() for name in dataset.records}
     files = (*_tables(dataset, csv), *_of_all_tables(dataset, csv, site))
@@ -66,24 +75,21 @@ def downloads(dataset: Dataset, site: str = "") -> tuple[Download, ...]:
 
 
 def _tables(dataset: Dataset, csv: Mapping[str, bytes]) -> Iterator[Download]:
-    package = dataset.package
-    titles = {name: resource.schema.title for name, resource in package.resources.items()}
+    titles = {name: item.schema.title for name, item in dataset.package.resources.items()}
     for name, content in csv.items():
         yield Download(f"{BASE}/{name}.csv", "CSV", "text/csv", titles[name], content, name)
     mediatype = "application/vnd.apache.parquet"
-    for name, resource in package.resources.items():
-        path = f"{BASE}/{name}.parquet"
-        content = parquet(package, resource, dataset.records[name])
-        yield Download(path, "Parquet", mediatype, titles[name], content, name)
+    for name, title in titles.items():
+        content = parquet(dataset, name)
+        yield Download(f"{BASE}/{name}.parquet", "Parquet", mediatype, title, content, name)
 
 
 def _of_all_tables(dataset: Dataset, csv: Mapping[str, bytes], site: str) -> Iterator[Download]:
-    package = dataset.package
     path, mediatype = f"{BASE}/{DATABASE}.sqlite", "application/vnd.sqlite3"
     yield Download(path, "SQLite", mediatype, "All tables", database(dataset))
-    text = descriptor(package, csv)
-    yield _described("datapackage.json", JSON, "Data Package 2.0 with all Table Schemas", text)
-    text = croissant(package, csv, f"{site}{BASE}/" if site else "")
+    text, holds = descriptor(dataset.package, csv), "Data Package 2.0 with all Table Schemas"
+    yield _described("datapackage.json", "application/json", holds, text)
+    text = croissant(dataset.package, csv, f"{site}{BASE}/" if site else "")
     yield _described("croissant.json", "application/ld+json", "Croissant 1.1", text)
     yield _described("README.md", "text/markdown", "Dataset card", card(dataset))
 
@@ -97,3 +103,20 @@ def csv_text(dataset: Dataset, name: str) -> str:
     fields = dataset.package.resources[name].schema.fields
     rows = ([field.write(row[field.name]) for field in fields] for row in dataset.records[name])
     return tabular.write([[field.name for field in fields], *rows])
+
+
+def parquet(dataset: Dataset, name: str) -> bytes:
+    """One table with typed columns; the file's metadata have its Table Schema and the licenses."""
+    package, schema = dataset.package, dataset.package.resources[name].schema
+    types = {field.name: _POLARS_TYPES[field.type] for field in schema.fields}
+    frame = pl.DataFrame(dataset.records[name], schema=types)
+    about = {
+        "title": schema.title,
+        "description": schema.description,
+        "version": package.version,
+        "licenses": json.dumps(package.licenses),
+        "table_schema": json.dumps(schema.document, ensure_ascii=False),
+    }
+    file = io.BytesIO()
+    frame.write_parquet(file, metadata=about)
+    return file.getvalue()
