@@ -1,0 +1,109 @@
+"""Answers on a frozen dataset: 300 questions to `find`, the RST and Markdown page, all site paths.
+
+`tests/golden` was recorded before the code was made smaller. After an intended change:
+`python tests/test_golden.py`, and read the diff.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from botched_tree import plant_frozen
+from rl_resources.cli import main
+
+GOLDEN = Path(__file__).parent / "golden"
+WORDS = {
+    "gpus": ["1", "2", "3", "4", "6", "8", "8", "8", "12", "16", "24", "32", "64", "512"],
+    "device": ["h100", "A100", "a100-40g", "h20", "H800", "4090", "H200", "mi300x", "zx81"],
+    "model": ["Qwen2.5-7B-Instruct", "Qwen/Qwen3-8B", "7B", "32B", "70B", "14B", "0.5B", "671B"],
+    "task": ["GRPO", "GRPO-LoRA", "PPO", "DAPO", "LoRA", "full", "grpo lora", "GSPO"],
+    "weights": ["full", "lora", "qlora"],
+    "framework": ["verl", "trl", "nemo-rl", "OpenRLHF"],
+    "train": ["fsdp", "megatron", "deepspeed"],
+    "infer": ["vllm", "sglang"],
+    "tag": ["MIN", "RECOMMENDED"],
+    "length": ["16K", "32k", "8192", "1024"],
+}
+SHARES = dict(zip(WORDS, (0.8, 0.6, 0.45, 0.5, 0.15, 0.1, 0.15, 0.12, 0.1, 0.2), strict=True))
+Answers = dict[str, list[Any]]
+
+
+def plant(root: Path) -> Path:
+    """The frozen dataset with the reports of `tests/golden`."""
+    plant_frozen(root)
+    shutil.copy(GOLDEN / "reports.csv", root / "records")
+    return root
+
+
+def questions() -> Iterator[list[str]]:
+    chance = random.Random(7)  # noqa: S311
+    for _ in range(300):
+        words = [name for name in WORDS if chance.random() < SHARES[name]]
+        yield [part for name in words for part in (f"--{name}", chance.choice(WORDS[name]))]
+
+
+def ask(root: Path, question: list[str]) -> list[Any]:
+    """Exit status; then of answers, nearest and failures the number and the first ten."""
+    out = StringIO()
+    with redirect_stdout(out), redirect_stderr(StringIO()):
+        status = main(["find", *question, "--format", "json", "--root", str(root)])
+    if status == 2:
+        return [status]
+    found = json.loads(out.getvalue())
+    groups = (found["answers"], found["nearest"], found["failures"])
+    return [status, *([len(group), *map(_named, group[:10])] for group in groups)]
+
+
+def _named(item: dict[str, Any]) -> str:
+    return f"{item['id']} {item['fit']}"
+
+
+def answers(root: Path) -> Answers:
+    return {" ".join(question): ask(root, question) for question in questions()}
+
+
+def exported(root: Path, form: str) -> str:
+    out = StringIO()
+    with redirect_stdout(out):
+        assert main(["export", form, "--root", str(root)]) == 0
+    return out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return plant(tmp_path_factory.mktemp("golden") / "dataset")
+
+
+def test_find_gives_the_recorded_answers_in_their_order(root: Path) -> None:
+    recorded = json.loads((GOLDEN / "find.json").read_text(encoding="utf-8"))
+    asked = answers(root)
+    assert {key for key in recorded if asked.get(key) != recorded[key]} == set()
+    assert asked.keys() == recorded.keys()
+
+
+@pytest.mark.parametrize("form", ["rst", "markdown"])
+def test_an_export_gives_the_recorded_page(root: Path, form: str) -> None:
+    assert exported(root, form) == (GOLDEN / f"page.{form}").read_text(encoding="utf-8")
+
+
+def record() -> None:
+    with TemporaryDirectory() as folder:
+        root = plant(Path(folder) / "dataset")
+        text = json.dumps(answers(root), indent=0, ensure_ascii=False)
+        (GOLDEN / "find.json").write_text(text + "\n", encoding="utf-8")
+        for form in ("rst", "markdown"):
+            (GOLDEN / f"page.{form}").write_text(exported(root, form), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    record()
