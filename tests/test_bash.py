@@ -436,12 +436,13 @@ def launch_scripts(draw: st.DrawFn, dynamic: bool) -> str:
 
 
 BUDGET = settings(
-    max_examples=40,
+    max_examples=80,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 
 
+@pytest.mark.nightly
 @given(text=launch_scripts(dynamic=False))
 @BUDGET
 def test_where_nothing_is_dynamic_every_argument_is_known_and_is_that_of_bash(
@@ -468,6 +469,7 @@ def _fails_in_bash(script: Script) -> bool:
     return any(part.reason in ("form", "conditional") for value in values for part in value.parts)
 
 
+@pytest.mark.nightly
 @given(
     text=launch_scripts(dynamic=True),
     seed=st.integers(3, 90),
