@@ -81,9 +81,16 @@ class Arithmetic(Trace):
     def _evaluated(self, node: Node | None, state: State) -> tuple[int | None, list[Value]]:
         """The value of an expression, and the values that it reads."""
         outer, self._read = self._read, []
-        number = self._number(node, state)
+        number = None if self._is_mixed(node) else self._number(node, state)
+        if node is not None and number is None:
+            self._lose_in(node, state)
         read, self._read = self._read, outer
         return number, read
+
+    def _is_mixed(self, node: Node | None) -> bool:
+        """Whether it expands `$NAME`, as bash does before anything is evaluated, and assigns."""
+        raw = self.raw(node) if node else ""
+        return "$" in raw and bool(_ASSIGNED.search(raw))
 
     def _number(self, node: Node | None, state: State) -> int | None:
         if node is None:
