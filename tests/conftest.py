@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from remembered import remembered
 from rl_resources.errors import UnusableInput
 from rl_resources.script.framework.releases import Configuration, configuration
 from website import ROOT, build_site, served
@@ -52,12 +51,6 @@ def release_of_verl(version: str) -> Configuration:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(f"needs verl {version}: {error}")
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine judges a column that it has seen before no second time."""
-    monkeypatch.setattr("rl_resources.schema.validate.failures", remembered)
 
 
 @pytest.fixture(scope="session")

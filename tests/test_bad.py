@@ -86,7 +86,6 @@ def test_the_untouched_sample_has_no_findings(root: Path, capsys: Output) -> Non
 
 
 @pytest.mark.parametrize("case", FINDINGS.values(), ids=FINDINGS.keys())
-@pytest.mark.usefixtures("quick")
 def test_the_answer_is_exactly(case: Case, root: Path, capsys: Output) -> None:
     apply(root, case["edit"])
     arguments = case.get("arguments", [])
@@ -128,7 +127,6 @@ def test_what_cannot_be_used_is_exit_status_2(case: Case, root: Path, capsys: Ou
 
 
 @pytest.mark.parametrize("case", MENDED.values(), ids=MENDED.keys())
-@pytest.mark.usefixtures("quick")
 def test_following_the_help_leaves_nothing(case: Case, root: Path, capsys: Output) -> None:
     apply(root, case["edit"])
     apply(root, case.get("mend", []))
@@ -158,7 +156,6 @@ def _sample() -> Snapshot:
 
 @given(st.data())
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@pytest.mark.usefixtures("quick")
 def test_whatever_a_file_holds_is_answered_in_order(data: st.DataObject) -> None:
     """No exception, no place outside the file, nothing that a terminal would obey, nothing long."""
     sample = _sample()
@@ -203,7 +200,6 @@ def _with(cells: Sequence[str], at: int, text: str) -> list[str]:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@pytest.mark.usefixtures("quick")
 def test_one_slip_anywhere_is_one_finding(data: st.DataObject, slip: str) -> None:
     """Not more, whatever else refers to the cell; none only where the cell is still good."""
     sample = _sample()

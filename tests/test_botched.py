@@ -56,7 +56,6 @@ def follow(root: Path, step: Mapping[str, Any], found: Sequence[Finding]) -> Non
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-@pytest.mark.usefixtures("quick")
 def test_a_botched_contribution_is_told_where_it_is_and_mended_by_its_help(
     case: Mapping[str, Any], sound: Mapping[bool, Path], tmp_path: Path
 ) -> None:
@@ -72,7 +71,6 @@ def test_a_botched_contribution_is_told_where_it_is_and_mended_by_its_help(
     assert check_root(root) == []
 
 
-@pytest.mark.usefixtures("quick")
 def test_a_release_that_only_one_script_lacks_is_told_with_the_command_that_adds_it(
     sound: Mapping[bool, Path], tmp_path: Path
 ) -> None:

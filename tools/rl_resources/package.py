@@ -65,6 +65,9 @@ TYPES: Mapping[str, FieldType] = {
     "list": FieldType(r"(?s:.*)", "a list", str, {"type": "array", "items": {"type": "string"}}),
 }
 
+TEXTS = frozenset({"string", "list"})
+"""The types whose cells are text."""
+
 CONSTRAINTS = frozenset(
     {
         "required",
@@ -178,6 +181,12 @@ class TableSchema:
     def names(self) -> tuple[str, ...]:
         """Column names in file order."""
         return tuple(field.name for field in self.fields)
+
+    @property
+    def unique_keys(self) -> tuple[tuple[str, ...], ...]:
+        """The primary key, then every other column that is unique by itself."""
+        unique = [(field.name,) for field in self.fields if field.constraints.get("unique")]
+        return tuple(dict.fromkeys([self.primary_key, *unique]))
 
     def field(self, name: str) -> Field:
         """The column called `name`; raises `KeyError`."""

@@ -1,24 +1,17 @@
-"""Files of records that lie outside the dataset, of any size, held to a table of the dataset.
+"""Files of records outside the dataset, of any size: `check FILE --resource`.
 
-The rules are those of the dataset, and they look at no more than the rows that `bulk` suspects, so
-many at a time. A file under another header, or that is no text, is told of as a file of the dataset
-would be.
+The rules are those of the dataset. A small file is read as one of its tables; of a larger one,
+and of Parquet, the rules see only the records that `bulk` found to need a look.
 """
 
 from __future__ import annotations
 
-import errno
 from bisect import bisect
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import cache
-from heapq import merge
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from rl_resources.check import Rule, findings_of, subjects_of
@@ -26,39 +19,31 @@ from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import Excerpt, Snapshot, Table
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding
-from rl_resources.package import Resource, TableSchema
-from rl_resources.regular import open_regular
+from rl_resources.package import Resource
 from rl_resources.schema import bulk
-from rl_resources.schema.parts import (
-    LONGEST_LINE_BYTES,
-    IrregularError,
-    TooManyError,
-    has_endless_line,
-    header_of,
-)
-from rl_resources.tabular import Defect, Row, Text, record
+from rl_resources.tabular import Defect, Row, Text, line_ends, read, record
 from rl_resources.words import nearest
 
-PART_ROWS = 4_000
-MOST_BYTES = 1 << 24
-"""Of a file under another header."""
+SMALL_BYTES = 1 << 22
+"""A file up to this size is read as a table of the dataset."""
+ROWS_AT_ONCE = 4_000
 
-_OF_ROWS = frozenset({"header", "row-length", "line-break", "duplicate-key"})
+_DUPLICATES = "duplicate-key"
+_OF_ROWS = frozenset({"header", "row-length", "line-break", _DUPLICATES})
 _OF_TEXT = frozenset({"quoting", "merge-conflict", "byte-order-mark", "line-ending"})
 _FAMILIES = frozenset({"files", "cells"})
-Excerpts = Callable[[pl.Series], Excerpt]
-"""Header and rows of a file, these given by index from 0, each with its place in the file."""
 
 
-class Judged(NamedTuple):
-    """How many records there are, and what is wrong with them: told while it is looked for."""
+@dataclass
+class Judged:
+    """The findings in a file, in an order of its own; `records` is known when all were read."""
 
-    records: int
     findings: Iterator[Finding]
+    records: int = 0
 
 
 def table_of(snapshot: Snapshot, path: Path, resource: str) -> Table:
-    """The table that a file is held to: the one of that name, or else of the file's own name.
+    """The table that a file is validated against: the one of that name, or of the file's name.
 
     Raises `UnusableInput` where there is none.
     """
@@ -72,125 +57,156 @@ def table_of(snapshot: Snapshot, path: Path, resource: str) -> Table:
 
 
 def judge_records(snapshot: Snapshot, table: Table, path: Path, rules: Sequence[Rule]) -> Judged:
-    """Hold a file to what the rules say of single records and of keys that stand twice.
+    """Apply the rules on single records and on duplicate keys to a file.
 
-    Raises `UnusableInput` where the file cannot be read.
+    Raises `UnusableInput` where the file cannot be read, also while its findings are read.
     """
-    resource = replace(table.resource, path=path.as_posix())
-    beside = _beside(snapshot, table)
-    try:
-        _hold_to_files(path)
-        try:
-            found = bulk.survey(path, table.schema, vocabulary_of(snapshot, table))
-        except IrregularError:
-            return _irregular(beside, resource, path, rules)
-        parquet = bulk.is_parquet(path)
-        excerpts = _parquet(path, table.schema) if parquet else _csv(path, found)
-    except TooManyError as error:
+    if path.is_dir() and not bulk.parquet_files(path):
         raise UnusableInput(
-            f"{path}: {error}",
-            f"Look at its first rows: are they records of {table.resource.name}?",
-        ) from error
-    except (OSError, pl.exceptions.PolarsError) as error:
-        words = getattr(error, "strerror", None) or error
-        raise UnusableInput(f"{path}: cannot be read: {words}") from error
-    wanted = [rule for rule in rules if rule.family == "cells" or rule.name in _OF_ROWS | _OF_TEXT]
-    first = 1 if parquet else 2
-    told = _in_parts(beside, resource, found, excerpts, first, wanted)
-    return Judged(found.rows, _with_files(path, told) if path.is_dir() else told)
+            f"{path}: there is no {bulk.PARQUET} file in it", "Name a folder with such files."
+        )
+    if not (path.is_file() or path.is_dir()):
+        raise UnusableInput(f"{path}: cannot be read: no such file, or no ordinary one")
+    judge = _Judge(snapshot, replace(table.resource, path=path.as_posix()), path, rules)
+    judged = Judged(iter(()))
+    judged.findings = judge.findings(judged)
+    return judged
 
 
-def _hold_to_files(path: Path) -> None:
-    """Raise `UnusableInput` for a folder without records, `OSError` for what has no sure end.
+class _Judge:
+    """One file with the rules that it is judged by."""
 
-    That is no ordinary file, or a line that would fill memory.
-    """
-    files = bulk.files_of(path)
-    if not files:
-        raise UnusableInput(f"{path}: holds no {bulk.PARQUET} file", "Name a folder that does.")
-    for file in files:
-        open_regular(file).close()
-        if not bulk.is_parquet(file) and has_endless_line(file):
-            raise OSError(errno.EFBIG, f"A line has more than {LONGEST_LINE_BYTES >> 20} MiB")
+    def __init__(
+        self, snapshot: Snapshot, resource: Resource, path: Path, rules: Sequence[Rule]
+    ) -> None:
+        self.resource, self.path, self.rules = resource, path, rules
+        self.vocabulary = vocabulary_of(snapshot, snapshot.tables[resource.name])
+        self.snapshot = _others(snapshot, resource)
+
+    def findings(self, judged: Judged) -> Iterator[Finding]:
+        """All findings; counts the records. Raises `UnusableInput`."""
+        try:
+            if bulk.is_parquet(self.path):
+                yield from self._of_parquet(judged)
+            elif self._is_small_or_another():
+                yield from self._of_table(judged)
+            else:
+                yield from self._of_csv(judged)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            words = getattr(error, "strerror", None) or error
+            raise UnusableInput(f"{self.path}: cannot be read: {words}") from error
+
+    def _is_small_or_another(self) -> bool:
+        with self.path.open("rb") as file:
+            line = file.readline(bulk.LONGEST_LINE_BYTES)
+        header = read(line.decode("utf-8-sig", "replace")).header
+        another = header is None or header.cells != self.resource.schema.names
+        return another or self.path.stat().st_size <= SMALL_BYTES
+
+    def _of_table(self, judged: Judged) -> Iterator[Finding]:
+        """As of a table of the dataset; of a large file under another header, its first lines."""
+        with self.path.open("rb") as file:
+            data = file.read(SMALL_BYTES) + file.readline(bulk.LONGEST_LINE_BYTES)
+            rest = bool(file.read(1))
+        table = Table(self.resource, data, outside=True)
+        judged.records = len(table.rows)
+        last = data.count(b"\n")
+        note = f"; nothing after line {last} was checked" if rest else ""
+        chosen = [rule for rule in self.rules if rule.family in _FAMILIES or rule.name in _OF_ROWS]
+        for item in self._told(table, chosen):
+            noted = item.message + note if item.rule == "header" else item.message
+            yield item._replace(message=noted)
+
+    def _of_csv(self, judged: Judged) -> Iterator[Finding]:
+        with self.path.open("rb") as file:
+            header = read(file.readline().decode("utf-8-sig")).header
+        with self.path.open("rb") as file:
+            marked = file.read(3) == b"\xef\xbb\xbf"
+            file.seek(0)
+            whole = Excerpt(Text(header, ()), marked=marked, ends=line_ends(file))
+        yield from self._of_blocks(judged, whole)
+
+    def _of_parquet(self, judged: Judged) -> Iterator[Finding]:
+        names = bulk.scan_parquet(self.path, self.resource.schema).collect_schema().names()
+        header = Row(1, tuple(names), tuple((1, at) for at in range(1, len(names) + 1)))
+        found = self._of_blocks(judged, Excerpt(Text(header, ())))
+        yield from _with_files(self.path, found) if self.path.is_dir() else found
+
+    def _of_blocks(self, judged: Judged, whole: Excerpt) -> Iterator[Finding]:
+        """The findings in the file as a whole, in its records by line, and duplicate keys."""
+        rules = [
+            rule
+            for rule in self.rules
+            if rule.family == "cells" or rule.name in _OF_ROWS | _OF_TEXT
+        ]
+        of_file = self._told(Table(self.resource, b"", excerpt=whole, outside=True), rules)
+        yield from of_file
+        of_rows = [rule for rule in rules if rule.name not in {"header", _DUPLICATES}]
+        keys = []
+        for block in bulk.blocks(self.path, self.resource.schema, self.vocabulary):
+            judged.records += block.records
+            if block.data:
+                yield from self._of_no_text(block)
+                continue
+            keys.append(block.keys)
+            for start in range(0, len(block.items), ROWS_AT_ONCE):
+                items = block.items[start : start + ROWS_AT_ONCE]
+                yield from self._of_items(whole, items, of_rows, block.texts)
+        copies = bulk.duplicates(pl.concat(keys)) if keys else []
+        of_keys = [rule for rule in rules if rule.name == _DUPLICATES]
+        if copies and of_keys:
+            yield from self._of_copies(whole, copies, of_keys)
+
+    def _of_items(
+        self,
+        whole: Excerpt,
+        items: Sequence[Row | Defect],
+        rules: Sequence[Rule],
+        texts: Mapping[int, str],
+    ) -> list[Finding]:
+        rows = tuple(item for item in items if isinstance(item, Row))
+        defects = tuple(item for item in items if isinstance(item, Defect))
+        excerpt = Excerpt(Text(whole.text.header, rows, defects), texts)
+        return self._told(Table(self.resource, b"", excerpt=excerpt, outside=True), rules)
+
+    def _of_no_text(self, block: bulk.Block) -> Iterator[Finding]:
+        """The finding at the first byte of a block that is not text in UTF-8."""
+        header = ",".join(self.resource.schema.names).encode() + b"\n"
+        table = Table(self.resource, header + block.data, outside=True)
+        rules = [rule for rule in self.rules if rule.name == "encoding"]
+        for item in self._told(table, rules):
+            yield item._replace(line=item.line + block.line - 2)
+
+    def _of_copies(
+        self, whole: Excerpt, copies: Sequence[tuple[int, int]], rules: Sequence[Rule]
+    ) -> Iterator[Finding]:
+        """Each copy of a key beside the row that it copies, some at a time."""
+        for start in range(0, len(copies), ROWS_AT_ONCE):
+            pairs = copies[start : start + ROWS_AT_ONCE]
+            rows = self._rows({line for pair in pairs for line in pair})
+            own = {copy for copy, _ in pairs}
+            found = self._of_items(whole, rows, rules, {})
+            yield from (item for item in found if item.line in own)
+
+    def _rows(self, wanted: set[int]) -> list[Row | Defect]:
+        """The records in these lines."""
+        if bulk.is_parquet(self.path):
+            lazy = bulk.scan_parquet(self.path, self.resource.schema).with_row_index("line", 1)
+            frame = lazy.filter(pl.col("line").is_in(wanted)).collect(engine="streaming")
+            return [*bulk.rows_of(frame.drop("line"), frame["line"])]
+        width = len(self.resource.schema.names)
+        with self.path.open("rb") as file:
+            texts = {at: line.decode() for at, line in enumerate(file, 1) if at in wanted}
+        lines = ((at, text.rstrip("\r\n")) for at, text in texts.items())
+        return [record([text], 0, width)[0].at(at) for at, text in lines]
+
+    def _told(self, own: Table, rules: Sequence[Rule]) -> list[Finding]:
+        tables = {**self.snapshot.tables, own.resource.name: own}
+        found = findings_of(rules, subjects_of(Snapshot(self.snapshot.package, tables, ())))
+        return [item for item in found if item.path == own.path]
 
 
-def _irregular(beside: Snapshot, resource: Resource, path: Path, rules: Sequence[Rule]) -> Judged:
-    """Tell of a file as of one of the dataset; of a large one under another header, of its begin.
-
-    What its cells mean is a guess until the header is mended.
-    """
-    wanted = [rule for rule in rules if rule.family in _FAMILIES or rule.name in _OF_ROWS]
-    header = header_of(path)
-    another = header is not None and header.cells != resource.schema.names
-    with path.open("rb") as file:
-        data = file.read(MOST_BYTES if another else -1) + file.readline()
-        table = Table(resource, data, outside=True)
-        told = _told(beside, table, wanted)
-        rest = bool(file.peek(1))
-        if rest and not any(item.rule == "header" for item in told):
-            table = Table(resource, data + file.read(), outside=True)
-            return Judged(len(table.rows), iter(_told(beside, table, wanted)))
-    end = data.count(b"\n")
-    note = f"; nothing after line {end} was looked at" if rest else ""
-    noted = (
-        item._replace(message=item.message + note) if item.rule == "header" else item
-        for item in told
-    )
-    return Judged(len(table.rows), noted)
-
-
-def _in_parts(
-    beside: Snapshot,
-    resource: Resource,
-    found: bulk.Survey,
-    excerpts: Excerpts,
-    first: int,
-    rules: Sequence[Rule],
-) -> Iterator[Finding]:
-    """What is wrong with the file as a whole and with the suspected rows, some at a time.
-
-    A copy of a key is judged beside the row that it copies. `first` is the line of the first row.
-    """
-
-    def told(excerpt: Excerpt) -> list[Finding]:
-        return _told(beside, Table(resource, b"", excerpt=excerpt, outside=True), rules)
-
-    of_all = excerpts(pl.Series(dtype=pl.UInt32))
-    of_file = told(replace(of_all, marked=found.marked, ends=found.ends))
-
-    def of_rows() -> Iterator[Finding]:
-        suspects = found.suspects
-        for start in range(0, suspects.len(), PART_ROWS):
-            part = suspects.slice(start, PART_ROWS)
-            copied = found.copies.filter(pl.col("row").is_in(part.implode()))["first"]
-            excerpt = excerpts(pl.concat([part, copied]).unique().sort())
-            own = {first + on for row in part for on in range(row, row + found.odd.get(row, 1))}
-            yield from (item for item in told(excerpt) if item.line in own and item not in of_file)
-
-    return merge(of_file, of_rows(), key=lambda finding: finding.position)
-
-
-def _with_files(folder: Path, told: Iterable[Finding]) -> Iterator[Finding]:
-    """The same, which say of a row of a folder where it stands in which of its files."""
-    files = bulk.files_of(folder)
-    counts = (pl.scan_parquet(file).select(pl.len()).collect().item() for file in files)
-    firsts = list(accumulate(counts, initial=1))
-    for item in told:
-        if item.rule == "header":
-            yield item
-            continue
-        at = bisect(firsts, item.line) - 1
-        where = f"row {item.line - firsts[at] + 1} of {files[at].relative_to(folder).as_posix()}"
-        yield item._replace(message=f"{item.message} ({where})")
-
-
-def _told(beside: Snapshot, own: Table, rules: Sequence[Rule]) -> list[Finding]:
-    tables = {**beside.tables, own.resource.name: own}
-    told = findings_of(rules, subjects_of(Snapshot(beside.package, tables, ())))
-    return [item for item in told if item.path == own.path]
-
-
-def _beside(snapshot: Snapshot, own: Table) -> Snapshot:
+def _others(snapshot: Snapshot, own: Resource) -> Snapshot:
     """The tables that one refers to; no other has rows, and there is no script."""
     wanted = {key.resource for key in own.schema.foreign_keys}
     tables = {
@@ -202,47 +218,13 @@ def _beside(snapshot: Snapshot, own: Table) -> Snapshot:
     return Snapshot(snapshot.package, tables, ())
 
 
-def _csv(path: Path, found: bulk.Survey) -> Excerpts:
-    """From a file with the header of its table."""
-    header = header_of(path)
-    width = len(header.cells) if header else 0
-
-    @cache
-    def starts() -> npt.NDArray[np.int64]:
-        with path.open("rb") as file:
-            return np.fromiter(accumulate(map(len, file)), np.int64)
-
-    def excerpt(rows: pl.Series) -> Excerpt:
-        items: list[Row | Defect] = []
-        lines: dict[int, str] = {}
-        with path.open("rb") as file:
-            for row in rows:
-                file.seek(starts()[row])
-                taken = (file.readline().decode("utf-8") for _ in range(found.odd.get(row, 1)))
-                texts = [line.removesuffix("\n") for line in taken]
-                items.append(record(texts, 0, width)[0].at(row + 2))
-                lines.update(enumerate((text.removesuffix("\r") for text in texts), row + 2))
-        read = tuple(item for item in items if isinstance(item, Row))
-        defects = tuple(item for item in items if isinstance(item, Defect))
-        return Excerpt(Text(header, read, defects), lines)
-
-    return excerpt
-
-
-def _parquet(path: Path, schema: TableSchema) -> Excerpts:
-    """From Parquet, which has no lines: a place is the number of row and column."""
-    lazy = bulk.scan(path, schema).fill_null("")
-    header = tuple(lazy.collect_schema().names())
-    places = [(1, column) for column in range(1, len(header) + 1)]
-
-    def excerpt(rows: pl.Series) -> Excerpt:
-        first, end = (rows[0], rows[-1] + 1) if rows.len() else (0, 0)
-        some = lazy.slice(first, end - first).with_row_index("row", offset=first)
-        wanted = some.filter(pl.col("row").is_in(rows.implode())).collect(engine="streaming")
-        records = (
-            Row(1, tuple(cells), tuple(places)).at(index + 1)
-            for index, *cells in wanted.iter_rows()
-        )
-        return Excerpt(Text(Row(1, header, tuple(places)), tuple(records)))
-
-    return excerpt
+def _with_files(folder: Path, found: Iterable[Finding]) -> Iterator[Finding]:
+    """The same, saying in which file of the folder a row stands."""
+    files = bulk.parquet_files(folder)
+    counts = (pl.scan_parquet(file).select(pl.len()).collect().item() for file in files)
+    firsts = list(accumulate(counts, initial=1))
+    for item in found:
+        at = bisect(firsts, item.line) - 1
+        where = f"row {item.line - firsts[at] + 1} of {files[at].relative_to(folder).as_posix()}"
+        known = item.message if item.rule == "header" else f"{item.message} ({where})"
+        yield item._replace(message=known)

@@ -83,7 +83,7 @@ def fits(
     schema: TableSchema, rows: Sequence[Cells], vocabulary: Mapping[str, Collection[str]]
 ) -> list[Cells]:
     """Those of the rows that break no constraint of their columns."""
-    from rl_resources.schema.validate import failures
+    from rl_resources.schema.validation import failures
 
     if not rows:
         return []

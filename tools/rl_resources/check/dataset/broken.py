@@ -82,11 +82,11 @@ def broken_columns(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
 
 @lru_cache(maxsize=24)
 def _broken_of(table: Table, vocabulary: Vocabulary) -> tuple[BrokenCell, ...]:
-    from rl_resources.schema.mistakes import mistakes  # imports polars
+    from rl_resources.schema.validation import failures  # imports pandera
 
     return tuple(
         BrokenCell(table, failure.row, table.schema.field(failure.field), failure.constraint)
-        for failure in mistakes(table.schema, table.columns, dict(vocabulary))
+        for failure in failures(table.schema, table.columns, dict(vocabulary))
     )
 
 

@@ -19,15 +19,7 @@ from rl_resources.check.dataset.tables import contradicted_slugs, new_row, slug_
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import TYPES, Field, ForeignKey
-from rl_resources.schema import text
-from rl_resources.schema.letters import (
-    host_name,
-    look_alike,
-    odd_spaces,
-    plain,
-    unseen,
-    without_unseen,
-)
+from rl_resources.schema import text_rules as text
 from rl_resources.words import nearest, shown
 
 MOST_CHARACTERS_TO_MEND = 500
@@ -102,7 +94,8 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
 
     for broken, others in _grouped(_cells(snapshot, "vocabulary")):
         key = broken.table.schema.foreign_key(broken.field.name)
-        if key is None:  # only foreign keys have a vocabulary
+        if key is None:
+            yield _wrong_item(broken)
             continue
         target = snapshot.tables[key.resource]
         if target.lost or _has_broken_key(snapshot, target, broken.cell):
@@ -113,6 +106,19 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
             _known_word(snapshot, broken)
             or f"{close.sentence()} {new_row(target, broken.cell)}".strip(),
         )
+
+
+def _wrong_item(broken: BrokenCell) -> Mistake:
+    """The first item of a list that is not among the words of its column."""
+    field, words = broken.field, broken.field.item_words
+    items = broken.cell.split(field.delimiter)
+    wrong = next((item for item in items if item not in words), "")
+    listed = ", ".join(f"`{word}`" for word in words)
+    return broken.mistake(
+        f"where `{shown(wrong)}` is no {field.title.lower().removesuffix('s')}",
+        nearest(wrong, words).sentence()
+        or f"Known are {listed}, separated by `{field.delimiter}`.",
+    )
 
 
 def _known_word(snapshot: Snapshot, broken: BrokenCell) -> str:
@@ -224,16 +230,6 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
             continue  # the name is told at the file
         meant = _meant(broken.field, broken.cell)
         example = broken.field.example
-        if words := broken.field.item_words:
-            items = broken.cell.split(broken.field.delimiter)
-            wrong = next((item for item in items if item not in words), "")
-            listed = ", ".join(f"`{word}`" for word in words)
-            yield broken.mistake(
-                f"where `{shown(wrong)}` is no {broken.field.title.lower().removesuffix('s')}",
-                nearest(wrong, words).sentence()
-                or f"Known are {listed}, separated by `{broken.field.delimiter}`.",
-            )
-            continue
         yield broken.mistake(
             "which does not have the form of its column",
             f"Write `{meant}`."
@@ -275,35 +271,28 @@ def length(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @rule()
 def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
-    """No cell holds an invisible character or a homoglyph.
+    """No cell contains an invisible character or a homoglyph.
 
     What cannot be seen can make a cell read as something that it is not, and who searches for
-    `h100` does not find it with a Cyrillic `h`.
+    `h100` does not find it with a Cyrillic `h`. Records are in Latin, Chinese, Japanese or Korean
+    letters, Greek ones in formulas, and common symbols.
 
     Bad: `h1` + U+200B + `00`
     Good: `h100`
     """
-    for broken in _cells(snapshot, "invisible"):
-        signs = unseen(broken.cell) or odd_spaces(broken.cell)
-        words = " and ".join(sorted(set(map(_code_point, signs)))[:3])
-        yield broken.mistake(
-            f"which holds the invisible character {words}",
-            f"Write `{shown(without_unseen(broken.cell).strip(), 600)}`.",
-        )
-    for broken in _cells(snapshot, "look-alike"):
-        word = look_alike(broken.cell) or ""
-        points = dict.fromkeys(_code_point(sign) for sign in word if not sign.isascii())
-        seen = " and ".join([*points][:3]) or shown(host_name(word))
-        meant = plain(broken.cell)
-        mend = f"Type `{shown(word)}` again, in letters of one alphabet and plain digits."
-        yield broken.mistake(
-            f"where `{shown(word)}` holds a homoglyph: {seen}",
-            mend if look_alike(meant) else f"Write `{shown(meant, 600)}`.",
-        )
-
-
-def _code_point(sign: str) -> str:
-    return f"U+{ord(sign):04X}"
+    for broken in _cells(snapshot, "hidden", "character"):
+        strange = dict.fromkeys(text.strange_characters(broken.cell))
+        hidden = [sign for sign in strange if text.is_hidden(sign) or sign.isspace()]
+        points = " and ".join(f"U+{ord(sign):04X}" for sign in [*(hidden or strange)][:3])
+        meant = text.as_seen(broken.cell).strip()
+        if hidden:
+            wrong = f"which contains the invisible character {points}"
+        else:
+            wrong = f"which contains {points}, a homoglyph or a letter that no record uses"
+        fix = f"Write `{shown(meant, 600)}`."
+        if text.strange_characters(meant):
+            fix = "Type it again in Latin letters and plain digits."
+        yield broken.mistake(wrong, fix)
 
 
 @rule()

@@ -11,7 +11,7 @@ from rl_resources.check.dataset.broken import BrokenCell
 from rl_resources.check.dataset.compatibility import renamed_script
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.package import Field
-from rl_resources.schema.letters import plain, without_unseen
+from rl_resources.schema.text_rules import as_seen, is_hidden, strange_characters
 
 MOST_CHARACTERS = 500
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
@@ -29,10 +29,8 @@ def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     match broken.constraint:
         case "space":
             meant: str | None = cell.strip()
-        case "invisible":
-            meant = _bare(broken.field, cell)
-        case "look-alike":
-            meant = plain(cell)
+        case "hidden" | "character":
+            meant = _seen(broken.field, cell)
         case "type":
             meant = _typed(broken.field, cell)
         case "enum" | "vocabulary":
@@ -51,10 +49,13 @@ def likely(field: Field, cell: str) -> str | None:
     return found if field.type in {"integer", "number"} and found and _fits(field, found) else None
 
 
-def _bare(field: Field, cell: str) -> str | None:
-    """The cell without what cannot be seen; in free text that may have had a purpose."""
+def _seen(field: Field, cell: str) -> str | None:
+    """The cell as it looks; hidden characters may have a purpose in free text."""
     free = field.type == "string" and not field.pattern and "maxLength" in field.constraints
-    return None if free else without_unseen(cell).strip()
+    if free and any(is_hidden(sign) or sign.isspace() for sign in strange_characters(cell)):
+        return None
+    seen = as_seen(cell).strip()
+    return None if strange_characters(seen) else seen
 
 
 def _fits(field: Field, cell: str) -> bool:

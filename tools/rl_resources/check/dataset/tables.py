@@ -11,7 +11,6 @@ from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import number
 from rl_resources.package import Field
-from rl_resources.schema.unique import duplicates
 from rl_resources.tabular import write
 from rl_resources.words import shown
 
@@ -47,17 +46,24 @@ def duplicate_key(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _unique_columns(table: Table) -> list[tuple[str, ...]]:
-    """The key, then every other column that is unique by itself, as far as the file has them."""
-    unique = [(field.name,) for field in table.schema.fields if field.constraints.get("unique")]
-    keys = dict.fromkeys([table.schema.primary_key, *unique])
+    """The keys of the schema, as far as the file has their columns."""
+    keys = table.schema.unique_keys
     return [names for names in keys if all(name in table.columns for name in names)]
 
 
 def copies(table: Table, names: Sequence[str]) -> list[tuple[int, int]]:
-    """Rows whose cells in `names` together stood before: (copy, first) by index."""
+    """Rows whose cells in `names` together stood before: (copy, first) by index.
+
+    Rows with an empty cell in the key are left out.
+    """
     if not all(name in table.columns for name in names):
         return []
-    return duplicates([table.columns[name] for name in names])
+    first: dict[tuple[str, ...], int] = {}
+    found = []
+    for row, key in enumerate(table.cells(names)):
+        if all(key) and first.setdefault(key, row) != row:
+            found.append((row, first[key]))
+    return found
 
 
 def _duplicate_mend(table: Table, copy: int, first: int) -> str:

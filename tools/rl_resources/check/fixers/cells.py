@@ -38,5 +38,5 @@ def outer_space(snapshot: Snapshot) -> Iterator[Rewrite]:
 
 
 def invisible_character(snapshot: Snapshot) -> Iterator[Rewrite]:
-    """Invisible characters go."""
-    return _spelt(snapshot, "invisible")
+    """Invisible characters go, and letters of another form become plain."""
+    return _spelt(snapshot, "hidden", "character")

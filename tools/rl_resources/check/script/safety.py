@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.undollared import undollared
 from rl_resources.check.subject import ScriptText
-from rl_resources.schema.letters import unseen_places
+from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash import Assignment, Command, Value, Word
 from rl_resources.words import shown
 
@@ -48,7 +48,7 @@ def unseen_sign(subject: ScriptText) -> Iterator[Mistake]:
     Good: `rm x # text`
     """
     for number, line in enumerate(subject.text.split("\n"), 1):
-        at = next((at for at in unseen_places(line) if line[at] not in "\t\r"), None)
+        at = next((at for at in hidden_places(line) if line[at] not in "\t\r"), None)
         if at is not None:
             message = f"U+{ord(line[at]):04X} stands here, which nobody sees"
             mend = "Take it away, or write it as an escape such as `\\x1b`."

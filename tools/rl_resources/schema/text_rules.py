@@ -1,0 +1,180 @@
+"""What no text may contain, whatever its column: invisible characters, markup, formulas, e-mail.
+
+`text_mistake` judges one cell. Most cells contain nothing suspicious: `SUSPECT` is one regular
+expression that says so, in the syntax that `re` and polars share, and every mistake matches it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from rl_resources.package import TEXTS, Field
+
+BEFORE = ("hidden", "email", "space", "character", "markup")
+"""Mistakes that are reported instead of what the schema says about the cell, in this order."""
+AFTER = ("formula",)
+"""Mistakes of a cell that its schema accepts."""
+
+_LATIN = "\u00a1-\u00ac\u00ae-\u0130\u0132-\u0148\u014a-\u017e"
+_GREEK = (
+    "\u0393\u0394\u0398\u039b\u039e\u03a0\u03a3\u03a6\u03a8\u03a9\u03b1-\u03bc\u03be\u03c0-\u03c9"
+)
+_EAST_ASIAN = "\u3001-\u3003\u3008-\u3011\u3041-\u3096\u30a0-\u30ff\u4e00-\u9fff\uac00-\ud7a3"
+_SYMBOLS = (
+    "\u2010-\u2015\u2018-\u201f\u2020-\u2022\u2026\u2030\u2032\u2033\u2070-\u2079\u207b\u207f\u20ac"
+    "\u2206\u2207\u2208\u2211\u2212\u221a\u221e\u2248\u2260\u2264\u2265"
+    "\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
+)
+_EMOJI = "\u2190-\u21ff\u2588\u2600-\u27bf\U0001f300-\U0001faff"
+_ALLOWED = re.compile(f"(?:[ -~{_LATIN}{_GREEK}{_EAST_ASIAN}{_SYMBOLS}]|[{_EMOJI}]\ufe0f?)*")
+_FILLERS = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0\ufffc")
+_JOINED_EMOJI = re.compile(f"[{_EMOJI}]\ufe0f?\u200d")
+
+_ELEMENTS = """
+    abbr acronym address animate animatemotion animatetransform annotation-xml applet area article
+    aside base basefont bdi bdo bgsound big blink blockquote body br button canvas caption center
+    cite col colgroup datalist dd del details dfn dialog dir div dl dt em embed fieldset figcaption
+    figure font footer foreignobject form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr
+    html iframe img input ins isindex kbd keygen layer legend li link listing maction main map
+    mark marquee math menu menuitem meta meter mglyph mtext nav nobr noembed noframes noscript
+    object ol optgroup option output param picture plaintext portal pre progress rb rp rt rtc ruby
+    samp script section select slot small span strike strong style sub summary sup svg table tbody
+    td template textarea tfoot th thead title tr track tt ul var wbr xmp
+"""
+"""Elements of HTML and SVG; without `<think>`, `<code>`, `<s>` and others that models write."""
+_ENDS = r"(?![^\s<>/=\"'])"
+_TAG = (
+    rf"<(?:[!?%]|/(?![a-z])|/?(?:{'|'.join(_ELEMENTS.split())}){_ENDS}"
+    r"|/?[a-z][^\s<>/=\"']*(?=[\s/\"'][^<>]*=[^<>]*[^<>=-]>)|[a-z]+:(?=[^<>]*>))"
+    rf"|(?<![\w)\]|])</?[abipqu]{_ENDS}|<[abipqu](?=[>/])"
+)
+_NAME = "[a-z0-9_.+:-]{1,60}"
+_MARKUP = "|".join(
+    (
+        r"\]\]>|&(?:#[a-z0-9]|[a-z0-9]{2,31};)",  # HTML, XML
+        r"\b(?:java|live|vb|j)script *:|\bdata:(?:[a-z0-9]+/|[^ ]*(?:,|;base64))",
+        r"\b(?:java|live|vb|j)(?:%0[9ad])*script *%3a|java(?:%0[9ad])+script",
+        r"(?:%(?:4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])){2}",  # letters that nothing asks to escape
+        r"\\(?:x(?:0[0ad]|1b|3c|9[bd])|033|e\[|n\{|u\{)",  # control characters as escapes
+        r"\\u(?:00(?:0[0ad]|1b|3c|9[bd])|200[b-f]|202[89a-e]|206[0-9]|d[89a-f][0-9a-f]{2})",
+        r"%(?:25)*(?:0[0ad]|1b|u[0-9a-f]{4}|c0%a[ef])",
+        r"\b(?:file|gopher|ldaps?|phar|smb|chrome|intent):/|https?:[^ ]*\\|xn--[a-z0-9]",
+        r"\b(?:blob|filesystem|view-source|jar|mhtml|wyciwyg|vscode|steam|search-ms):[a-z/]",
+        r"\bms-[a-z-]+:(?:/|of[evn]\|)",
+        r"\bon[a-z]{3,24} *= *[\"'`]?[a-z0-9_.$]+ *[(=`]|[\"'][ /]*on[a-z]{3,24} *=",  # handlers
+        r"[\"'`][ /]+(?:action|background|formaction|href|src|srcdoc|srcset|style) *= *[\"'`]",
+        r"\{ *(?:[{#:.]|%[^}])|[#@*]\{",  # templates
+        r"\$\{(?:[^a-z0-9_}]|[a-z0-9_]+(?:[^a-z0-9_}:]|:[^-])|[0-9])",
+        r"\]\(|!\[|\]_|\] *: *(?:<|/|[a-z]+:/)",  # Markdown links
+        rf"`_|:{_NAME}:`|`:{_NAME}:",  # reStructuredText
+        rf"(?:^| )\.\. +(?:[|_\[]|{_NAME} ?::)|(?:^| )\|[a-z][^| ]{{2,}}\|_{{0,2}}(?: |$)",
+        r"-8<-",  # a file in place of a line
+        r"##[a-z]*\[[a-z]|^ *:: *[a-z][a-z-]*.*::",  # workflow commands
+        r"\.\.(?:[/\\;]|%(?:25)*(?:2f|5c))+\.\.|\.{4}//|%(?:25)*2e%(?:25)*2e",  # paths upwards
+        r"(?:^| )!!?[a-z]+/|(?:^| )!!(?:binary|bool|float|int|map|merge|null|omap|set|str)\b",
+    )
+)
+_ACTIVE = re.compile(f"{_TAG}|{_MARKUP}", re.IGNORECASE)
+
+_FORMULA_LATER = re.compile(r"; *[\"']*(?:[=@]|[+-] *[\w.$]+ *[+*/^(|!&])")
+_NUMBER = re.compile(r"(?:\+/?-|[+-]) ?\d[\d.,]* ?%?(?:$|[,;:]? +[(a-zA-Z])")
+"""What begins with a sign and is no formula: a number, alone or with words after it."""
+
+_AT = r" ?[\[({<] ?(?i:at) ?[\])}>] ?| AT "
+_DOT = re.compile(r" ?[\[({<] ?(?i:dot) ?[\])}>] ?| DOT ")
+"""How people hide the `@` and `.` of an address from programs."""
+_MAIL = re.compile(
+    r"(?<=[\w%+\"-])(?<!\bgit)@[^\W_][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}\.[^\W\d_]{2,}"
+)
+"""`git@` is the account of a server."""
+
+SUSPECT = rf"[^ -~]|@|{_AT}|^[ =+-]| $|; *[\"']*[=+-]|<[a-zA-Z/!?%]|(?i:{_MARKUP})"
+"""Matches every text with a mistake, and some without."""
+
+
+def text_mistake(field: Field, cell: str) -> str | None:
+    """The first mistake in a cell's text, one of `BEFORE` and `AFTER`; `None` where there is none.
+
+    A cell with a line break is reported as that, and as nothing else.
+    """
+    if "\n" in cell:
+        return None
+    strange = strange_characters(cell)
+    if any(is_hidden(character) for character in strange):
+        return "hidden"
+    if _contains_mail(cell):
+        return "email"
+    if cell != cell.strip():
+        return "space"
+    if field.type not in TEXTS:
+        return "character" if any(map(str.isspace, strange)) else None
+    if strange:
+        return "character"
+    if markup(cell):
+        return "markup"
+    return "formula" if formula(cell) else None
+
+
+def strange_characters(text: str) -> list[str]:
+    """The characters that records do not use: all but Latin, some Greek, Chinese, Japanese and
+    Korean letters, common symbols and emoji. Each is an invisible character or may be a homoglyph.
+    """
+    return [] if text.isascii() and text.isprintable() else list(_ALLOWED.sub("", text))
+
+
+def is_hidden(character: str) -> bool:
+    """Whether a character shows nothing, or changes how others are shown; spaces show."""
+    category = unicodedata.category(character)
+    return character in _FILLERS or category in {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
+
+
+def hidden_places(text: str) -> list[int]:
+    """The offsets of hidden characters in a text, without those that join emoji."""
+    if text.isascii() and text.isprintable():
+        return []
+    joiners = {match.end() - 1 for match in _JOINED_EMOJI.finditer(text)}
+    return [at for at, character in enumerate(text) if is_hidden(character) and at not in joiners]
+
+
+def as_seen(text: str) -> str:
+    """The text without hidden characters, with plain spaces and plain forms of letters."""
+    strange = frozenset(strange_characters(text))
+    return "".join(_plain(character) if character in strange else character for character in text)
+
+
+def _plain(character: str) -> str:
+    if character.isspace():
+        return " "
+    return "" if is_hidden(character) else unicodedata.normalize("NFKC", character)
+
+
+def markup(cell: str) -> str:
+    """The part of a text that is markup, a template or a URL that runs code; empty if none is."""
+    found = _ACTIVE.search(cell)
+    return found[0] if found else ""
+
+
+def formula(cell: str) -> str:
+    """How a spreadsheet formula begins in a text; empty where none does.
+
+    Where columns are separated by semicolons, a cell begins after each.
+    """
+    if cell[:1] in {"=", "+", "-", "@"} and not _NUMBER.match(cell):
+        return cell[0]
+    later = _FORMULA_LATER.search(cell)
+    return later[0] if later else ""
+
+
+def no_formula(cell: str) -> str:
+    """A text without the sign of a formula at its start; empty where more is wrong with it.
+
+    An option or an override keeps its sign and gets a word before it.
+    """
+    meant = f"with {cell}" if re.match(r"[+-]{1,2}\w", cell) else cell.lstrip("=+-@> ")
+    return "" if re.search(r"[(|!]", meant) or formula(meant) else meant
+
+
+def _contains_mail(cell: str) -> bool:
+    """Whether an `@`, in whatever spelling, stands between a name and a host."""
+    return _MAIL.search(_DOT.sub(".", re.sub(_AT, "@", cell))) is not None

@@ -1,0 +1,143 @@
+"""Validation of text cells against a Table Schema: the first thing that is wrong with each cell.
+
+Cells are typed as the Table Schema says, pandera on polars checks the constraints, and
+`text_rules` adds what no text may contain. Rows are counted from 0; the caller knows where a cell
+stands in its file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from rl_resources.package import TEXTS, TYPES, Field, TableSchema
+from rl_resources.schema.pandera_schema import (
+    PRECEDENCE,
+    Vocabulary,
+    is_day,
+    pandera_schema,
+)
+from rl_resources.schema.text_rules import AFTER, BEFORE, SUSPECT, text_mistake
+
+ORDER = (*BEFORE, *PRECEDENCE, *AFTER)
+"""Of all that is wrong with a cell, the first of these is reported."""
+
+_TYPES = {"integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date}
+_DATE_LENGTH = len("2026-01-31")
+
+
+class Failure(NamedTuple):
+    """Cell `field` of row `row` (from 0) breaks `constraint`, one of `ORDER`."""
+
+    row: int
+    field: str
+    constraint: str
+
+
+def failures(
+    schema: TableSchema, columns: Mapping[str, Sequence[str]], vocabulary: Vocabulary
+) -> list[Failure]:
+    """All cells that break a constraint, each once, by row and then by column.
+
+    `columns` maps the columns that a file has to their cells; all have the same length. Raises
+    `UnreadableDataset` where a constraint of the schema cannot be applied to its column.
+    """
+    names = [name for name in schema.names if name in columns]
+    frame = pl.DataFrame(
+        {name: columns[name] for name in names}, schema=dict.fromkeys(names, pl.String)
+    )
+    return Validator(schema, vocabulary).failures(frame)
+
+
+class Validator:
+    """A Table Schema with the words of its foreign keys, ready for any number of frames."""
+
+    def __init__(self, schema: TableSchema, vocabulary: Vocabulary) -> None:
+        """Raise `UnreadableDataset` where a constraint cannot be applied to its column."""
+        self.schema = schema
+        self.pandera = pandera_schema(schema, vocabulary)
+        closed = {field.name for field in schema.fields if "enum" in field.constraints}
+        self.closed = closed | set(vocabulary)
+
+    def failures(self, frame: pl.DataFrame) -> list[Failure]:
+        """All broken cells of a frame of text columns, each once, by row and then by column.
+
+        An empty text is an empty cell, as null is.
+        """
+        text = frame.with_columns(pl.all().replace("", None))
+        fields = [field for field in self.schema.fields if field.name in text.columns]
+        typed = text.with_columns(_typed(field) for field in fields if field.type in _TYPES)
+        found = {
+            *self._broken(typed),
+            *(item for field in fields for item in _mistyped(field, text, typed)),
+        }
+        found |= {*self._text_mistakes(text, fields, found)}
+        first: dict[tuple[int, str], str] = {}
+        for item in sorted(found, key=lambda item: ORDER.index(item.constraint)):
+            first.setdefault((item.row, item.field), item.constraint)
+        every = (Failure(*cell, constraint) for cell, constraint in first.items())
+        return sorted(every, key=lambda item: (item.row, self.schema.index(item.field)))
+
+    def _broken(self, typed: pl.DataFrame) -> Iterator[Failure]:
+        """The cells that break a constraint for pandera."""
+        from pandera.errors import SchemaErrors
+
+        missing = [name for name in self.schema.names if name not in typed.columns]
+        try:
+            self.pandera.remove_columns(missing).validate(typed, lazy=True)
+        except SchemaErrors as error:
+            cases = error.failure_cases.select("index", "column", "check")
+            for row, name, check in cases.iter_rows():
+                yield Failure(row, name, "required" if check == "not_nullable" else check)
+
+    def _text_mistakes(
+        self, text: pl.DataFrame, fields: Sequence[Field], broken: set[Failure]
+    ) -> Iterator[Failure]:
+        """What no text may contain, among the suspicious cells and those that are broken."""
+        rows: dict[str, list[int]] = {}
+        for item in broken:
+            rows.setdefault(item.field, []).append(item.row)
+        for field in fields:
+            cells = text.select(pl.col(field.name).alias("cell")).with_row_index()
+            if field.type not in TEXTS or field.name in self.closed:
+                cells = cells[rows.get(field.name, [])]
+            suspicious = cells.filter(pl.col("cell").str.contains(SUSPECT))
+            for row, cell in suspicious.iter_rows():
+                if mistake := text_mistake(field, cell):
+                    yield Failure(row, field.name, mistake)
+
+
+def _typed(field: Field) -> pl.Expr:
+    """A column of text as values; null for a cell that is not written as the type wants it."""
+    cell = pl.col(field.name)
+    if field.type == "boolean":
+        return cell.replace_strict({"true": True, "false": False}, default=None)
+    if field.type == "date":
+        return cell.str.to_date("%Y-%m-%d", strict=False)
+    return cell.cast(_TYPES[field.type], strict=False)
+
+
+def _mistyped(field: Field, text: pl.DataFrame, typed: pl.DataFrame) -> Iterator[Failure]:
+    """The cells that are not written as their type, or are integers beyond those of machines."""
+    if field.type in TEXTS:
+        return
+    cells, value = text[field.name], pl.col(field.name)
+    doubtful = value.is_null()
+    if field.type == "number":
+        doubtful |= ~value.is_finite()
+    if field.type == "date":  # polars reads `2026-1-5` and `+999-01-01`, too
+        doubtful |= (value.dt.year() < 1000) | (cells.str.len_bytes() != _DATE_LENGTH)
+    for row in (typed.select(doubtful).to_series() & cells.is_not_null()).arg_true():
+        if constraint := _type_failure(field, cells[row]):
+            yield Failure(row, field.name, constraint)
+
+
+def _type_failure(field: Field, cell: str) -> str | None:
+    if not re.fullmatch(TYPES[field.type].pattern, cell):
+        return "type"
+    if field.type == "integer":
+        return "minimum" if cell.startswith("-") else "maximum"
+    return "type" if field.type == "date" and not is_day(cell) else None
