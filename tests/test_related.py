@@ -5,7 +5,7 @@ from __future__ import annotations
 from rl_resources import load
 from rl_resources.query.conditions import STATEMENTS
 from rl_resources.query.configurations import RUNS, Configuration, configurations
-from rl_resources.query.related import MOST_OF_A_KIND, Neighbourhood
+from rl_resources.query.related import MOST_OF_A_KIND, Neighborhood
 from website import ROOT
 
 ALL = configurations(load(ROOT))
@@ -31,7 +31,7 @@ def report(name: str, **changes: object) -> Configuration:
 
 def told(*rows: Configuration) -> list[tuple[str, str]]:
     return [
-        (item.kind, item.configuration.id) for item in Neighbourhood([HERE, *rows]).related(HERE)
+        (item.kind, item.configuration.id) for item in Neighborhood([HERE, *rows]).related(HERE)
     ]
 
 
@@ -104,12 +104,12 @@ def test_the_next_size_is_the_nearest_that_this_hardware_runs() -> None:
     ]
     ((kind, name),) = told(*rows)
     assert (kind, name) == ("next-size", "14b")
-    (item,) = Neighbourhood([HERE, *rows]).related(HERE)
-    assert item.difference == "14B with PPO is tested on your 4 x h100 (80 GB)."
+    (item,) = Neighborhood([HERE, *rows]).related(HERE)
+    assert item.difference == "14B with PPO is tested on your 4 × h100 80 GB."
 
 
 def test_each_difference_is_one_sentence_and_names_shorter_sequences() -> None:
-    (item,) = Neighbourhood([HERE, other("two", gpus=2, max_response_length=512)]).related(HERE)
+    (item,) = Neighborhood([HERE, other("two", gpus=2, max_response_length=512)]).related(HERE)
     assert item.difference == (
         "Ran on 160 GB less in all, with shorter sequences (1536 tokens, not 2048)."
     )
@@ -123,11 +123,11 @@ def test_a_failure_counts_on_no_less_hardware_alone() -> None:
         report("smaller", outcome="out-of-memory", memory_gb=24),
         report("other-task", outcome="out-of-memory", task="PPO"),
     ]
-    assert [row.id for row in Neighbourhood(rows).failures(HERE)] == ["same", "more"]
+    assert [row.id for row in Neighborhood(rows).failures(HERE)] == ["same", "more"]
 
 
 def test_beside_every_record_each_configuration_is_told_once() -> None:
-    near = Neighbourhood(ALL)
+    near = Neighborhood(ALL)
     for record in (row for row in ALL if row.kind == "record"):
         found = [item.configuration.id for item in near.related(record)]
         assert len(found) == len(set(found))

@@ -1,72 +1,44 @@
 // Asks the finder's modules, without a page. Arguments: the folder of the modules, the published data.
-// Reads a list of questions in words from standard input; writes what is told to each.
+// Reads a list of questions in words from standard input; writes what is found to each.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const [folder, data] = process.argv.slice(2);
 const module = (name) => import(pathToFileURL(`${folder}/${name}.js`).href);
-const { Table } = await module("table");
-const { understand, UnusableInput } = await module("question");
-const { find, foldsOf, contradictions } = await module("answer");
-const words = await module("sentences");
+const { indexOf } = await module("published");
+const { understand, Unknown } = await module("understand");
+const { find, folded } = await module("find");
+const { headline, reason, series } = await module("view");
 
-const rules = JSON.parse(readFileSync(data, "utf-8"));
-const table = new Table(rules);
-const MOST = 8;
+const index = indexOf(JSON.parse(readFileSync(data, "utf-8")));
 
-function told(question) {
-  const answer = ({ row, fit, question: asked }) => {
-    const cells = table.row(row);
-    return {
-      id: cells.id,
-      fit,
-      reason: words.reason(rules, asked, cells, fit),
-      facts: [words.figures, words.evidence, words.doubts].map((tell) => [...tell(rules, cells)]),
-      contradicted: contradictions(table, row).map((other) =>
-        words.contradicted(rules, table.row(other))),
-      start: cells.script ? words.start(rules, cells) : null,
-    };
-  };
-  const some = (answers) => answers.slice(0, MOST).map(answer);
-  const ids = (answers) => answers.slice(0).map(({ row, fit }) => [table.cell("id", row), fit]);
-  const rowOf = ({ row }) => row;
-  const folds = (rows) => foldsOf(table, rows).slice(0).map((fold) => [
-    fold.map((row) => table.cell("id", row)),
-    words.series(rules, fold.map((row) => table.row(row))),
-  ]);
-  const id = (one) => (one ? table.cell("id", one.row) : null);
-  const { question: asked, notes } = understand(rules, question);
-  const found = find(table, rules, asked);
+function answer(tokens) {
+  const { query, notes } = understand(index, tokens);
+  const found = find(index, query);
+  const ids = (answers) => answers.map(({ row, fit }) => [row.id, fit, reason(index, row, fit)]);
+  const folds = (answers) => folded(answers).map((fold) => [fold.length, series(index, fold)]);
+  const id = (one) => one?.row.id ?? null;
   return {
-    question: asked,
+    query,
     notes,
-    headline: words.headline(rules, found),
+    headline: headline(index, found),
     answers: ids(found.answers),
     unclear: ids(found.unclear),
     failures: ids(found.failures),
-    some: [found.answers, found.unclear, found.failures].map(some),
-    folds: [found.answers.rows, found.unclear.map(rowOf), found.failures.map(rowOf)].map(folds),
-    nearest: found.nearest.map(({ kind, answer: one }) => [
-      kind,
-      words.nearestReason(rules, asked, kind, table.row(one.row), one.fit),
-      answer(one),
-    ]),
-    largest: found.largest.map(({ task, size, best, longest }) =>
-      [task, size, id(best), id(longest), words.longest(rules, table.row(longest.row))]),
-    start: id(found.start),
-    whole: id(found.smallestWhole),
-    longest: found.longest ? words.longestContext(
-      rules, table.row(found.longest.row), found.longest.fit) : null,
-    smallest: found.smallest ? words.smallest(rules, table.row(found.smallest.row)) : null,
+    worse: found.worse,
+    folds: folds(found.answers),
+    nearest: found.nearest.map(({ kind, row, reason: text }) => [kind, row.id, text]),
+    largest: found.largest.map(({ task, best, longest }) => [task, id(best), id(longest)]),
+    extremes: [found.smallest, found.smallestFull, found.longest].map(id),
   };
 }
 
-const answers = JSON.parse(readFileSync(0, "utf-8")).map((question) => {
+const answers = JSON.parse(readFileSync(0, "utf-8")).map((tokens) => {
   try {
-    return told(question);
+    return answer(tokens);
   } catch (error) {
-    if (!(error instanceof UnusableInput)) throw error;
-    return { message: error.message, help: error.help };
+    if (!(error instanceof Unknown)) throw error;
+    return { message: error.message };
   }
 });
 process.stdout.write(JSON.stringify(answers));

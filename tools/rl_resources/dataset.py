@@ -137,7 +137,7 @@ class Dataset:
     ) -> pd.DataFrame:
         """What runs on this hardware, best first, one answer a row, as `rl-resources find` tells.
 
-        `memory` is that of one device, in GB; ask either it or the device. `length` is the least
+        `memory` is that of one device, in GB; ask either it or the device. `length` is the minimum
         context, prompt and response together, in tokens: `16384` or `16K`. `fit` is `tested`,
         `should-fit` or `claimed`, `reason` says why. There is no row where nothing fits; what comes
         nearest, what ran out of memory and all else that the command tells are in `frame.attrs`,
@@ -145,15 +145,13 @@ class Dataset:
 
         Raises `UnusableInput` with the nearest known words.
         """
-        from rl_resources.query.question import Words
         from rl_resources.site.find import as_frame
 
         words: dict[str, object] = {"model": model, "size": size, "task": task, "gpus": gpus}
         words |= {"weights": weights, "scenario": scenario, "framework": framework}
         words |= {"device": device, "memory": memory, "length": length}
         words |= {"train": train, "infer": infer, "tag": tag}
-        asked = {name: str(word) for name, word in words.items() if word is not None}
-        return as_frame(self, Words(**asked))
+        return as_frame(self, {name: str(word) for name, word in words.items() if word is not None})
 
 
 def load(root: str | Path | None = None) -> Dataset:

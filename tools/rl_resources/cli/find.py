@@ -9,25 +9,26 @@ from argparse import ArgumentParser, ArgumentTypeError
 from rl_resources.cli.command import FOUND, Arguments, Command, write_table
 from rl_resources.cli.dataset import dataset_of_answers
 
+FIELDS = (
+    ("model", "M", "Hugging Face id or its short name; `7B` is read as a size"),
+    ("size", "S", "for example 7B"),
+    ("task", "T", "for example GRPO or GRPO-LoRA"),
+    ("weights", "W", "what trains: full, lora, qlora or partial"),
+    ("scenario", "S", "for example multimodal or agentic"),
+    ("gpus", "N", "how many GPUs you have (default: any number)"),
+    ("length", "TOKENS", "minimum context, prompt and response together, for example 16K"),
+    ("framework", "F", "for example verl"),
+    ("train", "BACKEND", "training backend, for example fsdp"),
+    ("infer", "BACKEND", "rollout engine, for example vllm"),
+    ("tag", "TAG", "MIN or RECOMMENDED"),
+    ("device", "D", "for example h100 or 'A100 80GB'"),
+    ("memory", "GB", "of one device, of any vendor, in place of --device"),
+)
+
 
 def _options(parser: ArgumentParser) -> None:
-    for option, metavar, help_ in (
-        ("model", "M", "Hugging Face id or its short name; `7B` is taken for a size"),
-        ("size", "S", "for example 7B"),
-        ("task", "T", "for example GRPO or GRPO-LoRA"),
-        ("weights", "W", "what trains: full, lora, qlora or partial"),
-        ("scenario", "S", "for example multimodal or agentic"),
-        ("gpus", "N", "how many accelerators you have (default: any number)"),
-        ("length", "TOKENS", "least context, prompt and response together, for example 16K"),
-        ("framework", "F", "for example verl"),
-        ("train", "BACKEND", "training backend, for example fsdp"),
-        ("infer", "BACKEND", "rollout engine, for example vllm"),
-        ("tag", "TAG", "MIN or RECOMMENDED"),
-    ):
+    for option, metavar, help_ in FIELDS:
         parser.add_argument(f"--{option}", metavar=metavar, help=help_)
-    hardware = parser.add_mutually_exclusive_group()
-    hardware.add_argument("--device", metavar="D", help="for example h100 or 'A100 80GB'")
-    hardware.add_argument("--memory", metavar="GB", help="of one device, whoever makes it")
     parser.add_argument(
         "--limit", type=_count, default=10, metavar="N", help="answers in text; 0: all"
     )
@@ -46,32 +47,29 @@ def _count(text: str) -> int:
 def _find(arguments: Arguments) -> int:
     from shutil import get_terminal_size
 
-    from rl_resources.query.ask import ask
-    from rl_resources.query.question import Words
+    from rl_resources.query.find import ask
     from rl_resources.site import find as form
 
     dataset = dataset_of_answers(arguments)
-    scripts = form.scripts_root(dataset)
-    asked = {name: getattr(arguments, name) for name in Words.__dataclass_fields__}
-    found, notes = ask(dataset, Words(**asked))
+    asked = {name: getattr(arguments, name) or "" for name, _, _ in FIELDS}
+    found, notes = ask(dataset, asked)
     if arguments.format == "json":
-        sys.stdout.write(form.as_json(found, notes, dataset.version, scripts))
+        sys.stdout.write(form.as_json(dataset, found, notes))
     elif arguments.format == "csv":
         write_table(form.as_csv(found))
-        sys.stderr.write(form.beside(found, notes))
+        sys.stderr.write(form.beside_csv(found, notes))
     else:
-        sys.stdout.write(
-            form.as_text(
-                found,
-                notes,
-                limit=arguments.limit,
-                width=get_terminal_size((100, 24)).columns,
-                colour=sys.stdout.isatty() and not os.environ.get("NO_COLOR"),
-                root=scripts,
-                unfold=arguments.all,
-            )
+        text = form.as_text(
+            dataset,
+            found,
+            notes,
+            limit=arguments.limit,
+            width=get_terminal_size((100, 24)).columns,
+            color=sys.stdout.isatty() and not os.environ.get("NO_COLOR"),
+            unfold=arguments.all,
         )
+        sys.stdout.write(text)
     return 0 if found.answers else FOUND
 
 
-COMMAND = Command("find", "Say what runs on your hardware, best first, and why.", _options, _find)
+COMMAND = Command("find", "Show what runs on your hardware, best first, and why.", _options, _find)

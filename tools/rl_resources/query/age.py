@@ -17,7 +17,7 @@ _DATES = ("tested_on", "source_changed_on")
 
 
 class Ages:
-    """Tells of records and reports of one dataset what a reader must know of their age.
+    """What a reader must know of the age of records and reports of one dataset.
 
     A figure is old when it is more than `YEARS` older than the dataset's version, or when more than
     `RELEASES` releases of its framework have come since. Where neither its day nor its release is
@@ -32,7 +32,7 @@ class Ages:
         self._releases = {name: tuple(in_order(versions)) for name, versions in known.items()}
 
     def remarks(self, row: Record) -> list[str]:
-        """What is to be said of a row; nothing where it is recent or of unknown age."""
+        """What to say of a row; nothing where it is recent or of unknown age."""
         return [remark for remark in (self._by_date(row), self._by_release(row)) if remark]
 
     def _by_date(self, row: Record) -> str:

@@ -1,7 +1,7 @@
-"""Which releases of its framework take a script's settings.
+"""Which releases of its framework accept a script's settings.
 
-A release that accepts a script takes its settings by name and type; nothing here says that the run
-works.
+A release that accepts a script accepts its settings by name and type; nothing here says that the
+run works.
 """
 
 from __future__ import annotations
@@ -22,29 +22,24 @@ def releases_of(dataset: Dataset, script: object) -> list[Record]:
 
 
 def accepted_by(rows: Sequence[Record]) -> str:
-    """The releases that accept one script, in words such as `verl ≥ 0.4.0`; blank for none.
+    """The releases that accept one script, in words such as `verl ≥ 0.4.0`; empty for none.
 
     `rows` are the rows of one script and one framework, in any order.
     """
-    if not rows:
-        return ""
-    taken = {str(row["framework_version"]): row["accepted"] is True for row in rows}
-    order = in_order(list(taken))
-    good = [version for version in order if taken[version]]
+    by_version = {str(row["framework_version"]): row for row in rows}
+    versions = in_order(by_version)
+    good = [at for at, name in enumerate(versions) if by_version[name]["accepted"] is True]
     if not good:
         return ""
     framework = rows[0]["framework"]
-    run = order[order.index(good[0]) : order.index(good[-1]) + 1]
-    if run != good:
-        return f"{framework} {', '.join(good)}"
-    if good[-1] == order[-1]:
-        return f"{framework} ≥ {good[0]}" if len(good) > 1 else f"{framework} {good[0]}"
-    return f"{framework} {good[0]} to {good[-1]}" if len(good) > 1 else f"{framework} {good[0]}"
+    if len(good) > 1 and good == list(range(good[0], len(versions))):
+        return f"{framework} ≥ {versions[good[0]]}"
+    return f"{framework} {_spans(versions, good)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A setting that some releases do not take, and in words which."""
+    """A setting that some releases do not accept, and which."""
 
     line: int
     key: str

@@ -1,41 +1,37 @@
-"""Records and reports in one shape, so that one question can be asked of both.
-
-The shape holds only texts, numbers and lists of texts: it can be published as JSON, and a program
-that knows nothing of our tables can ask it the same questions.
-"""
+"""Records and reports in one shape, so that one question can be asked of both."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Record
 from rl_resources.query.age import Ages
 from rl_resources.query.conditions import conditions
-from rl_resources.query.hardware import Devices, Hardware
-from rl_resources.query.series import in_series
+from rl_resources.query.hardware import Device, Devices, device_label
 from rl_resources.query.vocabulary import projects
 from rl_resources.record import items_of, text_of
 
-UNTESTED = "untested"
-GUESS = "guess"
-UNEXPLAINED = "unexplained"
-"""A report whose devices have no room for what it may train; see `exemptions`."""
+UNTESTED, GUESS, UNEXPLAINED = "untested", "guess", "unexplained"
+"""Evidence levels of what nobody says to run: a record without a run, a source's guess, a report
+whose devices have no room for what it may train (see `exemptions`)."""
+NOT_RUN = frozenset({UNTESTED, GUESS, UNEXPLAINED})
 NO_ROOM = frozenset({"least-memory", "unexplained-memory"})
 RUNS = frozenset({"measured-run", "stated-run"})
 """The statements that say that somebody ran it; all others are claims."""
 
 
 class Configuration(NamedTuple):
-    """One record or report. A blank text or a 0 is unknown; memory in GB, lengths in tokens.
+    """One record or report. An empty text or a 0 is unknown; memory in GB, lengths in tokens.
 
-    `device` is blank where the source does not tell which one of `possible_devices` it is; then
+    `device` is empty where the source does not say which one of `possible_devices` it is; then
     `memory_gb` is the most that it can be. `evidence_level` is the status of a record or the
-    statement of a report. `series` is shared by reports that differ only in settings: see
-    `series.py`.
-    `conditions` are the words of what decides memory: see `conditions.py`. `failed_batches` are the
-    batches of the record's trials that ran out of memory.
+    statement of a report. `series` is shared by reports that differ only in settings.
+    `conditions` are the words of what decides memory: see `conditions.py`.
+    `failed_batches` are the batches of the record's trials that ran out of memory.
     """
 
     id: str
@@ -80,7 +76,7 @@ class Configuration(NamedTuple):
     out_of_memory_on: str
     evidence_level: str
     evidence_kind: str
-    wording: str
+    requirement_wording: str
     remarks: tuple[str, ...]
     contradicts: tuple[str, ...]
     script: str
@@ -90,194 +86,228 @@ class Configuration(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The longest prompt and response together, as far as told; 0 if nothing is."""
+        """The longest prompt and response together, as far as known; 0 if nothing is."""
         return self.max_total_length or self.max_prompt_length + self.max_response_length
 
     @property
     def total_memory_gb(self) -> float:
-        """Memory of all accelerators; 0 if unknown."""
+        """Memory of all devices; 0 if unknown."""
         return self.gpus * self.memory_gb
+
+    @property
+    def state(self) -> str:
+        """`out-of-memory`, `not-run`, `claim` or `run`."""
+        if self.outcome != "ran":
+            return "out-of-memory"
+        if self.evidence_level in NOT_RUN:
+            return "not-run"
+        return "run" if self.statement in RUNS else "claim"
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it is disputed, or another report contradicts it."""
+        return self.evidence_level == "disputed" or bool(self.contradicts)
+
+    def words(self, field: str) -> tuple[str, ...]:
+        """The words of a question that this configuration matches; none where it is unknown."""
+        if field == "weights":
+            return ("qlora", "lora") if self.weights == "qlora" else (self.weights,)
+        value = getattr(self, "frameworks" if field == "framework" else field)
+        return value if isinstance(value, tuple) else (value,)
 
 
 @lru_cache(maxsize=1)
 def configurations(dataset: Dataset) -> tuple[Configuration, ...]:
-    """All records and all reports of a dataset."""
-    devices, ages = Devices(dataset), Ages(dataset)
-    positions: dict[object, int] = {
-        row["size"]: _whole(row, "position") for row in dataset.records["sizes"]
-    }
-    failed: dict[object, list[int]] = {}
-    for trial in dataset.records["trials"]:
-        if trial["outcome"] != "ran":
-            failed.setdefault(trial["script"], []).append(_whole(trial, "batch"))
-    records = (
-        _of_record(dataset, row, devices, ages, positions, failed)
-        for row in dataset.records["tuning"]
-    )
-    reports = (
-        _of_report(dataset, row, devices, ages, positions) for row in dataset.records["reports"]
-    )
-    return in_series((*records, *reports))
+    """All records and all reports of a dataset, in the order that no question changes."""
+    make = _Configurations(dataset)
+    rows = [make.of(row) for name in ("tuning", "reports") for row in dataset.records[name]]
+    return in_series(sorted(rows, key=_order))
 
 
-def _of_record(
-    dataset: Dataset,
-    row: Record,
-    devices: Devices,
-    ages: Ages,
-    positions: dict[object, int],
-    failed: dict[object, list[int]],
-) -> Configuration:
-    size = dataset.by_key["models"][row["model"]]["size"]
-    script, device = str(row["script"]), str(row["device"])
-    hardware = devices.of(device)
-    return Configuration(
-        id=script.removesuffix(".sh"),
-        kind="record",
-        outcome="ran",
-        tag=text_of(row, "tag"),
-        size=str(size),
-        position=positions[size],
-        model=str(row["model"]),
-        model_label=str(row["model"]),
-        task=str(row["task"]),
-        task_label=str(row["task"]),
-        weights=text_of(row, "weights"),
-        scenario=items_of(row, "scenario") if "scenario" in row else (),
-        precision=text_of(row, "precision"),
-        memory_optimizations=items_of(row, "memory_optimizations"),
-        conditions=conditions(dataset, row),
-        gpus=_whole(row, "gpus"),
-        gpus_maximum=0,
-        nodes=_whole(row, "nodes"),
-        device=device,
-        device_label=device,
-        possible_devices=(device,),
-        vendor=hardware.vendor,
-        memory_gb=hardware.memory_gb,
-        frameworks=(text_of(row, "framework"),),
-        framework_label=_joined(text_of(row, "framework"), text_of(row, "framework_version")),
-        train=text_of(row, "train"),
-        infer=text_of(row, "infer"),
-        backends_label=_joined(
-            text_of(row, "train"), text_of(row, "infer"), text_of(row, "infer_version")
-        ),
-        max_prompt_length=_whole(row, "max_prompt_length"),
-        max_response_length=_whole(row, "max_response_length"),
-        max_total_length=0,
-        rollout_n=_whole(row, "rollout_n"),
-        batch=_whole(row, "max_batch"),
-        batch_unit="prompts" if row["max_batch"] else "",
-        failed_batches=tuple(sorted(failed.get(row["script"], ()))),
-        peak_memory_gb=_number(row, "peak_memory_gb"),
-        host_memory_gb=_number(row, "host_memory_gb"),
-        step_seconds=_number(row, "step_seconds"),
-        statement=text_of(row, "statement") or ("stated-run" if row["status"] != UNTESTED else ""),
-        out_of_memory_on="",
-        evidence_level=GUESS if row["statement"] == GUESS else str(row["status"]),
-        evidence_kind="",
-        wording="",
-        remarks=tuple(ages.remarks(row)),
-        contradicts=(),
-        script=script_path(dataset, row),
-        source=text_of(row, "source"),
-        notes=text_of(row, "notes"),
+BY_ITSELF = (
+    "runs before benchmarks on random tokens",
+    "what trains is known first",
+    "recent before old",
+    "reproduced or measured first",
+    "longer context first",
+    "by id",
+)
+"""The order of configurations of which a question prefers none, in words."""
+
+
+def _order(row: Configuration) -> tuple[object, ...]:
+    return (
+        "synthetic" in row.scenario,
+        not row.weights,
+        bool(row.remarks),
+        row.evidence_level not in {"reproduced", "measured-run"},
+        -row.length,
+        row.id,
     )
 
 
-def _of_report(
-    dataset: Dataset, row: Record, devices: Devices, ages: Ages, positions: dict[object, int]
-) -> Configuration:
-    device, published = text_of(row, "device"), text_of(row, "device_as_published")
-    hardware = (
-        devices.of(device)
-        if device
-        else devices.published(published, _number(row, "device_memory_gb"))
-    )
-    if not hardware.memory_gb:
-        hardware = Hardware(hardware.vendor, _number(row, "device_memory_gb"))
-    batch = "batch" if row["batch"] else "prompts_per_step"
-    unit = text_of(row, "batch_unit") if row["batch"] else "prompts"
-    return Configuration(
-        id=str(row["report"]),
-        kind="report",
-        outcome=str(row["outcome"]),
-        tag=text_of(row, "tag"),
-        size=text_of(row, "size"),
-        position=positions.get(row["size"], 0),
-        model=text_of(row, "model") or text_of(row, "model_as_published"),
-        model_label=text_of(row, "model") or text_of(row, "model_as_published"),
-        task=text_of(row, "task"),
-        task_label=text_of(row, "task") or text_of(row, "task_as_published"),
-        weights=text_of(row, "weights"),
-        scenario=items_of(row, "scenario") if "scenario" in row else (),
-        precision=text_of(row, "precision"),
-        memory_optimizations=items_of(row, "memory_optimizations"),
-        conditions=conditions(dataset, row),
-        gpus=_whole(row, "gpus"),
-        gpus_maximum=_whole(row, "gpus_maximum"),
-        nodes=_whole(row, "nodes"),
-        device=device,
-        device_label=device or published,
-        possible_devices=(device,) if device else devices.possible(published),
-        vendor=hardware.vendor,
-        memory_gb=hardware.memory_gb,
-        frameworks=_frameworks(row),
-        framework_label=_joined(
-            text_of(row, "framework_as_published"), text_of(row, "framework_version")
-        ),
-        train=text_of(row, "train"),
-        infer=text_of(row, "infer"),
-        backends_label=_joined(
-            text_of(row, "train") or text_of(row, "train_as_published"),
-            text_of(row, "infer") or text_of(row, "infer_as_published"),
-            text_of(row, "infer_version"),
-        ),
-        max_prompt_length=_whole(row, "max_prompt_length"),
-        max_response_length=_whole(row, "max_response_length"),
-        max_total_length=_whole(row, "max_total_length"),
-        rollout_n=_whole(row, "rollout_n"),
-        batch=_whole(row, batch),
-        batch_unit=unit if row[batch] else "",
-        failed_batches=(),
-        peak_memory_gb=_number(row, "peak_memory_gb"),
-        host_memory_gb=_number(row, "host_memory_gb"),
-        step_seconds=_number(row, "step_seconds"),
-        statement=str(row["statement"]),
-        out_of_memory_on=text_of(row, "out_of_memory_on"),
-        evidence_level=UNEXPLAINED
-        if row["report"] in _without_room(dataset)
-        else str(row["statement"]),
-        evidence_kind=str(row["evidence_kind"]),
-        wording=text_of(row, "requirement_wording"),
-        remarks=tuple(ages.remarks(row)),
-        contradicts=items_of(row, "contradicts"),
-        script="",
-        source=str(row["source_url"]),
-        notes=text_of(row, "notes"),
-    )
+class _Configurations:
+    """What the rows of one dataset have in common."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset, self._devices, self._ages = dataset, Devices(dataset), Ages(dataset)
+        self._failed: dict[object, list[int]] = {}
+        for trial in dataset.records["trials"]:
+            if trial["outcome"] != "ran":
+                self._failed.setdefault(trial["script"], []).append(_whole(trial, "batch"))
+        rows = dataset.records["exemptions"]
+        self._without_room = {row["record"] for row in rows if row["rule"] in NO_ROOM}
+
+    def of(self, row: Record) -> Configuration:
+        tables = self._dataset.by_key
+        is_record = "script" in row
+        size = str(tables["models"][row["model"]]["size"]) if is_record else _text(row, "size")
+        possible, hardware = self._hardware(row)
+        device, batch = _text(row, "device"), _batch(row)
+        return Configuration(
+            id=_text(row, "script", "report").removesuffix(".sh"),
+            kind="record" if is_record else "report",
+            outcome=_text(row, "outcome") or "ran",
+            tag=_text(row, "tag"),
+            size=size,
+            position=_whole(tables["sizes"][size], "position") if size else 0,
+            model=_text(row, "model", "model_as_published"),
+            model_label=_text(row, "model", "model_as_published"),
+            task=_text(row, "task"),
+            task_label=_text(row, "task", "task_as_published"),
+            weights=_text(row, "weights"),
+            scenario=_items(row, "scenario"),
+            precision=_text(row, "precision"),
+            memory_optimizations=_items(row, "memory_optimizations"),
+            conditions=conditions(self._dataset, row),
+            gpus=_whole(row, "gpus"),
+            gpus_maximum=_whole(row, "gpus_maximum"),
+            nodes=_whole(row, "nodes"),
+            device=device,
+            device_label=device_label(device) if device else _text(row, "device_as_published"),
+            possible_devices=possible,
+            vendor=hardware.vendor,
+            memory_gb=hardware.memory_gb,
+            frameworks=_frameworks(row),
+            framework_label=_joined(
+                _text(row, "framework_as_published", "framework"), _text(row, "framework_version")
+            ),
+            train=_text(row, "train"),
+            infer=_text(row, "infer"),
+            backends_label=_joined(
+                _text(row, "train", "train_as_published"),
+                _text(row, "infer", "infer_as_published"),
+                _text(row, "infer_version"),
+            ),
+            max_prompt_length=_whole(row, "max_prompt_length"),
+            max_response_length=_whole(row, "max_response_length"),
+            max_total_length=_whole(row, "max_total_length"),
+            rollout_n=_whole(row, "rollout_n"),
+            batch=batch[0],
+            batch_unit=batch[1],
+            failed_batches=tuple(sorted(self._failed.get(row.get("script"), ()))),
+            peak_memory_gb=_number(row, "peak_memory_gb"),
+            host_memory_gb=_number(row, "host_memory_gb"),
+            step_seconds=_number(row, "step_seconds"),
+            statement=_text(row, "statement") or _statement_of(row),
+            out_of_memory_on=_text(row, "out_of_memory_on"),
+            evidence_level=self._evidence_level(row),
+            evidence_kind=_text(row, "evidence_kind"),
+            requirement_wording=_text(row, "requirement_wording"),
+            remarks=tuple(self._ages.remarks(row)),
+            contradicts=_items(row, "contradicts"),
+            script=script_path(self._dataset, row) if is_record else "",
+            source=_text(row, "source", "source_url"),
+            notes=_text(row, "notes"),
+        )
+
+    def _hardware(self, row: Record) -> tuple[tuple[str, ...], Device]:
+        device, stated = _text(row, "device"), _number(row, "device_memory_gb")
+        if device:
+            known = self._devices.known.get(device, Device())
+            return (device,), Device(known.vendor, known.memory_gb or stated)
+        possible, known = self._devices.published(_text(row, "device_as_published"))
+        return possible, Device(known.vendor, stated or known.memory_gb)
+
+    def _evidence_level(self, row: Record) -> str:
+        if row.get("report") in self._without_room:
+            return UNEXPLAINED
+        return GUESS if row["statement"] == GUESS else _text(row, "status", "statement")
 
 
-def _without_room(dataset: Dataset) -> set[object]:
-    """The reports that are exempt from a rule on the least memory."""
-    return {row["record"] for row in dataset.records["exemptions"] if row["rule"] in NO_ROOM}
+def _statement_of(record: Record) -> str:
+    """What a record without a statement says."""
+    return "" if record["status"] == UNTESTED else "stated-run"
+
+
+def _batch(row: Record) -> tuple[int, str]:
+    """The batch and its unit."""
+    for column in ("max_batch", "batch", "prompts_per_step"):
+        if batch := _whole(row, column):
+            return batch, _text(row, "batch_unit") if column == "batch" else "prompts"
+    return 0, ""
 
 
 def _frameworks(row: Record) -> tuple[str, ...]:
     """The key of the framework, and the projects that its published name names."""
-    named = projects(text_of(row, "framework_as_published"))
-    return tuple(filter(None, dict.fromkeys((text_of(row, "framework"), *named))))
+    named = projects(_text(row, "framework_as_published"))
+    return tuple(filter(None, dict.fromkeys((_text(row, "framework"), *named))))
 
 
 def _joined(*parts: str) -> str:
     return " ".join(filter(None, parts))
 
 
+def _text(row: Record, *columns: str) -> str:
+    """The first of several cells that is filled."""
+    return next((text_of(row, name) for name in columns if row.get(name) is not None), "")
+
+
+def _items(row: Record, name: str) -> tuple[str, ...]:
+    return items_of(row, name) if name in row else ()
+
+
 def _whole(row: Record, name: str) -> int:
-    value = row[name]
+    value = row.get(name)
     return value if isinstance(value, int) else 0
 
 
 def _number(row: Record, name: str) -> float:
-    value = row[name]
+    value = row.get(name)
     return float(value) if isinstance(value, int | float) else 0
+
+
+_SAME = attrgetter(
+    *("outcome", "tag", "size", "model_label", "task_label", "gpus", "gpus_maximum", "nodes"),
+    *("device_label", "memory_gb", "framework_label", "backends_label", "evidence_level"),
+    *("evidence_kind", "requirement_wording", "remarks", "weights", "precision"),
+    *("memory_optimizations", "scenario", "out_of_memory_on", "batch_unit"),
+)
+
+
+def in_series(rows: Sequence[Configuration]) -> tuple[Configuration, ...]:
+    """The rows, with the id of the first of its series in each that is not alone in its own.
+
+    A benchmark of twenty lengths is twenty reports, of which a reader wants one answer and the span
+    of the rest. Reports are of one series where their source is the same document (the same thread,
+    or the same state of a repository) and all of `_SAME` is equal. A record stands for itself, and
+    so does a report that others contradict.
+    """
+    members: dict[tuple[object, ...], list[str]] = {}
+    for row in rows:
+        members.setdefault(_identity(row), []).append(row.id)
+    series = {id_: min(ids) for ids in members.values() if len(ids) > 1 for id_ in ids}
+    return tuple(row._replace(series=series.get(row.id, "")) for row in rows)
+
+
+def _identity(row: Configuration) -> tuple[object, ...]:
+    if row.kind == "record" or row.contradicts:
+        return (row.id,)
+    return (_document(row.source), *_SAME(row))
+
+
+def _document(address: str) -> str:
+    """The thread, or the state of the repository, that an address leads into."""
+    whole = address.partition("#")[0]
+    repository, blob, path = whole.partition("/blob/")
+    return f"{repository}{blob}{path.partition('/')[0]}"

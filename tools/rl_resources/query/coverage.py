@@ -1,16 +1,14 @@
 """What the dataset holds and lacks, by size, task and device.
 
-A cell is one combination of the three. *Wanted* is a cell that no record stands in although others
-publish that they run it: the more projects do, the more it is wanted; then the more reports. So a
-wish follows from what people run, not from what we would like to see.
+A cell is one combination of the three. *Wanted* is a cell without a record although reports say
+that others run it: first those that most projects report, then those with most reports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
 
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record
@@ -29,7 +27,7 @@ Place = tuple[str, str, str]
 class Cell:
     """What is known of one size, task and device. Counts of rows; `projects` counts sources.
 
-    `reports` are those that ran and whose source gives no tag; the tagged ones stand beside them.
+    `reports` are those that ran and whose source gives no tag; the tagged ones are counted apart.
     A report that ran out of memory is none of these, and a record that nobody has run yet is none
     of the records.
     """
@@ -83,65 +81,39 @@ class Coverage:
 @lru_cache(maxsize=1)
 def coverage(dataset: Dataset) -> Coverage:
     """Count records and reports."""
-    records = [(_place_of_record(dataset, row), row) for row in dataset.records["tuning"]]
-    reports = [(_place(row["size"], row), row) for row in dataset.records["reports"]]
-    placed = [(place, row) for place, row in reports if all(place)]
-    order = _order(dataset)
-    places = {place for place, _ in [*records, *placed]}
-    by_record, by_report = _grouped(records), _grouped(placed)
-    cells = (
-        _cell(place, by_record.get(place, []), by_report.get(place, []))
-        for place in sorted(places, key=lambda place: _rank(order, place))
-    )
-    return Coverage(tuple(cells), len(reports) - len(placed))
+    places: dict[Place, list[Record]] = {}
+    unplaced = 0
+    for row in (*dataset.records["tuning"], *dataset.records["reports"]):
+        size = row["size"] if "size" in row else dataset.by_key["models"][row["model"]]["size"]
+        place = (str(size or ""), str(row["task"] or ""), str(row["device"] or ""))
+        if all(place):
+            places.setdefault(place, []).append(row)
+        else:
+            unplaced += 1
+    orders = [list(map(str, dataset.by_key[name])) for name in ("sizes", "tasks", "devices")]
+
+    def rank(place: Place) -> list[int]:
+        return [order.index(word) for order, word in zip(orders, place, strict=True)]
+
+    cells = (_cell(place, places[place]) for place in sorted(places, key=rank))
+    return Coverage(tuple(cells), unplaced)
 
 
-def _place_of_record(dataset: Dataset, row: Record) -> Place:
-    return _place(dataset.by_key["models"][row["model"]]["size"], row)
-
-
-def _place(size: object, row: Record) -> Place:
-    return str(size or ""), str(row["task"] or ""), str(row["device"] or "")
-
-
-def _order(dataset: Dataset) -> list[Mapping[object, int]]:
-    return [
-        {row: at for at, row in enumerate(dataset.by_key[name])}
-        for name in ("sizes", "tasks", "devices")
-    ]
-
-
-def _rank(order: list[Mapping[object, int]], place: Place) -> tuple[int, ...]:
-    return tuple(ranks.get(word, len(ranks)) for ranks, word in zip(order, place, strict=True))
-
-
-def _grouped(rows: list[tuple[Place, Record]]) -> dict[Place, list[Record]]:
-    ordered = sorted(rows, key=lambda pair: pair[0])
-    groups = groupby(ordered, key=lambda pair: pair[0])
-    return {place: [row for _, row in group] for place, group in groups}
-
-
-def _cell(place: Place, records: list[Record], reports: list[Record]) -> Cell:
+def _cell(place: Place, rows: list[Record]) -> Cell:
+    records = [row for row in rows if "script" in row]
+    reports = [row for row in rows if "script" not in row]
+    tested = [row["tag"] for row in records if row["status"] != "untested"]
     ran = [row for row in reports if row["outcome"] == "ran"]
-    tested = [row for row in records if row["status"] != "untested"]
+    tags = [row["tag"] for row in ran]
     return Cell(
         *place,
-        records_min=_tagged(tested, "MIN"),
-        records_recommended=_tagged(tested, "RECOMMENDED"),
-        reports_min=_tagged(ran, "MIN"),
-        reports_recommended=_tagged(ran, "RECOMMENDED"),
-        reports=_tagged(ran, None),
+        records_min=tested.count("MIN"),
+        records_recommended=tested.count("RECOMMENDED"),
+        reports_min=tags.count("MIN"),
+        reports_recommended=tags.count("RECOMMENDED"),
+        reports=tags.count(None),
         out_of_memory=len(reports) - len(ran),
-        projects=len(set(_projects(ran))),
+        # One source's author is told from another by the repository, or a thread's URL.
+        projects=len({row["source_repo"] or row["source_url"] for row in ran}),
         untested=len(records) - len(tested),
     )
-
-
-def _tagged(rows: list[Record], tag: str | None) -> int:
-    return sum(row["tag"] == tag for row in rows)
-
-
-def _projects(rows: list[Record]) -> Iterator[object]:
-    """What tells one source's author from another: its repository, or a thread's address."""
-    for row in rows:
-        yield row["source_repo"] or row["source_url"]

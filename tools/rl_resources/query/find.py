@@ -1,91 +1,85 @@
 """What runs on this hardware, best first, and why.
 
-A pure function on plain values, so that the command, Python and a page answer alike. Its rules:
+`site/assets/javascripts/finder/find.js` follows the same rules; a test compares both.
 
 1. A configuration *matches* when it has every word that was asked: the model, else the size, task,
-   weights, scenario, framework, backends and tag. A blank never matches a word that was asked.
-   `lora` also matches `qlora`.
+   weights, scenario, framework, backends and tag. An empty cell never matches a word that was
+   asked. `lora` also matches `qlora`.
 2. Its *fit* is, the first that holds:
    `out-of-memory` where it ran out of memory;
-   `too-short` where it ran with less context than asked, or does not tell with how much; such a one
-   is told only where nothing fits;
-   `unclear` where nobody has run it (an untested record, a source's estimate), or where the source
-   does not say which of several devices it used and the asked one is among them;
+   `too-short` where it ran with less context than asked, or does not say with how much;
+   `beyond` where it ran on more GPUs than asked;
+   `unclear` where it fits and nobody has run it (an untested record, a source's estimate), or where
+   the source does not say which of several devices it used and the asked one is among them;
    `claimed` where it fits and no run is known: a stated minimum, a recommendation, what CI
    allocates, what a source lists;
-   `tested` where it ran on the asked device, or any device of just the asked memory, with no more
-   accelerators than asked; without hardware in the question everything that ran is tested;
-   `should-fit` where it ran with no more accelerators of no more memory each, on the asked
-   device's vendor's software;
-   else it is beyond the hardware. A device or memory that is unknown is never enough. Of a range
-   of accelerators the lower end counts. Memory is compared, never estimated.
+   `tested` where it ran on the asked device, or any device of just the asked memory; without
+   hardware in the question everything that ran is tested;
+   `should-fit` where it ran with no more memory each, on the asked device's vendor's software;
+   else `beyond`. A device or memory that is unknown is never enough. Of a range of GPUs the lower
+   end counts. Memory is compared, never estimated.
 3. Answers are those that are tested, should fit or are claimed, in the order of `ORDER`.
 4. Failures are configurations of the asked size, whatever their model and tag, that ran out of
-   memory on the asked device or memory with any number of accelerators, or on no less of both of
-   the same vendor; those on no less hardware come first.
-5. Without an answer, the nearest: the matching configuration that ran and needs the least memory
-   in all, and what is missing; the same of another model of the size, where that needs less; then
-   for each of `RELAXATIONS` its best answer; then the largest
-   smaller size with an answer, also with adapters alone.
-6. Answers, failures and what is unclear are *folded* where they are shown: reports of one series
-   (`series.py`) stand in the place of the first of them, with their number and the span of what
-   differs. Nothing is left out of the answers themselves.
-7. Without model and size, for each task the largest size that has an answer, and of that size the
-   longest context; with one of them the answer with the longest context.
+   memory on the asked device or memory with any number of GPUs, or on no less of both of the same
+   vendor; those on no less hardware come first.
+5. Without an answer, the nearest: the matching run that needs the least memory in all; the same of
+   another model of the size, where that needs less; then for each of `RELAXATIONS` its best answer;
+   then the largest smaller size with an answer, also with LoRA.
+6. Without model and size, for each task the largest size that has an answer, and of that size the
+   longest context.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from rl_resources.query.configurations import RUNS, Configuration
-from rl_resources.query.fit import (
-    BEYOND,
-    CLAIMED,
-    FAILED,
-    NOT_RUN,
-    SHOULD_FIT,
-    TESTED,
-    UNCLEAR,
-    fit,
-    no_less,
-    on_that_device,
-    same_stack,
+from rl_resources.dataset import Dataset
+from rl_resources.query import sentences
+from rl_resources.query.configurations import BY_ITSELF, Configuration, configurations
+from rl_resources.query.understand import Query, Tokens, understand
+from rl_resources.query.vocabulary import FILTERS, vocabulary
+
+TESTED, SHOULD_FIT, CLAIMED = "tested", "should-fit", "claimed"
+UNCLEAR, FAILED, BEYOND, TOO_SHORT = "unclear", "out-of-memory", "beyond", "too-short"
+FITTING = (TESTED, SHOULD_FIT, CLAIMED)
+
+BY_QUERY = (
+    "records before reports",
+    "tested before should fit before claimed",
+    "larger models first",
+    "undisputed first",
+    "the same hardware first",
+    "the same memory first",
 )
-from rl_resources.query.question import Question
-from rl_resources.query.sentences import instead, missing, of_size, reason
-from rl_resources.query.series import folded
+ORDER = (*BY_QUERY, *BY_ITSELF)
+"""How answers are ordered: by the first of these that differs."""
 
 _FARTHEST = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A configuration, how it stands to the hardware that was asked, and why in one sentence."""
+class Answer(NamedTuple):
+    """A configuration, and how it fits the hardware that was asked."""
 
     configuration: Configuration
     fit: str
-    question: Question
 
     @property
     def reason(self) -> str:
-        """One sentence that says why it is told."""
-        return reason(self.question, self.configuration, self.fit)
+        """One sentence that says why it is listed."""
+        return sentences.reason(self.configuration, self.fit)
 
 
-@dataclass(frozen=True, slots=True)
-class Nearest:
-    """What comes nearest where nothing fits: `kind` says in which way, `reason` what is missing."""
+class Nearest(NamedTuple):
+    """What comes nearest where nothing fits: `kind` says in which way, `reason` what differs."""
 
     kind: str
     reason: str
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True)
-class Largest:
+class Largest(NamedTuple):
     """The largest size of a task that is known to run, and of it the longest context."""
 
     task: str
@@ -96,40 +90,14 @@ class Largest:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """All that is known to a question. `contradictions` are what reports that are told contradict.
+    """All that is known to a question. Of `failures` the first `worse` are on no less hardware."""
 
-    The keys of `contradictions` are the ids of those reports.
-    """
-
-    question: Question
+    query: Query
     answers: tuple[Answer, ...]
     unclear: tuple[Answer, ...]
     failures: tuple[Answer, ...]
+    worse: int
     nearest: tuple[Nearest, ...]
-    largest: tuple[Largest, ...]
-    contradictions: Mapping[str, tuple[Configuration, ...]]
-
-    @property
-    def folds(self) -> tuple[tuple[Answer, ...], ...]:
-        """The answers, those of one series together in the place of the first."""
-        return folded_answers(self.answers)
-
-    @property
-    def script(self) -> Configuration | None:
-        """The best answer that has a script here."""
-        records = (item.configuration for item in self.answers)
-        return next((item for item in records if item.script), None)
-
-    @property
-    def longest(self) -> Answer | None:
-        """The answer with the longest context, where any tells one."""
-        known = (item for item in self.runs if item.configuration.length)
-        return max(known, key=lambda item: item.configuration.length, default=None)
-
-    @property
-    def smallest(self) -> Answer | None:
-        """The run that needs the least memory in all, record or report."""
-        return _smallest(self.runs)
 
     @property
     def runs(self) -> tuple[Answer, ...]:
@@ -137,207 +105,216 @@ class Found:
         return tuple(item for item in self.answers if item.fit != CLAIMED)
 
     @property
-    def smallest_whole(self) -> Answer | None:
-        """The same of full fine-tuning, where `smallest` is something else or does not say."""
+    def largest(self) -> tuple[Largest, ...]:
+        """The largest size of each task, where neither model nor size was asked."""
+        return () if self.query.size else largest(self.runs)
+
+    @property
+    def script(self) -> Configuration | None:
+        """The best answer that has a script here."""
+        rows = (item.configuration for item in self.answers)
+        return next((row for row in rows if row.script), None)
+
+    @property
+    def smallest(self) -> Answer | None:
+        """The run that needs the least memory in all, record or report."""
+        return min(self.runs, key=_size, default=None)
+
+    @property
+    def smallest_full(self) -> Answer | None:
+        """The same of full fine-tuning, where `smallest` is something else."""
         if not self.smallest or self.smallest.configuration.weights == "full":
             return None
-        return _smallest(item for item in self.runs if item.configuration.weights == "full")
+        full = (item for item in self.runs if item.configuration.weights == "full")
+        return min(full, key=_size, default=None)
+
+    @property
+    def longest(self) -> Answer | None:
+        """The run with the longest context, where any says its length."""
+        known = (item for item in self.runs if item.configuration.length)
+        return max(known, key=_length, default=None)
 
 
-def _smallest(answers: Iterable[Answer]) -> Answer | None:
-    return min(answers, key=lambda item: size_of(item.configuration), default=None)
+def ask(dataset: Dataset, tokens: Tokens) -> tuple[Found, tuple[str, ...]]:
+    """What is found, and how the words of the question were read.
 
-
-def folded_answers(answers: Iterable[Answer]) -> tuple[tuple[Answer, ...], ...]:
-    """Answers of one series together in the place of the first of them."""
-    return folded(answers, lambda item: item.configuration)
-
-
-_RANKS = {TESTED: 0, SHOULD_FIT: 1, CLAIMED: 2}
-
-Key = Callable[[Question, Configuration, str], int | float | str]
-
-BY_QUESTION: tuple[tuple[str, Key], ...] = (
-    ("records before reports", lambda _, row, __: int(row.kind != "record")),
-    (
-        "tested before should fit before claimed",
-        lambda _, __, fit: _RANKS.get(fit, 0),
-    ),
-    ("larger models first", lambda _, row, __: -row.position),
-    (
-        "undisputed first",
-        lambda _, row, __: int(row.evidence_level == "disputed" or bool(row.contradicts)),
-    ),
-    ("the same hardware first", lambda asked, row, _: _distance(asked.gpus, row.gpus)),
-    ("the same memory first", lambda asked, row, _: _distance(asked.memory_gb, row.memory_gb)),
-)
-
-_SUREST = frozenset({"reproduced", "measured-run"})
-
-BY_ITSELF: tuple[tuple[str, Callable[[Configuration], int | float | str]], ...] = (
-    ("runs before benchmarks on random tokens", lambda row: int("synthetic" in row.scenario)),
-    ("what trains is known first", lambda row: int(not row.weights)),
-    ("recent before old", lambda row: int(bool(row.remarks))),
-    ("reproduced or measured first", lambda row: int(row.evidence_level not in _SUREST)),
-    ("longer context first", lambda row: -row.length),
-    ("by id", lambda row: row.id),
-)
-"""The end of the order, which no question changes: a table in this order need not tell it again."""
-
-ORDER = tuple(name for name, _ in (*BY_QUESTION, *BY_ITSELF))
-"""How answers are ordered: by the first of these that differs, smaller first."""
-
-
-def _distance(asked: float, has: float) -> float:
-    """How far from what was asked; with nothing asked the smallest is the nearest.
-
-    What is not known is farther than all that is.
+    Raises `UnusableInput` with the nearest known words.
     """
-    return abs(asked - has) if has else _FARTHEST
+    query, notes = understand(vocabulary(dataset), tokens)
+    return find(configurations(dataset), query), notes
 
 
-ASKED = ("task", "train", "infer", "tag")
-"""Words of a question that a configuration must have just so."""
-
-WEIGHTS: Mapping[str, tuple[str, ...]] = {
-    "full": ("full",),
-    "lora": ("lora", "qlora"),
-    "qlora": ("qlora",),
-    "partial": ("partial",),
-}
-"""What each word for weights matches."""
-
-
-def find(configurations: Sequence[Configuration], question: Question) -> Found:
-    """Answer a question. Raises nothing: no answer is an answer too."""
-    judged = _judged(configurations, question)
-    fitting = _answers(judged, question)
-    unclear = _ordered((item for item in judged if item.fit == UNCLEAR), question)
-    failures = _failures(_failing(configurations, question), question)
-    nearest = () if fitting else tuple(_nearest(configurations, judged, question))
-    ran = [item for item in fitting if item.fit != CLAIMED]
-    largest = () if question.size else tuple(_largest(ran))
-    told = [*fitting, *unclear, *failures, *(item.answer for item in nearest)]
+def find(rows: Sequence[Configuration], query: Query) -> Found:
+    """Answer a question. No answer is an answer too."""
+    judged = _judged(rows, query)
+    fitting = _ordered(_of(judged, *FITTING), query)
+    failures = _failures(rows, query)
     return Found(
-        question,
+        query,
         fitting,
-        unclear,
-        failures,
-        nearest,
-        largest,
-        _contradictions(configurations, told),
+        unclear=_ordered(_of(judged, UNCLEAR), query),
+        failures=failures,
+        worse=sum(no_less(query, item.configuration) for item in failures),
+        nearest=() if fitting else tuple(_nearest(rows, judged, query)),
     )
 
 
-def answers(configurations: Iterable[Configuration], question: Question) -> tuple[Answer, ...]:
+def answers(rows: Iterable[Configuration], query: Query) -> tuple[Answer, ...]:
     """The answers alone, for those who ask many questions and nothing else of them."""
-    return _answers(_judged(configurations, question), question)
+    return _ordered(_of(_judged(rows, query), *FITTING), query)
 
 
-def _judged(configurations: Iterable[Configuration], question: Question) -> list[Answer]:
-    names = ("model" if question.model else "size", *ASKED)
-    asked = [(name, getattr(question, name)) for name in names if getattr(question, name)]
-    weights = WEIGHTS.get(question.weights, ())
+def folded(items: Iterable[Answer]) -> list[list[Answer]]:
+    """Answers of one series together in the place of the first of them."""
+    groups: dict[str, list[Answer]] = {}
+    for item in items:
+        row = item.configuration
+        groups.setdefault(row.series or f"alone {row.id}", []).append(item)
+    return list(groups.values())
+
+
+def fit(query: Query, row: Configuration) -> str:
+    """How a configuration fits the hardware and the length of a question."""
+    if row.state == "out-of-memory":
+        return FAILED
+    if row.length < query.length:
+        return TOO_SHORT
+    if query.gpus and row.gpus > query.gpus:
+        return BEYOND
+    exact = _on_that_device(query, row)
+    if exact or (same_vendor(query, row) and 0 < row.memory_gb <= query.memory_gb):
+        fits = {"not-run": UNCLEAR, "claim": CLAIMED, "run": TESTED if exact else SHOULD_FIT}
+        return fits[row.state]
+    may_be = row.state != "not-run" and not set(query.devices).isdisjoint(row.possible_devices)
+    return UNCLEAR if may_be else BEYOND
+
+
+def _on_that_device(query: Query, row: Configuration) -> bool:
+    """Whether it ran on an asked device, or a device of just the asked memory."""
+    if query.devices:
+        return bool(row.possible_devices) and set(row.possible_devices) <= set(query.devices)
+    return not query.memory_gb or row.memory_gb == query.memory_gb
+
+
+def same_vendor(query: Query, row: Configuration) -> bool:
+    """Whether it ran on the asked vendor's software."""
+    return not query.devices or row.vendor == query.vendor
+
+
+def no_less(query: Query, row: Configuration) -> bool:
+    """Whether it had no fewer GPUs of no less memory each, of the same vendor."""
+    known = row.device or set(row.possible_devices) <= set(query.devices)
+    return (
+        bool(query.gpus and query.memory_gb and known)
+        and row.gpus >= query.gpus
+        and row.memory_gb >= query.memory_gb
+        and same_vendor(query, row)
+    )
+
+
+def _judged(rows: Iterable[Configuration], query: Query) -> list[Answer]:
+    """The rows that match, with their fit."""
+    names = ("model" if query.model else "size", *FILTERS)
+    asked = [(name, word) for name in names if (word := getattr(query, name))]
     return [
-        Answer(row, fit(question, row), question)
-        for row in configurations
-        if all(getattr(row, name) == word for name, word in asked)
-        and (not weights or row.weights in weights)
-        and (not question.scenario or question.scenario in row.scenario)
-        and (not question.framework or question.framework in row.frameworks)
+        Answer(row, fit(query, row))
+        for row in rows
+        if all(word in row.words(name) for name, word in asked)
     ]
 
 
-FITTING = frozenset({TESTED, SHOULD_FIT, CLAIMED})
+def _of(judged: Iterable[Answer], *fits: str) -> Iterator[Answer]:
+    return (item for item in judged if item.fit in fits)
 
 
-def _answers(judged: Iterable[Answer], question: Question) -> tuple[Answer, ...]:
-    return _ordered((item for item in judged if item.fit in FITTING), question)
+def _ordered(items: Iterable[Answer], query: Query) -> tuple[Answer, ...]:
+    """Best first; equal ones keep the order of `configurations`."""
 
-
-def _ordered(answers: Iterable[Answer], question: Question) -> tuple[Answer, ...]:
-    def keys(item: Answer) -> tuple[int | float | str, ...]:
-        row = item.configuration
-        first = (key(question, row, item.fit) for _, key in BY_QUESTION)
-        return (*first, *order_by_itself(row))
-
-    return tuple(sorted(answers, key=keys))
-
-
-def order_by_itself(row: Configuration) -> tuple[int | float | str, ...]:
-    """The end of the order of a configuration."""
-    return tuple(key(row) for _, key in BY_ITSELF)
-
-
-def _failing(configurations: Sequence[Configuration], asked: Question) -> Iterable[Answer]:
-    """All of the size, whatever its model and tag; of the task also those with LoRA.
-
-    Of asked weights also those that do not say what trains.
-    """
-    question = replace(asked, model="", tag="", weights="")
-    found = _judged(configurations, question)
-    if asked.adapter_task and not asked.weights:
-        found += _judged(configurations, replace(question, task=asked.adapter_task))
-    weights = WEIGHTS.get(asked.weights, ())
-    for item in found:
-        if not weights or item.configuration.weights in {"", *weights}:
-            yield item
-
-
-def _failures(judged: Iterable[Answer], asked: Question) -> tuple[Answer, ...]:
-    question = replace(asked, model="", tag="")
-    near = (
-        item
-        for item in judged
-        if item.fit == FAILED
-        and (on_that_device(question, item.configuration) or no_less(question, item.configuration))
-    )
-
-    def keys(item: Answer) -> tuple[bool | float | str, ...]:
+    def key(item: Answer) -> tuple[float, ...]:
         row = item.configuration
         return (
-            not no_less(question, row),
-            bool(asked.model) and row.model != asked.model,
-            *size_of(row),
+            row.kind != "record",
+            FITTING.index(item.fit) if item.fit in FITTING else 0,
+            -row.position,
+            row.doubtful,
+            _distance(query.gpus, row.gpus),
+            _distance(query.memory_gb, row.memory_gb),
         )
 
-    return tuple(sorted(near, key=keys))
+    return tuple(sorted(items, key=key))
+
+
+def _distance(asked: float, has: float) -> float:
+    """How far from what was asked; with nothing asked the smallest is the nearest."""
+    return abs(asked - has) if has else _FARTHEST
 
 
 def size_of(row: Configuration) -> tuple[bool, float, int, bool, str]:
-    """A configuration by the memory that it needs in all; the unknown last, of alike ones records.
-
-    A record before a report, because it has a script to start from.
-    """
+    """A configuration by the memory that it needs in all; unknown last, records before reports."""
     return not row.memory_gb, row.total_memory_gb, row.gpus, row.kind != "record", row.id
+
+
+def _size(item: Answer) -> tuple[bool, float, int, bool, str]:
+    return size_of(item.configuration)
+
+
+def _length(item: Answer) -> int:
+    return item.configuration.length
+
+
+def _position(item: Answer) -> int:
+    return item.configuration.position
+
+
+def _failures(rows: Iterable[Configuration], query: Query) -> tuple[Answer, ...]:
+    """Of a task also those with LoRA; of asked weights also those that do not say what trains."""
+    wider = replace(query, model="", tag="", weights="")
+    found = _judged(rows, wider)
+    if query.adapter_task and not query.weights:
+        found += _judged(rows, replace(wider, task=query.adapter_task))
+    near = (
+        item
+        for item in _of(found, FAILED)
+        if _may_train(query, item.configuration)
+        and (_on_that_device(query, item.configuration) or no_less(query, item.configuration))
+    )
+
+    def key(item: Answer) -> tuple[object, ...]:
+        row = item.configuration
+        other_model = bool(query.model) and row.model != query.model
+        return not no_less(query, row), other_model, *size_of(row)
+
+    return tuple(sorted(near, key=key))
+
+
+def _may_train(query: Query, row: Configuration) -> bool:
+    return not query.weights or not row.weights or query.weights in row.words("weights")
 
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """What of a question is given up: the words in `drops`, and with `adapters` full fine-tuning.
+    """What of a question is given up: the fields in `drops`, and with `adapters` full fine-tuning.
 
-    It applies where any of the words was asked, and adapters where the task can be had with LoRA.
+    It applies where any of the fields was asked, and adapters where the task can be had with LoRA.
     """
 
     kind: str
     drops: tuple[str, ...]
     adapters: bool = False
 
-    def of(self, question: Question) -> Question | None:
+    def of(self, query: Query) -> Query | None:
         """The wider question; `None` where there is nothing to give up."""
-        if self.adapters and not question.adapter_task:
+        if self.adapters and not query.adapter_task:
             return None
-        if self.drops and not any(getattr(question, name) for name in self.drops):
+        if self.drops and not any(getattr(query, name) for name in self.drops):
             return None
-        wider = replace(question, **{name: _OPEN[name] for name in self.drops})
-        return (
-            replace(wider, task=question.adapter_task, adapter_task="", weights="")
-            if self.adapters
-            else wider
-        )
+        wider = replace(query, **{name: _OPEN[name] for name in self.drops})
+        if self.adapters:
+            return replace(wider, task=query.adapter_task, adapter_task="", weights="")
+        return wider
 
 
-_OPEN: dict[str, Any] = {field.name: field.default for field in fields(Question)}
+_OPEN: dict[str, Any] = {field.name: field.default for field in fields(Query)}
 _BACKENDS = ("train", "infer", "framework")
 _SIZE = ("model", "size", "position")
 
@@ -373,122 +350,81 @@ SMALLER = (
 
 
 def _nearest(
-    configurations: Sequence[Configuration], judged: Sequence[Answer], question: Question
-) -> Iterable[Nearest]:
+    rows: Sequence[Configuration], judged: Sequence[Answer], query: Query
+) -> Iterator[Nearest]:
     """What is missing, then what would fit instead; no configuration twice."""
-    told = set()
+    seen = set()
+    smaller = [row for row in rows if 0 < row.position < query.position]
     for item in (
-        *_smallest_beyond(judged, question),
-        *_smallest_of_size(configurations, question),
-        *_relaxed(configurations, question),
-        *_smaller(configurations, question),
+        *_smallest_beyond(judged, query),
+        *_smallest_of_size(rows, query),
+        *(item for one in RELAXATIONS for item in _instead(rows, query, one)),
+        *(
+            item
+            for line in SMALLER
+            for item in _first(_instead(smaller, query, one) for one in line)
+        ),
     ):
-        if item.answer.configuration.id not in told:
-            told.add(item.answer.configuration.id)
+        if item.answer.configuration.id not in seen:
+            seen.add(item.answer.configuration.id)
             yield item
 
 
-def _smallest_beyond(judged: Iterable[Answer], question: Question) -> Iterable[Nearest]:
-    ran = [
-        item
-        for item in judged
-        if item.fit == BEYOND
-        and item.configuration.evidence_level not in NOT_RUN
-        and item.configuration.statement in RUNS
-    ]
-    # A configuration of another vendor is told only where there is none of the asked one.
-    own = [item for item in ran if same_stack(question, item.configuration)]
-    if ran:
-        least = min(own or ran, key=lambda item: size_of(item.configuration))
-        yield Nearest("smallest-tested", missing(question, least.configuration), least)
+def _first(found: Iterable[list[Nearest]]) -> list[Nearest]:
+    return next(filter(None, found), [])
 
 
-def _smallest_of_size(
-    configurations: Iterable[Configuration], question: Question
-) -> Iterable[Nearest]:
+def _smallest_beyond(judged: Iterable[Answer], query: Query) -> list[Nearest]:
+    """The smallest known run; of another vendor only where the asked one has none."""
+    ran = [item for item in _of(judged, BEYOND) if item.configuration.state == "run"]
+    own = [item for item in ran if same_vendor(query, item.configuration)]
+    if not ran:
+        return []
+    smallest = min(own or ran, key=_size)
+    reason = (
+        smallest.reason if own else sentences.other_vendor(smallest.configuration, query.vendor)
+    )
+    return [Nearest("smallest-tested", reason, smallest)]
+
+
+def _smallest_of_size(rows: Iterable[Configuration], query: Query) -> list[Nearest]:
     """The least that any model of the size needs, where another one than the asked needs it."""
-    wider = replace(question, model="")
-    judged = _judged(configurations, wider) if question.model else []
-    if _answers(judged, wider):
-        return
-    for item in _smallest_beyond(judged, wider):
-        row = item.answer.configuration
-        if row.model != question.model and same_stack(question, row):
-            yield Nearest("smallest-of-size", of_size(row), item.answer)
+    wider = replace(query, model="")
+    judged = _judged(rows, wider) if query.model else []
+    if any(_of(judged, *FITTING)):
+        return []
+    return [
+        Nearest("smallest-of-size", sentences.smallest_of_size(row), item.answer)
+        for item in _smallest_beyond(judged, wider)
+        if (row := item.answer.configuration).model != query.model and same_vendor(query, row)
+    ]
 
 
-def _relaxed(configurations: Sequence[Configuration], question: Question) -> Iterable[Nearest]:
-    for relaxation in RELAXATIONS:
-        yield from _instead(configurations, question, relaxation)
-
-
-def _smaller(configurations: Iterable[Configuration], question: Question) -> Iterable[Nearest]:
-    """The largest smaller size that fits, with as much of the question as fits at all.
-
-    Where adapters were not asked, also the largest with adapters alone.
-    """
-    smaller = [row for row in configurations if 0 < row.position < question.position]
-    for line in SMALLER if smaller else ():
-        found = (_instead(smaller, question, relaxation) for relaxation in line)
-        yield from next(filter(None, found), ())
-
-
-def _instead(
-    configurations: Sequence[Configuration], question: Question, relaxation: Relaxation
-) -> tuple[Nearest, ...]:
-    """The best answer to the wider question, if there is one."""
-    kind, wider = relaxation.kind, relaxation.of(question)
-    best = wider and _best(configurations, wider, longest="length" in relaxation.drops)
+def _instead(rows: Iterable[Configuration], query: Query, relaxation: Relaxation) -> list[Nearest]:
+    """The best answer to a wider question: of the largest size, or of the longest context."""
+    wider = relaxation.of(query)
+    if not wider:
+        return []
+    most: Callable[[Answer], int] = _length if "length" in relaxation.drops else _position
+    best = max(answers(rows, wider), key=most, default=None)
     if not best:
-        return ()
-    return (Nearest(kind, instead(kind, question, best.configuration, best.fit), best),)
+        return []
+    reason = sentences.instead(relaxation.kind, best.configuration, best.fit)
+    return [Nearest(relaxation.kind, reason, best)]
 
 
-def _best(
-    configurations: Iterable[Configuration], question: Question, *, longest: bool
-) -> Answer | None:
-    """The best answer of the largest size that has one, or of the longest context."""
-    fitting = answers(configurations, question)
-    name = "length" if longest else "position"
-    return max(fitting, key=lambda item: getattr(item.configuration, name), default=None)
-
-
-def largest_known(configurations: Sequence[Configuration], question: Question) -> Iterable[Largest]:
-    """`Found.largest` alone, for those who ask many questions and nothing else of them.
-
-    Every one of the `configurations` must be an answer.
-    """
-    tops: dict[str, int] = {}
-    for row in configurations:
-        if row.size:
-            tops[row.task] = max(row.position, tops.get(row.task, 0))
-    top = [row for row in configurations if row.position == tops.get(row.task)]
-    return _largest([item for item in answers(top, question) if item.fit != CLAIMED])
-
-
-def _largest(answers: Sequence[Answer]) -> Iterable[Largest]:
-    """For each task, those with the largest models first. `answers` are in their order."""
+def largest(runs: Iterable[Answer]) -> tuple[Largest, ...]:
+    """For each task the largest size, the largest first. `runs` are in the order of answers."""
     by_task: dict[str, list[Answer]] = {}
-    for item in answers:
+    for item in runs:
         if item.configuration.task and item.configuration.size:
             by_task.setdefault(item.configuration.task, []).append(item)
-    tops = {task: _top(items) for task, items in by_task.items()}
-    for task in sorted(by_task, key=lambda name: (-tops[name], name)):
-        of_size = [item for item in by_task[task] if item.configuration.position == tops[task]]
-        longest = max(of_size, key=lambda item: item.configuration.length)
-        yield Largest(task, of_size[0].configuration.size, of_size[0], longest)
+    found = (_largest(task, items) for task, items in by_task.items())
+    return tuple(sorted(found, key=lambda item: (-_position(item.best), item.task)))
 
 
-def _top(answers: Iterable[Answer]) -> int:
-    return max(item.configuration.position for item in answers)
-
-
-def _contradictions(
-    configurations: Iterable[Configuration], told: Iterable[Answer]
-) -> dict[str, tuple[Configuration, ...]]:
-    by_id = {row.id: row for row in configurations}
-    return {
-        row.id: tuple(by_id[other] for other in row.contradicts if other in by_id)
-        for row in (item.configuration for item in told)
-        if row.contradicts
-    }
+def _largest(task: str, items: Sequence[Answer]) -> Largest:
+    top = max(map(_position, items))
+    of_size = [item for item in items if _position(item) == top]
+    best = of_size[0]
+    return Largest(task, best.configuration.size, best, max(of_size, key=_length))

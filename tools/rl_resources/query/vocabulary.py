@@ -1,31 +1,39 @@
-"""The words that a question may be asked in, as one value that can be published as JSON."""
+"""The words that a question may be asked in, as one value that the finder's page gets as JSON."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record
-from rl_resources.query.hardware import Devices, Hardware
+from rl_resources.query import hardware
+from rl_resources.query.hardware import Devices
 
 TAGS = ("MIN", "RECOMMENDED")
 WEIGHTS = ("full", "lora", "qlora", "partial")
+FILTERS = ("task", "weights", "scenario", "framework", "train", "infer", "tag")
+"""The fields of a question that a configuration must have, beside model and size."""
+
+EITHER = " or "
+"""Between keys of which a spelling may mean any."""
+
 ALIASES: Mapping[str, Mapping[str, str]] = {
-    "weights": {"4-bit": "qlora", "4bit": "qlora", "peft": "lora", "adapters": "lora"},
+    "weights": {
+        **dict.fromkeys(("4-bit", "4bit"), "qlora"),
+        **dict.fromkeys(("peft", "adapters"), "lora"),
+        **dict.fromkeys(("full fine-tuning", "full finetuning", "full-parameter"), "full"),
+    },
     "scenario": {
-        **dict.fromkeys(("multi-turn", "multiturn", "agent", "tools", "search"), "agentic"),
+        **dict.fromkeys(("multi-turn", "agent", "tools", "search", "swe", "code-agent"), "agentic"),
         **dict.fromkeys(("vlm", "vl", "vision", "video", "audio", "omni"), "multimodal"),
-        **dict.fromkeys(("swe", "code-agent"), "agentic"),
         "vla": "robotics",
     },
     "framework": {"swift": "ms-swift", "nemo": "nemo-rl"},
 }
-"""Other words that people use, as `plain` spells them."""
-
-SPACE = r"[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
-"""What `str.strip` takes away; other languages take more or less for blank."""
+"""Other words that people use."""
 
 _TIMES = "(?: ?(?:nodes? ?)?(?:[x*\u00d7\u5361\u5f20]|of) ?)"
 _COUNT = "[1-9][0-9]{0,6}"
@@ -33,41 +41,29 @@ _COUNTS = f"({_COUNT}(?:{_TIMES}{_COUNT})*)"
 _NO_UNIT = "(?!(?:gi?b?|mi?b|tb)(?:[^a-z]|$))"
 
 PATTERNS: Mapping[str, str] = {
-    "space": SPACE,
+    **hardware.PATTERNS,
     "billions": r"([0-9]+(?:\.[0-9]+)?) ?(m|t|b|)(?:-a[0-9.]+b)?",
     "memory": r"([0-9]+(?:\.[0-9]+)?) ?(gb|gib|g|mib|mb|tb|)(?: v?ram)?",
     "count": f"{_COUNTS} ?(?:[gn]pus?|cards?|\u5361)?",
-    "many": f"{_COUNTS}(?:{_TIMES}| (?=[a-z]){_NO_UNIT})(.+)",
-    "many-last": f"(.+?){_TIMES}({_COUNT})",
-    "times": _TIMES,
+    "count_device": f"{_COUNTS}(?:{_TIMES}| (?=[a-z]){_NO_UNIT})(.+)",
+    "device_count": f"(.+?){_TIMES}({_COUNT})",
     "length": r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:\.[0-9]+)?) ?(k|m|)(?: ?tok(?:en)?s?)?",
-    "between": rf"(?:{SPACE}|[_+-])+",
-    "no-figures": "(?<![0-9])-|-(?![0-9])",
-    "named-size": r"(.+)-([0-9]+(?:\.[0-9]+)?b)",
-    "hub": "^(?:https?://)?(?:www[.])?(?:huggingface|hf)[.]co/",
-    "adapters": "^(?:q?lora|peft)$",
-    "said-of-tasks": "^(?:with|w|full|training|fine|tuning|finetuning)$",
-    "beside": "[().,/]",
-    "size-in-name": r"(?<![0-9.x*\u00d7])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])",
+    "hub": "^(?:https?://)?(?:www[.])?(?:huggingface|hf)[.]co/|/+$",
+    "size_in_name": r"(?<![0-9.x*\u00d7])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])",
+    "adapters": "(?:q?lora|peft)",
+    "said_of_tasks": "(?:with|w|full|training|fine|tuning|finetuning)",
 }
-"""How words are read; expressions that Python and JavaScript read alike.
-
-They read words that `tidy` has been at. `\u00d7` is the multiplication sign, `\u5361` and
-`\u5f20` are what Chinese counts cards by.
-"""
+"""Expressions that Python and JavaScript read alike, in any case. `\u00d7` is the multiplication
+sign, `\u5361` and `\u5f20` are what Chinese counts GPUs by."""
 
 
-def _read(name: str) -> re.Pattern[str]:
+def pattern(name: str) -> re.Pattern[str]:
+    """One of `PATTERNS`."""
     return re.compile(PATTERNS[name], re.IGNORECASE | re.ASCII)
 
 
-BILLIONS, MEMORY, COUNT = _read("billions"), _read("memory"), _read("count")
-MANY, MANY_LAST, TIMES = _read("many"), _read("many-last"), _read("times")
-LENGTH = _read("length")
-NAMED_SIZE, SIZE_IN_NAME = _read("named-size"), _read("size-in-name")
-HUB, BESIDE = _read("hub"), _read("beside")
-_BETWEEN, _NO_FIGURES = _read("between"), _read("no-figures")
-_ADAPTERS, _SAID_OF_TASKS = _read("adapters"), _read("said-of-tasks")
+_SIZE_IN_NAME, _ADAPTERS = pattern("size_in_name"), pattern("adapters")
+_SAID_OF_TASKS = pattern("said_of_tasks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,139 +76,116 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
-    """An accelerator; a blank vendor or a memory of 0 is unknown."""
-
-    name: str
-    vendor: str
-    memory_gb: float
-    bf16: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """All words, by key of their table.
+    """All words. `spellings` has for each field the meaning of each spelling.
 
-    `models` tells the size of each model, `spelt_models` the key by each spelling, `begun_models`
-    the keys by the beginning of a name that has the size in it (`qwen3-vl8b`); `tasks` the task
-    that trains adapters alone in place of each, blank where there is none; `words` the keys of all
-    that is asked by one of a few words. A spelling of a device means one in `spelt_devices`, and
-    several of different memory in `families`. `aliases` are other words for those of `words`.
+    A meaning is a key, or several joined by `EITHER`. `models` has the size of each model, `tasks`
+    the same algorithm with LoRA for each task, empty where there is none.
     """
 
+    spellings: Mapping[str, Mapping[str, str]]
     models: Mapping[str, str]
-    spelt_models: Mapping[str, str]
-    begun_models: Mapping[str, Sequence[str]]
-    sizes: Sequence[Size]
-    devices: Mapping[str, Device]
-    spelt_devices: Mapping[str, str]
-    families: Mapping[str, Sequence[str]]
+    sizes: tuple[Size, ...]
+    devices: Devices
     tasks: Mapping[str, str]
-    words: Mapping[str, Sequence[str]]
-    aliases: Mapping[str, Mapping[str, str]]
+
+    def known(self, field: str) -> list[str]:
+        """The keys that a field may have, in the order of their tables."""
+        tables = {"model": self.models, "device": self.devices.known}
+        return list(tables.get(field) or dict.fromkeys(self.spellings[field].values()))
 
 
-def vocabulary(dataset: Dataset, devices: Devices) -> Vocabulary:
-    """The words of a dataset. `devices` are its own."""
-    tasks = {str(key): _adapter_task(dataset, str(key)) for key in dataset.by_key["tasks"]}
+@lru_cache(maxsize=1)
+def vocabulary(dataset: Dataset) -> Vocabulary:
+    """The words of a dataset. To add a field that a question may have, add its words here."""
+    devices = Devices(dataset)
+    tasks = {str(key): _adapter_task(dataset, row) for key, row in dataset.by_key["tasks"].items()}
+    scenarios = dataset.package.resources["reports"].schema.field("scenario").item_words
+    words: Mapping[str, Iterable[str]] = {
+        "weights": WEIGHTS,
+        "scenario": scenarios,
+        "framework": _frameworks(dataset),
+        "train": _backends(dataset, "train"),
+        "infer": _backends(dataset, "infer"),
+        "tag": TAGS,
+    }
+    models = _models(dataset)
+    return Vocabulary(
+        spellings={
+            "model": _spellings_of_models(dataset, models),
+            "device": {name: EITHER.join(keys) for name, keys in devices.spellings.items()},
+            "task": {task_name(key): key for key in tasks},
+            **{field: _spellings(field, known) for field, known in words.items()},
+        },
+        models=models,
+        sizes=tuple(map(_size, dataset.records["sizes"])),
+        devices=devices,
+        tasks=tasks,
+    )
+
+
+def _size(row: Record) -> Size:
+    below = row["below_parameters_b"]
+    end = None if below is None else float(str(below))
+    return Size(str(row["size"]), int(str(row["position"])), end)
+
+
+def _spellings(field: str, words: Iterable[str]) -> dict[str, str]:
+    others = {plain(other): word for other, word in ALIASES.get(field, {}).items()}
+    return {plain(word): word for word in words} | others
+
+
+def _models(dataset: Dataset) -> dict[str, str]:
+    """The size of each model, also of those that only reports name."""
     published = {
         str(row["model_as_published"]): str(row["size"])
         for row in dataset.records["reports"]
         if not row["model"] and row["size"]
     }
-    begun = _begun_models(map(str, dataset.by_key["models"]))
-    published = {name: size for name, size in published.items() if model_name(name) not in begun}
-    return Vocabulary(
-        models=published
-        | {str(key): str(row["size"]) for key, row in dataset.by_key["models"].items()},
-        spelt_models={model_name(name): name for name in published} | _spelt_models(dataset),
-        begun_models=begun,
-        sizes=_sizes(dataset),
-        devices={str(key): _device(row, devices.of(str(key))) for key, row in devices.rows.items()},
-        spelt_devices=devices.spelt,
-        families=devices.families,
-        tasks=tasks,
-        words={
-            "task": tuple(tasks),
-            "weights": WEIGHTS,
-            "scenario": dataset.package.resources["reports"].schema.field("scenario").item_words,
-            "framework": _frameworks(dataset),
-            "train": _backends(dataset, "train"),
-            "infer": _backends(dataset, "infer"),
-            "tag": TAGS,
-        },
-        aliases=ALIASES,
-    )
+    rows = dataset.records["models"]
+    return published | {str(row["model"]): str(row["size"]) for row in rows}
 
 
-def _spelt_models(dataset: Dataset) -> dict[str, str]:
-    spelt: dict[str, str] = {}
-    for key, row in dataset.by_key["models"].items():
-        for name in (str(key), str(row["slug"]), str(key).rpartition("/")[2]):
-            spelt.setdefault(model_name(name), str(key))
-    return spelt
-
-
-def _begun_models(models: Iterable[str]) -> dict[str, list[str]]:
-    begun: dict[str, list[str]] = {}
-    for key in models:
+def _spellings_of_models(dataset: Dataset, models: Mapping[str, str]) -> dict[str, str]:
+    """By whole name, and by the beginnings of a name that have the size in them."""
+    exact: dict[str, str] = {}
+    begun: dict[str, dict[str, None]] = {}
+    for row in dataset.records["models"]:
+        key = str(row["model"])
         owner, _, name = key.rpartition("/")
-        whole = plain(name)
-        for start in (whole, whole.removeprefix(f"{plain(owner).partition('-')[0]}-")):
+        for text in (key, str(row["slug"]), name, f"{name} {row['size']}"):
+            exact.setdefault(plain(text), key)
+        family = f"{owner.partition('-')[0]}-".lower()
+        for start in {name.lower(), name.lower().removeprefix(family)}:
             for beginning in _beginnings(start):
-                keys = begun.setdefault(model_name(beginning), [])
-                keys += [key] if key not in keys else []
-    return begun
+                begun.setdefault(plain(beginning), {})[key] = None
+    published = {plain(name): name for name in models if name not in dataset.by_key["models"]}
+    return published | {name: EITHER.join(keys) for name, keys in begun.items()} | exact
 
 
 def _beginnings(name: str) -> Iterator[str]:
     """The name with fewer and fewer parts at its end, as long as the size is in it."""
     parts = name.split("-")
-    for end in range(len(parts), 0, -1):
-        beginning = "-".join(parts[:end])
-        if not SIZE_IN_NAME.search(beginning):
-            return
-        yield beginning
+    beginnings = ("-".join(parts[:end]) for end in range(len(parts), 0, -1))
+    return (beginning for beginning in beginnings if _SIZE_IN_NAME.search(beginning))
 
 
-def _sizes(dataset: Dataset) -> list[Size]:
-    rows = dataset.records["sizes"]
-    ends = [row["below_parameters_b"] for row in rows]
-    return [
-        Size(str(row["size"]), int(str(row["position"])), None if end is None else float(str(end)))
-        for row, end in zip(rows, ends, strict=True)
-    ]
-
-
-def _device(row: Record, hardware: Hardware) -> Device:
-    """NVIDIA's compute capability has BF16 from 8.0 on."""
-    capability = re.fullmatch(r"[0-9]+\.[0-9]", str(row["architecture"] or ""))
-    bf16 = not capability or float(capability[0]) >= 8
-    return Device(str(row["name"]), hardware.vendor, hardware.memory_gb, bf16)
-
-
-def _adapter_task(dataset: Dataset, task: str) -> str:
-    rows = dataset.by_key["tasks"]
-    if rows[task]["adapters_only"]:
-        return ""
+def _adapter_task(dataset: Dataset, row: Record) -> str:
     same = (
         str(key)
-        for key, row in rows.items()
-        if row["adapters_only"] and row["algorithm"] == rows[task]["algorithm"]
+        for key, other in dataset.by_key["tasks"].items()
+        if other["adapters_only"] and other["algorithm"] == row["algorithm"]
     )
-    return next(same, "")
+    return "" if row["adapters_only"] else next(same, "")
 
 
-def _frameworks(dataset: Dataset) -> tuple[str, ...]:
+def _frameworks(dataset: Dataset) -> Iterable[str]:
     """The frameworks of the table, and the projects that reports name."""
     names = [str(key) for key in dataset.by_key["frameworks"]]
-    spelt = {plain(name) for name in names}
     for row in dataset.records["reports"]:
-        for name in projects(str(row["framework_as_published"])):
-            if plain(name) not in spelt:
-                spelt.add(plain(name))
-                names.append(name)
-    return tuple(names)
+        names += projects(str(row["framework_as_published"]))
+    spelt = {plain(name): name for name in reversed(names)}
+    return dict.fromkeys(spelt[plain(name)] for name in names)
 
 
 def projects(published: str) -> tuple[str, ...]:
@@ -221,29 +194,34 @@ def projects(published: str) -> tuple[str, ...]:
     return tuple(part for part in parts if re.fullmatch(r"(?!.*-based$)[A-Za-z][\w.+-]*", part))
 
 
-def _backends(dataset: Dataset, role: str) -> tuple[str, ...]:
-    rows = dataset.records["backends"]
-    return tuple(str(row["backend"]) for row in rows if row["role"] == role)
+def _backends(dataset: Dataset, role: str) -> list[str]:
+    return [str(row["backend"]) for row in dataset.records["backends"] if row["role"] == role]
 
 
 def tidy(text: str) -> str:
-    """A word with one blank for any number of them, and none around it."""
+    """A text with one space for any whitespace, and none around it."""
     return " ".join(text.split())
 
 
 def plain(text: str) -> str:
-    """A word without what people spell in different ways: case, blanks, `_`, `-` and `++`."""
-    return _BETWEEN.sub("-", text.strip().lower().replace("++", "-pp"))
+    """A text without what people spell in different ways: case, spaces, `_`, `-`, `++`.
+
+    Of all punctuation only what keeps two numbers apart is left: `qwen2.5-7binstruct`.
+    """
+    words = re.sub(r"[^a-z0-9.]+", "-", text.lower().replace("++", "pp"))
+    return re.sub(r"(?<![0-9])[-.]+|[-.]+(?![0-9])", "", words)
 
 
 def task_name(text: str) -> str:
-    """A task as `plain`, without what is only said of it, adapters last: `grpo-lora`."""
-    parts = [part for part in plain(BESIDE.sub(" ", text)).split("-") if part]
-    adapters = any(map(_ADAPTERS.match, parts))
-    kept = [part for part in parts if not (_ADAPTERS.match(part) or _SAID_OF_TASKS.match(part))]
-    return "-".join([*kept, "lora"] if adapters else kept)
+    """A task without what is only said of it, adapters last: `grpo-lora`."""
+    words = task_words(text)
+    kept = [
+        word for word in words if not (_ADAPTERS.fullmatch(word) or _SAID_OF_TASKS.fullmatch(word))
+    ]
+    return "-".join([*kept, "lora"] if any(map(_ADAPTERS.fullmatch, words)) else kept)
 
 
-def model_name(text: str) -> str:
-    """A model's name as `plain`, of its `-` only those that keep two numbers apart."""
-    return _NO_FIGURES.sub("", plain(text))
+def task_words(text: str) -> list[str]:
+    """The words of a task: `reinforce` and `pp` of `REINFORCE++`."""
+    lower = text.lower().replace("++", " pp").replace("q-lora", "qlora")
+    return re.findall(r"[a-z0-9]+", lower)

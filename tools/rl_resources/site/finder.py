@@ -1,96 +1,96 @@
-"""What the finder of the front page reads: rows, words and rules, as compact JSON.
+"""What the finder of the front page reads, as compact JSON: rows with their finished words, and
+what is needed to read a question.
 
 A column is a list of numbers, or `words`, its different values, with `at`, the place among them of
-each row. Rows stand in the order that no question changes, so that the page need not know it.
+each row. Rows are in the order that no question changes, so that the page need not know it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from rl_resources.dataset import Dataset
-from rl_resources.query.configurations import RUNS, Configuration, configurations
-from rl_resources.query.find import (
-    RELAXATIONS,
-    SMALLER,
-    WEIGHTS,
-    Relaxation,
-    order_by_itself,
-)
-from rl_resources.query.fit import NOT_RUN
-from rl_resources.query.hardware import MEMORY_FIRST, MEMORY_LAST, SHORTEST_PART, VENDORS, Devices
-from rl_resources.query.question import MIB_PER_GB, MOST_GB, MOST_GB_UNSAID, MOST_GPUS, MOST_TOKENS
-from rl_resources.query.vocabulary import PATTERNS, vocabulary
-from rl_resources.query.wording import FIGURES, PAGE, SENTENCES, SPANS
-from rl_resources.words import MOST_COMPARED, MOST_LISTED
+from rl_resources.query import sentences, understand
+from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.query.find import RELAXATIONS, SMALLER, size_of
+from rl_resources.query.messages import FITS, MESSAGES, SPANS
+from rl_resources.query.vocabulary import FILTERS, PATTERNS, vocabulary
+from rl_resources.site.site import place
 
 PATH = "assets/finder.json"
 MODULES = tuple(
-    f"javascripts/finder/{name}.js"
-    for name in ("answer", "question", "sentences", "table", "text", "view")
+    f"javascripts/finder/{name}.js" for name in ("find", "published", "understand", "view")
 )
 """What the module of the page imports, at any depth."""
 
 _ABOUT = (
     "Data of the finder on the front page, in a form that may change with any release. "
-    "Programs find theirs under api/v1, which stays."
+    "Programs find theirs under api/v1, which is stable."
 )
 
 
 def files(dataset: Dataset) -> dict[str, str]:
     """The file by its path on the site."""
-    value = rules(dataset) | {"columns": columns(configurations(dataset))}
+    known = vocabulary(dataset)
+    value = {
+        "about": _ABOUT,
+        "dataset_version": dataset.version,
+        "vocabulary": {
+            "spellings": known.spellings,
+            "models": known.models,
+            "sizes": [asdict(size) for size in known.sizes],
+            "devices": {key: device._asdict() for key, device in known.devices.known.items()},
+            "tasks": known.tasks,
+        },
+        "patterns": PATTERNS,
+        "most": understand.MOST,
+        "hints": understand.HINTS,
+        "not_rl": understand.NOT_RL,
+        "any_task": sorted(understand.ANY_TASK),
+        "messages": MESSAGES,
+        "fits": FITS,
+        "spans": SPANS,
+        "filters": FILTERS,
+        "relaxations": [asdict(item) for item in RELAXATIONS],
+        "smaller": [[asdict(item) for item in line] for line in SMALLER],
+        "columns": columns(configurations(dataset)),
+    }
     return {PATH: json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"}
 
 
-def rules(dataset: Dataset) -> dict[str, Any]:
-    """All that is needed to understand a question and to word its answers."""
-    return {
-        "about": _ABOUT,
-        "dataset_version": dataset.version,
-        "vocabulary": asdict(vocabulary(dataset, Devices(dataset))),
-        "patterns": {
-            **PATTERNS,
-            "vendors": VENDORS,
-            "memory-last": MEMORY_LAST,
-            "memory-first": MEMORY_FIRST,
-        },
-        "limits": {
-            "listed": MOST_LISTED,
-            "compared": MOST_COMPARED,
-            "shortest_part": SHORTEST_PART,
-            "mib_per_gb": MIB_PER_GB,
-            "most_gb": MOST_GB,
-            "most_gb_unsaid": MOST_GB_UNSAID,
-            "most_gpus": MOST_GPUS,
-            "most_tokens": MOST_TOKENS,
-        },
-        "not_run": sorted(NOT_RUN),
-        "runs": sorted(RUNS),
-        "weights": WEIGHTS,
-        "relaxations": _relaxations(RELAXATIONS),
-        "smaller": [_relaxations(line) for line in SMALLER],
-        "sentences": SENTENCES,
-        "figures": FIGURES,
-        "spans": SPANS,
-        "asking": PAGE,
-    }
-
-
-def _relaxations(relaxations: Iterable[Relaxation]) -> list[dict[str, Any]]:
-    return [asdict(item) for item in relaxations]
-
-
-def columns(rows: Iterable[Configuration]) -> dict[str, Any]:
+def columns(rows: Sequence[Configuration]) -> dict[str, Any]:
     """Rows by column."""
-    told = sorted(rows, key=order_by_itself)
-    return {name: _column([row[place] for row in told]) for place, name in _FIELDS}
+    ranks = {row.id: rank for rank, row in enumerate(sorted(rows, key=size_of))}
+    by_id = {row.id: row for row in rows}
+    cells = [_cells(row, by_id) | {"rank": ranks[row.id]} for row in rows]
+    return {name: _column([row[name] for row in cells]) for name in cells[0]}
 
 
-_FIELDS = tuple(enumerate(Configuration._fields))
+_SAME = (
+    *("id", "kind", "tag", "size", "position", "model", "task", "weights", "gpus", "device"),
+    "memory_gb",
+    *("vendor", "possible_devices", "nodes", "state", "doubtful", "evidence_level", "series"),
+    *("framework_label", "source", *SPANS),
+)
+
+
+def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, Any]:
+    against = (by_id[name] for name in row.contradicts if name in by_id)
+    return {
+        **{name: getattr(row, name) for name in _SAME},
+        **sentences.parts(row),
+        "matches": tuple(row.words(name) for name in FILTERS),
+        "folder": place(row).partition(row.id)[0],
+        "conditions": row.conditions,
+        "figures": tuple(sentences.figures(row)),
+        "evidence": sentences.evidence(row),
+        "doubts": tuple(sentences.doubts(row)),
+        "against": tuple((sentences.contradicted(other), other.id) for other in against),
+        "start": sentences.start(row) if row.script else "",
+    }
 
 
 def _column(values: Sequence[Any]) -> Sequence[float] | Mapping[str, Any]:

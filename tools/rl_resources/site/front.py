@@ -10,7 +10,7 @@ from typing import Any
 from rl_resources.dataset import Dataset
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import ORDER, Answer
-from rl_resources.query.minimum import WEIGHTS, by_hardware, headline, least
+from rl_resources.query.minimum import WEIGHTS, by_hardware, headline, minimum
 from rl_resources.query.sentences import context
 from rl_resources.query.vocabulary import TAGS
 from rl_resources.site import finder
@@ -33,7 +33,7 @@ def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
         "tasks": _common_tasks(rows),
         "reports_of": reports_of,
         "by_hardware": [by_hardware(rows, memory) for memory in _memories(rows)],
-        "by_size": [(size, least(rows, size.name)) for size in site.sizes],
+        "by_size": [(size, minimum(rows, size.name)) for size in site.sizes],
     }
     shown = {"context": context}
     return {

@@ -16,7 +16,7 @@ from rl_resources.query.age import Ages
 from rl_resources.query.compatibility import accepted_by, rejections, releases_of
 from rl_resources.query.configurations import configurations
 from rl_resources.query.moves import former_ids, moves
-from rl_resources.query.related import Neighbourhood
+from rl_resources.query.related import Neighborhood
 from rl_resources.script.explained import Explained, explained
 from rl_resources.script.run import Run
 from rl_resources.site import badge, recipes, starting
@@ -119,7 +119,7 @@ class RecordPages:
         self._urls = {size.name: size.url for size in self._site.sizes}
         self._ages = Ages(dataset)
         every = configurations(dataset)
-        self._near = Neighbourhood(every)
+        self._near = Neighborhood(every)
         self._by_id = {item.id: item for item in every if item.kind == "record"}
         schema = dataset.package.resources["tuning"].schema
         self._meanings = {

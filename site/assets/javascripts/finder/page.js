@@ -5,9 +5,9 @@
  * on going back and forward.
  */
 
-import { find } from "./answer.js";
-import { UnusableInput, understand, WORDS } from "./question.js";
-import { Table } from "./table.js";
+import { find } from "./find.js";
+import { indexOf } from "./published.js";
+import { understand, Unknown } from "./understand.js";
 import { showAnswers, showFailure, showLoading, showMistake, showNothing } from "./view.js";
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("finder"));
@@ -15,46 +15,46 @@ const place = /** @type {HTMLElement} */ (document.getElementById("finder-answer
 const status = /** @type {HTMLElement} */ (document.getElementById("finder-status"));
 const SITE = new URL("../../", import.meta.url);
 const QUIET_MS = 400;
+const FIELDS = [...Array.from(form.elements, (field) => field.getAttribute("name")).filter(Boolean), "memory", "size"];
 
-/** @typedef {import("./question.js").Words} Words */
+/** @typedef {import("./understand.js").Tokens} Tokens */
 
-/** @type {Promise<{rules: import("./table.js").Rules, table: Table}> | undefined} */
+/** @type {Promise<import("./published.js").Index> | undefined} */
 let loading;
 
 /** The published data, fetched once and not before somebody asks. */
 function published() {
   loading ??= fetch(new URL(String(form.dataset.url), document.baseURI))
     .then((reply) => (reply.ok ? reply.json() : Promise.reject(new Error(reply.statusText))))
-    .then((rules) => ({ rules, table: new Table(rules) }));
+    .then(indexOf);
   loading.catch(() => { loading = undefined; });
   return loading;
 }
 
-/** The question in the address. @returns {Words} */
+/** The question in the address. @returns {Tokens} */
 function fromAddress() {
   const query = new URLSearchParams(location.search);
-  const words = WORDS.map((name) => [name, query.get(name)?.trim()]);
-  return Object.fromEntries(words.filter(([, text]) => text));
+  return filled(FIELDS.map((name) => [name, query.get(name) ?? ""]));
 }
 
-/** The question in the form. @returns {Words} */
-function fromForm() {
-  const words = [...new FormData(form)].map(([name, text]) => [name, String(text).trim()]);
-  return Object.fromEntries(words.filter(([, text]) => text));
-}
+/** The question in the form. @returns {Tokens} */
+const fromForm = () => filled([...new FormData(form)].map(([name, text]) => [name, String(text)]));
 
-/** The form has one field for size and model, and one for memory and device. @param {Words} words */
-function fill(words) {
-  const told = { ...words, model: words.model ?? words.size, device: words.device ?? words.memory };
-  for (const name of WORDS) {
+/** @param {string[][]} tokens @returns {Tokens} */
+const filled = (tokens) => Object.fromEntries(
+  tokens.map(([name, text]) => [name, text.trim()]).filter(([, text]) => text));
+
+/** The form has one field for size and model, and one for memory and device. @param {Tokens} tokens */
+function fill(tokens) {
+  const shown = { ...tokens, model: tokens.model ?? tokens.size, device: tokens.device ?? tokens.memory };
+  for (const name of FIELDS) {
     const field = form.elements.namedItem(name);
-    const text = told[name] ?? "";
+    const text = shown[name] ?? "";
     if (field instanceof HTMLSelectElement) choose(field, text);
     if (field instanceof HTMLInputElement && field.value.trim() !== text) field.value = text;
   }
   const more = /** @type {HTMLDetailsElement} */ (form.querySelector(".finder-more"));
-  more.open ||= Boolean(words.weights || words.scenario || words.length || words.framework || words.train
-    || words.infer || words.tag);
+  more.open ||= [...more.querySelectorAll("[name]")].some((field) => field.value);
 }
 
 /**
@@ -107,11 +107,11 @@ function announce(text) {
 let latest = 0;
 let answered = "";
 
-/** Answer a question. Of several that are asked while the data load the last is answered. @param {Words} words */
-async function answer(words) {
+/** Answer a question. Of several that are asked while the data load the last is answered. @param {Tokens} tokens */
+async function answer(tokens) {
   const turn = ++latest;
   answered = location.search;
-  if (!Object.keys(words).length) {
+  if (!Object.keys(tokens).length) {
     showNothing(form, place);
     announce("");
     return;
@@ -122,24 +122,20 @@ async function answer(words) {
     showLoading(place);
     loaded = await published();
   } catch {
-    if (turn === latest) announce(showFailure(form, place, SITE, () => answer(words)));
+    if (turn === latest) announce(showFailure(form, place, SITE, () => answer(tokens)));
     return;
   }
-  if (turn === latest) show(loaded, words);
+  if (turn === latest) show(loaded, tokens);
 }
 
-/**
- * @param {{rules: import("./table.js").Rules, table: Table}} loaded
- * @param {Words} words
- */
-function show({ rules, table }, words) {
+/** @param {import("./published.js").Index} index @param {Tokens} tokens */
+function show(index, tokens) {
   try {
-    const { question, notes } = understand(rules, words);
-    const found = find(table, rules, question);
-    announce(showAnswers({ form, place, rules, table, site: SITE }, found, notes));
+    const { query, notes } = understand(index, tokens);
+    announce(showAnswers({ form, place, index, site: SITE }, find(index, query), notes));
   } catch (error) {
-    if (!(error instanceof UnusableInput)) throw error;
-    announce(showMistake(form, place, error.message, error.help, error.word));
+    if (!(error instanceof Unknown)) throw error;
+    announce(showMistake(form, place, error));
   }
 }
 

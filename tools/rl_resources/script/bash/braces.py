@@ -1,109 +1,128 @@
-"""Brace expansion: `a{b,c}d` and `{1..3}`."""
+"""Brace expansion: `a{b,c}d` and `{1..3}`, before every other expansion."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from rl_resources.script.bash.parameter import Fragment, Fragments
-from rl_resources.script.bash.value import Source
+from rl_resources.script.bash.syntax import Literal, Parameter, Piece, Pieces
 
 MOST_WORDS = 512
-MOST_BRACES = 64
-_NUMBERS = re.compile(r"(-?\d{1,9})\.\.(-?\d{1,9})(?:\.\.(-?\d{1,9}))?")
-_LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d{1,9}))?")
+LONGEST_SEQUENCE = 40
+_NUMBERS = re.compile(r"(-?[0-9]{1,9})\.\.(-?[0-9]{1,9})(?:\.\.(-?[0-9]{1,9}))?")
+_LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?[0-9]{1,9}))?")
+_POSSIBLE = re.compile(r"[{,}]")
 
 
-class TooManyWordsError(Exception):
-    """The words are more than anyone means to write."""
+class _TooMany(Exception):  # noqa: N818
+    pass
 
 
-def alternatives(fragments: Fragments, source: Source) -> list[Fragments]:
-    """The words that one word stands for. Raises TooManyWordsError."""
-    signs = "".join(map(_sign, fragments))
-    if "{" not in signs or "}" not in signs:
-        return [fragments]
-    if signs.count("{") > MOST_BRACES:
-        raise TooManyWordsError
-    characters = [piece for item in fragments for piece in _characters(item, source)]
-    return [_merged(word) for word in _words(characters)]
+def alternatives(pieces: Pieces) -> tuple[Pieces, ...]:
+    """The words that one word stands for; none where they are more than anyone means to write."""
+    signs = {
+        sign
+        for piece in pieces
+        if isinstance(piece, Literal) and not piece.quoted
+        for sign in _POSSIBLE.findall(piece.text)
+    }
+    if not {"{", "}"} <= signs:
+        return (pieces,)
+    try:
+        return tuple(map(_merged, _words(_characters(pieces), 0)))
+    except _TooMany:
+        return ()
 
 
-def _sign(item: Fragment | None) -> str:
-    """The text of an unquoted literal."""
-    if item is None or item.quoted or item.expanded:
-        return ""
-    return item.part.text or ""
+def _characters(pieces: Pieces) -> list[Piece]:
+    """Unquoted literals cut to single characters."""
+    found: list[Piece] = []
+    for piece in pieces:
+        if isinstance(piece, Literal) and not piece.quoted:
+            found += [Literal(c, piece.start + i, False) for i, c in enumerate(piece.text)]
+        else:
+            found.append(piece)
+    return found
 
 
-def _characters(item: Fragment | None, source: Source) -> Fragments:
-    """An unquoted literal cut to single characters."""
-    if item is None or len(_sign(item)) < 2:
-        return [item]
-    start = item.part.origin.offset
-    places = [source.place(start + at) for at in range(len(_sign(item)))]
-    return [
-        item._replace(part=item.part._replace(text=sign, place=place, origin=place))
-        for sign, place in zip(_sign(item), places, strict=True)
-    ]
+def _sign(piece: Piece) -> str:
+    return piece.text if isinstance(piece, Literal) and not piece.quoted else ""
 
 
-def _words(items: Fragments) -> list[Fragments]:
+def _words(items: Sequence[Piece], depth: int) -> list[list[Piece]]:
     """All combinations, the leftmost brace varying slowest."""
-    for start, item in enumerate(items):
-        end = _closing(items, start) if _sign(item) == "{" else None
-        choices = _choices(items[start + 1 : end]) if end else []
-        if end and choices:
-            rests = _words(items[end + 1 :])
-            if len(choices) * len(rests) > MOST_WORDS:
-                raise TooManyWordsError
-            return [[*items[:start], *choice, *rest] for choice in choices for rest in rests]
-    return [items]
+    if depth > 12:
+        raise _TooMany
+    words: list[list[Piece]] = [[]]
+    at = 0
+    closings = _closings(items)
+    while at < len(items):
+        close = closings.get(at)
+        choices = _choices(items[at : close + 1], depth) if close else None
+        if choices is None or close is None:
+            for word in words:
+                word.append(items[at])
+            at += 1
+            continue
+        if len(words) * len(choices) > MOST_WORDS:
+            raise _TooMany
+        words = [[*word, *choice] for word in words for choice in choices]
+        at = close + 1
+    return words
 
 
-def _closing(items: Fragments, start: int) -> int | None:
-    level = 0
-    for at in range(start, len(items)):
-        level += {"{": 1, "}": -1}.get(_sign(items[at]), 0)
-        if level == 0:
-            return at
-    return None
+def _closings(items: Sequence[Piece]) -> dict[int, int]:
+    """Where the braces close that may offer something: a comma of their own, or a sequence."""
+    open_at: list[int] = []
+    found: dict[int, int] = {}
+    with_comma: set[int] = set()
+    for at, item in enumerate(items):
+        sign = _sign(item)
+        if sign == "{":
+            open_at.append(at)
+        elif sign == "," and open_at:
+            with_comma.add(open_at[-1])
+        elif sign == "}" and open_at:
+            start = open_at.pop()
+            if start in with_comma or at - start <= LONGEST_SEQUENCE:
+                found[start] = at
+    return found
 
 
-def _choices(inner: Fragments) -> list[Fragments]:
-    """What braces around `inner` offer, nothing where they are only characters."""
-    fields: list[Fragments] = [[]]
+def _choices(items: Sequence[Piece], depth: int) -> list[list[Piece]] | None:
+    """What the braces around `items` offer, or `None` where they are only characters."""
+    inner = items[1:-1]
+    fields: list[list[Piece]] = [[]]
     level = 0
     for item in inner:
-        level += {"{": 1, "}": -1}.get(_sign(item), 0)
-        if _sign(item) == "," and level == 0:
+        sign = _sign(item)
+        level += {"{": 1, "}": -1}.get(sign, 0)
+        if sign == "," and level == 0:
             fields.append([])
         else:
             fields[-1].append(item)
     if len(fields) > 1:
-        return [word for field in fields for word in _words(field)]
+        return [word for field in fields for word in _words(field, depth + 1)]
     return _sequence(inner)
 
 
-def _sequence(inner: Fragments) -> list[Fragments]:
+def _sequence(inner: Sequence[Piece]) -> list[list[Piece]] | None:
     text = "".join(map(_sign, inner))
     match = _NUMBERS.fullmatch(text) or _LETTERS.fullmatch(text)
-    first = inner[0] if inner else None
-    if match is None or first is None or len(text) != len(inner):
-        return []
-    part = first.part
-    return [[first._replace(part=part._replace(text=item))] for item in _items(match)]
-
-
-def _items(match: re.Match[str]) -> Sequence[str]:
+    if match is None or not all(map(_sign, inner)):
+        return None
     numeric = match[1].lstrip("-").isdigit()
-    first, last = (int(match[at]) if numeric else ord(match[at]) for at in (1, 2))
+    first, last = (int(match[i]) if numeric else ord(match[i]) for i in (1, 2))
     step = abs(int(match[3] or 1)) or 1
     if abs(last - first) // step >= MOST_WORDS:
-        raise TooManyWordsError
+        raise _TooMany
     numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
-    width = _width(match[1], match[2])
-    return [f"{number:0{width}d}" if numeric else chr(number) for number in numbers]
+    width = _width(match[1], match[2]) if numeric else 0
+    start = inner[0].start
+    return [
+        [Literal(f"{number:0{width}d}" if numeric else chr(number), start, False)]
+        for number in numbers
+    ]
 
 
 def _width(first: str, last: str) -> int:
@@ -112,18 +131,28 @@ def _width(first: str, last: str) -> int:
     return max(len(first), len(last)) if padded else 0
 
 
-def _merged(items: Fragments) -> Fragments:
-    """Adjacent characters as one literal again."""
-    found: Fragments = []
+def _name_characters(last: Parameter, item: Piece) -> str:
+    """What a brace has put behind `$NAME` and so belongs to the name."""
+    bare = last.end - last.start == len(last.name) + 1 and last.name[0].isidentifier()
+    if not bare or not isinstance(item, Literal) or item.quoted or item.start == last.end:
+        return ""
+    return item.text if re.fullmatch(r"[A-Za-z0-9_]+", item.text) else ""
+
+
+def _merged(items: Sequence[Piece]) -> Pieces:
+    """Neighbouring characters as one literal again."""
+    found: list[Piece] = []
     for item in items:
         last = found[-1] if found else None
-        if item and last and _sign(item) and _sign(last) and _adjacent(last, item):
-            part = last.part._replace(text=_sign(last) + _sign(item))
-            found[-1] = last._replace(part=part)
+        if isinstance(last, Parameter) and (more := _name_characters(last, item)):
+            found[-1] = last._replace(name=last.name + more)
+        elif (
+            isinstance(last, Literal)
+            and isinstance(item, Literal)
+            and not (last.quoted or item.quoted)
+            and last.start + len(last.text) == item.start
+        ):
+            found[-1] = Literal(last.text + item.text, last.start, False)
         else:
             found.append(item)
-    return found
-
-
-def _adjacent(one: Fragment, two: Fragment) -> bool:
-    return one.part.origin.offset + len(_sign(one)) == two.part.origin.offset
+    return tuple(found)

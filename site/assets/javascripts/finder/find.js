@@ -1,0 +1,191 @@
+/**
+ * What runs on this hardware, best first: the rules of `query/find.py`; a test compares both.
+ *
+ * @typedef {import("./published.js").Index} Index
+ * @typedef {import("./published.js").Row} Row
+ * @typedef {Row} Query a question in keys; an empty text or a 0 leaves open
+ * @typedef {{row: Row, fit: string}} Answer
+ */
+
+import { devicesOf, least, say } from "./published.js";
+
+const FITTING = ["tested", "should-fit", "claimed"];
+const FARTHEST = 1e9;
+
+/** @param {Index} index @param {Query} query */
+export function find(index, query) {
+  const judged = judge(index, index.rows, query);
+  const answers = ordered(of(judged, ...FITTING), query);
+  const runs = answers.filter(({ fit }) => fit !== "claimed");
+  const failures = failuresOf(index, query);
+  const smallest = least(runs, rank);
+  const full = runs.filter(({ row }) => row.weights === "full");
+  return {
+    query,
+    answers,
+    unclear: ordered(of(judged, "unclear"), query),
+    failures,
+    worse: failures.filter(({ row }) => noLess(query, row)).length,
+    nearest: answers.length ? [] : nearestTo(index, judged, query),
+    largest: query.size ? [] : largestOf(runs),
+    smallest,
+    smallestFull: smallest && smallest.row.weights !== "full" ? least(full, rank) : undefined,
+    longest: least(runs.filter(({ row }) => row.length), ({ row }) => -row.length),
+  };
+}
+
+/** @typedef {ReturnType<typeof find>} Found */
+
+/** Answers of one series together in the place of the first of them. @param {Answer[]} items @returns {Answer[][]} */
+export function folded(items) {
+  /** @type {Map<string, Answer[]>} */
+  const groups = new Map();
+  for (const item of items) {
+    const key = item.row.series || `alone ${item.row.id}`;
+    groups.set(key, [...(groups.get(key) ?? []), item]);
+  }
+  return [...groups.values()];
+}
+
+const rank = (/** @type {Answer} */ { row }) => row.rank;
+
+/** @param {Answer[]} judged @param {...string} fits */
+const of = (judged, ...fits) => judged.filter(({ fit }) => fits.includes(fit));
+
+/** The rows that match, with their fit. @param {Index} index @param {Row[]} rows @param {Query} query @returns {Answer[]} */
+function judge(index, rows, query) {
+  const filters = index.filters.map((name, i) => [query[name], i]).filter(([word]) => word);
+  const main = query.model ? "model" : "size";
+  return rows
+    .filter((row) => (!query[main] || row[main] === query[main])
+      && filters.every(([word, i]) => row.matches[i].includes(word)))
+    .map((row) => ({ row, fit: fitOf(query, row) }));
+}
+
+/** How a row fits the hardware and the length of a question. @param {Query} query @param {Row} row */
+function fitOf(query, row) {
+  if (row.state === "out-of-memory") return row.state;
+  if (row.length < query.length) return "too-short";
+  if (query.gpus && row.gpus > query.gpus) return "beyond";
+  const exact = onThatDevice(query, row);
+  if (exact || (sameVendor(query, row) && row.memory_gb > 0 && row.memory_gb <= query.memory_gb)) {
+    if (row.state === "not-run") return "unclear";
+    if (row.state === "claim") return "claimed";
+    return exact ? "tested" : "should-fit";
+  }
+  const mayBe = row.state !== "not-run" && devicesOf(query).some((key) => row.possible_devices.includes(key));
+  return mayBe ? "unclear" : "beyond";
+}
+
+/** Whether it ran on an asked device, or a device of just the asked memory. @param {Query} query @param {Row} row */
+function onThatDevice(query, row) {
+  if (query.device) return row.possible_devices.length > 0 && amongAsked(query, row);
+  return !query.memory_gb || row.memory_gb === query.memory_gb;
+}
+
+/** @param {Query} query @param {Row} row */
+const amongAsked = (query, row) => row.possible_devices.every((/** @type {string} */ key) => devicesOf(query).includes(key));
+
+/** @param {Query} query @param {Row} row */
+const sameVendor = (query, row) => !query.device || row.vendor === query.vendor;
+
+/** Whether it had no fewer GPUs of no less memory each, of the same vendor. @param {Query} query @param {Row} row */
+function noLess(query, row) {
+  const known = query.gpus && query.memory_gb && (row.device || amongAsked(query, row));
+  return Boolean(known) && row.gpus >= query.gpus && row.memory_gb >= query.memory_gb && sameVendor(query, row);
+}
+
+/** Best first; equal ones keep the published order. @param {Answer[]} items @param {Query} query */
+function ordered(items, query) {
+  const distance = (/** @type {number} */ asked, /** @type {number} */ has) => (has ? Math.abs(asked - has) : FARTHEST);
+  return sorted(items, ({ row, fit }) => [
+    Number(row.kind !== "record"), Math.max(FITTING.indexOf(fit), 0), -row.position, Number(row.doubtful),
+    distance(query.gpus, row.gpus), distance(query.memory_gb, row.memory_gb),
+  ]);
+}
+
+/** Sorted by the first of several figures that differs. @param {Answer[]} items @param {(item: Answer) => number[]} key */
+function sorted(items, key) {
+  return items.map((item) => ({ item, key: key(item) }))
+    .sort((a, b) => a.key.map((figure, i) => figure - b.key[i]).find(Boolean) ?? 0)
+    .map(({ item }) => item);
+}
+
+/** Of a task also those with LoRA; of asked weights also those that do not say what trains. @param {Index} index @param {Query} query */
+function failuresOf(index, query) {
+  const wider = { ...query, model: "", tag: "", weights: "" };
+  const tasks = query.adapter_task && !query.weights ? [query.task, query.adapter_task] : [query.task];
+  const at = index.filters.indexOf("weights");
+  const near = tasks.flatMap((task) => of(judge(index, index.rows, { ...wider, task }), "out-of-memory"))
+    .filter(({ row }) => !query.weights || !row.weights || row.matches[at].includes(query.weights))
+    .filter(({ row }) => onThatDevice(query, row) || noLess(query, row));
+  return sorted(near, ({ row }) => [
+    Number(!noLess(query, row)), Number(query.model !== "" && row.model !== query.model), row.rank]);
+}
+
+/** What is missing, then what would fit instead; no row twice. @param {Index} index @param {Answer[]} judged @param {Query} query */
+function nearestTo(index, judged, query) {
+  const smaller = index.rows.filter(({ position }) => position > 0 && position < query.position);
+  const found = [
+    ...smallestBeyond(index, judged, query),
+    ...smallestOfSize(index, query),
+    ...index.relaxations.flatMap((one) => instead(index, index.rows, query, one)),
+    ...index.smaller.flatMap((line) => line.map((one) => instead(index, smaller, query, one)).find((some) => some.length) ?? []),
+  ];
+  const seen = new Set();
+  return found.filter(({ row }) => !seen.has(row.id) && seen.add(row.id));
+}
+
+/** The smallest known run; of another vendor only where the asked one has none. @param {Index} index @param {Answer[]} judged @param {Query} query */
+function smallestBeyond(index, judged, query) {
+  const ran = of(judged, "beyond").filter(({ row }) => row.state === "run");
+  const own = ran.filter(({ row }) => sameVendor(query, row));
+  const best = least(own.length ? own : ran, rank);
+  if (!best) return [];
+  const reason = say(index, own.length ? "beyond" : "other-vendor", { ...best.row, own: query.vendor });
+  return [{ ...best, kind: "smallest-tested", reason }];
+}
+
+/** The least that another model of the size needs. @param {Index} index @param {Query} query */
+function smallestOfSize(index, query) {
+  const wider = { ...query, model: "" };
+  const judged = query.model ? judge(index, index.rows, wider) : [];
+  if (of(judged, ...FITTING).length) return [];
+  return smallestBeyond(index, judged, wider)
+    .filter(({ row }) => row.model !== query.model && sameVendor(query, row))
+    .map((item) => ({ ...item, kind: "smallest-of-size", reason: say(index, "smallest-of-size", item.row) }));
+}
+
+/** The best answer to a wider question: of the largest size, or of the longest context. @param {Index} index @param {Row[]} rows @param {Query} query @param {Row} relaxation */
+function instead(index, rows, query, relaxation) {
+  const wider = relaxed(query, relaxation);
+  if (!wider) return [];
+  const most = relaxation.drops.includes("length") ? "length" : "position";
+  const best = least(ordered(of(judge(index, rows, wider), ...FITTING), wider), ({ row }) => -row[most]);
+  if (!best) return [];
+  const { row, fit } = best;
+  const what = say(index, relaxation.kind, row);
+  return [{ row, fit, kind: relaxation.kind, reason: say(index, "instead", { ...row, what, fits: index.fits[fit] }) }];
+}
+
+/** The wider question; nothing where there is nothing to give up. @param {Query} query @param {Row} relaxation */
+function relaxed(query, { drops, adapters }) {
+  if (adapters && !query.adapter_task) return undefined;
+  if (drops.length && !drops.some((/** @type {string} */ name) => query[name])) return undefined;
+  const open = drops.map((/** @type {string} */ name) => [name, typeof query[name] === "number" ? 0 : ""]);
+  const wider = { ...query, ...Object.fromEntries(open) };
+  return adapters ? { ...wider, task: query.adapter_task, adapter_task: "", weights: "" } : wider;
+}
+
+/** For each task the largest size that has a run, and of that size the longest context. @param {Answer[]} runs */
+function largestOf(runs) {
+  const known = runs.filter(({ row }) => row.task && row.size);
+  const tasks = [...new Set(known.map(({ row }) => row.task))].sort();
+  const tops = tasks.map((task) => {
+    const items = known.filter(({ row }) => row.task === task);
+    const top = Math.max(...items.map(({ row }) => row.position));
+    const ofSize = items.filter(({ row }) => row.position === top);
+    return { task, top, best: ofSize[0], longest: least(ofSize, ({ row }) => -row.length) ?? ofSize[0] };
+  });
+  return tops.sort((a, b) => b.top - a.top);
+}

@@ -1,0 +1,277 @@
+/**
+ * A question about hardware: from a person's words to keys of the tables.
+ * The rules are those of `query/understand.py`; a test compares both.
+ *
+ * @typedef {import("./published.js").Index} Index
+ * @typedef {Record<string, string>} Tokens the words of a question by field
+ */
+
+import { EITHER, least, say } from "./published.js";
+
+const BILLIONS = { m: 0.001, t: 1000 };
+const GIGABYTES = { mib: 1 / 1024, mb: 1 / 1024, tb: 1000 };
+const TOKENS = { k: 1000, m: 1e6 };
+
+/** A word that is not known; `near` are words to choose from. */
+export class Unknown extends Error {
+  /** @param {string} message @param {string} help @param {string} field @param {string[]} [near] */
+  constructor(message, help, field, near = []) {
+    super(message);
+    Object.assign(this, { help, field, near });
+  }
+}
+
+/** The question in keys, and notes on how it was read. Throws `Unknown`. @param {Index} index @param {Tokens} tokens */
+export function understand(index, tokens) {
+  const filled = Object.entries(tokens).filter(([, text]) => text.trim());
+  return new Reader(index, Object.fromEntries(filled)).query();
+}
+
+class Reader {
+  /** @param {Index} index @param {Tokens} tokens */
+  constructor(index, tokens) {
+    Object.assign(this, { index, tokens, known: index.vocabulary, notes: [] });
+  }
+
+  query() {
+    const { model, size } = this.modelAndSize();
+    const { gpus, devices, memory } = this.hardware();
+    const own = devices.map((key) => this.known.devices[key]);
+    const smallest = least(own, (one) => one.memory_gb) ?? { vendor: "", memory_gb: memory };
+    const length = this.length();
+    const { task, weights } = this.taskAndWeights();
+    const others = this.index.filters.filter((name) => name !== "task" && name !== "weights");
+    const query = {
+      model,
+      size,
+      position: this.known.sizes.find(({ name }) => name === size)?.position ?? 0,
+      task,
+      adapter_task: task && this.known.tasks[task],
+      weights,
+      gpus,
+      device: devices.join(EITHER),
+      vendor: smallest.vendor,
+      memory_gb: smallest.memory_gb,
+      length,
+      ...Object.fromEntries(others.map((name) => [name, this.word(name)])),
+    };
+    return { query, notes: this.notes };
+  }
+
+  modelAndSize() {
+    let { model: text = "", size: asked = "" } = this.tokens;
+    if (text && !asked && this.read("billions", text)) [text, asked] = ["", text];
+    const size = asked && this.size(asked);
+    const found = text ? this.model(text) : { model: "", size: "" };
+    if (found.model && size && size !== found.size) {
+      const message = say(this.index, "other-size", { model: found.model, own: found.size, size });
+      throw new Unknown(message, "", "model");
+    }
+    return { model: found.model, size: found.size || size };
+  }
+
+  size(text) {
+    const [, figure, unit] = this.read("billions", text) ?? [];
+    const size = this.sizeOf(Number(figure ?? 0) * (BILLIONS[unit?.toLowerCase()] ?? 1)) || this.unknown("size", text);
+    const bare = (name) => plain(name).replace(/b$/, "");
+    if (bare(text) !== bare(size)) this.note("read-as", text, { meaning: size });
+    return size;
+  }
+
+  /** The size that so many parameters, in 10⁹, belong to; empty for none. */
+  sizeOf(billions) {
+    return (billions && this.known.sizes.find(({ below }) => below === null || billions < below).name) || "";
+  }
+
+  /** The model, empty where several are meant or only the size is known, and the size. */
+  model(text) {
+    const name = text.trim().replace(this.pattern("hub", "gi"), "");
+    const keys = this.meaning("model", plain(name));
+    const sizes = new Set(keys.map((key) => this.known.models[key]));
+    if (sizes.size === 1) {
+      const spelt = [keys[0], lastPart(keys[0])].map(plain);
+      if (!spelt.includes(plain(name))) this.note("read-as", text, { meaning: keys.join(EITHER) });
+      return { model: keys.length === 1 ? keys[0] : "", size: [...sizes][0] };
+    }
+    const [, figure] = this.pattern("size_in_name").exec(name.replace(/[\s_-]+/g, "-")) ?? [];
+    const size = this.sizeOf(Number(figure ?? 0)) || this.unknown("model", text);
+    this.note("by-size", text, { size });
+    return { model: "", size };
+  }
+
+  hardware() {
+    const { device: text = "", memory = "", gpus: asked } = this.tokens;
+    if (text && memory) throw new Unknown(say(this.index, "device-and-memory"), "", "device");
+    const { count, name } = text ? this.counted(text) : { count: 0, name: "" };
+    const wanted = asked ? this.count("gpus", asked) : 0;
+    if (wanted && count && wanted !== count) {
+      throw new Unknown(say(this.index, "two-counts", { text }), "", "device");
+    }
+    const gpus = wanted || count;
+    const isMemory = memory || this.isAmount(name);
+    const amount = isMemory ? this.memory(memory ? "memory" : "device", memory || name) : 0;
+    if (isMemory) this.notes.push(say(this.index, "any-vendor", { memory: amount }));
+    const devices = !isMemory && name ? this.devices(name) : [];
+    if (!gpus && (amount || devices.length)) this.notes.push(say(this.index, "any-gpus"));
+    return { gpus, devices, memory: amount };
+  }
+
+  /** The number and the rest of `8xH100`; 0 and the whole text without a number. */
+  counted(text) {
+    const patterns = this.named(text).length ? [] : [["device_count", 2, 1], ["count_device", 1, 2]];
+    for (const [pattern, countAt, nameAt] of patterns) {
+      const found = this.read(pattern, text);
+      if (found && (this.read("memory", found[nameAt])?.[2] || this.named(found[nameAt]).length)) {
+        return { count: this.count("device", found[countAt]), name: found[nameAt] };
+      }
+    }
+    return { count: 0, name: text };
+  }
+
+  /** Whether a device is asked by its memory: `80 GB`, or `80` where no device is called so. */
+  isAmount(text) {
+    const [found, figure, unit] = this.read("memory", text) ?? [];
+    if (!found || unit) return Boolean(found);
+    return Number(figure) <= this.index.most.memory_without_unit && !this.named(text).length;
+  }
+
+  /** The devices that the words can mean: one, several of different memory, or none. */
+  named(text) {
+    const name = this.deviceName(text);
+    const found = [name, name.replace(/s$/, "")].map((one) => this.meaning("device", one)).find((keys) => keys.length);
+    if (found) return found;
+    const gigabytes = this.pattern("gigabytes", "g");
+    const memory = Number(gigabytes.exec(text.toLowerCase())?.[1] ?? 0);
+    const bare = this.deviceName(text.toLowerCase().replace(gigabytes, " "));
+    return this.meaning("device", bare).filter((key) => this.known.devices[key].memory_gb === memory);
+  }
+
+  /** `a10080g` of `NVIDIA A100 80GB`. */
+  deviceName(text) {
+    const bare = text.toLowerCase().replace(this.pattern("vendor", "g"), "");
+    return bare.replace(this.pattern("gigabytes", "g"), "$1g").replace(/[^a-z0-9]/g, "");
+  }
+
+  devices(text) {
+    const found = this.named(text);
+    if (!found.length) this.unknown("device", text);
+    if (found.length === 1) this.notes.push(this.known.devices[found[0]].note);
+    else this.note("read-as", text, { meaning: found.join(EITHER) });
+    return found;
+  }
+
+  /** GB of one device; GiB count as GB. */
+  memory(field, text) {
+    const [, figure, unit] = this.read("memory", text) ?? [];
+    const scale = GIGABYTES[unit?.toLowerCase()] ?? 1;
+    const amount = scale < 1 ? Math.ceil(figure * scale) : figure * scale;
+    return amount > 0 && amount <= this.index.most.memory ? amount : this.unknown(field, text);
+  }
+
+  /** A number of GPUs: `16`, `2x8`, `8 GPUs`. */
+  count(field, text) {
+    const factors = this.read("count", text)?.[1].match(/[0-9]+/g) ?? [0];
+    const gpus = factors.reduce((product, factor) => product * Number(factor), 1);
+    return gpus > 0 && gpus <= this.index.most.gpus ? gpus : this.unknown(field, text);
+  }
+
+  /** Tokens of prompt and response together. */
+  length() {
+    const { length: text } = this.tokens;
+    if (!text) return 0;
+    const tokens = text.split("+").map((part) => this.read("length", part)).reduce((sum, found) =>
+      sum + (found ? Math.floor(found[1].replaceAll(",", "") * (TOKENS[found[2].toLowerCase()] ?? 1) + 0.5) : NaN), 0);
+    if (!(tokens > 0 && tokens <= this.index.most.length)) this.unknown("length", text);
+    this.notes.push(say(this.index, "length", { length: tokens }));
+    return tokens;
+  }
+
+  /** `LoRA`, `QLoRA` and `full` as a task are weights. */
+  taskAndWeights() {
+    const { task: text } = this.tokens;
+    const asked = this.word("weights");
+    if (!text) return { task: "", weights: asked };
+    const words = taskWords(text);
+    const name = this.taskName(words);
+    const said = ["qlora", "lora", "full"].find((word) => words.includes(word)) ?? "";
+    if (this.index.any_task.includes(words.join(" "))) {
+      this.note("any-task", text);
+      return { task: "", weights: asked };
+    }
+    if (["", "lora"].includes(name) && (said || name)) return { task: "", weights: asked || said || name };
+    const known = this.task(text, words, name);
+    const weights = asked || (said === "lora" ? "" : said);
+    const adapterTask = ["lora", "qlora"].includes(weights) ? this.known.tasks[known] : "";
+    return { task: adapterTask || known, weights };
+  }
+
+  /** The task of a name, or of the beginning of a variant's name: `PPO` of `PPO-Lag`. */
+  task(text, words, name) {
+    const { task: spellings } = this.known.spellings;
+    if (Object.hasOwn(spellings, name)) return spellings[name];
+    const notRl = Object.keys(this.index.not_rl).find((word) => words.includes(word));
+    if (notRl) throw new Unknown(say(this.index, "unknown", { field: "task", text }), this.index.not_rl[notRl], "task");
+    const begun = least(Object.keys(spellings).filter((start) => name.startsWith(`${start}-`)), (start) => -start.length);
+    const task = spellings[begun] ?? this.unknown("task", text);
+    this.note("read-as", text, { meaning: task });
+    return task;
+  }
+
+  /** A task without what is only said of it, adapters last: `grpo-lora`. */
+  taskName(words) {
+    const [adapters, said] = ["adapters", "said_of_tasks"].map((name) => this.whole(name));
+    const kept = words.filter((word) => !adapters.test(word) && !said.test(word));
+    return [...kept, ...(words.some((word) => adapters.test(word)) ? ["lora"] : [])].join("-");
+  }
+
+  /** The known word of a field, whatever its case and punctuation. */
+  word(field) {
+    const { [field]: text } = this.tokens;
+    return text ? this.meaning(field, plain(text))[0] ?? this.unknown(field, text) : "";
+  }
+
+  /** The keys that a spelling can mean. @returns {string[]} */
+  meaning(field, spelling) {
+    const { [field]: spellings } = this.known.spellings;
+    return Object.hasOwn(spellings, spelling) ? spellings[spelling].split(EITHER) : [];
+  }
+
+  note(name, text, words = {}) {
+    this.notes.push(say(this.index, name, { text: text.trim(), ...words }));
+  }
+
+  /** Throw, with the known words that hold the text to choose from. @returns {never} */
+  unknown(field, text) {
+    const { [field]: spellings = {} } = this.known.spellings;
+    const names = [...new Set(Object.values(spellings))].filter((name) => !name.includes(EITHER)).map(lastPart);
+    const near = names.filter((name) => plain(text) && plain(name).includes(plain(text)));
+    const few = names.length <= 12 ? names : near.slice(0, 6);
+    throw new Unknown(say(this.index, "unknown", { field, text }), this.index.hints[field] ?? "", field, few);
+  }
+
+  pattern(name, flags = "i") {
+    return new RegExp(this.index.patterns[name], flags);
+  }
+
+  whole(name) {
+    return new RegExp(`^(?:${this.index.patterns[name]})$`, "i");
+  }
+
+  /** The parts of a text that is wholly of a pattern. */
+  read(name, text) {
+    return this.whole(name).exec(text.trim().replace(/\s+/g, " "));
+  }
+}
+
+const lastPart = (/** @type {string} */ name) => name.slice(name.lastIndexOf("/") + 1);
+
+/** A text without what people spell in different ways: case, spaces, `_`, `-`, `++`. @param {string} text */
+function plain(text) {
+  const words = text.toLowerCase().replaceAll("++", "pp").replace(/[^a-z0-9.]+/g, "-");
+  return words.replace(/(?<![0-9])[-.]+|[-.]+(?![0-9])/g, "");
+}
+
+/** The words of a task: `reinforce` and `pp` of `REINFORCE++`. @param {string} text @returns {string[]} */
+function taskWords(text) {
+  return text.toLowerCase().replaceAll("++", " pp").replaceAll("q-lora", "qlora").match(/[a-z0-9]+/g) ?? [];
+}

@@ -1,0 +1,80 @@
+"""The sentences that the command and the finder's page share, as templates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+MESSAGES: Mapping[str, str] = {
+    # How a question was read.
+    "read-as": "“{text}” is read as {meaning}.",
+    "by-size": "“{text}” is not a known model: answers are for its size, {size}.",
+    "any-task": "“{text}” names no algorithm: any task counts.",
+    "any-vendor": "Devices of any vendor with {memory} GB or less count; "
+    "whether yours runs the same software is not checked.",
+    "any-gpus": "Any number of GPUs counts.",
+    "length": "Runs of at least {length} tokens count, prompt and response together.",
+    # What cannot be read.
+    "unknown": "{field} `{text}` is not known",
+    "device-and-memory": "a device and a memory are both asked",
+    "two-counts": "device `{text}` has another number of GPUs",
+    "other-size": "model {model} is of size {own}, not {size}",
+    # The question and its answers in a line.
+    "headline": "{what}{on}: {tested} tested, {should_fit} should fit, {claimed} claimed",
+    "smallest": "The least memory in all: {summary}",
+    "smallest_full": "The least memory for full fine-tuning: {summary}",
+    "longest": "The longest context: {context}, {summary}",
+    # Why a configuration is an answer, or is not. Words in braces are of `sentences.parts`.
+    "tested": "Tested: {ran}, on {hardware}.",
+    "should-fit": "Should fit, not tested on your hardware: {ran}, on {hardware}: "
+    "no more GPUs and no more memory each than yours.",
+    "claimed": "{claim}",
+    "unclear": "{claim}",
+    "out-of-memory": "Ran out of {memory_kind}memory on {hardware}.",
+    "beyond": "The smallest known run needed {hardware}: {model}, {task_label}.",
+    "other-vendor": "The smallest known run needed {hardware}: {model}, {task_label}. "
+    "Nothing is tested on {own}, and its software differs.",
+    "smallest-of-size": "The smallest known run of the size {size} needed {hardware}: "
+    "{model}, {task_label}.",
+    # What would fit instead, and how it fits.
+    "instead": "{what}: {model}, {task_label}, {fits} on {hardware}.",
+    "shorter": "With a shorter context ({context})",
+    "other-backends": "With other software ({software})",
+    "other-tag": "Without the tag",
+    "other-weights": "With {weights_label}",
+    "other-scenario": "In another scenario",
+    "other-model": "Another model of the size {size}",
+    "other-scenario-and-model": "Another model of the size {size} in another scenario",
+    "other-model-and-software": "Another model of the size {size} with other software ({software})",
+    "other-weights-and-software": "With {weights_label} and other software ({software})",
+    "adapters": "With LoRA",
+    "adapters-other-model": "Another model of the size {size} with LoRA",
+    "adapters-other-backends": "With LoRA and other software ({software})",
+    "other-task": "With another task",
+    "smaller-size": "The nearest smaller size, {size}",
+    "smaller-other-backends": "The nearest smaller size, {size}, with other software ({software})",
+    "smaller-anything": "The nearest smaller size, {size}, with another task and other software "
+    "({software})",
+    "smaller-adapters": "The nearest smaller size, {size}, with LoRA",
+    # Results of one source that differ only in their settings.
+    "series": "One of {number} of this source that differ in settings alone: {spans}.",
+    "frameworks": "A figure of one framework, or of one release, says little about another.",
+    "nodes": "on the first of {nodes} nodes, once they form one Ray cluster",
+}
+
+FITS = {"tested": "tested", "should-fit": "should fit", "claimed": "claimed, no run is known,"}
+"""How what would fit instead fits."""
+
+SPANS: Mapping[str, str] = {
+    "length": "{} tokens in all",
+    "batch": "batch {}",
+    "rollout_n": "{} rollouts per prompt",
+    "host_memory_gb": "host memory {} GB",
+    "step_seconds": "step {} s",
+    "peak_memory_gb": "peak {} GB",
+}
+"""The figures of which a series shows the least and the most."""
+
+
+def say(name: str, /, **words: object) -> str:
+    """The message `name` with its words filled in."""
+    return MESSAGES[name].format_map(words)
