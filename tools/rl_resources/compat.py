@@ -20,23 +20,22 @@ from rl_resources.package import Record, read_package
 from rl_resources.query.compatibility import accepted_by
 from rl_resources.regular import read_regular
 from rl_resources.script import bash
-from rl_resources.script.framework.describe import describe
+from rl_resources.script.framework import Source, compose_launch
 from rl_resources.script.framework.history import HISTORY, write_history
-from rl_resources.script.framework.launched import Known, compose_launch
 from rl_resources.script.framework.releases import (
     DISTRIBUTIONS,
     configuration,
     releases,
 )
-from rl_resources.script.framework.shipped import DEFAULTS, read_shipped
+from rl_resources.script.framework.shipped import DEFAULTS, describe, read_shipped
 from rl_resources.script.launch import Launch, launches
 from rl_resources.script.rejected import Rejected
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rl_resources.script.framework.compose import Configuration
     from rl_resources.script.framework.composition import Composition
+    from rl_resources.script.framework.releases import Release
 
 RESOURCE = "compatibility"
 
@@ -72,7 +71,7 @@ def compat(
     files: dict[str, str] = {}
     for framework in sorted({script.framework for script in scripts}):
         ours = [script for script in scripts if script.framework == framework]
-        composed: list[Configuration] = []
+        composed: list[Release] = []
         for version in releases(framework) if versions is None else in_order(set(versions)):
             progress(f"{framework} {version}: {len(ours)} scripts")
             composed.append(configuration(framework, version))
@@ -122,7 +121,7 @@ def _text(path: Path) -> str:
         raise UnusableInput(f"{path}: cannot be read: {error}", "Run `check` first.") from error
 
 
-def row_of(script: Script, framework: str, version: str, known: Known) -> Record:
+def row_of(script: Script, framework: str, version: str, known: Source) -> Record:
     """The row of one script and one release, composed by `known`."""
     answers: list[bool | None] = []
     cells: list[str] = []
@@ -168,7 +167,7 @@ def _csv(dataset: Dataset, rows: Iterable[Record]) -> str:
     return tabular.write([schema.names, *cells])
 
 
-def _defaults(root: Path, newest: Configuration) -> dict[str, str]:
+def _defaults(root: Path, newest: Release) -> dict[str, str]:
     """The defaults file of a checkout, unless it is of a newer release."""
     path = f"{DEFAULTS}/{newest.framework}.json"
     if not (root / DEFAULTS).is_dir():

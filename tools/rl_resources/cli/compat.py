@@ -16,8 +16,6 @@ def _options(parser: ArgumentParser) -> None:
 
 
 def _compat(arguments: Arguments) -> int:
-    import hydra  # noqa: F401 (without it nothing need be fetched)
-
     from rl_resources.compat import compat
     from rl_resources.output import write_file
 
@@ -37,5 +35,5 @@ COMMAND = Command(
     "Compose every script's configuration with every release.",
     _options,
     _compat,
-    "compat",
+    "check",
 )

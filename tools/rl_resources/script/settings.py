@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from rl_resources.script.bash import Place
 from rl_resources.script.framework import UNKNOWN, Composition
-from rl_resources.script.framework.grammar import is_function, read_value
+from rl_resources.script.framework.compose import parse
 from rl_resources.script.launch import Launch, Override
 
 _ALIKE = 0.75
@@ -152,10 +152,9 @@ def _looks_like(one: str, other: str) -> bool:
 
 def _read(override: Override) -> Any:
     """The value of an override that the configuration does not take, as Hydra reads it."""
-    text = override.value or ""
-    if is_function(text) or "${" in text:
-        return UNKNOWN
     try:
-        return read_value(text)
+        parsed = parse(f"{override.key}={override.value}")
     except ValueError:
         return UNKNOWN
+    unknown = parsed.is_sweep_override() or "${" in str(override.value)
+    return UNKNOWN if unknown else parsed.value()

@@ -200,14 +200,11 @@ def _is_of_another_release(subject: ScriptText, rejected: Rejected) -> bool:
 
 def _other_choice(subject: ScriptText, rejection: Rejection) -> str:
     """The mend where another choice of backend has the key; empty where none has."""
-    known, key = shipped(subject.framework), rejection.key
-    for choice in known.choices if rejection.kind == "unknown-key" else ():
-        base = known.base(choice)
-        if choice != "dp" and (key in base.values or key in base.nodes):
-            return (
-                f"Add `{known.group}={choice}`: this key and others like it belong to that engine."
-            )
-    return ""
+    known = shipped(subject.framework)
+    choice = known.choice_with(rejection.key) if rejection.kind == "unknown-key" else None
+    if choice is None or choice == next(iter(known.choices)):
+        return ""
+    return f"Add `{known.group}={choice}`: this key and others like it belong to that engine."
 
 
 def _reason(rejection: Rejection) -> str:

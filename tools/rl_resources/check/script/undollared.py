@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rl_resources.check.subject import ScriptText
 from rl_resources.script.bash import Part, Place
-from rl_resources.script.framework import UNKNOWN, shipped
+from rl_resources.script.framework import shipped
 from rl_resources.script.launch import Override
 from rl_resources.words import shown
 
@@ -90,8 +90,7 @@ def _braced(subject: ScriptText, part: Part) -> Iterator[Undollared]:
 
 def _is_section(subject: ScriptText, name: str) -> bool:
     """Whether `${name}` may be Hydra's reference to a part of the configuration."""
-    known = shipped(subject.framework)
-    return any(name in known.base(choice).nodes[""] for choice in known.choices)
+    return shipped(subject.framework).choice_with(name) is not None
 
 
 def _bare(subject: ScriptText, override: Override, part: Part, text: str) -> Iterator[Undollared]:
@@ -137,8 +136,4 @@ def _may_be_meant(subject: ScriptText, override: Override, text: str) -> bool:
 
 def default_of(subject: ScriptText, key: str) -> Any:
     """The framework's own value of a key; `UNKNOWN` where there is none."""
-    known = shipped(subject.framework)
-    for choice in known.choices:
-        if key in known.base(choice).values:
-            return known.base(choice).values[key]
-    return UNKNOWN
+    return shipped(subject.framework).default(key)

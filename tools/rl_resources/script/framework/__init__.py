@@ -1,17 +1,24 @@
 """A framework's own configuration: what it accepts, and what it does where a script says nothing.
 
-Two ways lead to the same `Composition`:
+Two sources compose a launch with Hydra, both to a `Composition`:
 
-* `shipped(framework)` knows one release, the newest when `rl-resources compat` last ran, from a
-  file of this package: one JSON read, no network, no Hydra;
-* `releases.configuration(framework, version)` fetches any release and composes with Hydra itself.
+* `shipped(framework)`: the newest release when `rl-resources compat` last ran, from a file of this
+  package, without network;
+* `releases.configuration(framework, version)`: any release, from the files of its wheel.
 
-`compose_launch` asks either of them about what a script starts. No code of a framework is ever
-imported or run: its archive is read as data.
+No code of a framework is imported or run: its wheel is read as data.
 """
 
+from rl_resources.script.framework.compose import Source, compose_launch
 from rl_resources.script.framework.composition import UNKNOWN, Composition, Rejection
-from rl_resources.script.framework.launched import compose_launch
 from rl_resources.script.framework.shipped import Shipped, shipped
 
-__all__ = ["UNKNOWN", "Composition", "Rejection", "Shipped", "compose_launch", "shipped"]
+__all__ = [
+    "UNKNOWN",
+    "Composition",
+    "Rejection",
+    "Shipped",
+    "Source",
+    "compose_launch",
+    "shipped",
+]

@@ -1,17 +1,24 @@
-"""A composed configuration as a value, and what of a launch it does not accept."""
+"""A composed configuration as a value, and which overrides of a launch it does not accept."""
 
 from __future__ import annotations
 
+import pickle
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Final, Literal
 
-from rl_resources.script.framework.interpolation import references, resolve
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import InterpolationKeyError, MissingMandatoryValue, OmegaConfBaseException
 
-MISSING = "???"
-"""The default of a key that a launch must set."""
+STAND_IN = "a-value-that-only-a-run-can-tell"
+"""The text that stands in Hydra's tree for a value that is not known."""
+
+_ABSENT = object()
+
+OmegaConf.register_new_resolver("oc.env", lambda *_: STAND_IN, replace=True)
 
 
 class Unknown(Enum):
@@ -21,7 +28,7 @@ class Unknown(Enum):
 
 
 UNKNOWN: Final = Unknown.UNKNOWN
-"""A value that cannot be told without running something."""
+"""A value that is not known without running something."""
 
 Kind = Literal[
     "syntax",
@@ -37,7 +44,7 @@ Kind = Literal[
 Overrides = Sequence[tuple[str, str | None]]
 """Prefix and key (`+data.seed`, `~data.seed`), and the value's text.
 
-A value of `None` cannot be known statically; after `~` it means that there is none.
+A value of `None` is not known statically; after `~` it means that there is none.
 """
 
 
@@ -55,123 +62,97 @@ class Rejection:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Composition:
-    """The configuration of one launch under one release.
+    """The configuration of one launch under one release, with interpolations, as OmegaConf's tree.
 
-    `values` maps dotted keys to leaves as they are written: text may hold interpolations, lists
-    and empty mappings are leaves. `problem` says why nothing could be composed at all; `values`
-    is then empty and neither acceptance nor rejection is known.
+    `problem` says why nothing could be composed at all; the tree is then empty and neither
+    acceptance nor rejection is known.
     """
 
     framework: str
     version: str
-    values: Mapping[str, Any] = field(repr=False)
+    config: DictConfig = field(default_factory=lambda: DictConfig({}), repr=False)
     rejected: tuple[Rejection, ...] = ()
     problem: str = ""
 
     @property
     def accepted(self) -> bool | None:
-        """Whether the configuration takes every override; `None` where that cannot be told.
+        """Whether the configuration takes every override; `None` where that is not known.
 
         It says nothing about whether the run works.
         """
         return None if self.problem else not self.rejected
 
     @cached_property
+    def pickled(self) -> bytes:
+        """The tree for fast copies."""
+        return pickle.dumps(self.config)
+
+    @cached_property
+    def values(self) -> Mapping[str, Any]:
+        """Dotted keys to leaves as they are written; lists and empty mappings are leaves."""
+        return {
+            key: node for key, node in self._tree if key and not (isinstance(node, dict) and node)
+        }
+
+    @cached_property
     def nodes(self) -> Mapping[str, tuple[str, ...]]:
-        """The children of every inner key; the root is the empty key."""
-        return children(self.values)
+        """The names below every section; the root is the empty key."""
+        sections = {key: node for key, node in self._tree if isinstance(node, dict)}
+        return {key: tuple(map(str, node)) for key, node in sections.items() if node or not key}
 
     @cached_property
-    def missing(self) -> tuple[str, ...]:
-        """Keys that must be set and are not."""
-        return tuple(key for key, value in self.values.items() if value == MISSING)
+    def _tree(self) -> list[tuple[str, Any]]:
+        return list(_walk(_known(OmegaConf.to_container(self.config)), ""))
 
     @cached_property
-    def _known(self) -> dict[str, Any]:
-        """Values found so far: a hostile chain of references is followed once, not 2ⁿ times."""
+    def _resolved(self) -> dict[str, Any]:
         return {}
+
+    def has(self, key: str) -> bool:
+        """Whether there is a setting or a section of this dotted key."""
+        return key in self.values or key in self.nodes
 
     def value(self, key: str) -> Any:
         """What the run uses for `key`: the script's value or else the framework's default.
 
-        Interpolations are resolved; an inner key gives a dictionary. A mandatory key that nothing
-        sets is `None`, what cannot be told is `UNKNOWN`. Raises `KeyError` where the configuration
-        has no such key, or refers from there to one that it has not.
+        Interpolations are resolved; a section gives a dictionary. A mandatory key that nothing
+        sets is `None`, what is not known is `UNKNOWN`. Raises `KeyError`, with the missing key,
+        where the configuration has no such key, or refers from there to one that it has not.
         """
-        found = self._resolved(key, ())
-        return None if found == MISSING else found
+        if key not in self._resolved:
+            self._resolved[key] = self._select(key)
+        return self._resolved[key]
 
-    def _resolved(self, key: str, trail: tuple[str, ...]) -> Any:
-        """The value of `key`; a key that is already on the `trail` of references is unknown."""
-        if key in trail:
-            return UNKNOWN
-        if key not in self._known:
-            self._known[key] = self._found(key, (*trail, key))
-        return self._known[key]
-
-    def _found(self, key: str, trail: tuple[str, ...]) -> Any:
-        if key in self.values:
-            return self._plain(self.values[key], key, trail)
-        if key in self.nodes:
-            return {name: self._resolved(f"{key}.{name}", trail) for name in self.nodes[key]}
-        owner, last = _split(key)
-        inner: Any = None if owner in self.nodes else self._resolved(owner, trail)
-        if inner is UNKNOWN:
-            return UNKNOWN
+    def _select(self, key: str) -> Any:
         try:
-            return inner[int(last)] if isinstance(inner, list) else inner[last]
-        except (TypeError, LookupError, ValueError):
-            raise KeyError(key) from None
-
-    def _plain(self, value: Any, key: str, trail: tuple[str, ...]) -> Any:
-        """`value`, which stands at `key`, without interpolations."""
-        if isinstance(value, str):
-            lookup = partial(self._resolved, trail=trail)
-            return resolve(value, key, lookup, UNKNOWN) if "${" in value else value
-        if isinstance(value, list):
-            return [self._plain(item, f"{key}.{at}", trail) for at, item in enumerate(value)]
-        if isinstance(value, dict):
-            return {name: self._plain(item, f"{key}.{name}", trail) for name, item in value.items()}
-        return value
-
-    def dangling(self, key: str) -> str | None:
-        """The first interpolation at `key` that refers to no key."""
-        value = self.values.get(key)
-        for reference in references(value, key) if isinstance(value, str) else ():
-            try:
-                self.value(reference)
-            except KeyError:
-                return reference
-        return None
+            found = OmegaConf.select(self.config, key, default=_ABSENT, throw_on_missing=True)
+            if OmegaConf.is_config(found):
+                found = OmegaConf.to_container(found, resolve=True)
+        except InterpolationKeyError as error:
+            named = re.search(r"Interpolation key '(.+)' not found", str(error))
+            raise KeyError(named[1] if named else key) from None
+        except MissingMandatoryValue:
+            return None
+        except (OmegaConfBaseException, RecursionError, TypeError, ValueError):
+            return UNKNOWN
+        if found is _ABSENT:
+            raise KeyError(key)
+        return _known(found)
 
 
-def _split(key: str) -> tuple[str, str]:
-    owner, _, last = key.rpartition(".")
-    return owner, last
+def _known(value: Any) -> Any:
+    """`value` with `UNKNOWN` for what holds the stand-in."""
+    if isinstance(value, dict):
+        return {name: _known(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_known(item) for item in value]
+    return UNKNOWN if isinstance(value, str) and STAND_IN in value else value
 
 
-def children(values: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The names below every inner key of a mapping from dotted keys, in order."""
-    found: dict[str, dict[str, None]] = {"": {}}
-    for key in values:
-        below = key
-        while below:
-            above, name = _split(below)
-            known = found.setdefault(above, {})
-            if name in known:
-                break
-            known[name] = None
-            below = above
-    return {key: tuple(names) for key, names in found.items()}
-
-
-def leaves(tree: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted keys and leaves of nested mappings; an empty mapping is a leaf."""
-    for name, value in tree.items():
-        key = f"{above}.{name}" if above else str(name)
-        if isinstance(value, Mapping) and value:
-            yield from leaves(value, key)
-        else:
-            yield key, value
+def _walk(node: Any, key: str) -> Iterator[tuple[str, Any]]:
+    """Every node below `node` with its dotted key, itself first."""
+    yield key, node
+    for name, item in node.items() if isinstance(node, dict) else ():
+        yield from _walk(item, f"{key}.{name}" if key else str(name))

@@ -1,6 +1,6 @@
 """Releases of a framework: which there are, and the configuration files of one, from a cache.
 
-pip does the fetching, so that a person's index, proxy and certificates are honoured, and only ever
+pip does the fetching, so that a person's index, proxy and certificates are honored, and only ever
 fetches wheels: to look at a source archive pip would run its build script.
 """
 
@@ -8,51 +8,97 @@ from __future__ import annotations
 
 import json
 import os
+import posixpath
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+import zipfile
+from collections.abc import Mapping, Sequence
+from contextlib import chdir
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from rl_resources.errors import UnusableInput
 from rl_resources.order import in_order
-from rl_resources.output import new_folder
-from rl_resources.regular import read_regular
-from rl_resources.script.framework.archive import SUFFIXES, read_archive
-from rl_resources.script.framework.compose import Configuration
-from rl_resources.script.framework.entry import Entry, entries
+from rl_resources.script.framework.compose import (
+    CannotComposeError,
+    Entry,
+    MissingError,
+    Source,
+    module_name,
+)
+from rl_resources.script.framework.composition import Composition
 
 DISTRIBUTIONS: Mapping[str, str] = {"verl": "verl"}
 """Frameworks whose configuration is known to be Hydra's, and the name of their package."""
 
 _INDEX = "entries.json"
-_LAYOUT = 1
-_VERSION = re.compile(r"[0-9][0-9A-Za-z.+!_-]*")
-_ENDINGS = (".yaml", ".yml")
-_MEND = "Name a folder that may be written to and has room as RL_RESOURCES_CACHE."
+_MAIN = re.compile(r"@hydra\.main\((?P<given>[^)]*)\)")
+_GIVEN = re.compile(r"(config_path|config_name)=[\"']([^\"']+)")
 _LISTED = re.compile(r"^Available versions: (?P<versions>.+)$", re.M)
+_WHEELS = ("--only-binary=:all:", "--ignore-requires-python")
+
+
+@dataclass(frozen=True, eq=False)
+class Release(Source):
+    """The configuration files of one release, below `folder`."""
+
+    folder: Path
+    _started: dict[tuple[str, ...], Composition] = field(default_factory=dict, repr=False)
+
+    def groups(self, entry: Entry) -> Mapping[str, Sequence[str]]:
+        """The folders beside the configuration, with the names of their files."""
+        folders = [path for path in (self.folder / entry.folder).iterdir() if path.is_dir()]
+        return {path.name: sorted(file.stem for file in path.glob("*.yaml")) for path in folders}
+
+    def start(self, entry: Entry, choices: Sequence[Override]) -> Composition:
+        """The configuration as Hydra composes it from files; raises as `Source.start` says."""
+        if not (self.folder / entry.folder / f"{entry.config_name}.yaml").is_file():
+            reason = f"{self.framework} {self.version} has nothing of this name"
+            raise MissingError("no-configuration", entry.config_name, reason)
+        words = [str(choice.input_line) for choice in choices]
+        key = (*entry, *words)
+        if key not in self._started:
+            self._started[key] = self._compose(entry, words)
+        return self._started[key]
+
+    def _compose(self, entry: Entry, words: list[str]) -> Composition:
+        folder = str((self.folder / entry.folder).resolve())
+        try:
+            # A configuration names others relative to the folder that a run starts in.
+            with chdir(self.folder), initialize_config_dir(folder, version_base=None):
+                composed = compose(entry.config_name, words)
+        except (HydraException, OmegaConfBaseException, YAMLError, OSError, ValueError) as error:
+            reason = str(error).strip().partition("\n")[0]
+            if words:
+                raise MissingError("group", words[-1], reason) from None
+            raise CannotComposeError(f"`{entry.config_name}` fails: {reason}") from None
+        return Composition(self.framework, self.version, composed)
 
 
 def _folder() -> Path:
     """Where fetched releases are cached; `RL_RESOURCES_CACHE` names another place."""
-    if own := os.environ.get("RL_RESOURCES_CACHE"):
-        return Path(own, "frameworks")
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "rl-resources" / "frameworks"
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    own = os.environ.get("RL_RESOURCES_CACHE") or Path(home) / "rl-resources"
+    return Path(own, "frameworks")
 
 
 def releases(framework: str) -> list[str]:
     """Every release that the registry offers as a wheel, oldest first, without pre-releases.
 
-    Raises `UnusableInput` for a framework that is not known, and without network.
+    Raises `UnusableInput` without network.
     """
-    name = _distribution(framework)
-    text = _pip("index", "versions", name, "--only-binary=:all:", "--ignore-requires-python")
-    listed = _LISTED.search(text)
+    listed = _LISTED.search(_pip("index", "versions", DISTRIBUTIONS[framework], *_WHEELS))
     if listed is None:
         raise UnusableInput(
-            f"pip did not list the releases of {name}",
+            f"pip did not list the releases of {framework}",
             "Name them with --framework-version, or update pip.",
         )
     return in_order(listed["versions"].split(", "))
@@ -60,98 +106,60 @@ def releases(framework: str) -> list[str]:
 
 def cached_releases(framework: str) -> list[str]:
     """The releases that need no network, oldest first."""
-    folder = _folder() / framework
-    found = [path.name for path in folder.glob("*") if _VERSION.fullmatch(path.name)]
-    return in_order([version for version in found if _cached(framework, version)])
+    return in_order(path.parent.name for path in (_folder() / framework).glob(f"*/{_INDEX}"))
 
 
-def configuration(framework: str, version: str) -> Configuration:
+def configuration(framework: str, version: str) -> Release:
     """The configuration files of one release, from the cache or, the first time, from the registry.
 
     Raises `UnusableInput` where neither has it.
     """
-    distribution = _distribution(framework)
-    if not _VERSION.fullmatch(version):
+    if not re.fullmatch(r"[0-9][0-9A-Za-z.+!_-]*", version):
         raise UnusableInput(f"{version!r} is not a version", "Write it as in 0.9.1.")
-    known = _cached(framework, version)
-    if known is None:
-        _fetch(framework, distribution, version)
-        known = _cached(framework, version)
-    if known is None:
-        raise UnusableInput(f"{framework} {version}: the cache at {_folder()} was changed")
-    return known
-
-
-def _distribution(framework: str) -> str:
-    if framework not in DISTRIBUTIONS:
-        raise UnusableInput(
-            f"the configuration of {framework!r} cannot be composed",
-            f"Known are: {', '.join(sorted(DISTRIBUTIONS))}.",
-        )
-    return DISTRIBUTIONS[framework]
-
-
-def _cached(framework: str, version: str) -> Configuration | None:
     folder = _folder() / framework / version
-    try:
-        index = json.loads(read_regular(folder / _INDEX))
-        if index["layout"] != _LAYOUT:
-            return None
-        modules = {name: Entry(**entry) for name, entry in index["modules"].items()}
-    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        return None
-    return Configuration(framework, version, folder, modules)
+    if not (folder / _INDEX).is_file():
+        _fetch(f"{DISTRIBUTIONS[framework]}=={version}", folder)
+    index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+    modules = {name: Entry(**entry) for name, entry in index["modules"].items()}
+    return Release(framework, version, modules, folder)
 
 
-def _fetch(framework: str, distribution: str, version: str) -> None:
-    if (archive := _given_archive(distribution, version)) is not None:
-        return unpack(archive, framework, version)
-    with tempfile.TemporaryDirectory(prefix="rl-resources-") as folder:
-        wanted = f"{distribution}=={version}"
-        options = ("--no-deps", "--only-binary=:all:", "--ignore-requires-python")
-        _pip("download", "--quiet", *options, "--dest", folder, wanted)
-        wheels = sorted(Path(folder).glob("*.whl"))
-        if not wheels:
-            raise UnusableInput(f"pip fetched no wheel of {wanted}")
-        return unpack(wheels[0], framework, version)
+def _fetch(wanted: str, folder: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="rl-resources-") as download:
+        _pip("download", "--quiet", "--no-deps", *_WHEELS, "--dest", download, wanted)
+        wheel = next(Path(download).glob("*.whl"))
+        with zipfile.ZipFile(wheel) as archive:
+            unpack(archive, folder)
 
 
-def _given_archive(distribution: str, version: str) -> Path | None:
-    """An archive that a person has put into the cache, of which a source archive is one too."""
-    found = sorted(_folder().glob(f"{distribution}-{version}*"))
-    named = re.compile(re.escape(f"{distribution}-{version}") + r"(?:-.+\.whl|\.tar\.gz)")
-    return next((path for path in found if named.fullmatch(path.name)), None)
+def unpack(archive: zipfile.ZipFile, folder: Path) -> None:
+    """Put the configuration files of a wheel, and no others, into a folder of the cache.
 
-
-def unpack(archive: Path, framework: str, version: str) -> None:
-    """Put the configuration files of an archive, and no others, into the cache.
-
-    Raises `UnusableInput` for an archive that is unsafe or holds no configuration.
+    Raises `UnusableInput` for a wheel that holds no configuration.
     """
-    files = read_archive(archive, _may_matter)
-    sources = {_importable(path): data for path, data in files.items() if path.endswith(".py")}
-    modules = entries(sources)
-    folders = {PurePosixPath(entry.folder) for entry in modules.values()}
-    with new_folder(_folder() / framework / version, _MEND) as target:
-        kept = 0
-        for path, data in files.items():
-            inside = PurePosixPath(_importable(path))
-            if inside.suffix in _ENDINGS and folders & set(inside.parents):
-                (target / inside).parent.mkdir(parents=True, exist_ok=True)
-                (target / inside).write_bytes(data)
-                kept += 1
-        if not kept:
-            raise UnusableInput(f"{archive.name}: holds no configuration that Hydra would read")
-        index = {"layout": _LAYOUT, "modules": {name: modules[name]._asdict() for name in modules}}
-        (target / _INDEX).write_text(json.dumps(index, indent=1), encoding="utf-8")
+    names = archive.namelist()
+    modules = {
+        module_name(name): entry
+        for name in names
+        if name.endswith(".py") and (entry := entry_of(name, archive.read(name).decode("utf-8")))
+    }
+    folders = tuple(f"{entry.folder}/" for entry in modules.values())
+    files = [name for name in names if name.startswith(folders) and name.endswith(".yaml")]
+    if not files:
+        raise UnusableInput(f"{archive.filename}: holds no configuration that Hydra would read")
+    archive.extractall(folder, files)
+    index = {"modules": {name: entry._asdict() for name, entry in modules.items()}}
+    (folder / _INDEX).write_text(json.dumps(index, indent=1), encoding="utf-8")
 
 
-def _may_matter(path: PurePosixPath) -> bool:
-    return path.suffix in (".py", *_ENDINGS)
-
-
-def _importable(path: str) -> str:
-    return path.removeprefix("src/")
+def entry_of(path: str, text: str) -> Entry | None:
+    """Where the configuration of a module lies, as its `@hydra.main(…)` says."""
+    main = _MAIN.search(text)
+    given = dict(_GIVEN.findall(main["given"] if main else ""))
+    if len(given) < 2:
+        return None
+    folder = posixpath.normpath(posixpath.join(posixpath.dirname(path), given["config_path"]))
+    return Entry(folder, given["config_name"].removesuffix(".yaml"))
 
 
 def _pip(*arguments: str) -> str:
@@ -160,16 +168,11 @@ def _pip(*arguments: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode == 0:
         return done.stdout
-    told = [line for line in done.stderr.splitlines() if "ERROR" in line or "No module" in line]
-    reason = told[-1].removeprefix("ERROR: ") if told else f"pip ended with {done.returncode}"
+    errors = [line for line in done.stderr.splitlines() if "ERROR" in line or "No module" in line]
+    reason = errors[-1].removeprefix("ERROR: ") if errors else f"pip ended with {done.returncode}"
+    cached = ", ".join(f"{name} {one}" for name in DISTRIBUTIONS for one in cached_releases(name))
     raise UnusableInput(
         f"the package registry does not answer: {reason}",
-        "Check the network and pip's settings; name releases that are cached with "
-        f"--framework-version ({_cached_words()}); or put a release's archive, "
-        f"{' or '.join(SUFFIXES)}, into {_folder()}.",
+        "Check the network and pip's settings, or name cached releases with "
+        f"--framework-version ({cached or 'none is'}).",
     )
-
-
-def _cached_words() -> str:
-    found = [f"{name} {version}" for name in DISTRIBUTIONS for version in cached_releases(name)]
-    return ", ".join(found) or "none is"

@@ -1,20 +1,18 @@
 """Which releases of a framework knew a key of its configuration.
 
-`rl-resources compat` writes `FRAMEWORK.json` beside this module from all releases, as it writes the
-defaults of the newest one.
+`rl-resources compat` writes `history/FRAMEWORK.json` from all releases.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from rl_resources.script.framework.compose import Configuration
-from rl_resources.script.framework.describe import STARTS
-from rl_resources.script.framework.shipped import DEFAULTS
+from rl_resources.script.framework.compose import Source
+from rl_resources.script.framework.shipped import DEFAULTS, MODULE, NAMES
 
 HISTORY = f"{DEFAULTS}/history"
 """Where a checkout keeps the histories, one a framework: `FRAMEWORK.json`."""
@@ -45,43 +43,43 @@ class History:
 @lru_cache(maxsize=4)
 def history(framework: str) -> History:
     """The history of a framework whose defaults are shipped."""
-    path = Path(__file__).parent / f"{framework}.json"
+    path = Path(__file__).parent / "history" / f"{framework}.json"
     raw = json.loads(path.read_text(encoding="utf-8"))
     return History(**raw | {"releases": tuple(raw["releases"])})
 
 
-def write_history(configurations: Sequence[Configuration]) -> str:
+def write_history(releases: Sequence[Source]) -> str:
     """The file's text from all releases of one framework, oldest first."""
-    start = STARTS[configurations[0].framework]
     had = {
-        name: {known.version: set(_keys(known, start.module, name)) for known in configurations}
-        for name in start.names
+        name: {
+            release.version: set(release.compose(MODULE, name, None, ()).values)
+            for release in releases
+        }
+        for name in NAMES
     }
-    modules = {known.version: set(known.modules) for known in configurations}
-    every = {release: set().union(*(keys[release] for keys in had.values())) for release in modules}
+    versions = [release.version for release in releases]
     document = {
-        "framework": configurations[0].framework,
-        "releases": list(modules),
-        "modules": _gone(modules),
+        "framework": releases[0].framework,
+        "releases": versions,
+        "modules": _gone({release.version: set(release.modules) for release in releases}),
         "gone": {name: _gone(keys) for name, keys in had.items()},
-        "since": _since(every),
+        "since": _since(
+            {one: {key for keys in had.values() for key in keys[one]} for one in versions}
+        ),
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def _keys(known: Configuration, module: str, name: str) -> Iterator[str]:
-    yield from known.compose(module, name, None, ()).values
-
-
 def _gone(had: Mapping[str, set[str]]) -> dict[str, str]:
     """What the last release lacks, with the last one that had it."""
+    newest = [*had][-1]
     found = {item: release for release, items in had.items() for item in items}
-    newest = list(had)[-1]
     return {item: found[item] for item in sorted(found) if found[item] != newest}
 
 
 def _since(had: Mapping[str, set[str]]) -> dict[str, str]:
     """What the last release has and the first lacks, with the first one that had it."""
-    found = {item: release for release in reversed(list(had)) for item in had[release]}
-    oldest, newest = next(iter(had)), list(had)[-1]
+    versions = list(had)
+    oldest, newest = versions[0], versions[-1]
+    found = {item: one for one in reversed(versions) for item in had[one]}
     return {item: found[item] for item in sorted(had[newest]) if found[item] != oldest}
