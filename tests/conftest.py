@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from rl_resources.errors import UnusableInput
-from rl_resources.script.framework.releases import Configuration, configuration
+from rl_resources.script.framework.releases import Release, configuration
 from website import ROOT, build_site, served
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def program(*names: str) -> str:
 
 
 @cache
-def release_of_verl(version: str) -> Configuration:
+def release_of_verl(version: str) -> Release:
     """The configuration of a release, from the cache or the package index.
 
     Without either the test is skipped, or fails where `CI` is `true`.

@@ -199,7 +199,7 @@ COMMANDS = (
     ("export rst", "check"),
     ("import-page page.rst", "page"),
     ("diff HEAD", ""),
-    ("compat", "compat"),
+    ("compat", "check"),
     ("find --size 7B", ""),
     ("coverage", ""),
     ("rules lost-line", ""),

@@ -1,29 +1,26 @@
-"""Which releases of a framework take the settings of each record's script.
+"""Which releases of a framework accept the settings of each record's script.
 
-Everything here reads: records and scripts from the root, configurations from the cache or the
-registry. What is to be written is handed back as text. A release that accepts a script takes its
-settings by name and type; whether the run then works is another matter.
+A release that accepts a script takes its settings by name and type; whether the run then works is
+another matter. Nothing is written here: what is to be written is returned as text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rl_resources import tabular
-from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.dataset import Dataset, read_dataset, script_path
-from rl_resources.errors import UnusableInput
 from rl_resources.order import in_order
 from rl_resources.package import Record, read_package
 from rl_resources.query.compatibility import accepted_by
-from rl_resources.regular import read_regular
 from rl_resources.script import bash
-from rl_resources.script.framework import Source, compose_launch
+from rl_resources.script.framework import Composition, Source, compose_launch
 from rl_resources.script.framework.history import HISTORY, write_history
 from rl_resources.script.framework.releases import (
     DISTRIBUTIONS,
+    Release,
     configuration,
     releases,
 )
@@ -31,28 +28,38 @@ from rl_resources.script.framework.shipped import DEFAULTS, describe, read_shipp
 from rl_resources.script.launch import Launch, launches
 from rl_resources.script.rejected import Rejected
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rl_resources.script.framework.composition import Composition
-    from rl_resources.script.framework.releases import Release
-
 RESOURCE = "compatibility"
-
 _KEY = ("script", "framework", "framework_version")
 
 
 @dataclass(frozen=True)
 class Compatibility:
-    """The result: typed rows, the files to write (path below the root to text), and what to tell.
+    """The result: typed rows, the files to write (path below the root to text), and a summary.
 
-    `problems` names scripts about which nothing could be found out.
+    `problems` names scripts about which nothing is known.
     """
 
     rows: tuple[Record, ...]
     files: Mapping[str, str]
     summary: tuple[str, ...]
     problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Script:
+    """A record's script: its file name, its framework, and what it starts."""
+
+    name: str
+    framework: str
+    launches: tuple[Launch, ...]
+
+    @property
+    def problem(self) -> str:
+        """Why no release can be asked about it; empty where one can."""
+        if self.framework not in DISTRIBUTIONS:
+            return f"{self.name}: the configuration of {self.framework} cannot be composed"
+        found = f"{self.name}: nothing that {self.framework} starts was found in it"
+        return "" if self.launches else found
 
 
 def compat(
@@ -62,11 +69,13 @@ def compat(
 ) -> Compatibility:
     """Compose every script with every release, or with these `versions` and keep other rows.
 
-    `progress` is told each release before its turn. Raises `UnusableInput` without network where a
-    release is not in the cache.
+    `progress` gets a line for each release before its turn. Raises `UnusableInput` without network
+    where a release is not in the cache.
     """
     dataset = read_dataset(read_package(root))
-    scripts, problems = _launched(root, dataset)
+    scripts = [_script(root, dataset, record) for record in dataset.records["tuning"]]
+    problems = tuple(script.problem for script in scripts if script.problem)
+    scripts = [script for script in scripts if not script.problem]
     rows: list[Record] = []
     files: dict[str, str] = {}
     for framework in sorted({script.framework for script in scripts}):
@@ -75,76 +84,41 @@ def compat(
         for version in releases(framework) if versions is None else in_order(set(versions)):
             progress(f"{framework} {version}: {len(ours)} scripts")
             composed.append(configuration(framework, version))
-            rows += [row_of(script, framework, version, composed[-1]) for script in ours]
-        if composed:
-            files |= _defaults(root, composed[-1])
-        if versions is None and (root / HISTORY).is_dir():
-            files[f"{HISTORY}/{framework}.json"] = write_history(composed)
+            rows += [row_of(script, composed[-1]) for script in ours]
+        files |= _derived(root, composed, whole=versions is None)
     if versions is not None:
-        rows += _kept(dataset, {script.name for script in scripts}, versions)
+        names = {script.name for script in scripts}
+        rows += [row for row in dataset.records[RESOURCE] if _stays(row, names, versions)]
     rows.sort(key=lambda row: tuple(str(row[name]) for name in _KEY))
     files[dataset.package.resources[RESOURCE].path] = _csv(dataset, rows)
-    return Compatibility(tuple(rows), files, tuple(_summary(rows)), tuple(problems))
+    return Compatibility(tuple(rows), files, tuple(_summary(rows)), problems)
 
 
-@dataclass(frozen=True)
-class Script:
-    """A record's script: its file name, its framework, and every start of it in the text."""
-
-    name: str
-    framework: str
-    launches: tuple[Launch, ...]
+def _script(root: Path, dataset: Dataset, record: Record) -> Script:
+    text = (root / script_path(dataset, record)).read_text(encoding="utf-8")
+    return Script(str(record["script"]), str(record["framework"]), launches(bash.read(text)))
 
 
-def _launched(root: Path, dataset: Dataset) -> tuple[list[Script], list[str]]:
-    """The scripts of records whose framework is known; and what stands against the others."""
-    found: list[Script] = []
-    problems: list[str] = []
-    for record in dataset.records["tuning"]:
-        framework, name = str(record["framework"]), str(record["script"])
-        if framework not in DISTRIBUTIONS:
-            problems.append(f"{name}: the configuration of {framework} cannot be composed")
-            continue
-        text = _text(root / script_path(dataset, record))
-        script = Script(name, framework, launches(bash.read(text)))
-        if script.launches:
-            found.append(script)
-        else:
-            problems.append(f"{name}: nothing that {framework} starts was found in it")
-    return found, problems
+def _stays(row: Record, names: set[str], versions: Sequence[str]) -> bool:
+    """Whether a row of another release is of a script that is still there."""
+    return row["script"] in names and row["framework_version"] not in versions
 
 
-def _text(path: Path) -> str:
-    try:
-        return read_regular(path, LARGEST_SCRIPT_BYTES).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnusableInput(f"{path}: cannot be read: {error}", "Run `check` first.") from error
-
-
-def row_of(script: Script, framework: str, version: str, known: Source) -> Record:
-    """The row of one script and one release, composed by `known`."""
-    answers: list[bool | None] = []
-    cells: list[str] = []
+def row_of(script: Script, release: Source) -> Record:
+    """The row of one script and one release."""
+    rejected: list[str] = []
+    known = True
     for launch in script.launches:
-        composed = compose_launch(known, launch)
-        own = [*_stray(launch), *_rejected(launch, composed)]
-        open_ = launch.unresolved and not own
-        answers.append(None if open_ else composed.accepted and not own)
-        cells += own
-    accepted = False if cells else None if None in answers else True
+        composed = compose_launch(release, launch)
+        known &= not composed.problem and not launch.unresolved
+        rejected += [*_stray(launch), *_rejected(launch, composed)]
     return {
         "script": script.name,
-        "framework": framework,
-        "framework_version": version,
-        "accepted": accepted,
-        "rejected": tuple(cells) or None,
+        "framework": release.framework,
+        "framework_version": release.version,
+        "accepted": False if rejected else True if known else None,
+        "rejected": tuple(rejected) or None,
     }
-
-
-def _rejected(launch: Launch, composed: Composition) -> Iterator[str]:
-    for item in composed.rejected:
-        line = launch.overrides[item.index].line if item.index >= 0 else launch.line
-        yield str(Rejected(line, item.key, item.kind))
 
 
 def _stray(launch: Launch) -> Iterator[str]:
@@ -153,12 +127,10 @@ def _stray(launch: Launch) -> Iterator[str]:
         yield str(Rejected(stray.place.line, stray.value.shown, "syntax"))
 
 
-def _kept(dataset: Dataset, scripts: set[str], versions: Iterable[str]) -> Iterator[Record]:
-    """Rows of other releases, as far as their script is still there."""
-    redone = set(versions)
-    for row in dataset.records[RESOURCE]:
-        if row["script"] in scripts and row["framework_version"] not in redone:
-            yield row
+def _rejected(launch: Launch, composed: Composition) -> Iterator[str]:
+    for item in composed.rejected:
+        line = launch.overrides[item.index].line if item.index >= 0 else launch.line
+        yield str(Rejected(line, item.key, item.kind))
 
 
 def _csv(dataset: Dataset, rows: Iterable[Record]) -> str:
@@ -167,16 +139,18 @@ def _csv(dataset: Dataset, rows: Iterable[Record]) -> str:
     return tabular.write([schema.names, *cells])
 
 
-def _defaults(root: Path, newest: Release) -> dict[str, str]:
-    """The defaults file of a checkout, unless it is of a newer release."""
-    path = f"{DEFAULTS}/{newest.framework}.json"
-    if not (root / DEFAULTS).is_dir():
+def _derived(root: Path, composed: Sequence[Release], *, whole: bool) -> dict[str, str]:
+    """The history of `whole` releases, and the defaults unless a checkout's are of a newer one."""
+    if not composed or not (root / DEFAULTS).is_dir():
         return {}
-    if (root / path).is_file():
-        present = read_shipped(_text(root / path)).version
-        if in_order([newest.version, present])[-1] != newest.version:
-            return {}
-    return {path: describe(newest)}
+    newest = composed[-1]
+    name = f"{newest.framework}.json"
+    files = {f"{HISTORY}/{name}": write_history(composed)} if whole else {}
+    present = root / DEFAULTS / name
+    shipped = read_shipped(present.read_text("utf-8")).version if present.is_file() else "0"
+    if in_order([newest.version, shipped])[-1] == newest.version:
+        files[f"{DEFAULTS}/{name}"] = describe(newest)
+    return files
 
 
 def _summary(rows: Iterable[Record]) -> Iterator[str]:
@@ -184,10 +158,6 @@ def _summary(rows: Iterable[Record]) -> Iterator[str]:
     for row in rows:
         by_script.setdefault(str(row["script"]), []).append(row)
     for script, own in by_script.items():
-        taken = [str(row["framework_version"]) for row in own if row["accepted"]]
-        yield f"{script}: configuration accepted by {len(taken)} of {len(own)} releases{_span(own)}"
-
-
-def _span(rows: Sequence[Record]) -> str:
-    words = accepted_by(rows)
-    return f" ({words})" if words else ""
+        accepted = [row for row in own if row["accepted"]]
+        words = f" ({found})" if (found := accepted_by(own)) else ""
+        yield f"{script}: configuration accepted by {len(accepted)} of {len(own)} releases{words}"

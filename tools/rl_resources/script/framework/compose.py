@@ -105,7 +105,8 @@ class Source(ABC):
             raise CannotComposeError(f"the framework's package has no `{module}`")
         above = posixpath.dirname(module.replace(".", "/"))
         folder = posixpath.normpath(posixpath.join(above, path)) if path else entry.folder
-        if "://" in folder or any(item.startswith(("/", "..")) for item in (folder, name or "")):
+        outside = any(place.startswith(("/", "..")) for place in (folder, name or ""))
+        if outside or "://" in (path or ""):
             raise CannotComposeError(f"`{path or name}` lies outside the framework's package")
         return Entry(folder, re.sub(r"\.ya?ml$", "", name or entry.config_name))
 
