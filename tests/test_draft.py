@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rl_resources.check import check_root
 from rl_resources.cli import main
-from rl_resources.contribute.issue_form import read_form
+from rl_resources.contribute.facts import read_form
 from rl_resources.package import read_package
 from sample_tree import plant
 
@@ -270,8 +270,8 @@ def test_what_is_stated_by_hand_counts_before_all_else(draft: Draft, mine: Path)
     ("pair", "problem"),
     [
         ("devise=h100", "Did you mean `device`"),
-        ("gpus=eight", "is not of type integer"),
-        ("tag=SMALL", "is none of its words"),
+        ("gpus=eight", "is not a whole number from"),
+        ("tag=SMALL", "is not one of its words"),
         ("device", "COLUMN=VALUE"),
         ("script=x.sh", "is no column"),
     ],
@@ -411,7 +411,7 @@ def test_a_log_fills_the_figures_and_says_how_many_steps_it_saw(
     assert (row["peak_memory_gb"], row["step_seconds"]) == (61.5, 90)
     assert (row["tokens_per_second_per_gpu"], row["infer_version"]) == (1450, "0.8.3")
     assert (row["status"], row["statement"]) == ("reported", "measured-run")
-    assert "6 training steps seen; 1 left out as warm-up" in found["said"]
+    assert "6 training steps in the log; excluded are 1 as warm-up" in found["said"]
     assert [(item["batch"], item["outcome"]) for item in found["trials"]] == [(128, "ran")]
 
 
@@ -471,7 +471,7 @@ def test_want_of_host_memory_is_no_trial(draft: Draft, mine: Path, tmp_path: Pat
     line = "(raylet) Task was killed due to the node running low on memory.\n"
     found = draft(mine, "--log", log(tmp_path, RAN + line))
     assert (found["trials"], found["row"]["step_seconds"]) == ([], None)
-    assert "for want of host memory" in found["said"]
+    assert "out of host memory" in found["said"]
 
 
 def test_write_adds_the_row_and_copies_the_script(draft: Draft, mine: Path, root: Path) -> None:
@@ -656,7 +656,7 @@ def test_an_answer_that_cannot_stand_in_its_column_is_told(draft: Draft, tmp_pat
     body = FORM.replace("\n2\n", "\ntwo\n").replace("### Device", "### Devise")
     found = draft("--issue", log(tmp_path, body, "issue.md"))
     assert found["row"]["gpus"] is None
-    assert "`GPUs`: `two` is not of type integer" in found["said"]
+    assert "`GPUs`: `two` is not a whole number from" in found["said"]
     assert "`Devise` is no column. Did you mean `device`?" in found["said"]
 
 
@@ -673,8 +673,8 @@ def test_every_column_can_be_answered_by_its_title() -> None:
     [
         (b"### Device\n\nh100 \xb2\n", "issue.md: is no text in UTF-8 (byte 17)"),
         (FORM.encode("utf-16"), "issue.md: is no text in UTF-8 (byte 0)"),
-        (b"please add my run", "issue.md: holds no answer of an issue form"),
-        (b"", "issue.md: holds no answer of an issue form"),
+        (b"please add my run", "issue.md: has no answer of an issue form"),
+        (b"", "issue.md: has no answer of an issue form"),
     ],
 )
 def test_what_is_no_issue_form_is_refused(
@@ -700,7 +700,7 @@ def test_the_log_of_an_issue_form_gives_figures(draft: Draft, tmp_path: Path) ->
     found = draft("--issue", log(tmp_path, body, "issue.md"))
     row = found["row"]
     assert (row["peak_memory_gb"], row["step_seconds"]) == (61.5, 90)
-    assert "5 training steps seen" in found["said"]
+    assert "5 training steps in the log" in found["said"]
 
 
 def test_a_log_of_an_issue_form_that_tells_nothing_is_only_pointed_out(
@@ -718,12 +718,12 @@ def test_a_script_is_mended_on_its_way_and_its_author_keeps_theirs(
     theirs = script("# Hardware: 2 x A100 80 GB\n").replace('"$@"', "$@").replace("\n", "\r\n")
     mine.write_bytes(theirs.encode())
     found = draft(mine, "--contributor", HANDLE, "--write")
-    assert found["mended"] == ["line-ending", "shebang", "strict-mode", "unquoted-arguments"]
+    assert found["fixed"] == ["line-ending", "shebang", "strict-mode", "unquoted-arguments"]
     assert "ready to commit" in found["said"]
     assert check_root(root) == []
     assert mine.read_bytes() == theirs.encode()
     again = draft(mine, "--contributor", HANDLE, "--write")
-    assert (again["exit"], again["written"], again["mended"]) == (0, False, [])
+    assert (again["exit"], again["written"], again["fixed"]) == (0, False, [])
     assert "the dataset has all of this" in again["said"]
 
 

@@ -185,7 +185,7 @@ def test_several_mends_of_one_file_are_all_made(root: Path) -> None:
     for name, table in found.snapshot.tables.items():
         assert table.data == sound.tables[name].data
     assert found.snapshot.scripts == sound.scripts
-    assert not fixed(found.snapshot).proposal.changes
+    assert not fixed(found.snapshot).changes
 
 
 DOUBTFUL: dict[str, list[Edit]] = {
@@ -216,7 +216,7 @@ DOUBTFUL: dict[str, list[Edit]] = {
 def test_what_is_in_doubt_is_left_to_a_person(edits: list[Edit], root: Path) -> None:
     snapshot = in_memory(root, *edits)
     assert check(snapshot)
-    assert not fixed(snapshot).proposal.changes
+    assert not fixed(snapshot).changes
 
 
 def test_only_the_files_and_rules_that_are_named_change(root: Path, capsys: Output) -> None:
@@ -268,7 +268,7 @@ def test_whatever_a_file_holds_a_second_fix_finds_nothing_to_do(data: st.DataObj
     sample = _sample()
     path = data.draw(st.sampled_from([TRIALS, TUNING, BACKENDS, SCRIPT]))
     spoilt = _with(sample, path, _spoilt(data, _bytes(sample, path).decode()).encode())
-    assert not fixed(fixed(spoilt).snapshot).proposal.changes
+    assert not fixed(fixed(spoilt).snapshot).changes
 
 
 @given(st.data())

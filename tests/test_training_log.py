@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_resources.contribute.training_log import TrainingLog, read_log
+from rl_resources.contribute.training_log import read_excerpt, read_log
 from rl_resources.errors import UnusableInput
 
 WriteLog = Callable[..., Path]
@@ -32,10 +35,8 @@ def log(tmp_path: Path) -> WriteLog:
 def step(number: int, seconds: float = 90.0, **more: object) -> str:
     metrics: dict[str, object] = {
         "global_seqlen/min": "484245.000",
-        "actor/pg_loss": "-0.001",
         "perf/max_memory_allocated_gb": "50.125",
         "perf/max_memory_reserved_gb": "61.500",
-        "critic/score/mean": "0.558",
         "timing_s/gen": "10.000",
         "timing_s/step": f"{seconds:.3f}",
         "perf/throughput": "1450.250",
@@ -48,211 +49,154 @@ def steps(seconds: Iterable[float]) -> str:
     return "".join(step(number, value) + "\n" for number, value in enumerate(seconds, 1))
 
 
-def test_medians_leave_out_the_first_step_of_a_short_run(log: WriteLog) -> None:
-    found = read_log(log(steps([400, 90, 94, 92])))
-    assert (found.steps, found.warm_up, found.measured) == (4, 1, 3)
-    assert found.step_seconds == 92
-    assert found.tokens_per_second_per_gpu == 1450.25
+def lines(count: int, form: str) -> str:
+    return "".join(form.replace("N", str(number)) + "\n" for number in range(1, count + 1))
 
 
-def test_warm_up_is_a_tenth_of_the_steps_and_at_most_ten(log: WriteLog) -> None:
-    assert read_log(log(steps([9] * 40))).warm_up == 4
-    assert read_log(log(steps([9] * 400))).warm_up == 10
-    assert read_log(log(steps([500, 500] + [9] * 18))).step_seconds == 9
+PARTS = "timing/gen:50.5 - timing/ref:10 - timing/adv:0.5 - timing/update_actor:30"
+SAVED = [step(n, 900, timing_s__testing="700.0") if n % 2 else step(n, 90) for n in range(1, 10)]
+MEMORY = [step(n, perf__max_memory_reserved_gb=gb) for n, gb in enumerate([70.5, 61, 62], 1)]
+# Name: text, steps, excluded as warm-up, measured, and figures that are wanted of it.
+FIGURES: dict[str, tuple[str, int, int, int, dict[str, float | None]]] = {
+    "the first of a few steps is warm-up": (
+        steps([400, 90, 94, 92]),
+        *(4, 1, 3),
+        {"step_seconds": 92, "tokens_per_second_per_gpu": 1450.25, "peak_memory_gb": 61.5},
+    ),
+    "a tenth is warm-up": (steps([500, 500] + [9] * 18), 20, 2, 18, {"step_seconds": 9}),
+    "at most ten are warm-up": (steps([9] * 400), 400, 10, 390, {}),
+    "one step is warm-up": (steps([400]), 1, 1, 0, {"step_seconds": None, "peak_memory_gb": 61.5}),
+    "memory is the most of all steps": ("\n".join(MEMORY), 3, 1, 2, {"peak_memory_gb": 70.5}),
+    "allocated memory if no other is logged": (
+        lines(2, "step:N - actor/perf/max_memory_allocated_gb:4N.5 - timing_s/step:9"),
+        *(2, 1, 1),
+        {"peak_memory_gb": 42.5},
+    ),
+    "steps that validate are excluded": ("\n".join(SAVED), 9, 1, 4, {"step_seconds": 90}),
+    "a validation is no step": (
+        "step:0 - val-core/openai/gsm8k/acc/mean@1:0.508\n" + steps([9, 9, 9]),
+        *(3, 1, 2),
+        {},
+    ),
+    "colours and types of numpy": (
+        lines(
+            3,
+            "step:\x1b[1;36mN\x1b[0m - timing_s/step:\x1b[1;36mnp.float64(9N.5)\x1b[0m - "
+            "perf/throughput:np.float32(1.25e3) - perf/max_memory_reserved_gb:tensor(61.)",
+        ),
+        *(3, 1, 2),
+        {"step_seconds": 93, "tokens_per_second_per_gpu": 1250, "peak_memory_gb": 61},
+    ),
+    "0.2 to 0.4": (lines(3, "step:N - timing_s/step:9N - x:0"), 3, 1, 2, {"step_seconds": 92.5}),
+    "0.5": (lines(3, "step:N - perf/time_per_step:9N - x:0"), 3, 1, 2, {"step_seconds": 92.5}),
+    "0.1": (lines(3, "step:N - timing/step:9N - x:0.0"), 3, 1, 2, {"step_seconds": 92.5}),
+    "parts alone": (
+        lines(4, f"step:N - {PARTS}") + f"step:5 - {PARTS} - timing/testing:99\n",
+        *(5, 1, 3),
+        {"step_seconds": 91},
+    ),
+    "figures that are none": (
+        lines(4, "step:N - timing_s/step:9")
+        + "".join(
+            f"step:{number} - timing_s/step:9 - perf/throughput:{value}\n"
+            for number, value in enumerate(["nan", "inf", "-1", "0", "None", "1.2.3", "x", ""], 5)
+        ),
+        *(12, 1, 11),
+        {"step_seconds": 9, "tokens_per_second_per_gpu": None},
+    ),
+    "images are no tokens": (
+        "\n".join(step(n, perf__total_num_images=64) for n in range(1, 5)),
+        *(4, 1, 3),
+        {"tokens_per_second_per_gpu": None},
+    ),
+    "what a model writes": (
+        "[response] step:1 - add 3 and 4 - then step:2 - double it\n" + steps([9, 9, 9]),
+        *(3, 1, 2),
+        {},
+    ),
+    "every line twice": ("".join(f"{step(n)}\n{step(n)}\n" for n in range(1, 5)), 4, 1, 3, {}),
+    "two runs": (steps([50] * 9) + steps([80] * 5), 5, 1, 4, {"step_seconds": 80}),
+    "a run that goes on": (
+        steps([9, 9]) + "torch.OutOfMemoryError: CUDA out of memory.\n" + step(3),
+        *(3, 1, 2),
+        {"step_seconds": 50 - 0.5},
+    ),
+}
 
 
-def test_one_step_alone_is_warm_up_and_gives_no_speed(log: WriteLog) -> None:
-    found = read_log(log(steps([400])))
-    assert found.step_seconds is None
-    assert found.peak_memory_gb == 61.5
-
-
-def test_peak_memory_is_the_largest_of_all_steps(log: WriteLog) -> None:
-    text = "\n".join(
-        step(number, perf__max_memory_reserved_gb=memory)
-        for number, memory in enumerate([70.5, 61, 62], 1)
-    )
-    assert read_log(log(text)).peak_memory_gb == 70.5
-
-
-def test_peak_memory_is_what_was_allocated_where_nothing_else_is_told(log: WriteLog) -> None:
-    lines = (
-        f"step:{n} - actor/perf/max_memory_allocated_gb:4{n}.5 - timing_s/step:9\n" for n in (1, 2)
-    )
-    assert read_log(log("".join(lines))).peak_memory_gb == 42.5
-
-
-def test_steps_that_validate_or_save_are_left_out(log: WriteLog) -> None:
-    text = "\n".join(
-        step(number, 900, timing_s__testing="700.0")
-        if number % 2
-        else step(number, 950, timing_s__save_checkpoint="1.5")
-        if number % 3 == 0
-        else step(number, 90)
-        for number in range(1, 10)
-    )
+@pytest.mark.parametrize("case", FIGURES.values(), ids=FIGURES)
+def test_figures_are_those_of_the_steps(
+    case: tuple[str, int, int, int, dict[str, float | None]], log: WriteLog
+) -> None:
+    text, count, warm_up, measured, figures = case
     found = read_log(log(text))
-    assert found.step_seconds == 90
-    assert (found.interrupted, found.measured) == (5, 3)
-
-
-def test_a_validation_before_the_first_step_is_no_step(log: WriteLog) -> None:
-    text = "step:0 - val-core/openai/gsm8k/acc/mean@1:0.508\n" + steps([9, 9, 9])
-    found = read_log(log(text))
-    assert (found.steps, found.validations) == (3, 1)
+    assert (len(found.steps), found.warm_up, len(found.measured)) == (count, warm_up, measured)
+    assert {name: getattr(found, name) for name in figures} == figures
 
 
 @pytest.mark.parametrize(
     "form",
     [
-        "(TaskRunner pid=123) {}\n",
         "(TaskRunner pid=123, ip=10.0.0.1) {}\n",
         "\x1b[36m(TaskRunner pid=123)\x1b[0m {}\n",
         "(main_task pid=7) {} [repeated 2x across cluster]\n",
         "{}\r\n",
         "Training Progress:   2%|▏  | 2/624 [21:47<114:32:27, 662.94s/it]\r{}\n",
-        "Training Progress:   2%|▏  | 2/624 [21:47<114:32:27, 662.94s/it] {}\n",
         "2025-06-17 10:11:12,345 INFO {}\n",
+        "\x00\udcff\x1b[2J\x1b]0;title\x07\n{}\n",
     ],
 )
 def test_the_surroundings_of_a_step_do_not_matter(log: WriteLog, form: str) -> None:
-    found = read_log(log("".join(form.format(step(n, 80 + n)) for n in range(1, 5))))
-    assert (found.steps, found.step_seconds) == (4, 83)
+    text = "".join(form.format(step(n, 80 + n)) for n in range(1, 5))
+    found = read_log(log(text.encode(errors="surrogateescape")))
+    assert (len(found.steps), found.step_seconds) == (4, 83)
     assert found.tokens_per_second_per_gpu == 1450.25
 
 
-def test_coloured_figures_and_numpy_figures_are_read(log: WriteLog) -> None:
-    text = "".join(
-        f"step:\x1b[1;36m{n}\x1b[0m - timing_s/step:\x1b[1;36mnp.float64(9{n}.5)\x1b[0m"
-        f" - perf/throughput:np.float32(1.25e3) - perf/max_memory_reserved_gb:tensor(61.)\n"
-        for n in range(1, 4)
-    )
-    found = read_log(log(text))
-    assert (found.step_seconds, found.tokens_per_second_per_gpu) == (93.0, 1250)
-    assert found.peak_memory_gb == 61
-
-
-def test_old_and_new_names_of_the_step_time_are_known(log: WriteLog) -> None:
-    for name in ("timing_s/step", "perf/time_per_step", "timing/step"):
-        text = "".join(f"step:{n} - {name}:9{n} - actor/lr:0.0\n" for n in range(1, 4))
-        assert read_log(log(text)).step_seconds == 92.5, name
-
-
-def test_the_parts_of_a_step_are_summed_where_a_log_times_no_whole_step(log: WriteLog) -> None:
-    parts = "timing/gen:50.5 - timing/ref:10 - timing/adv:0.5 - timing/update_actor:30"
-    text = "".join(f"step:{n} - {parts} - actor/lr:0.0\n" for n in range(4))
-    found = read_log(log(text + f"step:4 - {parts} - timing/testing:99\n"))
-    assert (found.step_seconds, found.summed, found.interrupted) == (91, True, 1)
-    assert not read_log(log(text.replace("timing/adv", "timing/step"))).summed
-    with pytest.raises(UnusableInput):
-        read_log(log("step:1 - timing/gen:50\n"))
-
-
-def test_figures_that_are_none_are_not_taken(log: WriteLog) -> None:
-    bad = ["nan", "inf", "-1", "0", "None", "1.2.3", "twelve", ""]
-    text = "".join(
-        f"step:{n} - timing_s/step:9 - perf/throughput:{value}\n" for n, value in enumerate(bad, 1)
-    )
-    found = read_log(log(text))
-    assert found.step_seconds == 9
-    assert found.tokens_per_second_per_gpu is None
-
-
-def test_images_are_no_tokens(log: WriteLog) -> None:
-    text = "\n".join(step(n, perf__total_num_images=64) for n in range(1, 5))
-    assert read_log(log(text)).tokens_per_second_per_gpu is None
-
-
-def test_what_a_model_writes_is_no_step(log: WriteLog) -> None:
-    text = "[response] step:1 - add 3 and 4 - then step:2 - double it\n" + steps([9, 9, 9])
-    found = read_log(log(text))
-    assert (found.steps, found.validations) == (3, 0)
-
-
-def test_a_log_that_was_written_twice_counts_once(log: WriteLog) -> None:
-    twice = "".join(step(n) + "\n" + step(n) + "\n" for n in range(1, 5))
-    assert read_log(log(twice)).steps == 4
-
-
-def test_of_two_runs_in_one_log_the_last_is_told(log: WriteLog) -> None:
-    found = read_log(log(steps([50] * 9) + steps([80] * 5)))
-    assert (found.steps, found.earlier_runs, found.step_seconds) == (5, 1, 80)
-
-
-def test_very_many_steps_keep_their_median(log: WriteLog) -> None:
-    text = "".join(f"step:{n} - timing_s/step:{n % 101 + 1}.0\n" for n in range(1, 70_001))
-    found = read_log(log(text))
-    assert found.steps == 70_000
-    assert found.step_seconds is not None
-    assert abs(found.step_seconds - 51) <= 1
-
-
 @pytest.mark.parametrize(
-    "line",
+    ("memory", "line"),
     [
-        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.90 GiB. GPU 0 has",
-        "torch.cuda.OutOfMemoryError: HIP out of memory. Tried to allocate 20.00 MiB",
-        "RuntimeError: NPU out of memory. Tried to allocate 138.00 MiB (NPU 0; 61.27 GiB total",
-        "RuntimeError: CUDA error: out of memory",
-        "RuntimeError: CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62",
-        "ncclUnhandledCudaError: Cuda failure 2 'out of memory'",
-        "ValueError: No available memory for the cache blocks. Try increasing it.",
-        "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",
+        ("accelerator", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.90 GiB."),
+        ("accelerator", "torch.cuda.OutOfMemoryError: HIP out of memory. Tried to allocate 20 MiB"),
+        ("accelerator", "RuntimeError: NPU out of memory. Tried to allocate 138.00 MiB (NPU 0; 61"),
+        (
+            "accelerator",
+            "RuntimeError: CUDA Error: out of memory at /x/csrc/cumem_allocator.cpp:62",
+        ),
+        ("accelerator", "ncclUnhandledCudaError: Cuda failure 2 'out of memory'"),
+        ("accelerator", "ValueError: No available memory for the cache blocks. Try increasing it."),
+        ("accelerator", "Not enough memory. Please try to increase --mem-fraction-static."),
+        ("host", "OutOfMemoryError: Task was killed due to the node running low on memory."),
+        ("host", "1 Workers (tasks / actors) killed due to memory pressure (OOM), 0"),
+        ("host", "Out of memory: Killed process 4100606 (ray::WorkerDict)"),
     ],
 )
-def test_a_run_that_ends_for_want_of_accelerator_memory_has_no_figures(
-    log: WriteLog, line: str
+def test_a_run_that_ends_out_of_memory_has_no_figures(
+    log: WriteLog, memory: str, line: str
 ) -> None:
     text = steps([9, 9, 9]) + f"(WorkerDict pid=1) \x1b[31m{line}\x1b[0m\nTraceback\n"
     found = read_log(log(text))
     assert found.out_of_memory is not None
-    assert found.out_of_memory.memory == "accelerator"
-    assert found.steps == 3
+    assert found.out_of_memory.memory == memory
+    assert len(found.steps) == 3
     assert found.step_seconds is found.peak_memory_gb is found.tokens_per_second_per_gpu is None
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
-        "node_manager.cc:3069: 1 Workers (tasks / actors) killed due to memory pressure (OOM), 0",
-        "Out of memory: Killed process 4100606 (ray::WorkerDict)",
-    ],
-)
-def test_host_memory_is_told_apart(log: WriteLog, line: str) -> None:
-    found = read_log(log(f"(raylet) {line}\n")).out_of_memory
-    assert found is not None
-    assert found.memory == "host"
-
-
-def test_a_run_that_goes_on_has_not_run_out_of_memory(log: WriteLog) -> None:
-    text = steps([9, 9]) + "torch.OutOfMemoryError: CUDA out of memory.\n" + step(3) + step(4)
-    assert read_log(log(text)).out_of_memory is None
-
-
-def test_the_batch_of_the_printed_configuration_is_told(log: WriteLog) -> None:
-    text = "(TaskRunner pid=9)           'train_batch_size': 128,\n" + steps([9, 9])
-    assert read_log(log(text)).batch == 128
-
-
-def test_releases_are_those_that_programs_print(log: WriteLog) -> None:
+def test_the_batch_of_the_printed_configuration_and_printed_releases_are_read() -> None:
     text = (
         "INFO 06-16 [core.py:75] Initializing a V1 LLM engine (v0.8.5.post1+cu124) with config\n"
-        "PyTorch version 2.6.0 available.\nverl         : 0.5.0\nsglang==0.4.6.post5\n"
-        "ERROR: somepkg 1.0 requires vllm==0.7.0, but you have vllm 0.8.5.post1\n"
+        "(TaskRunner pid=9)           'train_batch_size': 128,\n"
+        "PyTorch version 2.6.0 available.\nverl         : 0.5.0\n(x) sglang==0.4.6.post5\n"
+        "ERROR: somepkg 1.0 requires vllm==0.7.0, but you have vllm 0.8.5.post1\nverl==0.6\n"
     )
-    found = read_log(log(text + steps([9, 9])))
+    found = read_excerpt(text + steps([9, 9]), "`Log`")
+    assert found.batch == 128
     assert found.versions == {
-        "vllm": "0.8.5.post1",
-        "torch": "2.6.0",
-        "verl": "0.5.0",
-        "sglang": "0.4.6.post5",
+        "vllm": {"0.8.5.post1"},
+        "torch": {"2.6.0"},
+        "verl": {"0.5.0", "0.6"},
+        "sglang": {"0.4.6.post5"},
     }
-
-
-def test_two_releases_of_one_program_are_none(log: WriteLog) -> None:
-    found = read_log(log("vllm==0.8.2\nvllm==0.8.3\n" + steps([9])))
-    assert (found.versions, found.unsure) == ({}, ("vllm",))
 
 
 METRICS = {
@@ -260,71 +204,57 @@ METRICS = {
     "perf/throughput": 1000.5,
     "actor/perf/max_memory_allocated_gb": 40.0,
 }
+TABLE = "_step,timing_s/step,perf/throughput,perf/max_memory_reserved_gb\n"
+
+
+def json_lines(entry: dict[str, object]) -> str:
+    """Five lines, with the number of the step for `"N"`."""
+    return lines(5, json.dumps(entry).replace('"N"', "N"))
 
 
 @pytest.mark.parametrize(
-    "entry",
+    ("name", "text"),
     [
-        lambda n: {"step": n, "data": METRICS},
-        lambda n: {"_step": n, **METRICS},
-        lambda n: {**METRICS, "training/global_step": float(n), "note": "x", "a": None},
+        ("a.jsonl", json_lines({"step": "N", "data": METRICS})),
+        ("a.jsonl", json_lines({"_step": "N", **METRICS})),
+        ("a.jsonl", json_lines({**METRICS, "training/global_step": "N", "a": None})),
+        ("a.jsonl", json_lines({"step": "N", **METRICS}) + '{"step": 6, "d'),
+        ("a.jsonl", json_lines({"step": "N", **METRICS}) + "[" * 100_000),
+        ("a.csv", TABLE + lines(5, 'N,"92.0",1000.5,40')),
+        ("a.csv", "\ufeff" + TABLE.replace(",", ";") + lines(5, "N;92;1000.5;40")),
     ],
+    ids=range(7),
 )
-def test_json_lines_are_read(log: WriteLog, entry: Callable[[int], object]) -> None:
-    text = "".join(json.dumps(entry(n)) + "\n" for n in range(1, 6))
-    found = read_log(log(text, "metrics.jsonl"))
-    assert (found.steps, found.step_seconds) == (5, 92)
+def test_files_of_metrics_are_read(log: WriteLog, name: str, text: str) -> None:
+    found = read_log(log(text, name))
+    assert (len(found.steps), found.step_seconds) == (5, 92)
     assert (found.tokens_per_second_per_gpu, found.peak_memory_gb) == (1000.5, 40)
 
 
-def test_json_lines_that_break_off_are_counted(log: WriteLog) -> None:
-    text = "".join(json.dumps({"step": n, "data": METRICS}) + "\n" for n in range(1, 6))
-    found = read_log(log(text + '{"step": 6, "da'))
-    assert (found.steps, found.unreadable) == (5, 1)
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "wandb.csv",
+            '"Step","qwen - grpo - timing_s/step","qwen - grpo - timing_s/step__MIN"\n'
+            + lines(4, '"N","92.5","90"'),
+        ),
+        ("run-tag-timing_s_step.csv", "Wall time,Step,Value\n" + lines(4, "175.1,N,92.5")),
+    ],
+)
+def test_an_export_of_one_metric_is_read(log: WriteLog, name: str, text: str) -> None:
+    assert read_log(log(text, name)).step_seconds == 92.5
 
 
-@pytest.mark.parametrize("deep", ["[" * 100_000, '{"step":' + "9" * 50_000 + "}", '{"a":NaN}'])
-def test_json_that_no_reader_should_meet_is_no_step(log: WriteLog, deep: str) -> None:
-    text = json.dumps({"step": 1, "data": METRICS}) + "\n" + deep + "\n"
-    assert read_log(log(text)).steps == 1
-
-
-def test_the_csv_export_of_a_tracker_is_read(log: WriteLog) -> None:
-    rows = "".join(f'{n},"9{n}.5",1000,{60 + n}\n' for n in range(1, 5))
-    head = "_step,timing_s/step,perf/throughput,perf/max_memory_reserved_gb\n"
-    found = read_log(log(head + rows, "export.csv"))
-    assert (found.steps, found.step_seconds, found.peak_memory_gb) == (4, 93.5, 64)
-
-
-def test_a_csv_export_with_the_run_in_its_columns_is_read(log: WriteLog) -> None:
-    name = "qwen - grpo - timing_s/step"
-    head = f'"Step","{name}","{name}__MIN","{name}__MAX"\n'
-    rows = "".join(f'"{n}","92.5","90","95"\n' for n in range(1, 5))
-    assert read_log(log("\ufeff" + head + rows, "wandb.csv")).step_seconds == 92.5
-
-
-def test_a_csv_export_of_several_runs_is_refused(log: WriteLog) -> None:
-    text = '"Step","a - timing_s/step","b - timing_s/step"\n1,2,3\n'
-    with pytest.raises(UnusableInput, match="2 columns of `timing_s/step`"):
-        read_log(log(text, "wandb.csv"))
-
-
-def test_the_metric_of_a_tensorboard_export_is_in_its_file_name(log: WriteLog) -> None:
-    rows = "".join(f"1750000000.1,{n},9{n}\n" for n in range(1, 4))
-    path = log("Wall time,Step,Value\n" + rows, "run-x-tag-timing_s_step.csv")
-    assert read_log(path).step_seconds == 92.5
-
-
-def test_a_packed_log_is_unpacked(log: WriteLog) -> None:
-    assert read_log(log(gzip.compress(steps([9] * 5).encode()), "run.log.gz")).steps == 5
-
-
-def test_a_packed_log_that_breaks_off_is_read_as_far_as_it_goes(log: WriteLog) -> None:
-    lines = "".join(f"{n * 7919 % 10007} noise\n" for n in range(50_000))
-    packed = gzip.compress((steps([9] * 5) + lines).encode())
-    found = read_log(log(packed[: len(packed) // 2], "run.log.gz"))
-    assert found.steps == 5
-    assert found.damage.broken_at
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_packed_log_is_unpacked_as_far_as_it_goes(
+    log: WriteLog, pack: Callable[[bytes], bytes]
+) -> None:
+    noise = "".join(f"{n * 7919 % 10007} {n * n % 9973} noise\n" for n in range(300_000))
+    packed = pack((steps([9] * 5) + noise).encode())
+    assert len(read_log(log(packed)).steps) == 5
+    cut = read_log(log(packed[: len(packed) * 9 // 10]))
+    assert (len(cut.steps), bool(cut.broken)) == (5, True)
 
 
 @pytest.mark.parametrize(
@@ -332,119 +262,79 @@ def test_a_packed_log_that_breaks_off_is_read_as_far_as_it_goes(log: WriteLog) -
     [
         (b"", "holds no training step"),
         (b"\x00" * 5000, "holds no training step"),
-        (b"hello\n", "holds no training step"),
-        (b"step:0 - val-core/x/acc:0.5\n", "holds validations (1), but no training step"),
-        (b"\x28\xb5\x2f\xfd rest", "Zstandard"),
-        (b"PK\x03\x04 rest", "ZIP"),
-        ("step:1".encode("utf-16"), "UTF-16"),
+        (b"step:0 - val-core/x/acc:0.5\n", "holds no training step"),
+        (b"step:1 - timing/gen:50\n", "holds no training step"),
         (b"\x1f\x8b not gzip", "breaks off"),
+        (
+            b'"Step","a - timing_s/step","b - timing_s/step"\n1,2,3\n',
+            "2 columns of `timing_s/step`",
+        ),
+        (None, "cannot be read"),
     ],
 )
 def test_what_is_no_log_is_refused_with_the_reason(
-    log: WriteLog, data: bytes, problem: str
+    log: WriteLog, data: bytes | None, problem: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UnusableInput) as refused:
-        read_log(log(data))
+        read_log(tmp_path if data is None else log(data))
     assert problem in str(refused.value)
 
 
-def test_a_missing_log_and_a_folder_are_refused(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "none.log"):
-        with pytest.raises(UnusableInput, match="cannot be read"):
-            read_log(path)
+PIECES = [
+    b"step:",
+    b"step:1 - timing_s/step:",
+    b"\r",
+    b"\n",
+    b" - ",
+    b'{"step":1,"data":{"timing_s/',
+]
+PIECES += [b"_step,timing_s/step\n1,", b"CUDA out of memory.", b"'train_batch_size': ", b"vllm=="]
+PIECES += [b"np.float64(", b"\x1b[31m", b"9" * 30, b"1e999", b'"', b"\x1f\x8b", b"BZh9"]
 
 
-def test_nul_bytes_and_broken_text_beside_a_step_do_no_harm(log: WriteLog) -> None:
-    noise = b"\x00\xff\xfe\x1b[2J\x1b]0;title\x07\n"
-    data = b"".join(noise + line.encode() + b"\n" for line in steps([9] * 4).splitlines())
-    assert read_log(log(data)).steps == 4
-
-
-@settings(max_examples=300, deadline=None)
-@given(
-    st.lists(
-        st.one_of(
-            st.binary(max_size=60),
-            st.sampled_from(
-                [
-                    b"step:",
-                    b"step:1 - timing_s/step:",
-                    b"\r",
-                    b"\n",
-                    b" - ",
-                    b'{"step":1,"data":{"timing_s/step":',
-                    b"_step,timing_s/step\n1,",
-                    b"CUDA out of memory.",
-                    b"'train_batch_size': ",
-                    b"vllm==",
-                    b"np.float64(",
-                    b"\x1b[31m",
-                    b"9" * 30,
-                    b"1e999",
-                    b'"',
-                ]
-            ),
-        ),
-        max_size=12,
-    ).map(b"".join)
-)
-def test_no_bytes_make_the_reader_stumble(tmp_path_factory: pytest.TempPathFactory, data: bytes):
-    path = tmp_path_factory.getbasetemp() / "any.log"
-    path.write_bytes(data)
-    try:
-        found = read_log(path)
-    except UnusableInput:
-        return
-    assert isinstance(found, TrainingLog)
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.one_of(st.binary(max_size=60), st.sampled_from(PIECES)), max_size=40))
+def test_whatever_a_file_holds_it_is_refused_or_gives_finite_figures(parts: list[bytes]) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run.log"
+        path.write_bytes(b"".join(parts))
+        try:
+            found = read_log(path)
+        except UnusableInput:
+            return
     for figure in (found.step_seconds, found.tokens_per_second_per_gpu, found.peak_memory_gb):
         assert figure is None or 0 < figure < float("inf")
 
 
 STREAM = """
-import itertools, os, resource, sys, threading
+import os, resource, sys, threading
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from rl_resources.contribute.training_log import read_log
 
-step = b"(TaskRunner pid=1) step:%d - " + b"actor/x:0.000 - " * 80
-step += b"timing_s/step:90.5 - perf/throughput:1000.5\\n"
-noise = b"(WorkerDict pid=2) INFO nothing to see here, step by step\\n" * 4000
-parts = {"lines": noise, "one-line": b"x" * 250_000, "nul": bytes(250_000)}
+step = b"(TaskRunner pid=1) step:%d - timing_s/step:90.5 - perf/throughput:1000.5\\n"
+noise = {"lines": b"(WorkerDict pid=2) INFO nothing to see here\\n" * 5000, "one": b"x" * 250_000}
 
 def write(handle):
     with os.fdopen(handle, "wb") as file:
-        for number in range(1, 1 + 200_000_000 // 250_000):
-            file.write(parts[sys.argv[1]])
-            if sys.argv[1] == "lines":
-                file.write(step % number)
-        file.write(b"\\n" + step % 10**6 + step % (10**6 + 1))
+        for number in range(200):
+            file.write(noise[sys.argv[1]])
+        file.write(b"\\n" + step % 1 + step % 2)
 
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 source, sink = os.pipe()
 threading.Thread(target=write, args=(sink,)).start()
 found = read_log(Path(f"/dev/fd/{source}"))
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(found.steps, (after - before) // 1024)
+print(len(found.steps), (after - before) // 1024)
 """
 
 
-@pytest.mark.parametrize(("kind", "steps_of_it"), [("lines", 802), ("one-line", 2), ("nul", 2)])
-def test_two_hundred_megabytes_take_a_few_of_memory(kind: str, steps_of_it: int) -> None:
+@pytest.mark.parametrize("kind", ["lines", "one"])
+def test_fifty_megabytes_from_a_pipe_take_a_few_of_memory(kind: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", STREAM, kind], capture_output=True, text=True, check=True
     )
     found, megabytes = map(int, done.stdout.split())
-    assert found == steps_of_it
+    assert found == 2
     assert megabytes < 24
-
-
-def test_one_endless_line_is_cut_and_the_next_is_read(log: WriteLog) -> None:
-    found = read_log(log(b"x" * 5_000_000 + b"\n" + steps([9] * 3).encode()))
-    assert (found.steps, found.damage.cut_lines) == (3, 1)
-
-
-def test_progress_is_told_up_to_the_whole_size(log: WriteLog) -> None:
-    told: list[tuple[int, int]] = []
-    path = log(steps([9] * 2000))
-    read_log(path, lambda done, size: told.append((done, size)))
-    assert told[-1] == (path.stat().st_size, path.stat().st_size)
-    assert len(told) > 1

@@ -103,11 +103,11 @@ def _status(arguments: Arguments, severities: Set[Severity]) -> int:
 def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], bool]) -> Snapshot:
     """Write the mends that are certain, say what they are, and read all files anew."""
     from rl_resources.check.snapshot import take_snapshot
+    from rl_resources.contribute.changes import write_changes
     from rl_resources.contribute.fix import fix
-    from rl_resources.contribute.writing import write_proposal
 
     fixed = fix(snapshot, rules, asked)
-    write_proposal(snapshot.package.root, fixed.proposal)
+    write_changes(snapshot.package.root, fixed.changes)
     for line in fixed.done:
         print(line, file=sys.stderr)
     return take_snapshot(snapshot.package)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_resources.errors import UnreadableDataset
-from rl_resources.package import SCRIPTS, UNFINISHED
+from rl_resources.package import SCRIPTS
 
 if TYPE_CHECKING:
     from rl_resources.cli.command import Arguments
@@ -15,16 +14,10 @@ if TYPE_CHECKING:
 
 
 def root_of(arguments: Arguments) -> Path:
-    """The folder of the dataset; what a killed command left half done in it is undone first.
-
-    Raises `UnreadableDataset` where there is none.
-    """
+    """The folder of the dataset. Raises `UnreadableDataset` where there is none."""
     from rl_resources.dataset import find_root
 
-    root = Path(arguments.root) if arguments.root else find_root(_here())
-    if (root / UNFINISHED).is_dir():
-        _settle(root)
-    return root
+    return Path(arguments.root) if arguments.root else find_root(_here())
 
 
 def _here() -> Path:
@@ -35,14 +28,6 @@ def _here() -> Path:
             f"the current folder cannot be read: {error.strerror}",
             "Go into a checkout of the dataset, or name one with --root.",
         ) from error
-
-
-def _settle(root: Path) -> None:
-    from rl_resources.contribute.writing import settle
-
-    if undone := settle(root):
-        message = f"rl-resources: put back what a stopped command had begun: {', '.join(undone)}"
-        print(message, file=sys.stderr)
 
 
 def root_of_answers(arguments: Arguments) -> Path:

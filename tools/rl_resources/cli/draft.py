@@ -35,7 +35,7 @@ def _options(parser: ArgumentParser) -> None:
 
 
 def _draft(arguments: Arguments) -> int:
-    from rl_resources.contribute.draft_command import draft_files
+    from rl_resources.contribute.draft_files import draft_files
     from rl_resources.words import printable
 
     drafted = draft_files(
@@ -43,13 +43,13 @@ def _draft(arguments: Arguments) -> int:
         arguments.script or "",
         log=arguments.log or "",
         issue=arguments.issue or "",
-        given=arguments.set,
+        stated=arguments.set,
         write=arguments.write,
     )
-    for line in drafted.told():
+    for line in drafted.messages():
         print(f"draft: {printable(line)}", file=sys.stderr)
     show(drafted.findings)
-    print(f"draft: {drafted.verdict(asked=arguments.write)}", file=sys.stderr)
+    print(f"draft: {drafted.verdict(write=arguments.write)}", file=sys.stderr)
     if arguments.format == "json":
         sys.stdout.write(drafted.as_json())
     else:

@@ -19,8 +19,7 @@ def _options(parser: ArgumentParser) -> None:
 
 def _fmt(arguments: Arguments) -> int:
     from rl_resources.check.snapshot import take_snapshot
-    from rl_resources.contribute.proposal import Change, Proposal
-    from rl_resources.contribute.writing import write_proposal
+    from rl_resources.contribute.changes import Change, write_changes
     from rl_resources.fmt import format_tables, unformattable
     from rl_resources.package import read_package
     from rl_resources.site.findings import shown_diff
@@ -30,24 +29,22 @@ def _fmt(arguments: Arguments) -> int:
     asked = among(snapshot.package, arguments.paths)
     left = [path for path in unformattable(snapshot) if asked(path)]
     tables = {table.path: table for table in snapshot.tables.values()}
-    proposal = Proposal(
-        tuple(
-            Change(path, tables[path].data, text.encode("utf-8"))
-            for path, text in format_tables(snapshot).items()
-            if asked(path)
-        )
-    )
+    changes = [
+        Change(path, tables[path].data, text.encode("utf-8"))
+        for path, text in format_tables(snapshot).items()
+        if asked(path)
+    ]
     if arguments.check:
-        sys.stdout.write(shown_diff(proposal.diff()))
+        sys.stdout.write(shown_diff("".join(change.diff() for change in changes)))
     else:
-        write_proposal(root, proposal)
-    for change in proposal.changes:
+        write_changes(root, changes)
+    for change in changes:
         done = "would be rewritten" if arguments.check else "rewritten"
         print(f"{change.path}: {done}", file=sys.stderr)
     for path in left:
         message = f"{path}: left alone, because it cannot be read; `rl-resources check` says why"
         print(message, file=sys.stderr)
-    return FOUND if left or (arguments.check and proposal.changes) else 0
+    return FOUND if left or (arguments.check and changes) else 0
 
 
 COMMAND = Command("fmt", "Write the CSV files in canonical form.", _options, _fmt)

@@ -35,18 +35,18 @@ def _options(parser: ArgumentParser) -> None:
 
 
 def _new(arguments: Arguments) -> int:
-    from rl_resources.contribute import command
-    from rl_resources.contribute.words import OPTIONS, Request
+    from rl_resources.contribute.new import OPTIONS, new
 
-    said = {name: getattr(arguments, name) for name in (*OPTIONS, "nodes", "contributor")}
+    texts = {name: getattr(arguments, name) or "" for name in (*OPTIONS, "nodes", "contributor")}
+    asked = {name: text.strip() for name, text in texts.items() if text.strip()}
     growing = {"model": arguments.add_model, "device": arguments.add_device}
     added = {option: cells for option, cells in growing.items() if cells is not None}
-    written = not arguments.dry_run
-    record = command.new(root_of(arguments), Request(**said), added, write=written)
-    form = command.as_json if arguments.format == "json" else command.as_text
-    sys.stdout.write(form(record, written=written))
+    written, terminal = not arguments.dry_run, sys.stdin.isatty()
+    record = new(root_of(arguments), asked, added, write=written, terminal=terminal)
+    form = record.as_json if arguments.format == "json" else record.as_text
+    sys.stdout.write(form(written=written))
     show(record.findings)
-    sys.stderr.write(command.next_step(record) if written else "Nothing was written.\n")
+    sys.stderr.write(record.next_step() if written else "Nothing was written.\n")
     return 0
 
 

@@ -1,112 +1,112 @@
-"""The mends that are certain, made until nothing is left to make."""
+"""The fixes that are certain, applied until none is left."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rl_resources.check import findings_in, subjects_of
 from rl_resources.check.rule import Edit, MakeExecutable, Move, Rewrite, Rule
 from rl_resources.check.snapshot import ScriptFile, Snapshot
 from rl_resources.check.subject import ScriptText
-from rl_resources.contribute.proposal import Change, Proposal
+from rl_resources.contribute.changes import Change
 
 MOST_ROUNDS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """What the fixers did: the files as they shall be, and who changed which, in words."""
+    """The dataset after all fixes, how its files change, what was done and by which rules."""
 
-    proposal: Proposal
+    snapshot: Snapshot
+    changes: tuple[Change, ...]
     done: tuple[str, ...]
     rules: tuple[str, ...]
-    snapshot: Snapshot
 
 
 def fix(
     snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], bool] = lambda _: True
 ) -> Fixed:
-    """Apply the fixers of those `rules` that have something to say, again and again, until none
-    changes anything. Only files whose path is `asked` for change. Nothing is written.
+    """Apply the fixers of those `rules` that report something until nothing changes any more.
+
+    Only files whose path is `asked` for change. Nothing is written.
     """
     done: dict[str, str] = {}
     now = snapshot
     fixable = [rule for rule in rules if rule.fixable]
     for _ in range(MOST_ROUNDS):
         before = now
-        told = findings_in(before, fixable, asked)
+        findings = findings_in(before, fixable, asked)
         for rule in fixable:
-            paths = {item.path for item in told if item.rule == rule.name}
-            for edit in _edits(now, rule, paths) if paths else ():
+            for edit in _edits(
+                now, rule, {item.path for item in findings if item.rule == rule.name}
+            ):
                 if asked(edit.path) and (after := _edited(now, edit)) is not now:
                     now = after
-                    done[_in_words(rule, edit)] = rule.name
+                    done[f"{edit.path}: {_in_words(edit)} ({rule.name})"] = rule.name
         if now is before:
             break
     names = tuple(dict.fromkeys(done.values()))
-    return Fixed(Proposal(tuple(_changes(snapshot, now))), tuple(done), names, now)
+    return Fixed(now, tuple(_changes(snapshot, now)), tuple(done), names)
 
 
-def _edits(snapshot: Snapshot, rule: Rule, paths: Collection[str]) -> list[Edit]:
-    """What the fixer of a rule would do about what is told of these files."""
+def _edits(snapshot: Snapshot, rule: Rule, paths: set[str]) -> list[Edit]:
+    """The edits of a rule's fixer for the files with findings."""
+    if not paths:
+        return []
     subjects = subjects_of(snapshot).get(rule.scope, tuple)()
-    if rule.scope == "script":
-        subjects = [
-            item for item in subjects if isinstance(item, ScriptText) and item.path in paths
-        ]
-    return [edit for subject in subjects for edit in rule.edits(subject)]
+    return [
+        edit
+        for subject in subjects
+        if not isinstance(subject, ScriptText) or subject.path in paths
+        for edit in rule.edits(subject)
+    ]
 
 
-def _in_words(rule: Rule, edit: Edit) -> str:
+def _in_words(edit: Edit) -> str:
     match edit:
-        case Move(path, to):
-            return f"{path}: moved to {to} ({rule.name})"
-        case MakeExecutable(path):
-            return f"{path}: made executable ({rule.name})"
-    return f"{edit.path}: mended ({rule.name})"
+        case Move(_, to):
+            return f"moved to {to}"
+        case MakeExecutable():
+            return "made executable"
+    return "fixed"
 
 
 def _edited(snapshot: Snapshot, edit: Edit) -> Snapshot:
-    """The snapshot after an edit; itself where the edit changes nothing."""
+    """The snapshot after an edit; itself if the edit changes nothing."""
+    tables, scripts = dict(snapshot.tables), list(snapshot.scripts)
     for name, table in snapshot.tables.items():
         if isinstance(edit, Rewrite) and table.path == edit.path:
-            data = edit.text.encode("utf-8")
-            if data == table.data:
-                return snapshot
-            return replace(snapshot, tables={**snapshot.tables, name: replace(table, data=data)})
-    scripts = [_edited_script(script, edit) for script in snapshot.scripts]
-    if tuple(scripts) == snapshot.scripts:
+            tables[name] = replace(table, data=edit.text.encode())
+    for at, script in enumerate(scripts):
+        if script.path == edit.path:
+            scripts[at] = _edited_script(script, edit)
+    same = all(tables[name].data == table.data for name, table in snapshot.tables.items())
+    if same and tuple(scripts) == snapshot.scripts:
         return snapshot
-    return replace(snapshot, scripts=tuple(sorted(scripts, key=lambda script: script.path)))
+    by_path = sorted(scripts, key=lambda script: script.path)
+    return replace(snapshot, tables=tables, scripts=tuple(by_path))
 
 
 def _edited_script(script: ScriptFile, edit: Edit) -> ScriptFile:
-    if script.path != edit.path:
-        return script
     match edit:
         case Rewrite(_, text):
-            return replace(script, data=text.encode("utf-8"))
+            return replace(script, data=text.encode())
         case Move(_, to):
             return replace(script, path=to)
     return replace(script, executable=True)
 
 
 def _changes(old: Snapshot, new: Snapshot) -> Iterator[Change]:
-    """The files that differ. A script that moved is made anew before the old one goes."""
     for name, table in new.tables.items():
         if table.data != old.tables[name].data:
             yield Change(table.path, old.tables[name].data, table.data)
-    before, after = _by_path(old.scripts), _by_path(new.scripts)
+    before = {script.path: script for script in old.scripts}
+    after = {script.path: script for script in new.scripts}
     for path, script in after.items():
         was = before.get(path)
         if script != was:
             executable = bool(script.executable) and not (was and was.executable)
             yield Change(path, was.data if was else None, script.data, executable)
-    for path, script in before.items():
-        if path not in after:
-            yield Change(path, script.data, None)
-
-
-def _by_path(scripts: Iterable[ScriptFile]) -> Mapping[str, ScriptFile]:
-    return {script.path: script for script in scripts}
+    for path in before.keys() - after.keys():
+        yield Change(path, before[path].data, None)

@@ -1,117 +1,243 @@
-"""A new record: a script that embodies its tag, and its row."""
+"""The command `new`: a script that starts from its tag's definition, and its row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from rl_resources.check.dataset.tables import slug_of
-from rl_resources.check.snapshot import Snapshot
+from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.check.subject import ScriptText
-from rl_resources.contribute import settings, words
-from rl_resources.contribute.from_run import memory_cells
+from rl_resources.contribute.changes import (
+    FIX_FIRST,
+    Change,
+    Row,
+    add_rows,
+    findings_about,
+    refuse_errors,
+    write_changes,
+)
+from rl_resources.contribute.facts import cell
+from rl_resources.contribute.new_script import (
+    PROMPT_TOKENS,
+    RESPONSE_TOKENS,
+    Configuration,
+    script_text,
+)
 from rl_resources.contribute.offered import FRAMEWORK, refusals
-from rl_resources.contribute.preview import refuse, table_objections
-from rl_resources.contribute.proposal import Change, Proposal, Row, add_rows
-from rl_resources.contribute.settings import Configuration
-from rl_resources.contribute.sizes import cluster_of
-from rl_resources.contribute.words import GROWING, OPTIONS, Request, UnknownWord
-from rl_resources.dataset import Dataset
+from rl_resources.contribute.script_facts import memory_cells
+from rl_resources.contribute.start_values import cluster_of
+from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding
 from rl_resources.order import number
-from rl_resources.package import SCRIPTS, Record
+from rl_resources.package import SCRIPTS, Record, read_package
 from rl_resources.script.framework import shipped
 from rl_resources.script.name import ScriptName
+from rl_resources.words import json_text, nearest, shown
+
+OPTIONS = ("model", "task", "gpus", "device", "train", "infer", "tag")
+"""Columns of the tuning table that make a configuration, each an option of the command."""
+
+GROWING = {"model": "models", "device": "devices"}
+"""Options whose unknown word may be a new row of a table, with that table."""
+
+Asked = Mapping[str, str]
+"""What was asked for, by option: those of `OPTIONS`, `nodes` and `contributor`."""
+
+
+class UnknownWord(ValueError):  # noqa: N818
+    """A text that is no word of its column; the message says so and names the nearest."""
 
 
 @dataclass(frozen=True)
 class NewRecord:
-    """A record to be written: the script's path, its row, the files, and what rules say of them."""
+    """The path of a new script, its row, the files to write, and what the rules report of them."""
 
     path: str
     row: Row
-    proposal: Proposal
+    changes: tuple[Change, ...]
     findings: Sequence[Finding] = ()
 
+    def as_text(self, *, written: bool) -> str:
+        """The paths of the files that were written; a diff if none was."""
+        lines = (f"{item.path}\n" if written else item.diff() for item in self.changes)
+        return "".join(lines)
 
-def problems(request: Request, dataset: Dataset) -> list[str]:
-    """What is missing in a request, and which of its words are not known."""
-    missing = [f"--{option}" for option in OPTIONS if request.said(option) is None]
-    told = [f"missing: {', '.join(missing)}"] if missing else []
-    for option in (*OPTIONS, "nodes", "contributor"):
-        text = request.said(option)
-        if text is not None and not _is_added(request, option):
-            told += _unknown(dataset, option, text)
-    return told
+    def as_json(self, *, written: bool) -> str:
+        """The record and its files as one object."""
+        files = [change.path for change in self.changes]
+        found = {"script": self.path, "row": self.row, "files": files, "written": written}
+        return json_text(found, 2)
+
+    def next_step(self) -> str:
+        """What to do with a record that was written."""
+        who = "" if self.row["contributor"] else " --contributor HANDLE"
+        nodes = self.row["nodes"]
+        alone = nodes == self.row["gpus"] != "1"
+        return (
+            (f"{FIX_FIRST}\n" if self.findings else "")
+            + (f"It has {nodes} nodes of 1 GPU; --nodes changes that.\n" if alone else "")
+            + f"Run it: bash {self.path}\n"
+            f"When it has run: rl-resources draft {self.path} --log LOG{who} --write\n"
+        )
 
 
-def _is_added(request: Request, option: str) -> bool:
-    return GROWING.get(option) in request.added
+def new(
+    root: Path, asked: Asked, added: Mapping[str, Iterable[str]], *, write: bool, terminal: bool
+) -> NewRecord:
+    """Make the record that is asked for; `write` its files.
+
+    `added` has the cells of new rows as `column=value`, by the option whose word they add. What is
+    missing is asked for on a `terminal`. Raises `UnusableInput` and `InvalidDataset`.
+    """
+    from rl_resources.contribute.prompts import complete
+
+    package = read_package(root)
+    dataset, snapshot = read_dataset(package), take_snapshot(package)
+    rows: Mapping[str, Row] = {
+        GROWING[option]: _added_row(dataset, option, asked.get(option, ""), cells)
+        for option, cells in added.items()
+    }
+    if terminal:
+        asked, rows = complete(asked, rows, dataset)
+    record = new_record(asked, rows, dataset, snapshot)
+    found = findings_about(snapshot, record.changes)
+    refuse_errors(found)
+    if write:
+        write_changes(root, record.changes)
+    return replace(record, findings=found)
 
 
-def _unknown(dataset: Dataset, option: str, text: str) -> Iterator[str]:
-    try:
-        words.read(dataset, option, text)
-    except UnknownWord as error:
-        table = GROWING.get(option)
-        yield f"--{option}: {error}{_adding(dataset, option, table) if table else ''}"
+def _added_row(dataset: Dataset, option: str, key: str, cells: Iterable[str]) -> Row:
+    """The cells of a new row. Raises `UnusableInput` for what is no cell of its table."""
+    resource = dataset.package.resources[GROWING[option]]
+    row = {option: key}
+    for item in cells:
+        name, equals, text = item.partition("=")
+        if not equals or name not in resource.schema.names:
+            problem = f"`{name}` is no column" if equals else f"`{item}` is not COLUMN=VALUE"
+            raise UnusableInput(
+                f"--add-{option}: {problem} of {resource.path}",
+                nearest(name, resource.schema.names).sentence()
+                or f"Its columns are {', '.join(resource.schema.names)}.",
+            )
+        fact = cell(resource.schema.field(name), text)
+        if fact.doubt:
+            raise UnusableInput(f"--add-{option}: {name} {fact.doubt}")
+        row[name] = fact.text
+    return row
 
 
-def _adding(dataset: Dataset, option: str, table: str) -> str:
-    """How a word is added to its table: the columns that it needs and that nothing else tells."""
-    fields = dataset.package.resources[table].schema.fields
-    derived = {option, *with_defaults(table, {}, dataset)}
+def known_words(dataset: Dataset, option: str) -> tuple[str, ...]:
+    """All words of an option; none for a number or a handle."""
+    schema = dataset.package.resources["tuning"].schema
+    key = schema.foreign_key(option)
+    if key is None:
+        return tuple(schema.field(option).constraints.get("enum", ()))
+    rows = dataset.records[key.resource]
+    return tuple(str(row[key.reference]) for row in rows if row.get("role", option) == option)
+
+
+def read_word(dataset: Dataset, option: str, text: str) -> str:
+    """The word of the dataset that `text` means. Raises `UnknownWord`.
+
+    Case does not matter; a model may be named by its slug, a device by an alias.
+    """
+    words = known_words(dataset, option)
+    if not words:
+        fact = cell(dataset.package.resources["tuning"].schema.field(option), text)
+        if fact.doubt:
+            raise UnknownWord(f"{option} {fact.doubt}")
+        return fact.text
+    meant = {other.lower(): word for word, other in _other_names(dataset, option)}
+    meant |= {word.lower(): word for word in words}
+    if (found := meant.get(text.lower())) is not None:
+        return found
+    close = nearest(text, words).sentence()
+    raise UnknownWord(f"{option} `{shown(text)}` is not known. {close}".rstrip())
+
+
+def _other_names(dataset: Dataset, option: str) -> Iterator[tuple[str, str]]:
+    if option == "model":
+        yield from ((str(row["model"]), str(row["slug"])) for row in dataset.records["models"])
+    if option == "device":
+        for row in dataset.records["devices"]:
+            aliases = row["aliases"] if isinstance(row["aliases"], tuple) else ()
+            yield from ((str(row["device"]), alias) for alias in aliases)
+
+
+def new_record(
+    asked: Asked, added: Mapping[str, Row], dataset: Dataset, snapshot: Snapshot
+) -> NewRecord:
+    """The record that is asked for, with the rows that are `added` to other tables by resource.
+
+    Raises `UnusableInput` with everything that is missing, unknown or impossible.
+    """
+    _refuse(list(_problems(asked, added, dataset)))
+    words = {
+        option: text if GROWING.get(option) in added else read_word(dataset, option, text)
+        for option, text in asked.items()
+    }
+    added = {name: with_derived(name, row, dataset) for name, row in added.items()}
+    wanted = _configuration(words, added, dataset)
+    task, device = wanted.task, wanted.device
+    _refuse(list(refusals(shipped(FRAMEWORK), task, device, words["train"], words["infer"])))
+    name = str(_name(wanted))
+    path = f"{SCRIPTS}/{str(wanted.model['size']).lower()}/{name}"
+    _refuse_held(snapshot, name, wanted.tag)
+    text = script_text(wanted, shipped(FRAMEWORK), name.removesuffix(".sh"))
+    run = ScriptText(path, text).training
+    row = {**_tuning_row(wanted, name, words), **(memory_cells(run) if run else {})}
+    rows = {name: [cells] for name, cells in {**added, "tuning": row}.items()}
+    script = Change(path, None, text.encode(), executable=True)
+    return NewRecord(path, row, (script, *add_rows(snapshot, rows)))
+
+
+def _problems(asked: Asked, added: Mapping[str, Row], dataset: Dataset) -> Iterator[str]:
+    """What is missing, and which words are not known."""
+    if missing := [f"--{option}" for option in OPTIONS if option not in asked]:
+        yield f"missing: {', '.join(missing)}"
+    for option, text in asked.items():
+        resource = GROWING.get(option, "")
+        try:
+            if resource not in added:
+                read_word(dataset, option, text)
+        except UnknownWord as error:
+            yield f"--{option}: {error}{_how_to_add(dataset, option) if resource else ''}"
+
+
+def _how_to_add(dataset: Dataset, option: str) -> str:
+    cells = " ".join(f"{name}=…" for name in needed_columns(dataset, option))
+    return f" --add-{option} {cells} adds it to records/{GROWING[option]}.csv."
+
+
+def needed_columns(dataset: Dataset, option: str) -> list[str]:
+    """The columns of a new row that nothing else states."""
+    resource = GROWING[option]
+    derived = {option, *with_derived(resource, {}, dataset)}
+    fields = dataset.package.resources[resource].schema.fields
     needed = [field.name for field in fields if field.required and field.name not in derived]
     # A model's size follows from its parameters.
-    needed += ["parameters_b"] if table == "models" else []
-    cells = " ".join(f"{name}=…" for name in needed)
-    return f" --add-{option} {cells} adds it to records/{table}.csv."
+    return needed + (["parameters_b"] if resource == "models" else [])
 
 
-def new_record(request: Request, dataset: Dataset, snapshot: Snapshot) -> NewRecord:
-    """The record that is asked for.
-
-    Raises `UnusableInput` with everything that is missing, unknown or impossible, and
-    `InvalidDataset` with what the rules say of rows that are added to other tables.
-    """
-    _refuse(problems(request, dataset))
-    said = {option: _word(request, dataset, option) for option in OPTIONS}
-    added = {name: with_defaults(name, row, dataset) for name, row in request.added.items()}
-    changes = add_rows(snapshot, {name: [row] for name, row in added.items()})
-    if changes:
-        refuse(table_objections(snapshot, changes))
-    configuration = _configuration(request, dataset, said, added)
-    name = _name(configuration)
-    path = f"{SCRIPTS}/{str(configuration.model['size']).lower()}/{name}"
-    _refuse_held(snapshot, str(name), configuration.tag)
-    stem = str(name).removesuffix(".sh")
-    text = settings.script(configuration, shipped(FRAMEWORK), stem).text()
-    run = ScriptText(path, text).training
-    row = {
-        **_tuning_row(configuration, str(name), request.said("contributor")),
-        **(memory_cells(run) if run else {}),
-    }
-    tables = add_rows(
-        snapshot, {**{resource: [cells] for resource, cells in added.items()}, "tuning": [row]}
-    )
-    script = Change(path, None, text.encode(), executable=True)
-    return NewRecord(path, row, Proposal((script, *tables)))
+def _refuse(problems: Sequence[str]) -> None:
+    if problems:
+        listed = "".join(f"\n  - {item}" for item in problems)
+        text = f" {problems[0]}" if len(problems) == 1 else listed
+        raise UnusableInput(f"this cannot become a record:{text}", "Nothing was written.")
 
 
 def _refuse_held(snapshot: Snapshot, script: str, tag: str) -> None:
-    """A name has no tag in it, so that two tags of one configuration cannot both be records."""
+    """A name has no tag, so two tags of one configuration cannot both be records."""
     at = snapshot.keys("tuning").get(script)
     if at is None:
         return
     table = snapshot.tables["tuning"]
     held = table.cell(at, "tag")
-    why = (
-        f"; it is the {held} one. Names have no tag in them, so a configuration is either "
-        f"{held} or {tag}"
-        if held != tag
-        else ""
-    )
+    why = "" if held == tag else f"; it is the {held} one, and names have no tag"
     raise UnusableInput(
         f"{table.path}:{table.rows[at].line}: there is a row for {script} already{why}",
         "Change that row and its script, or choose another configuration: other GPUs, task or "
@@ -119,60 +245,39 @@ def _refuse_held(snapshot: Snapshot, script: str, tag: str) -> None:
     )
 
 
-def _configuration(
-    request: Request, dataset: Dataset, said: Mapping[str, str], added: Mapping[str, Row]
-) -> Configuration:
-    model, task, device, train, infer = (
-        _row(dataset, resource, said[option], added)
-        for option, resource in (
-            ("model", "models"),
-            ("task", "tasks"),
-            ("device", "devices"),
-            ("train", "backends"),
-            ("infer", "backends"),
-        )
+def _configuration(words: Asked, added: Mapping[str, Row], dataset: Dataset) -> Configuration:
+    def row(resource: str, key: str) -> Record:
+        if resource not in added:
+            return dataset.by_key[resource][key]
+        fields = dataset.package.resources[resource].schema.fields
+        return {field.name: field.read(added[resource].get(field.name, "")) for field in fields}
+
+    device = row("devices", words["device"])
+    nodes = int(words["nodes"]) if "nodes" in words else None
+    return Configuration(
+        model=row("models", words["model"]),
+        task=row("tasks", words["task"]),
+        device=device,
+        train=row("backends", words["train"]),
+        infer=row("backends", words["infer"]),
+        tag=words["tag"],
+        cluster=cluster_of(int(words["gpus"]), nodes, device),
     )
-    _refuse(list(refusals(shipped(FRAMEWORK), task, device, said["train"], said["infer"])))
-    nodes = request.said("nodes")
-    cluster = cluster_of(int(said["gpus"]), int(nodes) if nodes else None, device)
-    return Configuration(model, task, device, train, infer, said["tag"], cluster)
 
 
-def _refuse(told: Sequence[str]) -> None:
-    if told:
-        head = "this cannot become a record: " if len(told) == 1 else "this cannot become a record:"
-        text = told[0] if len(told) == 1 else "".join(f"\n  - {item}" for item in told)
-        raise UnusableInput(f"{head}{text}", "Nothing was written.")
-
-
-def _word(request: Request, dataset: Dataset, option: str) -> str:
-    text = request.said(option) or ""
-    return text if _is_added(request, option) else words.read(dataset, option, text)
-
-
-def _row(dataset: Dataset, resource: str, key: str, added: Mapping[str, Row]) -> Record:
-    """A row of a table, or the one that is to be added to it."""
-    if resource not in added:
-        return dataset.by_key[resource][key]
-    fields = dataset.package.resources[resource].schema.fields
-    return {field.name: field.read(added[resource].get(field.name, "")) for field in fields}
-
-
-def with_defaults(resource: str, row: Row, dataset: Dataset) -> dict[str, str]:
+def with_derived(resource: str, row: Row, dataset: Dataset) -> dict[str, str]:
     """A new row with what follows from its other cells: a model's slug and size."""
     if resource != "models":
         return dict(row)
     derived = {"slug": slug_of(row.get("model", "")), "size": _size(row, dataset)}
-    return {**derived, **{name: cell for name, cell in row.items() if cell}}
+    return {**derived, **{name: text for name, text in row.items() if text}}
 
 
 def _size(row: Row, dataset: Dataset) -> str:
     parameters = number(row.get("parameters_b", ""))
-    if parameters is None:
-        return ""
-    for size in dataset.records["sizes"]:
+    for size in dataset.records["sizes"] if parameters is not None else ():
         below = size["below_parameters_b"]
-        if below is None or (isinstance(below, int | float) and parameters < below):
+        if below is None or (isinstance(below, int | float) and (parameters or 0) < below):
             return str(size["size"])
     return ""
 
@@ -188,21 +293,16 @@ def _name(wanted: Configuration) -> ScriptName:
     )
 
 
-def _tuning_row(wanted: Configuration, script: str, contributor: str | None) -> Row:
+def _tuning_row(wanted: Configuration, script: str, words: Asked) -> Row:
+    cells = {**words, "nodes": str(wanted.cluster.nodes)}
+    columns = ("tag", "model", "task", "gpus", "device", "nodes", "train", "infer")
     return {
         "script": script,
-        "tag": wanted.tag,
-        "model": str(wanted.model["model"]),
-        "task": str(wanted.task["task"]),
-        "gpus": str(wanted.cluster.gpus),
-        "device": str(wanted.device["device"]),
-        "nodes": str(wanted.cluster.nodes),
-        "train": str(wanted.train["backend"]),
-        "infer": str(wanted.infer["backend"]),
+        **{name: cells[name] for name in columns},
         "framework": FRAMEWORK,
-        "max_prompt_length": str(settings.PROMPT_TOKENS),
-        "max_response_length": str(settings.RESPONSE_TOKENS),
-        "rollout_n": str(wanted.group),
-        "contributor": contributor or "",
+        "max_prompt_length": str(PROMPT_TOKENS),
+        "max_response_length": str(RESPONSE_TOKENS),
+        "rollout_n": str(wanted.rollout_n),
+        "contributor": words.get("contributor", ""),
         "status": "untested",
     }

@@ -1,12 +1,12 @@
-"""Starting values for batch and parallel sizes: rules of thumb, stated here and nowhere tested.
+"""Starting values for batch and parallel sizes: rules of thumb, stated here and tested nowhere.
 
-* A node has 8 accelerators, or the largest number below that divides them all.
+* A node has 8 GPUs, or the largest number below that divides them all.
 * A step has four updates of 64 prompts or more, each a multiple of the GPUs; one from 512 on.
-* A generating engine is the smallest group of GPUs in whose memory the weights in 16 bits take no
-  more than half of its share; without the figures it is a whole node.
+* A rollout engine is the smallest group of GPUs in whose memory the weights in 16 bits take no
+  more than half of its share; if that is not known it is a whole node.
 * Megatron splits a model into the fewest parts that leave half of the memory to activations, with
-  6 bytes a parameter for weights and gradients, and 12 for the optimizer's state, spread over the
-  data-parallel ranks, where it is not offloaded. Experts are spread over a node.
+  6 bytes per parameter for weights and gradients, and 12 for the optimizer's state, spread over the
+  data-parallel ranks, unless it is offloaded. Experts are spread over a node.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import gcd
+from typing import NamedTuple
 
 from rl_resources.errors import UnusableInput
-from rl_resources.package import Record
+from rl_resources.package import Record, Value
 
 MOST_PER_NODE = 8
 LARGEST_ENGINE = 64
@@ -32,7 +33,7 @@ OPTIMIZER_BYTES = 12
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The accelerators; `memory_gb` of each, `None` where it is not known."""
+    """The GPUs, with `memory_gb` of each, `None` if that is not known."""
 
     gpus: int
     nodes: int
@@ -40,7 +41,7 @@ class Cluster:
 
     @property
     def per_node(self) -> int:
-        """Accelerators of each node."""
+        """GPUs of each node."""
         return self.gpus // self.nodes
 
 
@@ -62,18 +63,16 @@ class Shape:
         return self.heads % parts == 0 and (kv_heads % parts == 0 or parts % kv_heads == 0)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelParallel:
-    """How a training backend splits the model."""
+class ModelParallel(NamedTuple):
+    """How Megatron splits the model: GPUs of each kind of parallelism."""
 
-    tensor: int = 1
-    pipeline: int = 1
-    expert: int = 1
+    tensor: int
+    pipeline: int
+    expert: int
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Prompts of a step and of an update."""
+class Batch(NamedTuple):
+    """Prompts per step and per update."""
 
     step: int
     update: int
@@ -82,25 +81,24 @@ class Batch:
 def shape_of(model: Record) -> Shape:
     """The figures of a row of `models`."""
     names = ("layers", "attention_heads", "kv_heads", "experts")
-    layers, heads, kv_heads, experts = (
-        int(value) if isinstance(value := model.get(name), int) else None for name in names
-    )
-    parameters = model.get("parameters_b")
-    known = isinstance(parameters, int | float)
-    return Shape(float(parameters) if known else None, layers, heads, kv_heads, experts)  # type: ignore[arg-type]
+    layers, heads, kv_heads, experts = (_whole(model.get(name)) for name in names)
+    return Shape(_number(model.get("parameters_b")), layers, heads, kv_heads, experts)
+
+
+def _whole(value: Value) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _number(value: Value) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
 
 
 def cluster_of(gpus: int, nodes: int | None, device: Record) -> Cluster:
-    """The nodes of `gpus` accelerators.
-
-    Raises `UnusableInput` where `nodes` does not divide them.
-    """
+    """`gpus` GPUs on `nodes`. Raises `UnusableInput` where these do not divide them."""
     if nodes is not None and gpus % nodes:
         raise UnusableInput(f"{gpus} GPUs cannot be divided over {nodes} nodes")
-    memory = device.get("memory_gb")
     each = max(number for number in range(1, MOST_PER_NODE + 1) if gpus % number == 0)
-    memory_gb = float(memory) if isinstance(memory, int | float) else None
-    return Cluster(gpus, nodes or gpus // each, memory_gb)
+    return Cluster(gpus, nodes or gpus // each, _number(device.get("memory_gb")))
 
 
 def batch_of(gpus: int) -> Batch:
@@ -110,7 +108,7 @@ def batch_of(gpus: int) -> Batch:
 
 
 def engine_size(shape: Shape, cluster: Cluster, share: float) -> int:
-    """GPUs of one generating engine, which fills its nodes where it spans several."""
+    """GPUs of one rollout engine, which fills its nodes if it spans several."""
     sizes = [size for size in _engine_sizes(cluster) if shape.splits_into(size)]
     memory, parameters = cluster.memory_gb, shape.parameters_b
     if memory is None or parameters is None:
@@ -136,7 +134,7 @@ def expert_parallel(shape: Shape, cluster: Cluster) -> int:
 
 
 def megatron_sizes(shape: Shape, cluster: Cluster, *, offload: bool) -> ModelParallel:
-    """The fewest parts that fit; the most that are possible where none does."""
+    """The fewest parts that fit, else the most that are possible."""
     expert = expert_parallel(shape, cluster)
     possible = list(_megatron_splits(shape, cluster, expert))
     fitting = (split for split in possible if _fits(shape, cluster, split, offload=offload))

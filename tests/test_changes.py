@@ -1,0 +1,122 @@
+"""Changes: rows in their place, files written as they were proposed or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rl_resources.check import check_root
+from rl_resources.check.snapshot import Snapshot, take_snapshot
+from rl_resources.contribute.changes import Change, add_rows, write_changes
+from rl_resources.errors import UnusableInput
+from rl_resources.package import read_package
+from sample_tree import plant
+
+DEVICES = "records/devices.csv"
+DEVICE = {"device": "h900", "name": "H900", "vendor": "NVIDIA", "memory_gb": "80"}
+RECORD = {"script": "new.sh", "tag": "MIN", "task": "GRPO", "gpus": "8", "device": "h100"}
+GONE = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return plant(tmp_path / "dataset")
+
+
+def snapshot(root: Path) -> Snapshot:
+    return take_snapshot(read_package(root))
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()
+    }
+
+
+def changes(root: Path) -> tuple[Change, ...]:
+    """A new file in new folders, a table with a new row, a file that goes."""
+    (row,) = add_rows(snapshot(root), {"devices": [DEVICE]})
+    new = Change("examples/tuning/new/deep/new.sh", None, b"#!/bin/sh\n", executable=True)
+    return new, row, Change(GONE, (root / GONE).read_bytes(), None)
+
+
+def test_rows_go_where_the_canonical_order_wants_them_and_no_other_line_changes(
+    root: Path,
+) -> None:
+    model = {"model": "Some/Tiny", "slug": "tiny", "size": "7B"}
+    large = model | {"model": "Some/Large", "slug": "large", "size": "14B"}
+    rows = [RECORD | {"model": "Some/Large"}, RECORD | {"script": "a.sh", "model": "Some/Tiny"}]
+    devices = [DEVICE | {"device": device} for device in ("zz3", "a1", "zz1")]
+    found = add_rows(snapshot(root), {"models": [model, large], "tuning": rows, "devices": devices})
+    for change in found:
+        before, after = (set((data or b"").split(b"\n")) for data in (change.was, change.becomes))
+        assert before < after
+    write_changes(root, found)
+    assert [item for item in check_root(root) if item.rule == "row-order"] == []
+
+
+def test_a_last_line_without_its_end_gets_one(root: Path) -> None:
+    path = root / DEVICES
+    path.write_bytes(path.read_bytes().removesuffix(b"\n"))
+    (change,) = add_rows(snapshot(root), {"devices": [DEVICE]})
+    *lines, last = (change.becomes or b"").split(b"\n")
+    assert last == b"" and all(lines)
+
+
+def test_a_row_that_cannot_be_added_is_refused(root: Path) -> None:
+    with pytest.raises(UnusableInput, match=r"records/devices.csv:2: there is a row for h100 al"):
+        add_rows(snapshot(root), {"devices": [DEVICE | {"device": "h100"}]})
+    with pytest.raises(KeyError):
+        add_rows(snapshot(root), {"devices": [DEVICE | {"colour": "red"}]})
+    (root / DEVICES).write_bytes((root / DEVICES).read_bytes() + b'"open\n')
+    with pytest.raises(UnusableInput, match="cannot be read"):
+        add_rows(snapshot(root), {"devices": [DEVICE]})
+
+
+def test_changes_create_replace_and_remove_and_their_diff_says_so(root: Path) -> None:
+    proposed = changes(root)
+    write_changes(root, proposed)
+    for change in proposed:
+        path = root / change.path
+        assert (path.read_bytes() if path.exists() else None) == change.becomes
+    assert (root / proposed[0].path).stat().st_mode & 0o111
+    assert not [name for name in files(root) if "/." in name]
+    diff = "".join(change.diff() for change in proposed)
+    assert "--- /dev/null\n+++ b/examples/tuning/new/deep/new.sh\n" in diff
+    assert "+h900,H900,NVIDIA,80" in diff
+    assert "+++ /dev/null" in diff
+
+
+def test_a_file_that_is_not_as_it_was_found_is_not_written(root: Path) -> None:
+    proposed = changes(root)
+    (root / DEVICES).write_bytes((root / DEVICES).read_bytes() + b"\n")
+    before = files(root)
+    with pytest.raises(UnusableInput, match="has changed since it was read"):
+        write_changes(root, proposed)
+    target = root / proposed[0].path
+    target.parent.mkdir(parents=True)
+    target.write_text("mine")
+    with pytest.raises(UnusableInput, match="exists already"):
+        write_changes(root, proposed)
+    assert files(root) == {**before, proposed[0].path: b"mine"}
+
+
+def test_a_folder_that_cannot_be_written_is_reported_and_nothing_changes(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposed, before = changes(root), files(root)
+
+    def full(path: Path, _: bytes) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(UnusableInput, match="cannot be written: No space left"):
+        write_changes(root, proposed)
+    assert files(root) == before
+
+
+def test_a_path_outside_the_dataset_is_refused(root: Path) -> None:
+    with pytest.raises(UnusableInput, match="outside"):
+        write_changes(root, [Change("../out.sh", None, b"")])
+    assert not (root.parent / "out.sh").exists()

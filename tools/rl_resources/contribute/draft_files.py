@@ -1,0 +1,232 @@
+"""The command `draft`: files in, a draft and what the rules report of it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rl_resources.check import all_rules
+from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, Snapshot, take_snapshot, undecodable
+from rl_resources.check.subject import ScriptText
+from rl_resources.contribute.changes import (
+    FIX_FIRST,
+    Change,
+    Row,
+    findings_about,
+    preview,
+    write_changes,
+)
+from rl_resources.contribute.draft import Draft, Sources
+from rl_resources.contribute.facts import Form, read_form, stated_facts
+from rl_resources.contribute.fix import fix
+from rl_resources.contribute.log_facts import FIGURES
+from rl_resources.contribute.training_log import read_excerpt, read_log
+from rl_resources.dataset import read_dataset
+from rl_resources.errors import UnusableInput
+from rl_resources.finding import Finding
+from rl_resources.package import SCRIPTS, Field, Package, TableSchema, read_package
+from rl_resources.tabular import write
+from rl_resources.words import json_text, shown
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """A draft with the files that it changes, the rules' findings, and whether it was written.
+
+    `fixed` are the rules whose fixers changed the script.
+    """
+
+    draft: Draft
+    changes: tuple[Change, ...]
+    findings: Sequence[Finding]
+    fixed: Sequence[str] = ()
+    written: bool = False
+
+    @property
+    def refused(self) -> bool:
+        """Whether nothing of it may be written."""
+        wrong = any(finding.severity == "error" for finding in self.findings)
+        return wrong or any(self.draft.obstacles)
+
+    def as_csv(self) -> str:
+        """The header and the row."""
+        names = self.draft.schema.names
+        return write([names, [self.draft.row[name] for name in names]])
+
+    def as_json(self) -> str:
+        """All of the draft as one object; numbers are numbers and empty cells `null`."""
+        trials = self.draft.dataset.package.resources["trials"].schema
+        found = {
+            "path": self.draft.path,
+            "row": _typed(self.draft.schema, self.draft.row),
+            "trials": [_typed(trials, row) for row in self.draft.trials],
+            "unknown": self.draft.unknown,
+            "remarks": list(self.draft.remarks),
+            "obstacles": list(self.draft.obstacles),
+            "findings": [finding.as_dict() for finding in self.findings],
+            "fixed": self.fixed,
+            "written": self.written,
+        }
+        return json_text(found, 2)
+
+    def messages(self) -> Iterator[str]:
+        """What is to be said beside the row, line by line."""
+        yield from self.draft.remarks
+        for row in self.draft.trials:
+            yield f"trial {row['order']}: a batch of {row['batch']}: {row['outcome']}"
+        for name, reason in self.draft.unknown.items():
+            yield f"{name} is not known: {reason}. {_how(self.draft.schema.field(name))}".strip()
+        for obstacle in self.draft.obstacles:
+            yield f"cannot be written yet: {obstacle}"
+        if self.fixed:
+            done = "fixed in the script" if self.written else "--write fixes in the script"
+            yield f"{done}, as `check --fix` does: {', '.join(self.fixed)}"
+        for change in self.changes if self.written else ():
+            done = "removed" if change.becomes is None else "changed" if change.was else "written"
+            yield f"{change.path}: {done}"
+
+    def verdict(self, *, write: bool) -> str:
+        """The last line: what became of it; `write` is whether it was to be written."""
+        if self.refused:
+            state = "state a cell with --set COLUMN=VALUE, fix the script, or add what is missing"
+            return f"Nothing was written: {state}, then draft again."
+        if not self.changes:
+            return "Nothing to write: the dataset has all of this."
+        if not write:
+            return "Nothing was written yet: --write does it."
+        return FIX_FIRST if self.findings else "No findings: ready to commit."
+
+
+def draft_files(
+    root: Path, script: str, *, log: str, issue: str, stated: Sequence[str], write: bool
+) -> Drafted:
+    """Read all files; write what follows if that is wanted and no rule reports an error.
+
+    Raises `UnusableInput` for a file or argument that cannot be used, and `InvalidDataset`.
+    """
+    if not script and not issue:
+        raise UnusableInput("draft: no script is named", "Name the script that ran, or --issue.")
+    package = read_package(root)
+    dataset, snapshot = read_dataset(package), take_snapshot(package)
+    schema = package.resources["tuning"].schema
+    form = _form(issue, schema) if issue else None
+    sources = replace(_sources(package, script, form), stated=stated_facts(stated, schema))
+    draft = Draft(_with_log(replace(sources, form=form), log), dataset, snapshot)
+    drafted = _validated(draft, snapshot, script)
+    if not write or not drafted.changes or drafted.refused:
+        return drafted
+    write_changes(root, drafted.changes)
+    return replace(drafted, written=True)
+
+
+def _validated(draft: Draft, snapshot: Snapshot, script: str) -> Drafted:
+    """The draft with what is certain fixed in its script, and the findings about it.
+
+    If it is refused all the same, the findings are about the script as its author has it.
+    """
+    if any(draft.obstacles):
+        return Drafted(draft, (), ())
+    own = tuple(draft.changes())
+    changes, fixed = _fixed(snapshot, own)
+    drafted = Drafted(draft, changes, findings_about(snapshot, changes), fixed)
+    if not drafted.refused:
+        return drafted
+    found = [
+        item._replace(path=script) if script and item.path == draft.path else item
+        for item in findings_about(snapshot, own)
+    ]
+    return Drafted(draft, own, found)
+
+
+def _fixed(
+    snapshot: Snapshot, changes: tuple[Change, ...]
+) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+    """The changes with every certain fix of their scripts, and the rules of these fixes.
+
+    A script that the dataset has in that form already is no change.
+    """
+    new = {change.path for change in changes if change.path.startswith(f"{SCRIPTS}/")}
+    if not new:
+        return changes, ()
+    fixed = fix(preview(snapshot, changes), list(all_rules().values()), new.__contains__)
+    becomes = {change.path: change.becomes for change in fixed.changes}
+    held = {script.path: script.data for script in snapshot.scripts}
+    changed = [replace(item, becomes=becomes.get(item.path, item.becomes)) for item in changes]
+    kept = tuple(item for item in changed if item.was != item.becomes != held.get(item.path))
+    return kept, fixed.rules if any(item.path in new for item in kept) else ()
+
+
+def _typed(schema: TableSchema, row: Row) -> dict[str, object]:
+    return {field.name: _value(field, row[field.name]) for field in schema.fields}
+
+
+def _value(field: Field, cell: str) -> object:
+    try:
+        return field.read(cell)
+    except ValueError:
+        return cell
+
+
+def _how(field: Field) -> str:
+    """How somebody finds out about a column and states it."""
+    if field.name == "script":
+        return ""
+    state = f"{field.description} --set {field.name}=… states it, as in `{field.example}`."
+    return f"--log FILE reads it from the run's log. {state}" if field.name in FIGURES else state
+
+
+def _form(name: str, schema: TableSchema) -> Form:
+    form = read_form(_decoded(name, "Save the issue's text as UTF-8.").decode(), schema)
+    if form == Form({}, "", "", ()):
+        raise UnusableInput(
+            f"{shown(name, 500)}: has no answer of an issue form",
+            "An answer stands under a heading with its column's title, as in `### Device`.",
+        )
+    return form
+
+
+def _decoded(name: str, help_: str) -> bytes:
+    """The bytes of a file of text."""
+    label = shown(name, 500)
+    try:
+        with Path(name).open("rb") as file:
+            data = file.read(LARGEST_SCRIPT_BYTES + 1)
+    except OSError as error:
+        raise UnusableInput(f"{label}: cannot be read: {error.strerror}") from error
+    if len(data) > LARGEST_SCRIPT_BYTES:
+        raise UnusableInput(f"{label}: is larger than {LARGEST_SCRIPT_BYTES >> 20} MiB")
+    if (at := undecodable(data)) is not None:
+        raise UnusableInput(f"{label}: is no text in UTF-8 (byte {at})", help_)
+    return data
+
+
+def _sources(package: Package, script: str, form: Form | None) -> Sources:
+    """The script on disk, else the one pasted into the form."""
+    if script:
+        path, data = Path(script), _decoded(script, "Name the shell script.")
+        return Sources(ScriptText(path.name, data.decode()), data, _held(package, path))
+    if form and form.script:
+        return Sources(ScriptText("script.sh", form.script), form.script.encode())
+    return Sources()
+
+
+def _held(package: Package, path: Path) -> str | None:
+    """The path relative to the root if it is an ordinary file among the dataset's scripts."""
+    place, top = path.resolve(), package.root.resolve()
+    if path.is_symlink() or not place.is_relative_to(top / SCRIPTS):
+        return None
+    return place.relative_to(top).as_posix()
+
+
+def _with_log(sources: Sources, name: str) -> Sources:
+    """The log that is named, else the lines pasted into the form, if they can be read."""
+    if name:
+        return replace(sources, log=read_log(Path(name)))
+    form = sources.form
+    if form is None or not form.log:
+        return sources
+    try:
+        return replace(sources, log=read_excerpt(form.log, "`Log`"))
+    except UnusableInput as error:
+        return replace(sources, form=replace(form, remarks=(*form.remarks, str(error))))

@@ -1,0 +1,266 @@
+"""Cells that a script states: by what it runs, in its name and in its comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import PurePosixPath
+
+from rl_resources.check.claim.same_model import is_id, likeness, model_in_path
+from rl_resources.check.claim.trial_comments import trials_in_comments
+from rl_resources.check.subject import ScriptText, Trial
+from rl_resources.contribute.facts import Fact, Facts, cell, one_line
+from rl_resources.dataset import Dataset
+from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
+from rl_resources.script.backends import INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
+from rl_resources.script.name import parsed
+from rl_resources.script.run import ACTOR, Run
+from rl_resources.script.settings import Setting
+from rl_resources.words import shown
+
+NOT_IN_COMMENTS = frozenset({"script", "framework", "status", "notes", "device"})
+_TITLED = re.compile(r"#+\s*([A-Za-z][A-Za-z ]{1,30}?)\s*:\s*(\S.*)")
+_MEMORY = re.compile(r"(\d+)\s*G(?:i?B)?\b", re.IGNORECASE)
+_OWN_MEMORY = re.compile(r"-\d+g$")
+_RELEASE = re.compile(
+    r"(?<![\w/.-])(vllm|sglang|verl)\s*(?:==|[=@:\s])\s*v?(\d++\.\d++[\w.]*+)"
+    r"(?!\s*(?:[+-]|or\b|and (?:above|later|newer|up)))",
+    re.IGNORECASE,
+)
+_HARDWARE = re.compile(
+    r"#+\s*(?:hardware|devices?|gpus?|resources?|accelerators?)\b", re.IGNORECASE
+)
+_NOT_RUN_WITH = re.compile(
+    r"requires?|needs?|at least|since|minimum|>|<|~|\bfor (?:vllm|sglang|verl)\b", re.IGNORECASE
+)
+
+
+def name_facts(script: ScriptText, dataset: Dataset) -> Facts:
+    """The cells that a file name of the right form states, each if its word is known."""
+    named = parsed(PurePosixPath(script.path).name)
+    if named is None:
+        return {}
+    models = {str(row["slug"]): str(key) for key, row in dataset.by_key["models"].items()}
+    known = {
+        "model": models.get(named.model),
+        "task": _keys(dataset, "tasks").get(named.task),
+        "gpus": str(named.gpus),
+        "device": _keys(dataset, "devices").get(named.device),
+        "train": _keys(dataset, "backends").get(named.train),
+        "infer": _keys(dataset, "backends").get(named.infer),
+    }
+    return {column: Fact(word) for column, word in known.items() if word}
+
+
+def _keys(dataset: Dataset, resource: str) -> dict[str, str]:
+    return {str(key).lower(): str(key) for key in dataset.by_key[resource]}
+
+
+def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
+    """The cells that follow from the run; none if the script starts no training.
+
+    What the run leaves open between several words is settled by the script's name.
+    """
+    run = script.training
+    if run is None:
+        return {}
+    words = {name: fact.text for name, fact in named.items()}
+    train, infer = words.get("train", ""), words.get("infer", "")
+    return {
+        "framework": Fact(script.framework),
+        "tag": _tag(run),
+        "model": _model(run, dataset),
+        "task": _task(run, words.get("task", ""), dataset),
+        "gpus": _count(run.gpus),
+        "nodes": _count(run.nodes),
+        "train": _backend(run, run.train_backend, TRAIN_BACKENDS, train, dataset),
+        "infer": _backend(run, run.infer_backend, INFER_BACKENDS, infer, dataset),
+        "max_prompt_length": _count(run.max_prompt_length),
+        "max_response_length": _count(run.max_response_length),
+        "rollout_n": _count(run.rollout_n),
+        **{name: Fact(text) for name, text in memory_cells(run).items()},
+    }
+
+
+def memory_cells(run: Run) -> dict[str, str]:
+    """The cells that decide memory, as the run sets them; empty if that is not known."""
+    dtype = run.dtype.text or ""
+    by_tokens = run.dynamic_batch.flag
+    batch, tokens = run.micro_batch_size_per_gpu, run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
+    return {
+        "weights": run.weights,
+        "lora_rank": str(run.lora_rank.number or ""),
+        "precision": {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}.get(dtype, ""),
+        "memory_optimizations": "; ".join(run.optimizations_on),
+        "micro_batch_per_gpu": str(batch.number or "") if by_tokens is False else "",
+        "max_tokens_per_gpu": str(tokens.number or "") if by_tokens else "",
+        "gpu_memory_utilization": str(run.gpu_memory_utilization.value or ""),
+    }
+
+
+def _unknown(setting: Setting) -> Fact:
+    return Fact(doubt=f"`{setting.key}` is only known when the script runs")
+
+
+def _count(setting: Setting) -> Fact:
+    return _unknown(setting) if setting.number is None else Fact(str(setting.number))
+
+
+def _tag(run: Run) -> Fact:
+    """`MIN` with every memory optimization on, `RECOMMENDED` with every one off."""
+    flags = {setting.flag for setting in run.memory_savers}
+    if len(flags) == 1 and None not in flags:
+        return Fact("MIN" if True in flags else "RECOMMENDED")
+    states = {True: "on", False: "off", None: "not known"}
+    switches = (f"`{item.key}` is {states[item.flag]}" for item in run.memory_savers)
+    told = ", ".join(switches)
+    return Fact(doubt=f"its switches differ: {told}" if told else "its backend has no switch")
+
+
+def _model(run: Run, dataset: Dataset) -> Fact:
+    path, models = run.model_path_end, dataset.by_key["models"]
+    if path is None:
+        return _unknown(run.model_path)
+    if path in models or is_id(path):
+        return Fact(path)
+    names = {str(key): (str(key), str(row["slug"])) for key, row in models.items()}
+    name = model_in_path(path, [word for pair in names.values() for word in pair])
+    found = [key for key, pair in names.items() if name and likeness(name, pair) == "same"]
+    if len(found) == 1:
+        return Fact(found[0])
+    return Fact(doubt=f"the script trains `{shown(path)}`, which is no model of the dataset")
+
+
+def _task(run: Run, named: str, dataset: Dataset) -> Fact:
+    """The task that the settings allow: the one in the name, else DAPO if groups are filtered."""
+    estimator, rank = run.estimator, run.lora_rank.number
+    if estimator.text is None or rank is None:
+        return _unknown(estimator if estimator.text is None else run.lora_rank)
+    rows = (row for row in dataset.records["tasks"] if row["adapters_only"] == (rank > 0))
+    fits = [str(row["task"]) for row in rows if _may_be(run, algorithm_of(str(row["task"])))]
+    filtering = [task for task in fits if run.filters_groups.flag and algorithm_of(task) == "DAPO"]
+    chosen = [task for task in fits if task == named] or filtering or fits
+    if len(chosen) == 1:
+        return Fact(chosen[0])
+    if fits:
+        return Fact(doubt=f"by its settings it can be {' or '.join(fits)}")
+    return Fact(doubt=f"no task of the dataset has `{estimator.key}={shown(estimator.text)}`")
+
+
+def _may_be(run: Run, algorithm: str) -> bool:
+    estimator = run.estimator.text or ""
+    wanted = ESTIMATORS.get(algorithm, {algorithm.lower().replace("-", "_")})
+    return estimator in wanted and contradicting_algorithm(run, algorithm) is None
+
+
+def _backend(
+    run: Run, setting: Setting, known: Collection[str], named: str, dataset: Dataset
+) -> Fact:
+    """A backend in the dataset's words, some of which are a vendor's edition of others."""
+    if setting.text is None or setting.text not in known:
+        return _unknown(setting)
+    words = (str(row["backend"]) for row in dataset.records["backends"])
+    fits = [word for word in words if SAME_BACKEND.get(word, word) == setting.text]
+    editions = [word for word in fits if word != setting.text]
+    on_npu = run.setting("trainer.device").text == "npu"
+    preferred = [named, *(editions if on_npu else ()), setting.text, *fits]
+    found = next((word for word in preferred if word in fits), None)
+    return Fact(found) if found else _unknown(setting)
+
+
+def batch_of(script: ScriptText) -> int | None:
+    """The prompts per step of the script."""
+    run = script.training
+    return run.train_batch_size.number if run else None
+
+
+def searched(script: ScriptText) -> tuple[Trial, ...]:
+    """The trials in its comments as batches of all GPUs; none if they can be meant per GPU."""
+    run, trials = script.training, trials_in_comments(script.script)
+    gpus = run.gpus.number if run else None
+    if gpus is None or gpus == 1:
+        return trials if gpus == 1 else ()
+    ran = Trial(batch_of(script) or 0, True)
+    scaled = tuple(Trial(trial.batch * gpus, trial.ran) for trial in trials)
+    fits = [reading for reading in (trials, scaled) if ran in reading]
+    return fits[0] if len(fits) == 1 else ()
+
+
+def titled_facts(script: ScriptText, dataset: Dataset) -> Facts:
+    """The cells of comments such as `# Tag: MIN`, titled as the columns are."""
+    schema = dataset.package.resources["tuning"].schema
+    columns = {item.title.lower(): item for item in schema.fields}
+    found: dict[str, Fact] = {}
+    for comment in script.script.comments:
+        match = _TITLED.fullmatch(comment.text.strip())
+        column = columns.get(match[1].lower()) if match else None
+        if match is None or column is None or column.name in NOT_IN_COMMENTS:
+            continue
+        is_word = column.constraints.get("enum") or schema.foreign_key(column.name)
+        fact = cell(column, match[2].split()[0] if is_word else match[2])
+        if fact.text:
+            found.setdefault(column.name, fact)
+    return found
+
+
+def comment_facts(script: ScriptText, infer: str, dataset: Dataset) -> Facts:
+    """Device and releases, if comments and file name mention exactly one of each."""
+    comments = [one_line(comment.text) for comment in script.script.comments]
+    stem = PurePosixPath(script.path).stem.replace("_", " ")
+    of_hardware = _device((text for text in comments if _HARDWARE.match(text)), dataset)
+    engine = infer.partition("-")[0]
+    return {
+        "device": of_hardware if of_hardware.text else _device([*comments, stem], dataset),
+        "infer_version": _release(engine, comments, dataset, "infer_version"),
+        "framework_version": _release(script.framework, comments, dataset, "framework_version"),
+    }
+
+
+def _release(program: str, comments: Iterable[str], dataset: Dataset, column: str) -> Fact:
+    found = {
+        match[2].rstrip(".")
+        for text in comments
+        if not _NOT_RUN_WITH.search(text)
+        for match in _RELEASE.finditer(text)
+        if match[1].lower() == program
+    }
+    if len(found) > 1:
+        return Fact(doubt=f"its comments name {', '.join(sorted(found))}")
+    field = dataset.package.resources["tuning"].schema.field(column)
+    return cell(field, found.pop()) if found else Fact()
+
+
+def _device(texts: Iterable[str], dataset: Dataset) -> Fact:
+    """The device that texts mention by key, name, alias, or key without its memory."""
+    spellings = _spellings(dataset)
+    longest_first = sorted(spellings, key=len, reverse=True)
+    words = "|".join(re.escape(word).replace(r"\-", "[- ]?") for word in longest_first)
+    pattern = re.compile(rf"(?<![a-z0-9.])(?:\d+ ?[x*\u00d7] ?)?({words})(?![a-z0-9])")
+    found: set[str] = set()
+    for text in texts:
+        memories = {float(size) for size in _MEMORY.findall(text)}
+        for match in pattern.finditer(text.lower()):
+            fits = spellings[_spelled(match[1])]
+            sized = [key for key, memory in fits.items() if memory in memories]
+            exact = [key for key in fits if key == _spelled(match[1])]
+            found.update(sized if len(sized) == 1 else exact or fits)
+    if len(found) > 1:
+        return Fact(doubt=f"it can be {' or '.join(sorted(found))}")
+    return Fact(found.pop()) if found else Fact(doubt="nothing in the script names it")
+
+
+def _spellings(dataset: Dataset) -> Mapping[str, Mapping[str, object]]:
+    """The devices that each spelling can mean, with their memory in GB."""
+    found: dict[str, dict[str, object]] = {}
+    for row in dataset.records["devices"]:
+        key = str(row["device"])
+        aliases = row["aliases"] if isinstance(row["aliases"], tuple) else ()
+        for word in map(_spelled, (key, _OWN_MEMORY.sub("", key), str(row["name"]), *aliases)):
+            if re.search(r"[a-z]", word) and re.search(r"\d", word):
+                found.setdefault(word, {})[key] = row["memory_gb"]
+    return found
+
+
+def _spelled(text: str) -> str:
+    """Lower case, words joined by `-`."""
+    return "-".join(text.lower().split())
