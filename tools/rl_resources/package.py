@@ -26,8 +26,6 @@ from rl_resources.regular import read_regular
 
 DESCRIPTOR = "datapackage.json"
 SCRIPTS = PurePosixPath("examples/tuning")
-UNFINISHED = ".rl-resources"
-"""The folder with what an unfinished change of several files needs."""
 LARGEST_DOCUMENT_BYTES = 4 * 2**20
 """Of the descriptor, and of a schema."""
 
