@@ -8,15 +8,15 @@ from functools import cache
 from rl_resources.check.registry import FAMILIES as OF_CONTRIBUTIONS
 from rl_resources.check.registry import Family, rules_of
 from rl_resources.check.rule import Rule
-from rl_resources.page.rules import cells, headings, links, scripts, tables, text
+from rl_resources.page import rules as of_pages
 
 FAMILIES: Mapping[str, Family] = {
     **OF_CONTRIBUTIONS,
     "page": Family(
         "Hand-kept page",
         "page",
-        "What `rl-resources import-page` holds a page to that is kept by hand.",
-        (tables, headings, cells, text, links, scripts),
+        "What `rl-resources import-page` checks on a page that is kept by hand.",
+        (of_pages,),
     ),
 }
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from rl_resources.check import findings_of
 from rl_resources.check.rule import Rule
@@ -15,12 +16,9 @@ from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding
 from rl_resources.package import Record
-from rl_resources.page.cells import HEADER_OF
-from rl_resources.page.neighbours import subjects
-from rl_resources.page.read import read_page
-from rl_resources.page.records import Reading, ReadRow, read_rows
-from rl_resources.page.write import tuning_csv
-from rl_resources.regular import read_regular
+from rl_resources.page.links import scripts_of
+from rl_resources.page.reader import read_page
+from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, read_rows, tuning_csv
 from rl_resources.rules import all_rules
 
 FRAMEWORK = "verl"
@@ -30,8 +28,7 @@ LARGEST_PAGE_BYTES = 1 << 19
 Texts = Mapping[str, ScriptText]
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
+class Audit(NamedTuple):
     """What was found on a page and in its scripts, and the records that could be read."""
 
     findings: tuple[Finding, ...]
@@ -55,28 +52,30 @@ def import_page(
 
 
 def audit(reading: Reading, texts: Texts) -> Audit:
-    """Hold a page to all rules but those of datasets, with the scripts in `texts` by their path.
+    """Run all rules but those of datasets on a page and the scripts in `texts`, by their path.
 
     A row becomes a disputed record where its script does something else, or cannot do what it is
     for: whatever ran was then another script.
     """
     rules = tuple(all_rules().values())
-    told = {row: _told(rules, reading, row, texts) for row in reading.rows}
-    contradicted = {
-        row.row.line: tuple(finding.message for finding in found) for row, found in told.items()
-    }
-    page = replace(reading, contradicted=contradicted)
+    against = {row: _against_script(rules, reading, row, texts) for row in reading.rows}
+    of_rows = {item for found in against.values() for item in found}
+    path = reading.page.path
+    reported = frozenset((item.line, item.column) for item in of_rows if item.path == path)
+    page = replace(reading, reported=reported)
     found = findings_of(rules, {"page": lambda: [page], "script": texts.values})
-    every = {*_style_once(texts, found), *(item for items in told.values() for item in items)}
     wrong = _errors_of_scripts(texts, found)
+    findings = {*_style_once(texts, found), *of_rows}
     return Audit(
-        tuple(sorted(every, key=lambda finding: finding.position)),
-        tuple(_record(row, told[row], wrong.get(row.link.read or "", ())) for row in reading.rows),
+        tuple(sorted(findings, key=lambda finding: finding.position)),
+        tuple(
+            _record(row, against[row], wrong.get(row.link.read or "", ())) for row in reading.rows
+        ),
     )
 
 
 def _style_once(texts: Texts, found: Sequence[Finding]) -> Iterator[Finding]:
-    """What was found, with how a script begins as one finding: whoever mends it mends both."""
+    """What was found, with how a script begins as one finding: one fix covers both."""
     bare = {text.path for text in texts.values() if not text.text.startswith("#!")}
     lax = {item.path for item in found if item.rule == "strict-mode"}
     for item in found:
@@ -98,7 +97,9 @@ def _errors_of_scripts(texts: Texts, found: Iterable[Finding]) -> dict[str, list
     return {name: errors.get(text.path, []) for name, text in texts.items()}
 
 
-def _told(rules: Iterable[Rule], reading: Reading, row: ReadRow, texts: Texts) -> list[Finding]:
+def _against_script(
+    rules: Iterable[Rule], reading: Reading, row: ReadRow, texts: Texts
+) -> list[Finding]:
     """What is wrong between a row and the script that it links."""
     script = texts.get(row.link.read or "")
     if script is None:
@@ -110,9 +111,10 @@ def _told(rules: Iterable[Rule], reading: Reading, row: ReadRow, texts: Texts) -
 
 
 def _claim(reading: Reading, row: ReadRow, script: ScriptText) -> Claim:
-    models = reading.context.vocabulary.dataset.by_key["models"]
-    model = models.get(row.record["model"]) if row.record["model"] else None
-    facts = {} if model is None else {name: _cell(value) for name, value in model.items()}
+    tables = reading.context.dataset.by_key
+    model, device = (tables[f"{name}s"].get(row.record[name]) for name in ("model", "device"))
+    facts = {name: _cell(value) for name, value in (model or {}).items()}
+    memory = device["memory_gb"] if device else None
     said = {name: found for name in HEADER_OF if (found := _said(reading, row, name)) is not None}
     names = [facts.get("model", ""), facts.get("slug", ""), row.text("Model")]
     return Claim(
@@ -122,14 +124,8 @@ def _claim(reading: Reading, row: ReadRow, script: ScriptText) -> Claim:
         script,
         models=tuple(dict.fromkeys(filter(None, names))) if "model" in said else (),
         model_facts=facts,
-        device_memory_gb=_memory_of(reading, row),
+        device_memory_gb=memory if isinstance(memory, float) else 0,
     )
-
-
-def _memory_of(reading: Reading, row: ReadRow) -> float:
-    device = reading.context.vocabulary.dataset.by_key["devices"].get(row.record["device"])
-    memory = device["memory_gb"] if device else None
-    return memory if isinstance(memory, float) else 0
 
 
 def _cell(value: object) -> str:
@@ -137,24 +133,22 @@ def _cell(value: object) -> str:
 
 
 def _said(reading: Reading, row: ReadRow, column: str) -> Said | None:
-    """What a row says of a column; `None` where another rule tells.
+    """What a row says of a column; `None` where another rule reports the cell.
 
     It is said as the records write it, but for the model: a page may leave out its owner.
     """
-    value, cell = row.record[column], row.cells.get(HEADER_OF[column])
+    cell = row.cells.get(HEADER_OF[column])
     if cell is None:
         return None
+    text = _cell(row.record[column])
     if column == "model":
-        lost = {mistake.line for mistake in reading.told("page-unknown-model")}
-        text = "" if cell.line in lost else row.text("Model")
-    else:
-        text = _cell(value)
+        text = "" if reading.has(cell, "page-unknown-model") else row.text("Model")
     return Said(text, cell.line, cell.column) if text else None
 
 
-def _record(row: ReadRow, told: Sequence[Finding], wrong: Sequence[Finding]) -> Record:
+def _record(row: ReadRow, against: Sequence[Finding], wrong: Sequence[Finding]) -> Record:
     """The record of a row, in doubt where its script does something else or has errors."""
-    contradictions = _words("Page and script disagree", told)
+    contradictions = _words("Page and script disagree", against)
     errors = _words("The script has errors", wrong)
     if not contradictions and not errors:
         return row.record
@@ -171,7 +165,9 @@ def _text(page: Path) -> str:
     try:
         if page.exists() and not page.is_file():
             raise UnusableInput(f"{page}: is not a file", "Name the page itself.")
-        return read_regular(page, LARGEST_PAGE_BYTES).decode("utf-8")
+        if page.stat().st_size > LARGEST_PAGE_BYTES:
+            raise UnusableInput(f"{page}: cannot be read: More than {LARGEST_PAGE_BYTES} bytes")
+        return page.read_text(encoding="utf-8")
     except OSError as error:
         raise UnusableInput(
             f"{page}: cannot be read: {error.strerror}", "Name a page that can be read."
@@ -184,38 +180,26 @@ def _text(page: Path) -> str:
 
 def _script_paths(folder: Path) -> list[str]:
     """Paths of all scripts below `folder`, relative to it; links to folders are not followed."""
-    try:
-        files = [
-            (Path(top) / name).relative_to(folder).as_posix()
-            for top, _, names in os.walk(folder, onerror=_refuse)
-            for name in names
-        ]
-    except OSError as error:
+    if not folder.is_dir():
         raise UnusableInput(
-            f"{folder}: cannot be read: {error.strerror}", "Name the folder that holds the scripts."
-        ) from error
-    return sorted(path for path in files if path.endswith(".sh"))
-
-
-def _refuse(error: OSError) -> None:
-    raise error
+            f"{folder}: cannot be read: no such directory", "Name the directory of the scripts."
+        )
+    files = (Path(top) / name for top, _, names in os.walk(folder) for name in names)
+    return sorted(path.relative_to(folder).as_posix() for path in files if path.suffix == ".sh")
 
 
 def _script_texts(folder: Path, reading: Reading) -> dict[str, ScriptText]:
     """The scripts that the page is about, where they can be read."""
     framework = reading.context.framework
-    texts = {path: _script_text(folder / path, framework) for path in subjects(reading)}
+    texts = {path: _script_text(folder / path, framework) for path in scripts_of(reading)}
     return {path: text for path, text in texts.items() if text is not None}
 
 
 def _script_text(path: Path, framework: str) -> ScriptText | None:
     """A script; `None` for what is no text, and for a link, which may lead anywhere."""
-    try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_SCRIPT_BYTES:
-            return None
-        data = path.read_bytes()
-    except OSError:
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_SCRIPT_BYTES:
         return None
+    data = path.read_bytes()
     if undecodable(data) is not None:
         return None
     return ScriptText(path.as_posix(), data.decode("utf-8"), framework, ours=False)

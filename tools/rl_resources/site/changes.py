@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from rl_resources.package import SCRIPTS
+from rl_resources.page.rows import HEADERS
 from rl_resources.query.diff import Changed, Key, Renamed, Row, TableDiff, Tables, key_of
 from rl_resources.site.markdown import escape, table_line
-from rl_resources.site.tuning_table import HEADERS, TuningRow, tuning_row
+from rl_resources.site.tuning_table import TuningRow, tuning_row
 from rl_resources.words import printable, shown
 
 Item = TypeVar("Item")

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from rl_resources.dataset import Dataset
-from rl_resources.site.tuning_table import HEADERS, TuningRow, link_target, tuning_rows
+from rl_resources.page.rows import HEADERS
+from rl_resources.site.tuning_table import TuningRow, link_target, tuning_rows
 
 _ACTIVE = re.compile(r"([\\`*_{}\[\]()<>#+!|~^$&:@=-])")
 

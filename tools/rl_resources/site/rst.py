@@ -13,8 +13,9 @@ from urllib.parse import quote
 
 from rl_resources.dataset import Dataset
 from rl_resources.package import SCRIPTS
+from rl_resources.page.rows import HEADERS
 from rl_resources.script.name import FORM
-from rl_resources.site.tuning_table import HEADERS, TuningRow, link_target, tuning_rows
+from rl_resources.site.tuning_table import TuningRow, link_target, tuning_rows
 
 TITLE = "Hardware That RL Training Needs"
 UNKNOWN = "\\"

@@ -28,6 +28,7 @@ from markupsafe import Markup
 
 from rl_resources.dataset import Dataset
 from rl_resources.package import Field, Record, Resource, TableSchema
+from rl_resources.page.rows import HEADERS
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.sentences import resource
 from rl_resources.site import metadata, recipes
@@ -35,7 +36,7 @@ from rl_resources.site.api import BASE, PROMISE
 from rl_resources.site.cards import labelled
 from rl_resources.site.dictionary import columns
 from rl_resources.site.markdown import escape
-from rl_resources.site.tuning_table import HEADERS, tuning_rows
+from rl_resources.site.tuning_table import tuning_rows
 from rl_resources.urls import is_web_address
 
 if TYPE_CHECKING:

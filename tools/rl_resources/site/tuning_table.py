@@ -10,18 +10,6 @@ from urllib.parse import quote
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Record
 
-HEADERS = (
-    "Tag",
-    "Model",
-    "Task",
-    "Resource",
-    "MaxBatch",
-    "Train",
-    "Infer",
-    "Link",
-    "Contributor",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class TuningRow:

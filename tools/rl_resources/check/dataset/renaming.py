@@ -14,7 +14,7 @@ def renaming(snapshot: Snapshot, row: int, old: str, new: str) -> str:
     """Everything that moves the script of a row from one path to another, as a sentence."""
     called = snapshot.tables["tuning"].cell(row, "script")
     where = also_in(snapshot, called, "in its row")
-    return f"Rename it: `{git_move(old, new)}`, and write `{PurePosixPath(new).name}`{where}."
+    return f"`{git_move(old, new)}`, and write `{PurePosixPath(new).name}`{where}."
 
 
 def also_in(snapshot: Snapshot, script: str, first: str) -> str:

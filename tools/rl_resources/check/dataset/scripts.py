@@ -127,7 +127,7 @@ def _rename(snapshot: Snapshot, script: ScriptFile) -> str:
     if row is None or not expected or not folder or str(expected) == script.name:
         return _name_mend(snapshot, script.name, row)
     if snapshot.tables["tuning"].cell(row, "script") != str(expected):
-        return renaming(snapshot, row, script.path, f"{folder}/{expected}")
+        return f"Rename it: {renaming(snapshot, row, script.path, f'{folder}/{expected}')}"
     return f"Rename it: `{git_move(script.path, f'{folder}/{expected}')}`."
 
 
@@ -325,8 +325,12 @@ def _agreement_help(snapshot: Snapshot, row: int, said: Mapping[str, str]) -> st
         f"`{word}`" if len(words) == 1 else f"`{word}` as {part}" for part, word in words.items()
     )
     expected = expected_name(snapshot, row)
-    rename = f", or call the script `{expected}`, in its row too" if expected else ""
-    return f"Write {cells}{rename}."
+    folder = folder_of(snapshot, expected)
+    script = pairing(snapshot).files.get(snapshot.tables["tuning"].cell(row, "script"))
+    if script is None or folder is None:
+        return f"Write {cells}."
+    rename = renaming(snapshot, row, script.path, f"{folder}/{expected}")
+    return f"Write {cells}. If the row is right, rename the script: {rename}"
 
 
 def _word_named(snapshot: Snapshot, part: str, said: str) -> str:

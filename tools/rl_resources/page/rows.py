@@ -1,0 +1,466 @@
+"""The rows of a page as tuning records. What a row does not say stays empty; nothing is guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from rl_resources import tabular
+from rl_resources.check.rule import Mistake
+from rl_resources.dataset import Dataset
+from rl_resources.order import Cells, sort_key
+from rl_resources.package import Record, Resource, Value
+from rl_resources.page.links import Link, link_of, link_problems
+from rl_resources.script.name import ScriptName, parsed
+from rl_resources.words import nearest, shown
+
+if TYPE_CHECKING:
+    from rl_resources.page.reader import Cell, Page, Row, Table
+
+HEADERS = (
+    "Tag",
+    "Model",
+    "Task",
+    "Resource",
+    "MaxBatch",
+    "Train",
+    "Infer",
+    "Link",
+    "Contributor",
+)
+HEADER_OF: Mapping[str, str] = {
+    "tag": "Tag",
+    "model": "Model",
+    "task": "Task",
+    "gpus": "Resource",
+    "device": "Resource",
+    "max_batch": "MaxBatch",
+    "train": "Train",
+    "infer": "Infer",
+    "infer_version": "Infer",
+    "contributor": "Contributor",
+}
+"""The columns that a row of a page fills, each with the header of its cell."""
+
+MAY_LACK = frozenset({"MaxBatch", "Contributor"})
+_FEWEST_HEADERS = 3
+_FEWEST_SIZES = 3
+_RESOURCE = re.compile(r"([1-9][0-9]{0,8})\s*[*xX\u00d7]\s*(\S.*)")
+_MAX_BATCH = re.compile(r"([1-9][0-9]{0,8})?\s*(?:\((disputed|untested)\))?")
+_MODEL_SIZE = re.compile(r"(\D[a-z0-9.-]*?-)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a[0-9])")
+_NOBODY = re.compile(
+    r"(?:n\.?/?a\.?|none|nil|null|nobody|tbd|todo|unknown|[-?/_.\u2013\u2014]*)", re.I
+)
+_PROFILE = re.compile(r"https?://(?:www\.)?(?:github|gitee|gitlab)\.com/@?([\w.-]+)/?(?:[?#].*)?")
+_BEFORE_VERSION = re.compile(r"[\s=v-]*")
+
+Spellings = Mapping[str, tuple[str, ...]]
+"""Spellings in lower case, each with the keys that it can mean."""
+
+
+class Problem(NamedTuple):
+    """What is wrong with a cell: the name of the rule, message and help."""
+
+    rule: str
+    message: str
+    help: str
+
+
+@dataclass(frozen=True)
+class Context:
+    """What all rows are read against. `scripts` are paths, `None` where nobody knows them.
+
+    `spellings` has those of tags, models, tasks, devices, backends and engines by kind.
+    """
+
+    dataset: Dataset
+    scripts: Sequence[str] | None
+    framework: str
+    spellings: Mapping[str, Spellings]
+
+    def matches(self, column: str, text: str) -> bool:
+        """Whether `text` has the form that the tuning schema asks for in `column`."""
+        schema = self.dataset.package.resources["tuning"].schema
+        return re.fullmatch(schema.field(column).constraints["pattern"], text) is not None
+
+
+@dataclass(frozen=True, eq=False)
+class ReadRow:
+    """One row that became a record, with its cells by header."""
+
+    table: Table
+    row: Row
+    cells: Mapping[str, Cell]
+    link: Link
+    record: Record
+
+    @property
+    def named(self) -> ScriptName | None:
+        """What its script's name says, where label and URL agree on a name of the right form."""
+        agreed = self.link.label in (None, self.link.script)
+        return parsed(self.link.script) if agreed else None
+
+    def text(self, header: str) -> str:
+        """What a cell says; empty where the table has no such column."""
+        return self.cells[header].text.strip() if header in self.cells else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A page with its rows as records: what the rules of a page look at.
+
+    `tables` are those about runs. `mistakes` came up in reading, each with the name of its rule.
+    `reported` are line and column of the cells that contradict their script.
+    """
+
+    page: Page
+    context: Context
+    tables: tuple[Table, ...]
+    rows: tuple[ReadRow, ...]
+    mistakes: tuple[tuple[str, Mistake], ...]
+    reported: frozenset[tuple[int, int]] = frozenset()
+
+    def found(self, rule: str) -> Iterator[Mistake]:
+        """What came up in reading under the name of a rule."""
+        return (mistake for name, mistake in self.mistakes if name == rule)
+
+    def has(self, cell: Cell, *rules: str) -> bool:
+        """Whether one of these rules found something in a cell."""
+        return any(cell.line == item.line for rule in rules for item in self.found(rule))
+
+    def contradicts(self, cell: Cell) -> bool:
+        """Whether a cell contradicts the script of its row."""
+        return (cell.line, cell.column) in self.reported
+
+    def mistake(self, place: Row | Cell, message: str, fix: str) -> Mistake:
+        """A mistake at a place of this page."""
+        return Mistake(self.page.path, place.line, place.column, message, fix)
+
+
+def read_rows(
+    page: Page, dataset: Dataset, scripts: Sequence[str] | None, framework: str = "verl"
+) -> Reading:
+    """The records of all tables of `page`, in its order, and what is wrong with its rows.
+
+    `scripts` are the paths of the existing scripts below their folder; with `None` no link is
+    checked. A page does not say which `framework` its scripts configure. A word that the dataset
+    does not know leaves its column empty and goes into the notes. A row that names no script, or
+    has another number of cells than the header, becomes no record.
+    """
+    context = Context(dataset, scripts, framework, _spellings(dataset))
+    tables = tuple(table for table in page.tables if _is_of_runs(table))
+    rows: list[ReadRow] = []
+    mistakes = list(page.mistakes)
+    for table in tables:
+        for read, place, problem in _table_rows(table, context):
+            rows += [read] if read else []
+            if problem and place:
+                mistake = Mistake(page.path, place.line, place.column, *problem[1:])
+                mistakes.append((problem.rule, mistake))
+    return Reading(page, context, tables, tuple(rows), tuple(mistakes))
+
+
+def _is_of_runs(table: Table) -> bool:
+    known = len(_columns(table.header))
+    return known >= _FEWEST_HEADERS or len(table.header.cells) == len(HEADERS)
+
+
+def _columns(header: Row) -> dict[str, int]:
+    """Place of every known header in any case; the first of equal ones."""
+    words = [cell.text.strip().lower() for cell in header.cells]
+    return {name: words.index(name.lower()) for name in HEADERS if name.lower() in words}
+
+
+Found = tuple[ReadRow | None, "Row | Cell | None", Problem | None]
+
+
+def _table_rows(table: Table, context: Context) -> Iterator[Found]:
+    """The rows that can be read, and the problems of all, each with its place."""
+    known = _columns(table.header)
+    missing = [name for name in HEADERS if name not in known]
+    filled = [row for row in table.rows if not row.empty]
+    if not MAY_LACK.issuperset(missing):
+        if filled:
+            message = f"the table has no column {', '.join(missing)}, so none of its rows is read"
+            fix = f"Give it the columns {', '.join(HEADERS)}."
+            yield None, table.header, Problem("page-table-columns", message, fix)
+        return
+    for row in filled:
+        if len(row.cells) != len(table.header.cells):
+            yield None, row, _row_length(row, table.header)
+            continue
+        cells = {name: row.cells[place] for name, place in known.items()}
+        link = link_of(cells["Link"], context.scripts, partial(_fit, cells))
+        if link is None:
+            yield None, cells["Link"], Problem("page-no-script", *NO_SCRIPT)
+            continue
+        record, problems = _record(cells, link, context)
+        yield ReadRow(table, row, cells, link, record), None, None
+        for header, problem in problems:
+            yield None, cells[header], problem
+
+
+NO_SCRIPT = (
+    "the row names no script, so it cannot become a record",
+    "Link its script, which lies in examples/tuning/<size>/.",
+)
+
+
+def _row_length(row: Row, header: Row) -> Problem:
+    names = ", ".join(shown(cell.text) for cell in header.cells)
+    return Problem(
+        "page-row-length",
+        f"the row has {len(row.cells)} cells and the header {len(header.cells)}; it is not read",
+        f"Give it one cell for each of {names}; write `\\` where nothing is known.",
+    )
+
+
+def _fit(cells: Mapping[str, Cell], script: str) -> int:
+    """How many words of a row its script's name says."""
+    name = parsed(script)
+    if name is None:
+        return 0
+    said = {header: cell.text.strip().lower() for header, cell in cells.items()}
+    gpus, _, device = re.sub(r"\s", "", said["Resource"]).partition("*")
+    same = (
+        (name.task, said["Task"]),
+        (str(name.gpus), gpus),
+        (name.device, device),
+        (name.train, said["Train"]),
+    )
+    return sum(one == other for one, other in same) + said["Infer"].startswith(name.infer)
+
+
+def _record(
+    cells: Mapping[str, Cell], link: Link, context: Context
+) -> tuple[Record, list[tuple[str, Problem]]]:
+    """The record of one row, and what is wrong with its cells by header."""
+    text = {name: cell.text.strip() for name, cell in cells.items()}
+    facts = _facts(text, link.script, context)
+    if "Contributor" in cells:
+        account = cells["Contributor"].target
+        facts["contributor"] = _contributor(text["Contributor"], account, context)
+    wrong = [(HEADER_OF[name], fact) for name, fact in facts.items() if isinstance(fact, Problem)]
+    known = {name: fact for name, fact in facts.items() if not isinstance(fact, Problem)}
+    mark = _MAX_BATCH.fullmatch(text.get("MaxBatch", ""))
+    known |= {
+        "script": link.script,
+        "framework": context.framework,
+        "status": (mark and mark[2]) or "reported",
+        "notes": _as_published(text, [header for header, _ in wrong]),
+    }
+    links = [Problem(*problem) for problem in link_problems(link, context.scripts)]
+    problems = [*wrong, *(("Link", problem) for problem in links)]
+    schema = context.dataset.package.resources["tuning"].schema
+    record = {name: known.get(name) for name in schema.names}
+    return record, [(header, problem) for header, problem in problems if problem.rule]
+
+
+def _as_published(text: Mapping[str, str], headers: Iterable[str]) -> str | None:
+    """The text of the cells that could not be read, for the notes; never a contributor's."""
+    names = dict.fromkeys(name for name in headers if name != "Contributor")
+    words = [f"{name} {shown(text[name])}" for name in names if text[name]]
+    return f"As published: {'; '.join(words)}." if words else None
+
+
+def _facts(text: Mapping[str, str], script: str, context: Context) -> dict[str, Value | Problem]:
+    """Columns that the row's text decides; the script's name settles only what is ambiguous."""
+    name = parsed(script)
+    models = context.dataset.records["models"]
+    slugs = {str(row["slug"]): str(row["model"]) for row in models}
+    model = slugs.get(name.model) if name else None
+    gpus, device = _resource(text["Resource"], context, name.device if name else None)
+    engine, version = _infer(text["Infer"], context)
+    return {
+        "tag": _known("tag", text["Tag"], context),
+        "model": _model(text["Model"], context, model),
+        "task": _known("task", text["Task"], context),
+        "gpus": gpus,
+        "device": device,
+        "max_batch": _max_batch(text.get("MaxBatch", "")),
+        "train": _known("backend", text["Train"], context),
+        "infer": engine,
+        "infer_version": version,
+    }
+
+
+def _known(kind: str, text: str, context: Context, confirmed: str | None = None) -> str | Problem:
+    """The key that `text` spells; `confirmed` decides where it can be several."""
+    rule = "page-unknown-model" if kind == "model" else "page-unknown-word"
+    spellings = context.spellings[kind]
+    words = spellings.get(text.lower(), ())
+    if not text:
+        return Problem(rule, f"the row names no {kind}", f"Write the {kind} into the cell.")
+    if not words and kind == "device":
+        words = _with_memory(text, spellings)
+    if not words:
+        return Problem(rule, f"`{shown(text)}` is no known {kind}", _help(kind, text, spellings))
+    if confirmed is not None and confirmed in words:
+        return confirmed
+    if len(words) == 1:
+        return words[0]
+    message = f"`{shown(text)}` can be {' or '.join(words)}"
+    return Problem(rule, message, "Write which one is meant.")
+
+
+def _with_memory(text: str, devices: Spellings) -> tuple[str, ...]:
+    """The devices of a name without the size of their memory, where there are several."""
+    wanted = re.compile(rf"{re.escape(text.lower())}-[0-9]+g")
+    words = sorted({word for found in devices.values() for word in found if wanted.fullmatch(word)})
+    return tuple(words) if len(words) > 1 else ()
+
+
+def _help(kind: str, text: str, spellings: Spellings) -> str:
+    words = dict.fromkeys(word for words in spellings.values() for word in words)
+    known = [word.rpartition("/")[2] for word in words]
+    return nearest(text, known).sentence() or f"The dataset has no {kind} like it; add it there."
+
+
+def _model(text: str, context: Context, confirmed: str | None) -> str | Problem:
+    """The id of a model. What the dataset does not list may exist all the same.
+
+    A model does not exist only where its size lies between those of a family of which the dataset
+    lists at least three. A problem without a rule is not reported: the dataset lists the model in
+    another variant.
+    """
+    known = _known("model", text, context, confirmed)
+    spellings = context.spellings["model"]
+    if not isinstance(known, Problem) or not text or text.lower() in spellings:
+        return known
+    match = _MODEL_SIZE.match(text.rpartition("/")[2].lower())
+    family, size = (match[1], float(match[2])) if match else ("", 0.0)
+    names = (_MODEL_SIZE.match(name.rpartition("/")[2]) for name in spellings)
+    listed = {float(name[2]): name[2] for name in names if name and name[1] == family}
+    if size in listed:
+        return Problem("", "", "")
+    if len(listed) >= _FEWEST_SIZES and min(listed) < size < max(listed):
+        sizes = ", ".join(f"{listed[size]}B" for size in sorted(listed))
+        message = f"there is no model `{shown(text)}`: {family.rstrip('-')} comes in {sizes}"
+        return known._replace(message=message)
+    message = f"`{shown(text)}` is no model that the dataset lists"
+    return Problem("page-unlisted-model", message, known.help)
+
+
+def _resource(
+    text: str, context: Context, confirmed: str | None
+) -> tuple[int | None, str | Problem]:
+    """GPUs and device of `8*H100`, also with spaces, an `x` or a multiplication sign."""
+    match = _RESOURCE.fullmatch(text)
+    if match is not None:
+        return int(match[1]), _known("device", match[2], context, confirmed)
+    message = f"`{shown(text)}` is not a number of GPUs, `*` and a device"
+    return None, Problem("page-unreadable-cell", message, "Write for example `8*H100`.")
+
+
+def _max_batch(text: str) -> int | Problem | None:
+    """The number of prompts, `None` where it is unknown, with or without a mark of its status."""
+    match = _MAX_BATCH.fullmatch(text)
+    if match is not None:
+        return int(match[1]) if match[1] else None
+    message = f"`{shown(text)}` is not a number of prompts"
+    fix = "Write the number alone, or `\\` where nobody searched for it."
+    return Problem("page-unreadable-cell", message, fix)
+
+
+def _infer(text: str, context: Context) -> tuple[str | Problem, str | Problem | None]:
+    """Rollout engine and version of `vllm0.8.3`, the version `None` where there is none."""
+    engines = context.spellings["engine"]
+    prefixes = [name for name in engines if re.match(rf"{re.escape(name)}(?!-?[a-z])", text, re.I)]
+    if not prefixes:
+        return _known("engine", text, context), None
+    name = max(prefixes, key=len)
+    rest = text[len(name) :]
+    version = _BEFORE_VERSION.sub("", rest.lower(), count=1)
+    if not version or context.matches("infer_version", version):
+        return engines[name][0], version or None
+    message = f"`{shown(rest)}` is not a release of the engine"
+    fix = "Write engine and release without a gap, for example `vllm0.8.3`."
+    return engines[name][0], Problem("page-unreadable-cell", message, fix)
+
+
+def _contributor(text: str, target: str | None, context: Context) -> str | Problem | None:
+    """The public handle, without the `@` that some write before it.
+
+    `target` is where the handle links to: the account of another name is a mistake.
+    """
+    handle = text.removeprefix("@")
+    ask = "Write the account name of who ran it."
+    if _NOBODY.fullmatch(handle):
+        return Problem("page-contributor", "the row names no contributor", ask) if handle else None
+    if "@" in handle:
+        return None  # an e-mail address is reported where it stands, and never repeated
+    if not context.matches("contributor", handle):
+        return Problem("page-contributor", f"`{shown(text)}` is not a public handle", ask)
+    account = _PROFILE.fullmatch(target or "")
+    if account is not None and account[1].lower() != handle.lower():
+        message = f"the handle `{shown(handle)}` links the account `{shown(account[1])}`"
+        return Problem("page-contributor", message, "Fix whichever of the two is wrong.")
+    return handle
+
+
+def _spellings(dataset: Dataset) -> dict[str, Spellings]:
+    """The spellings of every kind of word that a page may use."""
+    tags = dataset.package.resources["tuning"].schema.field("tag").constraints["enum"]
+    backends = dataset.records["backends"]
+    roles = {
+        role: [str(row["backend"]) for row in backends if row["role"] == role]
+        for role in ("train", "infer")
+    }
+    return {
+        "tag": _by_spelling((tag, tag) for tag in tags),
+        "task": _by_spelling((str(task), str(task)) for task in dataset.by_key["tasks"]),
+        "backend": _by_spelling((name, name) for name in roles["train"]),
+        "engine": _by_spelling((name, name) for name in roles["infer"]),
+        "model": _by_spelling(_of_models(dataset)),
+        "device": _by_spelling(_of_devices(dataset)),
+    }
+
+
+def _by_spelling(pairs: Iterable[tuple[str, str]]) -> Spellings:
+    found: dict[str, tuple[str, ...]] = {}
+    for spelling, word in pairs:
+        words = found.get(spelling.lower(), ())
+        found[spelling.lower()] = tuple(dict.fromkeys((*words, word)))
+    return found
+
+
+def _of_models(dataset: Dataset) -> Iterator[tuple[str, str]]:
+    """Models by id, by name without owner, by slug."""
+    for row in dataset.records["models"]:
+        model = str(row["model"])
+        for spelling in (model, model.partition("/")[2], str(row["slug"])):
+            yield spelling, model
+
+
+def _of_devices(dataset: Dataset) -> Iterator[tuple[str, str]]:
+    """Devices by key, name and aliases, also with the size of their memory in brackets."""
+    for row in dataset.records["devices"]:
+        key = str(row["device"])
+        aliases = row["aliases"] if isinstance(row["aliases"], tuple) else ()
+        stem, memory = re.sub(r"-[0-9]+g$", "", key), row["memory_gb"]
+        size = f"{memory:g}g" if isinstance(memory, int | float) else ""
+        forms = ("-{}", " {}", "({})", " ({})") if size else ()
+        sized = (stem + form.format(unit) for form in forms for unit in (size, f"{size}b"))
+        for spelling in (key, str(row["name"]), *aliases, *sized):
+            yield spelling, key
+
+
+def tuning_csv(records: Iterable[Record], dataset: Dataset) -> str:
+    """Header and one line per record, in the columns and the row order of the tuning schema."""
+    package = dataset.package
+    schema = package.resources["tuning"].schema
+
+    def find(resource: str, key: str) -> Cells | None:
+        target = dataset.by_key[resource].get(key)
+        return _cells(package.resources[resource], target) if target else None
+
+    rows = [_cells(package.resources["tuning"], record) for record in records]
+    rows.sort(key=lambda row: sort_key(package, schema, row, find))
+    return tabular.write([schema.names, *(map(row, schema.names) for row in rows)])
+
+
+def _cells(resource: Resource, record: Record) -> Cells:
+    return lambda name: resource.schema.field(name).write(record[name])

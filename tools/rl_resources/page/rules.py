@@ -1,0 +1,432 @@
+"""The rules of a hand-kept page.
+
+What comes up in reading rows is found there under the name of its rule; the other rules look at the
+page as a whole. A cell that contradicts its script is reported as that alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from rl_resources.check.rule import Mistake, rule
+from rl_resources.page.links import link_as_text, orphans
+from rl_resources.page.rows import HEADER_OF
+from rl_resources.script.name import FORM, PARTS, parse, predicate
+from rl_resources.words import shown
+
+if TYPE_CHECKING:
+    from rl_resources.page.reader import Heading, Table
+    from rl_resources.page.rows import Reading, ReadRow
+
+_NEAR, _FAR = 1.25, 1.6
+"""Ratios of sizes that are rounded to one another, and of sizes that are not."""
+
+_UNSURE = ("page-unknown-model", "page-unlisted-model")
+_SIZE = re.compile(r"(?<![\w.])([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])(?!-[0-9]+e)")
+_EMAIL = re.compile(
+    r"(?<![\w.%+/:-])(?:mailto:)?(?P<name>[\w.%+-]+)@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?![\w.:/-]*[:/])"
+)
+_RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
+
+
+@rule()
+def page_table(reading: Reading) -> Iterator[Mistake]:
+    """Every table can be read.
+
+    A table that cannot be read is not shown to a reader either.
+
+    Bad: a `list-table` without a list
+    Good: a `list-table` whose items are its rows
+    """
+    return reading.found("page-table")
+
+
+@rule()
+def page_table_columns(reading: Reading) -> Iterator[Mistake]:
+    """A table has the columns without which its rows mean nothing.
+
+    A row cannot be followed without its model, its resources or its script.
+
+    Bad: a header that lacks Model
+    Good: Tag, Model, Task, Resource, MaxBatch, Train, Infer, Link, Contributor
+    """
+    return reading.found("page-table-columns")
+
+
+@rule()
+def page_row_length(reading: Reading) -> Iterator[Mistake]:
+    r"""A row has one cell for each column.
+
+    In a short row nobody knows which cell is missing.
+
+    Bad: MIN, GRPO, 2*H800, `\`, fsdp, vllm0.8.2 under nine headers
+    Good: nine cells, `\` where nothing is known
+    """
+    return reading.found("page-row-length")
+
+
+@rule()
+def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
+    """What is meant as a heading is one.
+
+    A title whose underline has fewer than four signs and is too short is ordinary text: the
+    table below belongs to the section before, and no link leads to it.
+
+    Bad: `0.5B` over `~~~`
+    Good: `0.5B` over `~~~~`
+    """
+    for heading in reading.page.headings:
+        if not heading.made:
+            message = f"`{shown(heading.title)}` is no heading: its underline is too short"
+            fix = f"Write `{shown(heading.underline[0] * len(heading.title))}` below it."
+            yield Mistake(reading.page.path, heading.line, 1, message, fix)
+
+
+@rule()
+def page_model_section(reading: Reading) -> Iterator[Mistake]:
+    """A row stands under the size of its model.
+
+    Readers look under the size of their model, and take what stands there for it.
+
+    Bad: Qwen2.5-7B-Instruct under `14B`
+    Good: Qwen2.5-7B-Instruct under `7B`
+    """
+    for row in reading.rows:
+        right, heading = _right_heading(reading, row), reading.page.heading_of(row.table)
+        if right is not None and heading is not None:
+            message = f"{shown(row.text('Model'))} stands under the size {shown(heading.title)}"
+            fix = f"Move the row under {shown(right.title)}, or fix its model."
+            yield reading.mistake(row.cells["Model"], message, fix)
+
+
+def _section_size(reading: Reading, table: Table) -> float | None:
+    """Billions of parameters that the heading above a table names, where it names a size."""
+    heading = reading.page.heading_of(table)
+    return heading.billions if heading else None
+
+
+def _right_heading(reading: Reading, row: ReadRow) -> Heading | None:
+    """The heading that a row belongs under, where it plainly stands under another size's."""
+    size, section = _model_size(reading, row), _section_size(reading, row.table)
+    if size is None or section is None or _is_wrong_model(reading, row):
+        return None
+    sized = {heading.billions: heading for heading in reading.page.headings if heading.billions}
+    best = min(sized, key=lambda other: _ratio(size, other))
+    return sized[best] if _ratio(size, section) > _FAR and _ratio(size, best) <= _NEAR else None
+
+
+def _ratio(one: float, other: float) -> float:
+    return max(one / other, other / one)
+
+
+def _model_size(reading: Reading, row: ReadRow) -> float | None:
+    """Billions of parameters, of a known model in all, else by its name."""
+    known = reading.context.dataset.by_key["models"].get(row.record["model"])
+    if known is None:
+        return _named_size(row.text("Model"))
+    value = known["parameters_b"]
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _named_size(name: str) -> float | None:
+    """Billions of parameters that a model's name says, where it says them."""
+    found = _SIZE.search(name.lower())
+    return float(found[1]) or None if found else None
+
+
+def _is_wrong_model(reading: Reading, row: ReadRow) -> bool:
+    """Whether the Model cell is reported: no such model, or not the one of the script."""
+    cell = row.cells["Model"]
+    return reading.has(cell, "page-unknown-model") or reading.contradicts(cell)
+
+
+@rule("warning")
+def page_unknown_word(reading: Reading) -> Iterator[Mistake]:
+    """Tag, task, device, training backend and rollout engine are words of the dataset.
+
+    One thing under two names is two things to everyone who searches, and devices of one name may
+    differ in memory, which is what decides.
+
+    Bad: GRPOO on 8*H801
+    Good: GRPO on 8*H800
+    """
+    return reading.found("page-unknown-word")
+
+
+@rule()
+def page_unknown_model(reading: Reading) -> Iterator[Mistake]:
+    """A row's model exists.
+
+    A reader cannot download it, and the row's figures belong to another one.
+
+    Bad: Qwen2-70B
+    Good: Qwen2-72B
+    """
+    return reading.found("page-unknown-model")
+
+
+@rule("warning")
+def page_unlisted_model(reading: Reading) -> Iterator[Mistake]:
+    """A row's model is one of the dataset's.
+
+    Only of a model that is listed can size and settings be held to it.
+
+    Bad: a model without a row in records/models.csv
+    Good: a model with one
+    """
+    contradicted = {line for line, _ in reading.reported}
+    found = reading.found("page-unlisted-model")
+    return (mistake for mistake in found if mistake.line not in contradicted)
+
+
+@rule()
+def page_unreadable_cell(reading: Reading) -> Iterator[Mistake]:
+    """Resource is a number of GPUs and a device, MaxBatch a number, and Infer ends in a release.
+
+    It is what a reader must have to follow the row, and what can be compared.
+
+    Bad: H800, about 16, vllm0.8.x
+    Good: 2*H800, 16, vllm0.8.3
+    """
+    return reading.found("page-unreadable-cell")
+
+
+@rule("warning")
+def page_contributor(reading: Reading) -> Iterator[Mistake]:
+    """A contributor is a public handle.
+
+    It says whom to ask, and nothing else about a person.
+
+    Bad: the name Simon Huang
+    Good: SimonHuang
+    """
+    return reading.found("page-contributor")
+
+
+@rule("warning")
+def page_email_address(reading: Reading) -> Iterator[Mistake]:
+    """A page publishes no e-mail address.
+
+    An address once published is collected, and its owner cannot take it back.
+
+    Bad: a handle that links to an address
+    Good: a handle alone, or one that links to its public profile
+    """
+    for number, line in enumerate(reading.page.lines, 1):
+        for match in _EMAIL.finditer(line) if "@" in line else ():
+            if match["name"] == "git":
+                continue  # the account of a server, not of a person
+            yield Mistake(
+                reading.page.path,
+                number,
+                match.start() + 1,
+                f"the page publishes the e-mail address `{match['name'][0]}…@…`",
+                "Write the public handle alone, or link its public profile.",
+            )
+
+
+@rule("warning")
+def page_tag_without_row(reading: Reading) -> Iterator[Mistake]:
+    """A tag that a page defines occurs in it.
+
+    A reader looks for the rows that the page promises.
+
+    Bad: a definition of RECOMMENDED, and rows of MIN alone
+    Good: one row of RECOMMENDED at least
+    """
+    first = min((table.header.line for table in reading.tables), default=0)
+    tags = {row.text("Tag").upper() for row in reading.rows} | _first_cells(reading)
+    if not tags or "RECOMMENDED" in tags:
+        return
+    for number, line in enumerate(reading.page.lines[: first - 1], 1):
+        if match := _RECOMMENDED.search(line):
+            message = "the page defines RECOMMENDED, and no row has that tag"
+            fix = "Add a row that has it, or say that there is none yet."
+            yield Mistake(reading.page.path, number, match.start() + 1, message, fix)
+            return
+
+
+def _first_cells(reading: Reading) -> set[str]:
+    """The words that rows begin with, also of rows that are too short to be read."""
+    rows = (row for table in reading.tables for row in table.rows if not row.empty)
+    return {row.cells[0].text.strip().upper() for row in rows if row.cells}
+
+
+@rule()
+def page_no_script(reading: Reading) -> Iterator[Mistake]:
+    """Every row links its script.
+
+    A row without its script cannot be tried by anybody.
+
+    Bad: see above
+    Good: a link to the script
+    """
+    return reading.found("page-no-script")
+
+
+@rule()
+def page_broken_link(reading: Reading) -> Iterator[Mistake]:
+    """A link is one that reStructuredText makes.
+
+    With wrong markup a reader sees the address as text, and the script is not linked.
+
+    Bad: `` `a.sh <https://host/a.sh> `` without `_` at its end, or with a blank before the `>`
+    Good: `` `a.sh <https://host/a.sh>`_ ``
+    """
+    for row in reading.rows:
+        cell = row.cells["Link"]
+        source = reading.page.lines[cell.line - 1][cell.column - 1 :].strip()
+        if link_as_text(cell):
+            message = "the link is no link in reStructuredText: its markup is shown as text"
+        elif cell.target is None and re.search(r"\.sh(?:`_|_)_?$", source):
+            message = "the link has no address: nothing on the page says where it leads"
+        else:
+            continue
+        name = shown(row.link.script, 120)
+        yield reading.mistake(cell, message, f"Write `` `{name} <https://…/{name}>`_ ``.")
+
+
+@rule()
+def page_missing_script(reading: Reading) -> Iterator[Mistake]:
+    """A link leads to a script that there is.
+
+    A row whose link is dead cannot be tried by anybody.
+
+    Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
+    Good: a link to the script as it is called
+    """
+    return reading.found("page-missing-script")
+
+
+@rule()
+def page_link_label(reading: Reading) -> Iterator[Mistake]:
+    """A link is called as the script that it leads to.
+
+    A reader believes the label, and gets another script.
+
+    Bad: a link called `a.sh` that leads to `b.sh`
+    Good: a link called `b.sh` that leads to `b.sh`
+    """
+    return reading.found("page-link-label")
+
+
+@rule("warning")
+def page_same_script(reading: Reading) -> Iterator[Mistake]:
+    """Two rows do not share a script.
+
+    One script does one thing, so one of the rows is about something else.
+
+    Bad: a row of 1*H100 and one of 2*H100, both with one script
+    Good: a script for each
+    """
+    first: dict[str, ReadRow] = {}
+    for row in reading.rows:
+        if row.link.label not in (None, row.link.target or row.link.label):
+            continue  # page-link-label reports it
+        before = first.setdefault(row.link.read or row.link.script, row)
+        if before is not row:
+            name, line = shown(row.link.script, 120), before.cells["Link"].line
+            message = f"the row links {name}, as the row of line {line} does"
+            yield reading.mistake(row.cells["Link"], message, "Link a script of its own.")
+
+
+@rule()
+def page_script_name(reading: Reading) -> Iterator[Mistake]:
+    """A script's name follows the form that the page itself states.
+
+    The name is what a reader searches for, and tools take it apart by its `_`.
+
+    Bad: `qwen2_32B_grpo_8_h20_megatron_vllm.sh`
+    Good: `qwen2-32b_grpo_8_h20_megatron_vllm.sh`
+    """
+    if not any(FORM.removesuffix(".sh") in line for line in reading.page.lines):
+        return
+    found: set[str] = set()
+    for row in reading.rows:
+        name = row.link.script
+        try:
+            parse(name)
+        except ValueError as error:
+            if name not in found and not _is_dead_link(reading, row):
+                found.add(name)
+                message = f"the script name `{shown(name, 120)}` {predicate(str(error))}"
+                fix = f"The page asks for {FORM}, in lower case, with `-` inside a part."
+                yield reading.mistake(row.cells["Link"], message, fix)
+
+
+def _is_dead_link(reading: Reading, row: ReadRow) -> bool:
+    """Whether a link leads to no script."""
+    return reading.context.scripts is not None and row.link.file is None
+
+
+@rule()
+def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
+    """A row and the name of its script describe the same run.
+
+    A reader picks by name and budgets by row.
+
+    Bad: 4*H800 in the row of `…_grpo_2_h800_fsdp_vllm.sh`
+    Good: 2*H800 in the row of `…_grpo_2_h800_fsdp_vllm.sh`
+    """
+    for row in reading.rows:
+        name = row.named
+        for part in PARTS if name else ():
+            cell, named = row.cells[HEADER_OF[part]], str(getattr(name, part))
+            said = row.text("Model") if part == "model" else _cell(row, part)
+            wrong = reading.contradicts(cell) or reading.has(cell, *_UNSURE)
+            if said and not wrong and not _agrees(reading, row, part, named):
+                message = f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
+                fix = f"Fix the row, or the name {shown(row.link.script, 120)}."
+                yield reading.mistake(cell, message, fix)
+
+
+def _cell(row: ReadRow, part: str) -> str:
+    """The word of a record, in lower case; empty where the cell is wrong by another rule."""
+    value = row.record[part]
+    return "" if value is None else str(value).lower()
+
+
+def _agrees(reading: Reading, row: ReadRow, part: str, named: str) -> bool:
+    """Whether a row and the part of a name mean the same, also where one of them says more."""
+    if part == "model":
+        return _same_model(reading, row, named)
+    said = _cell(row, part)
+    kinds = {"device": "device", "train": "backend", "infer": "engine"}
+    words = reading.context.spellings[kinds[part]].get(named, ()) if part in kinds else ()
+    if said in (word.lower() for word in words):
+        return True
+    return _says_more(said, named) if part in kinds else said == named
+
+
+def _says_more(one: str, other: str) -> bool:
+    return one == other or one.startswith(f"{other}-") or other.startswith(f"{one}-")
+
+
+def _same_model(reading: Reading, row: ReadRow, named: str) -> bool:
+    """Whether a name means the row's model, also by the size of its section: 70b for 72B."""
+    said = row.text("Model").lower().rpartition("/")[2]
+    known = reading.context.spellings["model"].get(named, ())
+    if _says_more(said, named) or row.record["model"] in known:
+        return True
+    size = _named_size(named)
+    by_section = size is not None and size == _section_size(reading, row.table)
+    return by_section and _says_more(_SIZE.sub("#", said), _SIZE.sub("#", named))
+
+
+@rule("warning")
+def page_script_without_row(reading: Reading) -> Iterator[Mistake]:
+    """Every script has a row.
+
+    A script without a row is found by nobody, and no row is held against it.
+
+    Bad: a new script alone
+    Good: a new script and its row
+    """
+    for path in orphans(reading):
+        name = PurePosixPath(path).name
+        message = f"no row links the script {shown(path, 200)}"
+        row = reading.tables[0].header
+        yield reading.mistake(row, message, f"Add a row that links {shown(name, 120)}.")
