@@ -83,7 +83,7 @@ def write_peer(folder: Path) -> None:
     shutil.copytree(ROOT / "site/assets", folder / "assets")
     frame = folder / "assets/main.html"
     frame.write_text(frame.read_text(encoding="utf-8").replace(FRAME, "default-src 'self'"))
-    for name, content in publish.preview(ROOT).shown.items():
+    for name, content in publish.render(ROOT).items():
         if isinstance(content, str) and name.endswith(".md"):
             (folder / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / "docs" / name).write_text(content, encoding="utf-8")

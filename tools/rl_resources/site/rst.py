@@ -72,6 +72,13 @@ There is no record of this size yet. To add one, put a script that ran into {fol
 """
 
 
+def files(dataset: Dataset, script_url: str | None) -> dict[str, str]:
+    """The page and one table for every size, by path."""
+    sizes = [str(row["size"]) for row in dataset.records["sizes"]]
+    tables = {f"rst/{size.lower()}.rst": size_table(dataset, size, script_url) for size in sizes}
+    return {"rst/device_tuning.rst": device_tuning(dataset, script_url), **tables}
+
+
 def device_tuning(dataset: Dataset, script_url: str | None) -> str:
     """The whole page: introduction, then one section with one table for every size.
 

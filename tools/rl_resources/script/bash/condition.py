@@ -1,18 +1,19 @@
-"""`test`, `[ … ]` and `[[ … ]]`: true, false, or not to be known statically."""
+"""`test`, `[ … ]` and `[[ … ]]`: true, false, or `None` where that is unknown."""
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from rl_resources.script.bash.expansion import Expander
+from rl_resources.script.bash import pattern
+from rl_resources.script.bash.expand import Expander
+from rl_resources.script.bash.parser import Node
 from rl_resources.script.bash.state import State
-from rl_resources.script.bash.surroundings import Status
-from rl_resources.script.bash.syntax import DoubleBracket, Word
 from rl_resources.script.bash.value import Value
 
-DEEPEST = 30
+Status = bool | None
+"""Whether a command succeeds; `None` where that is unknown."""
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
 _PLACEHOLDER = re.compile(r"(?i)[{<][^{}<>]*(?:your|path|name|here)[^{}<>]*[}>]")
 _NUMERIC: Mapping[str, Callable[[int, int], bool]] = {
@@ -37,6 +38,11 @@ def both(left: Status, right: Status) -> Status:
     return None if left is None or right is None else True
 
 
+def either(left: Status, right: Status) -> Status:
+    """Whether one of them holds."""
+    return negated(both(negated(left), negated(right)))
+
+
 def decided(value: Value) -> str | None:
     """The text that a condition may rely on.
 
@@ -52,17 +58,13 @@ def test(arguments: Sequence[Value]) -> Status:
     """The status of `test` with these arguments."""
     if arguments and arguments[0].text == "!":
         return negated(test(arguments[1:]))
-    if any(argument.many for argument in arguments):
+    if any(argument.many for argument in arguments) or len(arguments) > 3:
         return None
-    if not arguments:
-        return False
     if len(arguments) == 1:
         return _filled(arguments[0])
     if len(arguments) == 2:
         return _unary(arguments[0].text, arguments[1])
-    if len(arguments) == 3:
-        return _binary(decided(arguments[0]), arguments[1].text, decided(arguments[2]))
-    return None
+    return _binary(*arguments) if arguments else False
 
 
 def _filled(value: Value) -> Status:
@@ -77,118 +79,65 @@ def _unary(sign: str | None, value: Value) -> Status:
     return negated(_filled(value)) if sign == "-z" else None
 
 
-def _binary(left: str | None, sign: str | None, right: str | None) -> Status:
-    if left is None or right is None or sign is None:
+def _binary(first: Value, second: Value, third: Value) -> Status:
+    left, sign, right = decided(first), second.text, decided(third)
+    if left is None or right is None:
         return None
-    if sign in ("=", "=="):
-        return left == right
-    if sign == "!=":
-        return left != right
+    if sign in ("=", "==", "!="):
+        return (left == right) == (sign != "!=")
+    return _compared(left, sign or "", right)
+
+
+def _compared(left: str, sign: str, right: str) -> Status:
     if sign in _NUMERIC and _INTEGER.fullmatch(left) and _INTEGER.fullmatch(right):
         return _NUMERIC[sign](int(left), int(right))
     return None
 
 
-def double_bracket(body: DoubleBracket, expander: Expander, state: State) -> Status:
-    """The status of `[[ … ]]`. Every operand is expanded, also one that bash would skip."""
-    return _DoubleBracket(body.tokens, expander, state).status()
+class Conditions(Expander):
+    """Evaluates `[[ … ]]`."""
+
+    def double_bracket(self, node: Node, state: State) -> Status:
+        """The status of `[[ … ]]`. Every operand is expanded, also one that bash would skip."""
+        any_holds: Status = False
+        all_hold: Status = True
+        for sign, primary, inverted in _flat(node, "", False):
+            if sign == "||":
+                any_holds, all_hold = either(any_holds, all_hold), True
+            status = self._primary(primary, state)
+            all_hold = both(all_hold, negated(status) if inverted else status)
+        return either(any_holds, all_hold)
+
+    def _primary(self, node: Node, state: State) -> Status:
+        kind = node["Type"]
+        if kind == "ParenTest":
+            return self.double_bracket(node["X"], state)
+        if kind == "UnaryTest":
+            return _unary(node["Op"], self.value(node["X"], state))
+        if kind == "BinaryTest":
+            return self._comparison(node, state)
+        return _filled(self.value(node, state))
+
+    def _comparison(self, node: Node, state: State) -> Status:
+        sign, left = node["Op"], decided(self.value(node["X"], state))
+        value = self.value(node["Y"], state)
+        if sign in ("=", "==", "!="):
+            compiled = self.pattern(node["Y"], state) if decided(value) is not None else None
+            status = pattern.matches(compiled, left)
+            return negated(status) if sign == "!=" else status
+        right = decided(value)
+        return None if left is None or right is None else _compared(left, sign, right)
 
 
-class _DoubleBracket:
-    def __init__(self, tokens: Sequence[str | Word], expander: Expander, state: State) -> None:
-        self._tokens = tokens
-        self._at = 0
-        self._depth = 0
-        self._expander = expander
-        self._state = state
+def _flat(node: Node, sign: str, inverted: bool) -> Iterator[tuple[str, Node, bool]]:
+    """The primaries in order, each with the `&&` or `||` before it and whether `!` is.
 
-    def status(self) -> Status:
-        found = self._either()
-        complete = self._at == len(self._tokens)
-        while self._at < len(self._tokens):
-            self._operand()
-        return found if complete else None
-
-    def _peek(self) -> str:
-        """The next token if it is an operator."""
-        token = self._tokens[self._at] if self._at < len(self._tokens) else ""
-        return token if isinstance(token, str) else ""
-
-    def _either(self) -> Status:
-        found = self._all()
-        while self._peek() == "||":
-            self._at += 1
-            found = negated(both(negated(found), negated(self._all())))
-        return found
-
-    def _all(self) -> Status:
-        found = self._one()
-        while self._peek() == "&&":
-            self._at += 1
-            found = both(found, self._one())
-        return found
-
-    def _one(self) -> Status:
-        self._depth += 1
-        inverted = False
-        while self._peek() == "!":
-            self._at += 1
-            inverted = not inverted
-        if self._depth > DEEPEST:
-            self._at = len(self._tokens)
-            return None
-        if self._peek() == "(":
-            self._at += 1
-            found = self._either()
-            self._at += self._peek() == ")"
-        else:
-            found = self._primary()
-        self._depth -= 1
-        return negated(found) if inverted else found
-
-    def _primary(self) -> Status:
-        words: list[Word] = []
-        signs: list[str] = []
-        while self._at < len(self._tokens) and self._peek() not in ("&&", "||", "(", ")"):
-            token = self._tokens[self._at]
-            self._at += 1
-            if isinstance(token, Word):
-                words.append(token)
-            else:
-                signs.append(token)
-        if signs or (len(words) == 3 and words[1].plain in ("=", "==", "!=", "=~")):
-            return self._compared(words, signs)
-        values = [self._value(word) for word in words]
-        if len(values) == 3 and words[1].plain in _NUMERIC:
-            return self._numeric(words)
-        return test(values) if words and words[0].plain != "!" else None
-
-    def _numeric(self, words: Sequence[Word]) -> Status:
-        texts = [decided(self._value(word)) for word in (words[0], words[2])]
-        if not all(text is not None and _INTEGER.fullmatch(text) for text in texts):
-            return None
-        return _binary(texts[0], words[1].plain, texts[1])
-
-    def _compared(self, words: Sequence[Word], signs: Sequence[str]) -> Status:
-        left = decided(self._value(words[0])) if words else None
-        sign = words[1].plain if len(words) == 3 else None
-        if signs or sign not in ("=", "==", "!="):
-            for word in words[1:]:
-                self._value(word)
-            return None
-        pattern = self._expander.pattern(words[2].pieces, self._state)
-        right = decided(self._value(words[2]))
-        if left is None or right is None or pattern is None:
-            return None
-        if not self._expander.affordable(pattern, left):
-            return None
-        return pattern.matches(left) == (sign != "!=")
-
-    def _value(self, word: Word) -> Value:
-        return self._expander.value(word, self._state)
-
-    def _operand(self) -> None:
-        token = self._tokens[self._at]
-        self._at += 1
-        if isinstance(token, Word):
-            self._value(token)
+    shfmt lets `!` and `&&` reach to the end; bash binds `!` to one primary and `&&` before `||`.
+    """
+    if node["Type"] == "UnaryTest" and node["Op"] == "!":
+        yield from _flat(node["X"], sign, not inverted)
+    elif node["Type"] == "BinaryTest" and node["Op"] in ("&&", "||"):
+        yield from _flat(node["X"], sign, inverted)
+        yield from _flat(node["Y"], node["Op"], False)
+    else:
+        yield sign, node, inverted

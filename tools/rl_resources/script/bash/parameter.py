@@ -1,122 +1,336 @@
-"""`${…}`: defaults, lengths, indirection, slices, trimming, replacing and changing case."""
+"""`$NAME` and `${…}`: defaults, lengths, indirection, slices, trimming, replacing, case."""
 
 from __future__ import annotations
 
+import re
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Literal, NamedTuple
 
-from rl_resources.script.bash import fields
-from rl_resources.script.bash.change import Change, cased, replaced, substring, trimmed
-from rl_resources.script.bash.fields import Fragment, Fragments
-from rl_resources.script.bash.lookup import elements, lookup
-from rl_resources.script.bash.pattern import Pattern
-from rl_resources.script.bash.state import Array, Found, Mode, State, set_content
-from rl_resources.script.bash.syntax import Literal, Parameter, Pieces
+from rl_resources.script.bash import pattern
+from rl_resources.script.bash.arithmetic import Arithmetic
+from rl_resources.script.bash.parser import Node
+from rl_resources.script.bash.state import ALWAYS_SET, Found, State
+from rl_resources.script.bash.trace import SPECIAL
 from rl_resources.script.bash.value import Part, Reason, Value, literal, unknown
 
-if TYPE_CHECKING:
-    from rl_resources.script.bash.expansion import Expander
+Mode = Literal["split", "joined", "quoted"]
+_DEFAULTS = ("-", "=", "+", "?")
 
 
-def expand(expander: Expander, piece: Parameter, state: State, mode: Mode) -> Fragments:
-    """The fragments of one parameter."""
-    if piece.all_of:
-        return _all(expander, piece, state, mode)
-    if piece.prefix == "!":
-        return _indirect(expander, piece, state, mode)
-    found = lookup(expander, piece, state)
-    if piece.prefix == "#":
-        return _length(expander, piece, found, mode)
-    operator = piece.operator.lstrip(":")
-    if operator in ("-", "=", "+", "?"):
-        return _conditional(expander, piece, found, state, mode)
-    if found.value is None and found.reason is not None:
-        return [_unknown(expander, piece, found, mode)]
-    value = found.value or Value()
-    if piece.operator:
-        change = _change(expander, piece, state)
-        value = _changed(expander, piece, value, change)
-    return _shown(expander, piece, value, mode)
+class Fragment(NamedTuple):
+    """A part with its quoting; only an `expanded` one is split into words."""
+
+    part: Part
+    quoted: bool
+    expanded: bool = False
 
 
-def _unknown(expander: Expander, piece: Parameter, found: Found, mode: Mode) -> Fragment:
-    part = unknown(
-        expander.source.place(piece.start),
-        expander.source.text[piece.start : piece.end],
-        found.reason or "form",
-        name=piece.name,
-        many=mode == "split",
-    )
-    return Fragment(part, mode == "quoted", mode == "split")
+Fragments = list[Fragment | None]
+"""`None` separates words, as the elements of `"${ARRAY[@]}"` are separate."""
 
 
-def _shown(expander: Expander, piece: Parameter, value: Value, mode: Mode) -> Fragments:
-    """A value where the parameter stands; a value of one part moves there."""
-    place = expander.source.place(piece.start)
-    parts = value.parts or (Part("", place, place),)
-    expander.budget.spend(len(parts) // 4 + len(value.text or "") // 1024)
-    if len(parts) == 1:
-        parts = (parts[0]._replace(place=place),)
-    return [
-        Fragment(part._replace(name=piece.name, many=False), mode == "quoted", mode == "split")
-        for part in parts
-    ]
+class Parameters(Arithmetic):
+    """Expands parameters against a state."""
 
+    @abstractmethod
+    def fragments(self, parts: Sequence[Node], state: State, mode: Mode) -> Fragments:
+        """The parts of a word, expanded."""
 
-def _length(expander: Expander, piece: Parameter, found: Found, mode: Mode) -> Fragments:
-    text = "" if found.value is None and found.reason is None else None
-    if found.value is not None:
-        text = found.value.text
-    if text is None:
-        return [_unknown(expander, piece, found, mode)]
-    return _shown(expander, piece, _plain(expander, piece, str(len(text))), mode)
+    @abstractmethod
+    def operand(self, word: Node | None, state: State, mode: Mode) -> Fragments:
+        """The word of `${NAME:-…}`."""
 
+    @abstractmethod
+    def pattern(self, word: Node | None, state: State) -> re.Pattern[str] | None:
+        """A word as a pattern, `None` where it is unknown."""
 
-def _plain(expander: Expander, piece: Parameter, text: str) -> Value:
-    return Value((literal(text, expander.source.place(piece.start)),))
+    def parameter(self, node: Node, state: State, mode: Mode) -> Fragments:
+        """The fragments of one parameter."""
+        name, sign = node["Param"]["Value"], _operator(node)
+        self.note_reference(name, node, state, quoted=mode != "split", operator=sign)
+        if self.exhausted:
+            return [self.missing(node, "limit", mode)]
+        return self._expanded(node, state, mode)
 
+    def _expanded(self, node: Node, state: State, mode: Mode) -> Fragments:
+        sign = _operator(node)
+        if all_of(node):
+            return self._all(node, state, mode)
+        if "Names" in node:
+            return [self.missing(node, "form", mode)]
+        found = self._found(node, state)
+        if node.get("Excl"):
+            return self._indirect(node, found, state, mode)
+        if node.get("Length"):
+            return self._length(node, found, mode)
+        if sign.lstrip(":") in _DEFAULTS and sign != "":
+            return self._conditional(node, found, state, mode)
+        if found.value is None and found.reason is not None:
+            return [self.missing(node, found.reason, mode)]
+        value = found.value or Value()
+        return self._shown(node, self._changed(node, value, state) if sign else value, mode)
 
-def _indirect(expander: Expander, piece: Parameter, state: State, mode: Mode) -> Fragments:
-    found = lookup(expander, piece._replace(prefix=""), state)
-    name = found.value.text if found.value is not None else None
-    if not name or not name.isidentifier() or piece.operator in ("@", "*"):
-        return [_unknown(expander, piece, found._replace(reason=found.reason or "form"), mode)]
-    return expand(expander, piece._replace(name=name, prefix="", subscript=None), state, mode)
+    def missing(self, node: Node, reason: Reason, mode: Mode) -> Fragment:
+        """An expansion that is unknown."""
+        name = node["Param"]["Value"] if "Param" in node else ""
+        many = mode == "split" or (mode == "quoted" and all_of(node) == "@")
+        part = unknown(self.place(node), self.raw(node), reason, name=name, many=many)
+        return Fragment(part, mode == "quoted", mode == "split")
 
-
-def _conditional(
-    expander: Expander, piece: Parameter, found: Found, state: State, mode: Mode
-) -> Fragments:
-    """`-`, `=`, `+` and `?`: what is taken depends on whether the variable is set, or empty."""
-    operator = piece.operator.lstrip(":")
-    present = _present(found, empty_counts=not piece.operator.startswith(":"))
-    if present is None and not found.absent:
+    def _shown(self, node: Node, value: Value, mode: Mode) -> Fragments:
+        """A value where the parameter stands; a value of one part moves there."""
+        place, name = self.place(node), node["Param"]["Value"]
+        parts = value.parts or (Part("", place, place),)
+        self.spend(len(parts) // 4 + len(value.text or "") // 1024)
+        if len(parts) == 1:
+            parts = (parts[0]._replace(place=place),)
         return [
-            _unknown(expander, piece, found._replace(reason=found.reason or "conditional"), mode)
+            Fragment(part._replace(name=name, many=False), mode == "quoted", mode == "split")
+            for part in parts
         ]
-    if operator == "+":
-        return (
-            _word(expander, piece, state, mode, found.absent)
-            if present
-            else (_nothing(expander, piece, mode, found.absent))
-        )
-    if present and found.value is not None:
-        return _shown(expander, piece, found.value, mode)
-    if operator == "?":
-        return [
-            _unknown(expander, piece, found._replace(reason=found.reason or "environment"), mode)
-        ]
-    if operator == "=":
-        return _assigned_default(expander, piece, found, state, mode)
-    return _word(expander, piece, state, mode, found.absent)
+
+    # What a name stands for
+
+    def _found(self, node: Node, state: State) -> Found:
+        """What the name stands for; without subscript an array is its first element."""
+        name = node["Param"]["Value"]
+        if name.isdigit() and name != "0":
+            return _argument(int(name), state)
+        if name == "#":
+            return self._count(node, state)
+        if name in SPECIAL:
+            return Found(None, "special")
+        variable = state.variables.get(name)
+        if variable is None:
+            return Found(None, "environment", absent=name not in ALWAYS_SET)
+        content, index = variable.content, node.get("Index")
+        key = self.number(index, state) if index else 0
+        if isinstance(content, tuple):
+            return _element(content, key)
+        return Found(content) if key == 0 else Found(None, "form")
+
+    def _count(self, node: Node, state: State) -> Found:
+        if state.positional is None or any(value.many for value in state.positional):
+            return Found(None, "argument")
+        return Found(Value((literal(str(len(state.positional)), self.place(node)),)))
+
+    # Operators
+
+    def _length(self, node: Node, found: Found, mode: Mode) -> Fragments:
+        text = (found.value or Value()).text
+        if text is None or found.reason:
+            return [self.missing(node, found.reason or "form", mode)]
+        place = self.place(node)
+        return self._shown(node, Value((literal(str(len(text)), place),)), mode)
+
+    def _indirect(self, node: Node, found: Found, state: State, mode: Mode) -> Fragments:
+        name = found.value.text if found.value else None
+        if not name or not name.isidentifier():
+            return [self.missing(node, found.reason or "form", mode)]
+        target = {**node, "Excl": False, "Index": None, "Param": {**node["Param"], "Value": name}}
+        return self._expanded(target, state, mode)
+
+    def _conditional(self, node: Node, found: Found, state: State, mode: Mode) -> Fragments:
+        """`-`, `=`, `+` and `?`: what is taken depends on whether the variable is set, or empty."""
+        sign = _operator(node)
+        present = _present(found, empty_counts=not sign.startswith(":"))
+        if present is None and not found.absent:
+            return [self.missing(node, found.reason or "conditional", mode)]
+        if sign.endswith("+"):
+            chosen = self._default if present else self._nothing
+            return chosen(node, state, mode, found.absent)
+        if present and found.value is not None:
+            return self._shown(node, found.value, mode)
+        if sign.endswith("?"):
+            return [self.missing(node, found.reason or "environment", mode)]
+        if sign.endswith("="):
+            return self._assigned_default(node, found, state, mode)
+        return self._default(node, state, mode, found.absent)
+
+    def _default(self, node: Node, state: State, mode: Mode, absent: bool) -> Fragments:
+        fragments = self.operand(node["Exp"].get("Word"), state, mode)
+        if not fragments and mode != "split":
+            return self._nothing(node, state, mode, absent)
+        return [item and _as_default(item, mode, absent) for item in fragments]
+
+    def _nothing(self, node: Node, state: State, mode: Mode, absent: bool) -> Fragments:
+        place = self.place(node)
+        part = Part("", place, place, default=absent)
+        return [Fragment(part, mode == "quoted", mode == "split")]
+
+    def _assigned_default(self, node: Node, found: Found, state: State, mode: Mode) -> Fragments:
+        name = node["Param"]["Value"]
+        if not name.isidentifier() or node.get("Index"):
+            return [self.missing(node, "form", mode)]
+        inner: Mode = "quoted" if mode == "quoted" else "joined"
+        fragments = self.operand(node["Exp"].get("Word"), state, inner)
+        parts = (item.part._replace(default=found.absent) for item in fragments if item)
+        value = Value(tuple(parts))
+        state.set(name, value, self.place(node))
+        self.note_assignment(name, value, node, "default")
+        return self._shown(node, value, mode)
+
+    def _changed(self, node: Node, value: Value, state: State) -> Value:
+        """The value after a change of its text; unknown where either is."""
+        text, place = value.text, self.place(node)
+        result = self._change(node, text or "", state)
+        if text is None or result is None or len(text) > pattern.LONGEST_MATCHED:
+            reason = (value.unknown and value.unknown.reason) or "form"
+            name = node["Param"]["Value"]
+            return Value((unknown(place, self.raw(node), reason, name=name, many=value.many),))
+        if result == text:
+            return value
+        return Value((Part(result, place, value.origin or place, default=value.default),))
+
+    def _change(self, node: Node, text: str, state: State) -> str | None:
+        """What an operator makes of a text, `None` where that is unknown."""
+        sign = _operator(node)
+        if sign == ":":
+            return _substring(text, self._bounds(node, state))
+        if sign[0] == "/":
+            return self._replaced(node["Repl"], sign, text, state)
+        word = node["Exp"].get("Word")
+        compiled = self.pattern(word, state)
+        if sign[0] in "^," and (compiled or not word):
+            return pattern.cased(text, compiled if word else None, sign)
+        if sign[0] in "#%" and compiled:
+            return pattern.trimmed(text[: pattern.LONGEST_MATCHED], compiled, sign)
+        return None
+
+    def _replaced(self, node: Node, sign: str, text: str, state: State) -> str | None:
+        old = node["Orig"]
+        first = old["Parts"][0] if old.get("Parts") else None
+        anchor = self.source.text[first["Pos"]] if first and first["Type"] == "Lit" else ""
+        if anchor in ("#", "%") and sign == "/":
+            sign += anchor
+            rest = {**first, "Pos": first["Pos"] + 1} if first else {}
+            old = {**old, "Parts": [rest, *old["Parts"][1:]]}
+        compiled = self.pattern(old, state)
+        new = self.operand(node.get("With"), state, "joined")
+        texts = [item.part.text if item else None for item in new]
+        if compiled is None or None in texts or re.search(r"[&\\]", "".join(map(str, texts))):
+            return None
+        text = text[: pattern.LONGEST_MATCHED]
+        return pattern.replaced(text, compiled, "".join(map(str, texts)), sign)
+
+    def _bounds(self, node: Node, state: State) -> tuple[int | None, int | None]:
+        """Offset and length of `${NAME:offset:length}`; a missing length is the largest one."""
+        piece = node["Slice"]
+        length = self.number(piece["Length"], state) if piece.get("Length") else 1 << 62
+        return self.number(piece["Offset"], state), length
+
+    # Lists
+
+    def _all(self, node: Node, state: State, mode: Mode) -> Fragments:
+        """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}` with their operators."""
+        name, sign = node["Param"]["Value"], _operator(node)
+        values = _elements(name, state)
+        if values is None:
+            reasons: tuple[Reason, Reason] = ("form", "environment")
+            reason = "argument" if name in "@*" else reasons[name not in state.variables]
+            return [self.missing(node, reason, mode)]
+        countable = not any(value.many for value in values)
+        if node.get("Length") and countable:
+            count = literal(str(len(values)), self.place(node))
+            return self._shown(node, Value((count,)), mode)
+        if node.get("Excl") or node.get("Length"):
+            return [self.missing(node, "form", mode)]
+        if sign.lstrip(":") in _DEFAULTS and sign:
+            return self._all_or_default(node, values, state, mode)
+        if sign == ":":
+            offset, length = self._bounds(node, state)
+            if not countable or offset is None or length is None or name in "@*":
+                return [self.missing(node, "form", mode)]
+            values = values[offset:][:length] if offset >= -len(values) else ()
+        elif sign:
+            values = tuple(self._changed(node, value, state) for value in values)
+        return self._listed(node, values, state, mode)
+
+    def _all_or_default(
+        self, node: Node, values: Sequence[Value], state: State, mode: Mode
+    ) -> Fragments:
+        sign = _operator(node)
+        present = any(not value.many for value in values)
+        if values and not present:
+            return [self.missing(node, "conditional", mode)]
+        if sign.startswith(":") and len(values) == 1:
+            if not values[0].known:
+                return [self.missing(node, "conditional", mode)]
+            present = bool(values[0].text)
+        if present and not sign.endswith("+"):
+            return self._listed(node, values, state, mode)
+        chosen = present == sign.endswith("+")
+        return self.operand(node["Exp"].get("Word"), state, mode) if chosen else []
+
+    def _listed(self, node: Node, values: Sequence[Value], state: State, mode: Mode) -> Fragments:
+        """Values as separate words, or joined where `*` or an assignment wants one."""
+        self.spend(len(values) // 2)
+        place = self.place(node)
+        separate = all_of(node) == "@" or mode == "split"
+        if not separate and "IFS" in state.variables:
+            return [self.missing(node, "form", mode)]
+        found: Fragments = []
+        for index, value in enumerate(values):
+            if index:
+                found.append(None if separate else Fragment(literal(" ", place), True))
+            parts = value.parts or (Part("", place, place),)
+            if not separate:
+                parts = tuple(part._replace(many=False) for part in parts)
+            found += [Fragment(part, mode == "quoted", mode == "split") for part in parts]
+        return found
+
+
+def all_of(node: Node) -> str:
+    """`@` or `*` where a parameter stands for all elements or arguments, else empty."""
+    name = node.get("Param", {}).get("Value", "")
+    if name in ("@", "*"):
+        return str(name)
+    parts: Sequence[Node] = (node.get("Index") or {}).get("Parts") or ()
+    text = str(parts[0].get("Value", "")) if len(parts) == 1 else ""
+    return text if text in ("@", "*") else ""
+
+
+def _operator(node: Node) -> str:
+    """What follows the name: `:-`, `%`, `//`, `:` and so on."""
+    if node.get("Slice"):
+        return ":"
+    if node.get("Repl"):
+        return "//" if node["Repl"].get("All") else "/"
+    return str((node.get("Exp") or {}).get("Op", ""))
+
+
+def _elements(name: str, state: State) -> tuple[Value, ...] | None:
+    """What `[@]` or `$@` stands for, `None` where it is unknown."""
+    if name in ("@", "*"):
+        return state.positional
+    variable = state.variables.get(name)
+    if variable is None:
+        return None
+    content = variable.content
+    return content if isinstance(content, tuple) else () if content is None else (content,)
+
+
+def _element(values: tuple[Value, ...], key: int | None) -> Found:
+    if key is None or key < 0 or any(value.many for value in values[: key + 1]):
+        return Found(None, "conditional")
+    return Found(values[key] if key < len(values) else None)
+
+
+def _argument(number: int, state: State) -> Found:
+    if state.positional is None:
+        return Found(None, "argument", absent=True)
+    before = state.positional[:number]
+    if any(value.many for value in before):
+        return Found(None, "argument")
+    return Found(before[-1] if len(before) == number else None)
 
 
 def _present(found: Found, *, empty_counts: bool) -> bool | None:
-    """Whether a variable is set (and not empty); `None` where that cannot be known."""
+    """Whether a variable is set (and not empty); `None` where that is unknown."""
     if found.value is None:
         return None if found.reason is not None else False
-    certain = any(part.text for part in found.value.parts)
-    if certain:
+    if any(part.text for part in found.value.parts):
         return True
     missing = found.value.unknown
     if missing is None:
@@ -124,216 +338,18 @@ def _present(found: Found, *, empty_counts: bool) -> bool | None:
     return True if empty_counts and missing.reason != "conditional" else None
 
 
-def _word(
-    expander: Expander, piece: Parameter, state: State, mode: Mode, absent: bool
-) -> Fragments:
-    fragments = expander.operand(piece.operand, state, mode)
-    if not fragments and mode != "split":
-        fragments = list(_nothing(expander, piece, mode, absent))
-    # the literals of an unquoted default are split like any expansion
-    return [
-        fragment
-        if fragment is None
-        else fragment._replace(
-            part=fragment.part._replace(default=absent or fragment.part.default),
-            expanded=mode == "split" and not fragment.quoted,
-        )
-        for fragment in fragments
-    ]
+def _as_default(item: Fragment, mode: Mode, absent: bool) -> Fragment:
+    """A fragment of a default; unquoted ones are split like any expansion."""
+    part = item.part._replace(default=absent or item.part.default)
+    return Fragment(part, item.quoted, mode == "split" and not item.quoted)
 
 
-def _nothing(expander: Expander, piece: Parameter, mode: Mode, absent: bool) -> Fragments:
-    place = expander.source.place(piece.start)
-    part = Part("", place, place, default=absent)
-    return [Fragment(part, mode == "quoted", mode == "split")]
-
-
-def _assigned_default(
-    expander: Expander, piece: Parameter, found: Found, state: State, mode: Mode
-) -> Fragments:
-    if not piece.name.isidentifier() or piece.subscript is not None:
-        return [_unknown(expander, piece, found._replace(reason="form"), mode)]
-    unquoted: Mode = "quoted" if mode == "quoted" else "joined"
-    value = fields.joined(expander.operand(piece.operand, state, unquoted))
-    value = Value(tuple(part._replace(default=found.absent) for part in value.parts))
-    set_content(state, piece.name, value, expander.source.place(piece.start))
-    expander.note_default(piece, value)
-    return _shown(expander, piece, value, mode)
-
-
-def _all(expander: Expander, piece: Parameter, state: State, mode: Mode) -> Fragments:
-    """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}` with their operators."""
-    if piece.prefix == "!":
-        return _keys(expander, piece, state, mode)
-    values = elements(piece, state)
-    unknowable: Fragments = [expander.unknown(piece, _reason(piece, state), mode)]
-    if values is None:
-        return unknowable
-    countable = not any(value.many for value in values)
-    if piece.prefix == "#":
-        counted = _plain(expander, piece, str(len(values)))
-        return _shown(expander, piece, counted, mode) if countable else unknowable
-    operator = piece.operator.lstrip(":")
-    if operator in ("-", "+", "=", "?"):
-        return _all_or_word(expander, piece, values, state, mode)
-    if piece.operator == ":":
-        sliced = _sliced(expander, piece, values, state) if countable else None
-        return unknowable if sliced is None else _listed(expander, piece, sliced, state, mode)
-    if piece.operator:
-        change = _change(expander, piece, state)
-        values = tuple(_changed(expander, piece, value, change) for value in values)
-    return _listed(expander, piece, values, state, mode)
-
-
-def _reason(piece: Parameter, state: State) -> Reason:
-    if piece.name in ("@", "*"):
-        return "argument"
-    return "form" if piece.name in state.variables else "environment"
-
-
-def _all_or_word(
-    expander: Expander, piece: Parameter, values: Sequence[Value], state: State, mode: Mode
-) -> Fragments:
-    certain = any(not value.many for value in values)
-    if values and not certain:
-        return [expander.unknown(piece, "conditional", mode)]
-    if piece.operator.startswith(":") and len(values) < 2:
-        only = values[0] if values else Value()
-        if not only.known:
-            return [expander.unknown(piece, "conditional", mode)]
-        certain = bool(only.text)
-    if piece.operator.endswith("+"):
-        return expander.fragments(piece.operand, state, mode) if certain else []
-    if certain:
-        return _listed(expander, piece, values, state, mode)
-    return expander.fragments(piece.operand, state, mode)
-
-
-def _keys(expander: Expander, piece: Parameter, state: State, mode: Mode) -> Fragments:
-    variable = state.variables.get(piece.name)
-    content = variable.content if variable else None
-    unordered = isinstance(content, Array) and content.associative and len(content.entries) > 1
-    if not isinstance(content, Array) or not content.countable or unordered:
-        return [expander.unknown(piece, "form", mode)]
-    values = [_plain(expander, piece, str(entry.key)) for entry in content.entries]
-    return _listed(expander, piece, values, state, mode)
-
-
-def _listed(
-    expander: Expander, piece: Parameter, values: Sequence[Value], state: State, mode: Mode
-) -> Fragments:
-    """Values as separate words, or joined where `*` or an assignment wants one."""
-    place = expander.source.place(piece.start)
-    nothing = Part("", place, place)
-    expander.budget.spend(len(values) // 2)
-    lists = [value.parts or (nothing,) for value in values]
-    if piece.all_of == "@" or mode == "split":
-        found: Fragments = []
-        for index, parts in enumerate(lists):
-            if index:
-                found.append(None)
-            found += [Fragment(part, mode == "quoted", mode == "split") for part in parts]
-        return found
-    separators = expander.separators(state)
-    if separators is None:
-        return [expander.unknown(piece, "form", mode)]
-    glued = fields.glued(lists, literal(separators[:1], place)) or [nothing]
-    return [Fragment(part, mode == "quoted") for part in glued]
-
-
-def _sliced(
-    expander: Expander, piece: Parameter, values: tuple[Value, ...], state: State
-) -> tuple[Value, ...] | None:
-    """The elements from an index on; a gap in an array counts as no element."""
-    bounds = _bounds(expander, piece, state)
-    if bounds is None or piece.name in ("@", "*"):
-        return None
-    variable = state.variables.get(piece.name)
-    content = variable.content if variable else None
-    keys = [entry.key for entry in content.entries] if isinstance(content, Array) else [0]
-    numbers = [key for key in keys if isinstance(key, int)]
-    if len(numbers) != len(values):
-        return None
+def _substring(text: str, bounds: tuple[int | None, int | None]) -> str | None:
     start, length = bounds
-    start = start + max(numbers, default=-1) + 1 if start < 0 else start
-    if start < 0 or (length is not None and length < 0):
+    if start is None or length is None:
         return None
-    chosen = [value for key, value in zip(numbers, values, strict=True) if key >= start]
-    return tuple(chosen[:length])
-
-
-def _bounds(expander: Expander, piece: Parameter, state: State) -> tuple[int, int | None] | None:
-    """Offset and length of `${NAME:offset:length}`, or `None` where they cannot be known."""
-    place = expander.source.place(piece.start)
-    offset, length = _split_operand(piece.operand)
-    start = expander.number(offset, state, place)
-    count = None if length is None else expander.number(length, state, place)
-    return None if start is None or (length is not None and count is None) else (start, count)
-
-
-def _split_operand(operand: Pieces) -> tuple[Pieces, Pieces | None]:
-    """The pieces before and after the first colon."""
-    for index, piece in enumerate(operand):
-        if isinstance(piece, Literal) and not piece.quoted and ":" in piece.text:
-            before, _, after = piece.text.partition(":")
-            first = Literal(before, piece.start, True)
-            second = Literal(after, piece.start + len(before) + 1, True)
-            return (*operand[:index], first), (second, *operand[index + 1 :])
-    return operand, None
-
-
-def _changed(expander: Expander, piece: Parameter, value: Value, change: Change | None) -> Value:
-    """The value after a change of its text; unknown where either is."""
-    text = value.text
-    place = expander.source.place(piece.start)
-    result = None
-    if text is not None and change is not None:
-        result = change(text)
-    if result is None:
-        missing = value.unknown
-        reason = missing.reason if missing and missing.reason else "form"
-        raw = expander.source.text[piece.start : piece.end]
-        return Value((unknown(place, raw, reason, name=piece.name, many=value.many),))
-    if result == text:
-        return value
-    return Value((Part(result, place, value.origin or place, default=value.default),))
-
-
-def _change(expander: Expander, piece: Parameter, state: State) -> Change | None:
-    """What the operator does to a text, or `None` where that cannot be known."""
-    operator = piece.operator
-    if operator == ":":
-        return substring(_bounds(expander, piece, state))
-    if operator == "@":
-        return None
-    pattern = expander.pattern(piece.operand, state)
-    if operator[0] in "^,":
-        return cased(operator, pattern if piece.operand else Pattern(())) if pattern else None
-    if pattern is None:
-        return None
-    if operator[0] in "#%":
-        return lambda text: (
-            trimmed(text, pattern, operator) if expander.affordable(pattern, text) else None
-        )
-    replacement = _replacement(expander, piece, state)
-    if replacement is None:
-        return None
-    return lambda text: (
-        replaced(text, pattern, replacement, operator)
-        if expander.affordable(pattern, text, len(text) + 1)
-        else None
-    )
-
-
-def _replacement(expander: Expander, piece: Parameter, state: State) -> str | None:
-    """The text to put in; `None` also where `&` stands for what was matched."""
-    if piece.replacement is None:
+    first = start + len(text) if start < 0 else start
+    if not 0 <= first <= len(text):
         return ""
-    found = ""
-    for fragment in expander.fragments(piece.replacement, state, "joined"):
-        if fragment is None or fragment.part.text is None:
-            return None
-        if "&" in fragment.part.text or "\\" in fragment.part.text:
-            return None
-        found += fragment.part.text
-    return found
+    last = first + length if length >= 0 else len(text) + length
+    return text[first:last] if last >= first else None

@@ -1,140 +1,76 @@
-"""Shell patterns (`*`, `?`, `[…]`), matched in a time bounded by text times pattern."""
+"""Shell patterns (`*`, `?`, `[…]`) and what the operators of `${…}` do with them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+import fnmatch
+import re
+from collections.abc import Iterable
 
-_CLASSES = {
-    "digit": str.isdigit,
-    "alpha": str.isalpha,
-    "alnum": str.isalnum,
-    "upper": str.isupper,
-    "lower": str.islower,
-    "space": str.isspace,
-}
-MOST_STEPS = 1 << 20
+LONGEST_MATCHED = 512
+"""Of longer texts, and by longer patterns, the result of a match is unknown."""
+_UNSUPPORTED = re.compile(r"[?*+@!]\(|\[\[[:.=]|\[[^]]*/|\\")
+_SPECIAL = re.compile(r"[*?\[]")
 
 
-class _Set(NamedTuple):
-    negated: bool
-    characters: frozenset[str]
-    ranges: tuple[tuple[str, str], ...]
-    classes: tuple[str, ...]
-
-    def holds(self, character: str) -> bool:
-        inside = character in self.characters
-        inside = inside or any(low <= character <= high for low, high in self.ranges)
-        inside = inside or any(_CLASSES[name](character) for name in self.classes)
-        return inside != self.negated
-
-
-_ANY, _STAR = object(), object()
-Token = object
-
-
-class Pattern(NamedTuple):
-    """A compiled pattern."""
-
-    tokens: tuple[Token, ...]
-
-    def cost(self, text: str) -> int:
-        """The steps that one match may take."""
-        return (len(self.tokens) + 1) * (len(text) + 1)
-
-    @property
-    def always(self) -> bool:
-        """Whether it matches any text."""
-        return bool(self.tokens) and all(token is _STAR for token in self.tokens)
-
-    def matches(self, text: str) -> bool:
-        """Whether it matches the whole text."""
-        return len(text) in self.ends(text, 0)
-
-    def ends(self, text: str, start: int) -> set[int]:
-        """Where a match that begins at `start` may end."""
-        return _ends(self.tokens, text, start)
-
-    def starts(self, text: str) -> set[int]:
-        """Where a match that ends with the text may begin."""
-        length = len(text)
-        return {length - end for end in _ends(self.tokens[::-1], text[::-1], 0)}
-
-
-def compiled(characters: Iterable[tuple[str, bool]]) -> Pattern | None:
-    """The pattern of characters, each with whether it is quoted; `None` for an unsupported one."""
-    pairs = list(characters)
-    tokens: list[Token] = []
-    at = 0
-    while at < len(pairs):
-        character, quoted = pairs[at]
-        at += 1
-        if quoted or character not in "*?[(":
-            tokens.append(character)
-        elif character == "(" and tokens and tokens[-1] in (_ANY, _STAR, "+", "@", "!"):
+def compiled(texts: Iterable[tuple[str, bool]]) -> re.Pattern[str] | None:
+    """The pattern of texts, each with whether it is quoted; `None` for an unsupported one."""
+    found = ""
+    for text, quoted in texts:
+        if not quoted and _UNSUPPORTED.search(text):
             return None
-        elif character == "[":
-            token, at = _set(pairs, at)
-            if token is None:
-                return None
-            tokens.append(token)
-        else:
-            tokens.append({"*": _STAR, "?": _ANY}.get(character, character))
-    return Pattern(tuple(tokens))
+        found += _SPECIAL.sub(r"[\g<0>]", text) if quoted else text.replace("[^", "[!")
+    return re.compile(fnmatch.translate(found)) if len(found) < LONGEST_MATCHED else None
 
 
-def _set(pairs: Sequence[tuple[str, bool]], at: int) -> tuple[Token | None, int]:
-    """The set that opens before `at` and what follows it; a bracket never closed is itself."""
-    start = at
-    negated = at < len(pairs) and pairs[at] in (("!", False), ("^", False))
-    at += negated
-    members: list[tuple[str, bool]] = []
-    classes: list[str] = []
-    while at < len(pairs) and (pairs[at] != ("]", False) or not (members or classes)):
-        text = "".join(character for character, _ in pairs[at : at + 12])
-        if text.startswith(("[.", "[=")) or pairs[at][0] == "/":
-            return None, at
-        name = text[2:].split(":]")[0] if text.startswith("[:") and ":]" in text else ""
-        if name and name not in _CLASSES:
-            return None, at
-        if name:
-            classes.append(name)
-            at += len(name) + 4
-        else:
-            members.append(pairs[at])
-            at += 1
-    if at >= len(pairs):
-        return "[", start
-    return _assembled(negated, members, classes), at + 1
+def matches(pattern: re.Pattern[str] | None, text: str | None) -> bool | None:
+    """Whether the whole text matches; `None` where that is unknown."""
+    if pattern is None or text is None or len(text) > LONGEST_MATCHED:
+        return None
+    return pattern.match(text) is not None
 
 
-def _assembled(negated: bool, members: Sequence[tuple[str, bool]], classes: list[str]) -> _Set:
-    characters: set[str] = set()
-    ranges: list[tuple[str, str]] = []
-    at = 0
-    while at < len(members):
-        if at + 2 < len(members) and members[at + 1] == ("-", False):
-            ranges.append((members[at][0], members[at + 2][0]))
-            at += 3
-        else:
-            characters.add(members[at][0])
-            at += 1
-    return _Set(negated, frozenset(characters), tuple(ranges), tuple(classes))
+def trimmed(text: str, pattern: re.Pattern[str], operator: str) -> str:
+    """`#`, `##`, `%` and `%%`: without the shortest or longest match at an end."""
+    places = range(len(text) + 1)
+    longest = len(operator) == 2
+    if operator[0] == "#":
+        ends = [at for at in places if pattern.match(text[:at])]
+        return text[ends[-1 if longest else 0] :] if ends else text
+    starts = [at for at in places if pattern.match(text[at:])]
+    return text[: starts[0 if longest else -1]] if starts else text
 
 
-def _ends(tokens: Sequence[Token], text: str, start: int) -> set[int]:
-    places = {start}
-    for token in tokens:
-        if token is _STAR:
-            places = set(range(min(places), len(text) + 1))
-        else:
-            places = {at + 1 for at in places if at < len(text) and _accepts(token, text[at])}
-        if not places:
+def replaced(text: str, pattern: re.Pattern[str], new: str, operator: str) -> str:
+    """`/`, `//`, `/#` and `/%`: the first match, all, or the one at an end replaced."""
+    if operator == "/#":
+        end = _longest(text, pattern, 0)
+        return text if end is None else new + text[end:]
+    if operator == "/%":
+        trimmed_text = trimmed(text, pattern, "%%")
+        return trimmed_text + new if trimmed_text != text or pattern.match("") else text
+    found, at = "", 0
+    while at < len(text):
+        end = _longest(text, pattern, at)
+        if not end or end == at:
+            found, at = found + text[at], at + 1
+            continue
+        found, at = found + new, end
+        if operator == "/":
             break
-    return places
+    return found + text[at:]
 
 
-def _accepts(token: Token, character: str) -> bool:
-    if isinstance(token, _Set):
-        return token.holds(character)
-    return token is _ANY or token == character
+def _longest(text: str, pattern: re.Pattern[str], start: int) -> int | None:
+    """Where the longest match that begins at `start` ends."""
+    ends = range(len(text), start - 1, -1)
+    return next((end for end in ends if pattern.match(text[start:end])), None)
+
+
+def cased(text: str, pattern: re.Pattern[str] | None, operator: str) -> str:
+    """`^`, `^^`, `,` and `,,`: the first character or all that match, in the other case."""
+    change = str.upper if operator[0] == "^" else str.lower
+    limit = len(text) if len(operator) == 2 else 1
+    changed = [
+        change(sign) if pattern is None or pattern.match(sign) else sign for sign in text[:limit]
+    ]
+    return "".join(changed) + text[limit:]

@@ -60,7 +60,6 @@ class Assignment(NamedTuple):
     kind: AssignmentKind
     exported: bool
     reach: Reach
-    function: str
 
     @property
     def default(self) -> bool:
@@ -83,44 +82,34 @@ class Reference(NamedTuple):
     bare: bool
     defined: Defined
     reach: Reach
-    function: str
 
 
 class Redirection(NamedTuple):
-    """A redirection; `body` is the text of a here-document."""
+    """A redirection, such as `2>`, and its target."""
 
     operator: str
-    descriptor: str
     target: Word
-    body: Value | None
-    place: Place
 
 
 class Command(NamedTuple):
     """A simple command each time that it is run, in the order of running.
 
-    `pipeline` is its index and the number of commands in its pipeline. `before` and `after` are the
-    `&&` or `||` beside that pipeline. `environment` is what the script exports to it. `inner` are
+    `pipeline` is its index and the number of commands in its pipeline. `after` is the `&&` or `||`
+    behind that pipeline. `environment` is what the script exports to it. `inner` are
     the commands that an `eval` reads in its arguments and runs.
     """
 
     words: tuple[Word, ...]
-    assignments: tuple[Assignment, ...]
     redirections: tuple[Redirection, ...]
     environment: Mapping[str, Value]
     raw: str
     place: Place
     end: Place
     reach: Reach
-    function: str
-    in_loop: bool
-    in_subshell: bool
     in_substitution: bool
     in_condition: bool
     pipeline: tuple[int, int]
-    negated: bool
     background: bool
-    before: str
     after: str
     inner: tuple[Command, ...] = ()
 

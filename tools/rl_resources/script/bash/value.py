@@ -183,5 +183,10 @@ def literal(text: str, place: Place) -> Part:
 def unknown(
     place: Place, source: str, reason: Reason, *, name: str = "", many: bool = False
 ) -> Part:
-    """A part that cannot be known statically."""
+    """A part that is unknown until the script runs."""
     return Part(None, place, place, source, reason, name, many=many)
+
+
+def lost(place: Place, source: str, reason: Reason, *, name: str = "", many: bool = False) -> Value:
+    """A value of which nothing is known."""
+    return Value((unknown(place, source, reason, name=name, many=many),))

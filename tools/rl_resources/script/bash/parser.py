@@ -1,0 +1,106 @@
+"""Bash as a syntax tree. shfmt parses it: the one complete parser of bash with exact places."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from shutil import which
+from typing import Any, NamedTuple
+
+from rl_resources.errors import UnusableInput
+
+Node = Mapping[str, Any]
+"""A node as shfmt names it; each place in it (`Pos`, `End`) is an offset in characters."""
+
+_ERROR = re.compile(r"(\d+):(\d+): (.*)")
+
+
+class Tree(NamedTuple):
+    """A parsed text; `problem` is where and why bash would refuse it."""
+
+    statements: Sequence[Node] = ()
+    comments: Sequence[Node] = ()
+    problem: tuple[int, str] | None = None
+
+
+@lru_cache(maxsize=128)
+def parse(text: str) -> Tree:
+    """The tree of a text; where bash would refuse it, of the lines above the error.
+
+    Raises UnusableInput where shfmt is not installed.
+    """
+    plain = re.sub(r"\r|(?<!\\)\\\Z", " ", text)
+    done = subprocess.run(
+        [_program(), "-ln=bash", "--to-json"],
+        input=plain.encode("utf-8", "replace"),
+        capture_output=True,
+    )
+    if done.returncode:
+        return _broken(text, done.stderr.decode("utf-8", "replace"))
+    try:
+        tree = _tree(text, done.stdout)
+    except RecursionError:
+        return Tree(problem=(0, "this is nested too deeply"))
+    without = _without_continued_comments(text, tree.comments)
+    return tree if without == text else parse(without)
+
+
+@lru_cache(maxsize=1)
+def _program() -> str:
+    """The binary of the installed package, or else one on the path."""
+    beside = Path(sys.executable).with_name("shfmt")
+    found = str(beside) if beside.is_file() else which("shfmt")
+    if found is None:
+        raise UnusableInput(
+            "scripts are parsed by shfmt, which is not installed",
+            "Run: pip install 'rl-resources[check]'",
+        )
+    return found
+
+
+def _tree(text: str, output: bytes) -> Tree:
+    offsets = _offsets(text)
+    comments: list[Node] = []
+
+    def converted(node: dict[str, Any]) -> Any:
+        if "Line" in node:
+            return offsets[node["Offset"]]
+        if "Hash" in node:
+            comments.append(node)
+        return node
+
+    statements = json.loads(output, object_hook=converted).get("Stmts", ())
+    return Tree(statements, sorted(comments, key=lambda node: int(node["Pos"])))
+
+
+def _offsets(text: str) -> Sequence[int]:
+    """The offset in characters of each byte."""
+    if text.isascii():
+        return range(len(text) + 1)
+    found: list[int] = []
+    for index, character in enumerate(text):
+        found += [index] * len(character.encode("utf-8", "replace"))
+    return [*found, len(text)]
+
+
+def _broken(text: str, error: str) -> Tree:
+    match = _ERROR.search(error)
+    line, column, message = match.groups() if match else ("1", "1", "this cannot be read")
+    lines = text.split("\n")
+    above = "".join(f"{item}\n" for item in lines[: int(line) - 1])
+    at = min(len(above) + int(column) - 1, len(text))
+    return (parse(above) if above.strip() else Tree())._replace(problem=(at, message))
+
+
+def _without_continued_comments(text: str, comments: Sequence[Node]) -> str:
+    """A space for the backslash at the end of a comment: shfmt takes it for a continued line."""
+    for comment in comments:
+        end = text.find("\n", comment["Pos"])
+        if end > 0 and text[end - 1] == "\\":
+            text = f"{text[: end - 1]} {text[end:]}"
+    return text
