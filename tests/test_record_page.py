@@ -144,7 +144,7 @@ def test_no_reason_is_told_twice_and_each_is_a_sentence_or_two() -> None:
 @pytest.mark.parametrize("record", RECORDS, ids=IDS)
 def test_batches_and_offload_are_always_explained(record: Record) -> None:
     titles = {item.title for item in explained(run_of(record))}
-    assert {"Parameter offload", "Optimizer offload", "Prompts a step", "Micro batch"} <= {
+    assert {"Parameter offload", "Optimizer offload", "Prompts per step", "Micro batch"} <= {
         title.removesuffix(" by tokens") for title in titles
     }
     assert ("LoRA rank" in titles) == str(record["task"]).endswith("-LoRA")
@@ -167,7 +167,7 @@ def test_a_value_that_no_reading_can_tell_is_not_guessed() -> None:
     )
     run = script_text("x.sh", script).run
     assert run is not None
-    (share,) = [item for item in explained(run) if item.title == "Memory share of the engine"]
+    (share,) = [item for item in explained(run) if item.title == "GPU memory utilization"]
     assert (share.standing, record_page.shown(share)) == ("unknown", "")
 
 

@@ -1,14 +1,67 @@
-"""The words of the framework for what trains and what generates."""
+"""What the framework calls backends, and where each has its settings.
+
+A further training backend is one entry of `BACKENDS`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-TRAIN_BACKENDS = frozenset({"fsdp", "fsdp2", "megatron", "veomni", "torchtitan"})
+MODEL = "actor_rollout_ref.model"
+ACTOR = "actor_rollout_ref.actor"
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Where a training backend has its settings: `section` of actor and reference, dotted keys.
+
+    `offload_policy` is the switch with which the backend itself offloads all state, of
+    `sequence_parallel` the last key wins that is above 1. An empty key is a setting that it lacks.
+    """
+
+    section: str
+    checkpointing: str = f"{MODEL}.enable_gradient_checkpointing"
+    packing: str = f"{MODEL}.use_remove_padding"
+    offload_policy: str = ""
+    activation_offload: str = ""
+    sequence_parallel: tuple[str, ...] = ()
+
+
+_MEGATRON = f"{ACTOR}.megatron"
+_FSDP_SEQUENCES = tuple(
+    f"{ACTOR}.{place}ulysses_sequence_parallel_size" for place in ("fsdp_config.", "")
+)
+BACKENDS: Mapping[str, Backend] = {
+    "fsdp": Backend(
+        "fsdp_config",
+        activation_offload=f"{MODEL}.enable_activation_offload",
+        sequence_parallel=_FSDP_SEQUENCES,
+    ),
+    "fsdp2": Backend(
+        "fsdp_config",
+        offload_policy=f"{ACTOR}.fsdp_config.offload_policy",
+        activation_offload=f"{MODEL}.enable_activation_offload",
+        sequence_parallel=_FSDP_SEQUENCES,
+    ),
+    "megatron": Backend(
+        "megatron",
+        checkpointing=f"{_MEGATRON}.override_transformer_config.recompute_granularity",
+        packing=f"{_MEGATRON}.use_remove_padding",
+    ),
+    "veomni": Backend(
+        "veomni",
+        offload_policy=f"{ACTOR}.veomni.enable_fsdp_offload",
+        activation_offload=f"{ACTOR}.veomni.enable_async_activation_offload",
+        sequence_parallel=(f"{ACTOR}.veomni.ulysses_parallel_size",),
+    ),
+    "torchtitan": Backend("torchtitan"),
+}
+TRAIN_BACKENDS = frozenset(BACKENDS)
 INFER_BACKENDS = frozenset({"vllm", "sglang", "hf", "trtllm", "vllm_omni"})
 SAME_BACKEND: Mapping[str, str] = {
     "mindspeed": "megatron",
     "vllm-ascend": "vllm",
     "vllm-omni": "vllm_omni",
 }
-"""What is a word of ours alone, with the one that the framework knows it by."""
+"""A word of ours alone, with the one that the framework knows it by."""

@@ -7,17 +7,19 @@ The keys are those of verl's configuration (`verl/trainer/config`); what each do
 from __future__ import annotations
 
 from functools import cached_property
+from math import prod
 
+from rl_resources.script.backends import ACTOR as ACTOR
+from rl_resources.script.backends import BACKENDS, Backend
+from rl_resources.script.backends import MODEL as MODEL
 from rl_resources.script.bash import Value
 from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.settings import Key, Setting, Settings
 
-MODEL = "actor_rollout_ref.model"
-ACTOR = "actor_rollout_ref.actor"
 ROLLOUT = "actor_rollout_ref.rollout"
 REFERENCE = "actor_rollout_ref.ref"
+_LACKING = Setting("", value=False)
 _POOL_KEYS = ("nnodes", "n_gpus_per_node")
-_OWN_SECTIONS = frozenset({"megatron", "torchtitan", "veomni"})
 
 
 class Run(Settings):
@@ -128,6 +130,13 @@ class Run(Settings):
     micro_batch_size = Key(f"{ACTOR}.ppo_micro_batch_size")
     """The deprecated total of `micro_batch_size_per_gpu` over all ranks."""
 
+    @property
+    def micro_batch(self) -> Setting:
+        """The micro batch at the key that the script writes."""
+        return (
+            self.micro_batch_size if self.micro_batch_size.place else self.micro_batch_size_per_gpu
+        )
+
     max_prompt_length = Key("data.max_prompt_length")
     """Tokens of a prompt at most."""
 
@@ -137,14 +146,8 @@ class Run(Settings):
     rollout_tensor_parallel_size = Key(f"{ROLLOUT}.tensor_model_parallel_size")
     """GPUs that share each weight while generating."""
 
-    rollout_data_parallel_size = Key(f"{ROLLOUT}.data_parallel_size")
-    """Copies of the model inside one generating engine."""
-
     rollout_pipeline_parallel_size = Key(f"{ROLLOUT}.pipeline_model_parallel_size")
     """Stages of the model while generating."""
-
-    rollout_expert_parallel_size = Key(f"{ROLLOUT}.expert_parallel_size")
-    """GPUs over which experts are spread while generating."""
 
     tensor_parallel_size = Key(f"{ACTOR}.megatron.tensor_model_parallel_size")
     """GPUs that share each weight in Megatron."""
@@ -162,11 +165,23 @@ class Run(Settings):
     """GPUs that share each expert's weight in Megatron; `None` is as many as share others."""
 
     @property
+    def backend(self) -> Backend:
+        """Where what trains has its settings; FSDP's where it is not known what trains."""
+        return BACKENDS.get(self.train_backend.text or "", BACKENDS["fsdp"])
+
+    @property
+    def knows_backend(self) -> bool:
+        """Whether it is known what trains, and where that has its settings."""
+        return self.train_backend.text in BACKENDS
+
+    @property
     def sequence_parallel_size(self) -> Setting:
-        """GPUs that share each sequence under FSDP; the deprecated key wins where it is above 1."""
-        old = self.setting(f"{ACTOR}.ulysses_sequence_parallel_size")
-        new = self.setting(f"{ACTOR}.fsdp_config.ulysses_sequence_parallel_size")
-        return new if old.number == 1 and new.number is not None else old
+        """GPUs that share each sequence without Megatron."""
+        every = [self.setting(key) for key in self.backend.sequence_parallel]
+        found = [setting for setting in every if setting.known or setting.place] or every[-1:]
+        chosen = [setting for setting in found if setting.number != 1]
+        chosen = chosen or [setting for setting in found if setting.place] or found[:1]
+        return chosen[-1] if chosen else _LACKING
 
     @property
     def trains_with_megatron(self) -> bool | None:
@@ -177,28 +192,19 @@ class Run(Settings):
     @property
     def training_model_size(self) -> int | None:
         """GPUs that work on the same sequences: all others hold other data."""
-        if self.trains_with_megatron is None:
-            return None
         if not self.trains_with_megatron:
-            return self.sequence_parallel_size.number
-        sizes = (
-            self.tensor_parallel_size.number,
-            self.pipeline_parallel_size.number,
-            self.context_parallel_size.number,
-        )
-        return None if None in sizes else (sizes[0] or 0) * (sizes[1] or 0) * (sizes[2] or 0)
+            known = self.trains_with_megatron is False
+            return self.sequence_parallel_size.number if known else None
+        tensor, stages = self.tensor_parallel_size, self.pipeline_parallel_size
+        return _product(tensor, stages, self.context_parallel_size)
 
     @property
     def rollout_model_size(self) -> int | None:
         """GPUs of one generating engine."""
         if self.setting(f"{ROLLOUT}.disaggregation.enabled").flag:
             return None
-        tensor = self.rollout_tensor_parallel_size.number
-        data = self.rollout_data_parallel_size.number
-        stages = self.rollout_pipeline_parallel_size.number
-        if tensor is None or data is None or stages is None:
-            return None
-        return tensor * data * stages
+        tensor, stages = self.rollout_tensor_parallel_size, self.rollout_pipeline_parallel_size
+        return _product(tensor, stages, self.setting(f"{ROLLOUT}.data_parallel_size"))
 
     @property
     def param_offload(self) -> Setting:
@@ -213,7 +219,7 @@ class Run(Settings):
     @property
     def reference_offload(self) -> Setting:
         """Whether the parameters of a reference model wait in host memory."""
-        return self.setting(f"{REFERENCE}.{self._section}.param_offload")
+        return self.setting(f"{REFERENCE}.{self.backend.section}.param_offload")
 
     @property
     def dtype(self) -> Setting:
@@ -221,16 +227,15 @@ class Run(Settings):
         return self._engine("dtype")
 
     def _engine(self, name: str) -> Setting:
-        return self.setting(f"{ACTOR}.{self._section}.{name}")
+        return self.setting(f"{ACTOR}.{self.backend.section}.{name}")
 
     @property
-    def _section(self) -> str:
-        """The section with the settings of what trains."""
-        own = "megatron" if self.trains_with_megatron else self.train_backend.text
-        return own if own in _OWN_SECTIONS else "fsdp_config"
+    def offload_policy(self) -> Setting:
+        """Whether the backend itself offloads all state; `False` where it has no such switch."""
+        return self._if_any(self.backend.offload_policy)
 
-    offload_policy = Key(f"{ACTOR}.fsdp_config.offload_policy")
-    """Whether FSDP2 itself offloads all state."""
+    def _if_any(self, key: str) -> Setting:
+        return self.setting(key) if key else _LACKING
 
     optimizer_on_host = Key(f"{ACTOR}.optim.override_optimizer_config.optimizer_cpu_offload")
     """Whether Megatron-Core keeps a fraction of the optimizer in host memory for good."""
@@ -240,16 +245,10 @@ class Run(Settings):
     )
     """The fraction of the optimizer that `optimizer_on_host` speaks of, 0 to 1."""
 
-    gradient_checkpointing = Key(f"{MODEL}.enable_gradient_checkpointing")
-    """Whether activations are computed again; Megatron does not read it."""
-
-    recompute_granularity = Key(
-        f"{ACTOR}.megatron.override_transformer_config.recompute_granularity"
-    )
-    """Which activations Megatron computes again."""
-
-    activation_offload = Key(f"{MODEL}.enable_activation_offload")
-    """Whether activations wait in host memory; FSDP alone reads it."""
+    @property
+    def gradient_checkpointing(self) -> Setting:
+        """Whether, or which, activations are computed again."""
+        return self.setting(self.backend.checkpointing)
 
     removes_padding = Key(f"{MODEL}.use_remove_padding")
     """Whether sequences are packed without padding."""
@@ -257,15 +256,13 @@ class Run(Settings):
     @property
     def memory_savers(self) -> list[Setting]:
         """The settings that save memory at the cost of time, where the backend has them."""
-        if self.trains_with_megatron is None:
+        if not self.knows_backend:
             return []
         offload = [self.param_offload, self.optimizer_offload]
         if self.trains_with_megatron:
             return [self.param_offload] if self._optimizer_lives_on_host else offload
-        offloads_itself = (
-            self.train_backend.text == "fsdp2" and self.offload_policy.flag is not False
-        )
-        return [*([] if offloads_itself else offload), self.gradient_checkpointing]
+        offload = offload if self.offload_policy.flag is False else []
+        return [*offload, self.gradient_checkpointing]
 
     @property
     def _optimizer_lives_on_host(self) -> bool:
@@ -289,27 +286,30 @@ class Run(Settings):
     @property
     def optimizations(self) -> dict[str, Setting]:
         """The settings behind the words of the table `memory_optimizations`, on or off."""
-        megatron, fsdp = bool(self.trains_with_megatron), self.trains_with_megatron is False
-        engine = f"{ACTOR}.megatron" if megatron else MODEL
-        all_state = self.offload_policy if self.offload_policy.flag and not megatron else None
+        megatron, backend = bool(self.trains_with_megatron), self.backend
+        all_state = self.offload_policy if self.offload_policy.flag else None
         on_host = self.optimizer_on_host if self.optimizer_on_host.flag and megatron else None
-        recompute = self.recompute_granularity if megatron else self.gradient_checkpointing
         gradients = self._engine("grad_offload")  # gone: Megatron's move with the parameters
-        gradients = gradients if gradients.place else self.param_offload
-        return {
-            "activation-checkpointing": recompute,
+        found = {
+            "activation-checkpointing": self.gradient_checkpointing,
             "parameter-offload": all_state or self.param_offload,
-            **({"gradient-offload": gradients} if megatron else {}),
+            "gradient-offload": gradients if gradients.place else self.param_offload,
             "optimizer-offload": on_host or all_state or self.optimizer_offload,
-            **({"activation-offload": self.activation_offload} if fsdp else {}),
-            **({"reference-offload": self.reference_offload} if self._has_reference else {}),
-            "sequence-packing": self.setting(f"{engine}.use_remove_padding"),
+            "activation-offload": self._if_any(backend.activation_offload),
+            "reference-offload": self.reference_offload,
+            "sequence-packing": self.setting(backend.packing),
             "dynamic-batch": self.dynamic_batch,
             "fused-logits": self.setting(f"{MODEL}.use_fused_kernels"),
             "chunked-logits": self.setting(f"{ACTOR}.entropy_from_logits_with_chunking"),
             "rollout-sleep": self.setting(f"{ROLLOUT}.free_cache_engine"),
             "layered-summon": self.setting(f"{ROLLOUT}.layered_summon"),
         }
+        lacks = {
+            "gradient-offload": not megatron,
+            "activation-offload": not backend.activation_offload,
+            "reference-offload": not self._has_reference,
+        }
+        return {word: found[word] for word in found if not lacks.get(word)}
 
     @property
     def _has_reference(self) -> bool:
@@ -340,6 +340,11 @@ class Run(Settings):
 def is_on(setting: Setting) -> bool:
     """Whether a setting turns something on: `True`, or a word such as `full`."""
     return setting.known and bool(setting.value) and setting.flag is not False
+
+
+def _product(*settings: Setting) -> int | None:
+    numbers = [setting.number for setting in settings]
+    return None if None in numbers else prod(number or 0 for number in numbers)
 
 
 def _known_end(value: Value) -> str | None:

@@ -1,4 +1,4 @@
-"""Rules about the arguments of the training program, held to the framework's configuration."""
+"""Rules about the arguments of the training program and the framework's configuration."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from rl_resources.words import shown
 def stray_argument(subject: ScriptText) -> Iterator[Mistake]:
     """Every argument of the training program is an override `key=value`.
 
-    Hydra stops at a word that is none; it is left over by a lost quote or a blank.
+    Hydra stops at a word that is none; it is left over by a lost quote or a space.
 
     Bad: `python3 -m verl.trainer.main_ppo trainer.total_epochs= 1`
     Good: `python3 -m verl.trainer.main_ppo trainer.total_epochs=1`
@@ -53,15 +53,15 @@ def _handed_to_tee(subject: ScriptText) -> Iterator[Mistake]:
             words = (word for word in command.words if _OVERRIDE.match(word.raw))
             for word in islice(words, 1):
                 message = f"`{shown(word.raw)}` goes to `tee`, and not to the training program"
-                mend = "Write it before the `|`, and all that follows it too."
-                yield subject.mistake(word.place, message, mend)
+                fix = "Write it before the `|`, and all that follows it too."
+                yield subject.mistake(word.place, message, fix)
 
 
 _OVERRIDE = re.compile(r"[+~]{0,2}[a-z_]\w*(?:\.\w+)+=")
 
 
 def _is_before_lost(subject: ScriptText, stray: Stray) -> bool:
-    """Whether it is the escaped blank that cut off a lost line, or a comment behind it."""
+    """Whether it is the escaped space that cut off a lost line, or a comment behind it."""
     line = subject.script.lines[stray.place.line - 1][: stray.place.column]
     escaped = stray.raw.startswith("\\") or re.search(r"\\\s+#", line) is not None
     return escaped and any(item.cause_line == stray.place.line for item in subject.lost)
@@ -70,7 +70,7 @@ def _is_before_lost(subject: ScriptText, stray: Stray) -> bool:
 def _stray_mistake(subject: ScriptText, launch: Launch, stray: Stray) -> Mistake:
     text = stray.value.text or ""
     if stray.raw.startswith("\\") and not text.strip():
-        message = "a blank after the backslash makes an argument of its own"
+        message = "a space after the backslash makes an argument of its own"
         return subject.mistake(stray.place, message, "Delete what follows the backslash.")
     message = f"`{shown(stray.raw)}` is no override"
     before = [
@@ -79,12 +79,12 @@ def _stray_mistake(subject: ScriptText, launch: Launch, stray: Stray) -> Mistake
         if item.place.line == stray.place.line and item.place.offset < stray.place.offset
     ]
     if before and before[-1].value == "":
-        mend = f"Take away the blank after `{before[-1].key}=`."
+        fix = f"Remove the space after `{before[-1].key}=`."
     elif text.startswith("-"):
-        mend = "Take it away: the program knows no such option."
+        fix = "Remove it: the program knows no such option."
     else:
-        mend = "Write it as `key=value`, in quotes where the value holds blanks."
-    return subject.mistake(stray.place, message, mend)
+        fix = "Write it as `key=value`, in quotes where the value holds spaces."
+    return subject.mistake(stray.place, message, fix)
 
 
 @rule()
@@ -167,7 +167,7 @@ def unknown_key(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo trainer.n_gpu_per_node=8`
     Good: `python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8`
 
-    What no release ever took; `outdated_key` tells what older ones did.
+    What no release ever accepted; `outdated_key` reports what older ones did.
 
     Keys that another choice of backend has are one mistake: the choice is missing.
     """
@@ -186,8 +186,8 @@ def _unknown(subject: ScriptText) -> Iterator[Mistake]:
             continue
         chosen |= {choice} - {""}
         message = f"`{shown(rejection.key, 120)}`: {_reason(rejection)}"
-        mend = choice or _key_mend(rejection, composition)
-        yield subject.mistake(place_of(launch, rejection), message, mend)
+        fix = choice or _key_fix(rejection, composition)
+        yield subject.mistake(place_of(launch, rejection), message, fix)
 
 
 _UNKNOWN = ("unknown-key", "existing-key", "group", "reference", "no-module")
@@ -199,7 +199,7 @@ def _is_of_another_release(subject: ScriptText, rejected: Rejected) -> bool:
 
 
 def _other_choice(subject: ScriptText, rejection: Rejection) -> str:
-    """The mend where another choice of backend has the key; empty where none has."""
+    """The fix where another choice of backend has the key; empty where none has."""
     known = shipped(subject.framework)
     choice = known.choice_with(rejection.key) if rejection.kind == "unknown-key" else None
     if choice is None or choice == next(iter(known.choices)):
@@ -211,7 +211,7 @@ def _reason(rejection: Rejection) -> str:
     return rejection.reason.partition("; the nearest is")[0]
 
 
-def _key_mend(rejection: Rejection, composition: Composition) -> str:
+def _key_fix(rejection: Rejection, composition: Composition) -> str:
     key = rejection.key
     if rejection.kind == "existing-key":
         return f"Write `{key}` without `+`."
@@ -220,7 +220,7 @@ def _key_mend(rejection: Rejection, composition: Composition) -> str:
     close = get_close_matches(key, [*composition.values, *composition.nodes], 1, 0.85)
     if close:
         return f"Did you mean `{close[0]}`?"
-    return f"Take it away, or write `+{key}` if other code reads it."
+    return f"Remove it, or write `+{key}` if other code reads it."
 
 
 @rule()
@@ -238,8 +238,8 @@ def value_type(subject: ScriptText) -> Iterator[Mistake]:
             if override.value == "" and _is_followed_by_stray(launch, override):
                 continue
             message = f"`{shown(override.key, 120)}`: {shown(rejection.reason, 200)}"
-            mend = f"Mend the value `{_value(override)}`."
-            yield subject.mistake(override.origin, message, mend)
+            fix = f"Fix the value `{_value(override)}`."
+            yield subject.mistake(override.origin, message, fix)
 
 
 def _is_followed_by_stray(launch: Launch, override: Override) -> bool:
@@ -257,10 +257,6 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     f"{_ROLLOUT}.top_p": (0.0001, 1),
     f"{_ROLLOUT}.n": (1, inf),
     f"{_ROLLOUT}.tensor_model_parallel_size": (1, inf),
-    "actor_rollout_ref.actor.ppo_mini_batch_size": (1, inf),
-    "data.train_batch_size": (0, inf),
-    "data.max_prompt_length": (1, inf),
-    "data.max_response_length": (1, inf),
     "trainer.nnodes": (1, inf),
     "trainer.n_gpus_per_node": (1, inf),
 }
@@ -282,7 +278,7 @@ def value_range(subject: ScriptText) -> Iterator[Mistake]:
             override.origin,
             f"`{override.key}` is `{shown(override.value or '')}`, which is no number "
             f"{_range(*bounds)}",
-            "Mend the number.",
+            "Fix the number.",
         )
         for launch in subject.launches
         if is_frameworks(subject, launch)

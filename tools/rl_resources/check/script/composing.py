@@ -81,8 +81,8 @@ def _chooses(key: str) -> bool:
 
 def once(mistakes: Iterator[Mistake]) -> Iterator[Mistake]:
     """Each place once, also where several launches share it."""
-    told: set[tuple[int, int]] = set()
+    seen: set[tuple[int, int]] = set()
     for found in mistakes:
-        if (found.line, found.column) not in told:
-            told.add((found.line, found.column))
+        if (found.line, found.column) not in seen:
+            seen.add((found.line, found.column))
             yield found

@@ -28,7 +28,7 @@ def relative_path(subject: ScriptText) -> Iterator[Mistake]:
     """
     if any(command.name in ("cd", "pushd") for command in subject.script.commands):
         return
-    told: set[int] = set()
+    seen: set[int] = set()
     for _, override in _data_files(subject):
         parts = override.content.parts if override.content else ()
         if override.content is None or override.content.default or is_undollared(subject, override):
@@ -36,11 +36,11 @@ def relative_path(subject: ScriptText) -> Iterator[Mistake]:
         pattern = re.compile(r"(?:^|(?<=[\[,'\" ]))(?:\.\.?/)?[\w-][\w.-]*(?:/[\w.-]+)+")
         for path, part, at in places(pattern, Value(parts)):
             place = subject.place_in(part, at)
-            if place.offset not in told and part.text is not None:
-                told.add(place.offset)
+            if place.offset not in seen and part.text is not None:
+                seen.add(place.offset)
                 message = f"`{shown(path)}` counts from the folder that the script is started in"
-                mend = f'Begin it with a folder that everybody has: `"$HOME/{shown(path)}"`.'
-                yield subject.mistake(place, message, mend)
+                fix = f'Begin it with a folder that everybody has: `"$HOME/{shown(path)}"`.'
+                yield subject.mistake(place, message, fix)
 
 
 def _data_files(subject: ScriptText) -> Iterator[tuple[Launch, Override]]:

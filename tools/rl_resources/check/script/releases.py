@@ -24,54 +24,44 @@ from rl_resources.check.subject import ScriptText
 from rl_resources.script.bash import Place
 from rl_resources.script.framework import UNKNOWN, Composition
 from rl_resources.script.framework.history import history
-from rl_resources.script.launch import Launch
+from rl_resources.script.launch import Launch, Override
 from rl_resources.words import shown
 
 
 class Changed(NamedTuple):
-    """What a release changed about a setting, and what to write `instead`."""
+    """What a release changed about a setting and where it says so, and what to write `instead`."""
 
-    since: str
-    said_in: str
+    what: str
     instead: str
 
 
-DEPRECATED: Mapping[str, Changed] = {
-    "data.val_batch_size": Changed(
-        "0.3.0",
-        "verl/utils/config.py",
-        "Take it away: the validation data are then generated as one batch, and the rollout "
-        "engine schedules them itself.",
+_WARMUP = "is deprecated since verl 0.6.0, says verl/workers/config/optimizer.py"
+DEPRECATED: Mapping[tuple[str, str], Changed] = {
+    ("data.val_batch_size", ""): Changed(
+        "is deprecated since verl 0.3.0, says verl/utils/config.py",
+        "Remove it: the validation data are then generated as one batch, and the rollout engine "
+        "schedules them itself.",
     ),
-    "actor_rollout_ref.actor.optim.warmup_style": Changed(
-        "0.6.0",
-        "verl/workers/config/optimizer.py",
-        "Write `actor_rollout_ref.actor.optim.lr_scheduler_type`.",
+    ("actor_rollout_ref.actor.optim.warmup_style", ""): Changed(
+        _WARMUP, "Write `actor_rollout_ref.actor.optim.lr_scheduler_type`."
     ),
-    "critic.optim.warmup_style": Changed(
-        "0.6.0",
-        "verl/workers/config/optimizer.py",
-        "Write `critic.optim.lr_scheduler_type`.",
-    ),
-}
-DEPRECATED_CONFIGURATIONS: Mapping[str, Changed] = {
-    "ppo_megatron_trainer": Changed(
-        "0.8.0",
-        "verl/trainer/config/ppo_megatron_trainer.yaml",
-        "Take `--config-name` and `--config-path` away and write `model_engine=megatron`.",
-    ),
-}
-REFUSED_VALUES: Mapping[tuple[str, str], Changed] = {
+    ("critic.optim.warmup_style", ""): Changed(_WARMUP, "Write `critic.optim.lr_scheduler_type`."),
     ("actor_rollout_ref.rollout.mode", "sync"): Changed(
-        "0.7.0", "verl/workers/config/rollout.py", "Take it away, or write `async`."
+        "is refused since verl 0.7.0 by verl/workers/config/rollout.py",
+        "Remove it, or write `async`.",
+    ),
+    ("--config-name", "ppo_megatron_trainer"): Changed(
+        "is deprecated since verl 0.8.0, says verl/trainer/config/ppo_megatron_trainer.yaml",
+        "Remove `--config-name` and `--config-path` and write `model_engine=megatron`.",
     ),
 }
+"""By key and value; an empty value stands for any."""
 REMOVED: Mapping[str, str] = {
     "actor_rollout_ref.actor.megatron.grad_offload": (
-        "Take it away: `param_offload` releases the gradients as well."
+        "Remove it: `param_offload` releases the gradients as well."
     ),
-    "actor_rollout_ref.ref.megatron.grad_offload": "Take it away: a reference has no gradients.",
-    "critic.megatron.grad_offload": "Take it away: `param_offload` releases the gradients as well.",
+    "actor_rollout_ref.ref.megatron.grad_offload": "Remove it: a reference has no gradients.",
+    "critic.megatron.grad_offload": "Remove it: `param_offload` releases the gradients as well.",
     "trainer.val_generations_to_log_to_wandb": "Write `trainer.log_val_generations`.",
 }
 
@@ -100,21 +90,21 @@ TOTALS_REFUSED_SINCE = "0.8.0"
 
 
 class _Use(NamedTuple):
-    """One use of a setting that a release treats differently, and the mend."""
+    """One use of a setting that a release treats differently, and the fix."""
 
     place: Place
     word: str
-    mend: str
+    fix: str
 
 
-def _told(subject: ScriptText, uses: Iterable[_Use], message: str) -> Iterator[Mistake]:
+def _reported(subject: ScriptText, uses: Iterable[_Use], message: str) -> Iterator[Mistake]:
     """All uses as one mistake, at the first; `{}` of the message stands for them with lines."""
     found = sorted({use.place.offset: use for use in uses}.items())
     if found:
         first = found[0][1].place
         words = [_with_line(use, first) for _, use in found]
-        mends = " ".join(dict.fromkeys(use.mend for _, use in found))
-        yield subject.mistake(first, message.format(", ".join(words)), mends)
+        fixes = " ".join(dict.fromkeys(use.fix for _, use in found))
+        yield subject.mistake(first, message.format(", ".join(words)), fixes)
 
 
 def _with_line(use: _Use, first: Place) -> str:
@@ -132,46 +122,38 @@ def outdated_key(subject: ScriptText) -> Iterator[Mistake]:
         actor_rollout_ref.actor.megatron.grad_offload=True`
     Good: `python3 -m verl.trainer.main_ppo model_engine=megatron
         actor_rollout_ref.actor.megatron.param_offload=True`
+
+    Keys that are gone are one mistake, and so are keys behind a `+` that they no longer need.
     """
-    by_last: dict[str, list[Rejected]] = {}
+    past = history(subject.framework)
+    gone, added = [], []
     for item in rejections(subject):
         if (last := last_release(subject, item)) is not None:
-            by_last.setdefault(last, []).append(item)
-    if by_last:
-        past = history(subject.framework)
-        first_gone, newest = min(by_last, key=past.releases.index), past.releases[-1]
-        uses = (_gone_use(item, first_gone) for items in by_last.values() for item in items)
-        message = (
-            f"{subject.framework} {newest} has {{}} no more; {first_gone} is the last release that "
-            f"takes {'all of them' if sum(map(len, by_last.values())) > 1 else 'it'}"
-        )
-        yield from _told(subject, uses, message)
+            gone.append((past.releases.index(last), item))
+        elif (since := first_release(subject, item[-1])) is not None:
+            added.append((since, item))
+    if gone:
+        last = past.releases[min(index for index, _ in gone)]
+        accepts = "them all" if len(gone) > 1 else "it"
+        message = f"{subject.framework} {past.releases[-1]} no longer has {{}}; {last} is the last"
+        uses = (_gone_use(item, last) for _, item in gone)
+        yield from _reported(subject, uses, f"{message} release that accepts {accepts}")
+    for since in dict.fromkeys(since for since, _ in added):
+        uses = (_plus_use(item) for first, item in added if first == since)
+        message = f"{{}}: {subject.framework} has it without `+` since {since}"
+        yield from _reported(subject, uses, message)
 
 
 def _gone_use(rejected: Rejected, last: str) -> _Use:
     launch, _, rejection = rejected
-    mend = REMOVED.get(rejection.key, f"Say that the script is for {last} or older, or rewrite it.")
-    return _Use(place_of(launch, rejection), rejection.key, mend)
+    fix = REMOVED.get(rejection.key, f"Say that the script is for {last} or older, or rewrite it.")
+    return _Use(place_of(launch, rejection), rejection.key, fix)
 
 
-@rule("warning")
-def outdated_plus(subject: ScriptText) -> Iterator[Mistake]:
-    """No `+` stands before a key that the framework's newest release has itself.
-
-    Hydra stops at it: a `+` adds what is not there.
-
-    Bad: `python3 -m verl.trainer.main_ppo +actor_rollout_ref.model.lora_rank=32`
-    Good: `python3 -m verl.trainer.main_ppo actor_rollout_ref.model.lora_rank=32`
-    """
-    by_first: dict[str, list[_Use]] = {}
-    for launch, _, rejection in rejections(subject):
-        if (since := first_release(subject, rejection)) is not None:
-            mend = "Leave out the `+`, or say that the script is for older releases."
-            use = _Use(place_of(launch, rejection), f"+{rejection.key}", mend)
-            by_first.setdefault(since, []).append(use)
-    for since, uses in by_first.items():
-        message = f"{{}}: {subject.framework} has it without `+` since {since}"
-        yield from _told(subject, uses, message)
+def _plus_use(rejected: Rejected) -> _Use:
+    launch, _, rejection = rejected
+    fix = "Leave out the `+`, or say that the script is for older releases."
+    return _Use(place_of(launch, rejection), f"+{rejection.key}", fix)
 
 
 @rule("warning")
@@ -185,7 +167,7 @@ def total_micro_batch_size(subject: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo
         actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2`
 
-    Where both are set, `micro_batch_keys` tells.
+    Where both are set, `micro_batch_keys` reports it.
     """
     uses = (
         _Use(
@@ -199,10 +181,10 @@ def total_micro_batch_size(subject: ScriptText) -> Iterator[Mistake]:
         if override.value not in (None, "null") and _is_read(override.key, composition)
     )
     message = (
-        f"{subject.framework} {TOTALS_REFUSED_SINCE} and later do not take the total {{}} without "
+        f"{subject.framework} {TOTALS_REFUSED_SINCE} and later reject the total {{}} without "
         "the size per GPU"
     )
-    yield from _told(subject, uses, message)
+    yield from _reported(subject, uses, message)
 
 
 def _is_read(key: str, composition: Composition) -> bool:
@@ -217,57 +199,34 @@ def _is_read(key: str, composition: Composition) -> bool:
 
 @rule("warning")
 def deprecated_key(subject: ScriptText) -> Iterator[Mistake]:
-    """A script does not use settings that the framework calls deprecated.
+    """A script has no setting that the framework calls deprecated, or refuses after composing.
 
-    The next release may refuse them; the new setting does the same today.
+    The next release may reject it; the new setting does the same today.
 
     Bad: `python3 -m verl.trainer.main_ppo data.val_batch_size=64`
     Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=64`
     """
-    by_cause: dict[Changed, list[_Use]] = {}
-    refused = {place_of(launch, rejection) for launch, _, rejection in rejections(subject)}
-    for place, word, known in _deprecated(subject):
-        if place not in refused:
-            by_cause.setdefault(known, []).append(_Use(place, word, known.instead))
-    for known, uses in by_cause.items():
-        message = f"{{}} is deprecated since {subject.framework} {known.since}, says"
-        yield from _told(subject, uses, f"{message} {known.said_in}")
-
-
-def _deprecated(subject: ScriptText) -> Iterator[tuple[Place, str, Changed]]:
+    by_cause: dict[str, list[_Use]] = {}
+    rejected = {place_of(launch, rejection) for launch, _, rejection in rejections(subject)}
     for launch in subject.launches:
-        if is_frameworks(subject, launch):
-            yield from _deprecated_of(launch)
+        for use, cause in _deprecated(launch) if is_frameworks(subject, launch) else ():
+            if use.place not in rejected:
+                by_cause.setdefault(cause, []).append(use)
+    for cause, uses in by_cause.items():
+        yield from _reported(subject, uses, f"{{}} {cause}")
 
 
-def _deprecated_of(launch: Launch) -> Iterator[tuple[Place, str, Changed]]:
-    for override in launch.overrides:
-        known = DEPRECATED.get(override.key)
-        if known is not None and override.value != "null" and override.prefix != "~":
-            yield override.place, override.key, known
+def _is_set(override: Override) -> bool:
+    return override.value != "null" and override.prefix != "~"
+
+
+def _deprecated(launch: Launch) -> Iterator[tuple[_Use, str]]:
+    for item in launch.overrides:
+        if (known := DEPRECATED.get((item.key, ""))) and _is_set(item):
+            yield _Use(item.place, item.key, known.instead), known.what
+        if known := DEPRECATED.get((item.key, item.value or "null")):
+            yield _Use(item.origin, f"{item.key}={item.value}", known.instead), known.what
     for flag in launch.flags:
         name = (flag.value.text or "") if flag.value else ""
-        known = DEPRECATED_CONFIGURATIONS.get(name.removesuffix(".yaml"))
-        if known is not None and flag.name == "config-name":
-            yield flag.place, name, known
-
-
-@rule("warning")
-def refused_value(subject: ScriptText) -> Iterator[Mistake]:
-    """No value is one that the framework has ceased to take.
-
-    The configuration composes, then the framework raises an error.
-
-    Bad: `python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.mode=sync`
-    Good: `python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.mode=async`
-    """
-    for cause, known in REFUSED_VALUES.items():
-        uses = (
-            _Use(override.origin, f"{override.key}={override.value}", known.instead)
-            for launch in subject.launches
-            if is_frameworks(subject, launch)
-            for override in launch.overrides
-            if (override.key, override.value) == cause
-        )
-        message = f"{{}} is refused since {subject.framework} {known.since} by {known.said_in}"
-        yield from _told(subject, uses, message)
+        if known := DEPRECATED.get((f"--{flag.name}", name.removesuffix(".yaml"))):
+            yield _Use(flag.place, name, known.instead), known.what
