@@ -21,10 +21,11 @@ def _coverage(arguments: Arguments) -> int:
     found = coverage(dataset)
     if arguments.format == "csv":
         write_table(form.as_csv(found))
-        return 0
-    shape = form.as_json if arguments.format == "json" else form.as_text
-    sys.stdout.write(shape(dataset, found))
+    elif arguments.format == "json":
+        sys.stdout.write(form.as_json(found, dataset.version))
+    else:
+        sys.stdout.write(form.as_text(found))
     return 0
 
 
-COMMAND = Command("coverage", "Say what the dataset holds and lacks.", _options, _coverage)
+COMMAND = Command("coverage", "Show what the dataset holds and lacks.", _options, _coverage)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Record
@@ -159,67 +159,47 @@ class _Configurations:
         self._without_room = {row["record"] for row in rows if row["rule"] in NO_ROOM}
 
     def of(self, row: Record) -> Configuration:
-        tables = self._dataset.by_key
+        """A record or a report; a field that is no column of its table is given here."""
+        cells = {name: _READERS[kind](row, name) for name, kind in _FIELDS.items()}
         is_record = "script" in row
-        size = str(tables["models"][row["model"]]["size"]) if is_record else _text(row, "size")
+        tables = self._dataset.by_key
+        size = str(tables["models"][row["model"]]["size"]) if is_record else cells["size"]
         possible, hardware = self._hardware(row)
-        device, batch = _text(row, "device"), _batch(row)
-        return Configuration(
-            id=_text(row, "script", "report").removesuffix(".sh"),
-            kind="record" if is_record else "report",
-            outcome=_text(row, "outcome") or "ran",
-            tag=_text(row, "tag"),
-            size=size,
-            position=_whole(tables["sizes"][size], "position") if size else 0,
-            model=_text(row, "model", "model_as_published"),
-            model_label=_text(row, "model", "model_as_published"),
-            task=_text(row, "task"),
-            task_label=_text(row, "task", "task_as_published"),
-            weights=_text(row, "weights"),
-            scenario=_items(row, "scenario"),
-            precision=_text(row, "precision"),
-            memory_optimizations=_items(row, "memory_optimizations"),
-            conditions=conditions(self._dataset, row),
-            gpus=_whole(row, "gpus"),
-            gpus_maximum=_whole(row, "gpus_maximum"),
-            nodes=_whole(row, "nodes"),
-            device=device,
-            device_label=device_label(device) if device else _text(row, "device_as_published"),
-            possible_devices=possible,
-            vendor=hardware.vendor,
-            memory_gb=hardware.memory_gb,
-            frameworks=_frameworks(row),
-            framework_label=_joined(
-                _text(row, "framework_as_published", "framework"), _text(row, "framework_version")
+        batch, unit = _batch(row)
+        cells |= {
+            "id": _text(row, "script", "report").removesuffix(".sh"),
+            "kind": "record" if is_record else "report",
+            "outcome": cells["outcome"] or "ran",
+            "size": size,
+            "position": _whole(tables["sizes"][size], "position") if size else 0,
+            "model": _text(row, "model", "model_as_published"),
+            "model_label": _text(row, "model", "model_as_published"),
+            "task_label": _text(row, "task", "task_as_published"),
+            "conditions": conditions(self._dataset, row),
+            "device_label": device_label(cells["device"]) or _text(row, "device_as_published"),
+            "possible_devices": possible,
+            "vendor": hardware.vendor,
+            "memory_gb": hardware.memory_gb,
+            "frameworks": _frameworks(row),
+            "framework_label": _joined(
+                row, ("framework_as_published", "framework"), ("framework_version",)
             ),
-            train=_text(row, "train"),
-            infer=_text(row, "infer"),
-            backends_label=_joined(
-                _text(row, "train", "train_as_published"),
-                _text(row, "infer", "infer_as_published"),
-                _text(row, "infer_version"),
+            "backends_label": _joined(
+                row,
+                ("train", "train_as_published"),
+                ("infer", "infer_as_published"),
+                ("infer_version",),
             ),
-            max_prompt_length=_whole(row, "max_prompt_length"),
-            max_response_length=_whole(row, "max_response_length"),
-            max_total_length=_whole(row, "max_total_length"),
-            rollout_n=_whole(row, "rollout_n"),
-            batch=batch[0],
-            batch_unit=batch[1],
-            failed_batches=tuple(sorted(self._failed.get(row.get("script"), ()))),
-            peak_memory_gb=_number(row, "peak_memory_gb"),
-            host_memory_gb=_number(row, "host_memory_gb"),
-            step_seconds=_number(row, "step_seconds"),
-            statement=_text(row, "statement") or _statement_of(row),
-            out_of_memory_on=_text(row, "out_of_memory_on"),
-            evidence_level=self._evidence_level(row),
-            evidence_kind=_text(row, "evidence_kind"),
-            requirement_wording=_text(row, "requirement_wording"),
-            remarks=tuple(self._ages.remarks(row)),
-            contradicts=_items(row, "contradicts"),
-            script=script_path(self._dataset, row) if is_record else "",
-            source=_text(row, "source", "source_url"),
-            notes=_text(row, "notes"),
-        )
+            "batch": batch,
+            "batch_unit": unit,
+            "failed_batches": tuple(sorted(self._failed.get(row.get("script"), ()))),
+            "statement": cells["statement"] or _statement_of(row),
+            "evidence_level": self._evidence_level(row),
+            "remarks": tuple(self._ages.remarks(row)),
+            "script": script_path(self._dataset, row) if is_record else "",
+            "source": _text(row, "source", "source_url"),
+        }
+        return Configuration(**cells)
 
     def _hardware(self, row: Record) -> tuple[tuple[str, ...], Device]:
         device, stated = _text(row, "device"), _number(row, "device_memory_gb")
@@ -254,8 +234,9 @@ def _frameworks(row: Record) -> tuple[str, ...]:
     return tuple(filter(None, dict.fromkeys((_text(row, "framework"), *named))))
 
 
-def _joined(*parts: str) -> str:
-    return " ".join(filter(None, parts))
+def _joined(row: Record, *columns: Sequence[str]) -> str:
+    """Of each group of columns the first cell that is filled."""
+    return " ".join(filter(None, (_text(row, *names) for names in columns)))
 
 
 def _text(row: Record, *columns: str) -> str:
@@ -276,6 +257,12 @@ def _number(row: Record, name: str) -> float:
     value = row.get(name)
     return float(value) if isinstance(value, int | float) else 0
 
+
+_FIELDS: Mapping[str, type] = get_type_hints(Configuration)
+_READERS: Mapping[type, Callable[[Record, str], Any]] = {
+    **{str: _text, int: _whole, float: _number},
+    **{tuple[str, ...]: _items, tuple[int, ...]: _items},
+}
 
 _SAME = attrgetter(
     *("outcome", "tag", "size", "model_label", "task_label", "gpus", "gpus_maximum", "nodes"),

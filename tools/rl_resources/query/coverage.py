@@ -6,18 +6,20 @@ that others run it: first those that most projects report, then those with most 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record
-from rl_resources.query.vocabulary import TAGS
 
 WANTED_RULE = (
     "A combination is wanted when no record holds it although reports say that it ran: first those "
     "that most projects report, then those with most reports."
 )
+
+MOST_WANTED = 12
+"""How many of those are shown at once."""
 
 Place = tuple[str, str, str]
 """Size, task, device."""
@@ -59,23 +61,19 @@ class Cell:
 class Coverage:
     """Every combination of which something is known, in the order of sizes, tasks and devices.
 
-    `unplaced` counts the reports whose source leaves size, task or device open.
+    `unplaced` counts the reports whose source leaves size, task or device open. `missing` are the
+    sizes without a record, by tag.
     """
 
     cells: tuple[Cell, ...]
     unplaced: int
+    missing: Mapping[str, Sequence[str]]
 
     @property
     def wanted(self) -> list[Cell]:
         """Combinations that others run and no record holds, the most wanted first."""
         open_ = [cell for cell in self.cells if not cell.records and cell.all_reports]
         return sorted(open_, key=lambda cell: (-cell.projects, -cell.all_reports))
-
-    def missing_tags(self, sizes: Iterable[str]) -> list[tuple[str, str]]:
-        """Size and tag of every section that holds no record of that tag."""
-        held = {(cell.size, "MIN") for cell in self.cells if cell.records_min}
-        held |= {(cell.size, "RECOMMENDED") for cell in self.cells if cell.records_recommended}
-        return [(size, tag) for size in sizes for tag in TAGS if (size, tag) not in held]
 
 
 @lru_cache(maxsize=1)
@@ -95,8 +93,15 @@ def coverage(dataset: Dataset) -> Coverage:
     def rank(place: Place) -> list[int]:
         return [order.index(word) for order, word in zip(orders, place, strict=True)]
 
-    cells = (_cell(place, places[place]) for place in sorted(places, key=rank))
-    return Coverage(tuple(cells), unplaced)
+    cells = [_cell(place, places[place]) for place in sorted(places, key=rank)]
+    held = {
+        "MIN": {cell.size for cell in cells if cell.records_min},
+        "RECOMMENDED": {cell.size for cell in cells if cell.records_recommended},
+    }
+    missing = {
+        tag: [size for size in orders[0] if size not in sizes] for tag, sizes in held.items()
+    }
+    return Coverage(tuple(cells), unplaced, {tag: sizes for tag, sizes in missing.items() if sizes})
 
 
 def _cell(place: Place, rows: list[Record]) -> Cell:

@@ -1,70 +1,22 @@
-"""What the dataset holds and lacks, as tables for pages and as text and JSON for the command."""
+"""What the dataset holds and lacks, as text, JSON and CSV for the command."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 
-from rl_resources.dataset import Dataset
-from rl_resources.query.coverage import WANTED_RULE, Cell, Coverage
+from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, Coverage
 from rl_resources.words import json_text
 
-MOST_WANTED = 12
+_PLACE = ("SIZE", "TASK", "DEVICE")
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceRow:
-    """One device of one task: a cell for each size, blank counts where nothing is known."""
-
-    device: str
-    cells: tuple[Cell, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TaskTable:
-    """What is known of one task, for the devices of which anything is known."""
-
-    task: str
-    title: str
-    rows: tuple[DeviceRow, ...]
-
-
-def sizes_of(dataset: Dataset) -> list[str]:
-    """The names of all sections in their order."""
-    return [str(row["size"]) for row in dataset.records["sizes"]]
-
-
-def task_tables(dataset: Dataset, found: Coverage) -> list[TaskTable]:
-    """One table a task, the best covered first."""
-    held = {(cell.size, cell.task, cell.device): cell for cell in found.cells}
-    weights: dict[str, int] = {}
-    for cell in found.cells:
-        weights[cell.task] = weights.get(cell.task, 0) + 10 * cell.records + cell.all_reports
-    tables = []
-    for task in sorted(weights, key=lambda name: -weights[name]):
-        names = {cell.device for cell in found.cells if cell.task == task}
-        devices = [name for name in map(str, dataset.by_key["devices"]) if name in names]
-        rows = [
-            DeviceRow(
-                device,
-                tuple(
-                    held.get((size, task, device), Cell(size, task, device))
-                    for size in sizes_of(dataset)
-                ),
-            )
-            for device in devices
-        ]
-        title = str(dataset.by_key["tasks"].get(task, {}).get("title", task))
-        tables.append(TaskTable(task, title, tuple(rows)))
-    return tables
-
-
-def as_json(dataset: Dataset, found: Coverage) -> str:
+def as_json(found: Coverage, version: str) -> str:
     """Every cell that anything is known of, what is wanted most, and what no size has."""
     value = {
-        "dataset_version": dataset.version,
+        "dataset_version": version,
         "cells": [asdict(cell) for cell in found.cells],
         "unplaced_reports": found.unplaced,
         "wanted_rule": WANTED_RULE,
@@ -72,14 +24,14 @@ def as_json(dataset: Dataset, found: Coverage) -> str:
             {"size": cell.size, "task": cell.task, "device": cell.device} for cell in found.wanted
         ],
         "missing_tags": [
-            {"size": size, "tag": tag} for size, tag in found.missing_tags(sizes_of(dataset))
+            {"size": size, "tag": tag} for tag, sizes in found.missing.items() for size in sizes
         ],
     }
     return json_text(value, 1)
 
 
 def as_csv(found: Coverage) -> str:
-    """One line a cell."""
+    """One line for each cell."""
     text = io.StringIO()
     names = [field.name for field in fields(Cell)]
     writer = csv.DictWriter(text, names, lineterminator="\n")
@@ -88,34 +40,22 @@ def as_csv(found: Coverage) -> str:
     return text.getvalue()
 
 
-def as_text(dataset: Dataset, found: Coverage) -> str:
-    """Three tables for a terminal: what there is, what is wanted, which tags are missing."""
-    held = [
-        (
-            *_place(cell),
-            _records(cell),
-            _reports(cell),
-            _blank(cell.out_of_memory),
-        )
-        for cell in found.cells
-    ]
+def as_text(found: Coverage) -> str:
+    """What there is, what is wanted, and which tags are missing."""
+    held = [(*_place(cell), *map(_count, _counts(cell))) for cell in found.cells]
     wanted = [
         (*_place(cell), str(cell.projects), str(cell.all_reports))
         for cell in found.wanted[:MOST_WANTED]
     ]
-    missing: dict[str, list[str]] = {}
-    for size, tag in found.missing_tags(sizes_of(dataset)):
-        missing.setdefault(tag, []).append(size)
-    place = ("SIZE", "TASK", "DEVICE")
     lines = [
-        *_table([(*place, "RECORDS", "REPORTS", "OUT OF MEMORY"), *held]),
+        *_table([(*_PLACE, "MIN", "RECOMMENDED", "UNTESTED", "REPORTS", "OUT OF MEMORY"), *held]),
         "",
         f"{found.unplaced} more reports leave size, task or device open.",
         "",
         f"Most wanted. {WANTED_RULE}",
-        *_table([(*place, "PROJECTS", "REPORTS"), *wanted]),
+        *_table([(*_PLACE, "PROJECTS", "REPORTS"), *wanted]),
         "",
-        *(f"No {tag} record: {', '.join(sizes)}" for tag, sizes in missing.items()),
+        *(f"No {tag} record: {', '.join(sizes)}" for tag, sizes in found.missing.items()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -124,23 +64,13 @@ def _place(cell: Cell) -> tuple[str, str, str]:
     return cell.size, cell.task, cell.device
 
 
-def _tags(minimum: int, recommended: int) -> str:
-    named = ((minimum, "MIN"), (recommended, "RECOMMENDED"))
-    return ", ".join(f"{count} {tag}" for count, tag in named if count)
+def _counts(cell: Cell) -> tuple[int, ...]:
+    records = (cell.records_min, cell.records_recommended, cell.untested)
+    return (*records, cell.all_reports, cell.out_of_memory)
 
 
-def _records(cell: Cell) -> str:
-    tested = _tags(cell.records_min, cell.records_recommended)
-    return ", ".join(filter(None, [tested, f"{cell.untested} untested" if cell.untested else ""]))
-
-
-def _reports(cell: Cell) -> str:
-    tagged = _tags(cell.reports_min, cell.reports_recommended)
-    return f"{cell.all_reports} ({tagged})" if tagged else _blank(cell.all_reports)
-
-
-def _blank(count: int) -> str:
-    return str(count) if count else ""
+def _count(count: int) -> str:
+    return str(count or "")
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:

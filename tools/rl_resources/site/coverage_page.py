@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
+from typing import Any
 from urllib.parse import urlencode
 
 from rl_resources.dataset import Dataset
-from rl_resources.query.coverage import WANTED_RULE, Cell, coverage
+from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, Coverage, coverage
 from rl_resources.site.charts import coverage_map
-from rl_resources.site.coverage import MOST_WANTED, task_tables
 from rl_resources.site.site import Site, address
 from rl_resources.urls import is_web_address
 
@@ -20,27 +19,47 @@ def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
     """The page of what there is and what is missing."""
     site = Site(dataset, repository_url)
     found = coverage(dataset)
-    missing: dict[str, list[str]] = {}
-    for size, tag in found.missing_tags(size.name for size in site.sizes):
-        missing.setdefault(tag, []).append(size)
     return {
         PATH: site.page(
             PATH,
             coverage_map=coverage_map(dataset),
             wanted=found.wanted[:MOST_WANTED],
             wanted_rule=WANTED_RULE,
-            missing=missing,
+            missing=found.missing,
             unplaced=found.unplaced,
-            tables=task_tables(dataset, found),
-            start=_starts(site.repository),
+            tables=_tables(dataset, found),
+            start=partial(_start_of_contribution, site.repository),
         )
     }
 
 
-@cache
-def _starts(repository: str) -> Callable[[Cell], str]:
-    # One value for the page, so that it is seen to be made of the same.
-    return partial(_start_of_contribution, repository)
+def _tables(dataset: Dataset, found: Coverage) -> list[dict[str, Any]]:
+    """For each task a row for each device with a cell for each size, the best covered first."""
+    cells = {(cell.size, cell.task, cell.device): cell for cell in found.cells}
+    sizes, devices = (
+        list(map(str, dataset.by_key["sizes"])),
+        list(map(str, dataset.by_key["devices"])),
+    )
+    weights: dict[str, int] = {}
+    for cell in found.cells:
+        weights[cell.task] = weights.get(cell.task, 0) + 10 * cell.records + cell.all_reports
+    return [
+        {
+            "task": task,
+            "title": dataset.by_key["tasks"][task]["title"],
+            "rows": [
+                {
+                    "device": device,
+                    "cells": [
+                        cells.get((size, task, device), Cell(size, task, device)) for size in sizes
+                    ],
+                }
+                for device in devices
+                if any((size, task, device) in cells for size in sizes)
+            ],
+        }
+        for task in sorted(weights, key=lambda name: -weights[name])
+    ]
 
 
 def _start_of_contribution(repository: str, cell: Cell) -> str:
