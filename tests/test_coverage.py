@@ -191,6 +191,7 @@ def test_the_page_counts_reports_by_the_tag_of_their_source(dataset: Dataset) ->
     assert ">1 as RECOMMENDED<" in page
 
 
+@pytest.mark.nightly
 def test_a_cell_with_records_of_both_tags_fits_a_telephone(
     browser: Browser, address: str, dataset: Dataset
 ) -> None:

@@ -26,13 +26,9 @@ def _diff(arguments: Arguments) -> int:
     old = read_state(root, arguments.old)
     new = read_state(root, arguments.new) if arguments.new else read_folder(root)
     found = diff(old, new)
-    texts = {
-        "text": lambda: changes.as_text(found),
-        "json": lambda: changes.as_json(found),
-        "markdown": lambda: changes.as_markdown(found, new),
-    }
-    sys.stdout.write(texts[arguments.format]())
+    forms = {"text": changes.as_text, "json": changes.as_json, "markdown": changes.as_markdown}
+    sys.stdout.write(forms[arguments.format](found))
     return 0
 
 
-COMMAND = Command("diff", "Say which records differ between two states.", _options, _diff)
+COMMAND = Command("diff", "Show which records differ between two states.", _options, _diff)

@@ -1,24 +1,21 @@
 """A difference of two datasets as text for people, JSON, and Markdown for pull requests.
 
-What contributors wrote is escaped: control signs in text, markup in Markdown.
+What contributors wrote is escaped: control characters in text, markup in Markdown.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
 
-from rl_resources.package import SCRIPTS
 from rl_resources.page.rows import HEADERS
-from rl_resources.query.diff import Changed, Key, Renamed, Row, TableDiff, Tables, key_of
+from rl_resources.query.diff import Changed, Key, Row, TableDiff, key_of
 from rl_resources.site.markdown import escape, table_line
-from rl_resources.site.tuning_table import TuningRow, tuning_row
+from rl_resources.site.tuning_table import tuning_row
 from rl_resources.words import printable, shown
 
-Item = TypeVar("Item")
-
 SAME = "No record differs."
+EMPTY = "(empty)"
 MOST_LISTED = 30
 MOST_DELETED_LISTED = 1000
 """Rows of one table that Markdown lists; GitHub refuses a job summary of more than 1 MiB."""
@@ -90,7 +87,7 @@ def _text_lines(item: TableDiff) -> str:
     for changed in item.changed:
         lines.append(f"  ~ {' '.join(changed.key)}")
         lines += [
-            f"      {change.field}: {change.old or '(blank)'} -> {change.new or '(blank)'}"
+            f"      {change.field}: {change.old or EMPTY} -> {change.new or EMPTY}"
             for change in changed.changes
         ]
     return "".join(f"{printable(line)}\n" for line in lines)
@@ -100,99 +97,81 @@ def _facts(row: Row, key: Key) -> Iterator[tuple[str, str]]:
     return ((name, cell) for name, cell in row.items() if cell and name not in key)
 
 
-def as_markdown(diffs: Sequence[TableDiff], new: Tables) -> str:
+def as_markdown(diffs: Sequence[TableDiff]) -> str:
     """For reviewers: rows deleted first and in bold, then added, renamed and changed ones.
 
-    An added record stands as the nine-column row that readers will see. `new` are all tables of
-    the new state, by which the size of its model is known.
+    An added record is the nine-column row that readers will see.
     """
     if not diffs:
         return f"{SAME}\n"
-    parts = list(_removed(diffs))
-    for item in diffs:
-        parts += _added(item, new)
-        parts += _titled(item.renamed, f"Renamed in {_escaped(item.name)}", _renamed_line)
-        parts += _titled(item.changed, f"Changed in {_escaped(item.name)}", _changed_lines)
-    return "\n".join(parts)
+    deleted = (section for item in diffs for section in _deleted(item))
+    others = (section for item in diffs for section in _others(item))
+    sections = [*deleted, *others]
+    return "\n".join(_section(*section) for section in sections if section[1])
 
 
-def _removed(diffs: Sequence[TableDiff]) -> Iterator[str]:
-    for item in diffs:
-        if item.removed:
-            title = f"**Deleted: {_row_count(len(item.removed))} of {_escaped(item.name)}**"
-            lines = [f"- **{_key(key_of(row, item.key))}**" for row in item.removed]
-            yield _section(title, lines, MOST_DELETED_LISTED)
-        if item.columns_removed:
-            title = f"**Deleted: columns of {_escaped(item.name)}**"
-            yield _section(title, [f"- **{_escaped(name)}**" for name in item.columns_removed])
+def _deleted(item: TableDiff) -> Iterator[tuple[str, list[str], int]]:
+    name, count = _escaped(item.name), len(item.removed)
+    rows = [f"- **{_key(key_of(row, item.key))}**" for row in item.removed]
+    yield f"**Deleted: {count} row{'s' * (count != 1)} of {name}**", rows, MOST_DELETED_LISTED
+    columns = [f"- **{_escaped(column)}**" for column in item.columns_removed]
+    yield f"**Deleted: columns of {name}**", columns, MOST_LISTED
 
 
-def _added(item: TableDiff, new: Tables) -> list[str]:
-    parts = _titled(
-        item.columns_added,
-        f"New columns of {_escaped(item.name)}",
-        lambda name: f"- {_escaped(name)}",
+def _others(item: TableDiff) -> Iterator[tuple[str, list[str], int]]:
+    name = _escaped(item.name)
+    yield (
+        f"New columns of {name}",
+        [f"- {_escaped(one)}" for one in item.columns_added],
+        MOST_LISTED,
     )
-    if item.name != "tuning":
-        return parts + _titled(
-            item.added, f"Added to {_escaped(item.name)}", lambda row: _added_line(row, item.key)
-        )
-    if item.added:
-        title = f"Added: {_row_count(len(item.added))} of {_escaped(item.name)}"
-        records = [tuning_row(row, _script_path(row, new)) for row in item.added]
-        parts.append(f"{title}\n\n{_nine_columns(records)}")
-    return parts
+    added = _nine_columns(item.added) if item.name == "tuning" else _added(item)
+    yield f"Added to {name}", added, MOST_LISTED
+    renamed = [f"- {_key(pair.old)} → {_key(pair.new)}" for pair in item.renamed]
+    yield f"Renamed in {name}", renamed, MOST_LISTED
+    yield f"Changed in {name}", [_changed(row) for row in item.changed], MOST_LISTED
 
 
-def _nine_columns(rows: Sequence[TuningRow]) -> str:
+def _nine_columns(rows: Sequence[Row]) -> list[str]:
+    if not rows:
+        return []
+    records = [tuning_row(row, row.get("script", "")) for row in rows]
     lines = [table_line(HEADERS), table_line(["---"] * len(HEADERS))]
-    lines += [table_line([_escaped(cell) for cell in row.cells()]) for row in rows]
-    remarks = [f"- {_escaped(row.script_path)}: {_escaped(row.notes)}" for row in rows if row.notes]
-    return "\n".join([*lines, "", *remarks, *([""] if remarks else [])])
+    lines += [table_line([_escaped(cell) for cell in record.cells()]) for record in records]
+    notes = [
+        f"- {_escaped(row.script_path)}: {_escaped(row.notes)}" for row in records if row.notes
+    ]
+    return [*lines, "", *notes]
 
 
-def _script_path(row: Row, new: Tables) -> str:
-    models = new["models"].rows if "models" in new else ()
-    named = (item for item in models if item.get("model") == row.get("model"))
-    size = next(named, {}).get("size", "")
-    return str(SCRIPTS / size.lower() / row.get("script", ""))
+def _added(item: TableDiff) -> list[str]:
+    return [
+        ": ".join(filter(None, (f"- {_key(key_of(row, item.key))}", _cells(row, item.key))))
+        for row in item.added
+    ]
 
 
-def _titled(items: Sequence[Item], title: str, line: Callable[[Item], str]) -> list[str]:
-    return [_section(title, [line(item) for item in items])] if items else []
+def _cells(row: Row, key: Key) -> str:
+    return ", ".join(f"{_escaped(name)} {_escaped(cell)}" for name, cell in _facts(row, key))
 
 
-def _section(title: str, lines: Sequence[str], most: int = MOST_LISTED) -> str:
+def _changed(row: Changed) -> str:
+    lines = [f"- {_key(row.key)}"]
+    for item in row.changes:
+        old, new = (_escaped(cell) or EMPTY for cell in (item.old, item.new))
+        lines.append(f"    - {_escaped(item.field)}: {old} → {new}")
+    return "\n".join(lines)
+
+
+def _section(title: str, lines: Sequence[str], most: int) -> str:
     listed = list(lines[:most])
     if len(lines) > most:
         listed.append(f"- and {len(lines) - most} more; `rl-resources diff` lists them all")
     return "\n".join([title, "", *listed, ""])
 
 
-def _added_line(row: Row, key: Key) -> str:
-    facts = ", ".join(f"{_escaped(name)} {_escaped(cell)}" for name, cell in _facts(row, key))
-    return f"- {_key(key_of(row, key))}: {facts}" if facts else f"- {_key(key_of(row, key))}"
-
-
-def _renamed_line(pair: Renamed) -> str:
-    return f"- {_key(pair.old)} → {_key(pair.new)}"
-
-
-def _changed_lines(row: Changed) -> str:
-    changes = [
-        f"    - {_escaped(item.field)}: {_escaped(item.old) or '(blank)'} → "
-        f"{_escaped(item.new) or '(blank)'}"
-        for item in row.changes
-    ]
-    return "\n".join([f"- {_key(row.key)}", *changes])
-
-
 def _key(key: Key) -> str:
     return _escaped(" ".join(key))
-
-
-def _row_count(count: int) -> str:
-    return f"{count} row{'' if count == 1 else 's'}"
 
 
 def _escaped(text: str) -> str:
