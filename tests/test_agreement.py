@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from rl_resources.check.claim.max_batch import trials_in_comments
 from rl_resources.check.claim.same_model import likeness, model_in_path
-from rl_resources.check.claim.trial_comments import trials_in_comments
 from rl_resources.check.registry import all_rules
 from rl_resources.check.snapshot import take_snapshot
-from rl_resources.check.subject import Claim, Said, ScriptText, Trial, claims
+from rl_resources.check.target import Claim, Said, ScriptText, Trial, claims
 from rl_resources.finding import Finding
 from rl_resources.package import read_package
 from rl_resources.script.algorithm import ESTIMATORS

@@ -81,7 +81,7 @@ def test_a_release_that_only_one_script_lacks_is_told_with_the_command_that_adds
     assert (found.path, found.line, found.rule) == (
         "records/compatibility.csv",
         2,
-        "missing-release",
+        "stale-lines",
     )
     assert found.message.endswith(" has no row for verl 0.1")
     assert "`rl-resources compat`" in found.help

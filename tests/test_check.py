@@ -9,7 +9,7 @@ import pytest
 from rl_resources import check
 from rl_resources.check import all_rules, findings_of
 from rl_resources.check.script import shellcheck
-from rl_resources.check.subject import Claim, ScriptText
+from rl_resources.check.target import Claim, ScriptText
 from rl_resources.script.bash import Script
 
 MAIN = "python3 -m verl.trainer.main_ppo"

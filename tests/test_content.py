@@ -11,7 +11,7 @@ import pytest
 from rl_resources.check.registry import all_rules
 from rl_resources.check.rule import Rule
 from rl_resources.check.script import shellcheck
-from rl_resources.check.subject import ScriptText
+from rl_resources.check.target import ScriptText
 
 ROOT = Path(__file__).parents[1]
 FAMILIES = ("content", "variables", "arguments", "releases", "safety")

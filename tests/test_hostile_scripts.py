@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rl_resources.check import all_rules
-from rl_resources.check.subject import ScriptText
+from rl_resources.check.target import ScriptText
 
 HERE = Path(__file__).parent
 CLASSES = tomllib.loads((HERE / "hostile" / "scripts.toml").read_text(encoding="utf-8"))

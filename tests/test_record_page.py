@@ -17,7 +17,7 @@ from mkdocs.config import load_config
 from playwright.sync_api import Browser
 
 from rl_resources import load
-from rl_resources.check.subject import script_text
+from rl_resources.check.target import ScriptText
 from rl_resources.dataset import script_path
 from rl_resources.git import Repository
 from rl_resources.package import Record
@@ -72,7 +72,7 @@ def part(page: str, start: str, end: str = "<h2") -> str:
 
 
 def run_of(record: Record) -> Run:
-    run = script_text(script_path(DATASET, record), text_of(record)).run
+    run = ScriptText(script_path(DATASET, record), text_of(record)).run
     assert run is not None
     return run
 
@@ -165,7 +165,7 @@ def test_a_value_that_no_reading_can_tell_is_not_guessed() -> None:
         "python3 -m verl.trainer.main_ppo"
         " actor_rollout_ref.rollout.gpu_memory_utilization=$(cat share)\n"
     )
-    run = script_text("x.sh", script).run
+    run = ScriptText("x.sh", script).run
     assert run is not None
     (share,) = [item for item in explained(run) if item.title == "GPU memory utilization"]
     assert (share.standing, record_page.shown(share)) == ("unknown", "")

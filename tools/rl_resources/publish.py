@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from rl_resources.check.subject import FRAMEWORK, script_text
+from rl_resources.check.target import FRAMEWORK, ScriptText
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.git import Repository, line_times, read_repository
 from rl_resources.package import Record, read_package
@@ -97,7 +97,7 @@ def _tells(dataset: Dataset, scripts: Mapping[str, str]) -> record_page.Tells:
         if record["framework"] != FRAMEWORK:
             return None
         text = scripts[str(record["script"])]
-        run = script_text(script_path(dataset, record), text).run
+        run = ScriptText(script_path(dataset, record), text).run
         return record_page.told(run, text) if run else None
 
     return told

@@ -1,7 +1,7 @@
-"""Rules that a record is let off, each with its reason, and the rules about these exemptions.
+"""Exemptions of records from rules, each with its reason, and the rules about them.
 
-Only rules about one script, one row with its script, or the memory of a row can be let off: a file
-that cannot be read has no excuse.
+Only rules about one script, one row with its script, or the memory of a row can have exemptions: a
+file that cannot be read has no excuse.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Outcome:
         return ABOUT_MEMORY | {name for name, scope in self.scopes.items() if scope in EXEMPTABLE}
 
     @property
-    def told(self) -> list[Finding]:
-        """The findings that no exemption lets off."""
-        let_off = set(_exemptions(self))
+    def reported(self) -> list[Finding]:
+        """The findings without an exemption."""
+        exempt = set(_exemptions(self))
         scripts = _scripts_of_lines(self.snapshot)
-        return [item for item in self.findings if _exemption(item, scripts) not in let_off]
+        return [item for item in self.findings if _exemption(item, scripts) not in exempt]
 
 
 def _exemptions(outcome: Outcome) -> Iterator[tuple[str, str]]:
@@ -55,7 +55,7 @@ def _exemptions(outcome: Outcome) -> Iterator[tuple[str, str]]:
 
 
 def _exemption(finding: Finding, scripts: dict[tuple[str, int], str]) -> tuple[str, str]:
-    """Record and rule of the exemption that would let a finding off."""
+    """Record and rule of the exemption that would cover a finding."""
     at_row = scripts.get((finding.path, finding.line))
     return at_row or finding.path.rpartition("/")[2], finding.rule
 
@@ -74,7 +74,7 @@ def _scripts_of_lines(snapshot: Snapshot) -> dict[tuple[str, int], str]:
 def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
     """An exemption names a rule about a script or about a row with its script.
 
-    A misspelt name lets nothing off; a broken file can be let off nothing.
+    A misspelt name has no effect, and a broken file has no excuse.
 
     Bad: `min-saves-memry` as `rule`
     Good: `min-saves-memory` as `rule`
@@ -87,10 +87,10 @@ def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
         if name and name not in rules:
             known = name in outcome.scopes
             wrong = "is about no single script" if known else "is no rule"
-            mend = "Delete this line, and mend what the rule tells." if known else ""
+            fix = "Delete this line, and fix what the rule reports." if known else ""
             message = f"rule of {table.label(row)} is `{shown(name)}`, which {wrong}"
             place = table.place(row, "rule")
-            yield Mistake(table.path, *place, message, mend or nearest(name, rules).sentence())
+            yield Mistake(table.path, *place, message, fix or nearest(name, rules).sentence())
     known_records = [*_scripts_of_lines(outcome.snapshot).values()]
     for row, record in enumerate(table.columns.get("record", ())):
         if record not in known_records:
@@ -101,7 +101,7 @@ def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
 
 @rule()
 def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
-    """Every exemption lets something off.
+    """Every exemption is used.
 
     One that is left behind would hide the next mistake of its kind.
 
@@ -116,7 +116,7 @@ def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
         script, name = table.cell(row, "record"), table.cell(row, "rule")
         known = name in outcome.ran and name in outcome.exemptable
         if known and (script, name) not in used:
-            message = f"{shown(script, 120)} keeps `{name}` by now, so this exemption lets off none"
+            message = f"{shown(script, 120)} no longer violates `{name}`: unused exemption"
             yield table.mistake(row, "record", message, "Delete this line.")
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from rl_resources.check import Rule, findings_of, subjects_of
+from rl_resources.check import Rule, findings_of, targets_of
 from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import Excerpt, Snapshot, Table
 from rl_resources.errors import UnusableInput
@@ -202,7 +202,7 @@ class _Judge:
 
     def _told(self, own: Table, rules: Sequence[Rule]) -> list[Finding]:
         tables = {**self.snapshot.tables, own.resource.name: own}
-        found = findings_of(rules, subjects_of(Snapshot(self.snapshot.package, tables, ())))
+        found = findings_of(rules, targets_of(Snapshot(self.snapshot.package, tables, ())))
         return [item for item in found if item.path == own.path]
 
 

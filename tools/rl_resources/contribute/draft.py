@@ -8,7 +8,7 @@ from functools import cached_property
 
 from rl_resources.check.dataset.tables import slug_of
 from rl_resources.check.snapshot import Snapshot
-from rl_resources.check.subject import ScriptText, Trial
+from rl_resources.check.target import ScriptText, Trial
 from rl_resources.contribute.changes import Change, Row, add_rows, replace_row
 from rl_resources.contribute.facts import Fact, Facts, Form, merged
 from rl_resources.contribute.log_facts import LogFacts, log_facts

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rl_resources.check import all_rules
 from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, Snapshot, take_snapshot, undecodable
-from rl_resources.check.subject import ScriptText
+from rl_resources.check.target import ScriptText
 from rl_resources.contribute.changes import (
     FIX_FIRST,
     Change,

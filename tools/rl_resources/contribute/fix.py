@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rl_resources.check import findings_in, subjects_of
+from rl_resources.check import findings_in, targets_of
 from rl_resources.check.rule import Edit, MakeExecutable, Move, Rewrite, Rule
 from rl_resources.check.snapshot import ScriptFile, Snapshot
-from rl_resources.check.subject import ScriptText
+from rl_resources.check.target import ScriptText
 from rl_resources.contribute.changes import Change
 
 MOST_ROUNDS = 12
@@ -54,7 +54,7 @@ def _edits(snapshot: Snapshot, rule: Rule, paths: set[str]) -> list[Edit]:
     """The edits of a rule's fixer for the files with findings."""
     if not paths:
         return []
-    subjects = subjects_of(snapshot).get(rule.scope, tuple)()
+    subjects = targets_of(snapshot).get(rule.scope, tuple)()
     return [
         edit
         for subject in subjects

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from rl_resources.check.subject import Trial
+from rl_resources.check.target import Trial
 from rl_resources.contribute.facts import Fact, Facts, cell
 from rl_resources.contribute.training_log import TrainingLog
 from rl_resources.package import TableSchema

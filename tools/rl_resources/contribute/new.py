@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rl_resources.check.dataset.tables import slug_of
 from rl_resources.check.snapshot import Snapshot, take_snapshot
-from rl_resources.check.subject import ScriptText
+from rl_resources.check.target import ScriptText
 from rl_resources.contribute.changes import (
     FIX_FIRST,
     Change,
@@ -23,7 +23,6 @@ from rl_resources.contribute.new_script import (
     PROMPT_TOKENS,
     RESPONSE_TOKENS,
     Configuration,
-    script_text,
 )
 from rl_resources.contribute.offered import FRAMEWORK, refusals
 from rl_resources.contribute.script_facts import memory_cells
@@ -187,7 +186,7 @@ def new_record(
     name = str(_name(wanted))
     path = f"{SCRIPTS}/{str(wanted.model['size']).lower()}/{name}"
     _refuse_held(snapshot, name, wanted.tag)
-    text = script_text(wanted, shipped(FRAMEWORK), name.removesuffix(".sh"))
+    text = ScriptText(wanted, shipped(FRAMEWORK), name.removesuffix(".sh"))
     run = ScriptText(path, text).training
     row = {**_tuning_row(wanted, name, words), **(memory_cells(run) if run else {})}
     rows = {name: [cells] for name, cells in {**added, "tuning": row}.items()}

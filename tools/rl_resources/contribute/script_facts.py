@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 
+from rl_resources.check.claim.max_batch import trials_in_comments
 from rl_resources.check.claim.same_model import is_id, likeness, model_in_path
-from rl_resources.check.claim.trial_comments import trials_in_comments
-from rl_resources.check.subject import ScriptText, Trial
+from rl_resources.check.target import ScriptText, Trial
 from rl_resources.contribute.facts import Fact, Facts, cell, one_line
 from rl_resources.dataset import Dataset
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from rl_resources.check import findings_of
 from rl_resources.check.rule import Rule
 from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, undecodable
-from rl_resources.check.subject import Claim, Said, ScriptText
+from rl_resources.check.target import Claim, Said, ScriptText
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding

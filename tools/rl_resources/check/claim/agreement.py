@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from rl_resources.check.claim.contradiction import by_majority, cell, differs, said_by_script
 from rl_resources.check.claim.same_model import is_id, likeness, model_in_path
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.subject import Claim
+from rl_resources.check.target import Claim
 from rl_resources.script.algorithm import (
     ADAPTERS,
     algorithm_of,

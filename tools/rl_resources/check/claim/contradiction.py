@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rl_resources.check.rule import Mistake
-from rl_resources.check.subject import Claim
+from rl_resources.check.target import Claim
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
 from rl_resources.words import shown

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from rl_resources.check.claim.contradiction import cell, differs
-from rl_resources.check.claim.trial_comments import trials_in_comments
+from rl_resources.check.claim.max_batch import trials_in_comments
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.subject import Claim, Trial
+from rl_resources.check.target import Claim, Trial
 from rl_resources.script.run import Run
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rl_resources.check.claim.contradiction import cell, differs, said_by_script
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.subject import Claim
+from rl_resources.check.target import Claim
 from rl_resources.memory import least_memory_gb, parameters_in_name
 from rl_resources.order import number
 from rl_resources.script.run import is_on

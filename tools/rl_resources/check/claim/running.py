@@ -14,7 +14,7 @@ from rl_resources.check.claim.contradiction import at, written
 from rl_resources.check.claim.parallel import parallel_problems
 from rl_resources.check.claim.same_model import likeness, model_in_path
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.subject import Claim
+from rl_resources.check.target import Claim
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
 from rl_resources.script.run import ACTOR, REFERENCE, ROLLOUT, Run
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from rl_resources.check.claim.contradiction import at
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.subject import Claim
+from rl_resources.check.target import Claim
 from rl_resources.words import shown
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from rl_resources.check.subject import Trial
+from rl_resources.check.target import Trial
 from rl_resources.script.bash import Script
 
 _RAN = r"√|✓|✔|✅|(?:ok|okay|pass|passed|passes|ran|runs|fits|works)\b"

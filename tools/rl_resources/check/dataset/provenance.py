@@ -14,7 +14,6 @@ from rl_resources.urls import THREAD, permalink
 from rl_resources.words import nearest, shown
 
 PLACE = ("source_repo", "source_commit", "source_path", "source_lines")
-_NAME_ONE = "Name the other report, or none."
 # Two reports that agree in all of these speak of the same configuration.
 _CONFIGURATION = (
     *("size", "model", "model_as_published", "task", "task_as_published", "gpus", "gpus_maximum"),
@@ -109,64 +108,39 @@ def report_size(snapshot: Snapshot) -> Iterator[Mistake]:
 def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
     """Reports that contradict each other name each other.
 
-    Whoever reads one must learn of the other.
+    Whoever reads one must learn of the other; a disputed figure must never look settled. Of one
+    configuration no report may say that it ran and another that it ran out of memory, unless they
+    name each other.
 
     Bad: a report that names another, which does not name it back
     Good: two reports that name each other
     """
     table = snapshot.tables["reports"]
-    if table.lost or any(
-        (table.path, row, "report") in broken_keys(snapshot) for row in _rows(table)
-    ):
-        return
-    named = _named(table)
-    for report, others in named.items():
-        row = snapshot.keys("reports")[report]
-        for other in others:
-            if other not in named or other == report:
-                close = nearest(other, named)
-                yield table.mistake(
-                    row,
-                    "contradicts",
-                    f"contradicts of {table.label(row)} names `{shown(other, 120)}`, "
-                    f"which is {'itself' if other == report else 'no report'}",
-                    (close.sentence() if other != report else "") or _NAME_ONE,
-                )
-            elif report not in named[other] and named[other] <= named.keys():
-                back = snapshot.keys("reports")[other]
-                yield table.mistake(
-                    back,
-                    "contradicts",
-                    f"contradicts of {table.label(back)} does not name `{shown(report, 120)}`, "
-                    f"which names it in line {table.place(row, 'report')[0]}",
-                    f"Add `{shown(report, 120)}`.",
-                )
-
-
-def _rows(table: Table) -> range:
-    return range(len(table.rows))
-
-
-def _named(table: Table) -> Mapping[str, frozenset[str]]:
-    """The reports that each report says it contradicts."""
     ids = table.columns.get("report", ())
-    return {
-        report: frozenset(table.cell(row, "contradicts").split()) for row, report in enumerate(ids)
+    named = {
+        name: frozenset(table.cell(row, "contradicts").split()) for row, name in enumerate(ids)
     }
+    yield from _unnamed_outcomes(table, named)
+    broken = any((table.path, row, "report") in broken_keys(snapshot) for row, _ in enumerate(ids))
+    if table.lost or broken:
+        return
+    for row, name in enumerate(ids):
+        for other in named[name]:
+            if other not in named or other == name:
+                message = f"contradicts of {table.label(row)} names `{shown(other, 120)}`, "
+                message += f"which is {'itself' if other == name else 'no report'}"
+                close = nearest(other, named).sentence() if other != name else ""
+                fix = close or "Name the other report, or none."
+                yield table.mistake(row, "contradicts", message, fix)
+            elif name not in named[other] and named[other] <= named.keys():
+                back = snapshot.keys("reports")[other]
+                message = f"contradicts of {table.label(back)} does not name `{shown(name, 120)}`, "
+                message += f"which names it in line {table.place(row, 'report')[0]}"
+                yield table.mistake(back, "contradicts", message, f"Add `{shown(name, 120)}`.")
 
 
-@rule()
-def contradiction_not_named(snapshot: Snapshot) -> Iterator[Mistake]:
-    """Of one configuration no report says that it ran and another that it ran out of memory,
-    unless they name each other.
-
-    A figure in dispute must never look settled.
-
-    Bad: two reports that differ in `outcome` alone
-    Good: the same two with each other's id as `contradicts`
-    """
-    table = snapshot.tables["reports"]
-    named = _named(table)
+def _unnamed_outcomes(table: Table, named: Mapping[str, frozenset[str]]) -> Iterator[Mistake]:
+    """Reports of one configuration that ran and ran out of memory without naming each other."""
     outcomes: dict[tuple[str, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for row, (outcome, *key) in enumerate(table.cells(("outcome", *_CONFIGURATION))):
         outcomes[tuple(key)][outcome].append(row)

@@ -1,13 +1,12 @@
 """Rules about where a script lies, what it is called, and whether its row agrees with its name.
 
-A mistake in a name has two sides, the file's and the row's. It is told once: at the file, unless
+A mistake in a name has two sides, file and row. It is reported once: at the file, unless
 only the row is wrong.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
@@ -42,9 +41,7 @@ _KINDS = {"train": "training backend", "infer": "rollout engine"}
 
 
 def _name_mistake(snapshot: Snapshot, file_name: str, row: int | None) -> str | None:
-    """What is wrong with a name in words that fit after it. A word that the row has wrong, too, is
-    told there.
-    """
+    """What is wrong with a name, as words that follow it, but for what is wrong in its row too."""
     try:
         name = parse(file_name)
     except ValueError as error:
@@ -56,7 +53,7 @@ def _name_mistake(snapshot: Snapshot, file_name: str, row: int | None) -> str | 
     return f"its {part} part `{getattr(name, part)}` is no {_KINDS.get(part, part)} of {path}"
 
 
-def _name_mend(snapshot: Snapshot, file_name: str, row: int | None) -> str:
+def _name_help(snapshot: Snapshot, file_name: str, row: int | None) -> str:
     expected = expected_name(snapshot, row) if row is not None else None
     if expected is not None and str(expected) != file_name:
         return f"By the other cells of its row it is called `{expected}`."
@@ -91,9 +88,9 @@ def script_name(snapshot: Snapshot) -> Iterator[Mistake]:
     tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
     for file_name, row in pairs.rows.items():
         wrong = _name_mistake(snapshot, file_name, row)
-        if wrong is None or file_name in pairs.files or _script_cell_is_told(snapshot, row):
+        if wrong is None or file_name in pairs.files or _script_cell_is_reported(snapshot, row):
             continue
-        mend = _name_mend(snapshot, file_name, row)
+        mend = _name_help(snapshot, file_name, row)
         if path := pairs.path_of.get(row):
             mend = f"Write `{PurePosixPath(path).name}`, as the script is called."
         yield tuning.mistake(
@@ -106,12 +103,12 @@ def script_name(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def _file_name_mistake(snapshot: Snapshot, script: ScriptFile) -> str | None:
     if script.target is not None:
-        return None  # told as a link
+        return None  # script-text reports links
     return _name_mistake(snapshot, script.name, pairing(snapshot).row(script))
 
 
-def _script_cell_is_told(snapshot: Snapshot, row: int) -> bool:
-    """Whether the script cell of a row is told elsewhere: as a cell, or at the file it means."""
+def _script_cell_is_reported(snapshot: Snapshot, row: int) -> bool:
+    """Whether a row's script cell is reported elsewhere: as a cell, or at the file it means."""
     tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
     if (tuning.path, *tuning.place(row, "script")) in broken_places(snapshot):
         return True
@@ -125,7 +122,7 @@ def _rename(snapshot: Snapshot, script: ScriptFile) -> str:
     expected = expected_name(snapshot, row) if row is not None else None
     folder = folder_of(snapshot, expected)
     if row is None or not expected or not folder or str(expected) == script.name:
-        return _name_mend(snapshot, script.name, row)
+        return _name_help(snapshot, script.name, row)
     if snapshot.tables["tuning"].cell(row, "script") != str(expected):
         return f"Rename it: {renaming(snapshot, row, script.path, f'{folder}/{expected}')}"
     return f"Rename it: `{git_move(script.path, f'{folder}/{expected}')}`."
@@ -141,65 +138,19 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `examples/tuning/7b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`
     """
     paths = {script.path for script in snapshot.scripts}
-    folders: dict[str, list[ScriptFile]] = defaultdict(list)
     for script in scripts(snapshot):
-        folders[script.folder].append(script)
-    for folder, inside in folders.items():
-        wanted = [_wanted_folder(snapshot, script) for script in inside]
-        if len(inside) > 1 and folder != str(SCRIPTS) and _is_misnamed(folder, wanted, folders):
-            move = git_move(folder, str(wanted[0]))
-            message = f"the folder {shown(folder, 120)}/ is called {wanted[0]}/ by its scripts"
-            yield Mistake(inside[0].path, 1, 1, message, f"Rename it: `{move}`.")
-            continue
-        for script, right in zip(inside, wanted, strict=True):
-            if right is not None and right != folder:
-                new = f"{right}/{script.name}"
-                yield Mistake(
-                    script.path,
-                    1,
-                    1,
-                    f"the script lies in {shown(folder, 120)}/, its model belongs to {right}/",
-                    f"Delete it, {new} exists."
-                    if new in paths
-                    else f"Move it: `{git_move(script.path, new)}`.",
-                )
+        folder, new = script.folder, moved_path(snapshot, script)
+        if new != script.path:
+            right = new.rpartition("/")[0]
+            message = f"the script lies in {shown(folder, 120)}/, its model belongs to {right}/"
+            move = f"Move it: `{git_move(script.path, new)}`."
+            fix = f"Delete it, {new} exists." if new in paths else move
+            yield Mistake(script.path, 1, 1, message, fix)
 
 
 def moved_path(snapshot: Snapshot, script: ScriptFile) -> str:
     """Where a script belongs; where it lies, if that is not known."""
-    return f"{_wanted_folder(snapshot, script) or script.folder}/{script.name}"
-
-
-def _wanted_folder(snapshot: Snapshot, script: ScriptFile) -> str | None:
-    return folder_of(snapshot, parsed(script.name))
-
-
-def _is_misnamed(
-    folder: str, wanted: list[str | None], folders: dict[str, list[ScriptFile]]
-) -> bool:
-    """Whether all scripts of a folder belong to one other folder that does not exist."""
-    return len(set(wanted)) == 1 and wanted[0] not in {None, folder, *folders}
-
-
-@rule()
-def script_link(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A script is a file of its own, not a link.
-
-    A link can lead out of the repository; a copy then lacks what it means.
-
-    Bad: a symbolic link to `../../../home/run.sh`
-    Good: the script itself
-    """
-    for script in snapshot.scripts:
-        if script.target is not None:
-            leaves = " and leaves the folder of scripts" if script.leaves_tree else ""
-            yield Mistake(
-                script.path,
-                1,
-                1,
-                f"this is a symbolic link to {shown(script.target, 120)}{leaves}",
-                "Put the file or folder itself in its place.",
-            )
+    return f"{folder_of(snapshot, parsed(script.name)) or script.folder}/{script.name}"
 
 
 @rule()
@@ -248,24 +199,19 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
         for file_name, row in pairs.rows.items()
         if file_name not in pairs.files
         and _name_mistake(snapshot, file_name, row) is None
-        and not _script_cell_is_told(snapshot, row)
+        and not _script_cell_is_reported(snapshot, row)
         and not links & {str(SCRIPTS), folder_of(snapshot, parsed(file_name))}
     ]
-    if len(lost) > 1 and not snapshot.scripts:
-        message = f"there is no script in {SCRIPTS}/, but {len(lost)} rows name one"
-        mend = f"Bring them back with `git checkout -- {SCRIPTS}`."
-        yield tuning.mistake(lost[0][1], "script", message, mend)
-        return
     for file_name, row in lost:
         yield tuning.mistake(
             row,
             "script",
             f"there is no script `{shown(file_name, 120)}`",
-            _lost_script_mend(snapshot, file_name, row),
+            _lost_script_help(snapshot, file_name, row),
         )
 
 
-def _lost_script_mend(snapshot: Snapshot, file_name: str, row: int) -> str:
+def _lost_script_help(snapshot: Snapshot, file_name: str, row: int) -> str:
     path = pairing(snapshot).path_of.get(row)
     if path is None:
         folder = folder_of(snapshot, parsed(file_name)) or SCRIPTS
@@ -340,28 +286,29 @@ def _word_named(snapshot: Snapshot, part: str, said: str) -> str:
 
 @rule()
 def script_text(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A script is an ordinary file of UTF-8 text, no larger than 1 MiB.
+    """A script is an ordinary file of UTF-8 text, no larger than 1 MiB, and not a link.
 
-    What cannot be read as text cannot be shown, checked or trusted.
+    What cannot be read as text cannot be shown, checked or trusted, and a link can lead out of the
+    repository.
 
-    Bad: a script in Latin-1, or a compiled program
+    Bad: a script in Latin-1, a compiled program, or a symbolic link
     Good: a script in UTF-8
     """
-    for script in scripts(snapshot):
+    for script in snapshot.scripts:
         if script.target is not None:
-            continue
-        if script.data is None:
-            message = (
-                f"is no ordinary file that can be read, or larger than {LARGEST_SCRIPT_BYTES} bytes"
-            )
+            leaves = " and leaves the folder of scripts" if script.leaves_tree else ""
+            message = f"this is a symbolic link to {shown(script.target, 120)}{leaves}"
+            fix = "Put the file or folder itself in its place."
+            yield Mistake(script.path, 1, 1, message, fix)
+    for script in scripts(snapshot):
+        if script.target is None and script.data is None:
+            message = f"is no ordinary file, or larger than {LARGEST_SCRIPT_BYTES} bytes"
             yield Mistake(script.path, 1, 1, message, "Put the plain script in its place.")
-            continue
-        at = undecodable(script.data)
-        if at is not None:
+        elif script.data is not None and (at := undecodable(script.data)) is not None:
             before = script.data[:at]
-            column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
-            message = f"byte {script.data[at]:02X} is not text in UTF-8"
             line = before.count(b"\n") + 1
+            column = len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
+            message = f"byte {script.data[at]:02X} is not text in UTF-8"
             yield Mistake(script.path, line, column, message, "Save the script as UTF-8.")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rl_resources.check.fixers.lines import with_lines
 from rl_resources.check.rule import Rewrite
 from rl_resources.check.script.content import shebang_below, unquoted
-from rl_resources.check.subject import ScriptText
+from rl_resources.check.target import ScriptText
 
 SHEBANG = "#!/usr/bin/env bash"
 STRICT = "set -euo pipefail"

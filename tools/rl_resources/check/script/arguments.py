@@ -18,7 +18,7 @@ from rl_resources.check.script.composing import (
     place_of,
     rejections,
 )
-from rl_resources.check.subject import ScriptText
+from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Place
 from rl_resources.script.framework import Composition, Rejection, shipped
 from rl_resources.script.launch import Launch, Override, Stray

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.shellcheck import Comment, comments
 from rl_resources.check.script.unclosed import unclosed_quote
-from rl_resources.check.subject import ScriptText
+from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Command, Place, Reference
 from rl_resources.script.launch import Launch, Lost
 from rl_resources.words import shown

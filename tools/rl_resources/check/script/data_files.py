@@ -9,7 +9,7 @@ from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.naming import contradiction, split_of
 from rl_resources.check.script.undollared import is_undollared
 from rl_resources.check.script.values import places
-from rl_resources.check.subject import ScriptText, trains
+from rl_resources.check.target import ScriptText, trains
 from rl_resources.script.bash import Value
 from rl_resources.script.launch import Launch, Override
 from rl_resources.words import shown

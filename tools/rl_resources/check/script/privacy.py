@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.tokens import LONGEST_LINE, Secret, first_secret
 from rl_resources.check.script.values import places, values
-from rl_resources.check.subject import ScriptText
+from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Place
 from rl_resources.words import shown
 

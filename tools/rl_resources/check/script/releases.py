@@ -20,7 +20,7 @@ from rl_resources.check.script.composing import (
     rejections,
     value_of,
 )
-from rl_resources.check.subject import ScriptText
+from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Place
 from rl_resources.script.framework import UNKNOWN, Composition
 from rl_resources.script.framework.history import history

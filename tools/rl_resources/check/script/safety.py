@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.undollared import undollared
-from rl_resources.check.subject import ScriptText
+from rl_resources.check.target import ScriptText
 from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash import Assignment, Command, Value, Word
 from rl_resources.words import shown

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from rl_resources.check.subject import ScriptText
+from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Part, Place
 from rl_resources.script.framework import shipped
 from rl_resources.script.launch import Override

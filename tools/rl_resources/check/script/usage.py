@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from rl_resources.check.script.content import without_comments
 from rl_resources.check.script.undollared import undollared
-from rl_resources.check.subject import ScriptText
+from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Reference
 from rl_resources.words import is_slip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rl_resources.check.subject import ScriptText
+from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Part, Value
 
 _NO_USES = frozenset({"echo", "printf", "export", "declare", "typeset", "local", "readonly"})

@@ -13,7 +13,7 @@ from rl_resources.check.script.usage import (
     undefined,
     used_names,
 )
-from rl_resources.check.subject import ScriptText
+from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Assignment
 from rl_resources.script.framework import UNKNOWN
 from rl_resources.words import shown

@@ -1,11 +1,10 @@
-"""What rules look at beyond the dataset as a whole: one script, and one claim about a script.
+"""The targets of rules on less than the dataset: one script, and one claim about a script.
 
 Both are made from a dataset's snapshot here, and from a hand-kept page by `page`.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from rl_resources.script.run import Run
 
 FRAMEWORK = "verl"
-MOST_READ = 16
-_FOLLOWING = ("script", "launches", "lost", "composed", "run", "training")
 _NO_TRAINER = ("main_generation", "print_cfg", "merge", "main_eval", "sft_trainer")
 
 
@@ -34,8 +31,8 @@ _NO_TRAINER = ("main_generation", "print_cfg", "merge", "main_eval", "sft_traine
 class ScriptText:
     """One script as text, and what follows from it; each is found out when it is first asked for.
 
-    `framework` is the one whose configuration its overrides are held to. `ours` are scripts of the
-    dataset, which readers are asked to run.
+    `framework` is the one that its overrides configure. `ours` are scripts of the dataset, which
+    readers are asked to run.
     """
 
     path: str
@@ -48,7 +45,6 @@ class ScriptText:
         """The script, evaluated without running it; with ends of lines as bash needs them."""
         from rl_resources.script.bash import read
 
-        _make_room_for(self)
         return read(self.text.replace("\\\r\n", " \\\n").replace("\r\n", " \n"))
 
     @cached_property
@@ -110,21 +106,6 @@ def trains(launch: Launch) -> bool:
         (item.key, item.value) == ("trainer.val_only", "True") for item in launch.overrides
     )
     return not (validates or any(word in launch.module for word in _NO_TRAINER))
-
-
-_read: deque[ScriptText] = deque()
-
-
-def _make_room_for(script: ScriptText) -> None:
-    """Let go of what followed from the script read longest ago, some 0.7 MB each.
-
-    Where somebody asks for it again, it is found out again.
-    """
-    _read.append(script)
-    if len(_read) > MOST_READ:
-        oldest = _read.popleft()
-        for name in _FOLLOWING:
-            oldest.__dict__.pop(name, None)
 
 
 def _settings(launch: Launch) -> tuple[object, ...]:
@@ -193,21 +174,15 @@ class Claim:
         return self.path, said.line, said.column
 
 
-@lru_cache(maxsize=1 << 16)
-def script_text(path: str, text: str) -> ScriptText:
-    """One value for each text, so that a server does not read again what has not changed."""
-    return ScriptText(path, text)
-
-
 @lru_cache(maxsize=1)
 def script_texts(snapshot: Snapshot) -> tuple[ScriptText, ...]:
     """Every script of the dataset that can be read.
 
-    A byte order mark and the line ends of Windows are told as such; nothing else follows from them.
-    Of a script with a merge conflict nobody knows what it shall be.
+    A byte order mark and the line ends of Windows are findings of their own. Nothing else is said
+    of a script with a merge conflict.
     """
     return tuple(
-        script_text(script.path, script.text.removeprefix("\ufeff").replace("\r\n", "\n"))
+        ScriptText(script.path, script.text.removeprefix("\ufeff").replace("\r\n", "\n"))
         for script in scripts(snapshot)
         if script.text is not None and not conflicts(script.text)
     )
