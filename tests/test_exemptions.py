@@ -50,8 +50,8 @@ def test_an_exemption_that_lets_off_nothing_is_told(told: Told) -> None:
     row = f"{SCRIPT},strict-mode,A sentence that gives the reason.\n"
     strict = BARE.replace("\n", "\nset -euo pipefail\n", 1)
     assert told(row, "strict-mode", "needless-exemption", script=strict) == (
-        f"{EXEMPTIONS}:2:1: error: needless-exemption: {SCRIPT} keeps `strict-mode` by now, so this"
-        " exemption lets off none\n  help: Delete this line.\n"
+        f"{EXEMPTIONS}:2:1: error: needless-exemption: {SCRIPT} no longer violates `strict-mode`: "
+        "unused exemption\n  help: Delete this line.\n"
     )
 
 

@@ -9,6 +9,7 @@ from rl_resources.check.exemptions import TABLE as EXEMPTIONS
 from rl_resources.check.exemptions import Outcome
 from rl_resources.check.registry import all_rules, chosen_rules
 from rl_resources.check.rule import Rule, Scope
+from rl_resources.check.script import shellcheck
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.check.target import claims, script_texts
 from rl_resources.finding import Finding
@@ -63,7 +64,11 @@ def findings_in(
     """
     table = snapshot.tables.get(EXEMPTIONS)
     exemptions = table is not None and asked(table.path)
-    found = findings_of(rules, targets_of(snapshot, everything if exemptions else asked))
+    looked_at = everything if exemptions else asked
+    if any(rule.name in shellcheck.RULES for rule in rules):
+        for script in filter(lambda script: looked_at(script.path), script_texts(snapshot)):
+            shellcheck.ask(script.text)  # it works on another core while other rules do
+    found = findings_of(rules, targets_of(snapshot, looked_at))
     scopes = {name: rule.scope for name, rule in all_rules().items()}
     outcome = Outcome(snapshot, tuple(found), frozenset(rule.name for rule in rules), scopes)
     unused = findings_of(rules, {"outcome": lambda: [outcome]} if exemptions else {})

@@ -6,21 +6,18 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
-from functools import lru_cache
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from subprocess import Popen
+from shutil import which
+from subprocess import SubprocessError, run
+from typing import NamedTuple
 
 RULES = frozenset({"shellcheck", "shellcheck-error"})
 """The rules that ask it."""
 LONGEST_RUN_SECONDS = 30
 _OPTIONS = ("--format=json1", "--severity=warning", "--shell=bash", "--norc", "-")
-
-_begun: dict[str, Popen[bytes]] = {}
-"""Where it is at work, by text."""
+_WORKERS = ThreadPoolExecutor(os.cpu_count())
 
 
 class Comment(NamedTuple):
@@ -33,60 +30,35 @@ class Comment(NamedTuple):
     message: str
 
 
-_answers: dict[str, tuple[Comment, ...]] = {}
-
-
 def comments(text: str) -> tuple[Comment, ...]:
-    """The errors and warnings of ShellCheck, asked once; none where it is not installed."""
-    program = _program()
-    if program is None:
-        return ()
-    if text not in _answers:
-        _answers[text] = tuple(_answer(program, text))
-    return _answers[text]
+    """The errors and warnings of ShellCheck; none where it is not installed."""
+    return ask(text).result()
 
 
-@lru_cache(maxsize=1)
+@cache
+def ask(text: str) -> Future[tuple[Comment, ...]]:
+    """Start ShellCheck on a text in the background, once."""
+    return _WORKERS.submit(lambda: tuple(_answer(text)))
+
+
+@cache
 def _program() -> str | None:
     """The binary of the installed package, or else one on the path."""
-    beside = Path(sys.executable).with_name("shellcheck.exe" if os.name == "nt" else "shellcheck")
-    if beside.is_file():
-        return str(beside)
-    from shutil import which
-
-    return which("shellcheck")
+    own = Path(sys.executable).with_name("shellcheck.exe" if os.name == "nt" else "shellcheck")
+    return str(own) if own.is_file() else which("shellcheck")
 
 
-def start(text: str) -> None:
-    """Let it begin on a text about which `comments` is going to be asked."""
+def _answer(text: str) -> Iterator[Comment]:
     program = _program()
-    if program and text not in _begun and text not in _answers:
-        with suppress(OSError):
-            _begun[text] = _process(program, text)
-
-
-def _process(program: str, text: str) -> Popen[bytes]:
-    import subprocess
-    from subprocess import DEVNULL, PIPE
-    from tempfile import TemporaryFile
-
-    with TemporaryFile() as script:  # a pipe would have to be written to while it reads
-        script.write(text.encode("utf-8", "replace"))
-        script.seek(0)
-        command = [program, *_OPTIONS]
-        return subprocess.Popen(command, stdin=script, stdout=PIPE, stderr=DEVNULL)
-
-
-def _answer(program: str, text: str) -> Iterator[Comment]:
-    from subprocess import TimeoutExpired
-
+    if program is None:
+        return
+    command, data = [program, *_OPTIONS], text.encode("utf-8", "replace")
     try:
-        with _begun.pop(text, None) or _process(program, text) as process:
-            try:
-                answer = json.loads(process.communicate(timeout=LONGEST_RUN_SECONDS)[0])
-            finally:
-                process.kill()
-    except (OSError, ValueError, TimeoutExpired):
+        done = run(
+            command, input=data, capture_output=True, timeout=LONGEST_RUN_SECONDS, check=False
+        )
+        answer = json.loads(done.stdout)
+    except (OSError, ValueError, SubprocessError):
         return
     for raw in answer["comments"]:
         yield Comment(raw["code"], raw["level"], raw["line"], raw["column"], raw["message"])
