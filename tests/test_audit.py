@@ -565,10 +565,10 @@ BATCH_KEY = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"
     [
         (f"7b/{SEVEN}", "GPUS_PER_NODE:-2", "GPUS_PER_NODE:-3", "gpus-agree"),
         (f"7b/{SEVEN}", "GPUS_PER_NODE:-2", "GPUS_PER_NODE:-1", "gpus-agree"),
-        (f"7b/{SEVEN}", "strategy=fsdp", "strategy=fsdp2", "backend-variant"),
+        (f"7b/{SEVEN}", "strategy=fsdp", "strategy=fsdp2", "backends-agree"),
         (f"7b/{SEVEN}", "strategy=fsdp", "strategy=megatron", "backends-agree"),
         (f"7b/{SEVEN}", "TRAIN_BATCH_SIZE:-1024", "TRAIN_BATCH_SIZE:-128", "batch-divisibility"),
-        (f"7b/{SEVEN}", "MINI_BATCH_SIZE:-256", "MINI_BATCH_SIZE:-255", "uneven-update"),
+        (f"7b/{SEVEN}", "MINI_BATCH_SIZE:-256", "MINI_BATCH_SIZE:-255", "batch-divisibility"),
         (f"7b/{SEVEN}", f"{BATCH_KEY}=", f"{BATCH_KEY[:-8]}=", "total-micro-batch-size"),
         (f"7b/{SEVEN}", "adv_estimator=grpo", "adv_estimator=gae", "task-agrees"),
         (f"7b/{SEVEN}", "ROLLOUT_N:-5", "ROLLOUT_N:-1", "group-size"),

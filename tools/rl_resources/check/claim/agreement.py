@@ -1,7 +1,7 @@
-"""Whether a row and its script tell the same.
+"""Whether a row and its script say the same.
 
 Every rule looks at a `Claim`. What a script leaves out is the framework's default; what cannot be
-known without running it is never told.
+known without running it is not reported.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from rl_resources.script.backends import INFER_BACKENDS, SAME_BACKEND, TRAIN_BAC
 from rl_resources.script.run import ACTOR, Run
 from rl_resources.script.settings import Setting
 from rl_resources.words import shown
-
-_FAMILY_AND_ITS_SECOND = ("fsdp", "fsdp2")
 
 
 @rule()
@@ -71,7 +69,7 @@ def _other_model(claim: Claim, *, family_alone: bool) -> Iterator[Mistake]:
     message = f"{cell(claim, 'model')}, but {where}: {what}"
     right = name if is_id(name) or "/" not in known[0] else f"the Hugging Face id of {name}"
     quoted = f"`{shown(right)}`" if right == name else right
-    found = Mistake(*claim.place("model"), message, f"Write {quoted}, or mend the script.")
+    found = Mistake(*claim.place("model"), message, f"Write {quoted}, or fix the script.")
     setting = run.model_path._replace(value=path)
     yield from by_majority(claim, run, "model", setting, claim.text("model"), found)
 
@@ -91,8 +89,8 @@ def task_agrees(claim: Claim) -> Iterator[Mistake]:
     setting = contradicting_algorithm(run, algorithm_of(task))
     if setting is not None:
         message = f"{cell(claim, 'task')}, but {said_by_script(claim, run, setting)}"
-        mend = "Write the task of the script, or mend it."
-        found = Mistake(*claim.place("task"), message, mend)
+        fix = "Write the task of the script, or fix the script."
+        found = Mistake(*claim.place("task"), message, fix)
         wanted = right_value(run, setting, algorithm_of(task))
         yield from by_majority(claim, run, "task", setting, wanted, found)
     rank, adapters = run.lora_rank, bool(ADAPTERS.search(task))
@@ -120,7 +118,7 @@ def gpus_agree(claim: Claim) -> Iterator[Mistake]:
     if wanted is not None and gpus is not None and wanted != gpus:
         parts = [said_by_script(claim, run, part) for part in (run.nodes, run.gpus_per_node)]
         message = f"{cell(claim, 'gpus')}, but {' and '.join(parts)}, which makes `{gpus}`"
-        found = Mistake(*claim.place("gpus"), message, f"Write `{gpus}`, or mend the script.")
+        found = Mistake(*claim.place("gpus"), message, f"Write `{gpus}`, or fix the script.")
         yield from by_majority(claim, run, "gpus", *_wrong_count(claim, run, wanted), found)
         return
     nodes, wanted = run.nodes, claim.number("nodes")
@@ -140,7 +138,8 @@ def _wrong_count(claim: Claim, run: Run, gpus: int) -> tuple[Setting, str]:
 def backends_agree(claim: Claim) -> Iterator[Mistake]:
     """The row's backends are those that its script trains and generates with.
 
-    Memory and speed are those of the backend that really ran.
+    Memory and speed are those of the backend that really ran; FSDP2 offloads and shards in its own
+    way.
 
     Bad: `fsdp` as `train` beside `actor_rollout_ref.actor.strategy=megatron`
     Good: `megatron` as `train` beside `actor_rollout_ref.actor.strategy=megatron`
@@ -152,36 +151,11 @@ def backends_agree(claim: Claim) -> Iterator[Mistake]:
         ("train", run.train_backend, TRAIN_BACKENDS),
         ("infer", run.infer_backend, INFER_BACKENDS),
     ):
-        said = _backend(claim, column)
-        other = said and setting.text in known and said != setting.text
-        if other and (said, setting.text) != _FAMILY_AND_ITS_SECOND:
+        word = claim.text(column).lower()
+        said = SAME_BACKEND.get(word, word)
+        if said and setting.text in known and said != setting.text:
             found = differs(claim, run, column, setting, setting.text or "")
             yield from by_majority(claim, run, column, setting, said, found)
-
-
-def _backend(claim: Claim, column: str) -> str:
-    said = claim.text(column).lower()
-    return SAME_BACKEND.get(said, said)
-
-
-@rule("warning")
-def backend_variant(claim: Claim) -> Iterator[Mistake]:
-    """A row says `fsdp2` where its script trains with FSDP2.
-
-    FSDP2 offloads and shards in its own way, and its memory is not that of FSDP.
-
-    Bad: `fsdp` as `train` beside `actor_rollout_ref.actor.strategy=fsdp2`
-    Good: `fsdp2` as `train` beside `actor_rollout_ref.actor.strategy=fsdp2`
-
-    `fsdp` may also be meant as the name of both.
-    """
-    run = claim.run
-    if run is None:
-        return
-    said, setting = _backend(claim, "train"), run.train_backend
-    if (said, setting.text) == _FAMILY_AND_ITS_SECOND:
-        found = differs(claim, run, "train", setting, "fsdp2")
-        yield from by_majority(claim, run, "train", setting, said, found)
 
 
 @rule()

@@ -1,4 +1,4 @@
-"""Batches that do not divide: each problem with its setting and the mend.
+"""Batches that do not divide: each problem with its setting and the fix.
 
 A step has `data.train_batch_size` prompts, an update `ppo_mini_batch_size` of them; each prompt has
 `rollout.n` responses, which the data-parallel ranks share and take a micro batch at a time.
@@ -15,30 +15,30 @@ Problem = tuple[Setting, str, str]
 
 
 def batch_problems(run: Run) -> Iterator[Problem]:
-    """What of step, update and micro batches the framework asserts and does not hold."""
-    yield from _step_problems(run)
-    if run.trains_with_megatron is False and not _exceeds_step(run) and not _step_is_told(run):
-        yield from _micro_problems(run)
+    """What of step, update and micro batches the framework refuses, each mistake once."""
+    step = list(_step_problems(run))
+    yield from step
+    same = run.mini_batch_size.number == run.train_batch_size.number
+    if not _exceeds_step(run) and not (step and same):
+        yield from _update_problems(run)
     yield from _total_problems(run)
 
 
-def uneven_problems(run: Run) -> Iterator[Problem]:
-    """What of an update cannot be shared out, where step and update are sound by themselves."""
-    if _exceeds_step(run) or _step_is_told(run):
-        return
+def _update_problems(run: Run) -> Iterator[Problem]:
+    """What of an update cannot be shared out, and micro batches that do not divide a share."""
     mini, n, ranks = run.mini_batch_size, run.rollout_n.number, _ranks(run)
-    if mini.number and n and ranks and mini.number * n % ranks:
-        mend = f"Choose a size whose product with {n} is a multiple of {ranks}."
-        message = f"{_update(run)} cannot be divided over {ranks} data-parallel ranks"
-        yield mini, message, mend
-    elif run.trains_with_megatron:
-        yield from _micro_problems(run)
-
-
-def _step_is_told(run: Run) -> bool:
-    """Whether the step cannot be divided either, and update and step are one size."""
-    same = run.mini_batch_size.number == run.train_batch_size.number
-    return same and any(_step_problems(run))
+    if not mini.number or not n or not ranks:
+        return
+    since = ", as verl demands since 0.8.0"
+    if mini.number * n % ranks:
+        message = f"{_update(run)} cannot be divided over {ranks} data-parallel ranks{since}"
+        yield mini, message, f"Choose a size whose product with {n} is a multiple of {ranks}."
+        return
+    micro, share = run.micro_batch_size_per_gpu, mini.number * n // ranks
+    if micro.number and share % micro.number:
+        message = f"`{micro.key}` {micro.number} does not divide {share}, the share of each rank in"
+        message = f"{message} {_update(run)}{since if run.trains_with_megatron else ''}"
+        yield micro, message, f"Choose a divisor of {share}."
 
 
 def _step_problems(run: Run) -> Iterator[Problem]:
@@ -79,18 +79,6 @@ def _ranks(run: Run) -> int | None:
     """Data-parallel ranks of the training, where the sizes divide the GPUs."""
     gpus, size = run.gpus.number, run.training_model_size
     return gpus // size if gpus and size and gpus % size == 0 else None
-
-
-def _micro_problems(run: Run) -> Iterator[Problem]:
-    """Micro batches that do not divide a rank's share of an update, where ranks have equal ones."""
-    mini, n, ranks = run.mini_batch_size.number, run.rollout_n.number, _ranks(run)
-    micro = run.micro_batch_size_per_gpu
-    if not mini or not n or not ranks or not micro.number or mini * n % ranks:
-        return
-    share = mini * n // ranks
-    if share % micro.number:
-        message = f"`{micro.key}` {micro.number} does not divide {share}, the share of each rank in"
-        yield micro, f"{message} {_update(run)}", f"Choose a divisor of {share}."
 
 
 def _update(run: Run) -> str:

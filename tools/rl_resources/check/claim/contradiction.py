@@ -50,16 +50,16 @@ def cell(claim: Claim, column: str) -> str:
 def differs(claim: Claim, run: Run, column: str, setting: Setting, right: str) -> Mistake:
     """A cell that says something else than the script."""
     message = f"{cell(claim, column)}, but {said_by_script(claim, run, setting)}"
-    mend = f"Write `{shown(right)}`, or mend the script."
-    return Mistake(*claim.place(column), message, mend)
+    fix = f"Write `{shown(right)}`, or fix the script."
+    return Mistake(*claim.place(column), message, fix)
 
 
 def by_majority(
     claim: Claim, run: Run, column: str, setting: Setting, wanted: str, found: Mistake
 ) -> Iterator[Mistake]:
-    """`found`, a cell that contradicts its script, unless the script's name tells who is wrong.
+    """`found`, a cell that contradicts its script, unless the script's name decides who is wrong.
 
-    Where the name contradicts the cell, that is told by the rule about names. Where it agrees with
+    Where the name contradicts the cell, the rule about names reports it. Where it agrees with
     the cell, the script is wrong: its `setting` should be `wanted`.
     """
     match claim.named.get(column):
@@ -73,10 +73,10 @@ def by_majority(
                 f"and {column} in {claim.path}:{claim.place(column)[1]} say "
                 f"`{shown(claim.text(column))}`"
             )
-            yield Mistake(path, line, place, message, _script_mend(claim, setting, wanted))
+            yield Mistake(path, line, place, message, _script_fix(claim, setting, wanted))
 
 
-def _script_mend(claim: Claim, setting: Setting, wanted: str) -> str:
+def _script_fix(claim: Claim, setting: Setting, wanted: str) -> str:
     if not wanted:
         return f"Set `{setting.key}` so that the script does what its name says."
     text, origin = claim.script.text, setting.origin or setting.place

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from rl_resources.check.claim.contradiction import cell, differs
-from rl_resources.check.claim.max_batch import trials_in_comments
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.target import Claim, Trial
+from rl_resources.script.bash import Script
 from rl_resources.script.run import Run
+
+_RAN = r"√|✓|✔|✅|(?:ok|okay|pass|passed|passes|ran|runs|fits|works)\b"
+_FAILED = r"[✗✘❌]|(?:oom|fail|failed|fails)\b"
+# A cross after a blank is a product (8 times H800) unless the list ends or goes on after it, and so
+# is one before a letter or digit (`2x8`).
+_TRIAL = re.compile(
+    rf"(?<![\w.])(?P<batch>\d{{1,6}})"
+    rf"(?:[ \t]*+[:=(-]?>?[ \t]*+(?:(?P<ran>{_RAN})|(?P<failed>{_FAILED}))"
+    r"|(?P<cross>[\u00d7xX](?!\w)"
+    r"|[ \t]++[\u00d7xX](?=[ \t]*+(?:$|[,;)]|\d++[ \t]*+[√✓✔\u00d7✗]))))",
+    re.IGNORECASE,
+)
+_ABOUT_ELSE = re.compile(
+    r"micro|mini|val_|valid|\btp\b|\bpp\b|\bsp\b|tensor|parallel|len|seq|token|util|rank|rollout"
+    r"|response|prompt_|(?<!per[ _-])gpus?\b|node|epoch|steps|version|vllm",
+    re.IGNORECASE,
+)
 
 
 @rule()
@@ -64,10 +82,10 @@ def max_batch_against_trials(claim: Claim) -> Iterator[Mistake]:
         return
     trials = next(iter(_readings(claim, run)))
     largest = max((trial.batch for trial in trials if trial.ran), default=None)
-    mend = "Mend the number or the trials, or mark the row as disputed and say why."
+    fix = "Fix the number or the trials, or mark the row as disputed and say why."
     if largest is not None and len(_readings(claim, run)) == 1:
-        mend = f"Write `{largest}`, the largest batch that ran; or mark the row as disputed."
-    yield Mistake(*claim.place("max_batch"), f"{cell(claim, 'max_batch')}, but {reason}", mend)
+        fix = f"Write `{largest}`, the largest batch that ran; or mark the row as disputed."
+    yield Mistake(*claim.place("max_batch"), f"{cell(claim, 'max_batch')}, but {reason}", fix)
 
 
 def _readings(claim: Claim, run: Run | None) -> list[tuple[Trial, ...]]:
@@ -98,3 +116,28 @@ def _forbids(trials: Iterable[Trial], batch: int) -> str:
     if failed is not None and batch >= failed and (ran is None or ran < failed):
         return f"a trial of {failed} failed"
     return f"a trial of {ran} ran" if ran is not None and batch < ran else ""
+
+
+def trials_in_comments(script: Script) -> tuple[Trial, ...]:
+    """The trials of batch sizes, where they agree that smaller ones ran and larger ones did not.
+
+    Empty unless both outcomes are told: a single sign beside a number may mean anything.
+    """
+    trials = tuple(_trials(script))
+    ran = [trial.batch for trial in trials if trial.ran]
+    failed = [trial.batch for trial in trials if not trial.ran]
+    return trials if ran and failed and max(ran) < min(failed) else ()
+
+
+def _trials(script: Script) -> Iterator[Trial]:
+    for text in _comments(script):
+        for match in _TRIAL.finditer(text):
+            yield Trial(int(match["batch"]), match["ran"] is not None)
+
+
+def _comments(script: Script) -> Iterable[str]:
+    """The comments that may speak of the batch: neither they nor their line name anything else."""
+    for comment in script.comments:
+        line = script.lines[comment.place.line - 1]
+        if not _ABOUT_ELSE.search(line):
+            yield comment.text

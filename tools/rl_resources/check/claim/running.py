@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rl_resources.check.claim.batches import batch_problems, uneven_problems
+from rl_resources.check.claim.batches import batch_problems
 from rl_resources.check.claim.contradiction import at, written
 from rl_resources.check.claim.parallel import parallel_problems
 from rl_resources.check.claim.same_model import likeness, model_in_path
@@ -79,14 +79,14 @@ def parallel_sizes(claim: Claim) -> Iterator[Mistake]:
         return
     for setting, problem in parallel_problems(run, _heads(claim, run)):
         message = f"`{setting.key}` is `{written(setting.value)}`: {problem}"
-        mend = "Choose a size that divides both the GPUs and the heads, or other GPUs."
+        fix = "Choose a size that divides both the GPUs and the heads, or other GPUs."
         if setting.key.endswith("use_remove_padding"):
-            mend = f"Set `{setting.key}=True`, or the sequence parallel size to 1."
-        yield Mistake(*at(claim, run, setting), message, mend)
+            fix = f"Set `{setting.key}=True`, or the sequence parallel size to 1."
+        yield Mistake(*at(claim, run, setting), message, fix)
 
 
 def _has_other_gpus(claim: Claim, run: Run) -> bool:
-    """Whether it is told that row and script differ in their GPUs: sizes follow from that."""
+    """Whether row and script differ in their GPUs: sizes follow from that."""
     said, gpus = claim.number("gpus"), run.gpus.number
     return said is not None and gpus is not None and said != gpus
 
@@ -117,44 +117,16 @@ def batch_divisibility(claim: Claim) -> Iterator[Mistake]:
       `ActorRolloutRefWorker.__init__` since 0.2; since 0.8.0 verl/workers/engine/utils.py
       `prepare_micro_batches`.
     * Totals of micro batches: `_validate_config` since 0.2, now `ActorConfig.validate`.
+    * Update by ranks and, with Megatron, micro batches: verl/workers/engine_workers.py
+      `train_mini_batch` since 0.8.0; older workers round down.
     """
-    run = _run_in_fixed_batches(claim)
-    if run is None:
-        return
-    for setting, message, mend in batch_problems(run):
-        yield Mistake(*at(claim, run, setting), message, mend)
-
-
-@rule("warning")
-def uneven_update(claim: Claim) -> Iterator[Mistake]:
-    """Every rank gets the same whole micro batches of an update.
-
-    Up to verl 0.7 the rest was left out in silence; since 0.8.0 the run stops at its first
-    update.
-
-    Bad: `actor_rollout_ref.actor.ppo_mini_batch_size=63 actor_rollout_ref.rollout.n=1` on 8
-        GPUs
-    Good: `actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.rollout.n=1` on 8
-        GPUs
-
-    Older workers round down: verl/workers/fsdp_workers.py and megatron_workers.py, `__init__`.
-
-    verl/workers/engine_workers.py `train_mini_batch` asserts, which every run goes through since
-    0.8.0; the same of Megatron's micro batches, verl/workers/engine/utils.py.
-    """
-    run = _run_in_fixed_batches(claim)
-    if run is None:
-        return
-    for setting, message, mend in uneven_problems(run):
-        yield Mistake(*at(claim, run, setting), f"{message}, as verl demands since 0.8.0", mend)
-
-
-def _run_in_fixed_batches(claim: Claim) -> Run | None:
-    """The run, where its GPUs are clear and its parallel sizes divide them."""
     run = claim.run
     if run is None or run.dynamic_batch.flag is not False or _has_other_gpus(claim, run):
-        return None
-    return None if any(parallel_problems(run, None)) else run
+        return
+    if any(parallel_problems(run, None)):
+        return
+    for setting, message, fix in batch_problems(run):
+        yield Mistake(*at(claim, run, setting), message, fix)
 
 
 @rule()
@@ -184,8 +156,8 @@ def batched_tokens(claim: Claim) -> Iterator[Mistake]:
             f"`{tokens.key}` is `{tokens.number}`, less than one sequence of {needed} tokens, "
             "and chunked prefill is off"
         )
-        mend = f"Set it to {needed} or more, or `{run.chunked_prefill.key}=True`."
-        yield Mistake(*at(claim, run, place), message, mend)
+        fix = f"Set it to {needed} or more, or `{run.chunked_prefill.key}=True`."
+        yield Mistake(*at(claim, run, place), message, fix)
 
 
 def _sequence_length(run: Run) -> int | None:

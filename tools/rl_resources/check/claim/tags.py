@@ -33,10 +33,10 @@ def min_saves_memory(claim: Claim) -> Iterator[Mistake]:
         return
     keys = _listed(setting.key for setting in off)
     message = f"tag of {shown(claim.label, 120)} is `MIN`, but the script does not turn on {keys}"
-    mend = f"Set {_listed(f'{setting.key}=True' for setting in off)}."
+    fix = f"Set {_listed(f'{setting.key}=True' for setting in off)}."
     set_off = [setting for setting in off if setting.place]
     place = at(claim, run, set_off[0]) if set_off else claim.place("tag")
-    yield Mistake(*place, message, mend)
+    yield Mistake(*place, message, fix)
 
 
 @rule("warning")
@@ -58,8 +58,8 @@ def recommended_is_fast(claim: Claim) -> Iterator[Mistake]:
     if on:
         keys = _listed(setting.key for setting in on)
         message = f"tag of {shown(claim.label, 120)} is `RECOMMENDED`, but the script sets {keys}"
-        mend = f"Set {_listed(f'{setting.key}=False' for setting in on)}, or write `MIN`."
-        yield Mistake(*at(claim, run, on[0]), message, mend)
+        fix = f"Set {_listed(f'{setting.key}=False' for setting in on)}, or write `MIN`."
+        yield Mistake(*at(claim, run, on[0]), message, fix)
 
 
 def _listed(words: Iterable[str]) -> str:
