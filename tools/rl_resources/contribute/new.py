@@ -23,6 +23,7 @@ from rl_resources.contribute.new_script import (
     PROMPT_TOKENS,
     RESPONSE_TOKENS,
     Configuration,
+    script_text,
 )
 from rl_resources.contribute.offered import FRAMEWORK, refusals
 from rl_resources.contribute.script_facts import memory_cells
@@ -186,7 +187,7 @@ def new_record(
     name = str(_name(wanted))
     path = f"{SCRIPTS}/{str(wanted.model['size']).lower()}/{name}"
     _refuse_held(snapshot, name, wanted.tag)
-    text = ScriptText(wanted, shipped(FRAMEWORK), name.removesuffix(".sh"))
+    text = script_text(wanted, shipped(FRAMEWORK), name.removesuffix(".sh"))
     run = ScriptText(path, text).training
     row = {**_tuning_row(wanted, name, words), **(memory_cells(run) if run else {})}
     rows = {name: [cells] for name, cells in {**added, "tuning": row}.items()}

@@ -72,7 +72,7 @@ class Configuration:
         return GROUP if self.algorithm.estimator in GROUP_ESTIMATORS else 1
 
 
-def ScriptText(wanted: Configuration, known: Shipped, name: str) -> str:
+def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
     """The script of a configuration that the framework offers; `name` is its stem."""
     choice = strategies(known)[wanted.strategy]
     base = known.base(choice)
