@@ -16,6 +16,7 @@ from rl_resources.query.configurations import RUNS, Configuration, configuration
 from rl_resources.query.coverage import coverage
 from rl_resources.query.points import Points, largest_batches, least_memory, throughputs
 from rl_resources.site.charts import coverage_map, memory_chart, pages
+from rl_resources.site.environment import Site
 from website import ROOT
 
 HOSTILE = "<script>window.hacked=1</script>\x00\x1b[31m\u202e</text></svg>&\"'{{7*7}}]]>"
@@ -116,7 +117,7 @@ def test_hostile_names_stay_text_and_the_file_stays_well_formed() -> None:
         for row in dataset().records["reports"]
     )
     hostile = dataclasses.replace(dataset(), records={**dataset().records, "reports": rows})
-    files = pages(hostile, None)
+    files = pages(Site(hostile))
     tree = ElementTree.fromstring(files["charts/memory.svg"])  # noqa: S314
     names = [str(item.get("aria-label")) for item in tree.iter("{http://www.w3.org/2000/svg}a")]
     assert any("window.hacked=1" in name for name in names)
@@ -126,6 +127,6 @@ def test_hostile_names_stay_text_and_the_file_stays_well_formed() -> None:
 
 def test_an_empty_dataset_gives_sentences_and_no_chart() -> None:
     records = {**dataset().records, "tuning": (), "reports": (), "trials": ()}
-    page = pages(dataclasses.replace(dataset(), records=records), None)["charts.md"]
+    page = pages(Site(dataclasses.replace(dataset(), records=records)))["charts.md"]
     assert page.count('class="nothing"') == 3
     assert "<svg" not in page

@@ -19,8 +19,9 @@ from rl_resources.cli import main
 from rl_resources.dataset import Dataset
 from rl_resources.query.age import Ages
 from rl_resources.query.coverage import coverage
-from rl_resources.site import coverage_page, reports
-from rl_resources.site.report_table import report_rows
+from rl_resources.site import coverage_page
+from rl_resources.site.environment import Site
+from rl_resources.site.pages import pages
 from website import visited
 
 
@@ -153,32 +154,21 @@ def test_a_report_is_shown_with_conditions_group_and_the_unit_of_its_batch(
             "source_url": "https://github.com/a/b/issues/12",
         },
     )
-    (row,) = report_rows(changed, "7B")
-    assert row.resource == "8 to 32 x h100"
-    assert row.conditions == (
-        "LoRA, rank 32",
-        "precision not stated",
-        "optimizer offload",
-        "activation checkpointing",
-        "512 + ? tokens",
-        "micro batch not stated",
-        "run stated without a figure",
+    page = pages(Site(changed))["reports/7b.md"]
+    cells = dict(re.findall(r'<td data-label="(.*?)">(.*?)</td>', page, re.S))
+    assert cells["Resource"].startswith("8 to 32 × H100")
+    assert cells["Conditions"] == (
+        "LoRA, rank 32, precision not stated, optimizer offload, activation checkpointing, "
+        "512 + ? tokens, micro batch not stated, run stated without a figure"
     )
-    assert row.batch == "64 (unit not stated), 5 responses each"
-    assert row.source == "a/b#12"
-
-
-def test_every_report_stands_on_one_page(dataset: Dataset) -> None:
-    pages = reports.pages(dataset, None)
-    text = "".join(page for path, page in pages.items() if path.startswith("reports/"))
-    ids = re.findall(r'<tr id="([^"]+)"', text)
-    assert sorted(ids) == sorted(str(row["report"]) for row in dataset.records["reports"])
+    assert cells["Batch"] == "64 (unit not stated), 5 rollouts per prompt"
+    assert "a/<wbr>b#12" in cells["Source"]
 
 
 def test_a_claim_of_a_report_stands_in_the_words_of_its_source(dataset: Dataset) -> None:
     tagged = {"tag": "MIN", "requirement_wording": "suggest at least"}
     weak = {"report": "s", "requirement_wording": "I think"}
-    page = reports.pages(_with_reports(dataset, tagged, weak), None)["reports/7b.md"]
+    page = pages(Site(_with_reports(dataset, tagged, weak)))["reports/7b.md"]
     assert "MIN: the source says “suggest at least”" in page
     assert ">the source says “I think”" in page
 

@@ -27,8 +27,10 @@ import yaml
 
 from rl_resources.dataset import Dataset, load
 from rl_resources.package import TYPES
-from rl_resources.site import api, site
+from rl_resources.site import api
 from rl_resources.site.downloads import downloads
+from rl_resources.site.environment import Site
+from rl_resources.site.pages import pages
 from website import ROOT
 
 DATASET = load(ROOT)
@@ -293,7 +295,7 @@ def test_the_checksums_are_those_that_sha256sum_wants(downloads_folder: Path) ->
 
 def data_page(dataset: Dataset, address: str | None = None) -> tuple[str, dict[str, Any]]:
     """The page, and the JSON-LD in it."""
-    page = site.pages(dataset, None, downloads(dataset), address)["data.md"]
+    page = pages(Site(dataset, None, address), downloads(dataset))["data.md"]
     block = re.search(r'(?m)^<script type="application/ld\+json">(.*)</script>$', page)
     assert block
     return page, json.loads(block[1])

@@ -15,6 +15,7 @@ from rl_resources.git import Repository
 from rl_resources.package import Record
 from rl_resources.query.moves import moves
 from rl_resources.site import api, record_page
+from rl_resources.site.environment import Site
 
 TODAY = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm"
 
@@ -57,4 +58,6 @@ def test_a_withdrawn_record_says_so() -> None:
 
 def _pages(dataset: Dataset) -> dict[str, str]:
     no_scripts = {str(row["script"]): "" for row in dataset.records["tuning"]}
-    return record_page.pages(dataset, no_scripts, lambda _: None, Repository(None, None, None))
+    return record_page.pages(
+        Site(dataset), no_scripts, lambda _: None, Repository(None, None, None)
+    )

@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 import pytest
-from markupsafe import Markup
 from playwright.sync_api import Browser, Locator, Page
 
-from rl_resources.site.cards import labelled
 from website import PAGES, ROOT, visited
 
 SCRIPT = (ROOT / "site/assets/javascripts/tables.js").read_text(encoding="utf-8")
@@ -185,11 +183,3 @@ def test_a_table_without_scripts_is_complete_and_has_no_dead_controls(
     assert page.locator(".table-tools, thead button").count() == 0
     assert page.locator("[data-label=Task]").first.is_visible()
     context.close()
-
-
-def test_each_cell_names_its_column_and_a_note_none() -> None:
-    rows = Markup('<tr id="a"><th>1</th><td class="b">2</td></tr><tr><td colspan="2">c</td></tr>')
-    assert labelled(rows, ["A", '"B"']) == (
-        '<tr id="a"><th data-label="A">1</th><td data-label="&#34;B&#34;" class="b">2</td></tr>'
-        '<tr><td colspan="2">c</td></tr>'
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import os
 import shutil
@@ -262,6 +263,18 @@ def broken_links(site: Path) -> list[str]:
             if not file.is_file() or (whole.fragment and unquote(whole.fragment) not in known):
                 broken.append(f"{here}: {target}")
     return broken
+
+
+def edit_row(root: Path, table: str, key: str, **cells: str) -> None:
+    """Change cells of the row whose first cell is `key`."""
+    path = root / "records" / f"{table}.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    next(row for row in rows if next(iter(row.values())) == key).update(cells)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def replace_in(path: Path, old: str, new: str) -> None:

@@ -11,6 +11,7 @@ from rl_resources.git import Repository, line_times, read_repository
 from rl_resources.package import Record, read_package
 from rl_resources.revision import read_releases
 from rl_resources.rules import FAMILIES, rules_by_family
+from rl_resources.script.run import Run
 from rl_resources.site import (
     api,
     assistants,
@@ -18,16 +19,13 @@ from rl_resources.site import (
     coverage_page,
     feed,
     finder,
-    front,
+    pages,
     record_page,
-    reports,
     rst,
-    rules,
-    site,
-    size_page,
     validation,
 )
 from rl_resources.site.downloads import downloads
+from rl_resources.site.environment import Site
 from rl_resources.urls import site_url as read_site_url
 
 Files = dict[str, str | bytes]
@@ -72,35 +70,30 @@ def render_dataset(
     `scripts` maps the name of a script to its text. Where `site_url` is empty, what is meant for
     other pages is relative.
     """
-    url = repository.url
-    files = downloads(dataset, site_url)
+    site, files = Site(dataset, repository.url, site_url), downloads(dataset, site_url)
+    runs = _runs(dataset, scripts)
     return {
-        **site.pages(dataset, url, files, site_url),
-        **size_page.pages(dataset, url, site_url),
-        **record_page.pages(dataset, scripts, _tells(dataset, scripts), repository, site_url),
-        **record_page.files(dataset, scripts),
-        **front.pages(dataset, url),
-        **reports.pages(dataset, url, site_url),
-        **coverage_page.pages(dataset, url),
-        **charts.pages(dataset, url),
-        **rules.pages(dataset, url, FAMILIES, rules_by_family()),
+        **pages.pages(site, files),
+        **pages.rules_page(site, FAMILIES, rules_by_family()),
+        **record_page.pages(site, scripts, runs, repository),
+        **record_page.files(site, scripts),
+        **coverage_page.pages(dataset, repository.url),
+        **charts.pages(site),
         **finder.files(dataset),
         **rst.files(dataset, repository.script_url()),
         **{item.path: item.content for item in files},
     }
 
 
-def _tells(dataset: Dataset, scripts: Mapping[str, str]) -> record_page.Tells:
-    """What is known of the run of a script whose framework's configuration is known."""
+def _runs(dataset: Dataset, scripts: Mapping[str, str]) -> record_page.Runs:
+    """The run of a record's script where the configuration of its framework is known."""
 
-    def told(record: Record) -> record_page.Told | None:
+    def run_of(record: Record) -> Run | None:
         if record["framework"] != FRAMEWORK:
             return None
-        text = scripts[str(record["script"])]
-        run = ScriptText(script_path(dataset, record), text).run
-        return record_page.told(run, text) if run else None
+        return ScriptText(script_path(dataset, record), scripts[str(record["script"])]).run
 
-    return told
+    return run_of
 
 
 def _scripts(root: Path, dataset: Dataset) -> dict[str, str]:

@@ -12,8 +12,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.query.configurations import configurations
 from rl_resources.query.coverage import Cell, coverage
 from rl_resources.query.points import Point, largest_batches, least_memory, throughputs
-from rl_resources.site.report_table import source_name
-from rl_resources.site.site import Site
+from rl_resources.site.environment import Site, source_name
 
 STYLE = PurePosixPath("site/assets/stylesheets/charts.css")
 FEWEST_SIZES = 4
@@ -56,9 +55,9 @@ class Chart:
     width, height = WIDTH, HEIGHT
 
 
-def pages(dataset: Dataset, repository_url: str | None) -> dict[str, str]:
+def pages(site: Site) -> dict[str, str]:
     """`charts.md`, and the memory chart as `charts/memory.svg`."""
-    site, known = Site(dataset, repository_url), configurations(dataset)
+    dataset, known = site.dataset, configurations(site.dataset)
     memory = least_memory(known)
     reports = dataset.by_key["reports"]
     shared = {

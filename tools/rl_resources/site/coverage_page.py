@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from rl_resources.dataset import Dataset
 from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, Coverage, coverage
 from rl_resources.site.charts import coverage_map
-from rl_resources.site.site import Site, address
+from rl_resources.site.environment import Site, link
 from rl_resources.urls import is_web_address
 
 PATH = "coverage.md"
@@ -67,4 +67,4 @@ def _start_of_contribution(repository: str, cell: Cell) -> str:
     known = {"task": cell.task, "device": cell.device}
     if is_web_address(repository):
         return f"{repository}/issues/new?{urlencode({'template': 'record.yml', **known})}"
-    return f"{address(PATH, 'contributing/')}?{urlencode({'size': cell.size, **known})}"
+    return f"{link(PATH, 'contributing/')}?{urlencode({'size': cell.size, **known})}"

@@ -18,7 +18,7 @@ from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import RELAXATIONS, SMALLER, size_of
 from rl_resources.query.messages import FITS, MESSAGES, SPANS
 from rl_resources.query.vocabulary import FILTERS, PATTERNS, vocabulary
-from rl_resources.site.site import place
+from rl_resources.site.environment import place
 
 PATH = "assets/finder.json"
 MODULES = tuple(

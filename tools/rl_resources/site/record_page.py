@@ -1,161 +1,131 @@
-"""The page of each record: does it fit, how is it started, how sure is it; then the evidence."""
+"""The page of each record: does it fit, how to start it, how sure it is; then the evidence."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from rl_resources.dataset import Dataset, script_path
+from rl_resources.dataset import script_path
 from rl_resources.git import Repository
 from rl_resources.package import Field, Record
-from rl_resources.query.age import Ages
 from rl_resources.query.compatibility import accepted_by, rejections, releases_of
 from rl_resources.query.configurations import configurations
 from rl_resources.query.moves import former_ids, moves
 from rl_resources.query.related import Neighborhood
 from rl_resources.script.explained import Explained, explained
-from rl_resources.script.run import Run
-from rl_resources.site import badge, recipes, starting
+from rl_resources.script.run import MODEL, Run
+from rl_resources.script.settings import Setting
+from rl_resources.site import recipes
 from rl_resources.site.api import SCRIPTS, record_id
-from rl_resources.site.site import Fact, Site, facts
+from rl_resources.site.environment import Site
 from rl_resources.site.tuning_table import tuning_row
 
-EVIDENCE = ("contributor", "tested_on", "evidence", "source", "status")
-RELATED = {
-    "less-hardware": "The same with less hardware",
-    "other-tag": "Under the other tag",
-    "other-task": "The same model, another task",
-    "same-device": "The same size on this device",
-    "next-size": "One size up on this hardware",
+SEVERAL_NODES_SOURCE = (
+    "https://github.com/volcengine/verl/blob/1113c2c27e9049bc465fc001d695c34a9041c5ca"
+    "/docs/start/multinode.rst"
+)
+"""verl's guide to several nodes: the head and worker commands, and the script run directly."""
+BADGE_COLORS = {
+    "untested": "51606a",
+    "reported": "12405a",
+    "reproduced": "0b6b4b",
+    "disputed": "a3202c",
+}
+_EXPECTED = {
+    "Model": f"{MODEL}.path",
+    "Training data": "data.train_files",
+    "Validation data": "data.val_files",
 }
 _MEANING = re.compile(r"`(?P<word>[\w-]+)`: (?P<meaning>[^`]+?\.)(?= |$)")
+_ABOUT_NODES = "Several nodes:"
+
+Runs = Callable[[Record], Run | None]
+"""The run that a record's script starts, where that is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a page tells of the run that a script starts."""
-
-    settings: tuple[Explained, ...]
-    expected: tuple[starting.Expected, ...]
-    passes_arguments: bool
-
-
-def told(run: Run, script: str) -> Told:
-    """What is told of a run by the text of its script."""
-    expected = starting.expected(run, script)
-    return Told(tuple(explained(run)), tuple(expected), run.launch.passes_arguments)
+def files(site: Site, scripts: Mapping[str, str]) -> dict[str, str]:
+    """What record pages offer for download: scripts as they are, and badges."""
+    badges = {
+        f"badges/{record_id(record)}.json": badge(record)
+        for record in site.dataset.records["tuning"]
+    }
+    return {f"{SCRIPTS}/{name}": text for name, text in scripts.items()} | badges
 
 
-@dataclass(frozen=True, slots=True)
-class Rung:
-    """One batch size that was tried; `share` is its part of the largest, 0 to 100."""
-
-    batch: int
-    order: int
-    ran: bool
-    share: int
-
-
-Tells = Callable[[Record], Told | None]
-"""What is told of a record's run, where that is known."""
-
-
-def path_of(record: Record) -> str:
-    """Where the page of a record lies below the folder of pages."""
-    return f"records/{record_id(record)}.md"
+def badge(record: Record) -> str:
+    """What runs where and how sure that is, for https://shields.io/badges/endpoint-badge."""
+    row = tuning_row(record, "")
+    document = {
+        "schemaVersion": 1,
+        "label": f"{row.model} {row.task}",
+        "message": f"{row.resource} · {row.tag} · {row.status}",
+        "color": BADGE_COLORS.get(row.status, "2f3b43"),
+    }
+    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
 
 
 def pages(
-    dataset: Dataset,
-    scripts: Mapping[str, str],
-    told: Tells,
-    repository: Repository,
-    site_url: str | None = None,
+    site: Site, scripts: Mapping[str, str], runs: Runs, repository: Repository
 ) -> dict[str, str]:
-    """Every record's page by its path, and one for each id that is gone."""
-    made = RecordPages(dataset, scripts, told, repository, site_url)
-    found = {path_of(record): made.page(record) for record in dataset.records["tuning"]}
-    return found | moved(dataset, repository)
+    """Every record's page by its path, and one for each id that is gone.
 
-
-def moved(dataset: Dataset, repository: Repository) -> dict[str, str]:
-    """A page by its path for each id that is gone."""
-    site = Site(dataset, repository.url)
-    found = {f"records/{move.id}.md": move for move in moves(dataset, "tuning")}
-    return {path: site.page(path, "moved.md", move=move) for path, move in found.items()}
-
-
-def files(dataset: Dataset, scripts: Mapping[str, str]) -> dict[str, str]:
-    """What record pages offer for download: scripts as they are, and badges."""
-    return {f"{SCRIPTS}/{name}": text for name, text in scripts.items()} | badge.files(dataset)
+    `scripts` maps the name of a script to its text; raises `KeyError` for a record without one.
+    """
+    pages_of = RecordPages(site, scripts, runs, repository)
+    records = {
+        f"records/{record_id(row)}.md": pages_of.page(row) for row in site.dataset.records["tuning"]
+    }
+    gone = {f"records/{move.id}.md": move for move in moves(site.dataset, "tuning")}
+    return records | {path: site.page(path, "moved.md", move=move) for path, move in gone.items()}
 
 
 class RecordPages:
-    """The pages of records, each made when it is asked for.
-
-    `scripts` maps the name of a script to its text. Raises `KeyError` for a record without a text,
-    and `jinja2.TemplateError` for a template that cannot be used.
-    """
+    """The pages of records, each made when it is asked for."""
 
     def __init__(
-        self,
-        dataset: Dataset,
-        scripts: Mapping[str, str],
-        told: Tells,
-        repository: Repository,
-        site_url: str | None = None,
+        self, site: Site, scripts: Mapping[str, str], runs: Runs, repository: Repository
     ) -> None:
-        address = (site_url or "").rstrip("/")
-        self._site = Site(dataset, repository.url)
-        self._dataset = dataset
+        self._site = site
+        self._dataset = site.dataset
         self._scripts = scripts
-        self._told = told
-        self._file_url = repository.script_url() if self._site.repository else None
-        self._at = f"{address}/" if address else recipes.LOCAL
-        self._urls = {size.name: size.url for size in self._site.sizes}
-        self._ages = Ages(dataset)
-        every = configurations(dataset)
-        self._near = Neighborhood(every)
+        self._runs = runs
+        self._script_url = (site.repository and repository.script_url()) or ""
+        every = configurations(site.dataset)
+        self._related = Neighborhood(every)
         self._by_id = {item.id: item for item in every if item.kind == "record"}
-        schema = dataset.package.resources["tuning"].schema
+        self._fields = site.dataset.package.resources["tuning"].schema.fields
         self._meanings = {
-            name: _meanings(schema.fields[schema.index(name)]) for name in ("status", "tag")
+            field.name: _meanings(field)
+            for field in self._fields
+            if field.name in {"status", "tag"}
         }
 
     def page(self, record: Record) -> str:
         """The text of one record's page."""
-        values = {**self._claim(record), **self._evidence(record), **self._script(record)}
-        return self._site.page(path_of(record), "record.md", **values)
+        values = {**self._row(record), **self._script(record)}
+        return self._site.page(f"records/{record_id(record)}.md", "record.md", **values)
 
-    def _claim(self, record: Record) -> Mapping[str, Any]:
-        models, devices = (self._dataset.by_key[name] for name in ("models", "devices"))
-        size = str(models[record["model"]]["size"])
-        device = devices.get(record["device"])
-        row = tuning_row(record, script_path(self._dataset, record))
+    def _row(self, record: Record) -> Mapping[str, Any]:
+        own = self._by_id[record_id(record)]
+        device = self._dataset.by_key["devices"].get(record["device"])
+        releases = releases_of(self._dataset, record["script"])
         return {
             "record": record,
-            "row": row,
-            "size_name": size,
-            "records_url": self._urls[size],
+            "row": tuning_row(record, script_path(self._dataset, record)),
+            "configuration": own,
+            "size": next(size for size in self._site.sizes if size.name == own.size),
             "device_name": str(device["name"] if device else record["device"]),
-            "configuration": self._by_id[row.record_id],
             "meanings": {
                 name: words.get(str(record[name]), "") for name, words in self._meanings.items()
             },
-            "known": [name for name, value in record.items() if value is not None],
-            "evidence_columns": EVIDENCE,
-        }
-
-    def _evidence(self, record: Record) -> Mapping[str, Any]:
-        own = self._by_id[record_id(record)]
-        releases = releases_of(self._dataset, record["script"])
-        return {
-            "facts": [fact for fact in self._facts(record) if fact.field.name != "notes"],
-            "ladder": ladder(self._about("trials", record)),
+            "fields": [field for field in self._fields if record[field.name] is not None],
+            "ladder": ladder(self._dataset.by_script["trials"].get(record["script"], ())),
             "releases": releases,
             "accepted": accepted_by(releases),
             "rejections": rejections(releases),
@@ -164,26 +134,15 @@ class RecordPages:
                 for row in self._dataset.records["exemptions"]
                 if row["record"] == record["script"]
             ],
-            "age": self._ages.remarks(record),
             "former_ids": former_ids(self._dataset, "tuning", own.id),
-            "failures": self._near.failures(own),
-            "related": self._near.related(own),
-            "related_titles": RELATED,
+            "failures": self._related.failures(own),
+            "related": self._related.related(own),
         }
 
-    def _about(self, table: str, record: Record) -> Sequence[Record]:
-        """The rows of another table that name the record's script."""
-        return self._dataset.by_script[table].get(record["script"], ())
-
-    def _facts(self, record: Record) -> list[Fact]:
-        return facts(self._dataset, self._dataset.package.resources["tuning"], record)
-
     def _script(self, record: Record) -> Mapping[str, Any]:
-        name = str(record["script"])
-        text, run = self._scripts[name], self._told(record)
-        path = script_path(self._dataset, record)
-        settings = run.settings if run else ()
-        start = starting.command(path)
+        name, path = str(record["script"]), script_path(self._dataset, record)
+        text, run = self._scripts[name], self._runs(record)
+        settings = explained(run) if run else []
         return {
             "path": path,
             "script": text,
@@ -193,40 +152,38 @@ class RecordPages:
             "settings": _grouped(item for item in settings if item.setting.place),
             "defaults": _grouped(item for item in settings if not item.setting.place),
             "shown": shown,
-            "expected": run.expected if run else (),
-            "start": start,
-            "start_downloaded": starting.command(name),
-            "cluster": starting.cluster(int(str(record["nodes"] or 1)), start),
-            "cluster_source": starting.SEVERAL_NODES_SOURCE,
-            "own_words": starting.own_words(text),
-            "permalink": self._file_url.replace("{path}", quote(path)) if self._file_url else "",
-            "codes": recipes.of_record(record_id(record), self._at),
+            "expected": expected(run, text) if run else [],
+            "start": command(path),
+            "start_downloaded": command(name),
+            "cluster_source": SEVERAL_NODES_SOURCE,
+            "own_words": own_words(text),
+            "permalink": self._script_url.replace("{path}", quote(path)),
+            "codes": recipes.of_record(record_id(record), self._site.at),
         }
-
-
-def ladder(trials: Sequence[Record]) -> list[Rung]:
-    """The batch sizes that were tried, smallest first."""
-    largest = max((_whole(trial["batch"]) for trial in trials), default=1)
-    rungs = (
-        Rung(
-            _whole(trial["batch"]),
-            _whole(trial["order"]),
-            trial["outcome"] == "ran",
-            round(100 * _whole(trial["batch"]) / largest),
-        )
-        for trial in trials
-    )
-    return sorted(rungs, key=lambda rung: (rung.batch, rung.order))
-
-
-def _whole(value: object) -> int:
-    return int(str(value))
 
 
 def _meanings(field: Field) -> Mapping[str, str]:
     """What each word of a column means, as its description says: `word`: meaning."""
-    found = _MEANING.finditer(field.description)
-    return {match["word"]: match["meaning"] for match in found}
+    return {match["word"]: match["meaning"] for match in _MEANING.finditer(field.description)}
+
+
+class Rung(NamedTuple):
+    """One batch size that was tried; `share` is its part of the largest, 0 to 100."""
+
+    batch: int
+    order: int
+    ran: bool
+    share: int
+
+
+def ladder(trials: Sequence[Record]) -> list[Rung]:
+    """The batch sizes that were tried, smallest first."""
+    tried = [(int(str(row["batch"])), int(str(row["order"])), row["outcome"]) for row in trials]
+    largest = max((batch for batch, *_ in tried), default=1)
+    return sorted(
+        Rung(batch, order, outcome == "ran", round(100 * batch / largest))
+        for batch, order, outcome in tried
+    )
 
 
 def _grouped(items: Iterable[Explained]) -> dict[str, list[Explained]]:
@@ -237,10 +194,63 @@ def _grouped(items: Iterable[Explained]) -> dict[str, list[Explained]]:
 
 
 def shown(item: Explained) -> str:
-    """The value of a setting as a reader may write it; blank where there is none to show."""
+    """The value of a setting as a reader may write it; empty where there is none to show."""
     value = item.setting.value
     if not item.setting.known:
         return ""
     if value is None:
         return "null"
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Something that must be there before the script starts.
+
+    `value` is empty where it depends on the reader's machine; then `written` is the line that
+    defines it. `variables` are those of the environment that replace it.
+    """
+
+    title: str
+    value: str
+    line: int
+    written: str
+    variables: tuple[str, ...]
+
+
+def expected(run: Run, script: str) -> list[Expected]:
+    """The model and the files that the script names."""
+    return list(_expected(run, script.split("\n")))
+
+
+def _expected(run: Run, lines: list[str]) -> Iterator[Expected]:
+    for title, key in _EXPECTED.items():
+        setting = run.setting(key)
+        if setting.place and setting.origin:
+            line = setting.origin.line
+            value = str(setting.value) if setting.known else ""
+            yield Expected(title, value, line, lines[line - 1].strip(), _variables(run, setting))
+
+
+def _variables(run: Run, setting: Setting) -> tuple[str, ...]:
+    """The environment variables that replace the value."""
+    places = {item.place: item for item in run.launch.overrides}
+    content = places[setting.place].content if setting.place in places else None
+    parts = content.parts if content else ()
+    return tuple(dict.fromkeys(part.name for part in parts if part.default and part.name))
+
+
+def command(path: str) -> str:
+    """What starts a script, from the folder that `path` is relative to."""
+    return f"bash {shlex.quote(path)}"
+
+
+def own_words(script: str) -> str:
+    """What the script's opening comment says of several nodes; empty where it says nothing."""
+    comment = re.match(r"(?:#.*\n)*", script)
+    lines = re.findall(r"^#[ \t]?(.*)$", comment[0] if comment else "", re.M)
+    for paragraph in "\n".join(line.rstrip() for line in lines).split("\n\n"):
+        words = " ".join(paragraph.split())
+        if words.startswith(_ABOUT_NODES):
+            return words.removeprefix(_ABOUT_NODES).strip()
+    return ""

@@ -1,0 +1,269 @@
+"""What all pages share: the templates with their filters, links, and cells as text and links.
+
+Contributed text reaches a page in one of four ways, each with its own escaping: in an HTML block
+(Jinja2's autoescape), in a Markdown heading (`markdown`), in a fence (`fenced`), and in the front
+matter (`front_matter`), whose values themes put into HTML as they are.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from markupsafe import escape as escape_html
+
+from rl_resources.dataset import Dataset
+from rl_resources.package import Field, Record, TableSchema
+from rl_resources.query.configurations import Configuration
+from rl_resources.query.sentences import resource
+from rl_resources.site.api import BASE
+from rl_resources.site.markdown import escape
+from rl_resources.site.recipes import LOCAL
+from rl_resources.site.tuning_table import HEADERS, records_of_size
+from rl_resources.urls import is_web_address
+
+TEMPLATES = PurePosixPath("site/templates")
+PAGES_OF_ROWS = ("models", "devices")
+"""Tables with a page on which every row has an anchor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """One section of models: its name, its row in `sizes`, its number of records."""
+
+    name: str
+    record: Record
+    count: int
+
+    @property
+    def path(self) -> str:
+        """Its page, relative to the folder of pages."""
+        return f"sizes/{self.name.lower()}.md"
+
+    @property
+    def url(self) -> str:
+        """Its page, relative to the root of the site."""
+        return page_url(self.path)
+
+
+class Piece(NamedTuple):
+    """Text with, perhaps, the URL that it links to: on the web, or below the site's root."""
+
+    text: str
+    url: str = ""
+    title: str = ""
+
+
+@dataclass
+class Site:
+    """A dataset and where it is published, rendered page by page.
+
+    Without `repository_url` no page links to a file of the repository; without `site_url` the code
+    examples name a URL that readers have to replace.
+    """
+
+    dataset: Dataset
+    repository_url: str | None = None
+    site_url: str | None = None
+
+    def __post_init__(self) -> None:
+        known = is_web_address(self.repository_url or "")
+        self.repository = (self.repository_url or "").rstrip("/") if known else ""
+        self.at = f"{self.site_url.rstrip('/')}/" if self.site_url else LOCAL
+        self.sizes = [
+            Size(str(row["size"]), row, len(records_of_size(self.dataset, str(row["size"]))))
+            for row in self.dataset.records["sizes"]
+        ]
+
+    def page(self, path: str, template: str = "", /, **values: Any) -> str:
+        """The text of the page at `path`, by the template of that name unless another is named.
+
+        Raises `jinja2.TemplateError` for a template that cannot be used.
+        """
+        environment = _environment(self.dataset.package.root / TEMPLATES)
+        shared = {
+            "api": BASE,
+            "at": self.at,
+            "headers": HEADERS,
+            "package": self.dataset.package,
+            "pieces": self.pieces,
+            "place": place,
+            "repository": self.repository,
+            "resource": resource,
+            "records": self.dataset.records,
+            "sizes": self.sizes,
+            "source": self.source_url,
+            "source_name": source_name,
+            "to": partial(link, path),
+        }
+        return environment.get_template(f"{template or path}.jinja").render({**shared, **values})
+
+    def source_url(self, path: str) -> str:
+        """The page of a file in the repository; empty where the repository is not known."""
+        return f"{self.repository}/blob/HEAD/{quote(path)}" if self.repository else ""
+
+    def pieces(self, table: str, field: Field, record: Record) -> Sequence[Piece]:
+        """A cell as text and links: URLs link to themselves, keys to the row that they name."""
+        value = record[field.name]
+        if value is None:
+            return ()
+        if isinstance(value, tuple) and all(map(is_web_address, value)):
+            return [Piece(str(place), url, url) for place, url in enumerate(value, start=1)]
+        text = field.write(value)
+        if is_web_address(text):
+            return [Piece(text, text)]
+        key = self.dataset.package.resources[table].schema.foreign_key(field.name)
+        return [Piece(text, self._url_of_row(key.resource, text) if key else "")]
+
+    def _url_of_row(self, table: str, key: str) -> str:
+        """The row of another table on its page, or the row's own link."""
+        row = self.dataset.by_key.get(table, {}).get(key)
+        if row is None:
+            return ""
+        if table in PAGES_OF_ROWS:
+            return f"{table}/#{quote(anchor(self.dataset.package.resources[table].schema, row))}"
+        found = str(row.get("link"))
+        return found if is_web_address(found) else ""
+
+
+def anchor(schema: TableSchema, record: Record) -> str:
+    """The id of a row on its page."""
+    return f"row-{slug(str(record[schema.primary_key[0]]))}"
+
+
+def slug(text: str) -> str:
+    """A text as part of a URL."""
+    return re.sub(r"[^a-z0-9.-]+", "-", text.lower())
+
+
+def place(row: Configuration) -> str:
+    """The page of a record or report, below the site's root."""
+    if row.kind == "record":
+        return f"records/{row.id}/"
+    return f"reports/{slug(row.size or 'Unknown size')}/#{row.id}"
+
+
+def page_url(path: str) -> str:
+    """The URL of a page below the site's root: `sizes/7b.md` has `sizes/7b/`."""
+    stem = path.removesuffix(".md")
+    return stem.removesuffix("index") if PurePosixPath(stem).name == "index" else f"{stem}/"
+
+
+def link(page: str, target: str) -> str:
+    """`target`, a path below the site's root, as it is written in a link on `page`."""
+    path, mark, fragment = target.partition("#")
+    relative = posixpath.relpath(f"/{path}", f"/{page_url(page)}")
+    closing = "/" if path.endswith("/") or not path else ""
+    return f"{quote(relative)}{closing}{mark}{fragment}"
+
+
+def source_name(report: Record) -> str:
+    """Who published a report: a repository, a thread such as `owner/name#12`, or a host."""
+    url = str(report["source_url"])
+    if report["source_repo"] or not is_web_address(url):
+        return str(report["source_repo"] or url)
+    parts = urlsplit(url)
+    owner, _, rest = parts.path.strip("/").partition("/")
+    name, _, number = rest.partition("/")
+    is_thread = number.partition("/")[0] in {"issues", "pull", "discussions"}
+    return f"{owner}/{name}#{number.rpartition('/')[2]}" if is_thread else parts.netloc
+
+
+@cache  # a changed template is still seen: Jinja2 compares its time
+def _environment(templates: Path) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(templates),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    own = (visible, in_bytes, front_matter, markdown, fenced, coded, breakable, heading, labelled)
+    environment.tests["web_address"] = is_web_address
+    environment.filters |= {filter_.__name__: filter_ for filter_ in (*own, embedded)}
+    return environment
+
+
+def embedded(value: Mapping[str, Any]) -> Markup:
+    """JSON for a `script` element, which no text in it can end."""
+    return Markup(json.dumps(value, ensure_ascii=False).replace("<", "\\u003c"))  # noqa: S704
+
+
+def in_bytes(length: int) -> str:
+    """A length for readers, to two or three digits."""
+    for power, unit in ((6, "MB"), (3, "kB")):
+        if length >= 10**power:
+            figure = length / 10**power
+            return f"{figure:.1f} {unit}" if figure < 10 else f"{figure:.0f} {unit}"
+    return f"{length} B"
+
+
+def visible(text: str) -> str:
+    """The text with a replacement character for each character that XML and YAML may refuse."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
+
+
+def front_matter(text: str) -> Markup:
+    """A YAML string of HTML text: themes put titles and descriptions into pages unescaped."""
+    return Markup(json.dumps(html.escape(visible(text)), ensure_ascii=False))  # noqa: S704
+
+
+def markdown(text: str) -> Markup:
+    """One line of Markdown that shows `text` as it is."""
+    return Markup(escape(" ".join(text.split())))  # noqa: S704 (`escape` leaves no markup)
+
+
+def fenced(text: str, language: str = "") -> Markup:
+    """A code block that nothing in `text` can end, because its fence is longer than any in it.
+
+    `language` is a word, or attributes in braces.
+    """
+    longest = max(map(len, re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    closing = "" if text.endswith("\n") else "\n"
+    return Markup(f"{fence}{language}\n{text}{closing}{fence}\n")  # noqa: S704
+
+
+def coded(text: str) -> Markup:
+    """HTML of a sentence in which backticks enclose code."""
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape_html(text))))  # noqa: S704
+
+
+def breakable(text: str) -> Markup:
+    """HTML of a long name that may be broken after each `_` and `/`."""
+    return Markup(re.sub(r"[_/]", r"\g<0><wbr>", str(escape_html(text))))  # noqa: S704
+
+
+def heading(field: Field) -> str:
+    """A column's title with its unit."""
+    return f"{field.title} ({field.unit})" if field.unit else field.title
+
+
+def labelled(rows: str, headers: Sequence[str]) -> Markup:
+    """HTML of a table's body whose cells have the header of their column as `data-label`.
+
+    A style sheet shows the labels where rows are cards, on a narrow screen.
+    """
+    labels = [f' data-label="{escape_html(header)}"' for header in headers]
+    following = iter(labels)
+
+    def mark(found: re.Match[str]) -> str:
+        nonlocal following
+        if found[0] == "<tr":
+            following = iter(labels)
+            return found[0]
+        return found[0] + next(following)
+
+    # A row begins, or a cell that stands in one column. The cells were escaped before.
+    return Markup(re.sub(r"<tr\b|<t[dh]\b(?![^>]*\bcolspan=)", mark, rows))  # noqa: S704

@@ -1,0 +1,233 @@
+"""The pages of sizes, reports and tables, the front page, data, code examples and rules.
+
+Records in, Markdown text out. Nothing here knows MkDocs: any generator that gives `sizes/7b.md` the
+URL `/sizes/7b/` can take the same files.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rl_resources.package import Field, Record, TableSchema
+from rl_resources.query.compatibility import accepted_by, releases_of
+from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.query.find import ORDER
+from rl_resources.query.minimum import WEIGHTS, by_hardware, headline, minimum
+from rl_resources.query.sentences import context
+from rl_resources.query.vocabulary import TAGS
+from rl_resources.site import finder, metadata, recipes
+from rl_resources.site.api import PROMISE
+from rl_resources.site.environment import Site, Size, anchor, place, slug
+from rl_resources.site.tuning_table import tuning_rows
+
+if TYPE_CHECKING:
+    from rl_resources.site.downloads import Download
+
+MOST_TASKS = 4
+"""Number of columns of `/what-fits/`: the tasks of which most is known."""
+UNKNOWN_SIZE = "Unknown size"
+
+
+def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
+    """All pages here by path; `files` are the downloads that the page of the data lists."""
+    return {
+        **_front(site),
+        **_reports(site),
+        **{size.path: _size(site, size) for size in site.sizes},
+        "models.md": _rows_page(site, "models", "size"),
+        "devices.md": _rows_page(site, "devices", "vendor"),
+        "recipes.md": site.page("recipes.md", recipes=recipes.recipes(site.dataset, site.at)),
+        "data.md": _data(site, files),
+    }
+
+
+def rules_page(
+    site: Site, families: Mapping[str, Any], rules: Mapping[str, Sequence[Any]]
+) -> dict[str, str]:
+    """`/rules/` by its path; `rules` by the name of their family."""
+    path = "rules/index.md"
+    return {path: site.page(path, "rules.md", families=families, rules=rules)}
+
+
+def _front(site: Site) -> dict[str, str]:
+    """The finder's form, and its answers as plain tables for readers without JavaScript."""
+    rows = configurations(site.dataset)
+    reports_of = Counter(row.size for row in rows if row.kind == "report")
+    tasks = Counter(row.task for row in rows if row.task).most_common(MOST_TASKS)
+    memories = sorted({row.memory_gb for row in rows if row.device and row.memory_gb})
+    smallest = {
+        size.name: {words: headline(rows, size.name, key) for key, words in WEIGHTS.items()}
+        for size in site.sizes
+    }
+    return {
+        "index.md": site.page(
+            "index.md",
+            choices=choices(site, rows),
+            least=smallest,
+            reports_of=reports_of,
+            data=finder.PATH,
+            modules=finder.MODULES,
+            order=ORDER,
+        ),
+        "what-fits.md": site.page(
+            "what-fits.md",
+            tasks=[task for task, _ in tasks],
+            reports_of=reports_of,
+            by_hardware=[by_hardware(rows, memory) for memory in memories],
+            by_size=[(size, minimum(rows, size.name)) for size in site.sizes],
+            context=context,
+        ),
+    }
+
+
+class Choice(NamedTuple):
+    """A word that the finder's form offers, and what a reader may know it by."""
+
+    word: str
+    label: str = ""
+
+
+def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[Choice]]:
+    """The words of each field of the form: every device, of the rest those that some row has."""
+    records = site.dataset.records
+
+    def of_table(table: str, label: str, used: Collection[str] | None = None) -> list[Choice]:
+        key = site.dataset.package.resources[table].schema.primary_key[0]
+        found = [Choice(str(row[key]), str(row[label])) for row in records[table]]
+        return [choice for choice in found if used is None or choice.word in used]
+
+    def used(name: str) -> set[str]:
+        return {getattr(row, name) for row in rows}
+
+    def backends(role: str) -> list[Choice]:
+        names = [str(row["backend"]) for row in records["backends"] if row["role"] == role]
+        return [Choice(name) for name in names if name in used(role)]
+
+    return {
+        "device": of_table("devices", "name"),
+        "model": [
+            *(Choice(size.name, "any model of this size") for size in site.sizes),
+            *of_table("models", "size", used("model")),
+        ],
+        "task": of_table("tasks", "title", used("task")),
+        "train": backends("train"),
+        "infer": backends("infer"),
+        "framework": of_table("frameworks", "title", {n for row in rows for n in row.frameworks}),
+        "scenario": [Choice(word) for word in sorted({w for row in rows for w in row.scenario})],
+        "weights": [Choice(key, text) for key, text in WEIGHTS.items() if key in used("weights")],
+        "tag": [Choice(tag) for tag in TAGS if tag in used("tag")],
+    }
+
+
+def _size(site: Site, size: Size) -> str:
+    rows = tuning_rows(site.dataset, size.name)
+    known = [row for row in configurations(site.dataset) if row.size == size.name]
+    models = {row.model.rpartition("/")[2] for row in known if row.model}
+    return site.page(
+        size.path,
+        "size.md",
+        size=size,
+        rows=rows,
+        accepted={row.script: accepted_by(releases_of(site.dataset, row.script)) for row in rows},
+        conditions={row.id: row.conditions for row in known},
+        reports_of_size=sum(row.kind == "report" for row in known),
+        named={
+            "model": sorted(models, key=lambda name: (name.lower(), name)),
+            "device": sorted({row.device for row in known if row.device}),
+        },
+        tabs=recipes.of_size(size.name, site.at),
+    )
+
+
+class Section(NamedTuple):
+    """The reports of one size, or of those whose size is not known."""
+
+    name: str
+    reports: Sequence[tuple[Record, Configuration]]
+
+    @property
+    def url(self) -> str:
+        """Its page, relative to the root of the site."""
+        return f"reports/{slug(self.name)}/"
+
+    @property
+    def failed(self) -> int:
+        """How many ran out of memory."""
+        return sum(item.outcome == "out-of-memory" for _, item in self.reports)
+
+
+def _reports(site: Site) -> dict[str, str]:
+    """The overview, and one page for each size that has reports."""
+    known = {item.id: item for item in configurations(site.dataset) if item.kind == "report"}
+    by_size: dict[str, list[tuple[Record, Configuration]]] = {size.name: [] for size in site.sizes}
+    for row in site.dataset.records["reports"]:
+        name = str(row["size"] or UNKNOWN_SIZE)
+        by_size.setdefault(name, []).append((row, known[str(row["report"])]))
+    sections = [Section(name, reports) for name, reports in by_size.items() if reports]
+    shared = {"sections": sections, "schema": site.dataset.package.resources["reports"].schema}
+    found = {
+        "reports.md": site.page(
+            "reports.md", **shared, tabs=recipes.of_table(site.dataset, "reports", site.at)
+        )
+    }
+    for section in sections:
+        path = f"{section.url.removesuffix('/')}.md"
+        only = None if section.name == UNKNOWN_SIZE else section.name
+        found[path] = site.page(
+            path,
+            "reports-of-size.md",
+            **shared,
+            section=section,
+            places={id_: place(item) for id_, item in known.items()},
+            tabs=recipes.of_table(site.dataset, "reports", site.at, only),
+        )
+    return found
+
+
+def _rows_page(site: Site, table: str, group: str) -> str:
+    """A page with all rows of a table, in sections, with the columns that any row of one fills."""
+    schema = site.dataset.package.resources[table].schema
+    groups: dict[str, list[Record]] = {}
+    for row in site.dataset.records[table]:
+        groups.setdefault(str(row[group]), []).append(row)
+    sections = [
+        (title, [field for field in schema.fields if _filled(field, group, rows)], rows)
+        for title, rows in groups.items()
+    ]
+    tabs = recipes.of_table(site.dataset, table, site.at)
+    names = {"table": table, "schema": schema, "anchor": anchor, "slug": slug}
+    return site.page(f"{table}.md", "rows.md", sections=sections, tabs=tabs, **names)
+
+
+def _filled(field: Field, group: str, rows: Sequence[Record]) -> bool:
+    return field.name != group and any(row[field.name] is not None for row in rows)
+
+
+def _data(site: Site, files: Sequence[Download]) -> str:
+    package = site.dataset.package
+    return site.page(
+        "data.md",
+        formats=[(name, list(found)) for name, found in groupby(files, attrgetter("format"))],
+        limits=limits,
+        promise=PROMISE,
+        structured=metadata.data_page(package, files, site.site_url or ""),
+    )
+
+
+def limits(schema: TableSchema, field: Field) -> Iterator[tuple[str, Sequence[Any]]]:
+    """What the data dictionary says of a column's values: a word of Table Schema, and values."""
+    if field.name in schema.primary_key:
+        yield ("primaryKey" if len(schema.primary_key) == 1 else "primaryKeys"), ()
+    if key := schema.foreign_key(field.name):
+        yield "foreignKey", (key.resource,)
+    if field.type == "list":
+        yield "delimiter", (field.delimiter,)
+    if field.format != "default":
+        yield "format", (field.format,)
+    for name, limit in field.constraints.items():
+        if limit is not False:
+            yield name, limit if isinstance(limit, list) else () if limit is True else (limit,)
