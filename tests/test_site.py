@@ -18,10 +18,10 @@ from rl_resources import load
 from rl_resources.dataset import read_dataset, script_path
 from rl_resources.git import Repository
 from rl_resources.package import read_package
+from rl_resources.page.rows import HEADERS
 from rl_resources.site import record_page
 from rl_resources.site.environment import Site, coded, in_bytes, labelled
 from rl_resources.site.pages import pages
-from rl_resources.site.tuning_table import HEADERS
 from website import (
     PAGES,
     RECORD,

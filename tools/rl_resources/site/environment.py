@@ -24,12 +24,13 @@ from markupsafe import escape as escape_html
 
 from rl_resources.dataset import Dataset
 from rl_resources.package import Field, Record, TableSchema
+from rl_resources.page.rows import HEADERS
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.sentences import resource
 from rl_resources.site.api import BASE
 from rl_resources.site.markdown import escape
 from rl_resources.site.recipes import LOCAL
-from rl_resources.site.tuning_table import HEADERS, records_of_size
+from rl_resources.site.tuning_table import records_of_size
 from rl_resources.urls import is_web_address
 
 TEMPLATES = PurePosixPath("site/templates")
