@@ -269,7 +269,7 @@ def test_examples_are_tabs_that_keys_choose_and_break_no_policy(
         for code in of_size("7B", recipes.LOCAL):
             label = re.compile(f"^{code.title}$")
             page.locator(".tabbed-labels label", has_text=label).click()
-            (shown,) = page.locator(".tabbed-block:visible code").all_inner_texts()
+            (shown,) = page.locator(".tabbed-block:visible code").all_text_contents()
             assert shown.strip() == code.text.strip()
         page.locator(".tabbed-set > input").first.focus()
         page.keyboard.press("ArrowRight")

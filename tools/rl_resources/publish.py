@@ -14,11 +14,11 @@ from rl_resources.rules import FAMILIES, rules_by_family
 from rl_resources.script.run import Run
 from rl_resources.site import (
     api,
-    assistants,
     charts,
     coverage_page,
     feed,
     finder,
+    llms_txt,
     pages,
     record_page,
     rst,
@@ -51,7 +51,7 @@ def render(root: Path) -> Files:
     )
     documents = api.documents(dataset, publication)
     validation.hold_to_schemas(documents, api.schemas(dataset))
-    files |= assistants.files(dataset, site_url)
+    files |= llms_txt.files(dataset, site_url, files)
     return files | api.files(dataset, publication, documents)
 
 
