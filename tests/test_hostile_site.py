@@ -29,7 +29,6 @@ NOTES = [" ¦ ".join(PAYLOADS[at : at + AT_ONCE]) for at in range(0, len(PAYLOAD
 RECORD = "qwen2.5-7b-instruct_grpo-lora_{}_h100_fsdp_vllm"
 FIRST = 1001
 RECORDS = [f"records/{RECORD.format(FIRST + at)}/" for at in range(len(NOTES))]
-ATOM = "{http://www.w3.org/2005/Atom}"
 
 SHAPES = """async (addresses) => Promise.all(addresses.map(async (address) => {
   const text = await (await fetch(address)).text()
@@ -128,21 +127,13 @@ def origin(site: Path) -> Iterator[str]:
         yield address
 
 
+SAMPLE = ["devices/", "reports/0.5b/", RECORDS[0]]
+OTHERS = ["reports/", "charts/", "data/", "", "coverage/", "sizes/7b/", "what-fits/"]
+OTHERS += ["?model=0.5B", RECORDS[1]]
+
+
 @pytest.mark.parametrize(
-    "page",
-    [
-        "devices/",
-        "reports/",
-        "reports/0.5b/",
-        "charts/",
-        "data/",
-        "",
-        "coverage/",
-        "sizes/7b/",
-        "what-fits/",
-        "?model=0.5B",
-        *RECORDS[:2],
-    ],
+    "page", [*SAMPLE, *(pytest.param(page, marks=pytest.mark.nightly) for page in OTHERS)]
 )
 def test_every_payload_is_text_and_runs_nothing(browser: Browser, origin: str, page: str) -> None:
     with visited(browser, f"{origin}/{page}") as (tab, wrong):
@@ -164,6 +155,7 @@ def test_every_payload_is_text_and_runs_nothing(browser: Browser, origin: str, p
             assert [text for text in PAYLOADS if seen(text) not in shown] == []
 
 
+@pytest.mark.nightly
 def test_search_shows_what_it_finds_as_text(browser: Browser, origin: str) -> None:
     with visited(browser, f"{origin}/coverage/") as (tab, wrong):
         tab.get_by_role("textbox", name="Search").press_sequentially("onerror")
@@ -189,6 +181,7 @@ def test_the_index_for_assistants_leads_to_no_other_site(site: Path) -> None:
     assert [link for link in re.findall(r'href="([^"]*)"', page) if "elsewhere" in link] == []
 
 
+@pytest.mark.nightly
 def test_the_page_of_a_record_has_one_shape_whatever_its_notes_say(
     browser: Browser, origin: str
 ) -> None:
@@ -200,15 +193,12 @@ def test_the_page_of_a_record_has_one_shape_whatever_its_notes_say(
     assert {tuple(shape) for shape, _ in found} == {tuple(found[0][0])}
 
 
-def test_feeds_and_pictures_are_well_formed_and_hold_no_script(site: Path) -> None:
+def test_the_feed_and_charts_are_well_formed_and_hold_no_script(site: Path) -> None:
     files = [path for path in site.rglob("*") if path.suffix in {".svg", ".xml", ".atom"}]
     assert files
     for path in files:
         tags = {str(item.tag).rpartition("}")[2] for item in ElementTree.parse(path).iter()}  # noqa: S314
         assert tags & {"script", "foreignObject", "iframe"} == set(), path
-    feed = ElementTree.parse(site / "feeds/all.xml").iter(f"{ATOM}summary")  # noqa: S314
-    told = seen(" ".join(item.text or "" for item in feed))
-    assert seen(NOTES[0]) in told
 
 
 @pytest.mark.parametrize(
@@ -242,7 +232,7 @@ def test_every_download_gives_every_payload_back(
         f"diff {Path(__file__).parents[1]} --format markdown",
     ],
 )
-def test_a_terminal_gets_no_sign_that_it_obeys(
+def test_a_terminal_gets_no_character_that_it_obeys(
     command: str, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(root)

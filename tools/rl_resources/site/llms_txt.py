@@ -41,7 +41,10 @@ def files(dataset: Dataset, site_url: str, made: Mapping[str, str | bytes]) -> d
     package = dataset.package
     parts = [f"# {_escape(package.title)}", f"> {_escape(package.description)}", _MEANING]
     for title, links in _sections(dataset, made).items():
-        lines = [f"- [{_escape(n)}]({site_url}{quote(p)}): {_escape(note)}" for p, n, note in links]
+        lines = [
+            f"- [{_escape(name)}]({site_url + quote(path) or './'}): {_escape(note)}"
+            for path, name, note in links
+        ]
         parts.append(f"## {title}\n\n" + "\n".join(lines))
     return {PATH: "\n\n".join(parts) + "\n"}
 
