@@ -192,7 +192,7 @@ COMMANDS = (
     ("check", "check"),
     ("check records/tuning.csv --resource tuning", "check"),
     ("fmt --check", ""),
-    (f"draft {SCRIPT}", ""),
+    (f"draft {SCRIPT}", "draft"),
     ("draft run.sh --device h100 --tag MIN --contributor some-body --write", "draft"),
     (f"new {NEW} --infer vllm --tag MIN --dry-run", "check"),
     ("build", "site"),

@@ -1,4 +1,4 @@
-"""The least memory that a run can take: arithmetic alone, below which a claim cannot be right."""
+"""The minimum memory of a run: arithmetic alone, below which a claim cannot be right."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENGINE = {
 
 
 def least_memory_gb(parameters_b: float, weights: str, saved: Collection[str]) -> float:
-    """The least memory over all devices together, in decimal GB.
+    """The minimum memory over all devices together, in decimal GB.
 
     `parameters_b` are all parameters in 10⁹ (of a mixture of experts all experts), `weights` what
     trains, `saved` words of the table `memory_optimizations`. Unknown `weights` count as `full`.
@@ -31,7 +31,7 @@ def least_memory_gb(parameters_b: float, weights: str, saved: Collection[str]) -
     bits, 0.5 in 4 bits (QLoRA, arXiv:2305.14314). What is offloaded takes none, but the rollout
     engine needs every weight once in its own precision, so it is the larger of the two.
     Activations, logits, caches, a reference model and a critic come on top and are not counted; a
-    caller who holds it against nominal GB, 7 % less than the device has, leaves them at least that.
+    caller who compares it with nominal GB, 7 % less than the device has, leaves them at least that.
     """
     saved = set(saved)
     saved |= {"4-bit-base"} if weights == "qlora" else set()
@@ -53,6 +53,6 @@ def device_memory_gb(memory_gb: float) -> float:
 
 
 def parameters_in_name(name: str) -> float:
-    """The billions of parameters that a model's name tells, 0 if it tells none."""
+    """The billions of parameters in a model's name, 0 if it has none."""
     found = _SIZE.search(name)
     return float(found[1]) if found else 0

@@ -1,4 +1,4 @@
-"""How a table says that a release does not take a setting: `line key kind`."""
+"""How a table says that a release rejects a setting: `line key kind`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MOST_CHARACTERS = 200
 
 
 class Rejected(NamedTuple):
-    """One setting that is not taken, and its line in the script."""
+    """One rejected setting, and its line in the script."""
 
     line: int
     key: str
@@ -19,8 +19,8 @@ class Rejected(NamedTuple):
 
 
 def as_word(key: str) -> str:
-    """A key as the table holds it: what cannot stand in a list of words becomes `_`."""
-    word = "".join("_" if sign.isspace() or sign == ";" else sign for sign in key)
+    """A key as the table has it: what a list of words cannot have becomes `_`."""
+    word = "".join("_" if one.isspace() or one == ";" else one for one in key)
     return word[:MOST_CHARACTERS] or "_"
 
 

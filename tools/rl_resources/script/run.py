@@ -119,7 +119,7 @@ class Run(Settings):
     """Prompts of a step."""
 
     rollout_n = Key(f"{ROLLOUT}.n")
-    """Responses to each prompt."""
+    """Rollouts per prompt."""
 
     mini_batch_size = Key(f"{ACTOR}.ppo_mini_batch_size")
     """Prompts of an update."""
@@ -185,13 +185,13 @@ class Run(Settings):
 
     @property
     def trains_with_megatron(self) -> bool | None:
-        """Whether Megatron trains; `None` where FSDP does not either, or it cannot be told."""
+        """Whether Megatron trains; `None` where FSDP does not either, or it is not known."""
         name = self.train_backend.text
         return {"megatron": True, "fsdp": False, "fsdp2": False}.get(name or "")
 
     @property
     def training_model_size(self) -> int | None:
-        """GPUs that work on the same sequences: all others hold other data."""
+        """GPUs that work on the same sequences: all others have other data."""
         if not self.trains_with_megatron:
             known = self.trains_with_megatron is False
             return self.sequence_parallel_size.number if known else None
@@ -279,7 +279,7 @@ class Run(Settings):
 
     @property
     def weights(self) -> str:
-        """What trains: `full` or `lora`; blank where it cannot be told."""
+        """What trains: `full` or `lora`; empty where it is not known."""
         rank = self.lora_rank.number
         return "" if rank is None else "lora" if rank > 0 else "full"
 
@@ -322,7 +322,7 @@ class Run(Settings):
         return tuple(word for word, setting in self.optimizations.items() if is_on(setting))
 
     gpu_memory_utilization = Key(f"{ROLLOUT}.gpu_memory_utilization")
-    """The share of the GPU's memory that the generating engine takes."""
+    """The share of the GPU's memory that the rollout engine uses."""
 
     dynamic_batch = Key(f"{ACTOR}.use_dynamic_bsz")
     """Whether micro batches are filled up by tokens."""

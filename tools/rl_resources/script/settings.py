@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from rl_resources.script.bash import Place
 from rl_resources.script.framework import UNKNOWN, Composition
-from rl_resources.script.framework.compose import parse
 from rl_resources.script.launch import Launch, Override
 
 _ALIKE = 0.75
@@ -19,7 +18,7 @@ _ALIKE = 0.75
 class Setting(NamedTuple):
     """The value of one key.
 
-    `value` is `UNKNOWN` where it cannot be told. `place` is where the override is written, `origin`
+    `value` is `UNKNOWN` where it is not known. `place` is where the override is written, `origin`
     where its text is defined; both are `None` for a default of the framework.
     """
 
@@ -30,7 +29,7 @@ class Setting(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether the value can be told."""
+        """Whether the value is known."""
         return self.value is not UNKNOWN
 
     @property
@@ -80,7 +79,7 @@ class Settings:
         return Setting(key, self._given(key, index), override.place, override.origin)
 
     def index(self, key: str) -> int | None:
-        """The index of the last override of a dotted key, or of one that holds it."""
+        """The index of the last override of a dotted key, or of one above it."""
         holders = [
             at for name in _with_those_above(key) if (at := self._last.get(name)) is not None
         ]
@@ -95,8 +94,8 @@ class Settings:
         override = self.launch.overrides[index]
         if override.prefix == "~" or override.value is None:
             return UNKNOWN
-        refused = any(rejection.index == index for rejection in self.composition.rejected)
-        if not self.composition.problem and not refused:
+        rejected = any(rejection.index == index for rejection in self.composition.rejected)
+        if not self.composition.problem and not rejected:
             return self._composed(key)
         return _read(override) if override.key == key else UNKNOWN
 
@@ -112,9 +111,9 @@ class Settings:
         )
 
     def _may_be_misspelt(self, key: str) -> bool:
-        """Whether a key that is refused may have been meant as this one."""
-        refused = (item.key for item in self.composition.rejected if item.kind == "unknown-key")
-        return any(_looks_like(name, key) for name in refused)
+        """Whether a rejected key may have been meant as this one."""
+        rejected = (item.key for item in self.composition.rejected if item.kind == "unknown-key")
+        return any(_looks_like(name, key) for name in rejected)
 
     def _composed(self, key: str) -> Any:
         try:
@@ -134,7 +133,7 @@ class Key:
 
 
 def _with_those_above(key: str) -> Iterator[str]:
-    """A dotted key and all that hold it."""
+    """A dotted key and all above it."""
     while key:
         yield key
         key = key.rpartition(".")[0]
@@ -151,7 +150,9 @@ def _looks_like(one: str, other: str) -> bool:
 
 
 def _read(override: Override) -> Any:
-    """The value of an override that the configuration does not take, as Hydra reads it."""
+    """The value of an override that the configuration rejects, as Hydra reads it."""
+    from rl_resources.script.framework.overrides import parse
+
     try:
         parsed = parse(f"{override.key}={override.value}")
     except ValueError:

@@ -22,7 +22,7 @@ def is_frameworks(subject: ScriptText, launch: Launch) -> bool:
 
 
 def rejections(subject: ScriptText) -> Iterator[Rejected]:
-    """What is not taken; not what a lost `$` explains, nor programs of somebody else."""
+    """What is rejected; not what a lost `$` explains, nor programs of somebody else."""
     for launch, composition in subject.composed:
         known = not composition.problem and is_frameworks(subject, launch)
         for rejection in composition.rejected if known else ():
@@ -34,7 +34,7 @@ def rejections(subject: ScriptText) -> Iterator[Rejected]:
 
 
 def place_of(launch: Launch, rejection: Rejection) -> Place:
-    """Where what was not taken is written."""
+    """Where a rejected argument is written."""
     if rejection.index < 0:
         return launch.command.place
     return launch.overrides[rejection.index].place

@@ -8,17 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import InterpolationKeyError, MissingMandatoryValue, OmegaConfBaseException
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
-STAND_IN = "a-value-that-only-a-run-can-tell"
-"""The text that stands in Hydra's tree for a value that is not known."""
+
+STAND_IN = "a-value-that-only-a-run-knows"
+"""The text in Hydra's tree for a value that is not known."""
 
 _ABSENT = object()
-
-OmegaConf.register_new_resolver("oc.env", lambda *_: STAND_IN, replace=True)
 
 
 class Unknown(Enum):
@@ -66,19 +65,19 @@ class Rejection:
 class Composition:
     """The configuration of one launch under one release, with interpolations, as OmegaConf's tree.
 
-    `problem` says why nothing could be composed at all; the tree is then empty and neither
+    `problem` says why nothing could be composed at all; there is no tree then, and neither
     acceptance nor rejection is known.
     """
 
     framework: str
     version: str
-    config: DictConfig = field(default_factory=lambda: DictConfig({}), repr=False)
+    config: DictConfig | None = field(default=None, repr=False)
     rejected: tuple[Rejection, ...] = ()
     problem: str = ""
 
     @property
     def accepted(self) -> bool | None:
-        """Whether the configuration takes every override; `None` where that is not known.
+        """Whether the configuration accepts every override; `None` where that is not known.
 
         It says nothing about whether the run works.
         """
@@ -104,7 +103,10 @@ class Composition:
 
     @cached_property
     def _tree(self) -> list[tuple[str, Any]]:
-        return list(_walk(_known(OmegaConf.to_container(self.config)), ""))
+        from omegaconf import OmegaConf
+
+        tree = {} if self.config is None else OmegaConf.to_container(self.config)
+        return list(_walk(_known(tree), ""))
 
     @cached_property
     def _resolved(self) -> dict[str, Any]:
@@ -126,6 +128,15 @@ class Composition:
         return self._resolved[key]
 
     def _select(self, key: str) -> Any:
+        from omegaconf import OmegaConf
+        from omegaconf.errors import (
+            InterpolationKeyError,
+            MissingMandatoryValue,
+            OmegaConfBaseException,
+        )
+
+        if self.config is None:
+            raise KeyError(key)
         try:
             found = OmegaConf.select(self.config, key, default=_ABSENT, throw_on_missing=True)
             if OmegaConf.is_config(found):
@@ -143,7 +154,7 @@ class Composition:
 
 
 def _known(value: Any) -> Any:
-    """`value` with `UNKNOWN` for what holds the stand-in."""
+    """`value` with `UNKNOWN` for what has the stand-in."""
     if isinstance(value, dict):
         return {name: _known(item) for name, item in value.items()}
     if isinstance(value, list):

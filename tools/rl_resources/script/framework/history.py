@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from rl_resources.script.framework.compose import Source
 from rl_resources.script.framework.shipped import DEFAULTS, MODULE, NAMES
+from rl_resources.script.framework.source import Source
 
 HISTORY = f"{DEFAULTS}/history"
 """Where a checkout keeps the histories, one a framework: `FRAMEWORK.json`."""

@@ -27,14 +27,14 @@ from yaml import YAMLError
 
 from rl_resources.errors import UnusableInput
 from rl_resources.order import in_order
-from rl_resources.script.framework.compose import (
+from rl_resources.script.framework.composition import Composition
+from rl_resources.script.framework.source import (
     CannotComposeError,
     Entry,
     MissingError,
     Source,
     module_name,
 )
-from rl_resources.script.framework.composition import Composition
 
 DISTRIBUTIONS: Mapping[str, str] = {"verl": "verl"}
 """Frameworks whose configuration is known to be Hydra's, and the name of their package."""

@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-from hydra.core.override_parser.types import Override
-from omegaconf import OmegaConf
+from typing import TYPE_CHECKING, Any
 
 from rl_resources.errors import UnusableInput
-from rl_resources.script.framework.compose import CannotComposeError, Entry, MissingError, Source
 from rl_resources.script.framework.composition import UNKNOWN, Composition, Overrides
+from rl_resources.script.framework.source import CannotComposeError, Entry, MissingError, Source
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
 
 DEFAULTS = "tools/rl_resources/script/framework"
 """Where a checkout keeps the defaults files, one a framework: `FRAMEWORK.json`."""
@@ -79,6 +79,8 @@ class Shipped(Source):
 
     def base(self, choice: str) -> Composition:
         """One shipped configuration without any override."""
+        from omegaconf import OmegaConf
+
         if choice not in self._bases:
             config = OmegaConf.create(_nested(self.choices[choice]))
             OmegaConf.set_struct(config, True)

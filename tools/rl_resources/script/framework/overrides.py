@@ -7,14 +7,11 @@ rejected one is reported.
 from __future__ import annotations
 
 import pickle
-import posixpath
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -31,116 +28,16 @@ from rl_resources.script.framework.composition import (
     Overrides,
     Rejection,
 )
+from rl_resources.script.framework.source import CannotComposeError, Entry, MissingError, Source
 from rl_resources.script.framework.value_types import disagreement
 
-if TYPE_CHECKING:
-    from rl_resources.script.launch import Launch
+OmegaConf.register_new_resolver("oc.env", lambda *_: STAND_IN, replace=True)
 
 _REFUSED = (
     *(HydraException, OmegaConfBaseException, RecursionError),
     *(ValueError, LookupError, TypeError, AssertionError),
 )
-"""What Hydra and OmegaConf raise on an override that they do not take."""
-
-
-class CannotComposeError(Exception):
-    """Nothing is known about a launch; the message says why."""
-
-
-class MissingError(Exception):
-    """A release has no such module, configuration or choice: its kind, its name and why."""
-
-    def __init__(self, kind: Kind, name: str, reason: str) -> None:
-        super().__init__(kind, name, reason)
-        self.kind, self.name, self.reason = kind, name, reason
-
-
-class Entry(NamedTuple):
-    """Where a module's configuration lies: a folder inside the wheel, and a name in it."""
-
-    folder: str
-    config_name: str
-
-
-@dataclass(frozen=True, eq=False)
-class Source(ABC):
-    """The configurations of one release, and the one that each of its modules starts from."""
-
-    framework: str
-    version: str
-    modules: Mapping[str, Entry] = field(repr=False)
-
-    @abstractmethod
-    def groups(self, entry: Entry) -> Mapping[str, Sequence[str]]:
-        """The config groups of a configuration, each with the files that its value chooses from."""
-
-    @abstractmethod
-    def start(self, entry: Entry, choices: Sequence[Override]) -> Composition:
-        """The configuration with these choices of config groups, before any other override.
-
-        Raises `MissingError` where there is no such configuration or last choice, and
-        `CannotComposeError`.
-        """
-
-    def compose(
-        self, module: str, config_name: str | None, config_path: str | None, overrides: Overrides
-    ) -> Composition:
-        """The configuration of `python3 -m MODULE --config-path … --config-name … OVERRIDES`."""
-        try:
-            entry = self._entry(module_name(module), config_name, config_path)
-            return _Launch(self, entry, overrides).composition()
-        except CannotComposeError as error:
-            return Composition(self.framework, self.version, problem=str(error))
-        except MissingError as error:
-            rejected = (Rejection(-1, error.name, error.kind, error.reason),)
-            return Composition(self.framework, self.version, rejected=rejected)
-
-    def _entry(self, module: str, name: str | None, path: str | None) -> Entry:
-        entry = self.modules.get(module)
-        if entry is None:
-            packages = {found.folder.partition("/")[0] for found in self.modules.values()}
-            if module.partition(".")[0] in packages:
-                reason = f"{self.framework} {self.version} has no such module to start"
-                raise MissingError("no-module", module, reason)
-            raise CannotComposeError(f"the framework's package has no `{module}`")
-        above = posixpath.dirname(module.replace(".", "/"))
-        folder = posixpath.normpath(posixpath.join(above, path)) if path else entry.folder
-        outside = any(place.startswith(("/", "..")) for place in (folder, name or ""))
-        if outside or "://" in (path or ""):
-            raise CannotComposeError(f"`{path or name}` lies outside the framework's package")
-        return Entry(folder, re.sub(r"\.ya?ml$", "", name or entry.config_name))
-
-
-def module_name(path: str) -> str:
-    """The dotted name of a module or its file, as `python3 -m` wants it."""
-    name = path.removesuffix(".py").removeprefix("./").replace("/", ".")
-    return name.removesuffix(".__main__").removesuffix(".__init__")
-
-
-def compose_launch(source: Source, launch: Launch) -> Composition:
-    """The configuration of one launch; the index of a rejection is that of `launch.overrides`.
-
-    The result has a `problem` where an argument that matters is not known statically.
-    """
-    overrides = [(f"{item.prefix}{item.key}", item.value) for item in launch.overrides]
-    composed = source.compose(launch.module, launch.config_name, launch.config_path, overrides)
-    if launch.multirun:
-        kept = tuple(item for item in composed.rejected if item.kind != "sweep")
-        composed = replace(composed, rejected=kept)
-    problem = _hidden(launch)
-    return replace(composed, config=DictConfig({}), problem=problem) if problem else composed
-
-
-def _hidden(launch: Launch) -> str:
-    """Why it is not known from what configuration the launch starts; empty where it is."""
-    for flag in launch.flags:
-        if flag.name == "config-dir":
-            return "`--config-dir` adds configurations from outside the framework's package"
-        if flag.name.startswith("config-") and (flag.value is None or flag.value.text is None):
-            return f"the value of `--{flag.name}` is not known without running the script"
-    if any(item.key == "hydra.searchpath" for item in launch.hydra):
-        return "`hydra.searchpath` adds configurations from outside the framework's package"
-    return ""
+"""What Hydra and OmegaConf raise on an override that they reject."""
 
 
 @cache
@@ -156,6 +53,11 @@ def parse(text: str) -> Override:
     except (HydraException, RecursionError) as error:
         line = str(error).partition("\n")[0]
         raise ValueError(f"is not Hydra's syntax: {line}") from None
+
+
+def compose(source: Source, entry: Entry, overrides: Overrides) -> Composition:
+    """The configuration of one launch; raises what `Source.start` raises."""
+    return _Launch(source, entry, overrides).composition()
 
 
 class _Launch:
@@ -189,7 +91,7 @@ class _Launch:
             self.parsed[index] = override
 
     def composition(self) -> Composition:
-        """The composed configuration with every override that it takes."""
+        """The composed configuration with every override that it accepts."""
         base = self._chosen()
         config = pickle.loads(base.pickled)  # noqa: S301 (pickled by this process)
         applied: dict[int, Override] = {}
@@ -208,7 +110,7 @@ class _Launch:
         return replace(result, rejected=tuple(self.rejected))
 
     def _chosen(self) -> Composition:
-        """The configuration with every choice of a config group that it takes."""
+        """The configuration with every choice of a config group that it has."""
         taken: list[Override] = []
         base = self.source.start(self.entry, taken)
         groups = self.source.groups(self.entry)
