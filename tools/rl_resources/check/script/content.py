@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.shellcheck import Comment, comments
-from rl_resources.check.script.unclosed import unclosed_quote
 from rl_resources.check.target import ScriptText
-from rl_resources.script.bash import Command, Place, Reference
-from rl_resources.script.launch import Launch, Lost
+from rl_resources.script.bash import Command, Place, Reference, read
+from rl_resources.script.launch import Launch, Lost, launches
 from rl_resources.words import shown
 
 _LEFT_OUT = frozenset(
-    # told by rules of this package: unused, undefined, unquoted arguments, shebang, `rm`
+    # reported by rules of this package: unused, undefined, unquoted arguments, shebang, `rm`
     {2034, 2154, 2153, 2068, 2048, 2148, 1128, 2114, 2115}
     # a matter of taste in a launch script, or wrong for Hydra's lists in words and arrays
     | {1010, 1083, 1090, 1091, 2026, 2027, 2043, 2046, 2054, 2086, 2140, 2155, 2164, 2206, 2207}
@@ -35,21 +35,11 @@ _BASH_ONLY = re.compile(
     r"|^\s*\(\(|(?:^|[;&\s])(?:source|declare|shopt)\s",
     re.M,
 )
-_PROBLEMS = {
-    "unclosed-quote": "this quote is never closed",
-    "unclosed-array": "this array is never closed",
-    "unclosed-compound": "what begins here is never ended",
-    "unclosed-expansion": "this expansion is never closed",
-    "unclosed-substitution": "this substitution is never closed",
-    "unclosed-here-document": "the line that ends this here-document is missing",
-    "unexpected-token": "this cannot stand here",
-    "missing-command": "a command is missing here",
-}
 _CAUSES = {
     "comment": ("a comment", "Move the comment above the command."),
     "blank-line": ("an empty line", "Delete the empty line."),
     "space-after-backslash": (
-        "a blank after the backslash",
+        "a space after the backslash",
         "Delete what follows the backslash at the end of the line.",
     ),
     "no-backslash": ("a line without a backslash", "End that line with ` \\`."),
@@ -72,8 +62,8 @@ def no_launcher(subject: ScriptText) -> Iterator[Mistake]:
         return
     if all(_starts_nothing(command) for command in script.commands):
         message = "the script starts no program"
-        mend = "Add the command that trains, such as `python3 -m verl.trainer.main_ppo …`."
-        yield Mistake(subject.path, 1, 1, message, mend)
+        fix = "Add the command that trains, such as `python3 -m verl.trainer.main_ppo …`."
+        yield Mistake(subject.path, 1, 1, message, fix)
 
 
 def _starts_nothing(command: Command) -> bool:
@@ -90,17 +80,16 @@ def syntax(subject: ScriptText) -> Iterator[Mistake]:
     Good: `echo "start"`
     """
     if "\r\n" in subject.text:
-        return  # what ShellCheck tells of is reason enough
+        return  # ShellCheck reports it
     for problem in subject.script.problems[:1]:  # the others follow from the first
         if quote := unclosed_quote(subject.text):
             message = "bash cannot read the script: this quote is never closed"
-            mend = f"Write: {shown(quote.closed.strip(), 600)}"
-            yield Mistake(subject.path, quote.line, quote.column, message, mend)
+            fix = f"Write: {shown(quote.closed.strip(), 600)}"
+            yield Mistake(subject.path, quote.line, quote.column, message, fix)
             continue
-        known = _PROBLEMS.get(problem.kind, problem.kind.replace("-", " "))
-        message = f"bash cannot read the script: {known}"
-        mend = "Mend it here, then see that `bash -n` is silent about the script."
-        yield subject.mistake(problem.place, message, mend)
+        message = f"bash cannot read the script: {problem.kind}"
+        fix = "Fix it here, then see that `bash -n` is silent about the script."
+        yield subject.mistake(problem.place, message, fix)
 
 
 @rule()
@@ -128,22 +117,22 @@ def shellcheck(subject: ScriptText) -> Iterator[Mistake]:
 
 
 def _shellcheck(subject: ScriptText, level: str) -> Iterator[Mistake]:
-    told: set[int] = set()
+    seen: set[int] = set()
     places: set[tuple[int, int]] = set()
     for comment in comments(subject.text):
-        if comment.level != level or _is_told_elsewhere(subject, comment, told):
+        if comment.level != level or _is_reported_elsewhere(subject, comment, seen):
             continue
-        told.add(comment.code)
+        seen.add(comment.code)
         if (comment.code, comment.line) in places:
             continue
         places.add((comment.code, comment.line))
         message = f"ShellCheck SC{comment.code}: {comment.message}"
-        mend = f"See the page of SC{comment.code} in ShellCheck's wiki."
-        yield Mistake(subject.path, comment.line, comment.column, message, mend)
+        fix = f"See the page of SC{comment.code} in ShellCheck's wiki."
+        yield Mistake(subject.path, comment.line, comment.column, message, fix)
 
 
-def _is_told_elsewhere(subject: ScriptText, comment: Comment, told: set[int]) -> bool:
-    if comment.code in _LEFT_OUT or 1017 in told:
+def _is_reported_elsewhere(subject: ScriptText, comment: Comment, seen: set[int]) -> bool:
+    if comment.code in _LEFT_OUT or 1017 in seen:
         return True
     if "\r\n" in subject.text:
         return comment.code != 1017
@@ -151,7 +140,7 @@ def _is_told_elsewhere(subject: ScriptText, comment: Comment, told: set[int]) ->
         return True
     lines = {line for item in subject.lost for line in (item.cause_line, item.command.place.line)}
     return comment.line in lines or (
-        comment.code < 2000 and comment.code not in (1018, 1100) and 1073 in told
+        comment.code < 2000 and comment.code not in (1018, 1100) and 1073 in seen
     )
 
 
@@ -165,15 +154,15 @@ def lost_line(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 ⏎ trainer.total_epochs=1`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 \ ⏎ trainer.total_epochs=1`
     """
-    told: set[int] = set()
+    seen: set[int] = set()
     for item in subject.lost:
-        if item.cause_line not in told:
-            told.add(item.cause_line)
+        if item.cause_line not in seen:
+            seen.add(item.cause_line)
             yield _lost_mistake(subject, item)
 
 
 def _lost_mistake(subject: ScriptText, item: Lost) -> Mistake:
-    cause, mend = _CAUSES[item.cause]
+    cause, fix = _CAUSES[item.cause]
     first = shown(item.command.words[0].raw, 80)
     count = max(len(item.overrides), 1)
     what = f"`{first}`" + (f" and {count - 1} more" if count > 1 else "")
@@ -185,9 +174,9 @@ def _lost_mistake(subject: ScriptText, item: Lost) -> Mistake:
     )
     if item.cause in _CONTINUED:
         bare = line.rstrip().rstrip("\\").rstrip()
-        mend = f"Write: {shown(f'{bare.strip()}', 600)} \\"
+        fix = f"Write: {shown(f'{bare.strip()}', 600)} \\"
     column = len(line.rstrip()) + 1 if item.cause in _CONTINUED else 1
-    return Mistake(subject.path, item.cause_line, column, message, mend)
+    return Mistake(subject.path, item.cause_line, column, message, fix)
 
 
 @rule("warning")
@@ -200,7 +189,7 @@ def shebang(subject: ScriptText) -> Iterator[Mistake]:
     Good: `#!/usr/bin/env bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
     """
     first = subject.script.lines[0].removeprefix("\ufeff")
-    mend = "Begin the file with the line `#!/usr/bin/env bash`."
+    fix = "Begin the file with the line `#!/usr/bin/env bash`."
     if not first.startswith("#!"):
         below = shebang_below(subject)
         message = (
@@ -208,7 +197,7 @@ def shebang(subject: ScriptText) -> Iterator[Mistake]:
             if below
             else "the script has no shebang"
         )
-        yield Mistake(subject.path, 1, 1, message, mend)
+        yield Mistake(subject.path, 1, 1, message, fix)
     elif re.fullmatch(r"#!\s*\S*?(?:/|env\s+)(?:da|a)?sh(?:\s.*)?", first.rstrip()):
         used = _BASH_ONLY.search(without_comments(subject))
         if used:
@@ -224,7 +213,7 @@ def shebang_below(subject: ScriptText) -> int | None:
 
 
 def without_comments(subject: ScriptText) -> str:
-    """The text with blanks in the place of every comment."""
+    """The text with spaces in place of every comment."""
     text = subject.text
     for comment in subject.script.comments:
         start = comment.place.offset
@@ -247,14 +236,14 @@ def strict_mode(subject: ScriptText) -> Iterator[Mistake]:
     if turned_on or re.match(r"#!.*\s-[a-z]*e", script.lines[0]):
         return
     others = [option for option in script.options if option.on]
-    mend = "Write `set -euo pipefail` before the first command."
+    fix = "Write `set -euo pipefail` before the first command."
     if others:
         names = ", ".join(dict.fromkeys(f"`{option.name}`" for option in others))
         message = f"the script goes on after an error: of the options only {names} is set"
-        yield Mistake(subject.path, others[0].place.line, 1, message, mend)
+        yield Mistake(subject.path, others[0].place.line, 1, message, fix)
     else:
         message = "the script goes on after an error: it does not set `-e`"
-        yield Mistake(subject.path, _first_line(subject), 1, message, mend)
+        yield Mistake(subject.path, _first_line(subject), 1, message, fix)
 
 
 def _first_line(subject: ScriptText) -> int:
@@ -266,7 +255,7 @@ def _first_line(subject: ScriptText) -> int:
 def unquoted_arguments(subject: ScriptText) -> Iterator[Mistake]:
     """Arguments and arrays are handed on in quotes: `"$@"`.
 
-    Without quotes bash splits each argument at blanks and matches its `*`, `?` and `[…]`
+    Without quotes bash splits each argument at spaces and matches its `*`, `?` and `[…]`
     against file names; overrides hold all of these.
 
     Bad: `python3 -m verl.trainer.main_ppo $@`
@@ -305,16 +294,16 @@ def masked_exit_status(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `set -e ⏎ python3 -m verl.trainer.main_ppo | tee log`
     Good: `set -eo pipefail ⏎ python3 -m verl.trainer.main_ppo | tee log`
     """
-    told: set[int] = set()
+    seen: set[int] = set()
     for launch in subject.launches:
         found = _masked(subject, launch)
-        if found is not None and launch.command.place.offset not in told:
-            told.add(launch.command.place.offset)
+        if found is not None and launch.command.place.offset not in seen:
+            seen.add(launch.command.place.offset)
             yield subject.mistake(*found)
 
 
 def _masked(subject: ScriptText, launch: Launch) -> tuple[Place, str, str] | None:
-    """Where a failure is lost, what loses it, and the mend."""
+    """Where a failure is lost, what loses it, and the fix."""
     command = launch.rest[-1] if launch.rest else launch.command
     place = _operator_after(subject, command)
     index, count = command.pipeline
@@ -324,11 +313,11 @@ def _masked(subject: ScriptText, launch: Launch) -> tuple[Place, str, str] | Non
         return place, message, "Write `set -o pipefail` before it."
     if ignored and command.after == "||" and not command.in_condition:
         message = f"the run's failure is hidden by `|| {ignored[1]}`"
-        return place, message, f"Take away `|| {ignored[1]}` and what belongs to it."
+        return place, message, f"Delete `|| {ignored[1]}` and what belongs to it."
     if command.background and not _is_waited_for(subject, command):
         message = "the run is started in the background and nothing waits for it"
-        mend = "Take away the `&`, or end the script with `wait` for its process."
-        return place, message, mend
+        fix = "Delete the `&`, or end the script with `wait` for its process."
+        return place, message, fix
     return None
 
 
@@ -359,3 +348,64 @@ def _is_waited_for(subject: ScriptText, command: Command) -> bool:
         later.name in ("wait", "fg", "tail") and later.place.offset > command.place.offset
         for later in subject.script.commands
     )
+
+
+# The quote that was forgotten. bash pairs each quote with the next one and gives up far below. Few
+# go over a line, so a line is looked for that leaves a quote open and that, closed, lets the script
+# parse.
+
+MOST_LINES_TRIED = 20
+_TAIL = re.compile(r"\s*\\?\s*\Z")
+
+
+class UnclosedQuote(NamedTuple):
+    """Where a quote opens that its line does not close, and the line with it closed."""
+
+    line: int
+    column: int
+    closed: str
+
+
+def unclosed_quote(text: str) -> UnclosedQuote | None:
+    """The quote with which closed the script reads and hands on the most; `None` for none."""
+    lines = text.split("\n")
+    best: UnclosedQuote | None = None
+    most = -1
+    for found in _candidates(lines):
+        closed = read("\n".join([*lines[: found.line - 1], found.closed, *lines[found.line :]]))
+        overrides = sum(len(launch.overrides) for launch in launches(closed))
+        if not closed.problems and overrides > most:
+            best, most = found, overrides
+    return best
+
+
+def _candidates(lines: list[str]) -> Iterator[UnclosedQuote]:
+    """The first lines that leave a quote open, each as if none before it did."""
+    tried = 0
+    for number, line in enumerate(lines, 1):
+        opened = _opened(line)
+        if opened is None:
+            continue
+        tried += 1
+        if tried > MOST_LINES_TRIED:
+            return
+        tail = _TAIL.search(line)
+        end = tail.start() if tail else len(line)
+        yield UnclosedQuote(number, opened + 1, f"{line[:end]}{line[opened]}{line[end:]}")
+
+
+def _opened(line: str) -> int | None:
+    """Where the quote stands that a line by itself opens and does not close."""
+    at, opened = 0, None
+    while at < len(line):
+        sign = line[at]
+        if opened is None and sign == "#" and (at == 0 or line[at - 1].isspace()):
+            return None
+        if sign == "\\" and (opened is None or line[opened] == '"'):
+            at += 1
+        elif opened is None and sign in "\"'":
+            opened = at
+        elif opened is not None and sign == line[opened]:
+            opened = None
+        at += 1
+    return opened

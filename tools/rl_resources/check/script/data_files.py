@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from rl_resources.check.rule import Mistake, rule
+from rl_resources.check.script.missing_dollar import is_undollared
 from rl_resources.check.script.naming import contradiction, split_of
-from rl_resources.check.script.undollared import is_undollared
 from rl_resources.check.script.values import places
 from rl_resources.check.target import ScriptText, trains
 from rl_resources.script.bash import Value

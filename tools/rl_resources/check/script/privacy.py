@@ -1,4 +1,4 @@
-"""Rules about what a script tells of its author."""
+"""Rules about what a script reveals of its author."""
 
 from __future__ import annotations
 
@@ -47,45 +47,39 @@ _NO_MAIL = re.compile(r"(?i)^git@|example\.|noreply|^(?:you|user|name|email|some
 
 @rule("warning")
 def private_path(subject: ScriptText) -> Iterator[Mistake]:
-    """A script names no path that only its author has.
+    """A script names no path, host, proxy or account that only its author has.
 
-    Nobody else has `/home/ann` or `/mnt/team`; the run stops, or trains on other data.
+    Nobody else has `/home/ann` or `/mnt/team`; the run stops, or trains on other data. It waits for
+    a machine that it cannot reach, or an account refuses it.
 
     Bad: `python3 -m verl.trainer.main_ppo data.train_files=/home/ann/gsm8k/train.parquet`
     Good: `DATA_DIR=${DATA_DIR:-"$HOME/data"} ⏎ python3 -m verl.trainer.main_ppo
         data.train_files="$DATA_DIR/gsm8k/train.parquet"`
     """
-    told: set[int] = set()
-    for value in values(subject):
-        for path, part, at in places(_PRIVATE, value):
-            place = subject.place_in(part, at)
-            if (part.default and not _HOME.match(path)) or place.offset in told:
-                continue
-            told.add(place.offset)
-            message = f"`{shown(path)}` is a path of its author's machine"
-            mend = (
+    seen: set[int] = set()
+    for place, path in _private_paths(subject):
+        if place.offset not in seen:
+            seen.add(place.offset)
+            fix = (
                 'Make it a setting with a default that everybody has: `${DATA_DIR:-"$HOME/data"}`.'
             )
             if own := _OWN_HOME.match(path):
-                mend = f"Write `${{HOME}}{shown(path[own.end() :])}`."
-            yield subject.mistake(place, message, mend)
+                fix = f"Write `${{HOME}}{shown(path[own.end() :])}`."
+            message = f"`{shown(path)}` is a path of its author's machine"
+            yield subject.mistake(place, message, fix)
+    lines: set[int] = set()
+    for place, message in (*_private_settings(subject), *_private_hosts(subject)):
+        if place.line not in lines:
+            lines.add(place.line)
+            fix = "Delete it, or make it a setting that is read from the environment."
+            yield subject.mistake(place, message, fix)
 
 
-@rule("warning")
-def private_service(subject: ScriptText) -> Iterator[Mistake]:
-    """A script names no host, proxy or account that only its author has.
-
-    A reader's run waits for a machine that it cannot reach, or is refused by an account.
-
-    Bad: `export http_proxy=http://10.1.2.3:3128`
-    Good: `export http_proxy="${http_proxy:-}"`
-    """
-    told: set[int] = set()
-    for place, what in (*_private_settings(subject), *_private_hosts(subject)):
-        if place.line not in told:
-            told.add(place.line)
-            mend = "Take it away, or make it a setting that is read from the environment."
-            yield subject.mistake(place, what, mend)
+def _private_paths(subject: ScriptText) -> Iterator[tuple[Place, str]]:
+    for value in values(subject):
+        for path, part, at in places(_PRIVATE, value):
+            if not part.default or _HOME.match(path):
+                yield subject.place_in(part, at), path
 
 
 def _private_settings(subject: ScriptText) -> Iterator[tuple[Place, str]]:
@@ -123,18 +117,18 @@ def secret(subject: ScriptText) -> Iterator[Mistake]:
     """
     for number, line in enumerate(subject.script.lines, 1):
         if found := first_secret(line):
-            yield _told_secret(subject, number, found.at + 1, found)
+            yield _secret_mistake(subject, number, found.at + 1, found)
     for value in values(subject):
         joined = value.text
         if joined and joined not in subject.text and (found := first_secret(joined)):
             place = value.parts[0].origin
-            yield _told_secret(subject, place.line, place.column, found)
+            yield _secret_mistake(subject, place.line, place.column, found)
 
 
-def _told_secret(subject: ScriptText, line: int, column: int, found: Secret) -> Mistake:
+def _secret_mistake(subject: ScriptText, line: int, column: int, found: Secret) -> Mistake:
     message = f"this looks like a {found.kind}: `{shown(found.text[:4])}…`"
-    mend = "Revoke it, take it away, and read it from the environment."
-    return Mistake(subject.path, line, column, message, mend)
+    fix = "Revoke it, delete it, and read it from the environment."
+    return Mistake(subject.path, line, column, message, fix)
 
 
 @rule("warning")
@@ -150,4 +144,4 @@ def mail_address(subject: ScriptText) -> Iterator[Mistake]:
         for match in _MAIL.finditer(line[:LONGEST_LINE]):
             if not _NO_MAIL.search(match[0]):
                 message = f"`{shown(match[0])}` is an e-mail address"
-                yield Mistake(subject.path, number, match.start() + 1, message, "Take it away.")
+                yield Mistake(subject.path, number, match.start() + 1, message, "Delete it.")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.script.undollared import undollared
+from rl_resources.check.script.missing_dollar import undollared
 from rl_resources.check.target import ScriptText
 from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash import Assignment, Command, Value, Word
@@ -50,9 +50,9 @@ def unseen_sign(subject: ScriptText) -> Iterator[Mistake]:
     for number, line in enumerate(subject.text.split("\n"), 1):
         at = next((at for at in hidden_places(line) if line[at] not in "\t\r"), None)
         if at is not None:
-            message = f"U+{ord(line[at]):04X} stands here, which nobody sees"
-            mend = "Take it away, or write it as an escape such as `\\x1b`."
-            yield Mistake(subject.path, number, at + 1, message, mend)
+            message = f"U+{ord(line[at]):04X} is an invisible character"
+            fix = "Delete it, or write it as an escape such as `\\x1b`."
+            yield Mistake(subject.path, number, at + 1, message, fix)
 
 
 @rule()
@@ -70,23 +70,23 @@ def unexpected_command(subject: ScriptText) -> Iterator[Mistake]:
     """
     script = subject.script
     # what a lost `$` or backslash has made a command is reported as that
-    told = {item.command.place.line for item in subject.lost}
-    told |= {item.place.line for item in undollared(subject)}
+    seen = {item.command.place.line for item in subject.lost}
+    seen |= {item.place.line for item in undollared(subject)}
     if subject.ours and not script.complete:
         message = "the script does too much to be followed"
         yield Mistake(subject.path, 1, 1, message, "Write down the command that trains.")
     for command in script.commands:
         found = _unexpected(subject, command) if subject.ours else _destructive(command)
-        if found and command.place.line not in told:
-            told.add(command.place.line)
+        if found and command.place.line not in seen:
+            seen.add(command.place.line)
             message = f"`{shown(command.raw.strip() or command.name or '', 80)}` {found}"
-            mend = "Take it away; say in a comment what a reader has to prepare."
-            yield subject.mistake(command.place, message, mend)
+            fix = "Delete it; say in a comment what a reader has to prepare."
+            yield subject.mistake(command.place, message, fix)
     for item in script.assignments if subject.ours else ():
         found = _obeyed(item)
-        if found and item.place.line not in told:
-            told.add(item.place.line)
-            yield subject.mistake(item.place, f"`{shown(item.raw, 80)}` {found}", "Take it away.")
+        if found and item.place.line not in seen:
+            seen.add(item.place.line)
+            yield subject.mistake(item.place, f"`{shown(item.raw, 80)}` {found}", "Delete it.")
     for function in script.functions if subject.ours else ():
         message = f"the function `{shown(function.name)}` hides what the script does"
         yield subject.mistake(function.place, message, "Write its commands where they run.")

@@ -92,7 +92,7 @@ def _script(text: str, source: Source, tree: Tree, evaluator: Evaluator, state: 
         assignments=tuple(item for _, item in sorted(evaluator.assignments.items())),
         references=tuple(item for _, item in sorted(evaluator.references.items())),
         functions=tuple(
-            Function(name, home.place(node["Pos"]), name in evaluator.called)
+            Function(name, home.place(node["Pos"]))
             for name, (node, home) in state.functions.items()
         ),
         options=tuple(evaluator.options),

@@ -228,7 +228,7 @@ class Builtins(Conditions):
 
     def _switch(self, state: State, name: str, on: bool, place: Place) -> None:
         if name:
-            self.options.append(Option(name, on, place, self.here.reach))
+            self.options.append(Option(name, on, place))
             state.options = state.options | {name} if on else state.options - {name}
 
     def _shopt(self, arguments: Sequence[Word], state: State) -> Status:

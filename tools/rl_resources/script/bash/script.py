@@ -1,4 +1,4 @@
-"""What can be told of a script without running it."""
+"""What is known of a script without running it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AssignmentKind = Literal[
 class Word(NamedTuple):
     """One word of a command after all expansions.
 
-    `raw` is the text as it stands in the command at `site`. A word that came out of an array or of
+    `raw` is the text as written in the command at `site`. A word that came out of an array or of
     an unquoted variable is written elsewhere: `place` is there.
     """
 
@@ -29,7 +29,7 @@ class Word(NamedTuple):
 
     @property
     def text(self) -> str | None:
-        """What bash hands to the program, or `None` where that cannot be known."""
+        """What bash hands to the program, or `None` where that is unknown."""
         return self.value.text
 
     @property
@@ -46,7 +46,7 @@ class Word(NamedTuple):
 class Assignment(NamedTuple):
     """An assignment as written at `place`.
 
-    `elements` are those of an array in parentheses. `default` tells that the value is written as
+    `elements` are those of an array in parentheses. `default` says that the value is written as
     `${NAME:-…}` of the name itself or of another that the script does not set.
     """
 
@@ -125,7 +125,6 @@ class Option(NamedTuple):
     name: str
     on: bool
     place: Place
-    reach: Reach
 
 
 class Function(NamedTuple):
@@ -133,7 +132,6 @@ class Function(NamedTuple):
 
     name: str
     place: Place
-    called: bool
 
 
 class Comment(NamedTuple):

@@ -1,4 +1,4 @@
-"""Values: text as far as it can be told without running anything, and where it is written."""
+"""Values: text as far as it is known without running anything, and where it is written."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class Source:
 class Part(NamedTuple):
     """A stretch of a value.
 
-    `text` is what bash makes of it, or `None` where that cannot be known statically; `source` is
-    then the expression as written and `reason` says why. `place` is where it stands among its
-    neighbours, `origin` where its text is defined: they differ for `${N}`, which stands in one line
-    and got its value in another, and then `name` is the variable. `default` tells that it is the
+    `text` is what bash makes of it, or `None` where that is unknown; `source` is
+    then the expression as written and `reason` says why. `place` is its position among its
+    neighbors, `origin` where its text is defined: they differ for `${N}`, written in one line
+    and got its value in another, and then `name` is the variable. `default` says that it is the
     default of a `${NAME:-…}` which the script does not set. `many` marks an unknown that may become
     any number of words.
     """
@@ -129,7 +129,7 @@ class Quoted(Source):
     """The text of a value, read as a script of its own: places are those of the outer script.
 
     Parts that are not known stand as they are written, or as `$?` where bash would not take that
-    for an expansion; `unknown_at` tells them.
+    for an expansion; `unknown_at` finds them.
     """
 
     def __init__(self, value: Value, whole: str) -> None:
@@ -176,7 +176,7 @@ def bounded(parts: Iterable[Part]) -> Value:
 
 
 def literal(text: str, place: Place) -> Part:
-    """A part whose text stands in the script as it is."""
+    """A part whose text is written in the script as it is."""
     return Part(text, place, place)
 
 

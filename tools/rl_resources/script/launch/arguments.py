@@ -8,32 +8,14 @@ from typing import NamedTuple
 from rl_resources.script.bash import Place, Script, Value, Word
 from rl_resources.script.launch.override import Override, parse_override
 
-_HYDRA_VALUES: Mapping[str, str] = {
-    "--config-path": "config-path",
-    "-cp": "config-path",
-    "--config-name": "config-name",
-    "-cn": "config-name",
-    "--config-dir": "config-dir",
-    "-cd": "config-dir",
-    "--package": "package",
-    "-p": "package",
-    "--cfg": "cfg",
-    "-c": "cfg",
-    "--experimental-rerun": "experimental-rerun",
+_SHORT: Mapping[str, str] = {
+    **{"-cp": "config-path", "-cn": "config-name", "-cd": "config-dir", "-p": "package"},
+    **{"-c": "cfg", "-m": "multirun", "-r": "run", "-h": "help", "-i": "info"},
 }
-_HYDRA_SWITCHES: Mapping[str, str] = {
-    "--multirun": "multirun",
-    "-m": "multirun",
-    "--run": "run",
-    "-r": "run",
-    "--help": "help",
-    "-h": "help",
-    "--hydra-help": "hydra-help",
-    "--version": "version",
-    "--resolve": "resolve",
-    "--info": "info",
-    "-i": "info",
-}
+_WITH_VALUE = frozenset(
+    {"config-path", "config-name", "config-dir", "package", "cfg", "experimental-rerun"}
+)
+_SWITCHES = frozenset({"multirun", "run", "help", "hydra-help", "version", "resolve", "info"})
 
 
 class Flag(NamedTuple):
@@ -45,7 +27,7 @@ class Flag(NamedTuple):
 
 
 class Stray(NamedTuple):
-    """An argument that is no override: a word cut off by a blank, or left by a lost quote."""
+    """An argument that is no override: a word cut off by a space, or left by a lost quote."""
 
     value: Value
     raw: str
@@ -85,12 +67,13 @@ class Arguments:
             self._astray(word)
 
     def _option(self, word: Word, text: str, rest: Iterator[Word]) -> None:
-        name, equals, _ = text.partition("=")
-        if name in _HYDRA_SWITCHES and not equals:
-            self.flags.append(Flag(_HYDRA_SWITCHES[name], None, word.place))
-        elif name in _HYDRA_VALUES:
-            given = _after(word.value, len(name) + 1) if equals else _next_value(rest)
-            self.flags.append(Flag(_HYDRA_VALUES[name], given, word.place))
+        option, equals, _ = text.partition("=")
+        name = _name(option)
+        if name in _SWITCHES and not equals:
+            self.flags.append(Flag(name, None, word.place))
+        elif name in _WITH_VALUE:
+            value = _after(word.value, len(option) + 1) if equals else _next_value(rest)
+            self.flags.append(Flag(name, value, word.place))
         else:
             self._astray(word)
 
@@ -100,7 +83,12 @@ class Arguments:
 
 def takes_value(option: str) -> bool:
     """Whether a value follows an option of Hydra."""
-    return option in _HYDRA_VALUES
+    return _name(option) in _WITH_VALUE
+
+
+def _name(option: str) -> str:
+    """The long name of an option, without its dashes."""
+    return option[2:] if option.startswith("--") else _SHORT.get(option, "")
 
 
 def _is_of_script(value: Value) -> bool:

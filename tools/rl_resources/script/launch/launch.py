@@ -57,7 +57,7 @@ class Launch(NamedTuple):
 
     @property
     def multirun(self) -> bool:
-        """Whether Hydra is told to sweep."""
+        """Whether Hydra is to sweep."""
         return any(flag.name == "multirun" for flag in self.flags)
 
     def _flag(self, name: str) -> str | None:

@@ -90,7 +90,7 @@ def _with_rest(script: Script, launch: Launch, rest: Sequence[Command]) -> Launc
 def _extended(script: Script, launch: Launch, command: Command) -> Launch:
     """The launch with the words of `command` as more arguments.
 
-    An escaped blank that ended the launch's own line is then no argument.
+    An escaped space that ended the launch's own line is then no argument.
     """
     more = Arguments(script, command.words)
     stray = (item for item in launch.stray if (item.value.text or "x").strip())

@@ -34,7 +34,7 @@ class Override(NamedTuple):
 
     @property
     def value(self) -> str | None:
-        """The text that the program gets; `None` where it cannot be known or there is none."""
+        """The text that the program gets; `None` where it is unknown or there is none."""
         return None if self.content is None else self.content.text
 
     @property

@@ -26,7 +26,7 @@ class Undollared(NamedTuple):
     name: str
     place: Place
     message: str
-    mend: str
+    fix: str
 
 
 @lru_cache(maxsize=64)

@@ -1,1 +1,0 @@
-"""Arbitrary bytes through the real commands: what is broken, who reads it, what must hold."""
