@@ -66,14 +66,22 @@ def findings_in(
     exemptions = table is not None and asked(table.path)
     looked_at = everything if exemptions else asked
     if any(rule.name in shellcheck.RULES for rule in rules):
-        for script in filter(lambda script: looked_at(script.path), script_texts(snapshot)):
-            shellcheck.ask(script.text)  # it works on another core while other rules do
+        _start_parsers(script.text for script in script_texts(snapshot) if looked_at(script.path))
     found = findings_of(rules, targets_of(snapshot, looked_at))
     scopes = {name: rule.scope for name, rule in all_rules().items()}
     outcome = Outcome(snapshot, tuple(found), frozenset(rule.name for rule in rules), scopes)
     unused = findings_of(rules, {"outcome": lambda: [outcome]} if exemptions else {})
     wanted = [item for item in (*outcome.reported, *unused) if asked(item.path)]
     return sorted(wanted, key=lambda finding: finding.position)
+
+
+def _start_parsers(texts: Iterable[str]) -> None:
+    """Let shfmt and ShellCheck work on other cores while rules do."""
+    from rl_resources.script.bash.parser import ask
+
+    for text in texts:
+        ask(text)
+        shellcheck.ask(text)
 
 
 Targets = Mapping[Scope, Callable[[], Iterable[object]]]

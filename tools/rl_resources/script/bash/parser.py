@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from shutil import which
@@ -17,6 +19,7 @@ from rl_resources.errors import UnusableInput
 Node = Mapping[str, Any]
 """A node as shfmt names it; each place in it (`Pos`, `End`) is an offset in characters."""
 
+_WORKERS = ThreadPoolExecutor(os.cpu_count())
 _ERROR = re.compile(r"(\d+):(\d+): (.*)")
 
 
@@ -28,12 +31,21 @@ class Tree(NamedTuple):
     problem: tuple[int, str] | None = None
 
 
-@lru_cache(maxsize=128)
 def parse(text: str) -> Tree:
     """The tree of a text; where bash would refuse it, of the lines above the error.
 
     Raises UnusableInput where shfmt is not installed.
     """
+    return ask(text).result()
+
+
+@lru_cache(maxsize=128)
+def ask(text: str) -> Future[Tree]:
+    """Start shfmt on a text in the background, once."""
+    return _WORKERS.submit(_parsed, text)
+
+
+def _parsed(text: str) -> Tree:
     plain = re.sub(r"\r|(?<!\\)\\\Z", " ", text)
     done = subprocess.run(
         [_program(), "-ln=bash", "--to-json"],
@@ -47,7 +59,7 @@ def parse(text: str) -> Tree:
     except RecursionError:
         return Tree(problem=(0, "this is nested too deeply"))
     without = _without_continued_comments(text, tree.comments)
-    return tree if without == text else parse(without)
+    return tree if without == text else _parsed(without)
 
 
 @lru_cache(maxsize=1)
@@ -94,7 +106,7 @@ def _broken(text: str, error: str) -> Tree:
     lines = text.split("\n")
     above = "".join(f"{item}\n" for item in lines[: int(line) - 1])
     at = min(len(above) + int(column) - 1, len(text))
-    return (parse(above) if above.strip() else Tree())._replace(problem=(at, message))
+    return (_parsed(above) if above.strip() else Tree())._replace(problem=(at, message))
 
 
 def _without_continued_comments(text: str, comments: Sequence[Node]) -> str:
