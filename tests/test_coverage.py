@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser
 
 from rl_resources import load
 from rl_resources.cli import main
@@ -22,7 +21,6 @@ from rl_resources.query.coverage import coverage
 from rl_resources.site import coverage_page
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import pages
-from website import visited
 
 
 @pytest.fixture(scope="module")
@@ -179,21 +177,3 @@ def test_the_page_counts_reports_by_the_tag_of_their_source(dataset: Dataset) ->
     assert ">4 reports</a>" in page
     assert ">2 as MIN<" in page
     assert ">1 as RECOMMENDED<" in page
-
-
-@pytest.mark.nightly
-def test_a_cell_with_records_of_both_tags_fits_a_telephone(
-    browser: Browser, address: str, dataset: Dataset
-) -> None:
-    record = {**dataset.records["tuning"][0], "status": "reported"}
-    tuning = tuple({**record, "script": f"{tag}.sh", "tag": tag} for tag in ("MIN", "RECOMMENDED"))
-    both_tags = dataclasses.replace(dataset, records={**dataset.records, "tuning": tuning})
-    text = coverage_page.pages(both_tags, None)["coverage.md"]
-    cells = re.findall(r'<a class="held".*?</a>', text)
-    both = next(cell for cell in cells if "MIN" in cell and "RECOMMENDED" in cell)
-    with visited(browser, f"{address}/coverage/", 360) as (page, wrong):
-        old = page.locator("a.held").first
-        old.evaluate("(old, both) => { old.outerHTML = both }", both)
-        beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        assert page.evaluate(beyond) == 0
-        assert wrong == []

@@ -22,6 +22,7 @@ from rl_resources.query.find import Answer, find, folded
 from rl_resources.query.understand import understand
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.site import finder
+from test_find import UNDERSTOOD
 from website import ROOT
 
 MODULES = ROOT / "site" / "assets" / "javascripts" / "finder"
@@ -95,95 +96,27 @@ def _question(words: Mapping[str, list[str]], chance: random.Random) -> dict[str
 
 
 _SHARES = {
-    "gpus": 0.7,
-    "device": 0.6,
-    "memory": 0.08,
-    "length": 0.2,
-    "model": 0.5,
-    "size": 0.05,
-    "task": 0.5,
-    "weights": 0.15,
-    "scenario": 0.08,
-    "framework": 0.1,
-    "train": 0.15,
-    "infer": 0.12,
-    "tag": 0.12,
+    **{"gpus": 0.7, "device": 0.6, "memory": 0.08, "length": 0.2, "model": 0.5, "size": 0.05},
+    **{"task": 0.5, "weights": 0.15, "scenario": 0.08, "framework": 0.1, "train": 0.15},
+    **{"infer": 0.12, "tag": 0.12},
 }
 
 
 def _words(dataset: Dataset) -> dict[str, list[str]]:
-    keys = {name: [str(key) for key in rows] for name, rows in dataset.by_key.items()}
-    names = [str(row["name"]) for row in dataset.records["devices"]]
-    roles = {
-        role: [str(row["backend"]) for row in dataset.records["backends"] if row["role"] == role]
-        for role in ("train", "infer")
-    }
-    common = ["GRPO", "GRPO-LoRA", "PPO", "DAPO", "grpo lora", "REINFORCE++"]
-    return {
-        "gpus": ["1", "2", "3", "4", "6", "8", "12", "16", "24", "32", "64", " 8 ", "512", "0"]
-        + 2 * ["2x8", "4 GPUs", "2 nodes x 8", "4 nodes of 8", "9999999 x 9999999", "8\u5361"],
-        "device": [*keys["devices"], *names, "H100 80GB", "A100", "4090", "80", "24 GB", "141GB"]
-        + ["nvidia a100 (40)", "zx81", "24564MiB", "h20", "H20", "h100", "h800", "a100-80g"] * 2
-        + [
-            "8xH100",
-            "2*8 H100 80GB",
-            "4090 x8",
-            "3090*4",
-            "8\u5361A800-80g",
-            "40G A100",
-            "5090",
-            "640",
-        ]
-        + [
-            "A100\uff0880G\uff09",
-            "A6000 48G",
-            "RTX 3060 12GB",
-            "8*24G 4090",
-            "H100 SXM",
-            "2 x 24GB",
-        ],
-        "memory": ["16", "24", "40", "48", "80", "80 GiB", "141", "192", "0.1tb", "much", "1e3"],
-        "length": ["16K", "32k", "8192", "2048 + 16384", "1024", "16,384", "64 K tokens"] * 2
-        + ["0.1m", "1.1k", "0", "4k+", "1e4", "\uff11\uff16k"],
-        "model": [*keys["models"], *(key.rpartition("/")[2] for key in keys["models"])]
-        + [*keys["sizes"], "8b", "7", "30B-A3B", "235b", "0", "2.12"] * 12
-        + [
-            "gemma 3 27b",
-            "qwen32b",
-            "Qwen 2.5 32B",
-            "https://huggingface.co/Qwen/Qwen2.5-7B-Instruct",
-            "135M",
-            "7 B",
-            "1T",
-            "DeepSeek-R1 671B",
-            "Llama2 70B",
-            "baichuan 7B",
-        ]
-        + ["Qwen3-30B", "Qwen2.5-VL-72B", "Mixtral 8x22B", "Llama 3.1 70B", "VL 7B", "Qwen-27B"]
-        * 2,
-        "size": [*keys["sizes"], "7", "huge", "9.9", "1000"],
-        "task": [
-            *keys["tasks"],
-            *common * 8,
-            "LoRA GRPO",
-            "GRPO with QLoRA",
-            "Dr. GRPO",
-            "full PPO",
-            "LoRA",
-            "QLoRA",
-            "full",
-            "peft",
-            "PPO-Lag",
-            "GRPO-QLoRA",
-            "SFT",
-        ],
-        "weights": ["full", "lora", "QLoRA", "partial", "some"],
-        "scenario": ["multimodal", "Agentic", "robotics", "games"],
-        "framework": [*keys["frameworks"], "veRL", "verl", "nemo rl"],
-        "train": [*roles["train"], *(key.upper() for key in roles["train"]), "vllm"],
-        "infer": [*roles["infer"], "VLLM", "fsdp"],
-        "tag": ["MIN", "RECOMMENDED", "min"] * 3 + ["minimum"],
-    }
+    """Keys of the tables, what people write for them, and a few impossible words."""
+    known = vocabulary(dataset)
+    words = {field: known.known(field) for field in known.spellings}
+    words["device"] += [str(row["name"]) for row in dataset.records["devices"]]
+    words["model"] += [key.rpartition("/")[2] for key in dataset.by_key["models"]]
+    for tokens, _ in UNDERSTOOD * 3:
+        for field, text in tokens.items():
+            words.setdefault(field, []).append(text)
+    for field in ("gpus", "device", "memory", "length", "model", "size", "task"):
+        words[field] += ["0", "zx81", "24564MiB", "1e4", "4k+", "5090", "640", "32b"]
+    words["gpus"] += ["1", "2", "3", "4", "8", "8", "16", "64", "8\u5361", "9999999 x 9999999"] * 5
+    words["task"] += ["GRPO", "GRPO-LoRA", "PPO", "DAPO", "SFT", "full PPO"] * 8
+    words["model"] += ["7B", "8b", "14B", "32B", "70B", "30B-A3B", "Mixtral 8x22B"] * 12
+    return words
 
 
 _STRANGE = "aA0 -_/.+Bé\u00df<&\"'`{}\U0001f600"

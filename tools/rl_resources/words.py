@@ -21,7 +21,7 @@ class Nearest(NamedTuple):
     known: tuple[str, ...]
 
     def sentence(self) -> str:
-        """What to write instead, in words: the nearest, else all when they are few."""
+        """What to write instead: the nearest, else all when they are few."""
         if self.words:
             return f"Did you mean {_alternatives(self.words)}?"
         if 0 < len(self.known) <= MOST_LISTED:
@@ -46,7 +46,7 @@ def _by_lower(known: tuple[str, ...]) -> Mapping[str, str]:
 
 @lru_cache(maxsize=4096)
 def _close(wanted: str, known: tuple[str, ...]) -> list[str]:
-    """Kept, because a word that is wrong in one row is often wrong in many."""
+    """Cached, because a word that is wrong in one row is often wrong in many."""
     return difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
 
 
@@ -60,7 +60,7 @@ def is_slip(first: str, second: str) -> bool:
     while end < limit and first[-1 - end] == second[-1 - end]:
         end += 1
     one, other = first[start : len(first) - end], second[start : len(second) - end]
-    if not start or any(sign.isdigit() for sign in one + other):
+    if not start or any(character.isdigit() for character in one + other):
         return False
     return max(len(one), len(other)) == 1 or (len(one) == 2 and one == other[::-1])
 
@@ -95,7 +95,7 @@ def shown(value: str, most: int = 60) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with every sign that a terminal would not show, or would obey, as an escape.
+    """The text with every character that a terminal would not show, or would obey, as an escape.
 
     GitHub's runner obeys what follows `##[` anywhere in a line of a log.
     """
@@ -109,21 +109,21 @@ def unobeyed(line: str) -> str:
 
 
 def json_text(value: object, indent: int) -> str:
-    """JSON in lines of printable signs, so that a terminal or a runner's log shows it all."""
+    """JSON in lines of printable characters, so that a terminal or a runner's log shows it all."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, default=str).replace(
         "##[", f"#{_escaped('#')}["
     )
     if not text.replace("\n", "").isprintable():
-        signs = (
-            sign if sign == "\n" or sign.isprintable() else json.dumps(sign)[1:-1] for sign in text
+        text = "".join(
+            one if one == "\n" or one.isprintable() else json.dumps(one)[1:-1] for one in text
         )
-        text = "".join(signs)
     return f"{text}\n"
 
 
-def _visible(sign: str) -> str:
-    return sign if sign.isprintable() else _escaped(sign)
+def _visible(character: str) -> str:
+    return character if character.isprintable() else _escaped(character)
 
 
-def _escaped(sign: str) -> str:
-    return f"\\u{ord(sign):04x}" if ord(sign) < 0x10000 else f"\\U{ord(sign):08x}"
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,4 +1,4 @@
-/* Sorting and filtering of tables. A table is whole without this: rows are only moved and hidden.
+/* Sorting and filtering of tables. A table is complete without this: rows are only moved and hidden.
    `data-plain` on a table, or on anything around it, leaves it as it is. */
 "use strict";
 (() => {
@@ -25,9 +25,9 @@
     const keyed = rows.map((row) => ({ row, ...keyOf((row.rows?.[0] ?? row).cells[column]) }));
     const filled = keyed.filter(({ text }) => text);
     const figures = filled.every(({ figure }) => figure !== undefined);
-    const sign = descending ? -1 : 1;
+    const direction = descending ? -1 : 1;
     filled.sort(
-      (a, b) => sign * ((figures && a.figure - b.figure) || compareWords(a.text, b.text))
+      (a, b) => direction * ((figures && a.figure - b.figure) || compareWords(a.text, b.text))
     );
     return [...filled, ...keyed.filter(({ text }) => !text)].map(({ row }) => row);
   }
@@ -60,7 +60,7 @@
     const names = headers.map((header) => header.textContent.trim());
     const filter = make("input", { type: "search", autocomplete: "off" });
     const order = make("select", {}, make("option", { value: "" }, "as given"));
-    const told = make("output");
+    const summary = make("output");
     let [column, descending] = [-1, false];
 
     function place() {
@@ -73,13 +73,13 @@
         else header.removeAttribute("aria-sort");
       });
       order.value = column < 0 ? "" : `${column} ${descending}`;
-      tell();
+      summarize();
     }
 
-    function tell() {
+    function summarize() {
       const shown = rows.filter((row) => !row.hidden).length;
       const by = column < 0 ? "" : `, by ${names[column]}${descending ? " descending" : ""}`;
-      told.value = `${shown < rows.length ? `${shown} of ${rows.length}` : rows.length} rows${by}`;
+      summary.value = `${shown < rows.length ? `${shown} of ${rows.length}` : rows.length} rows${by}`;
     }
 
     function narrow() {
@@ -91,7 +91,7 @@
       for (const { parent, rows: own } of groups) {
         if (parent !== table) parent.hidden = own.every((row) => row.hidden);
       }
-      tell();
+      summarize();
     }
 
     headers.forEach((header, index) => {
@@ -124,9 +124,9 @@
     const tools = make("div", { className: "table-tools", role: "group" });
     tools.setAttribute("aria-label", `Filter and order: ${titleOf(table)}`);
     if (rows.length >= ROWS_WORTH_A_FILTER) tools.append(make("label", {}, "Filter ", filter));
-    tools.append(make("label", { className: "table-order" }, "Order ", order), told);
+    tools.append(make("label", { className: "table-order" }, "Order ", order), summary);
     (table.closest(".contained") ?? table).before(tools);
-    tell();
+    summarize();
   }
 
   document.querySelectorAll("article table").forEach(equip);

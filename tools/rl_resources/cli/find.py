@@ -57,7 +57,7 @@ def _find(arguments: Arguments) -> int:
         sys.stdout.write(form.as_json(dataset, found, notes))
     elif arguments.format == "csv":
         write_table(form.as_csv(found))
-        sys.stderr.write(form.beside_csv(found, notes))
+        sys.stderr.write(form.remarks_of_csv(found, notes))
     else:
         text = form.as_text(
             dataset,

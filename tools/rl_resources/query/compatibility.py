@@ -22,7 +22,7 @@ def releases_of(dataset: Dataset, script: object) -> list[Record]:
 
 
 def accepted_by(rows: Sequence[Record]) -> str:
-    """The releases that accept one script, in words such as `verl ≥ 0.4.0`; empty for none.
+    """The releases that accept one script, for example `verl ≥ 0.4.0`; empty for none.
 
     `rows` are the rows of one script and one framework, in any order.
     """
@@ -62,7 +62,7 @@ def rejections(rows: Sequence[Record]) -> list[Rejection]:
 
 
 def _spans(versions: Sequence[str], places: Sequence[int]) -> str:
-    """Releases in words, neighbours as a span: `0.1 to 0.3.1, 0.9.1`."""
+    """Releases as text, consecutive ones as a span: `0.1 to 0.3.1, 0.9.1`."""
     runs: list[list[int]] = []
     for place in places:
         if runs and runs[-1][-1] == place - 1:

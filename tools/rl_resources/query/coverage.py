@@ -118,7 +118,7 @@ def _cell(place: Place, rows: list[Record]) -> Cell:
         reports_recommended=tags.count("RECOMMENDED"),
         reports=tags.count(None),
         out_of_memory=len(reports) - len(ran),
-        # One source's author is told from another by the repository, or a thread's URL.
+        # A source is identified by its repository, or by a thread's URL.
         projects=len({row["source_repo"] or row["source_url"] for row in ran}),
         untested=len(records) - len(tested),
     )

@@ -30,7 +30,7 @@ _NOTHING = Table((), (), ())
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One cell that differs; blank and not there are the same."""
+    """One cell that differs; an empty cell and a missing column are the same."""
 
     field: str
     old: str
@@ -75,8 +75,8 @@ class TableDiff:
 def diff(old: Tables, new: Tables) -> list[TableDiff]:
     """The tables that differ, in the order of `new`, then those that only `old` has.
 
-    A row whose key names a renamed row follows it without being told: the trials of a renamed
-    script are no news.
+    A row whose key names a renamed row is not reported: the trials of a renamed script are no
+    news.
     """
     names = list(dict.fromkeys([*new, *old]))
     renames = {name: _renames(old.get(name, _NOTHING), new.get(name, _NOTHING)) for name in names}

@@ -16,7 +16,8 @@ PATTERNS: Mapping[str, str] = {
 }
 """How words for devices are read, in lower case; Python and JavaScript read both alike."""
 
-_VENDOR, _GIGABYTES = re.compile(PATTERNS["vendor"]), re.compile(PATTERNS["gigabytes"])
+_VENDOR = re.compile(PATTERNS["vendor"], re.ASCII)
+_GIGABYTES = re.compile(PATTERNS["gigabytes"], re.ASCII)
 _OR = re.compile(r"\s*(?:/|,|\bor\b|\band\b)\s*")
 _CAPITALS = {"pcie": "PCIe", "superpod": "SuperPoD", "podc": "PoDc"}
 _SHORTEST_BEGINNING = 5

@@ -17,11 +17,10 @@ MESSAGES: Mapping[str, str] = {
     "unknown": "{field} `{text}` is not known",
     "device-and-memory": "a device and a memory are both asked",
     "two-counts": "device `{text}` has another number of GPUs",
-    "other-size": "model {model} is of size {own}, not {size}",
     # The question and its answers in a line.
     "headline": "{what}{on}: {tested} tested, {should_fit} should fit, {claimed} claimed",
-    "smallest": "The least memory in all: {summary}",
-    "smallest_full": "The least memory for full fine-tuning: {summary}",
+    "smallest": "Minimum total memory: {summary}",
+    "smallest_full": "Minimum total memory for full fine-tuning: {summary}",
     "longest": "The longest context: {context}, {summary}",
     # Why a configuration is an answer, or is not. Words in braces are of `sentences.parts`.
     "tested": "Tested: {ran}, on {hardware}.",
@@ -72,7 +71,7 @@ SPANS: Mapping[str, str] = {
     "step_seconds": "step {} s",
     "peak_memory_gb": "peak {} GB",
 }
-"""The figures of which a series shows the least and the most."""
+"""The figures of which a series shows the smallest and the largest."""
 
 
 def say(name: str, /, **words: object) -> str:

@@ -11,7 +11,7 @@ from rl_resources.record import items_of
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """An id that is gone, the ids that stand for it today (none: withdrawn), and why."""
+    """An id that is gone, the ids that replace it today (none: withdrawn), and why."""
 
     id: str
     moved_to: tuple[str, ...]
@@ -20,7 +20,7 @@ class Move:
 
 
 def moves(dataset: Dataset, resource: str) -> list[Move]:
-    """Every id of a table that is gone; each leads to ids that stand in it today."""
+    """Every id of a table that is gone; each leads to ids that are in it today."""
     rows = {row["id"]: row for row in dataset.records["moved"] if row["resource"] == resource}
     steps = {str(name): items_of(row, "moved_to") for name, row in rows.items()}
     return [

@@ -120,14 +120,14 @@ def _other_task(rows: Iterable[Configuration], record: Configuration) -> Iterato
 
 
 def _same_device(rows: Iterable[Configuration], record: Configuration) -> Iterator[Related]:
-    beside = (
+    others = (
         row
         for row in rows
         if row.device == record.device
         and row.gpus <= record.gpus
         and row.model not in {"", record.model}
     )
-    for row in _nearest(beside)[:MOST_OF_A_KIND]:
+    for row in _nearest(others)[:MOST_OF_A_KIND]:
         fewer = record.gpus - row.gpus
         where = f"{fewer} fewer of the same device" if fewer else "the same hardware"
         yield Related("same-device", f"Another {row.size} model on {where}.", row)

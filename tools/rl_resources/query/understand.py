@@ -134,10 +134,6 @@ class _Reader:
             text, asked = "", text
         size = self._size(asked) if asked else ""
         model, own = self._model(text) if text else ("", "")
-        if model and size and size != own:
-            raise UnusableInput(
-                say("other-size", model=model, own=own, size=size), "Leave one of them out."
-            )
         return model, own or size
 
     def _size(self, text: str) -> str:
@@ -163,8 +159,8 @@ class _Reader:
             if plain(name) not in {plain(keys[0]), plain(keys[0].rpartition("/")[2])}:
                 self._note("read-as", text, meaning=meaning)
             return (meaning if len(keys) == 1 else ""), sizes.pop()
-        told = _SIZE_IN_NAME.search(re.sub(r"[\s_-]+", "-", name))
-        size = self._size_of(float(told[1])) if told else ""
+        found = _SIZE_IN_NAME.search(re.sub(r"[\s_-]+", "-", name))
+        size = self._size_of(float(found[1])) if found else ""
         if not size:
             self._unknown("model", text)
         self._note("by-size", text, size=size)
@@ -191,7 +187,7 @@ class _Reader:
         return gpus, devices, amount
 
     def _counted(self, text: str) -> tuple[int, str]:
-        """The number and the rest of `8xH100`; 0 and the whole text without a number."""
+        """The number and the rest of `8xH100`; 0 and the text without a number."""
         if not self._known.devices.named(text):
             for expression, count_at, name_at in ((_DEVICE_COUNT, 2, 1), (_COUNT_DEVICE, 1, 2)):
                 found = expression.fullmatch(tidy(text))

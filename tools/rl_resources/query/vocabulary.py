@@ -15,7 +15,7 @@ from rl_resources.query.hardware import Devices
 TAGS = ("MIN", "RECOMMENDED")
 WEIGHTS = ("full", "lora", "qlora", "partial")
 FILTERS = ("task", "weights", "scenario", "framework", "train", "infer", "tag")
-"""The fields of a question that a configuration must have, beside model and size."""
+"""The fields of a question that a configuration must have, besides model and size."""
 
 EITHER = " or "
 """Between keys of which a spelling may mean any."""

@@ -126,7 +126,7 @@ def as_csv(found: Found) -> str:
     return text.getvalue()
 
 
-def beside_csv(found: Found, notes: Iterable[str]) -> str:
+def remarks_of_csv(found: Found, notes: Iterable[str]) -> str:
     """What the lines of CSV do not say, for a person who reads them."""
     lines = [*notes, *(item.reason for item in found.nearest)]
     return "".join(f"{printable(line)}\n" for line in lines)

@@ -75,7 +75,7 @@ function choose(field, text) {
   field.value = known?.value ?? text;
 }
 
-/** Whether the entry of the history that is shown is one that the reader has left off typing. */
+/** Whether the entry of the history that is shown is one that the reader has stopped typing. */
 let committed = true;
 let pending = 0;
 
@@ -98,7 +98,7 @@ function toAddress() {
 
 let announcement = 0;
 
-/** Tell a screen reader, once nothing has changed for a moment. @param {string} text */
+/** Announce to a screen reader, once nothing has changed for a moment. @param {string} text */
 function announce(text) {
   clearTimeout(announcement);
   announcement = setTimeout(() => { status.textContent = text; }, QUIET_MS);

@@ -63,10 +63,6 @@ class Reader {
     if (text && !asked && this.read("billions", text)) [text, asked] = ["", text];
     const size = asked && this.size(asked);
     const found = text ? this.model(text) : { model: "", size: "" };
-    if (found.model && size && size !== found.size) {
-      const message = say(this.index, "other-size", { model: found.model, own: found.size, size });
-      throw new Unknown(message, "", "model");
-    }
     return { model: found.model, size: found.size || size };
   }
 
