@@ -44,12 +44,7 @@ def as_frame(dataset: Dataset, tokens: Tokens) -> pd.DataFrame:
 
     value = as_value(dataset, *ask(dataset, tokens))
     rows = value.pop("answers")
-    frame = pd.DataFrame(
-        {
-            name: pd.Series([row[name] for row in rows], dtype=dtype)
-            for name, dtype in _COLUMN_TYPES.items()
-        }
-    )
+    frame = pd.DataFrame(rows, columns=list(_COLUMN_TYPES)).astype(_COLUMN_TYPES)
     frame.attrs.update(value)
     return frame
 
