@@ -118,20 +118,26 @@ def test_without_a_repository_an_empty_cell_leads_to_our_own_page(dataset: Datas
         ({}, []),
         ({"source_changed_on": date(2025, 11, 1)}, []),
         ({"source_changed_on": date(2025, 10, 31)}, ["older than a year: 2025-10"]),
-        ({"framework": "verl", "framework_version": "0.7.1"}, []),
+        ({"framework": "verl", "framework_version": "0.2"}, []),
         (
-            {"framework": "verl", "framework_version": "v0.7.0"},
-            ["4 releases old: verl 0.7.0, the newest is 0.9.1"],
+            {"framework": "verl", "framework_version": "v0.1"},
+            ["4 releases old: verl 0.1, the newest is 0.5"],
         ),
         ({"framework": "verl", "framework_version": "main@2026-08"}, []),
         ({"framework": "trl", "framework_version": "0.1"}, []),
     ],
 )
-def test_an_old_figure_is_told_at_the_version_of_the_dataset(
+def test_an_old_figure_is_marked_by_the_version_of_the_dataset(
     dataset: Dataset, changes: dict[str, Any], said: list[str]
 ) -> None:
+    releases = [{"framework": "verl", "framework_version": f"0.{at}"} for at in range(1, 6)]
+    of_november = dataclasses.replace(
+        dataset,
+        package=dataclasses.replace(dataset.package, version="2026.11.0"),
+        records={**dataset.records, "compatibility": tuple(releases)},
+    )
     row = dict.fromkeys(dataset.records["reports"][0]) | changes
-    assert Ages(dataset).remarks(row) == said
+    assert Ages(of_november).remarks(row) == said
 
 
 def test_a_report_is_shown_with_conditions_group_and_the_unit_of_its_batch(

@@ -200,6 +200,7 @@ def test_every_kind_of_answer_has_a_message() -> None:
         (_report(**_OPEN_A100), "1 × A100 (at most 80 GB)"),
         (_report(device="rtx-6000-ada"), "1 × RTX 6000 ADA"),
         (_report(device="a100-pcie-80g"), "1 × A100 PCIe"),
+        (_report(device_label="A100-40GB", memory_gb=40.0), "1 × A100-40GB"),
     ],
 )
 def test_hardware_is_written_for_people(row: Configuration, words: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 
@@ -36,6 +37,8 @@ def resource(row: Configuration) -> str:
     """The hardware of a configuration: `2 × H800 80 GB`."""
     gpus = f"{row.gpus} to {row.gpus_maximum}" if row.gpus_maximum else str(row.gpus)
     memory = f"{row.memory_gb:g} GB" if row.memory_gb else ""
+    if re.search(rf"\b{row.memory_gb:g} ?GB?\b", row.device_label, re.IGNORECASE):
+        memory = ""
     if memory and not row.device and len(row.possible_devices) > 1:
         memory = f"(at most {memory})"
     return " ".join(filter(None, (gpus, "×", row.device_label, memory)))

@@ -241,7 +241,7 @@ class Reader {
     const { [field]: spellings = {} } = this.known.spellings;
     const names = [...new Set(Object.values(spellings))].filter((name) => !name.includes(EITHER)).map(lastPart);
     const near = names.filter((name) => plain(text) && plain(name).includes(plain(text)));
-    const few = names.length <= 12 ? names : near.slice(0, 6);
+    const few = names.length <= 12 ? names : near.sort((a, b) => a.length - b.length).slice(0, 6);
     throw new Unknown(say(this.index, "unknown", { field, text }), this.index.hints[field] ?? "", field, few);
   }
 
