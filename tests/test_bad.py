@@ -154,6 +154,7 @@ def _sample() -> Snapshot:
         return take_snapshot(read_package(plant(Path(folder) / "dataset")))
 
 
+@pytest.mark.nightly
 @given(st.data())
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_a_file_holds_is_answered_in_order(data: st.DataObject) -> None:
@@ -194,6 +195,7 @@ def _with(cells: Sequence[str], at: int, text: str) -> list[str]:
     return [*_quoted(cells[:at]), text, *_quoted(cells[at + 1 :])]
 
 
+@pytest.mark.nightly
 @given(data=st.data(), slip=st.sampled_from(sorted(SLIPS)))
 @settings(
     max_examples=150,

@@ -10,8 +10,9 @@ import os
 import stat
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from io import BytesIO
 from pathlib import Path
 
@@ -86,7 +87,7 @@ class Table:
 
     @cached_property
     def undecodable(self) -> int | None:
-        """Offset of the first byte that is not text in UTF-8; a NUL byte is not."""
+        """See `undecodable`."""
         return undecodable(self.data or b"")
 
     @cached_property
@@ -339,36 +340,19 @@ def _released_ids(package: Package, tag: str, name: str) -> tuple[str, ...]:
 
 def _read_table(root: Path, resource: Resource) -> Table:
     path = root / resource.path
-    try:
-        target = _resolved(path)
-        if target is None:
-            return Table(resource, None, "is a link that leads nowhere")
-        if not target.is_relative_to(root.resolve()):
-            return Table(resource, None, "is a link that leaves the dataset")
-        if path.is_dir():
-            return Table(resource, None, "is a folder")
-        if path.exists() and not path.is_file():
-            return Table(resource, None, "is no ordinary file")
-        return _table(resource, read_table(path))
-    except FileNotFoundError:
+    if path.is_symlink() and not path.exists():
+        return Table(resource, None, "is a link that leads nowhere")
+    if not path.resolve().is_relative_to(root.resolve()):
+        return Table(resource, None, "is a link that leaves the dataset")
+    if not path.exists():
         return Table(resource, None, "does not exist")
+    if not path.is_file():
+        return Table(resource, None, "is a folder" if path.is_dir() else "is no ordinary file")
+    try:
+        return Table(resource, read_table(path))
     except OSError as error:
         large = error.errno == errno.EFBIG
         return Table(resource, None, f"cannot be read: {error.strerror}", large=large)
-
-
-@lru_cache(maxsize=24)
-def _table(resource: Resource, data: bytes) -> Table:
-    """One value for each text, so that a server does not read again what has not changed."""
-    return Table(resource, data)
-
-
-def _resolved(path: Path) -> Path | None:
-    """Where a path leads when all links are followed; `None` where they run in a circle."""
-    try:
-        return path.resolve()
-    except (RuntimeError, OSError):
-        return None
 
 
 def _script_files(root: Path) -> list[ScriptFile]:
@@ -388,23 +372,18 @@ def _script_file(root: Path, path: Path) -> ScriptFile:
     relative = path.relative_to(root).as_posix()
     if not path.is_symlink():
         return ScriptFile(relative, data=_script_data(path), executable=_executable(path))
-    target, folder = _resolved(path), (root / SCRIPTS).parent.resolve() / SCRIPTS.name
-    leaves = target is not None and not target.is_relative_to(folder)
+    folder = (root / SCRIPTS).parent.resolve() / SCRIPTS.name
+    leaves = not Path(os.path.realpath(path)).is_relative_to(folder)
     return ScriptFile(relative, str(path.readlink()), leaves)
 
 
 def _executable(path: Path) -> bool | None:
     """Whether its owner may run a file. Windows has no such mode."""
-    try:
-        return None if os.name == "nt" else bool(path.stat().st_mode & stat.S_IXUSR)
-    except OSError:
-        return None
+    return None if os.name == "nt" else bool(path.lstat().st_mode & stat.S_IXUSR)
 
 
 def _script_data(path: Path) -> bytes | None:
-    try:
+    with suppress(OSError):
         if path.is_file() and path.stat().st_size <= LARGEST_SCRIPT_BYTES:
             return path.read_bytes()
-    except OSError:
-        pass
     return None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -17,7 +16,6 @@ from rl_resources.words import lines_in_words
 
 IGNORED = frozenset({"README.md"})
 LIKENESS = 0.8
-MOST_COMPARISONS = 2_500  # where more is lost than this, no likeness tells what belongs together
 
 TABLES: Mapping[str, tuple[str, str]] = {
     "model": ("models", "model"),
@@ -77,39 +75,27 @@ def pairing(snapshot: Snapshot) -> Pairing:
 def _likely(
     snapshot: Snapshot, free: Sequence[ScriptFile], lost: Mapping[int, str]
 ) -> Iterator[tuple[str, int]]:
-    """Pair scripts without a row and rows without a script: first where the row's other cells say
-    the script's name, then where all but the model part is alike, then where the names are.
+    """Pair scripts without a row and rows without a script.
+
+    First those where the row's other cells say the script's name, then those whose names are alike
+    in all but the model, then those of similar names.
     """
     by_cells = {str(expected_name(snapshot, row)): row for row in lost}
-    by_tail = _unique((_tail(cell), row) for row, cell in lost.items())
     by_name = {cell: row for row, cell in lost.items() if cell}
-    worthwhile = len(free) * len(by_name) <= MOST_COMPARISONS
     left = set(lost)
-
-    def candidates(name: str) -> Iterator[int | None]:
-        yield by_cells.get(name)
-        yield by_tail.get(_tail(name))
-        if worthwhile:
-            close = difflib.get_close_matches(name, by_name, n=1, cutoff=LIKENESS)
-            yield from (by_name[other] for other in close)
-
     for script in sorted(free, key=lambda script: script.name not in by_cells):
-        row = next((row for row in candidates(script.name) if row in left), None)
+        alike = [row for row, cell in lost.items() if _tail(cell) == _tail(script.name)]
+        close = difflib.get_close_matches(script.name, by_name, n=1, cutoff=LIKENESS)
+        candidates = [by_cells.get(script.name), *(alike if len(alike) == 1 else ())]
+        candidates += [by_name[other] for other in close]
+        row = next((row for row in candidates if row in left), None)
         if row is not None:
             left.remove(row)
             yield script.path, row
 
 
-def _unique(pairs: Iterable[tuple[tuple[str, ...], int]]) -> dict[tuple[str, ...], int]:
-    """The pairs whose key stands once."""
-    rows: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for key, row in pairs:
-        rows[key].append(row)
-    return {key: found[0] for key, found in rows.items() if len(found) == 1}
-
-
 def _tail(file_name: str) -> tuple[str, ...]:
-    """All parts of a name but the model, which itself may hold the separator by mistake."""
+    """All parts of a name but the model, which may contain the separator by mistake."""
     return tuple(file_name.lower().split("_")[1 - len(PARTS) :])
 
 
@@ -173,25 +159,13 @@ def agreement_with_name(snapshot: Snapshot, file_name: str, row: int) -> Mapping
 
 
 def lines_about(snapshot: Snapshot, script: str) -> list[tuple[str, str]]:
-    """The files beside the records that have rows about a script, and which lines, in words."""
-    return [
-        (path, lines_in_words(by_script[script]))
-        for path, by_script in _lines_by_script(snapshot)
-        if script in by_script
-    ]
-
-
-@lru_cache(maxsize=1)
-def _lines_by_script(snapshot: Snapshot) -> Sequence[tuple[str, Mapping[str, Sequence[int]]]]:
-    """For each column that names records: its file, and the lines that name each script."""
+    """The other files with rows about a script, each with the lines of these rows in words."""
     found = []
     for table in snapshot.tables.values():
         for key in table.schema.foreign_keys:
             cells = table.columns.get(key.field, ()) if key.resource == "tuning" else ()
-            lines: dict[str, list[int]] = defaultdict(list)
-            for row, cell in enumerate(cells):
-                lines[cell].append(table.rows[row].line)
-            found.append((table.path, dict(lines)))
+            if lines := [table.rows[row].line for row, cell in enumerate(cells) if cell == script]:
+                found.append((table.path, lines_in_words(lines)))
     return found
 
 
