@@ -18,7 +18,7 @@ import polars as pl
 from rl_resources import tabular
 from rl_resources.package import Field, TableSchema
 from rl_resources.schema.pandera_schema import Vocabulary
-from rl_resources.schema.validation import Failure, Validator
+from rl_resources.schema.validation import Validator
 from rl_resources.tabular import CONFLICT, Defect, Row
 
 PARQUET = ".parquet"
@@ -34,15 +34,15 @@ LINE = "line"
 class Block(NamedTuple):
     """Some records of a file.
 
-    `failures` are the broken cells, with lines for rows. `items` are the records with such cells
-    and what is no record, by line; `texts` are their lines.
+    `failures` are the broken cells as `Failure`, with the line for the row. `items` are the records
+    with such cells and what is no record, by line; `texts` are their lines.
     `keys` has the line of every record and a hash of each of its keys, null where a key is empty.
     `data` are the bytes of a block of CSV that is no text, of which nothing else is known.
     """
 
     line: int
     records: int = 0
-    failures: Sequence[Failure] = ()
+    failures: pl.DataFrame = pl.DataFrame()
     items: Sequence[Row | Defect] = ()
     texts: Mapping[int, str] = {}
     keys: pl.DataFrame = pl.DataFrame(schema={LINE: pl.UInt32})
@@ -96,53 +96,70 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _csv_block(validator: Validator, first: int, data: bytes) -> Block:
     try:
-        text = data.decode("utf-8")
+        lines = _texts(data)
     except UnicodeDecodeError:
         return Block(first, data=data)
-    if "\0" in text:
-        return Block(first, data=data)
-    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
     width = len(validator.schema.names)
-    is_record = pl.Series(lines, dtype=pl.String).str.contains(
-        rf"^{_CELL}(?:,{_CELL}){{{width - 1}}}$"
-    ) & ~pl.Series(lines).str.contains(f"^(?:{CONFLICT}|\ufeff)")
-    odd: dict[int, Row | Defect] = {}
-    after, regular = 0, is_record.to_list()
-    for at in (~is_record).arg_true():
-        if at >= after:
-            odd[at], taken = tabular.record(lines, at, width)
-            after = at + taken
-            regular[at:after] = [False] * taken
-    places = pl.Series(regular).arg_true()
-    frame = _split(validator.schema, [lines[at] for at in places])
-    failures = [item._replace(row=first + places[item.row]) for item in validator.failures(frame)]
-    broken = {item.row - first for item in failures}
-    items = odd | {at: tabular.record([lines[at]], 0, width)[0] for at in broken}
+    record = rf"^{_CELL}(?:,{_CELL}){{{width - 1}}}$"
+    is_record = lines.str.contains(record) & ~lines.str.contains(f"^(?:{CONFLICT}|\ufeff)")
+    odd = {} if is_record.all() else _odd(lines.to_list(), is_record, width)
+    places = is_record.arg_true()
+    frame = _split(validator.schema, "\n".join(lines.gather(places)).encode() if odd else data)
+    failures = validator.failures(frame)
+    failures = failures.with_columns(row=places.gather(failures["row"]))
+    broken = failures["row"].unique()
+    whole = {at: tabular.record([lines[at]], 0, width)[0] for at in broken}
+    items = dict(sorted((odd | whole).items()))
     return Block(
         first,
         frame.height,
-        failures,
-        [items[at].at(first + at) for at in sorted(items)],
+        failures.with_columns(pl.col("row") + first),
+        [item.at(first + at) for at, item in items.items()],
         {first + at: lines[at] for at in items},
         _keys(validator.schema, frame, places + first),
     )
 
 
-def _split(schema: TableSchema, lines: Sequence[str]) -> pl.DataFrame:
+def _odd(lines: list[str], is_record: pl.Series, width: int) -> dict[int, Row | Defect]:
+    """What is no record on one line, by the index of its line; its lines are no records."""
+    found = {}
+    after = 0
+    for at in (~is_record).arg_true():
+        if at >= after:
+            found[at], taken = tabular.record(lines, at, width)
+            after = at + taken
+            is_record.scatter(range(at, after), False)
+    return found
+
+
+def _texts(data: bytes) -> pl.Series:
+    """The lines without their ends. Raises `UnicodeDecodeError` for what is not UTF-8, or NUL."""
+    if b"\0" in data:
+        raise UnicodeDecodeError("utf-8", data, data.index(b"\0"), data.index(b"\0") + 1, "NUL")
+    try:
+        types = {"line": pl.String}
+        lines = pl.read_csv(data, has_header=False, separator="\1", quote_char=None, schema=types)
+    except pl.exceptions.ComputeError:
+        data.decode("utf-8")
+        raise
+    return lines["line"].fill_null("")
+
+
+def _split(schema: TableSchema, data: bytes) -> pl.DataFrame:
     types = dict.fromkeys(schema.names, pl.String)
-    if not lines:
+    if not data:
         return pl.DataFrame(schema=types)
-    text = "\n".join(lines) + "\n"
-    return pl.read_csv(text.encode(), has_header=False, schema=types)
+    return pl.read_csv(data, has_header=False, schema=types)
 
 
 def _parquet_block(validator: Validator, first: int, frame: pl.DataFrame) -> Block:
-    failures = [item._replace(row=first + item.row) for item in validator.failures(frame)]
-    broken = sorted({item.row for item in failures})
-    items = rows_of(frame[[line - first for line in broken]], broken)
-    places = pl.int_range(first, first + frame.height, dtype=pl.UInt32, eager=True)
-    keys = _keys(validator.schema, frame, places)
-    return Block(first, frame.height, failures, items, {}, keys)
+    failures = validator.failures(frame)
+    broken = failures["row"].unique().sort()
+    items = rows_of(frame[broken], broken + first)
+    lines = pl.int_range(first, first + frame.height, eager=True)
+    keys = _keys(validator.schema, frame, lines)
+    by_line = failures.with_columns(pl.col("row") + first)
+    return Block(first, frame.height, by_line, items, {}, keys)
 
 
 def rows_of(frame: pl.DataFrame, lines: Iterable[int]) -> list[Row]:

@@ -25,6 +25,7 @@ from rl_resources.schema.text_rules import AFTER, BEFORE, SUSPECT, text_mistake
 ORDER = (*BEFORE, *PRECEDENCE, *AFTER)
 """Of all that is wrong with a cell, the first of these is reported."""
 
+_ORDER = pl.Enum(ORDER)
 _TYPES = {"integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date}
 _DATE_LENGTH = len("2026-01-31")
 
@@ -49,7 +50,8 @@ def failures(
     frame = pl.DataFrame(
         {name: columns[name] for name in names}, schema=dict.fromkeys(names, pl.String)
     )
-    return Validator(schema, vocabulary).failures(frame)
+    found = Validator(schema, vocabulary).failures(frame)
+    return [Failure(*values) for values in found.iter_rows()]
 
 
 class Validator:
@@ -61,27 +63,27 @@ class Validator:
         self.pandera = pandera_schema(schema, vocabulary)
         closed = {field.name for field in schema.fields if "enum" in field.constraints}
         self.closed = closed | set(vocabulary)
+        self.columns = {"row": pl.UInt32(), "field": pl.Enum(schema.names), "constraint": _ORDER}
 
-    def failures(self, frame: pl.DataFrame) -> list[Failure]:
+    def failures(self, frame: pl.DataFrame) -> pl.DataFrame:
         """All broken cells of a frame of text columns, each once, by row and then by column.
 
-        An empty text is an empty cell, as null is.
+        The columns of the answer are those of `Failure`. An empty text is an empty cell, as null
+        is.
         """
         text = frame.with_columns(pl.all().replace("", None))
         fields = [field for field in self.schema.fields if field.name in text.columns]
         typed = text.with_columns(_typed(field) for field in fields if field.type in _TYPES)
-        found = {
-            *self._broken(typed),
-            *(item for field in fields for item in _mistyped(field, text, typed)),
-        }
-        found |= {*self._text_mistakes(text, fields, found)}
-        first: dict[tuple[int, str], str] = {}
-        for item in sorted(found, key=lambda item: ORDER.index(item.constraint)):
-            first.setdefault((item.row, item.field), item.constraint)
-        every = (Failure(*cell, constraint) for cell, constraint in first.items())
-        return sorted(every, key=lambda item: (item.row, self.schema.index(item.field)))
+        mistyped = [item for field in fields for item in _mistyped(field, text, typed)]
+        found = pl.concat([self._broken(typed), self._frame(mistyped)])
+        mistakes = [item for field in fields for item in self._text_mistakes(field, text, found)]
+        every = pl.concat([found, self._frame(mistakes)]).sort("row", "field", "constraint")
+        return every.unique(["row", "field"], keep="first", maintain_order=True)
 
-    def _broken(self, typed: pl.DataFrame) -> Iterator[Failure]:
+    def _frame(self, found: Sequence[Failure]) -> pl.DataFrame:
+        return pl.DataFrame(found, schema=self.columns, orient="row")
+
+    def _broken(self, typed: pl.DataFrame) -> pl.DataFrame:
         """The cells that break a constraint for pandera."""
         from pandera.errors import SchemaErrors
 
@@ -89,25 +91,28 @@ class Validator:
         try:
             self.pandera.remove_columns(missing).validate(typed, lazy=True)
         except SchemaErrors as error:
-            cases = error.failure_cases.select("index", "column", "check")
-            for row, name, check in cases.iter_rows():
-                yield Failure(row, name, "required" if check == "not_nullable" else check)
+            cases = error.failure_cases.select(
+                row="index",
+                field="column",
+                constraint=pl.col("check").replace("not_nullable", "required"),
+            )
+            return cases.cast(self.columns)  # type: ignore[no-any-return]
+        return self._frame([])
 
     def _text_mistakes(
-        self, text: pl.DataFrame, fields: Sequence[Field], broken: set[Failure]
+        self, field: Field, text: pl.DataFrame, broken: pl.DataFrame
     ) -> Iterator[Failure]:
-        """What no text may contain, among the suspicious cells and those that are broken."""
-        rows: dict[str, list[int]] = {}
-        for item in broken:
-            rows.setdefault(item.field, []).append(item.row)
-        for field in fields:
-            cells = text.select(pl.col(field.name).alias("cell")).with_row_index()
-            if field.type not in TEXTS or field.name in self.closed:
-                cells = cells[rows.get(field.name, [])]
-            suspicious = cells.filter(pl.col("cell").str.contains(SUSPECT))
-            for row, cell in suspicious.iter_rows():
-                if mistake := text_mistake(field, cell):
-                    yield Failure(row, field.name, mistake)
+        """What no text may contain, among the suspicious cells of a column.
+
+        Where its words are known or of a type, only broken cells can have such a mistake.
+        """
+        cells = text.select(pl.col(field.name).alias("cell")).with_row_index()
+        if field.type not in TEXTS or field.name in self.closed:
+            cells = cells[broken.filter(pl.col("field") == field.name)["row"]]
+        suspicious = cells.filter(pl.col("cell").str.contains(SUSPECT))
+        for row, cell in suspicious.iter_rows():
+            if mistake := text_mistake(field, cell):
+                yield Failure(row, field.name, mistake)
 
 
 def _typed(field: Field) -> pl.Expr:
