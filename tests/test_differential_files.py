@@ -36,7 +36,7 @@ OURS = {"duplicate-key": KEY}
 OURS_ALONE = frozenset(
     {"invisible-character", "outer-space", "markup", "formula"}
     | {"email-address", "byte-order-mark", "line-ending", "line-break", "merge-conflict"}
-    | {"quoting", "encoding", "empty-file"}
+    | {"quoting", "encoding"}
 )
 
 
@@ -194,7 +194,7 @@ REASONS: Mapping[str, Reason] = {
         lambda case, row, field, kind: "\r" in case.table.decoded.replace("\r\n", "\n")
     ),
     "A file without a header is a file that cannot be read.": (
-        lambda case, row, field, kind: kind == "source-error" and case.tells("empty-file")
+        lambda case, row, field, kind: kind == "source-error" and case.tells("header")
     ),
     "frictionless reads more freely than Table Schema says: `_` in numbers, digits of other "
     "scripts, `nan`, a month of one digit.": _reads_freely,

@@ -79,7 +79,7 @@ MENDED: dict[str, list[Edit]] = {
     "row-length with tabs": [swap(TRIALS, LAST_TRIAL, LAST_TRIAL.replace(",", "\t"))],
     "row-length with a comma too many": [swap(TRIALS, LAST_TRIAL, LAST_TRIAL[:-1] + ",\n")],
     "row-length with blank lines": [{"file": TRIALS, "append": "\n\n"}],
-    "canonical-quoting of words": [swap(TRIALS, "3,100,ran", '3,"100","ran"')],
+    "row-order of quoted words": [swap(TRIALS, "3,100,ran", '3,"100","ran"')],
     "row-order of a row at the end": [
         {"file": TRIALS, "delete_line": 4},
         {"file": TRIALS, "before_line": 2, "with": LAST_TRIAL[:-1]},
@@ -283,7 +283,7 @@ def test_whatever_a_file_holds_a_fix_of_its_form_loses_no_row(data: st.DataObjec
     assert _rows(after, path) == _rows(spoilt, path)
 
 
-FORM = ["byte-order-mark", "line-ending", "row-length", "canonical-quoting", "row-order"]
+FORM = ["byte-order-mark", "line-ending", "row-length", "row-order"]
 
 
 def _spoilt(data: st.DataObject, text: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from rl_resources.check.dataset.form import format_tables
 from rl_resources.check.snapshot import take_snapshot
 from rl_resources.cli import main
-from rl_resources.fmt import format_tables
 from rl_resources.package import read_package
 from sample_tree import apply, plant
 
@@ -81,3 +82,15 @@ def test_after_fmt_there_is_nothing_to_format(root: Path) -> None:
     (root / TRIALS).write_text(text, encoding="utf-8")
     assert fmt(root) == 0
     assert format_tables(take_snapshot(read_package(root))) == {}
+
+
+def test_fix_adds_a_column_that_the_schema_has_and_the_file_lacks(root: Path) -> None:
+    path = root / "schema" / "trials.json"
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    schema["fields"].insert(1, {**schema["fields"][1], "name": "seed", "constraints": {}})
+    path.write_text(json.dumps(schema), encoding="utf-8")
+    before = (root / TRIALS).read_text(encoding="utf-8").splitlines()
+    assert main(["check", "--root", str(root), "--fix", "--select", "header,row-length"]) == 0
+    after = (root / TRIALS).read_text(encoding="utf-8").splitlines()
+    assert after[0] == "script,seed,order,batch,outcome"
+    assert after[1:] == [line.replace(",", ",,", 1) for line in before[1:]]

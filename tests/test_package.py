@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tracemalloc
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -20,7 +19,6 @@ from rl_resources import InvalidDataset, UnreadableDataset
 from rl_resources.cli import main
 from rl_resources.dataset import find_root
 from rl_resources.package import CONSTRAINTS, Field, read_package
-from rl_resources.regular import read_regular
 from sample_tree import apply, plant
 
 ROOT = Path(__file__).parents[1]
@@ -195,12 +193,3 @@ def test_an_answer_that_stumbles_over_a_cell_tells_what_is_wrong_with_it(
     apply(root, [{"file": "records/reports.csv", "line": 2, "set": {"statement": "guessed"}}])
     assert main(["find", "--root", str(root)]) == 1
     assert "records/reports.csv:2:" in capsys.readouterr().err
-
-
-def test_to_read_a_small_file_takes_little_memory() -> None:
-    tracemalloc.start()
-    try:
-        read_regular(ROOT / "records/sizes.csv")
-        assert tracemalloc.get_traced_memory()[1] < 1_000_000
-    finally:
-        tracemalloc.stop()

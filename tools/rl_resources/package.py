@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from rl_resources.errors import UnreadableDataset
-from rl_resources.regular import read_regular
+from rl_resources.safe_read import read_file
 
 DESCRIPTOR = "datapackage.json"
 SCRIPTS = PurePosixPath("examples/tuning")
@@ -295,7 +295,7 @@ def _with_item_words(root: Path, resource: Resource, all_: Sequence[Resource]) -
 
 def _keys(path: Path) -> list[str]:
     try:
-        lines = read_regular(path, LARGEST_DOCUMENT_BYTES).decode("utf-8").splitlines()[1:]
+        lines = read_file(path, LARGEST_DOCUMENT_BYTES).decode("utf-8").splitlines()[1:]
     except (OSError, UnicodeDecodeError):
         return []
     return [key for line in lines if re.fullmatch("[a-z0-9-]+", key := line.partition(",")[0])]
@@ -452,7 +452,7 @@ def _place_of(error: ValueError | RecursionError) -> tuple[str, str]:
 def _read_object(root: Path, path: str) -> dict[str, Any]:
     """A JSON file that holds an object."""
     try:
-        text = read_regular(root / path, LARGEST_DOCUMENT_BYTES).decode("utf-8")
+        text = read_file(root / path, LARGEST_DOCUMENT_BYTES).decode("utf-8")
         value = json.loads(text)
         if "\\ud" in text.lower():  # half of a sign, which no file can hold
             json.dumps(value, ensure_ascii=False).encode("utf-8")
@@ -473,3 +473,15 @@ def _read_object(root: Path, path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UnreadableDataset(f"{path}: holds no JSON object", "See ARCHITECTURE.md.")
     return value
+
+
+def text_of(record: Record, name: str) -> str:
+    """A cell of a record as text; empty where nothing is known."""
+    value = record[name]
+    return "" if value is None else str(value)
+
+
+def items_of(record: Record, name: str) -> tuple[str, ...]:
+    """The items of a cell that is a list; none where nothing is known."""
+    value = record[name]
+    return value if isinstance(value, tuple) else ()

@@ -242,6 +242,19 @@ def _cells_one_by_one(text: str, line: int) -> Row | Defect:
         at += 1
 
 
+def conflicts(text: str) -> list[tuple[int, int]]:
+    """First and last line of every merge conflict; of a marker that is left, its line twice."""
+    found: list[tuple[int, int]] = []
+    begin = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        if re.fullmatch(r"<{7}(?: .*)?\r?", line):
+            begin = number
+        elif re.fullmatch(r">{7}(?: .*)?\r?", line):
+            found.append((begin or number, number))
+            begin = 0
+    return [*found, (begin, begin)] if begin else found
+
+
 def quote(cell: str) -> str:
     """The cell in canonical form: in quotes only where it must be."""
     return '"' + cell.replace('"', '""') + '"' if _NEEDS_QUOTES.search(cell) else cell

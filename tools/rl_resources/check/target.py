@@ -11,11 +11,11 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from rl_resources.check.dataset.broken import broken_places
-from rl_resources.check.dataset.conflict import conflicts
 from rl_resources.check.dataset.pairing import agreement_with_name, pairing, scripts
 from rl_resources.check.rule import Mistake
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.order import number
+from rl_resources.tabular import conflicts
 
 if TYPE_CHECKING:
     from rl_resources.script.bash import Part, Place, Script

@@ -18,9 +18,9 @@ def _options(parser: ArgumentParser) -> None:
 
 
 def _fmt(arguments: Arguments) -> int:
+    from rl_resources.check.dataset.form import format_tables, unformattable
     from rl_resources.check.snapshot import take_snapshot
     from rl_resources.contribute.changes import Change, write_changes
-    from rl_resources.fmt import format_tables, unformattable
     from rl_resources.package import read_package
     from rl_resources.site.findings import shown_diff
 

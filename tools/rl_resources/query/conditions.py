@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rl_resources.dataset import Dataset
-from rl_resources.package import Record
-from rl_resources.record import items_of, text_of
+from rl_resources.package import Record, items_of, text_of
 
 STATEMENTS = {
     "measured-run": "measured run",

@@ -8,12 +8,11 @@ from operator import attrgetter
 from typing import Any, NamedTuple, get_type_hints
 
 from rl_resources.dataset import Dataset, script_path
-from rl_resources.package import Record
+from rl_resources.package import Record, items_of, text_of
 from rl_resources.query.age import Ages
 from rl_resources.query.conditions import conditions
 from rl_resources.query.hardware import Device, Devices, device_label
 from rl_resources.query.vocabulary import projects
-from rl_resources.record import items_of, text_of
 
 UNTESTED, GUESS, UNEXPLAINED = "untested", "guess", "unexplained"
 """Evidence levels of what nobody says to run: a record without a run, a source's guess, a report

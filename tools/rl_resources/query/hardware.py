@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
-from rl_resources.package import Record
-from rl_resources.record import items_of
+from rl_resources.package import Record, items_of
 
 PATTERNS: Mapping[str, str] = {
     "vendor": r"\b(?:nvidia|amd|huawei|intel|geforce|tesla|instinct|sxm[0-9]?|per gpu)\b",

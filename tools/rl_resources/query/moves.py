@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rl_resources.dataset import Dataset
-from rl_resources.record import items_of
+from rl_resources.package import items_of
 
 
 @dataclass(frozen=True, slots=True)

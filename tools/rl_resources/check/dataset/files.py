@@ -9,12 +9,11 @@ from pathlib import PurePosixPath
 
 from rl_resources.check.dataset.alignment import realigned, requoted
 from rl_resources.check.dataset.broken import vocabulary_of
-from rl_resources.check.dataset.conflict import conflicts
-from rl_resources.check.dataset.header import header_mistakes, reordered
+from rl_resources.check.dataset.header import header_mistakes, rearranged
 from rl_resources.check.dataset.pairing import scripts
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import ScriptFile, Snapshot, Table
-from rl_resources.tabular import Defect, Row, quote, write
+from rl_resources.tabular import Defect, Row, conflicts, quote, write
 from rl_resources.words import shown
 
 MOST_ROWS_TO_CHOOSE = 3
@@ -43,16 +42,16 @@ def file_missing(snapshot: Snapshot) -> Iterator[Mistake]:
     for folder, tables in folders.items():
         if len(tables) > 1 and all(table.problem == "does not exist" for table in tables):
             message = f"no file of {folder}/ exists"
-            mend = f"Bring them back with `git checkout -- {folder}`."
-            yield Mistake(tables[0].path, 1, 1, message, mend)
+            fix = f"Bring them back with `git checkout -- {folder}`."
+            yield Mistake(tables[0].path, 1, 1, message, fix)
             continue
         for table in tables:
             if table.data is None:
                 message = f"the file {table.problem}"
-                yield Mistake(table.path, 1, 1, message, _missing_mend(table))
+                yield Mistake(table.path, 1, 1, message, _missing_fix(table))
 
 
-def _missing_mend(table: Table) -> str:
+def _missing_fix(table: Table) -> str:
     if table.large:
         return (
             "The tables of the dataset are read whole. Keep more records elsewhere; "
@@ -109,8 +108,8 @@ def byte_order_mark(snapshot: Snapshot) -> Iterator[Mistake]:
             )
     for script in marked_scripts(snapshot):
         message = "the script begins with a byte order mark: no system finds its shebang"
-        mend = "Save it as UTF-8 without BOM, or run `rl-resources check --fix`."
-        yield Mistake(script.path, 1, 1, message, mend)
+        fix = "Save it as UTF-8 without BOM, or run `rl-resources check --fix`."
+        yield Mistake(script.path, 1, 1, message, fix)
 
 
 def marked_scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
@@ -153,32 +152,42 @@ def _script_line_ends(script: ScriptFile) -> Mistake:
     wrong = [number for number, line in enumerate(lines, 1) if line.endswith("\r")]
     count = "1 line ends" if len(wrong) == 1 else f"{len(wrong)} lines end"
     message = f"{count} with CR LF: bash takes the CR for a part of the last word"
-    mend = "Save it with LF line ends, or run `rl-resources check --fix`."
-    return Mistake(script.path, wrong[0], len(lines[wrong[0] - 1]), message, mend)
+    fix = "Save it with LF line ends, or run `rl-resources check --fix`."
+    return Mistake(script.path, wrong[0], len(lines[wrong[0] - 1]), message, fix)
 
 
 @rule()
-def empty_file(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A CSV file has a header, and rows where other files refer to it.
+def header(snapshot: Snapshot) -> Iterator[Mistake]:
+    """The header names exactly the columns of the schema, in its order, and rows follow it.
 
-    Without a header nobody knows what a cell means; without rows every word is unknown.
+    A column under another name is read by nobody. Without rows, whatever refers to them is unknown.
 
-    Bad: a file of no bytes
-    Good: `script,order,batch,outcome`
+    Bad: `script,tag,model,task,gpu,…`; a file of no bytes
+    Good: `script,tag,model,task,gpus,…`
     """
     for table in _decoded(snapshot):
-        if not table.characters.strip():
-            message = "the file is empty"
-            mend = f"Its first line must be: {','.join(table.schema.names)}"
-            yield Mistake(table.path, 1, 1, message, mend)
-        elif not (table.text.rows or table.text.defects) and (users := _users(snapshot, table)):
-            yield Mistake(
-                table.path,
-                table.text.header.line + 1 if table.text.header else 1,
-                1,
-                f"the file has no rows, but {users[0]} refers to them",
-                f"Bring its rows back with `git checkout -- {table.path}`.",
-            )
+        yield from _header_mistakes(snapshot, table)
+        for row in table.text.rows:
+            if row.cells == table.schema.names:
+                message = "the header is repeated here"
+                yield Mistake(table.path, row.line, 1, message, "Delete this line.")
+
+
+def _header_mistakes(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
+    header, whole = table.text.header, f"The header must be: {','.join(table.schema.names)}"
+    if not table.characters.strip():
+        yield Mistake(table.path, 1, 1, "the file is empty", whole)
+        return
+    if not (table.text.rows or table.text.defects) and (users := _users(snapshot, table)):
+        fix = f"Bring its rows back with `git checkout -- {table.path}`."
+        message = f"the file has no rows, but {users[0]} refers to them"
+        yield Mistake(table.path, header.line + 1 if header else 1, 1, message, fix)
+    if header is None or table.header == table.schema.names or header.blank:
+        return
+    if rearranged(snapshot, table):
+        whole = "Run `rl-resources check --fix`: it puts each cell under its name."
+    for index, message, fix in header_mistakes(table):
+        yield Mistake(table.path, *header.place(index), message, fix or whole)
 
 
 def _users(snapshot: Snapshot, table: Table) -> list[str]:
@@ -189,30 +198,6 @@ def _users(snapshot: Snapshot, table: Table) -> list[str]:
         other.path for other, key in keys if key.resource == table.resource.name and other.rows
     ]
     return users + [script.path for script in snapshot.scripts if table.resource.name == "tuning"]
-
-
-@rule()
-def header(snapshot: Snapshot) -> Iterator[Mistake]:
-    """The header names exactly the columns of the schema, in its order.
-
-    A column under another name is read by nobody.
-
-    Bad: `script,tag,model,task,gpu,…`
-    Good: `script,tag,model,task,gpus,…`
-    """
-    for table in _decoded(snapshot):
-        header = table.text.header
-        for row in table.text.rows:
-            if row.cells == table.schema.names:
-                message = "the header stands here once more"
-                yield Mistake(table.path, row.line, 1, message, "Delete this line.")
-        if header is None or table.header == table.schema.names or header.blank:
-            continue
-        for index, message, mend in header_mistakes(table):
-            whole = f"The header must be: {','.join(table.schema.names)}"
-            if reordered(snapshot, table):
-                whole = "Run `rl-resources check --fix`, which moves the cells with their names."
-            yield Mistake(table.path, *header.place(index), message, mend or whole)
 
 
 _DEFECTS = {
@@ -243,13 +228,13 @@ def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _quoting_mistake(snapshot: Snapshot, table: Table, defect: Defect) -> Mistake:
-    message, mend = _DEFECTS[defect.kind]
+    message, fix = _DEFECTS[defect.kind]
     line = table.line(defect.line)
     if table.names == table.schema.names:
         meant = requoted(table.schema, line, vocabulary_of(snapshot, table))
-        mend = written_rows(meant) if meant else mend
+        fix = written_rows(meant) if meant else fix
     return Mistake(
-        table.path, defect.line, defect.column, f"{message}: {shown(defect.cell, 30)}", mend
+        table.path, defect.line, defect.column, f"{message}: {shown(defect.cell, 30)}", fix
     )
 
 
@@ -267,19 +252,19 @@ def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
             if defect.kind != "merge-conflict":
                 continue
             message = f"the line is left of a merge conflict: {shown(defect.cell, 40)}"
-            mend = "Delete it, and keep only those rows around it that are right."
+            fix = "Delete it, and keep only those rows around it that are right."
             if defect.lines > 1:
                 last = defect.line + defect.lines - 1
                 message = f"lines {defect.line} to {last} are a merge conflict"
-                mend = "Keep the rows that are right and delete the lines that git put around them."
-            yield Mistake(table.path, defect.line, 1, message, mend)
+                fix = "Keep the rows that are right and delete the lines that git put around them."
+            yield Mistake(table.path, defect.line, 1, message, fix)
     for script in scripts(snapshot):
         for first, last in conflicts(script.text or ""):
             message = f"lines {first} to {last} are a merge conflict"
-            mend = "Keep the lines that are right and delete those that git put around them."
+            fix = "Keep the lines that are right and delete those that git put around them."
             if first == last:
-                message, mend = "the line is left of a merge conflict", "Delete it."
-            yield Mistake(script.path, first, 1, message, mend)
+                message, fix = "the line is left of a merge conflict", "Delete it."
+            yield Mistake(script.path, first, 1, message, fix)
 
 
 @rule()
@@ -298,10 +283,10 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
         for row in table.text.rows:
             if row.blank:
                 if table.outside or row.line != after_blank:
-                    yield Mistake(table.path, row.line, 1, "the line is blank", "Delete it.")
+                    yield Mistake(table.path, row.line, 1, "the line is empty", "Delete it.")
                 after_blank = row.line + 1
             elif not any(row.cells):
-                yield Mistake(table.path, row.line, 1, "all cells are blank", "Delete the line.")
+                yield Mistake(table.path, row.line, 1, "all cells are empty", "Delete the line.")
             elif len(row.cells) != len(table.names):
                 yield _length_mistake(snapshot, table, row)
 
@@ -312,24 +297,24 @@ def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
     if sign := _other_separator(table, row):
         column = len(table.line(row.line).split(sign)[0]) + 1
         message = f"the row has {_SIGNS[sign]} between its cells where commas are wanted"
-        mend = f"Write: {shown(mended_row(snapshot, table, row) or '', 2000)}"
-        return Mistake(table.path, row.line, column, message, mend)
+        fix = f"Write: {shown(fixed_row(snapshot, table, row) or '', 2000)}"
+        return Mistake(table.path, row.line, column, message, fix)
     meant = _rows_meant(snapshot, table, row)
     if 0 < len(meant) <= MOST_ROWS_TO_CHOOSE:
-        mend = written_rows(meant)
+        fix = written_rows(meant)
     elif cells < wanted:
-        mend = (
-            f"A blank cell needs its comma too. If all {cells} cells are right, "
+        fix = (
+            f"An empty cell needs its comma too. If all {cells} cells are right, "
             f"write {wanted - cells} more `,` at the end of the line."
         )
     elif not any(row.cells[wanted:]):
-        mend = f"Take the last {cells - wanted} `,` off the line."
+        fix = f"Take the last {cells - wanted} `,` off the line."
     else:
-        mend = "A cell that holds a comma must be in quotes."
+        fix = "A cell that holds a comma must be in quotes."
         if (last := table.schema.fields[-1]).name == table.names[-1]:
             cell = quote(",".join(row.cells[wanted - 1 :]))
-            mend += f" If it is {last.name}, write: {shown(cell, 600)}"
-    return Mistake(table.path, *row.place(min(wanted, cells) - 1), message, mend)
+            fix += f" If it is {last.name}, write: {shown(cell, 600)}"
+    return Mistake(table.path, *row.place(min(wanted, cells) - 1), message, fix)
 
 
 _SIGNS = {"\t": "tabs", ";": "semicolons", "|": "bars"}
@@ -342,7 +327,7 @@ def _other_separator(table: Table, row: Row) -> str:
 
 
 @lru_cache(maxsize=256)
-def mended_row(snapshot: Snapshot, table: Table, row: Row) -> str | None:
+def fixed_row(snapshot: Snapshot, table: Table, row: Row) -> str | None:
     """The line that a row of another length certainly means; `None` where that is in doubt."""
     if row.blank or table.names != table.schema.names or len(row.cells) == len(table.names):
         return None

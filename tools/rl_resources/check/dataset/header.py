@@ -7,9 +7,9 @@ from csv import Error as CsvError
 from csv import reader
 from functools import lru_cache
 
-from rl_resources.check.dataset.alignment import fits
 from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.schema.validation import failures
 from rl_resources.tabular import write
 from rl_resources.words import nearest, shown
 
@@ -17,26 +17,32 @@ MOST_HEADER_MISTAKES = 3
 
 
 @lru_cache(maxsize=8)
-def reordered(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
-    """The lines of a table whose columns stand in another order, in that of the schema.
+def rearranged(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
+    """The lines of a table in the columns of the schema; a column that it lacks is empty.
 
-    Empty unless every row then fits the schema: else the names alone may be in disorder.
+    Empty unless the header has some of these columns and no other, and every row has as many
+    cells. Where columns stand in another order, all cells must fit the schema too: else the names
+    alone may be in disorder.
     """
-    wanted, rows = table.schema.names, [row for row in table.text.rows if not row.blank]
-    sound = not table.text.defects and all(len(row.cells) == len(wanted) for row in rows)
-    if table.header == wanted or sorted(table.header) != sorted(wanted) or not sound:
+    header, wanted = table.header, table.schema.names
+    rows = [row for row in table.text.rows if not row.blank]
+    sound = not table.text.defects and all(len(row.cells) == len(header) for row in rows)
+    known = [name for name in wanted if name in header]
+    if header == wanted or sorted(header) != sorted(known) or not (sound and table.has_header):
         return {}
-    order = [table.header.index(name) for name in wanted]
-    lines = {row.line: tuple(row.cells[at] for at in order) for row in rows}
-    fitting = fits(table.schema, list(lines.values()), vocabulary_of(snapshot, table))
+    columns = {name: [row.cells[at] for row in rows] for at, name in enumerate(header)}
+    if list(header) != known and failures(table.schema, columns, vocabulary_of(snapshot, table)):
+        return {}
+    blank = [""] * len(rows)
+    cells = zip(*(columns.get(name, blank) for name in wanted), strict=True)
+    lines = {row.line: write([own]).rstrip("\n") for row, own in zip(rows, cells, strict=True)}
     first = table.text.header.line if table.text.header else 1
-    texts = {line: write([cells]).rstrip("\n") for line, cells in lines.items()}
-    return {first: ",".join(wanted), **texts} if len(fitting) == len(rows) else {}
+    return {first: ",".join(wanted), **lines}
 
 
 @lru_cache(maxsize=8)
-def parted_by_commas(table: Table) -> Mapping[int, str]:
-    """The lines of a table whose cells another sign parts, with commas in its place.
+def comma_separated(table: Table) -> Mapping[int, str]:
+    """The lines of a table whose cells another sign separates, with commas in its place.
 
     Empty unless every row then has the cells of the schema.
     """
@@ -53,12 +59,12 @@ def parted_by_commas(table: Table) -> Mapping[int, str]:
 
 
 def header_mistakes(table: Table) -> list[tuple[int, str, str]]:
-    """The header's mistakes, or the one that they come from; the mend is blank for a new header."""
+    """The header's mistakes, or the one that they come from; the fix is empty for a new header."""
     if table.separator != ",":
-        message = f"the columns are parted by {table.separator!r}, not by commas"
-        mend = "Part the cells by commas in every line, a cell that holds one in quotes"
-        ours = "; or run `rl-resources check --fix`." if parted_by_commas(table) else "."
-        return [(0, message, mend + ours)]
+        message = f"the columns are separated by {table.separator!r}, not by commas"
+        fix = "Separate the cells by commas in every line, a cell with a comma in quotes"
+        ours = "; or run `rl-resources check --fix`." if comma_separated(table) else "."
+        return [(0, message, fix + ours)]
     if not table.has_header:
         return [(0, "the first line is not the header", "")]
     mistakes = list(_mistakes(table))
@@ -69,7 +75,7 @@ def header_mistakes(table: Table) -> list[tuple[int, str, str]]:
 
 
 def _mistakes(table: Table) -> Iterator[tuple[int, str, str]]:
-    """Index of the cell, message, and the mend where it is not a new header."""
+    """Index of the cell, message, and the fix where it is not a new header."""
     found, wanted = table.header, table.schema.names
     rows = "" if table.names == wanted else " and of every row"
     missing = [name for name in wanted if name not in found]
@@ -85,15 +91,10 @@ def _mistakes(table: Table) -> Iterator[tuple[int, str, str]]:
         close = nearest(name, missing).words[:1]
         meant = close or [other for other in missing if wanted.index(other) == index]
         missing = [other for other in missing if other not in meant]
-        mend = f"Write `{meant[0]}`." if meant else f"Take it out of the header{rows}."
-        yield index, f"there is no column {shown(name)!r}", mend
-    bring_back = (
-        ""
-        if table.names == wanted
-        else f"Bring the column back: `git checkout -- {table.path}`, then make your change again."
-    )
+        fix = f"Write `{meant[0]}`." if meant else f"Take it out of the header{rows}."
+        yield index, f"there is no column {shown(name)!r}", fix
     for name in missing:
-        yield min(wanted.index(name), len(found) - 1), f"the column {name!r} is missing", bring_back
+        yield min(wanted.index(name), len(found) - 1), f"the column {name!r} is missing", ""
     if sorted(found) == sorted(wanted):
         at = next(index for index, name in enumerate(found) if name != wanted[index])
         yield at, f"{found[at]!r} stands where {wanted[at]!r} is wanted", ""

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rl_resources.check.fixers import cells, compatibility, content, files, form, scripts
+from rl_resources.check.fixers import compatibility, content, scripts, tables
 from rl_resources.check.rule import Fixer
 
 FIXERS: Mapping[str, Fixer] = {
-    "byte-order-mark": files.byte_order_mark,
-    "line-ending": files.line_ending,
-    "header": files.header,
-    "row-length": files.row_length,
-    "type": cells.cell_type,
-    "vocabulary": cells.vocabulary,
-    "pattern": cells.pattern,
-    "outer-space": cells.outer_space,
-    "invisible-character": cells.invisible_character,
-    "row-order": form.row_order,
-    "canonical-quoting": form.canonical_quoting,
+    "byte-order-mark": tables.byte_order_mark,
+    "line-ending": tables.line_ending,
+    "header": tables.header,
+    "row-length": tables.row_length,
+    "type": tables.cell_type,
+    "vocabulary": tables.vocabulary,
+    "pattern": tables.pattern,
+    "outer-space": tables.outer_space,
+    "invisible-character": tables.invisible_character,
+    "row-order": tables.row_order,
     "script-name": scripts.script_name,
     "script-place": scripts.script_place,
     "executable-script": scripts.executable_script,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rl_resources.check.dataset.compatibility import stale_rows
-from rl_resources.check.fixers.lines import rewrite
+from rl_resources.check.fixers.tables import rewrite
 from rl_resources.check.rule import Rewrite
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.tabular import write

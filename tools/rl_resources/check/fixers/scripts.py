@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rl_resources.check.dataset.pairing import expected_name, folder_of, pairing, scripts
 from rl_resources.check.dataset.scripts import moved_path, not_executable
-from rl_resources.check.fixers.lines import rewrite
+from rl_resources.check.fixers.tables import rewrite
 from rl_resources.check.rule import Edit, MakeExecutable, Move, Rewrite
 from rl_resources.check.snapshot import ScriptFile, Snapshot
 from rl_resources.tabular import write
