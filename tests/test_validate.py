@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -196,6 +197,30 @@ def test_the_schema_is_the_same_on_every_engine(engine: Engine, table: Any) -> N
         result.compute()
     checks = caught.value.failure_cases["check"].str.split("(").str[0]
     assert {*checks} == {"not_nullable", "minimum", "exclusiveMinimum", "enum", VOCABULARY}
+
+
+@pytest.mark.nightly
+def test_the_recipe_for_many_machines_runs_on_a_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dask.distributed import Client, LocalCluster
+
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    (recipe,) = (part for part in readme.split("```python\n") if "import dask" in part)
+    code = compile(recipe.partition("```")[0], "README.md", "exec")
+    for folder in ("schema", "records"):
+        shutil.copytree(REPOSITORY / folder, tmp_path / folder)
+    shutil.copy(REPOSITORY / "datapackage.json", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    good = pd.DataFrame({"script": ["a.sh", "b.sh"], "order": [1, 2]})
+    good = good.assign(batch=[8, 16], outcome="ran")
+    cluster = LocalCluster(n_workers=2, processes=False, dashboard_address=None)
+    with cluster, Client(cluster):
+        good.to_parquet("trials-1.parquet")
+        exec(code, {})  # noqa: S102 (a text of ours)
+        good.assign(batch=0).to_parquet("trials-2.parquet")
+        with pytest.raises(SchemaErrors, match="minimum"):
+            exec(code, {})  # noqa: S102 (a text of ours)
 
 
 # frictionless judges mutated records: the same cells for the same reasons.

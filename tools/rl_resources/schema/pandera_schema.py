@@ -64,7 +64,8 @@ def pandera_schema(schema: TableSchema, vocabulary: Vocabulary, engine: Engine =
                 nullable=not field.required,
             )
             for field in schema.fields
-        }
+        },
+        coerce=engine == "pandas",  # columns of Dask and Spark have types of their own
     )
 
 

@@ -33,14 +33,14 @@ class BrokenCell(NamedTuple):
         """The constraint's value in the schema."""
         return self.field.constraints.get(self.constraint)
 
-    def mistake(self, wrong: str, mend: str) -> Mistake:
+    def mistake(self, wrong: str, fix: str) -> Mistake:
         """The mistake at this cell: `wrong` goes after the column and its value."""
         table, name = self.table, self.field.name
         value = f" is `{shown(self.cell)}`," if self.cell else ""
         label = table.label(self.row)
         whose = f" of {label}" if label and name not in table.schema.primary_key else ""
         place = table.place(self.row, name)
-        return Mistake(table.path, *place, f"{name}{whose}{value} {wrong}", mend)
+        return Mistake(table.path, *place, f"{name}{whose}{value} {wrong}", fix)
 
 
 @lru_cache(maxsize=1)

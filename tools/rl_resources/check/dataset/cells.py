@@ -22,7 +22,7 @@ from rl_resources.package import TYPES, Field, ForeignKey
 from rl_resources.schema import text_rules as text
 from rl_resources.words import nearest, shown
 
-MOST_CHARACTERS_TO_MEND = 500
+MOST_CHARACTERS_TO_FIX = 500
 
 
 def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
@@ -62,12 +62,12 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
             wrong = f"which is not {kind.words}"
         unit = f" in {broken.field.unit}" if broken.field.unit else ""
         blank = "" if broken.field.required else ", or leave it blank"
-        mend = f"Write {kind.words}{unit} and nothing else{blank}."
+        fix = f"Write {kind.words}{unit} and nothing else{blank}."
         if (meant := certain(snapshot, broken)) is not None:
-            mend = f"Write `{meant}`."
+            fix = f"Write `{meant}`."
         elif number := likely(broken.field, broken.cell):
-            mend = f"Write `{number}`: {kind.words}{unit} and nothing else."
-        yield broken.mistake(wrong, mend)
+            fix = f"Write `{number}`: {kind.words}{unit} and nothing else."
+        yield broken.mistake(wrong, fix)
 
 
 @rule()
@@ -80,12 +80,12 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `h100` as `device`
     """
     for broken, others in _grouped(_cells(snapshot, "enum")):
-        mend = nearest(broken.cell, _words(broken.limit)).sentence()
+        fix = nearest(broken.cell, _words(broken.limit)).sentence()
         if meant := certain(snapshot, broken):
-            mend = f"Write `{meant}`."
+            fix = f"Write `{meant}`."
         yield broken.mistake(
             f"which is no {broken.field.title.lower()}{_also(broken, others)}",
-            mend or f"The words are listed in {broken.table.schema.path}.",
+            fix or f"The words are listed in {broken.table.schema.path}.",
         )
 
     @cache
@@ -240,7 +240,7 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def _meant(field: Field, cell: str) -> str | None:
     """The cell as it was most likely meant, if one of the usual slips is all that is wrong."""
-    if field.pattern is None or len(cell) > MOST_CHARACTERS_TO_MEND:
+    if field.pattern is None or len(cell) > MOST_CHARACTERS_TO_FIX:
         return None
     slips = (
         re.sub(r"\A(?:[vV]\.?|@)", "", cell),
@@ -262,10 +262,10 @@ def length(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     sides = {"minLength": ("least", "Say more."), "maxLength": ("most", "Shorten it.")}
     for broken in _cells(snapshot, *sides):
-        side, mend = sides[broken.constraint]
+        side, fix = sides[broken.constraint]
         yield broken.mistake(
             f"which has {len(broken.cell)} characters",
-            f"At {side} {broken.limit} are allowed. {mend}",
+            f"At {side} {broken.limit} are allowed. {fix}",
         )
 
 
@@ -306,12 +306,12 @@ def formula(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "formula"):
         sign = text.formula(broken.cell)
-        where, mend = "begins with", "Begin with a letter or a digit."
+        where, fix = "begins with", "Begin with a letter or a digit."
         if len(sign) > 1:
-            where, mend = "goes on with", "Write a letter or a digit after the semicolon."
+            where, fix = "goes on with", "Write a letter or a digit after the semicolon."
         elif meant := text.no_formula(broken.cell):
-            mend = f"Write `{shown(meant, 600)}`."
-        yield broken.mistake(f"which {where} `{sign}` as a spreadsheet formula does", mend)
+            fix = f"Write `{shown(meant, 600)}`."
+        yield broken.mistake(f"which {where} `{sign}` as a spreadsheet formula does", fix)
 
 
 @rule()
@@ -326,10 +326,10 @@ def markup(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "markup"):
         sign = text.markup(broken.cell)
-        mend = "Say it in plain words."
+        fix = "Say it in plain words."
         if re.match(r"<\w", sign) and ">" not in broken.cell:
-            mend += " If it means less, put a space after `<`."
-        yield broken.mistake(f"which holds `{shown(sign, 20)}` as markup or code does", mend)
+            fix += " If it means less, put a space after `<`."
+        yield broken.mistake(f"which holds `{shown(sign, 20)}` as markup or code does", fix)
 
 
 @rule()
@@ -360,5 +360,5 @@ def outer_space(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "space"):
         bare = shown(broken.cell.strip(), 600)
-        mend = f"Write `{bare}`." if bare else "Leave nothing between the commas, or fill the cell."
-        yield broken.mistake("which begins or ends with a space", mend)
+        fix = f"Write `{bare}`." if bare else "Leave nothing between the commas, or fill the cell."
+        yield broken.mistake("which begins or ends with a space", fix)

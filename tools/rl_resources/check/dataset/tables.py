@@ -41,7 +41,7 @@ def duplicate_key(snapshot: Snapshot) -> Iterator[Mistake]:
                     copy,
                     names[0],
                     f"{' and '.join(names)} `{values}` stands in line {line} already",
-                    _duplicate_mend(table, copy, first),
+                    _duplicate_fix(table, copy, first),
                 )
 
 
@@ -66,13 +66,13 @@ def copies(table: Table, names: Sequence[str]) -> list[tuple[int, int]]:
     return found
 
 
-def _duplicate_mend(table: Table, copy: int, first: int) -> str:
+def _duplicate_fix(table: Table, copy: int, first: int) -> str:
     if table.rows[copy].cells == table.rows[first].cells:
         return "Delete this line: the two are the same."
     differing = [
         name for name in table.columns if table.cell(copy, name) != table.cell(first, name)
     ]
-    return f"The two differ in {', '.join(differing)}. Keep one line, or mend the other."
+    return f"The two differ in {', '.join(differing)}. Keep one line, or fix the other."
 
 
 @rule()
@@ -159,7 +159,7 @@ def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
                 "size",
                 f"size of {models.label(row)} is `{shown(size)}`, "
                 f"but {parameters} billion parameters belong to `{fitting[0]}`",
-                f"Write `{fitting[0]}`, or mend the parameters.",
+                f"Write `{fitting[0]}`, or fix the parameters.",
             )
 
 
@@ -222,7 +222,7 @@ def model_slug(snapshot: Snapshot) -> Iterator[Mistake]:
                 row,
                 "slug",
                 f"slug of {models.label(row)} is `{shown(slug)}`",
-                f"Write `{wanted}`, or mend the name of the model.",
+                f"Write `{wanted}`, or fix the name of the model.",
             )
 
 
