@@ -56,6 +56,7 @@ def violations(page: Page, axe: str, **run_only: object) -> list[str]:
 ASKED = ("/?gpus=8&device=h100&model=7B", "/?gpus=1&device=rtx-4090&model=14B", "/?device=h1oo")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("path", (*PAGES, *ASKED))
 def test_axe_finds_no_violation_on_phone_and_wide_screen_in_light_and_dark(
     browser: Browser, address: str, axe: str, path: str

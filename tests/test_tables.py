@@ -148,6 +148,7 @@ def test_a_link_to_a_row_that_the_filter_hides_shows_it(browser: Browser, addres
         assert page.get_by_role("searchbox", name="Filter").input_value() == ""
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("path", PAGES)
 def test_every_table_of_rows_can_be_ordered_on_a_wide_screen_and_on_a_phone(
     browser: Browser, address: str, path: str

