@@ -175,10 +175,11 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def _header_mistakes(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
     header, whole = table.text.header, f"The header must be: {','.join(table.schema.names)}"
-    if not table.characters.strip():
+    if table.excerpt is None and not table.characters.strip():
         yield Mistake(table.path, 1, 1, "the file is empty", whole)
         return
-    if not (table.text.rows or table.text.defects) and (users := _users(snapshot, table)):
+    rows = table.excerpt or table.text.rows or table.text.defects
+    if not rows and (users := _users(snapshot, table)):
         fix = f"Bring its rows back with `git checkout -- {table.path}`."
         message = f"the file has no rows, but {users[0]} refers to them"
         yield Mistake(table.path, header.line + 1 if header else 1, 1, message, fix)
