@@ -19,6 +19,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from conftest import program
 from rl_resources import InvalidOutput, load
 from rl_resources.dataset import Dataset
+from rl_resources.query.diff import Table, diff
+from rl_resources.revision import Release
 from rl_resources.site import api
 from rl_resources.site.validation import hold_to_schemas
 
@@ -280,3 +282,17 @@ def in_words(schema: dict[str, Any]) -> str:
         fields = (f"{name}: {in_words(item)}" for name, item in schema["properties"].items())
         words += f" ({', '.join(fields)})"
     return words + "".join(f" | {word}" for word in schema.get("enum", ()))
+
+
+def test_a_release_has_a_document_of_its_changes(dataset: Dataset) -> None:
+    columns = ("script", "gpus")
+    rows = ({"script": "a.sh", "gpus": "1"}, {"script": "b.sh", "gpus": "1"})
+    states = [{"tuning": Table(("script",), columns, rows[:count])} for count in (1, 2)]
+    release = Release("2026.11.0", "2026-11-21", None, [], diff(*states))
+    publication = api.Publication(releases=[release])
+    documents = api.documents(dataset, publication)
+    hold_to_schemas(documents, api.schemas(dataset))
+    values = {item.path: item.value for item in documents}
+    assert values["changes.json"]["releases"][0]["path"] in values
+    (change,) = values["changes/2026.11.0.json"]["since_release"]
+    assert (change["table"], change["added"]) == ("tuning", [rows[1]])

@@ -1,28 +1,31 @@
-"""`rl-resources export`."""
+"""`rl-resources export`: one rendering alone."""
 
 from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rl_resources.cli.command import Arguments, Command
 from rl_resources.cli.dataset import root_of_answers
 from rl_resources.cli.findings import tell
+
+if TYPE_CHECKING:
+    from rl_resources.dataset import Dataset
 
 
 def _options(parser: ArgumentParser) -> None:
     parser.add_argument("kind", choices=["rst", "json", "markdown"])
     parser.add_argument("--size", metavar="S", help="only this size, for example 7B")
     parser.add_argument(
-        "--script-url", metavar="TEMPLATE", help="address of a script, with {path} or {script}"
+        "--script-url", metavar="TEMPLATE", help="URL of a script, with {path} or {script}"
     )
     parser.add_argument("--out", metavar="FILE", help="write to a file, not to standard output")
 
 
 def _export(arguments: Arguments) -> int:
     from rl_resources.dataset import is_packaged, read_dataset
-    from rl_resources.export import export
     from rl_resources.git import read_repository
     from rl_resources.output import write_file
     from rl_resources.package import read_package
@@ -36,12 +39,35 @@ def _export(arguments: Arguments) -> int:
             return tell(errors)
         script_url = script_url or read_repository(root).script_url()
     dataset = read_dataset(read_package(root))
-    text = export(dataset, arguments.kind, arguments.size, script_url)
+    size = _section(dataset, arguments.size) if arguments.size else None
+    text = _rendered(dataset, arguments.kind, size, script_url)
     if arguments.out:
         write_file(Path(arguments.out), text)
     else:
         sys.stdout.write(text)
     return 0
+
+
+def _rendered(dataset: Dataset, kind: str, size: str | None, script_url: str | None) -> str:
+    from rl_resources.site import api, markdown, rst
+
+    if kind == "json":
+        document = api.size_document(dataset, size) if size else api.records_document(dataset)
+        return document.text
+    table, page = (markdown.size_table, markdown.device_tuning)
+    if kind == "rst":
+        table, page = (rst.size_table, rst.device_tuning)
+    return table(dataset, size, script_url) if size else page(dataset, script_url)
+
+
+def _section(dataset: Dataset, size: str) -> str:
+    from rl_resources.errors import UnusableInput
+    from rl_resources.words import nearest
+
+    known = {str(row["size"]).lower(): str(row["size"]) for row in dataset.records["sizes"]}
+    if size.lower() not in known:
+        raise UnusableInput(f"no size is called {size!r}", nearest(size, known.values()).sentence())
+    return known[size.lower()]
 
 
 COMMAND = Command("export", "Write one rendering alone.", _options, _export, "check")

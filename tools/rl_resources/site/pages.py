@@ -20,7 +20,6 @@ from rl_resources.query.minimum import WEIGHTS, by_hardware, headline, minimum
 from rl_resources.query.sentences import context
 from rl_resources.query.vocabulary import TAGS
 from rl_resources.site import finder, metadata, recipes
-from rl_resources.site.api import PROMISE
 from rl_resources.site.environment import Site, Size, anchor, place, slug
 from rl_resources.site.tuning_table import tuning_rows
 

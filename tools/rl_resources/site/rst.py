@@ -136,12 +136,8 @@ def _no_record(size: str) -> str:
 
 def _heading(title: str, sign: str) -> str:
     text = escape(title)
-    return f"{text}\n{sign * max(_SHORTEST_UNDERLINE, _display_width(text))}"
-
-
-def _display_width(text: str) -> int:
-    """Columns that `text` takes at most; an underline shorter than its title is an error."""
-    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
+    # An underline shorter than its title is an error; no character is wider than it has bytes.
+    return f"{text}\n{sign * max(_SHORTEST_UNDERLINE, len(text.encode()))}"
 
 
 def escape(text: str) -> str:

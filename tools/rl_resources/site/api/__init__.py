@@ -18,12 +18,11 @@ from rl_resources.site.api.document import (
     records_document,
     size_document,
 )
-from rl_resources.site.api.openapi import PROMISE, openapi
+from rl_resources.site.api.openapi import openapi
 from rl_resources.site.api.schema import schemas
 
 __all__ = [
     "BASE",
-    "PROMISE",
     "SCRIPTS",
     "Document",
     "Publication",

@@ -18,6 +18,7 @@ from urllib.parse import quote
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.git import utc
 from rl_resources.package import Record
+from rl_resources.query.diff import TableDiff
 from rl_resources.query.moves import Move, moves
 from rl_resources.revision import Release
 from rl_resources.site.changes import as_values
@@ -139,8 +140,16 @@ def _table(dataset: Dataset, name: str) -> Document:
 
 
 def _changes_document(dataset: Dataset, releases: Sequence[Release]) -> Document:
-    rows = [{**_of_release(item), "path": f"changes/{item.version}.json"} for item in releases]
+    rows = [
+        {**_of_release(item), "path": f"changes/{item.version}.json", **_counts(item.made)}
+        for item in releases
+    ]
     return Document("changes.json", "changes", _counted(dataset, {}, "releases", rows))
+
+
+def _counts(changes: Sequence[TableDiff]) -> dict[str, int]:
+    kinds = ("added", "removed", "renamed", "changed")
+    return {kind: sum(len(getattr(item, kind)) for item in changes) for kind in kinds}
 
 
 def _release_document(dataset: Dataset, release: Release) -> Document:

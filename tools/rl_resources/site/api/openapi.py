@@ -8,32 +8,10 @@ from typing import Any
 
 from rl_resources.dataset import Dataset
 from rl_resources.site.api.document import Document, Publication
-from rl_resources.site.api.schema import COMPONENTS, component_of, components, row_component
+from rl_resources.site.api.schema import COMPONENTS, component_of, components
 
-PROMISE = (
-    "An address under `/api/v1/` that has once been published stays, and so does the shape of "
-    "what it gives: no field goes away, changes its type, may be null where it never was, or loses "
-    "a word of its vocabulary. What would break this gets `/api/v2/` beside it.",
-    "Every field that a schema names is always there. What is not known is null; a list that is "
-    "not known is null too, never empty. No field holds two types.",
-    "Addresses, fields, tables and words of a vocabulary may be added at any time: ignore what "
-    "you do not know, and hold a document to the schema published with it, not to an older copy. "
-    "The order of fields means nothing; rows stand in a fixed order, in which new ones find their "
-    "place.",
-    "Ids are stable: `id` of a record, `report` of a report, the key of any other table. A record "
-    "that is renamed, split or withdrawn keeps its address: there `record` is null, and `moved` "
-    "names the ids that stand for it today, with the version and the reason.",
-    "Figures may be corrected. `dataset_version` names the release and `commit` the revision. "
-    "`changes.json` lists the releases; `changes/<version>.json` has every row that one changed, "
-    "and what has changed since. `index.json` has the SHA-256 of every document and download, so "
-    "that you need to fetch only what differs.",
-    "A `status` of `untested` or `disputed` is part of the figure: show it with the figure.",
-)
-"""What those who build on the data may rely on; backticks enclose code."""
-
-MOST_LETTERS = 12_000
-"""Longest document that stands in the description as a whole; of a longer one there is its address
-and, in the schema, its first row."""
+MOST_CHARACTERS = 12_000
+"""Longest document that is in the description as a whole; of a longer one it has the URL."""
 
 _PARAMETERS = {
     "id": "Id of a record, as `id` in `records.json`; one that has moved works too.",
@@ -54,12 +32,16 @@ def openapi(
     return {
         "openapi": "3.1.0",
         "info": _info(dataset),
+        "externalDocs": {
+            "description": "What you may rely on",
+            "url": f"{publication.site or '../../'}data/#api",
+        },
         "servers": [{"url": f"{publication.site}api/v1" if publication.site else "."}],
         "paths": {
             f"/{path}": {"get": _operation(path, item, told)} for path, item in kinds.items()
         },
         "components": {
-            "schemas": _with_examples(dataset, known, listed),
+            "schemas": known,
             "responses": {"NotFound": _not_found()},
         },
     }
@@ -67,11 +49,10 @@ def openapi(
 
 def _info(dataset: Dataset) -> dict[str, Any]:
     (licence, *_) = dataset.package.licenses
-    rules = "\n".join(f"- {rule}" for rule in PROMISE)
     return {
         "title": dataset.package.title,
         "summary": "Static JSON documents: every address is a file, and none needs a key.",
-        "description": f"{dataset.package.description}\n\n{rules}\n",
+        "description": dataset.package.description,
         "version": dataset.version,
         "license": {"name": licence["title"], "identifier": licence["name"]},
     }
@@ -120,24 +101,9 @@ def _parameter(name: str, path: str, item: Document) -> dict[str, Any]:
 
 
 def _example(item: Document) -> dict[str, Any]:
-    if len(item.text) <= MOST_LETTERS:
+    if len(item.text) <= MOST_CHARACTERS:
         return {"summary": f"{item.path} as it is", "value": item.value}
     return {"summary": f"{item.path} as it is", "externalValue": item.path}
-
-
-def _with_examples(
-    dataset: Dataset, known: Mapping[str, Any], listed: Sequence[Document]
-) -> dict[str, Any]:
-    """The schemas, each row's with a row that is published."""
-    found = dict(known)
-    values = {item.path: item.value for item in listed}
-    for table in dataset.package.resources:
-        name = "records" if table == "tuning" else table
-        rows = values[f"{name}.json"][name]
-        if rows:
-            component = row_component(table)
-            found[component] = {**found[component], "examples": rows[:1]}
-    return found
 
 
 def _not_found() -> dict[str, Any]:
