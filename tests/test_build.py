@@ -235,17 +235,6 @@ def test_where_nothing_can_be_written_the_help_names_the_option(
     assert "--out DIR" in told.partition("help: ")[2]
 
 
-@pytest.mark.parametrize("address", ["example.org", "https://", "http://["])
-def test_an_address_that_is_none_is_told_before_anything_is_built(
-    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SITE_URL", address)
-    with pytest.raises(UnusableInput, match="SITE_URL") as raised:
-        build(ROOT, tmp_path / "out")
-    assert "such as https://example.org/" in raised.value.help
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.nightly
 def test_a_folder_without_git_names_every_page_once_in_the_sitemap_and_no_day(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -25,7 +25,6 @@ from rl_resources.errors import (
 from rl_resources.finding import Finding
 from rl_resources.git import read_repository
 from rl_resources.output import new_folder
-from rl_resources.urls import site_url
 
 CONFIGURATION = "mkdocs.yml"
 MARK = ".built-by-rl-resources"
@@ -40,9 +39,8 @@ def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = l
 
     `warn` gets the findings of a dataset without errors, if there are any. The same commit gives
     the same bytes: every time of day is that of the commit. Raises `UnreadableDataset` where `root`
-    is no checkout with pages, `UnusableInput` where `out` may not be written to or `SITE_URL` is no
-    URL, `InvalidDataset` where the data break rules, `InvalidOutput` where MkDocs fails; the old
-    output is then kept.
+    is no checkout with pages, `UnusableInput` where `out` may not be written to, `InvalidDataset`
+    where the data break rules, `InvalidOutput` where MkDocs fails; the old output is then kept.
     """
     configuration = root / CONFIGURATION
     if not configuration.is_file():
@@ -51,7 +49,6 @@ def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = l
         )
     target = out / "site"
     _refuse_to_replace(root, target)
-    _refuse_wrong_site_url()
     elsewhere = "Name a folder with --out DIR that may be written to and has room."
     os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
     with new_folder(target, elsewhere) as staging, _commit_time(root), _mkdocs_errors():
@@ -89,15 +86,6 @@ def _refuse_to_replace(root: Path, target: Path) -> None:
         raise UnusableInput(
             f"{target}: exists and was not built by this program",
             "Name another folder, or remove it yourself.",
-        )
-
-
-def _refuse_wrong_site_url() -> None:
-    url = os.environ.get("SITE_URL")
-    if url and site_url() is None:
-        raise UnusableInput(
-            f"SITE_URL is {url!r}, which is not the URL of a site",
-            "Set it to one such as https://example.org/, or not at all.",
         )
 
 

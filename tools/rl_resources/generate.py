@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rl_resources.dataset import find_root
-from rl_resources.errors import RlResourcesError, UnusableInput
+from rl_resources.errors import UnusableInput
 from rl_resources.output import write_file
 from rl_resources.package import read_package
 from rl_resources.rules import FAMILIES
@@ -46,7 +46,7 @@ def _with_part(root: Path, path: str, part: str) -> str:
     after, count = _PART.subn(lambda _: f"{_BEGIN}\n{part}\n{_END}", before)
     if count != 1:
         raise UnusableInput(
-            f"{path}: the marks of its generated list stand there {count} times, not once",
+            f"{path}: has the marks of its generated list {count} times, not once",
             f"Put these two lines where the list belongs:\n{_BEGIN}{_END}",
         )
     return after
@@ -54,30 +54,25 @@ def _with_part(root: Path, path: str, part: str) -> str:
 
 def stale(root: Path) -> dict[str, str]:
     """The derived files that are not what they should be, with the text that they should have."""
-    return {path: wanted for path, wanted in generated(root).items() if _now(root / path) != wanted}
+    return {path: text for path, text in generated(root).items() if _now(root / path) != text}
 
 
 def _now(path: Path) -> str | None:
-    return path.read_bytes().decode("utf-8", "replace") if path.is_file() else None
+    return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write what is stale, or with `--check` only tell of it and return 1."""
+    """Write what is stale, or with `--check` only list it and return 1."""
     parser = argparse.ArgumentParser(prog="python -m rl_resources.generate", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
     parser.add_argument("--root", type=Path, help="the checkout")
     parsed = parser.parse_args(arguments)
-    try:
-        root = parsed.root or find_root(Path.cwd())
-        for path, wanted in (found := stale(root)).items():
-            if parsed.check:
-                print(f"{path}: error: is stale\n  help: Run `{COMMAND}`.", file=sys.stderr)  # noqa: T201
-            else:
-                write_file(root / path, wanted)
-                print(f"{path}: written")  # noqa: T201
-    except RlResourcesError as error:
-        print(f"error: {error}\n  help: {error.help}", file=sys.stderr)  # noqa: T201
-        return 2
+    root = parsed.root or find_root(Path.cwd())
+    found = stale(root)
+    for path, wanted in found.items():
+        if not parsed.check:
+            write_file(root / path, wanted)
+        print(f"{path}: {f'stale, run `{COMMAND}`' if parsed.check else 'written'}")  # noqa: T201
     return 1 if parsed.check and found else 0
 
 

@@ -126,27 +126,19 @@ def release(root: Path, today: date) -> str:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Release; with `--dry-run` print the changelog that a release would have."""
     parser = argparse.ArgumentParser(prog="python -m rl_resources.release", description=__doc__)
     parser.add_argument("--dry-run", action="store_true", help="write nothing")
     parser.add_argument("--root", type=Path, help="the checkout")
     parsed = parser.parse_args(arguments)
-    today = datetime.now(UTC).date()
+    root, today = parsed.root or find_root(Path.cwd()), datetime.now(UTC).date()
     try:
-        root = parsed.root or find_root(Path.cwd())
-        if parsed.dry_run:
-            sys.stdout.write(release_files(root, today)[1][CHANGELOG])
-        else:
-            sys.stdout.write(release(root, today))
-    except InvalidDataset as error:
-        print(f"error: {error}\n  help: `make check` shows them.", file=sys.stderr)  # noqa: T201
-        return 1
+        text = release_files(root, today)[1][CHANGELOG] if parsed.dry_run else release(root, today)
     except RlResourcesError as error:
-        print(f"error: {error}\n  help: {error.help}", file=sys.stderr)  # noqa: T201
-        return 2
-    return 0
+        sys.exit(f"error: {error}\n  help: {error.help or '`make check` shows the findings.'}")
+    sys.stdout.write(text)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

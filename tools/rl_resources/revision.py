@@ -6,19 +6,20 @@ and keys are needed: a revision may lack tables, columns and properties of today
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rl_resources import tabular
 from rl_resources.errors import UnusableInput
 from rl_resources.git import file_at, git_text, released_versions
 from rl_resources.package import DESCRIPTOR
 from rl_resources.query.diff import Table, TableDiff, Tables, diff
 
-Read = Callable[[str], bytes | None]
+Read = Callable[[str], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,95 +54,49 @@ def read_state(root: Path, name: str) -> Tables:
 
     Raises `UnusableInput` where it is neither, or where one of its files cannot be read.
     """
-    folder = Path(name)
-    if name and (folder / DESCRIPTOR).is_file():
-        return read_folder(folder)
-    revision = git_text(
-        root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
-    )
+    if name and (Path(name) / DESCRIPTOR).is_file():
+        return read_folder(Path(name))
+    commit = f"{name}^{{commit}}"
+    revision = git_text(root, "rev-parse", "--verify", "--quiet", "--end-of-options", commit)
     if not revision:
         raise UnusableInput(
             f"{name}: is neither a revision of {root} nor a folder with a {DESCRIPTOR}",
             "Name a commit, a tag, a branch or a folder; a shallow clone lacks older commits.",
         )
-    return _tables(name, lambda path: file_at(root, revision, path))
+    return _tables(name, lambda path: file_at(root, revision, path) or b"")
 
 
 def read_folder(folder: Path) -> Tables:
     """The tables of a folder as they are now. Raises `UnusableInput`."""
-    return _tables(str(folder), lambda path: _file(folder, path))
-
-
-def _file(folder: Path, path: str) -> bytes | None:
-    place = (folder / path).resolve()
-    inside = place.is_relative_to(folder.resolve())
-    return place.read_bytes() if inside and place.is_file() else None
+    return _tables(str(folder), lambda path: (folder / path).read_bytes())
 
 
 def _tables(state: str, read: Read) -> Tables:
+    path = DESCRIPTOR
+    tables = {}
     try:
-        resources = [
-            (str(item["name"]), str(item["path"]), str(item["schema"]))
-            for item in _object(state, read, DESCRIPTOR)["resources"]
-        ]
-    except (KeyError, TypeError) as error:
-        raise _unreadable(state, DESCRIPTOR, "has no readable list of tables") from error
-    return {name: _table(state, read, path, schema) for name, path, schema in resources}
+        for item in json.loads(read(path))["resources"]:
+            path = item["schema"]
+            schema = json.loads(read(path))
+            path = item["path"]
+            tables[item["name"]] = _table(schema, read(path).decode("utf-8-sig"))
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        missing = f"has no {error}" if isinstance(error, KeyError) else f"cannot be read: {error}"
+        raise UnusableInput(
+            f"{state}: {path}: {missing}",
+            "`rl-resources check` on that state shows every error and its fix.",
+        ) from error
+    return tables
 
 
-def _table(state: str, read: Read, path: str, schema_path: str) -> Table:
-    schema = _object(state, read, schema_path)
-    try:
-        key = schema["primaryKey"]
-        key = (key,) if isinstance(key, str) else tuple(map(str, key))
-        references = {
-            str(item["fields"][0]): str(item["reference"]["resource"])
-            for item in schema.get("foreignKeys", ())
-        }
-    except (KeyError, TypeError, IndexError) as error:
-        raise _unreadable(state, schema_path, "has no readable primary key") from error
-    text = tabular.read(_text(state, read, path).removeprefix("\ufeff"))
-    for line, problem in _problems(text, key):
-        raise _unreadable(state, f"{path}:{line}", problem)
-    columns = text.header.cells if text.header else ()
-    rows = [dict(zip(columns, row.cells, strict=True)) for row in text.rows if not row.blank]
-    return Table(key, columns, tuple(rows), references)
-
-
-def _problems(text: tabular.Text, key: tuple[str, ...]) -> Iterator[tuple[int | str, str]]:
-    """Line and problem of everything that keeps a file from being read as a table."""
-    for defect in text.defects:
-        yield f"{defect.line}:{defect.column}", f"not CSV: {defect.kind}"
-    columns = text.header.cells if text.header else ()
-    for name in key:
-        if name not in columns:
-            yield 1, f"the header lacks the key column {name!r}"
-    for row in text.rows:
-        if not row.blank and len(row.cells) != len(columns):
-            yield row.line, f"{len(row.cells)} cells where the header has {len(columns)}"
-
-
-def _object(state: str, read: Read, path: str) -> Mapping[str, Any]:
-    try:
-        value = json.loads(_text(state, read, path))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise _unreadable(state, path, "is not JSON") from error
-    if not isinstance(value, dict):
-        raise _unreadable(state, path, "is not a JSON object")
-    return value
-
-
-def _text(state: str, read: Read, path: str) -> str:
-    try:
-        if (data := read(path)) is not None:
-            return data.decode("utf-8")
-    except OSError:
-        pass
-    except UnicodeDecodeError as error:
-        raise _unreadable(state, path, f"is not UTF-8 (byte {error.start})") from error
-    raise _unreadable(state, path, "is not there, or cannot be read")
-
-
-def _unreadable(state: str, place: str, problem: str) -> UnusableInput:
-    help_ = "`rl-resources check` on that state shows every error and its fix."
-    return UnusableInput(f"{state}: {place}: {problem}", help_)
+def _table(schema: Mapping[str, Any], text: str) -> Table:
+    key = schema["primaryKey"]
+    key = (key,) if isinstance(key, str) else tuple(key)
+    columns, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    if missing := [name for name in key if name not in columns]:
+        raise ValueError(f"the header lacks the key column {missing[0]!r}")
+    references = {
+        item["fields"][0]: item["reference"]["resource"] for item in schema.get("foreignKeys", ())
+    }
+    named = (dict(zip(columns, row, strict=True)) for row in rows if row)
+    return Table(key, tuple(columns), tuple(named), references)

@@ -204,29 +204,11 @@ def card(dataset: Dataset) -> str:
     head = (
         f"# {package.title}\n\n{package.description}\n\n"
         f"Version {package.version}, under {licences}. A blank means that the fact is not known; "
-        "`datapackage.json` has the constraints of every column.\n\n"
+        "`datapackage.json` has the meaning of every column.\n\n"
         f"Cite as: {citation(package)}\n"
     )
-    tables = (
-        _table_of_columns(resource, len(dataset.records[name]))
-        for name, resource in package.resources.items()
-    )
     text = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=100)
-    return f"---\n{text}---\n\n{head}\n" + "\n".join(tables)
-
-
-def _table_of_columns(resource: Resource, rows: int) -> str:
-    schema = resource.schema
-    lines = [
-        f"## {schema.title}\n",
-        f"`{resource.name}`, {rows} rows. {schema.description}\n",
-        "| Column | Type | Unit | Meaning |",
-        "|---|---|---|---|",
-    ]
-    for field in schema.fields:
-        meaning = field.description.replace("|", "\\|")
-        lines.append(f"| `{field.name}` | {field.type} | {field.unit} | {meaning} |")
-    return "\n".join(lines) + "\n"
+    return f"---\n{text}---\n\n{head}"
 
 
 def _indented(value: Mapping[str, Any]) -> str:

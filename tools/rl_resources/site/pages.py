@@ -212,7 +212,6 @@ def _data(site: Site, files: Sequence[Download]) -> str:
         "data.md",
         formats=[(name, list(found)) for name, found in groupby(files, attrgetter("format"))],
         limits=limits,
-        promise=PROMISE,
         structured=metadata.data_page(package, files, site.site_url or ""),
     )
 

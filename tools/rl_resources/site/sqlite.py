@@ -1,4 +1,4 @@
-"""All tables as one SQLite database: keys, foreign keys, indexes, a joined view, descriptions.
+"""All tables as one SQLite database: keys, foreign keys, indexes, a joined view.
 
 Lists are JSON arrays, dates ISO text, booleans 0 and 1.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import date
 
@@ -32,21 +32,14 @@ def database(dataset: Dataset) -> bytes:
         for name, resource in dataset.package.resources.items():
             connection.execute(_create_table(resource))
             rows = [[_stored(value) for value in row.values()] for row in dataset.records[name]]
-            _insert(connection, name, len(resource.schema.fields), rows)
+            places = ", ".join("?" * len(resource.schema.fields))
+            connection.executemany(f'INSERT INTO "{name}" VALUES ({places})', rows)  # noqa: S608
             for key in resource.schema.foreign_keys:
                 index = f'"{name}_{key.field}" ON "{name}" ("{key.field}")'
                 connection.execute(f"CREATE INDEX {index}")
         connection.execute(_create_view(dataset.package))
-        _describe(connection, dataset.package)
         connection.commit()
         return connection.serialize()
-
-
-def _insert(
-    connection: sqlite3.Connection, table: str, width: int, rows: Iterable[Sequence[object]]
-) -> None:
-    places = ", ".join("?" * width)
-    connection.executemany(f'INSERT INTO "{table}" VALUES ({places})', rows)  # noqa: S608
 
 
 def _stored(value: Value) -> object:
@@ -56,18 +49,19 @@ def _stored(value: Value) -> object:
 
 
 def _create_table(resource: Resource) -> str:
+    """The statement; the database keeps it with its comments, so `.schema` shows their meaning."""
     schema = resource.schema
-    lines = [
-        f'"{field.name}" {_TYPES[field.type]}{" NOT NULL" * field.required}'
+    columns = [
+        f'"{field.name}" {_TYPES[field.type]}{" NOT NULL" * field.required}, -- {field.sentence}\n'
         for field in schema.fields
     ]
-    key = ", ".join(f'"{name}"' for name in schema.primary_key)
-    lines.append(f"PRIMARY KEY ({key})")
-    lines += [
-        f'FOREIGN KEY ("{key.field}") REFERENCES "{key.resource}" ("{key.reference}")'
+    keys = [
+        f', FOREIGN KEY ("{key.field}") REFERENCES "{key.resource}" ("{key.reference}")\n'
         for key in schema.foreign_keys
     ]
-    return f'CREATE TABLE "{resource.name}" (\n  ' + ",\n  ".join(lines) + "\n)"
+    primary_key = ", ".join(f'"{name}"' for name in schema.primary_key)
+    rest = f"PRIMARY KEY ({primary_key})\n{''.join(keys)}"
+    return f'CREATE TABLE "{resource.name}" ( -- {schema.title}\n{"".join(columns)}{rest})'
 
 
 def _create_view(package: Package) -> str:
@@ -87,23 +81,3 @@ def _create_view(package: Package) -> str:
     )
     selected = ",\n  ".join(columns)
     return f"CREATE VIEW {VIEW} AS SELECT\n  {selected}\nFROM tuning{joins}"
-
-
-def _describe(connection: sqlite3.Connection, package: Package) -> None:
-    """What the tables and columns mean, for whoever has nothing but this file."""
-    connection.execute("CREATE TABLE about (title, description, version, license, license_url)")
-    about = (package.title, package.description, package.version)
-    licences = [(item.get("name"), item.get("path")) for item in package.licenses]
-    _insert(connection, "about", 5, ((*about, *licence) for licence in licences))
-    connection.execute(
-        'CREATE TABLE data_dictionary ("table" TEXT, "column" TEXT, title TEXT, type TEXT,'
-        ' unit TEXT, description TEXT, PRIMARY KEY ("table", "column"))'
-    )
-    _insert(connection, "data_dictionary", 6, _columns(package))
-
-
-def _columns(package: Package) -> Iterator[tuple[str | None, ...]]:
-    for name, resource in package.resources.items():
-        for field in resource.schema.fields:
-            unit = field.unit or None
-            yield name, field.name, field.title, field.type, unit, field.description
