@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from conftest import program
 from rl_resources import InvalidOutput, load
 from rl_resources.dataset import Dataset
 from rl_resources.query.diff import Table, diff
@@ -58,52 +56,6 @@ def test_every_document_holds_the_schema_that_the_index_names(files: dict[str, A
     Draft202012Validator(files["api/v1/schema/index.json"]).validate(files["api/v1/index.json"])
 
 
-def test_numbers_are_numbers_and_blanks_are_null(files: dict[str, Any]) -> None:
-    record = next(
-        item
-        for item in files["api/v1/records.json"]["records"]
-        if item["id"] == "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm"
-    )
-    assert record["gpus"] == 2
-    assert record["max_batch"] is None
-    assert record["size"] == "7B"
-    assert record["path"] == "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
-
-
-def test_no_field_of_any_document_holds_two_types(files: dict[str, Any]) -> None:
-    types: dict[str, set[str]] = {}
-    for path, document in files.items():
-        if "/schema/" not in path and not path.endswith("/openapi.json"):
-            for place, kind in kinds(document, _kind(path)):
-                types.setdefault(place, set()).add(kind)
-    assert len(types) > 300
-    assert {place: found for place, found in types.items() if len(found) > 1} == {}
-
-
-def _kind(path: str) -> str:
-    folder, _, name = path.removeprefix("api/v1/").rpartition("/")
-    return folder or name
-
-
-def kinds(value: Any, place: str) -> Iterator[tuple[str, str]]:
-    """Each place below a value with the type that stands there; whole and broken numbers differ."""
-    if value is not None:
-        yield place, type(value).__name__
-    if isinstance(value, dict):
-        for name, item in value.items():
-            yield from kinds(item, f"{place}.{name}")
-    if isinstance(value, list):
-        for item in value:
-            yield from kinds(item, f"{place}[]")
-
-
-def test_a_size_without_records_is_an_empty_list(dataset: Dataset) -> None:
-    bare = dataclasses.replace(dataset, records={**dataset.records, "tuning": ()})
-    document = api.size_document(bare, "671B").value
-    assert document["records"] == []
-    assert document["size"]["size"] == "671B"
-
-
 def test_sizes_together_hold_every_record_once(files: dict[str, Any], dataset: Dataset) -> None:
     ids = [
         record["id"]
@@ -112,14 +64,6 @@ def test_sizes_together_hold_every_record_once(files: dict[str, Any], dataset: D
     ]
     assert sorted(ids) == sorted(item["id"] for item in files["api/v1/records.json"]["records"])
     assert len(ids) == len(set(ids)) == len(dataset.records["tuning"])
-
-
-def test_a_record_has_its_trials_in_order(files: dict[str, Any]) -> None:
-    trials = files["api/v1/records/qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.json"]["trials"]
-    assert [trial["batch"] for trial in trials] == [64, 128, 96, 112, 104, 100, 102, 101]
-    ran = [trial["batch"] for trial in trials if trial["outcome"] == "ran"]
-    assert ran == [64, 96, 100]
-    assert {trial["outcome"] for trial in trials if trial["batch"] not in ran} == {"failed"}
 
 
 def test_a_document_that_breaks_its_schema_is_refused(dataset: Dataset) -> None:
@@ -240,19 +184,6 @@ def test_the_description_names_a_server_only_where_the_address_is_known(dataset:
     here = parsed(dataset)["api/v1/openapi.json"]["servers"]
     there = parsed(dataset, site="https://example.org/x/")["api/v1/openapi.json"]["servers"]
     assert (here, there) == ([{"url": "."}], [{"url": "https://example.org/x/api/v1"}])
-
-
-def test_jq_selects_the_records_of_few_gpus(dataset: Dataset) -> None:
-    jq = [program("jq"), "-r", ".records[] | select(.gpus<=2) | .id"]
-    text = api.size_document(dataset, "7B").text
-    done = subprocess.run(jq, input=text, capture_output=True, text=True, check=True)
-    wanted = [
-        str(row["script"]).removesuffix(".sh")
-        for row in dataset.records["tuning"]
-        if dataset.by_key["models"][row["model"]]["size"] == "7B" and int(str(row["gpus"])) <= 2
-    ]
-    assert wanted
-    assert done.stdout.split() == wanted
 
 
 def test_the_api_is_what_its_contract_says(files: dict[str, Any]) -> None:
