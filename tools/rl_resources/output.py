@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from rl_resources.errors import UnusableInput
-
-
-@contextmanager
-def locked(folder: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Keep other processes of ours out of a folder; says whether it is locked.
-
-    The lock ends with its process, however that ends. Where the system has none there is nothing to
-    wait for.
-    """
-    with ExitStack() as closing:
-        try:
-            import fcntl
-
-            handle = os.open(folder, os.O_RDONLY)
-            closing.callback(os.close, handle)
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except (ImportError, OSError):
-            yield False
-        else:
-            yield True
 
 
 def write_file(path: Path, text: str) -> None:
