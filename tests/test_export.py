@@ -10,8 +10,8 @@ import pytest
 
 from rl_resources import load
 from rl_resources.cli import main
+from rl_resources.page.rows import HEADERS
 from rl_resources.site import markdown
-from rl_resources.site.tuning_table import HEADERS
 
 ROOT = Path(__file__).parents[1]
 

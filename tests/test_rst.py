@@ -20,9 +20,10 @@ import payloads as corpus
 from rl_resources import load
 from rl_resources.dataset import Dataset
 from rl_resources.package import SCRIPTS, Record
+from rl_resources.page.rows import HEADERS
 from rl_resources.script.name import FORM
 from rl_resources.site.rst import device_tuning, escape, one_line, size_table
-from rl_resources.site.tuning_table import HEADERS, tuning_rows
+from rl_resources.site.tuning_table import tuning_rows
 
 SIZES = ["0.5B", "1.5B", "3B", "7B", "14B", "32B", "70B", "405B", "671B"]
 TEMPLATE = "https://example.org/blob/main/{path}"
