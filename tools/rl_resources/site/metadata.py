@@ -161,7 +161,7 @@ def _about(package: Package) -> dict[str, Any]:
         "description": package.description,
         "version": package.version,
         **({"datePublished": package.created} if package.created else {}),
-        "license": [licence["path"] for licence in package.licenses],
+        "license": [item["path"] for item in package.licenses],
         "keywords": list(package.keywords),
         "creator": [{"@type": "Organization", "name": name} for name in package.contributors],
         "isAccessibleForFree": True,
@@ -185,7 +185,7 @@ def card(dataset: Dataset) -> str:
     """
     package, rows = dataset.package, sum(map(len, dataset.records.values()))
     front = {
-        "license": [licence["name"].lower() for licence in package.licenses],
+        "license": [item["name"].lower() for item in package.licenses],
         "language": ["en"],
         "pretty_name": package.title,
         "tags": list(package.keywords),
@@ -200,11 +200,11 @@ def card(dataset: Dataset) -> str:
             for name in package.resources
         ],
     }
-    licences = ", ".join(f"[{item['title']}]({item['path']})" for item in package.licenses)
+    licenses = ", ".join(f"[{item['title']}]({item['path']})" for item in package.licenses)
     head = (
         f"# {package.title}\n\n{package.description}\n\n"
-        f"Version {package.version}, under {licences}. A blank means that the fact is not known; "
-        "`datapackage.json` has the meaning of every column.\n\n"
+        f"Version {package.version}, under {licenses}. An empty cell means that the fact is not "
+        "known; `datapackage.json` has the meaning of every column.\n\n"
         f"Cite as: {citation(package)}\n"
     )
     text = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=100)

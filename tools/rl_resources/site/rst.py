@@ -22,12 +22,12 @@ UNKNOWN = "\\"
 _SHORTEST_UNDERLINE = 4
 
 _MARKUP = r"[\\`*_|:@\[<>\"']"
-# Sphinx turns runs of these into typographic signs, and `\\.` or `&#46;` into a full stop.
+# Sphinx turns runs of these into typographic characters, and `\\.` or `&#46;` into a full stop.
 _TYPOGRAPHY = r"-(?=-)|(?<=[-\\])-|\.(?= ?\.)|(?<=[.\\])\.|(?<=\. )\.|(?<=&)#"
 _ACTIVE = re.compile(f"{_MARKUP}|{_TYPOGRAPHY}")
 _PLAIN_START = re.compile(r"(?!\w+[.)](?:\s|$))\w")
 _LITERAL = re.compile(r"[^\s`\\](?:[^`\\]*[^\s`\\])?")
-_ADDRESS_SIGNS = ":/?#[]@!$&'()*+,;=%~-._"
+_URL_CHARACTERS = ":/?#[]@!$&'()*+,;=%~-._"
 
 _PAGE = """\
 {title}
@@ -48,7 +48,7 @@ MIN
 RECOMMENDED
     The script runs without the optimizations that cost time, for the best throughput.
 
-MaxBatch is the most prompts in one training step that are known to run. It is blank where nobody
+MaxBatch is the most prompts in one training step that are known to run. It is empty where nobody
 has searched for the limit. It reads *disputed* where published facts contradict each other; a note
 below the table then says which. It reads *untested* where nobody has run the script yet.
 
@@ -82,7 +82,7 @@ def files(dataset: Dataset, script_url: str | None) -> dict[str, str]:
 def device_tuning(dataset: Dataset, script_url: str | None) -> str:
     """The whole page: introduction, then one section with one table for every size.
 
-    `script_url` is a template for the addresses of scripts (see `link_target`); without one the
+    `script_url` is a template for the URLs of scripts (see `link_target`); without one the
     scripts are named and not linked.
     """
     sizes = [str(row["size"]) for row in dataset.records["sizes"]]
@@ -109,9 +109,9 @@ def _table(dataset: Dataset, size: str, script_url: str | None) -> str:
     return _TABLE.format(rows="\n".join(lines)) + (_notes(rows) if rows else _no_record(size))
 
 
-def _cells(row: TuningRow, address: str | None) -> list[str]:
+def _cells(row: TuningRow, url: str | None) -> list[str]:
     cells = [escape(cell) for cell in row.cells()]
-    cells[HEADERS.index("Link")] = link(row.script, address) if address else literal(row.script)
+    cells[HEADERS.index("Link")] = link(row.script, url) if url else literal(row.script)
     return cells
 
 
@@ -134,10 +134,10 @@ def _no_record(size: str) -> str:
     return _NO_RECORD.format(folder=literal(f"{SCRIPTS}/{size.lower()}/"), form=FORM)
 
 
-def _heading(title: str, sign: str) -> str:
+def _heading(title: str, underline: str) -> str:
     text = escape(title)
     # An underline shorter than its title is an error; no character is wider than it has bytes.
-    return f"{text}\n{sign * max(_SHORTEST_UNDERLINE, len(text.encode()))}"
+    return f"{text}\n{underline * max(_SHORTEST_UNDERLINE, len(text.encode()))}"
 
 
 def escape(text: str) -> str:
@@ -161,9 +161,9 @@ def literal(text: str) -> str:
     return f"``{line}``" if _LITERAL.fullmatch(line) else escape(line)
 
 
-def link(label: str, address: str) -> str:
-    """An anonymous hyperlink: equal labels do not clash. The address is percent-encoded."""
-    encoded = re.sub("_$", "%5F", quote(address, safe=_ADDRESS_SIGNS))
+def link(label: str, url: str) -> str:
+    """An anonymous hyperlink: equal labels do not clash. The URL is percent-encoded."""
+    encoded = re.sub("_$", "%5F", quote(url, safe=_URL_CHARACTERS))
     return f"`{escape(label)} <{encoded}>`__"
 
 
@@ -172,7 +172,7 @@ def one_line(text: str) -> str:
     return "".join(map(_printable, text))
 
 
-def _printable(sign: str) -> str:
-    if unicodedata.category(sign) not in {"Cc", "Cs", "Zl", "Zp"}:
-        return sign
-    return " " if sign.isspace() else "\ufffd"
+def _printable(character: str) -> str:
+    if unicodedata.category(character) not in {"Cc", "Cs", "Zl", "Zp"}:
+        return character
+    return " " if character.isspace() else "\ufffd"

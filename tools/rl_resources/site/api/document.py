@@ -204,8 +204,8 @@ def _head(dataset: Dataset, publication: Publication) -> dict[str, Any]:
         "commit": publication.commit,
         "committed_at": None if time is None else utc(time),
         "licenses": [
-            {name: licence.get(name) for name in ("name", "title", "path")}
-            for licence in package.licenses
+            {name: item.get(name) for name in ("name", "title", "path")}
+            for item in package.licenses
         ],
     }
 

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document: what is at which address, with the schemas and real responses."""
+"""The OpenAPI 3.1 document: what is at which URL, with the schemas and real responses."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _PARAMETERS = {
 def openapi(
     dataset: Dataset, publication: Publication, listed: Sequence[Document]
 ) -> dict[str, Any]:
-    """The description of `listed`, whose first stands as the example of its kind."""
+    """The description of `listed`, whose first is the example of its kind."""
     kinds: dict[str, Document] = {}
     for item in listed:
         kinds.setdefault(item.template or item.path, item)
     known = components(dataset)
-    told = {item.schema: known[component_of(item.schema)]["description"] for item in listed}
+    summaries = {item.schema: known[component_of(item.schema)]["description"] for item in listed}
     return {
         "openapi": "3.1.0",
         "info": _info(dataset),
@@ -38,7 +38,7 @@ def openapi(
         },
         "servers": [{"url": f"{publication.site}api/v1" if publication.site else "."}],
         "paths": {
-            f"/{path}": {"get": _operation(path, item, told)} for path, item in kinds.items()
+            f"/{path}": {"get": _operation(path, item, summaries)} for path, item in kinds.items()
         },
         "components": {
             "schemas": known,
@@ -48,21 +48,21 @@ def openapi(
 
 
 def _info(dataset: Dataset) -> dict[str, Any]:
-    (licence, *_) = dataset.package.licenses
+    (license_, *_) = dataset.package.licenses
     return {
         "title": dataset.package.title,
-        "summary": "Static JSON documents: every address is a file, and none needs a key.",
+        "summary": "Static JSON documents: every URL is a file, and none needs a key.",
         "description": dataset.package.description,
         "version": dataset.version,
-        "license": {"name": licence["title"], "identifier": licence["name"]},
+        "license": {"name": license_["title"], "identifier": license_["name"]},
     }
 
 
-def _operation(path: str, item: Document, told: Mapping[str, str]) -> dict[str, Any]:
+def _operation(path: str, item: Document, summaries: Mapping[str, str]) -> dict[str, Any]:
     names = re.findall(r"\{(\w+)\}", path)
     return {
         "operationId": _operation_id(path),
-        "summary": told[item.schema],
+        "summary": summaries[item.schema],
         **({"parameters": [_parameter(name, path, item) for name in names]} if names else {}),
         "responses": {
             "200": {
@@ -108,5 +108,5 @@ def _example(item: Document) -> dict[str, Any]:
 
 def _not_found() -> dict[str, Any]:
     """Without the page that comes with it: clients would hand it out as if it were a document."""
-    text = "There is nothing at this address. `index.json` lists every document."
+    text = "There is nothing at this URL. `index.json` lists every document."
     return {"description": text}

@@ -65,7 +65,7 @@ def components(dataset: Dataset) -> dict[str, Schema]:
             row_component(name): row_schema(schema, _DERIVED if name == "tuning" else None)
             for name, schema in tables.items()
         },
-        "Licence": _object(name=_MAYBE, title=_MAYBE, path=_MAYBE),
+        "License": _object(name=_MAYBE, title=_MAYBE, path=_MAYBE),
         "MovedRecord": _object(
             moved_to=_array(_TEXT, "Ids that stand for it today; none where it was withdrawn."),
             version={**_TEXT, "description": "The version from which on the id is gone."},
@@ -88,7 +88,7 @@ def _documents(tables: Mapping[str, TableSchema]) -> dict[str, Schema]:
         "dataset_version": _VERSION,
         "commit": {**_MAYBE, "description": "Revision of the repository that this was made from."},
         "committed_at": {**_MAYBE, "format": "date-time", "description": "Time of that revision."},
-        "licenses": _rows("Licence"),
+        "licenses": _rows("License"),
     }
     names = {name: "records" if name == "tuning" else name for name in tables}
     rows = {names[table]: _rows(row_component(table)) for table in tables}
