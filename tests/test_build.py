@@ -289,7 +289,7 @@ def test_all_rules_but_shellcheck_s_are_asked_of_what_is_built(
     words = f"{script.read_text(encoding='utf-8')}echo $@\nif [ 1 -eq 1]; then true; fi\n"
     script.write_text(words, encoding="utf-8")
     told = {item.rule for item in check_root(root)}
-    monkeypatch.setattr(shellcheck, "start", lambda _: pytest.fail("asked"))
+    monkeypatch.setattr(shellcheck, "ask", lambda _: pytest.fail("asked"))
     assert {item.rule for item in judge(root)} == told - shellcheck.RULES != set()
     assert "shellcheck-error" in told
 
