@@ -231,7 +231,7 @@ class Judged:
 
     def broken(self, seed: int) -> tuple[str, bytes]:
         """A few records, some of them mutated, in a file that is broken in one way."""
-        chance = Random(seed)  # noqa: S311 (no secret)
+        chance = Random(seed)
         table = self.snapshot.tables[self.name]
         rows = [list(row.cells) for row in chance.sample(table.rows, min(ROWS, len(table.rows)))]
         rows = [mutated(row, chance) if chance.random() < 0.5 else row for row in rows]

@@ -82,7 +82,7 @@ def answer_of_python(dataset: Dataset, tokens: dict[str, str]) -> dict[str, Any]
 def questions(dataset: Dataset, number: int) -> Iterator[dict[str, str]]:
     """Questions of every kind: whole, in part, misspelt, impossible, with the model left open."""
     words = _words(dataset)
-    chance = random.Random(20261121)  # noqa: S311
+    chance = random.Random(20261121)
     return (_question(words, chance) for _ in range(number))
 
 

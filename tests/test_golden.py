@@ -46,7 +46,7 @@ def plant(root: Path) -> Path:
 
 
 def questions() -> Iterator[list[str]]:
-    chance = random.Random(7)  # noqa: S311
+    chance = random.Random(7)
     for _ in range(300):
         words = [name for name in WORDS if chance.random() < SHARES[name]]
         yield [part for name in words for part in (f"--{name}", chance.choice(WORDS[name]))]

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page
 
 from website import PAGES, ROOT, served_compressed, visited
 
+pytestmark = pytest.mark.nightly
 JUDGES = ROOT / "tools" / "web"
 STANDARDS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 # The rules of axe whose verdict hangs on the colours.
