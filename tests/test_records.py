@@ -66,7 +66,7 @@ CELLS = (
 def test_a_large_file_has_the_findings_of_a_small_one(
     sample: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    chance = Random(seed) (no secret)
+    chance = Random(seed)
     rows = [
         chance.choice([chance.choice(LINES), ",".join(map(chance.choice, CELLS))])
         for _ in range(seed // 2)

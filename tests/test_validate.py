@@ -253,7 +253,7 @@ def is_judged_by_us_alone(column: Field, cell: str) -> bool:
 def test_frictionless_finds_the_same_cells(name: str, records: int, tmp_path: Path) -> None:
     package_of(SNAPSHOT, name, tmp_path)
     table = SNAPSHOT.tables[name]
-    chance = Random(records) (no secret)
+    chance = Random(records)
     rows = [mutated(chance.choice(table.rows).cells, chance) for _ in range(records)]
     (tmp_path / table.path).write_text(write([table.schema.names, *rows]), encoding="utf-8")
     columns = {name: [row[at] for row in rows] for at, name in enumerate(table.schema.names)}
