@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from rl_resources import load
-from rl_resources.__main__ import INTERRUPTED
 from rl_resources.cli import main
+from rl_resources.cli.command import INTERRUPTED
 from sample_tree import plant
 
 ROOT = Path(__file__).parents[1]
@@ -46,27 +46,21 @@ def test_among_the_files_of_another_data_package_answers_come_from_our_own(tmp_p
     assert _run(*question, "--root", ".", cwd=tmp_path).returncode == 2
 
 
-@pytest.mark.parametrize("arguments", [[], ["chekc"], ["check", "--format", "yaml"]])
-def test_wrong_usage_is_exit_status_2(arguments: list[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert caught.value.code == 2
-
-
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["chekc"], "argument COMMAND: `chekc` is not known. Did you mean `check`?"),
-        (["xyz"], "argument COMMAND: `xyz` is not known. Known are `check`, `fmt`, `draft`,"),
+        (["xyz"], "argument COMMAND: `xyz` is not known. Known are `find`,"),
         (["check", "--format", "sarfi"], "argument --format: `sarfi` is not known. Did you mean"),
     ],
 )
 def test_a_word_that_is_no_choice_is_answered_with_the_nearest(
-    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit) as caught:
         main(arguments)
-    assert f"error: {told}" in capsys.readouterr().err
+    assert caught.value.code == 2
+    assert f"error: {expected}" in capsys.readouterr().err
 
 
 def test_a_command_line_without_a_command_shows_what_there_is() -> None:
@@ -106,27 +100,6 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
         ["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, check=False
     )
     assert (done.stdout, done.stderr) == ("{", "")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk is full here")
-@pytest.mark.parametrize("streams", [">/dev/full", ">/dev/full 2>/dev/full"])
-def test_output_that_a_disk_does_not_take_is_told_in_one_line(streams: str) -> None:
-    done = _in_shell(f"rules {streams}")
-    told = "rl-resources: error: the output could not be written: No space left on device\n"
-    assert (done.returncode, done.stderr) == (2, told * ("2>" not in streams))
-
-
-@pytest.mark.parametrize("streams", [">&-", "2>&-", ">&- 2>&-"])
-def test_a_closed_stream_changes_no_answer(streams: str) -> None:
-    done = _in_shell(f"find --size 7B --gpus 1 {streams}")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("7B on 1 accelerator") == (">&-" not in streams.split())
-
-
-def _in_shell(command: str) -> subprocess.CompletedProcess[str]:
-    """The answer to a command whose streams the shell leads elsewhere."""
-    whole = f"exec '{sys.executable}' -m rl_resources {command}"
-    return subprocess.run(["sh", "-c", whole], capture_output=True, text=True, check=False)
 
 
 def test_json_and_help_are_one_document_on_standard_output() -> None:
@@ -254,41 +227,22 @@ def test_findings_that_go_to_a_file_are_not_coloured(tmp_path: Path) -> None:
     assert b"\x1b" not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("module", ["cli", "cli.parser", "dataset"])
-def test_a_command_that_is_interrupted_while_it_imports_says_so_in_one_line(module: str) -> None:
-    code = f"""
-import sys
-class Interrupted:
-    def find_spec(name, *_):
-        if name == "rl_resources.{module}":
-            raise KeyboardInterrupt
-sys.meta_path.insert(0, Interrupted)
-sys.argv[1:] = ["find"]
-from rl_resources.__main__ import main
-sys.exit(main())
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert (done.returncode, done.stderr) == (INTERRUPTED, "rl-resources: interrupted\n")
-
-
-@pytest.mark.parametrize(
-    ("module", "words", "mend"),
-    [
-        ("rl_resources.build", "are not of one version", "make check"),
-        ("json", "build cannot be run", "pip install"),
-    ],
-)
-def test_a_module_of_another_version_is_told_with_its_mend(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], module: str, words: str, mend: str
+def test_a_command_that_is_interrupted_says_so_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hook = tmp_path / "site" / "hooks.py"
-    hook.parent.mkdir()
-    hook.write_text(f"from {module} import what_comes_next\n", encoding="utf-8")
-    (tmp_path / "site" / "pages").mkdir()
-    (tmp_path / "datapackage.json").write_text("{}", encoding="utf-8")
-    settings = "site_name: x\ndocs_dir: site/pages\nhooks: [site/hooks.py]\n"
-    (tmp_path / "mkdocs.yml").write_text(settings, encoding="utf-8")
-    assert main(["build", "--root", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
-    told = capsys.readouterr().err
-    assert f"{words}: cannot import name 'what_comes_next'" in told
-    assert mend in told
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rl_resources.dataset.find_root", interrupted)
+    assert main(["check"]) == INTERRUPTED
+    assert capsys.readouterr().err == "rl-resources: interrupted\n"
+
+
+def test_a_file_that_cannot_be_written_is_reported_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    out = tmp_path / "file" / "page.rst"
+    assert main(["export", "rst", "--root", str(ROOT), "--out", str(out)]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("rl-resources: error: ") and "Traceback" not in err

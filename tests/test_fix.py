@@ -230,24 +230,13 @@ def test_only_the_files_and_rules_that_are_named_change(root: Path, capsys: Outp
     capsys.readouterr()
 
 
-def test_check_says_how_many_findings_would_be_mended(root: Path, capsys: Output) -> None:
+def test_check_says_how_many_findings_are_fixable(root: Path, capsys: Output) -> None:
     apply(root, [crlf(TRIALS), tuning(task="GPRO")])
     before = contents(root)
     assert main(["check", "--root", str(root)]) == 1
     shown = capsys.readouterr().err.splitlines()
-    assert shown == ["2 errors in 2 files.", "1 of them is mended by `rl-resources check --fix`."]
+    assert shown == ["2 errors in 2 files.", "Fixable with `rl-resources check --fix`: 1."]
     assert contents(root) == before
-
-
-def test_of_many_findings_check_names_the_mend_without_trying_it(
-    root: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    apply(root, [crlf(TRIALS), tuning(task="GPRO")])
-    monkeypatch.setattr("rl_resources.cli.check.MOST_COUNTED", 1)
-    assert main(["check", "--root", str(root)]) == 1
-    assert capsys.readouterr().err.splitlines()[1:] == [
-        "Those of which the mend is certain are mended by `rl-resources check --fix`."
-    ]
 
 
 SIGNS = '"|,|\t| |;|\ufeff|\u200b|\u00a0|H100|1.0|$@|é|\r\n|\r|\n|\n\n|<<<<<<< a\n|set -x\n|\\ \n'

@@ -5,9 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from pathlib import Path
 
-from rl_resources.cli.command import Arguments, Command
-from rl_resources.cli.dataset import root_of
-from rl_resources.cli.findings import tell
+from rl_resources.cli.command import Arguments, Command, root_of, tell
 
 
 def _options(parser: ArgumentParser) -> None:

@@ -1,27 +1,31 @@
-"""What a command is."""
+"""What a command is, and what commands share: the dataset that is meant, files, findings."""
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from rl_resources.errors import UnreadableDataset, UnusableInput
+
+if TYPE_CHECKING:
+    from rl_resources.dataset import Dataset
+    from rl_resources.finding import Finding
+    from rl_resources.package import Package
 
 FOUND = 1
 """Exit status: findings of severity error, or nothing found."""
 UNUSABLE = 2
 """Exit status: wrong usage or unreadable input."""
+INTERRUPTED = 130
+"""Exit status: stopped from the keyboard, as shells report it."""
+FORMATS = ("text", "json", "github", "sarif")
+"""Of findings."""
 
 Arguments = Namespace
-
-
-def write_table(text: str) -> None:
-    """Write a table for other programs; a terminal shows what it would obey as escapes."""
-    if sys.stdout.isatty():
-        from rl_resources.words import printable
-
-        text = "\n".join(map(printable, text.split("\n")))
-    sys.stdout.write(text)
 
 
 class Command(NamedTuple):
@@ -35,3 +39,106 @@ class Command(NamedTuple):
     options: Callable[[ArgumentParser], None]
     run: Callable[[Arguments], int]
     extra: str = ""
+
+
+def root_of(arguments: Arguments) -> Path:
+    """The folder of the dataset: `--root`, else the nearest one above the current folder.
+
+    Raises `UnreadableDataset` where there is none.
+    """
+    from rl_resources.dataset import find_root
+
+    return Path(arguments.root) if arguments.root else find_root(Path.cwd())
+
+
+def root_of_answers(arguments: Arguments) -> Path:
+    """As `root_of`, and outside of any checkout the dataset that came with this package.
+
+    Other data packages have a descriptor of that name too.
+    """
+    from rl_resources.dataset import installed_root
+    from rl_resources.package import SCRIPTS
+
+    try:
+        root = root_of(arguments)
+    except UnreadableDataset:
+        return installed_root()
+    return root if arguments.root or (root / SCRIPTS).is_dir() else installed_root()
+
+
+def dataset_of_answers(arguments: Arguments) -> Dataset:
+    """The dataset in `root_of_answers`, read."""
+    from rl_resources.dataset import read_dataset
+    from rl_resources.package import read_package
+
+    return read_dataset(read_package(root_of_answers(arguments)))
+
+
+def among(package: Package, paths: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a path, relative to the root, is one of `paths` or lies below one; any for none.
+
+    Raises `UnusableInput` for a path that does not exist or lies outside the dataset.
+    """
+    wanted = [_relative(package, path) for path in paths]
+    return lambda path: not wanted or any(f"{path}/".startswith(folder) for folder in wanted)
+
+
+def _relative(package: Package, path: str) -> str:
+    """A path with `/` at its end, relative to the root; the root itself is empty."""
+    top = package.root.resolve()
+    # The last part is not followed, so that findings about a link name the link.
+    place = Path(os.path.normpath(Path(path).absolute()))
+    place = place.parent.resolve() / place.name
+    if place.resolve() == top:
+        return ""
+    if not place.is_relative_to(top):
+        raise UnusableInput(f"{path}: lies outside the dataset at {package.root}")
+    relative = place.relative_to(top).as_posix()
+    known = any(item.path == relative for item in package.resources.values())
+    if not (known or place.exists() or place.is_symlink()):
+        raise UnusableInput(f"{path}: does not exist", "Name files or folders of the dataset.")
+    return f"{relative}/"
+
+
+def write_table(text: str) -> None:
+    """Write a table for other programs; a terminal shows control characters as escapes."""
+    if sys.stdout.isatty():
+        from rl_resources.words import printable
+
+        text = "\n".join(map(printable, text.split("\n")))
+    sys.stdout.write(text)
+
+
+def has_errors(findings: Sequence[Finding]) -> bool:
+    """Whether one of them is an error."""
+    return any(finding.severity == "error" for finding in findings)
+
+
+def show(findings: Sequence[Finding]) -> None:
+    """Write findings to standard error, beside a result."""
+    from rl_resources.site.findings import as_text, wants_colour
+
+    sys.stderr.writelines(as_text(findings, coloured=wants_colour(sys.stderr, os.environ)))
+
+
+def tell(findings: Sequence[Finding]) -> int:
+    """Write findings and their number to standard error; returns the exit status."""
+    from rl_resources.site.findings import summary
+
+    show(findings)
+    sys.stderr.write(f"{summary(findings)}\n")
+    return FOUND if has_errors(findings) else 0
+
+
+def write_findings(findings: Iterable[Finding], kind: str, version: str) -> None:
+    """Write findings as the result, in one of `FORMATS`; `version` is the dataset's."""
+    from rl_resources.rules import all_rules
+    from rl_resources.site import findings as form
+
+    if kind == "sarif":
+        text = form.as_sarif(findings, all_rules().values(), version)
+    elif kind == "text":
+        text = form.as_text(findings, coloured=form.wants_colour(sys.stdout, os.environ))
+    else:
+        text = {"json": form.as_json, "github": form.as_github}[kind](findings)
+    sys.stdout.writelines(text)

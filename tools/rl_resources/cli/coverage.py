@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 
-from rl_resources.cli.command import Arguments, Command, write_table
-from rl_resources.cli.dataset import dataset_of_answers
+from rl_resources.cli.command import Arguments, Command, dataset_of_answers, write_table
 
 
 def _options(parser: ArgumentParser) -> None:

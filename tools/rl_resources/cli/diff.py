@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 
-from rl_resources.cli.command import Arguments, Command
-from rl_resources.cli.dataset import root_of
+from rl_resources.cli.command import Arguments, Command, root_of
 
 
 def _options(parser: ArgumentParser) -> None:

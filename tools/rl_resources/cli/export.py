@@ -7,9 +7,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rl_resources.cli.command import Arguments, Command
-from rl_resources.cli.dataset import root_of_answers
-from rl_resources.cli.findings import tell
+from rl_resources.cli.command import Arguments, Command, root_of_answers, tell
 
 if TYPE_CHECKING:
     from rl_resources.dataset import Dataset

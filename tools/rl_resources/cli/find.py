@@ -6,8 +6,7 @@ import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 
-from rl_resources.cli.command import FOUND, Arguments, Command, write_table
-from rl_resources.cli.dataset import dataset_of_answers
+from rl_resources.cli.command import FOUND, Arguments, Command, dataset_of_answers, write_table
 
 FIELDS = (
     ("model", "M", "Hugging Face id or its short name; `7B` is read as a size"),

@@ -1,0 +1,103 @@
+"""`new` and `draft`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+
+from rl_resources.cli.command import FOUND, Arguments, Command, root_of, show, write_table
+
+
+def _new_options(parser: ArgumentParser) -> None:
+    for option, example in (
+        ("model", "Qwen/Qwen2.5-7B-Instruct"),
+        ("task", "GRPO"),
+        ("gpus", "8"),
+        ("device", "h100"),
+        ("train", "fsdp"),
+        ("infer", "vllm"),
+        ("tag", "MIN or RECOMMENDED"),
+    ):
+        parser.add_argument(f"--{option}", metavar=option.upper(), help=f"for example {example}")
+    parser.add_argument("--nodes", metavar="N", help="machines (default: of 8 GPUs each)")
+    parser.add_argument("--contributor", metavar="HANDLE", help="your public handle")
+    for option in ("model", "device"):
+        parser.add_argument(
+            f"--add-{option}",
+            nargs="*",
+            metavar="COLUMN=VALUE",
+            help=f"add the {option} to its table, with these cells",
+        )
+    parser.add_argument("--dry-run", action="store_true", help="show the changes, write nothing")
+    parser.add_argument("--format", choices=["text", "json"], default="text")
+
+
+def _new(arguments: Arguments) -> int:
+    from rl_resources.contribute.new import OPTIONS, new
+
+    texts = {name: getattr(arguments, name) or "" for name in (*OPTIONS, "nodes", "contributor")}
+    asked = {name: text.strip() for name, text in texts.items() if text.strip()}
+    growing = {"model": arguments.add_model, "device": arguments.add_device}
+    added = {option: cells for option, cells in growing.items() if cells is not None}
+    written, terminal = not arguments.dry_run, sys.stdin.isatty()
+    record = new(root_of(arguments), asked, added, write=written, terminal=terminal)
+    form = record.as_json if arguments.format == "json" else record.as_text
+    sys.stdout.write(form(written=written))
+    show(record.findings)
+    sys.stderr.write(record.next_step() if written else "Nothing was written.\n")
+    return 0
+
+
+def _draft_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run")
+    add("--log", default="", metavar="FILE", help="the run's log: console, JSON lines or CSV")
+    add("--issue", default="", metavar="FILE", help="the body of an issue form")
+    add("--set", action="append", default=[], metavar="COLUMN=VALUE", help="state a cell yourself")
+    for column in ("device", "tag", "contributor"):
+        add(
+            f"--{column}",
+            action="append",
+            dest="set",
+            metavar="VALUE",
+            type=f"{column}={{}}".format,
+            help=f"short for --set {column}=VALUE",
+        )
+    written = "add the row, and copy or move the script to its place; overwrites nothing"
+    add("--write", action="store_true", help=written)
+    add("--format", choices=["csv", "json"], default="csv")
+
+
+def _draft(arguments: Arguments) -> int:
+    from rl_resources.contribute.draft_files import draft_files
+    from rl_resources.words import printable
+
+    drafted = draft_files(
+        root_of(arguments),
+        arguments.script,
+        log=arguments.log,
+        issue=arguments.issue,
+        stated=arguments.set,
+        write=arguments.write,
+    )
+    for line in drafted.messages():
+        print(f"draft: {printable(line)}", file=sys.stderr)
+    show(drafted.findings)
+    print(f"draft: {drafted.verdict(write=arguments.write)}", file=sys.stderr)
+    if arguments.format == "json":
+        sys.stdout.write(drafted.as_json())
+    else:
+        write_table(drafted.as_csv())
+    return FOUND if arguments.write and drafted.refused else 0
+
+
+COMMANDS = (
+    Command("draft", "Propose the row of a script that ran.", _draft_options, _draft, "check"),
+    Command(
+        "new",
+        "Write a script and its row; ask on a terminal for what is missing.",
+        _new_options,
+        _new,
+        "check",
+    ),
+)

@@ -1,0 +1,242 @@
+"""`check`, `fmt`, `import-page` and `rules`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence, Set
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rl_resources.cli.command import (
+    FORMATS,
+    FOUND,
+    Arguments,
+    Command,
+    among,
+    dataset_of_answers,
+    has_errors,
+    root_of,
+    tell,
+    write_findings,
+)
+from rl_resources.errors import UnusableInput
+
+if TYPE_CHECKING:
+    from rl_resources.check import Rule
+    from rl_resources.check.snapshot import Snapshot
+    from rl_resources.finding import Finding, Severity
+
+MOST_COUNTED = 1000
+"""Findings of which `check` counts those that `--fix` fixes, by trying."""
+
+
+def _check_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("paths", nargs="*", metavar="PATH", help="only findings in these files")
+    add(
+        "--resource",
+        metavar="TABLE",
+        default="",
+        help="validate the paths, CSV or Parquet from anywhere, against this table",
+    )
+    add("--format", choices=FORMATS, default="text")
+    add("--select", type=_names, default=[], metavar="R,…", help="only these rules")
+    add("--ignore", type=_names, default=[], metavar="R,…", help="not these rules")
+    add("--strict", action="store_true", help="count warnings as errors")
+    add("--fix", action="store_true", help="apply the fixes that are certain first")
+
+
+def _names(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _check(arguments: Arguments) -> int:
+    from rl_resources.check import chosen_rules, findings_in
+    from rl_resources.check.snapshot import take_snapshot
+    from rl_resources.package import read_package
+    from rl_resources.rules import all_rules
+    from rl_resources.site.findings import summary
+
+    snapshot = take_snapshot(read_package(root_of(arguments)))
+    rules = chosen_rules(arguments.select, arguments.ignore, all_rules())
+    if arguments.resource or any(path.endswith(".parquet") for path in arguments.paths):
+        return _check_records(arguments, snapshot, rules)
+    asked = among(snapshot.package, arguments.paths)
+    if arguments.fix:
+        snapshot = _fixed(snapshot, rules, asked)
+    found = findings_in(snapshot, rules, asked)
+    write_findings(found, arguments.format, snapshot.package.version)
+    looked_at = {"record": len(snapshot.tables["tuning"].rows), "script": len(snapshot.scripts)}
+    sys.stderr.write(f"{summary(found, looked_at)}\n")
+    if not arguments.fix and len(found) <= MOST_COUNTED:
+        _say_fixable(snapshot, rules, asked, found)
+    return _status(arguments, {item.severity for item in found})
+
+
+def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rule]) -> int:
+    """Validate files of records from anywhere against the tables that they are like."""
+    from rl_resources.check.records import judge_records, table_of
+    from rl_resources.site.findings import counted
+
+    if arguments.fix or not arguments.paths:
+        raise UnusableInput(
+            "--resource is for files of records, which --fix leaves alone",
+            "Name the files, and leave out --fix.",
+        )
+    paths = map(Path, arguments.paths)
+    tables = [(path, table_of(snapshot, path, arguments.resource)) for path in paths]
+    judged = [judge_records(snapshot, table, path, rules) for path, table in tables]
+    counts: Counter[tuple[Severity, str]] = Counter()
+
+    def noted() -> Iterator[Finding]:
+        for finding in chain.from_iterable(of_file.findings for of_file in judged):
+            counts[finding.severity, finding.path] += 1
+            yield finding
+
+    write_findings(noted(), arguments.format, snapshot.package.version)
+    looked_at = {"record": sum(of_file.records for of_file in judged)}
+    sys.stderr.write(f"{counted(counts, looked_at)}\n")
+    return _status(arguments, {severity for severity, _ in counts})
+
+
+def _status(arguments: Arguments, severities: Set[Severity]) -> int:
+    wrong = {"error", "warning"} if arguments.strict else {"error"}
+    return FOUND if severities & wrong else 0
+
+
+def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], bool]) -> Snapshot:
+    """Write the fixes that are certain, report them, and read all files again."""
+    from rl_resources.check.snapshot import take_snapshot
+    from rl_resources.contribute.changes import write_changes
+    from rl_resources.contribute.fix import fix
+
+    fixed = fix(snapshot, rules, asked)
+    write_changes(snapshot.package.root, fixed.changes)
+    for line in fixed.done:
+        print(line, file=sys.stderr)
+    return take_snapshot(snapshot.package)
+
+
+def _say_fixable(
+    snapshot: Snapshot,
+    rules: Sequence[Rule],
+    asked: Callable[[str], bool],
+    found: Sequence[Finding],
+) -> None:
+    """Say how many findings `--fix` would fix, which is known by trying."""
+    if not {item.rule for item in found} & {rule.name for rule in rules if rule.fixable}:
+        return
+    from rl_resources.check import findings_in
+    from rl_resources.contribute.fix import fix
+
+    left = findings_in(fix(snapshot, rules, asked).snapshot, rules, asked)
+    count = len(found) - len(left)
+    if count > 0:
+        print(f"Fixable with `rl-resources check --fix`: {count}.", file=sys.stderr)
+
+
+def _fmt_options(parser: ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="only these files")
+    parser.add_argument(
+        "--check", action="store_true", help="show what would change, change nothing"
+    )
+
+
+def _fmt(arguments: Arguments) -> int:
+    from rl_resources.check.dataset.form import format_tables, unformattable
+    from rl_resources.check.snapshot import take_snapshot
+    from rl_resources.contribute.changes import Change, write_changes
+    from rl_resources.package import read_package
+    from rl_resources.site.findings import shown_diff
+
+    root = root_of(arguments)
+    snapshot = take_snapshot(read_package(root))
+    asked = among(snapshot.package, arguments.paths)
+    left = [path for path in unformattable(snapshot) if asked(path)]
+    tables = {table.path: table for table in snapshot.tables.values()}
+    changes = [
+        Change(path, tables[path].data, text.encode())
+        for path, text in format_tables(snapshot).items()
+        if asked(path)
+    ]
+    if arguments.check:
+        sys.stdout.write(shown_diff("".join(change.diff() for change in changes)))
+    else:
+        write_changes(root, changes)
+    done = "would be rewritten" if arguments.check else "rewritten"
+    for change in changes:
+        print(f"{change.path}: {done}", file=sys.stderr)
+    for path in left:
+        why = "left alone, because it cannot be read; `rl-resources check` says why"
+        print(f"{path}: {why}", file=sys.stderr)
+    return FOUND if left or (arguments.check and changes) else 0
+
+
+def _import_page_options(parser: ArgumentParser) -> None:
+    parser.add_argument("page", metavar="PAGE.rst")
+    parser.add_argument("--scripts", metavar="DIR", help="the scripts that the page links to")
+    parser.add_argument("--out", metavar="DIR", help="write DIR/tuning.csv, not standard output")
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="text",
+        help="all but text write the findings to standard output; then --out alone writes CSV",
+    )
+
+
+def _import_page(arguments: Arguments) -> int:
+    from rl_resources.output import write_file
+    from rl_resources.page.audit import import_page
+    from rl_resources.site.findings import summary
+
+    dataset = dataset_of_answers(arguments)
+    scripts = Path(arguments.scripts) if arguments.scripts else None
+    text, found = import_page(Path(arguments.page), scripts, dataset)
+    empty = text.count("\n") <= 1
+    if empty:
+        why = "no record could be read from it, so none is written"
+        print(f"{arguments.page}: {why}", file=sys.stderr)
+    elif arguments.out:
+        write_file(Path(arguments.out) / "tuning.csv", text)
+    if arguments.format == "text":
+        sys.stdout.write("" if arguments.out else text)
+        return tell(found) or (FOUND if empty else 0)
+    write_findings(found, arguments.format, dataset.version)
+    sys.stderr.write(f"{summary(found)}\n")
+    return FOUND if empty or has_errors(found) else 0
+
+
+def _rules_options(parser: ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME")
+
+
+def _rules(arguments: Arguments) -> int:
+    from rl_resources.check import chosen_rules
+    from rl_resources.rules import all_rules
+
+    names = [arguments.name] if arguments.name else []
+    for rule in chosen_rules(names, [], all_rules()):
+        fixable = ", fixable" if rule.fixable else ""
+        print(f"{rule.name} ({rule.severity}{fixable}): {rule.summary}")
+        if names:
+            print(f"  why:  {rule.reason}\n  bad:  {rule.bad}\n  good: {rule.good}")
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "check", "Validate dataset and scripts against all rules.", _check_options, _check, "check"
+    ),
+    Command("fmt", "Write the CSV files in canonical form.", _fmt_options, _fmt),
+    Command(
+        "import-page",
+        "Check a hand-kept RST page and its scripts; write its records.",
+        _import_page_options,
+        _import_page,
+        "page",
+    ),
+    Command("rules", "List the rules, or explain one.", _rules_options, _rules),
+)
