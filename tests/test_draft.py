@@ -8,10 +8,9 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from rl_resources.check import check_root
 from rl_resources.cli import main
@@ -48,7 +47,7 @@ NAME = "qwen2.5-7b-instruct_grpo_2_a100-80g_fsdp_vllm.sh"
 PLACE = f"examples/tuning/7b/{NAME}"
 HANDLE = "some-body"
 
-Draft = Callable[..., dict[str, object]]
+Draft = Callable[..., dict[str, Any]]
 
 
 def script(header: str = HEADER, **changed: str) -> str:
@@ -89,7 +88,7 @@ def mine(tmp_path: Path) -> Path:
 def draft(root: Path, capsys: pytest.CaptureFixture[str]) -> Draft:
     """The draft as its JSON says it, with exit status and messages."""
 
-    def run(*arguments: object) -> dict[str, object]:
+    def run(*arguments: object) -> dict[str, Any]:
         capsys.readouterr()
         status = main(["draft", *map(str, arguments), "--root", str(root), "--format", "json"])
         output = capsys.readouterr()
@@ -114,6 +113,7 @@ def files(root: Path) -> dict[str, bytes]:
     return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_every_shipped_script_states_its_row_also_under_another_name(
     path: Path, tmp_path: Path
@@ -175,6 +175,13 @@ def test_everything_that_a_script_states_becomes_the_row(draft: Draft, mine: Pat
     }
 
 
+OFF = {
+    "actor_rollout_ref__actor__fsdp_config__param_offload": "False",
+    "actor_rollout_ref__actor__fsdp_config__optimizer_offload": "False",
+    "actor_rollout_ref__model__enable_gradient_checkpointing": "False",
+}
+
+
 @pytest.mark.parametrize(
     ("changed", "wanted"),
     [
@@ -225,14 +232,76 @@ def test_everything_that_a_script_states_becomes_the_row(draft: Draft, mine: Pat
                 ]
             },
         ),
+        (OFF, {"tag": "RECOMMENDED"}),
+        ({"actor_rollout_ref__actor__fsdp_config__param_offload": "False"}, {"tag": None}),
+        ({"algorithm__adv_estimator": "gae"}, {"task": "PPO"}),
+        ({"algorithm__adv_estimator": "rloo"}, {"task": "RLOO"}),
+        ({"actor_rollout_ref__model__lora_rank": "32"}, {"task": "GRPO-LoRA"}),
+        ({"actor_rollout_ref__actor__policy_loss__loss_mode": "gspo"}, {"task": "GSPO"}),
+        ({"algorithm__filter_groups__enable": "True"}, {"task": "DAPO"}),
+        ({"actor_rollout_ref__actor__clip_ratio_high": "0.28"}, {"task": None}),
+        ({"algorithm__adv_estimator": "my_own"}, {"task": None}),
+        (
+            {"actor_rollout_ref__model__path": "${MODEL_ROOT}/Qwen2.5-7B-Instruct"},
+            {"model": "Qwen/Qwen2.5-7B-Instruct"},
+        ),
+        (
+            {"header": "#!/usr/bin/env bash\n# Ascend 910B3\n", "trainer__device": "npu"},
+            {"device": "ascend-910b3", "infer": "vllm-ascend", "train": "fsdp"},
+        ),
     ],
 )
-def test_what_decides_memory_is_read_off_the_script(
+def test_cells_follow_from_the_settings(
     draft: Draft, mine: Path, changed: dict[str, str], wanted: dict[str, object]
 ) -> None:
     mine.write_text(script(**changed))
     row = draft(mine)["row"]
     assert {name: row[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("comment", "column", "value"),
+    [
+        ("# 8xH800 80G", "device", "h800"),
+        ("# tested on one A100-SXM4-40GB node", "device", "a100-40g"),
+        ("# two A100s", "device", None),
+        ("# Device: H20", "device", "h20"),
+        ("# H20 with 141 GB", "device", "h20-141g"),
+        ("# H100 or H200", "device", None),
+        ("# nothing", "device", None),
+        ("# ran with vllm==0.8.3", "infer_version", "0.8.3"),
+        ("# vLLM 0.8.5.post1, torch 2.6", "infer_version", "0.8.5.post1"),
+        ("# needs vllm 0.8.3", "infer_version", None),
+        ("# written for vllm 0.8.3", "infer_version", None),
+        ("# vllm>=0.8.3", "infer_version", None),
+        ("# vllm 0.8.3 or newer", "infer_version", None),
+        ("# vllm 0.8.2 and vllm 0.8.3", "infer_version", None),
+        ("# vllm 0.8.x", "infer_version", None),
+    ],
+)
+def test_a_comment_is_used_if_it_leaves_no_doubt(
+    draft: Draft, mine: Path, comment: str, column: str, value: str | None
+) -> None:
+    mine.write_text(script(f"#!/usr/bin/env bash\n{comment}\n"))
+    found = draft(mine)
+    assert found["row"][column] == value
+    assert (column in found["unknown"]) == (value is None)
+
+
+@pytest.mark.parametrize(
+    ("comment", "limit", "batches"),
+    [
+        ("100 ok, 128 ok, 256 oom", 128, [(100, "ran"), (128, "ran"), (256, "out-of-memory")]),
+        ("100 ok, 256 oom", None, []),  # may be per GPU
+    ],
+)
+def test_a_search_in_comments_gives_limit_and_trials(
+    draft: Draft, mine: Path, comment: str, limit: int | None, batches: list[tuple[int, str]]
+) -> None:
+    mine.write_text(script(f"{HEADER}# batch: {comment}\n"))
+    found = draft(mine)
+    assert found["row"]["max_batch"] == limit
+    assert [(row["batch"], row["outcome"]) for row in found["trials"]] == batches
 
 
 def test_the_row_is_csv_on_standard_output_and_the_rest_is_not(
@@ -284,120 +353,6 @@ def test_a_cell_that_cannot_be_is_wrong_usage(
     assert problem in found["said"]
 
 
-@pytest.mark.parametrize(
-    ("changed", "tag"),
-    [
-        ({}, "MIN"),
-        (
-            {
-                "actor_rollout_ref__actor__fsdp_config__param_offload": "False",
-                "actor_rollout_ref__actor__fsdp_config__optimizer_offload": "False",
-                "actor_rollout_ref__model__enable_gradient_checkpointing": "False",
-            },
-            "RECOMMENDED",
-        ),
-        ({"actor_rollout_ref__actor__fsdp_config__param_offload": "False"}, None),
-    ],
-)
-def test_the_tag_is_judged_from_the_switches(
-    draft: Draft, mine: Path, changed: dict[str, str], tag: str | None
-) -> None:
-    mine.write_text(script(**changed))
-    found = draft(mine)
-    assert found["row"]["tag"] == tag
-    if tag is None:
-        assert "fsdp_config.param_offload` is off" in found["unknown"]["tag"]
-
-
-@pytest.mark.parametrize(
-    ("changed", "task"),
-    [
-        ({"algorithm__adv_estimator": "gae"}, "PPO"),
-        ({"algorithm__adv_estimator": "rloo"}, "RLOO"),
-        ({"actor_rollout_ref__model__lora_rank": "32"}, "GRPO-LoRA"),
-        ({"actor_rollout_ref__actor__policy_loss__loss_mode": "gspo"}, "GSPO"),
-        ({"algorithm__filter_groups__enable": "True"}, "DAPO"),
-        ({"actor_rollout_ref__actor__clip_ratio_high": "0.28"}, None),
-        ({"algorithm__adv_estimator": "my_own"}, None),
-    ],
-)
-def test_the_task_is_what_the_rules_of_agreement_allow(
-    draft: Draft, mine: Path, changed: dict[str, str], task: str | None
-) -> None:
-    mine.write_text(script(**changed))
-    assert draft(mine)["row"]["task"] == task
-
-
-@pytest.mark.parametrize(
-    ("comment", "device"),
-    [
-        ("# 8xH800 80G", "h800"),
-        ("# tested on one A100-SXM4-40GB node", "a100-40g"),
-        ("# two A100s", None),
-        ("# Device: H20", "h20"),
-        ("# H20 with 141 GB", "h20-141g"),
-        ("# H100 or H200", None),
-        ("# nothing", None),
-    ],
-)
-def test_the_device_is_taken_where_a_comment_leaves_no_doubt(
-    draft: Draft, mine: Path, comment: str, device: str | None
-) -> None:
-    mine.write_text(script(f"#!/usr/bin/env bash\n{comment}\n"))
-    found = draft(mine)
-    assert found["row"]["device"] == device
-    assert device or (found["path"] is None and "device" in found["unknown"])
-
-
-@pytest.mark.parametrize(
-    ("comment", "version"),
-    [
-        ("# ran with vllm==0.8.3", "0.8.3"),
-        ("# vLLM 0.8.5.post1, torch 2.6", "0.8.5.post1"),
-        ("# needs vllm 0.8.3", None),
-        ("# written for vllm 0.8.3", None),
-        ("# vllm>=0.8.3", None),
-        ("# vllm 0.8.3 or newer", None),
-        ("# vllm 0.8.2 and vllm 0.8.3", None),
-        ("# vllm 0.8.x", None),
-    ],
-)
-def test_a_release_is_taken_where_a_comment_is_certain(
-    draft: Draft, mine: Path, comment: str, version: str | None
-) -> None:
-    mine.write_text(script(f"{HEADER}{comment}\n"))
-    assert draft(mine)["row"]["infer_version"] == version
-
-
-def test_a_search_in_comments_gives_limit_and_trials(draft: Draft, mine: Path) -> None:
-    mine.write_text(script(f"{HEADER}# batch: 100 ok, 128 ok, 256 oom\n"))
-    found = draft(mine)
-    assert found["row"]["max_batch"] == 128
-    assert [(row["batch"], row["outcome"]) for row in found["trials"]] == [
-        (100, "ran"),
-        (128, "ran"),
-        (256, "out-of-memory"),
-    ]
-
-
-def test_a_search_that_may_be_for_each_gpu_is_none(draft: Draft, mine: Path) -> None:
-    mine.write_text(script(f"{HEADER}# batch: 100 ok, 256 oom\n"))
-    found = draft(mine)
-    assert (found["row"]["max_batch"], found["trials"]) == (None, [])
-
-
-def test_a_model_in_a_folder_is_known_by_its_name(draft: Draft, mine: Path) -> None:
-    path = "${MODEL_ROOT}/Qwen2.5-7B-Instruct"
-    mine.write_text(script(actor_rollout_ref__model__path=path))
-    assert draft(mine)["row"]["model"] == "Qwen/Qwen2.5-7B-Instruct"
-
-
-def test_ascend_has_its_own_words_for_the_backends(draft: Draft, mine: Path) -> None:
-    mine.write_text(script("#!/usr/bin/env bash\n# Ascend 910B3\n", trainer__device="npu"))
-    row = draft(mine)["row"]
-    assert (row["device"], row["infer"], row["train"]) == ("ascend-910b3", "vllm-ascend", "fsdp")
-
-
 def test_a_log_fills_the_figures_and_says_how_many_steps_it_saw(
     draft: Draft, mine: Path, tmp_path: Path
 ) -> None:
@@ -413,18 +368,6 @@ def test_a_log_fills_the_figures_and_says_how_many_steps_it_saw(
     assert (row["status"], row["statement"]) == ("reported", "measured-run")
     assert "6 training steps in the log; excluded are 1 as warm-up" in found["said"]
     assert [(item["batch"], item["outcome"]) for item in found["trials"]] == [(128, "ran")]
-
-
-def test_a_log_that_times_parts_alone_says_that_its_seconds_are_their_sum(
-    draft: Draft, mine: Path, tmp_path: Path
-) -> None:
-    text = "".join(
-        f"step:{number} - timing/gen:60.000 - timing/update_actor:30.000\n"
-        for number in range(1, 6)
-    )
-    found = draft(mine, "--log", log(tmp_path, text))
-    assert (found["row"]["step_seconds"], found["row"]["statement"]) == (90, "measured-run")
-    assert "step seconds are the sum of its `timing/…` parts" in found["said"]
 
 
 def test_figures_of_another_batch_are_not_taken(draft: Draft, mine: Path, tmp_path: Path) -> None:
@@ -545,18 +488,6 @@ def test_a_row_that_lacks_a_required_cell_is_not_written(
     assert files(root) == before
 
 
-def test_blank_cells_of_a_row_take_what_the_log_tells(
-    draft: Draft, mine: Path, tmp_path: Path, root: Path
-) -> None:
-    draft(mine, "--contributor", HANDLE, "--write")
-    found = draft(root / PLACE, "--log", log(tmp_path, RAN), "--write")
-    assert found["exit"] == 0
-    told = "statement is `stated-run` there; what was read now says `measured-run`"
-    assert told in found["said"]
-    (row,) = (row for row in table(root, "tuning") if row["script"] == NAME)
-    assert (row["step_seconds"], row["contributor"]) == ("90", HANDLE)
-
-
 def test_a_record_that_new_made_waits_for_the_log_of_its_first_run(
     draft: Draft, tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -647,11 +578,6 @@ def test_a_script_in_an_issue_form_is_read_and_written(
     assert (root / PLACE).read_text() == text
 
 
-def test_a_log_in_an_issue_form_is_no_script() -> None:
-    body = "### Script\n\n_No response_\n\n### Log\n\n```text\npython3 -m x\n```\n"
-    assert read_form(body, SCHEMA).script == ""
-
-
 def test_an_answer_that_cannot_stand_in_its_column_is_told(draft: Draft, tmp_path: Path) -> None:
     body = FORM.replace("\n2\n", "\ntwo\n").replace("### Device", "### Devise")
     found = draft("--issue", log(tmp_path, body, "issue.md"))
@@ -703,15 +629,6 @@ def test_the_log_of_an_issue_form_gives_figures(draft: Draft, tmp_path: Path) ->
     assert "5 training steps in the log" in found["said"]
 
 
-def test_a_log_of_an_issue_form_that_tells_nothing_is_only_pointed_out(
-    draft: Draft, tmp_path: Path
-) -> None:
-    body = f"### Script\n\n```bash\n{script()}```\n\n### Log\n\nit went well\n"
-    found = draft("--issue", log(tmp_path, body, "issue.md"), "--contributor", HANDLE, "--write")
-    assert (found["exit"], found["written"]) == (0, True)
-    assert "`Log`: holds no training step" in found["said"]
-
-
 def test_a_script_is_mended_on_its_way_and_its_author_keeps_theirs(
     draft: Draft, mine: Path, root: Path
 ) -> None:
@@ -733,25 +650,6 @@ def test_what_is_refused_is_told_of_the_file_that_its_author_has(draft: Draft, m
     assert (found["exit"], found["written"]) == (1, False)
     assert {item["path"] for item in found["findings"]} == {str(mine)}
     assert "Nothing was written: " in found["said"]
-
-
-def test_a_log_of_another_release_than_the_record_is_told_as_such(
-    draft: Draft, mine: Path, tmp_path: Path
-) -> None:
-    draft(mine, "--contributor", HANDLE, "--set", "infer_version=0.8.3", "--write")
-    other = "Initializing a V1 LLM engine (v0.9.0) with config\n" + RAN
-    found = draft(mine, "--log", log(tmp_path, other))
-    assert "the log is of another infer_version than the row" in found["said"]
-    assert found["row"]["peak_memory_gb"] is None
-
-
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(st.text(st.sampled_from("# `~\nGPUs2Tag MIN\r\x00\x1b|=@"), max_size=200))
-def test_no_body_makes_the_form_stumble(body: str) -> None:
-    for fact in read_form(body, SCHEMA).facts.values():
-        assert fact.text == "" or fact.text.isprintable()
 
 
 @pytest.mark.parametrize(

@@ -85,18 +85,18 @@ def among(package: Package, paths: Sequence[str]) -> Callable[[str], bool]:
 
 def _relative(package: Package, path: str) -> str:
     """A path with `/` at its end, relative to the root; the root itself is empty."""
-    top = package.root.resolve()
+    top, help_ = package.root.resolve(), "Name files or folders of the dataset."
     # The last part is not followed, so that findings about a link name the link.
     place = Path(os.path.normpath(Path(path).absolute()))
     place = place.parent.resolve() / place.name
     if place.resolve() == top:
         return ""
     if not place.is_relative_to(top):
-        raise UnusableInput(f"{path}: lies outside the dataset at {package.root}")
+        raise UnusableInput(f"{path}: lies outside the dataset at {package.root}", help_)
     relative = place.relative_to(top).as_posix()
     known = any(item.path == relative for item in package.resources.values())
     if not (known or place.exists() or place.is_symlink()):
-        raise UnusableInput(f"{path}: does not exist", "Name files or folders of the dataset.")
+        raise UnusableInput(f"{path}: does not exist", help_)
     return f"{relative}/"
 
 

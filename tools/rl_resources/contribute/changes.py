@@ -78,7 +78,7 @@ def _appended(table: Table, rows: Sequence[Row]) -> Table:
         if key in held:
             raise UnusableInput(
                 f"{table.path}:{held[key]}: there is a row for {shown(' '.join(key), 120)} already",
-                "Change that row, or choose another configuration.",
+                "Change that row, or choose another configuration; the tag is no part of a name.",
             )
     data = (table.data or b"").removesuffix(b"\n") + b"\n"
     text = write([[row.get(name, "") for name in names] for row in rows])

@@ -101,7 +101,7 @@ def new(
         for option, cells in added.items()
     }
     if terminal:
-        asked, rows = complete(asked, rows, dataset)
+        asked = complete(asked, frozenset(added), dataset)
     record = new_record(asked, rows, dataset, snapshot)
     found = findings_about(snapshot, record.changes)
     refuse_errors(found)
@@ -155,8 +155,8 @@ def read_word(dataset: Dataset, option: str, text: str) -> str:
     meant |= {word.lower(): word for word in words}
     if (found := meant.get(text.lower())) is not None:
         return found
-    close = nearest(text, words).sentence()
-    raise UnknownWord(f"{option} `{shown(text)}` is not known. {close}".rstrip())
+    help_ = filter(None, (nearest(text, words).sentence(), _how_to_add(dataset, option)))
+    raise UnknownWord(" ".join([f"{option} `{shown(text)}` is not known.", *help_]))
 
 
 def _other_names(dataset: Dataset, option: str) -> Iterator[tuple[str, str]]:
@@ -180,13 +180,12 @@ def new_record(
         option: text if GROWING.get(option) in added else read_word(dataset, option, text)
         for option, text in asked.items()
     }
-    added = {name: with_derived(name, row, dataset) for name, row in added.items()}
+    added = {name: _with_derived(name, row, dataset) for name, row in added.items()}
     wanted = _configuration(words, added, dataset)
     task, device = wanted.task, wanted.device
     _refuse(list(refusals(shipped(FRAMEWORK), task, device, words["train"], words["infer"])))
     name = str(_name(wanted))
     path = f"{SCRIPTS}/{str(wanted.model['size']).lower()}/{name}"
-    _refuse_held(snapshot, name, wanted.tag)
     text = script_text(wanted, shipped(FRAMEWORK), name.removesuffix(".sh"))
     run = ScriptText(path, text).training
     row = {**_tuning_row(wanted, name, words), **(memory_cells(run) if run else {})}
@@ -200,27 +199,25 @@ def _problems(asked: Asked, added: Mapping[str, Row], dataset: Dataset) -> Itera
     if missing := [f"--{option}" for option in OPTIONS if option not in asked]:
         yield f"missing: {', '.join(missing)}"
     for option, text in asked.items():
-        resource = GROWING.get(option, "")
         try:
-            if resource not in added:
+            if GROWING.get(option) not in added:
                 read_word(dataset, option, text)
         except UnknownWord as error:
-            yield f"--{option}: {error}{_how_to_add(dataset, option) if resource else ''}"
+            yield f"--{option}: {error}"
 
 
 def _how_to_add(dataset: Dataset, option: str) -> str:
-    cells = " ".join(f"{name}=…" for name in needed_columns(dataset, option))
-    return f" --add-{option} {cells} adds it to records/{GROWING[option]}.csv."
-
-
-def needed_columns(dataset: Dataset, option: str) -> list[str]:
-    """The columns of a new row that nothing else states."""
+    """How an unknown word is added to its table; empty for a column that has no such table."""
+    if option not in GROWING:
+        return ""
     resource = GROWING[option]
-    derived = {option, *with_derived(resource, {}, dataset)}
+    derived = {option, *_with_derived(resource, {}, dataset)}
     fields = dataset.package.resources[resource].schema.fields
     needed = [field.name for field in fields if field.required and field.name not in derived]
     # A model's size follows from its parameters.
-    return needed + (["parameters_b"] if resource == "models" else [])
+    needed += ["parameters_b"] if resource == "models" else []
+    cells = " ".join(f"{name}=…" for name in needed)
+    return f"--add-{option} {cells} adds it to records/{resource}.csv."
 
 
 def _refuse(problems: Sequence[str]) -> None:
@@ -228,21 +225,6 @@ def _refuse(problems: Sequence[str]) -> None:
         listed = "".join(f"\n  - {item}" for item in problems)
         text = f" {problems[0]}" if len(problems) == 1 else listed
         raise UnusableInput(f"this cannot become a record:{text}", "Nothing was written.")
-
-
-def _refuse_held(snapshot: Snapshot, script: str, tag: str) -> None:
-    """A name has no tag, so two tags of one configuration cannot both be records."""
-    at = snapshot.keys("tuning").get(script)
-    if at is None:
-        return
-    table = snapshot.tables["tuning"]
-    held = table.cell(at, "tag")
-    why = "" if held == tag else f"; it is the {held} one, and names have no tag"
-    raise UnusableInput(
-        f"{table.path}:{table.rows[at].line}: there is a row for {script} already{why}",
-        "Change that row and its script, or choose another configuration: other GPUs, task or "
-        "backends.",
-    )
 
 
 def _configuration(words: Asked, added: Mapping[str, Row], dataset: Dataset) -> Configuration:
@@ -265,7 +247,7 @@ def _configuration(words: Asked, added: Mapping[str, Row], dataset: Dataset) -> 
     )
 
 
-def with_derived(resource: str, row: Row, dataset: Dataset) -> dict[str, str]:
+def _with_derived(resource: str, row: Row, dataset: Dataset) -> dict[str, str]:
     """A new row with what follows from its other cells: a model's slug and size."""
     if resource != "models":
         return dict(row)
