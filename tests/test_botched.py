@@ -1,4 +1,4 @@
-"""Contributions as people botch them: each is told at its file and line, and its help mends it.
+"""Contributions as people botch them: each is reported at its file and line, and its help mends it.
 
 `follow` does what the help says, literally: what a step writes or runs must stand in a help. A step
 that deletes, or that writes what only the contributor can know, quotes the help that asks for it as

@@ -1,4 +1,4 @@
-"""The rules about one script: what must be told, and what looks like a mistake and is none."""
+"""The rules about one script: what must be reported, and what looks like a mistake and is none."""
 
 from __future__ import annotations
 
@@ -443,7 +443,7 @@ TEMPTING = [
 
 @pytest.mark.parametrize(("name", "script"), TEMPTING)
 def test_what_only_looks_like_a_mistake_is_not_found(name: str, script: str) -> None:
-    if name == "misleading-name":  # of what nothing reads, that alone would be told
+    if name == "misleading-name":  # of what nothing reads, that alone would be reported
         script += "".join(f'echo "${item}"\n' for item in re.findall(r"^(\w+)=", script, re.M))
     assert found(name, script) == []
 

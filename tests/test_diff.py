@@ -1,4 +1,4 @@
-"""`diff`: which records differ between two states, and how that is told."""
+"""`diff`: which records differ between two states, and how that is reported."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def text_columns(schema: TableSchema) -> list[Field]:
 
 
 def refused_in(name: str, columns: list[Field], texts: list[str]) -> list[tuple[str, str]]:
-    """Column and text of what is told, where each text stands in each column of a good row."""
+    """Column and text of what is reported, where each text stands in each column of a good row."""
     table = snapshot().tables[name]
     good = table.rows[0].cells if table.rows else ("",) * len(table.schema.fields)
     at = {field.name: place for place, field in enumerate(table.schema.fields)}

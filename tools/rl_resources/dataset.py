@@ -204,7 +204,7 @@ def read_dataset(package: Package) -> Dataset:
                     line=line,
                     column=column,
                     message=message,
-                    help="`rl-resources check` tells every mistake in the file and its mend.",
+                    help="`rl-resources check` reports every error in the file with a fix.",
                 )
             )
     if findings:

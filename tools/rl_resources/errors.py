@@ -21,7 +21,7 @@ _MOST_NOTES = 10
 class RlResourcesError(Exception):
     """Base of all exceptions that this package raises on purpose.
 
-    The message says what is wrong; `help`, which a traceback shows below it, how to mend it.
+    The message says what is wrong; `help`, which a traceback shows below it, how to fix it.
     """
 
     def __init__(self, message: str, help: str = "") -> None:  # noqa: A002 (the word of a finding)

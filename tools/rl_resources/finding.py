@@ -1,4 +1,4 @@
-"""What a rule says about one place, and the order in which findings are told."""
+"""What a rule says about one place, and the order in which findings are reported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Finding(NamedTuple):
     """One mistake at one place.
 
     `path` is relative to the dataset's root with `/` between its parts; `line` and `column` count
-    from 1 as an editor does. `help` says how to mend it, with the corrected text where it is known.
+    from 1 as an editor does. `help` says how to fix it, with the corrected text where it is known.
     """
 
     rule: str
@@ -24,7 +24,7 @@ class Finding(NamedTuple):
 
     @property
     def position(self) -> tuple[str, int, int, str, str]:
-        """Sort key: findings are told in the order of the files."""
+        """Sort key: findings are reported in the order of the files."""
         return (self.path, self.line, self.column, self.rule, self.message)
 
     def as_dict(self) -> dict[str, str | int]:

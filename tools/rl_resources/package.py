@@ -468,7 +468,7 @@ def _read_object(root: Path, path: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         where, reason = _place_of(error)
         raise UnreadableDataset(
-            f"{path}{where}: is not JSON: {reason}", "Mend the syntax at this place."
+            f"{path}{where}: is not JSON: {reason}", "Fix the syntax at this place."
         ) from error
     if not isinstance(value, dict):
         raise UnreadableDataset(f"{path}: holds no JSON object", "See ARCHITECTURE.md.")

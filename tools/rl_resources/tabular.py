@@ -54,10 +54,10 @@ class Row(NamedTuple):
 
 
 class Defect(NamedTuple):
-    """A place at which the text stops being CSV; `cell` is the text as far as it can be told.
+    """A place at which the text stops being CSV; `cell` is the text as far as it can be determined.
 
     `lines` is how many physical lines are lost with it. `records` are their cells as far as they
-    can be told: good for knowing which words the file mentions, for nothing else.
+    can be determined: good for knowing which words the file mentions, for nothing else.
     """
 
     kind: Literal["unclosed-quote", "stray-quote", "merge-conflict"]

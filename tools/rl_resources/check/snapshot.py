@@ -65,7 +65,7 @@ class Table:
     `data` is `None` when the file cannot be read at all; `problem` then says why, and `large`
     whether that is because there is more of it than is read at once. `excerpt` stands
     for `data` where not all records of a file are looked at. Of a file from outside the dataset
-    every cell is told by itself, for programs.
+    every cell is reported by itself, for programs.
     """
 
     resource: Resource
@@ -147,7 +147,7 @@ class Table:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The column of each cell of a row; empty for a cell that cannot be told.
+        """The column of each cell of a row; empty for a cell that cannot be determined.
 
         Where the header is wrong, the rows tell: they are read by the schema if they have its
         width and not the header's. A name that is not known stands for the column of its place,
@@ -204,9 +204,9 @@ class Table:
         """Physical line and column of a cell; of the row where the file lacks the column."""
         return self.rows[row].place(self._indices.get(name, 0))
 
-    def mistake(self, row: int, name: str, message: str, mend: str) -> Mistake:
+    def mistake(self, row: int, name: str, message: str, fix: str) -> Mistake:
         """A mistake in column `name` of row `row` of `rows`."""
-        return Mistake(self.path, *self.place(row, name), message, mend)
+        return Mistake(self.path, *self.place(row, name), message, fix)
 
     def label(self, row: int) -> str:
         """What a message calls a row: its key, fit to be shown."""
@@ -216,8 +216,8 @@ class Table:
     def mentioned(self, name: str) -> frozenset[str]:
         """All cells of column `name`, also of records that cannot be read otherwise.
 
-        A row that is told as ragged or badly quoted still says which word it is about; nobody who
-        refers to that word has made a mistake.
+        A row that is reported as ragged or badly quoted still names its key; who refers to
+        that key has made no mistake.
         """
         if name not in self.columns:
             return frozenset()
@@ -227,7 +227,7 @@ class Table:
 
     @cached_property
     def lost(self) -> tuple[tuple[str, ...], ...]:
-        """The cells, as far as they can be told, of records that cannot be read."""
+        """The cells, as far as they can be determined, of records that cannot be read."""
         width = len(self.names)
         ragged = [row.cells for row in self.text.rows if len(row.cells) != width and not row.blank]
         broken = [record for defect in self.text.defects for record in defect.records]

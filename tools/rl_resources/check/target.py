@@ -87,9 +87,9 @@ class ScriptText:
         lost = any(item.command not in run.launch.rest for item in self.lost)
         return replace(run, trusts_defaults=False) if run.launch.stray or lost else run
 
-    def mistake(self, place: Place, message: str, mend: str) -> Mistake:
+    def mistake(self, place: Place, message: str, fix: str) -> Mistake:
         """A mistake at a place of the script."""
-        return Mistake(self.path, place.line, place.column, message, mend)
+        return Mistake(self.path, place.line, place.column, message, fix)
 
     def place_in(self, part: Part, at: int) -> Place:
         """Where character `at` of a part of a value is written; its beginning, if not as it is."""

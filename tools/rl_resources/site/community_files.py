@@ -50,9 +50,9 @@ push, `make check` says the same, and `rl-resources rules NAME` says why a rule 
 def issue_form(schema: TableSchema) -> str:
     """The form for people who do not use git, one question a column, as YAML."""
     introduction = (
-        "Fill in what you know and leave empty what you do not: a guess cannot be told from a "
-        "measurement later. Everything here becomes public; write no e-mail address, no key and no "
-        "private path."
+        "Fill in what you know and leave empty what you do not: nobody can tell a guess from a "
+        "measurement later. Everything here becomes public; write no e-mail address, no key and "
+        "no private path."
     )
     questions = [_question(field) for field in schema.fields if field.name not in DECIDED_IN_REVIEW]
     script = _text_area("script_text", "Script", "bash", "The whole script that ran, without keys.")

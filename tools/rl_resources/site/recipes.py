@@ -18,7 +18,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from rl_resources.dataset import Dataset
 
 LOCAL = "http://localhost:8000/"
-"""Stands for the site's address where nobody has told it: there `make serve` shows the site."""
+"""Stands for the site's address where it is not configured: there `make serve` shows the site."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9.]*")
 _ID = re.compile(r"[A-Za-z0-9._-]+")

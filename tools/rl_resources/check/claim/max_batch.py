@@ -121,7 +121,7 @@ def _forbids(trials: Iterable[Trial], batch: int) -> str:
 def trials_in_comments(script: Script) -> tuple[Trial, ...]:
     """The trials of batch sizes, where they agree that smaller ones ran and larger ones did not.
 
-    Empty unless both outcomes are told: a single sign beside a number may mean anything.
+    Empty unless both outcomes are reported: a single sign beside a number may mean anything.
     """
     trials = tuple(_trials(script))
     ran = [trial.batch for trial in trials if trial.ran]

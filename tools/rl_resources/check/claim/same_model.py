@@ -20,7 +20,7 @@ _PLAIN_IS_BASE = re.compile(r"(?:codeqwen|qwen[12](?:-5)?|llama|gemma|mistral|ph
 
 
 def model_in_path(path: str, known: Collection[str]) -> str | None:
-    """The name of the model that a path means; `None` where it cannot be told.
+    """The name of the model that a path means; `None` where it cannot be determined.
 
     A folder tells it when it is called like one of the `known` names, or like some model of a size.
     """
@@ -44,7 +44,7 @@ def is_id(path: str) -> bool:
 
 
 def likeness(name: str, known: Collection[str]) -> Likeness | None:
-    """How a model is like the one with the `known` names; `None` where that cannot be told."""
+    """How a model is like the one with the `known` names; `None` where that is unknown."""
     plain, others = _plain(name), [_plain(other) for other in known]
     if not plain or not others or plain in others:
         return "same"

@@ -101,7 +101,7 @@ def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, frozenset[st
 
 def _words_of(snapshot: Snapshot, key: ForeignKey) -> frozenset[str]:
     """All words that a foreign key may hold. A script is known by its file, too: that its row is
-    missing or has another name is told there.
+    missing or has another name is reported there.
     """
     words = snapshot.tables[key.resource].mentioned(key.reference)
     scripts = {script.name for script in snapshot.scripts} if key.resource == "tuning" else set()

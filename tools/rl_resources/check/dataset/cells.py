@@ -99,7 +99,7 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
             continue
         target = snapshot.tables[key.resource]
         if target.lost or _has_broken_key(snapshot, target, broken.cell):
-            continue  # its row may be there and cannot be read, which is told there
+            continue  # its row may be there and cannot be read, which is reported there
         close = nearest(broken.cell, words(key))
         yield broken.mistake(
             f"which {target.path} does not hold{_also(broken, others)}",
@@ -138,7 +138,7 @@ def _known_word(snapshot: Snapshot, broken: BrokenCell) -> str:
 
 
 def _has_broken_key(snapshot: Snapshot, table: Table, word: str) -> bool:
-    """Whether a key of the table is told as broken, or as a model that its slug calls `word`."""
+    """Whether a key of the table is reported as broken, or as a model whose slug is `word`."""
     key = (table.path, table.schema.primary_key[0])
     meant = table.resource.name == "models" and slug_of(word) in contradicted_slugs(snapshot)
     return key in broken_columns(snapshot) or meant
@@ -227,7 +227,7 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
     files = {script.name for script in snapshot.scripts}
     for broken in _cells(snapshot, "pattern"):
         if broken.field.name == "script" and broken.cell in files:
-            continue  # the name is told at the file
+            continue  # the name is reported at the file
         meant = _meant(broken.field, broken.cell)
         example = broken.field.example
         yield broken.mistake(

@@ -54,7 +54,7 @@ def source_address(snapshot: Snapshot) -> Iterator[Mistake]:
                 "source_url",
                 f"source_url of {label} is `{shown(url, 200)}`, which is not the permalink "
                 "of its repository, commit, path and lines",
-                f"Write `{shown(wanted, 400)}`, or mend those columns.",
+                f"Write `{shown(wanted, 400)}`, or fix those columns.",
             )
         elif not repo and THREAD.fullmatch(url) is None:
             yield table.mistake(

@@ -90,14 +90,14 @@ def script_name(snapshot: Snapshot) -> Iterator[Mistake]:
         wrong = _name_mistake(snapshot, file_name, row)
         if wrong is None or file_name in pairs.files or _script_cell_is_reported(snapshot, row):
             continue
-        mend = _name_help(snapshot, file_name, row)
+        fix = _name_help(snapshot, file_name, row)
         if path := pairs.path_of.get(row):
-            mend = f"Write `{PurePosixPath(path).name}`, as the script is called."
+            fix = f"Write `{PurePosixPath(path).name}`, as the script is called."
         yield tuning.mistake(
             row,
             "script",
             f"the script name `{shown(file_name, 120)}` {predicate(wrong)}",
-            mend,
+            fix,
         )
 
 
@@ -166,7 +166,7 @@ def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
     files = {script.name for script in scripts(snapshot)}
     nameless = any(files.isdisjoint(record[:1]) for record in tuning.lost)
     if not tuning.rows or "script" not in tuning.columns or nameless:
-        return  # the rows cannot be read that may name it, which is told there
+        return  # the rows cannot be read that may name it, which is reported there
     named = tuning.mentioned("script")
     for script in scripts(snapshot):
         known = script.name in named or script.path in pairing(snapshot).row_of
