@@ -20,11 +20,11 @@ from jinja2 import Environment, FileSystemLoader, UndefinedError
 
 from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, publish
 from rl_resources import build as building
-from rl_resources.__main__ import INTERRUPTED
 from rl_resources.build import MARK, build, judge
 from rl_resources.check import check_root
 from rl_resources.check.script import shellcheck
 from rl_resources.cli import main
+from rl_resources.cli.command import INTERRUPTED
 from rl_resources.output import new_folder
 from rl_resources.site.api import document
 from rl_resources.site.findings import error_as_text

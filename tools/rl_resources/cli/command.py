@@ -48,7 +48,12 @@ def root_of(arguments: Arguments) -> Path:
     """
     from rl_resources.dataset import find_root
 
-    return Path(arguments.root) if arguments.root else find_root(Path.cwd())
+    if arguments.root:
+        return Path(arguments.root)
+    try:
+        return find_root(Path.cwd())
+    except FileNotFoundError as error:
+        raise UnreadableDataset("the current folder cannot be read") from error
 
 
 def root_of_answers(arguments: Arguments) -> Path:
