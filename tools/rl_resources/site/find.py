@@ -153,7 +153,7 @@ def as_text(
     text.answers([[item] for item in found.answers] if unfold else folded(found.answers), limit)
     if row := found.script:
         text.title("Start the best script")
-        text.add(sentences.start(row, _root(dataset)), mark="  ")
+        text.command(sentences.start(row, _root(dataset)))
         text.add(*([say("nodes", nodes=row.nodes)] if row.nodes > 1 else []), mark="  ")
     if found.nearest:
         text.title("Nothing that is known fits. The nearest")
@@ -210,6 +210,10 @@ class _Text:
     def add(self, *texts: str, mark: str = "") -> None:
         for text in texts:
             self._lines += self._wrapped(text, mark)
+
+    def command(self, text: str) -> None:
+        """A line to copy, whole however long it is."""
+        self._lines.append(unobeyed(f"  {printable(text)}"))
 
     def _wrapped(self, text: str, mark: str) -> list[str]:
         lines = textwrap.wrap(
