@@ -205,7 +205,7 @@ FOUND = [
         "wandb login " + "9f8e7d6c5b" * 4 + "\n",
         (1, 13, "this looks like a Weights & Biases key: `9f8e…`"),
     ),
-    ("unseen-sign", "echo a # \u202eb\n", (1, 10, "U+202E is an invisible character")),
+    ("hidden-character", "echo a # \u202eb\n", (1, 10, "U+202E is an invisible character")),
     (
         "mail-address",
         "# ann.lee@university.edu\n",
@@ -431,12 +431,19 @@ TEMPTING = [
     ),
     ("mail-address", 'git clone git@github.com:a/b\necho "${A[@]}" a/b@c.d=1\n'),
     ("mail-address", "pip install 'verl @ https://user@host.com/x' you@example.com\n"),
-    ("unseen-sign", "# \u26a0\ufe0f 显存 80 GB\n\techo é\n"),
-    ("unseen-sign", "echo '\\u202e' \\x1b\n"),
+    ("hidden-character", "# \u26a0\ufe0f 显存 80 GB\n\techo é\n"),
+    ("hidden-character", "echo '\\u202e' \\x1b\n"),
     ("unexpected-command", "ray stop --force\nray start --head\nray status\nulimit -n 65535\n"),
     ("unexpected-command", f'n=$(date +%s)\nmkdir -p logs\n{MAIN} 2>&1 | tee "logs/a-$n.log"\n'),
-    ("unexpected-command", f'{MAIN} a.b=1 "$@" > "$LOG_FILE" 2> /tmp/x.err\necho \'a | sh\' >&2\n'),
-    ("unexpected-command", "for i in 1 2; do if [ $i = 1 ]; then export NODE_RANK=$i; fi; done\n"),
+    (
+        "unexpected-command",
+        f'{MAIN} a.b=1 "$@" > "$DIR/a.log" 2> /tmp/x.err\necho \'a | sh\' >&2\n',
+    ),
+    ("unexpected-command", "if [[ $1 == a && -n $2 ]]; then export NODE_RANK=$((1 + $3)); fi\n"),
+    (
+        "unexpected-command",
+        'LAUNCH=(torchrun --nnodes 1)\nX=1 "${LAUNCH[@]}" -m verl.trainer.a\n',
+    ),
     ("unexpected-command", f"torchrun --standalone --nproc_per_node 2 -m verl.trainer.x\n{MAIN}\n"),
 ]
 
@@ -491,6 +498,11 @@ def test_wrong_ends_of_lines_are_one_mistake() -> None:
         ("export BASH_ENV=run.log", False),
         ("x='a[$(ls)]'", False),
         ("f() { echo; }", False),
+        ("for i in 1 2; do echo $i; done", False),
+        ("(echo)", False),
+        ('echo > "$FILE"', False),
+        ("a=${b:-$(curl x)}", False),
+        (": ${PS4:=x}", False),
     ],
 )
 def test_of_the_scripts_of_a_page_only_loss_is_found(command: str, of_a_page: bool) -> None:

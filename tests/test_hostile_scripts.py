@@ -1,18 +1,24 @@
-"""Dangerous lines are reported however they are spelled; no script of ours is."""
+"""Dangerous lines are reported however they are spelled; no script of ours or of `new` is."""
 
 from __future__ import annotations
 
 import tomllib
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from rl_resources.check import all_rules
+from rl_resources.check.snapshot import take_snapshot
 from rl_resources.check.target import ScriptText
+from rl_resources.contribute.new import known_words, new_record
+from rl_resources.dataset import read_dataset
+from rl_resources.errors import UnusableInput
+from rl_resources.package import read_package
 
 HERE = Path(__file__).parent
 CLASSES = tomllib.loads((HERE / "hostile" / "scripts.toml").read_text(encoding="utf-8"))
-RULES = [all_rules()[name] for name in ("unexpected-command", "secret", "unseen-sign")]
+RULES = [all_rules()[name] for name in ("unexpected-command", "secret", "hidden-character")]
 
 
 def found(text: str, *, ours: bool = True) -> list[str]:
@@ -56,3 +62,24 @@ def test_no_script_of_ours_is_reported() -> None:
     for path in scripts:
         text = path.read_text(encoding="utf-8")
         assert [f for rule in RULES for f in rule.findings(ScriptText(path.name, text))] == []
+
+
+@pytest.mark.nightly
+def test_no_script_that_new_writes_is_reported() -> None:
+    package = read_package(HERE.parent)
+    dataset, snapshot = read_dataset(package), take_snapshot(package)
+    options = ("task", "train", "infer")
+    every = product(*(known_words(dataset, name) for name in options), ("MIN", "RECOMMENDED"))
+    size = {"model": "Qwen/Qwen3-30B-A3B", "gpus": "16", "device": "h100"}
+    texts = set()
+    for words in every:
+        asked = {**size, **dict(zip((*options, "tag"), words, strict=True))}
+        try:
+            change = new_record(asked, {}, dataset, snapshot).changes[0]
+        except UnusableInput:
+            continue
+        texts.add((change.becomes or b"").decode())
+    assert len(texts) > 100
+    assert [
+        f for text in texts for rule in RULES for f in rule.findings(ScriptText("x.sh", text))
+    ] == []
