@@ -26,7 +26,7 @@ from rl_resources.check.script import shellcheck
 from rl_resources.cli import main
 from rl_resources.cli.command import INTERRUPTED
 from rl_resources.output import new_folder
-from rl_resources.site.api import document
+from rl_resources.site import api
 from rl_resources.site.findings import error_as_text
 from sample_tree import plant
 
@@ -218,7 +218,7 @@ def test_a_document_that_breaks_its_schema_stops_the_build_and_keeps_the_old_out
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old = _old_output(tmp_path)
-    monkeypatch.setattr(document, "record_id", lambda record: 7)
+    monkeypatch.setattr(api, "record_id", lambda record: 7)
     assert main(["build", "--root", str(ROOT), "--out", str(tmp_path)]) == 1
     assert '7 is not of type "string"' in capsys.readouterr().err
     assert _files(tmp_path) == [f"site/{MARK}", "site/index.html"]

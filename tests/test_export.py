@@ -11,7 +11,7 @@ import pytest
 from rl_resources import load
 from rl_resources.cli import main
 from rl_resources.page.rows import HEADERS
-from rl_resources.site import markdown
+from rl_resources.site.tuning_table import escape
 
 ROOT = Path(__file__).parents[1]
 
@@ -76,5 +76,5 @@ def test_an_out_that_cannot_be_written_is_unusable_input(
 
 
 def test_escaped_markdown_has_no_active_sign_left() -> None:
-    text = markdown.escape("<b>|`*_[x](javascript:y)${z}~#@\\")
+    text = escape("<b>|`*_[x](javascript:y)${z}~#@\\")
     assert re.sub(r"&#\d+;", "", text) == "bxjavascriptyz"

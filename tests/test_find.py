@@ -21,7 +21,7 @@ from rl_resources.query.messages import MESSAGES
 from rl_resources.query.sentences import figures, resource, series
 from rl_resources.query.understand import Query, understand
 from rl_resources.query.vocabulary import Vocabulary, vocabulary
-from rl_resources.site.find import as_text
+from rl_resources.site.answers import as_text
 
 _MEMORY = {"h100": 80.0, "a100-80g": 80.0, "a100-40g": 40.0, "t4": 16.0, "mi300x": 192.0}
 _POSITIONS = {"1.5B": 2, "3B": 3, "7B": 4, "14B": 5}

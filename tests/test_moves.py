@@ -14,7 +14,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.git import Repository
 from rl_resources.package import Record
 from rl_resources.query.moves import moves
-from rl_resources.site import api, record_page
+from rl_resources.site import api, api_schema, record_page
 from rl_resources.site.environment import Site
 
 TODAY = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm"
@@ -41,7 +41,7 @@ def test_the_old_document_says_where_the_record_went_and_holds_its_schema() -> N
     moved = {"moved_to": [TODAY], "version": "2026.12.0", "reason": "Why."}
     assert document["record"] is None
     assert document["moved"] == moved
-    Draft202012Validator(api.schemas(dataset)["schema/record.json"]).validate(document)
+    Draft202012Validator(api_schema.schemas(dataset)["schema/record.json"]).validate(document)
 
 
 def test_the_old_page_links_to_the_new_one_which_names_the_old_id() -> None:

@@ -32,8 +32,8 @@ MKDOCS_WITHOUT_RULES = (
     sys.executable,
     "-c",
     "from rl_resources import check; check.check_root = lambda root, **_: [];"
-    "from rl_resources.site import validation;"
-    "validation.hold_to_schemas = lambda documents, schemas: None;"
+    "from rl_resources.site import api_schema;"
+    "api_schema.validate = lambda documents, schemas: None;"
     "from mkdocs.__main__ import cli; cli()",
 )
 PATIENCE_SECONDS = 60

@@ -145,7 +145,7 @@ class Dataset:
 
         Raises `UnusableInput` with the nearest known words.
         """
-        from rl_resources.site.find import as_frame
+        from rl_resources.site.answers import as_frame
 
         words: dict[str, object] = {"model": model, "size": size, "task": task, "gpus": gpus}
         words |= {"weights": weights, "scenario": scenario, "framework": framework}

@@ -14,6 +14,7 @@ from rl_resources.rules import FAMILIES, rules_by_family
 from rl_resources.script.run import Run
 from rl_resources.site import (
     api,
+    api_schema,
     charts,
     coverage_page,
     feed,
@@ -22,7 +23,6 @@ from rl_resources.site import (
     pages,
     record_page,
     rst,
-    validation,
 )
 from rl_resources.site.downloads import downloads
 from rl_resources.site.environment import Site
@@ -50,9 +50,8 @@ def render(root: Path) -> Files:
         repository.commit, repository.commit_time, site_url, files, read_releases(root)
     )
     documents = api.documents(dataset, publication)
-    validation.hold_to_schemas(documents, api.schemas(dataset))
     files |= llms_txt.files(dataset, site_url, files)
-    return files | api.files(dataset, publication, documents)
+    return files | api_schema.files(dataset, publication, documents)
 
 
 def write(folder: Path, files: Files) -> None:

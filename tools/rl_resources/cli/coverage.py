@@ -14,16 +14,16 @@ def _options(parser: ArgumentParser) -> None:
 
 def _coverage(arguments: Arguments) -> int:
     from rl_resources.query.coverage import coverage
-    from rl_resources.site import coverage as form
+    from rl_resources.site import answers
 
     dataset = dataset_of_answers(arguments)
     found = coverage(dataset)
     if arguments.format == "csv":
-        write_table(form.as_csv(found))
+        write_table(answers.coverage_as_csv(found))
     elif arguments.format == "json":
-        sys.stdout.write(form.as_json(found, dataset.version))
+        sys.stdout.write(answers.coverage_as_json(found, dataset.version))
     else:
-        sys.stdout.write(form.as_text(found))
+        sys.stdout.write(answers.coverage_as_text(found))
     return 0
 
 

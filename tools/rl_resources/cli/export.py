@@ -47,15 +47,17 @@ def _export(arguments: Arguments) -> int:
 
 
 def _rendered(dataset: Dataset, kind: str, size: str | None, script_url: str | None) -> str:
-    from rl_resources.site import api, markdown, rst
+    from rl_resources.site import api, rst, tuning_table
 
     if kind == "json":
         document = api.size_document(dataset, size) if size else api.records_document(dataset)
         return document.text
-    table, page = (markdown.size_table, markdown.device_tuning)
     if kind == "rst":
-        table, page = (rst.size_table, rst.device_tuning)
-    return table(dataset, size, script_url) if size else page(dataset, script_url)
+        if size:
+            return rst.size_table(dataset, size, script_url)
+        return rst.device_tuning(dataset, script_url)
+    sizes = [size] if size else tuning_table.sizes(dataset)
+    return "\n".join(tuning_table.markdown(dataset, one, script_url) for one in sizes)
 
 
 def _section(dataset: Dataset, size: str) -> str:

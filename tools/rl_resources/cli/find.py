@@ -47,7 +47,7 @@ def _find(arguments: Arguments) -> int:
     from shutil import get_terminal_size
 
     from rl_resources.query.find import ask
-    from rl_resources.site import find as form
+    from rl_resources.site import answers as form
 
     dataset = dataset_of_answers(arguments)
     asked = {name: getattr(arguments, name) or "" for name, _, _ in FIELDS}

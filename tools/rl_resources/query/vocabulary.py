@@ -156,7 +156,7 @@ def _spellings_of_models(dataset: Dataset, models: Mapping[str, str]) -> dict[st
         for text in (key, str(row["slug"]), name, f"{name} {row['size']}"):
             exact.setdefault(plain(text), key)
         family = f"{owner.partition('-')[0]}-".lower()
-        for start in {name.lower(), name.lower().removeprefix(family)}:
+        for start in (name.lower(), name.lower().removeprefix(family)):
             for beginning in _beginnings(start):
                 begun.setdefault(plain(beginning), {})[key] = None
     published = {plain(name): name for name in models if name not in dataset.by_key["models"]}

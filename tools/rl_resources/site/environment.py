@@ -28,9 +28,8 @@ from rl_resources.page.rows import HEADERS
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.sentences import resource
 from rl_resources.site.api import BASE
-from rl_resources.site.markdown import escape
 from rl_resources.site.recipes import LOCAL
-from rl_resources.site.tuning_table import records_of_size
+from rl_resources.site.tuning_table import escape, records_of_size
 from rl_resources.urls import is_web_address
 
 TEMPLATES = PurePosixPath("site/templates")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from rl_resources.dataset import script_path
+from rl_resources.dataset import Dataset, script_path
 from rl_resources.git import Repository
 from rl_resources.package import Field, Record
 from rl_resources.query.compatibility import accepted_by, rejections, releases_of
@@ -52,15 +52,15 @@ Runs = Callable[[Record], Run | None]
 def files(site: Site, scripts: Mapping[str, str]) -> dict[str, str]:
     """What record pages offer for download: scripts as they are, and badges."""
     badges = {
-        f"badges/{record_id(record)}.json": badge(record)
+        f"badges/{record_id(record)}.json": badge(site.dataset, record)
         for record in site.dataset.records["tuning"]
     }
     return {f"{SCRIPTS}/{name}": text for name, text in scripts.items()} | badges
 
 
-def badge(record: Record) -> str:
+def badge(dataset: Dataset, record: Record) -> str:
     """What runs where and how sure that is, for https://shields.io/badges/endpoint-badge."""
-    row = tuning_row(record, "")
+    row = tuning_row(dataset, record)
     document = {
         "schemaVersion": 1,
         "label": f"{row.model} {row.task}",
@@ -117,7 +117,7 @@ class RecordPages:
         releases = releases_of(self._dataset, record["script"])
         return {
             "record": record,
-            "row": tuning_row(record, script_path(self._dataset, record)),
+            "row": tuning_row(self._dataset, record),
             "configuration": own,
             "size": next(size for size in self._site.sizes if size.name == own.size),
             "device_name": str(device["name"] if device else record["device"]),

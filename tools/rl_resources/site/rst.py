@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
 from urllib.parse import quote
 
 from rl_resources.dataset import Dataset
 from rl_resources.package import SCRIPTS
 from rl_resources.page.rows import HEADERS
 from rl_resources.script.name import FORM
-from rl_resources.site.tuning_table import TuningRow, link_target, tuning_rows
+from rl_resources.site.tuning_table import TuningRow, sizes, tuning_rows
 
 TITLE = "Hardware That RL Training Needs"
 UNKNOWN = "\\"
@@ -29,65 +30,23 @@ _PLAIN_START = re.compile(r"(?!\w+[.)](?:\s|$))\w")
 _LITERAL = re.compile(r"[^\s`\\](?:[^`\\]*[^\s`\\])?")
 _URL_CHARACTERS = ":/?#[]@!$&'()*+,;=%~-._"
 
-_PAGE = """\
-{title}
-
-A reinforcement-learning run of a language model keeps a training engine and a generation engine in
-memory, so what is known from fine-tuning says little about the accelerators it takes. The tables
-below collect configurations that somebody has run, by the size of the model. Each row names the
-script with which to run it again.
-
-Dataset version: {version}
-
-A row carries one of two tags:
-
-MIN
-    The script runs with every memory optimization on, such as offloading to host memory and
-    gradient checkpointing.
-
-RECOMMENDED
-    The script runs without the optimizations that cost time, for the best throughput.
-
-MaxBatch is the most prompts in one training step that are known to run. It is empty where nobody
-has searched for the limit. It reads *disputed* where published facts contradict each other; a note
-below the table then says which. It reads *untested* where nobody has run the script yet.
-
-A script is named ``{form}``
-and lies in ``{scripts}/<size>/``, the size in lower case.
-
-{sections}"""
-
-_TABLE = """\
-.. list-table::
-    :widths: auto
-    :header-rows: 1
-
-{rows}
-"""
-
-_NO_RECORD = """
-There is no record of this size yet. To add one, put a script that ran into {folder}, named
-``{form}``, and its row into
-``records/tuning.csv``; ``rl-resources check`` then says whether the two agree.
-"""
+_PAGE = Path(__file__).with_name("device_tuning.rst")
 
 
 def files(dataset: Dataset, script_url: str | None) -> dict[str, str]:
     """The page and one table for every size, by path."""
-    sizes = [str(row["size"]) for row in dataset.records["sizes"]]
-    tables = {f"rst/{size.lower()}.rst": size_table(dataset, size, script_url) for size in sizes}
+    tables = {f"rst/{s.lower()}.rst": size_table(dataset, s, script_url) for s in sizes(dataset)}
     return {"rst/device_tuning.rst": device_tuning(dataset, script_url), **tables}
 
 
 def device_tuning(dataset: Dataset, script_url: str | None) -> str:
     """The whole page: introduction, then one section with one table for every size.
 
-    `script_url` is a template for the URLs of scripts (see `link_target`); without one the
+    `script_url` is a template for the URLs of scripts (see `TuningRow.url`); without one the
     scripts are named and not linked.
     """
-    sizes = [str(row["size"]) for row in dataset.records["sizes"]]
-    sections = [f"{_heading(size, '-')}\n\n{_table(dataset, size, script_url)}" for size in sizes]
-    return _PAGE.format(
+    sections = [f"{_heading(s, '-')}\n\n{_table(dataset, s, script_url)}" for s in sizes(dataset)]
+    return _PAGE.read_text(encoding="utf-8").format(
         title=_heading(TITLE, "="),
         version=escape(dataset.version),
         form=FORM,
@@ -104,19 +63,20 @@ def size_table(dataset: Dataset, size: str, script_url: str | None) -> str:
 
 def _table(dataset: Dataset, size: str, script_url: str | None) -> str:
     rows = tuning_rows(dataset, size)
-    cells = [_cells(row, link_target(script_url, row, size)) for row in rows]
-    lines = [_row(line) for line in (HEADERS, *(cells or [[UNKNOWN] * len(HEADERS)]))]
-    return _TABLE.format(rows="\n".join(lines)) + (_notes(rows) if rows else _no_record(size))
+    cells = [_cells(row, row.url(script_url, size)) for row in rows]
+    lines = [
+        "    * - " + "\n      - ".join(line)
+        for line in (HEADERS, *(cells or [[UNKNOWN] * len(HEADERS)]))
+    ]
+    head = ".. list-table::\n    :widths: auto\n    :header-rows: 1\n"
+    end = _notes(rows) if rows else _no_record(size)
+    return "\n".join([head, *lines, end])
 
 
-def _cells(row: TuningRow, url: str | None) -> list[str]:
+def _cells(row: TuningRow, url: str) -> list[str]:
     cells = [escape(cell) for cell in row.cells()]
     cells[HEADERS.index("Link")] = link(row.script, url) if url else literal(row.script)
     return cells
-
-
-def _row(cells: Sequence[str]) -> str:
-    return "    * - " + "\n      - ".join(cells)
 
 
 def _notes(rows: Sequence[TuningRow]) -> str:
@@ -131,7 +91,12 @@ def _note(row: TuningRow) -> str:
 
 
 def _no_record(size: str) -> str:
-    return _NO_RECORD.format(folder=literal(f"{SCRIPTS}/{size.lower()}/"), form=FORM)
+    folder = literal(f"{SCRIPTS}/{size.lower()}/")
+    return (
+        f"\nThere is no record of this size yet. To add one, put a script that ran into {folder}, "
+        f"named\n``{FORM}``, and its row into\n``records/tuning.csv``; ``rl-resources check`` then "
+        "says whether the two agree.\n"
+    )
 
 
 def _heading(title: str, underline: str) -> str:

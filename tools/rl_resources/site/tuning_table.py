@@ -1,19 +1,21 @@
-"""The nine-column table of tuning records as values, before any markup."""
+"""The nine-column table of tuning records as values, and in Markdown (GitHub's pipe tables)."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
 from urllib.parse import quote
 
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.package import Record
+from rl_resources.page.rows import HEADERS
+
+_MARKDOWN = re.compile(r"[\\`*_{}\[\]()<>#+!|~^$&:@=-]")
 
 
-@dataclass(frozen=True, slots=True)
-class TuningRow:
-    """One record as a reader sees it; every cell is plain text, a blank one is unknown."""
+class TuningRow(NamedTuple):
+    """One record as a reader sees it; every cell is plain text, an empty one is unknown."""
 
     tag: str
     model: str
@@ -23,8 +25,8 @@ class TuningRow:
     train: str
     infer: str
     script: str
-    script_path: str
     contributor: str
+    script_path: str
     status: str
     notes: str
 
@@ -41,47 +43,27 @@ class TuningRow:
     @property
     def in_doubt(self) -> bool:
         """Whether a reader must know the status before any figure."""
-        return self.disputed or self.status == "untested"
-
-    @property
-    def marked_max_batch(self) -> str:
-        """The limit as it must stand wherever it is shown: never without its doubt."""
-        return f"{self.max_batch} ({self.status})".lstrip() if self.in_doubt else self.max_batch
+        return self.status in {"disputed", "untested"}
 
     def cells(self) -> tuple[str, ...]:
-        """The nine cells in the order of `HEADERS`; the link's cell is the script's name."""
-        return (
-            self.tag,
-            self.model,
-            self.task,
-            self.resource,
-            self.marked_max_batch,
-            self.train,
-            self.infer,
-            self.script,
-            self.contributor,
+        """The nine cells in the order of `HEADERS`: MaxBatch with its doubt, the script as Link."""
+        doubt = f"({self.status})" if self.in_doubt else ""
+        return (*self[:4], f"{self.max_batch} {doubt}".strip(), *self[5:9])
+
+    def url(self, template: str | None, size: str) -> str:
+        """The URL of the script by a `--script-url` template, percent-encoded; empty without one.
+
+        Placeholders are `{path}` (from the repository's root), `{script}` and `{size}`.
+        """
+        parts = {"{path}": self.script_path, "{script}": self.script, "{size}": size.lower()}
+        return re.sub(
+            r"\{(path|script|size)\}", lambda match: quote(parts[match[0]]), template or ""
         )
 
 
-def link_target(template: str | None, row: TuningRow, size: str) -> str | None:
-    """The address of a row's script by a `--script-url` template, percent-encoded.
-
-    The template's placeholders are `{path}` (from the repository's root), `{script}`, `{size}`.
-    """
-    if not template:
-        return None
-    parts = {"{path}": row.script_path, "{script}": row.script, "{size}": size.lower()}
-    for placeholder, value in parts.items():
-        template = template.replace(placeholder, quote(value))
-    return template
-
-
-def tuning_rows(dataset: Dataset, size: str) -> list[TuningRow]:
-    """The records whose model belongs to `size`, in canonical order."""
-    return [
-        tuning_row(record, script_path(dataset, record))
-        for record in records_of_size(dataset, size)
-    ]
+def sizes(dataset: Dataset) -> list[str]:
+    """The names of the sizes, smallest first."""
+    return [str(row["size"]) for row in dataset.records["sizes"]]
 
 
 def records_of_size(dataset: Dataset, size: str) -> Sequence[Record]:
@@ -90,21 +72,52 @@ def records_of_size(dataset: Dataset, size: str) -> Sequence[Record]:
     return [row for row in dataset.records["tuning"] if models[row["model"]]["size"] == size]
 
 
-def tuning_row(record: Mapping[str, object], path: str) -> TuningRow:
-    """A record, typed or as text, as its row; what it lacks is unknown. `path` is its script's."""
-    cells = {name: "" if value is None else str(value) for name, value in record.items()}
-    known = defaultdict(str, cells)
+def tuning_rows(dataset: Dataset, size: str) -> list[TuningRow]:
+    """The same as rows."""
+    return [tuning_row(dataset, record) for record in records_of_size(dataset, size)]
+
+
+def tuning_row(dataset: Dataset, record: Record) -> TuningRow:
+    """A record as its row."""
+    cell = {name: "" if value is None else str(value) for name, value in record.items()}
     return TuningRow(
-        tag=known["tag"],
-        model=known["model"].partition("/")[2],
-        task=known["task"],
-        resource=f"{known['gpus']}*{known['device'].upper()}",
-        max_batch=known["max_batch"],
-        train=known["train"],
-        infer=known["infer"] + known["infer_version"],
-        script=known["script"],
-        script_path=path,
-        contributor=known["contributor"],
-        status=known["status"],
-        notes=known["notes"],
+        tag=cell["tag"],
+        model=cell["model"].partition("/")[2],
+        task=cell["task"],
+        resource=f"{cell['gpus']}*{cell['device'].upper()}",
+        max_batch=cell["max_batch"],
+        train=cell["train"],
+        infer=cell["infer"] + cell["infer_version"],
+        script=cell["script"],
+        contributor=cell["contributor"],
+        script_path=script_path(dataset, record),
+        status=cell["status"],
+        notes=cell["notes"],
     )
+
+
+def markdown(dataset: Dataset, size: str, script_url: str | None) -> str:
+    """A heading and one table; a sentence in place of the table where there is no record."""
+    rows = tuning_rows(dataset, size)
+    if not rows:
+        return f"### {size}\n\nNo record exists yet.\n"
+    table = [
+        HEADERS,
+        ["---"] * len(HEADERS),
+        *(_cells(row, row.url(script_url, size)) for row in rows),
+    ]
+    notes = [f"- {escape(row.script)}: {escape(row.notes)}" for row in rows if row.disputed]
+    lines = [f"| {' | '.join(cells)} |" for cells in table]
+    return "\n".join([f"### {size}", "", *lines, *([""] if notes else []), *notes, ""])
+
+
+def _cells(row: TuningRow, url: str) -> list[str]:
+    cells = [escape(cell) for cell in row.cells()]
+    if url:
+        cells[HEADERS.index("Link")] = f"[{escape(row.script)}](<{url}>)"
+    return cells
+
+
+def escape(text: str) -> str:
+    """Text that every Markdown renderer shows as it is. Shape: one line in, one line out."""
+    return _MARKDOWN.sub(lambda match: f"&#{ord(match[0])};", text)

@@ -1,0 +1,342 @@
+"""Answers of `find` and `coverage` as text for a person, and as JSON and CSV for a program."""
+
+from __future__ import annotations
+
+import csv
+import io
+import posixpath
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_type_hints
+
+from rl_resources.dataset import Dataset, is_packaged
+from rl_resources.query import sentences
+from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, Coverage
+from rl_resources.query.find import Answer, Found, Largest, ask, folded
+from rl_resources.query.messages import say
+from rl_resources.query.understand import Tokens
+from rl_resources.query.vocabulary import vocabulary
+from rl_resources.words import json_text, printable, unobeyed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PANDAS_TYPES: Mapping[type, str] = {str: "string", int: "Int64", float: "Float64"}
+_COLUMN_TYPES: Mapping[str, str] = {"fit": "string", "reason": "string"} | {
+    name: _PANDAS_TYPES.get(kind, "object") for name, kind in get_type_hints(Configuration).items()
+}
+_MOST_ASIDE, _MOST_BEFORE = 5, 2
+_NARROWEST = 40
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+def as_frame(dataset: Dataset, tokens: Tokens) -> pd.DataFrame:
+    """The answers as a DataFrame, one row each; all else is in its `attrs`.
+
+    Raises `UnusableInput` where a word of the question is not known.
+    """
+    import pandas as pd
+
+    value = as_value(dataset, *ask(dataset, tokens))
+    rows = value.pop("answers")
+    frame = pd.DataFrame(rows, columns=list(_COLUMN_TYPES)).astype(_COLUMN_TYPES)
+    frame.attrs.update(value)
+    return frame
+
+
+def as_json(dataset: Dataset, found: Found, notes: Sequence[str]) -> str:
+    """Everything that was found."""
+    return json_text(as_value(dataset, found, notes), 1)
+
+
+def as_value(dataset: Dataset, found: Found, notes: Sequence[str]) -> dict[str, Any]:
+    """Everything that was found, in values that JSON has."""
+    against = _contradictions(dataset, found)
+    return {
+        "dataset_version": dataset.version,
+        "query": {name: value or None for name, value in asdict(found.query).items()},
+        "notes": list(notes),
+        "answers": [_flat(item) for item in found.answers],
+        "start": sentences.start(found.script, _root(dataset)) if found.script else None,
+        "smallest": _id(found.smallest),
+        "smallest_full": _id(found.smallest_full),
+        "longest": _id(found.longest),
+        "largest": [
+            {
+                "task": item.task,
+                "size": item.size,
+                "best": _id(item.best),
+                "longest": _id(item.longest),
+                "longest_tokens": item.longest.configuration.length or None,
+            }
+            for item in found.largest
+        ],
+        "nearest": [
+            {"nearest": item.kind, "missing": item.reason, **_flat(item.answer)}
+            for item in found.nearest
+        ],
+        "failures": [_flat(item) for item in found.failures],
+        "unclear": [_flat(item) for item in found.unclear],
+        "contradictions": {name: [_cells(row) for row in rows] for name, rows in against.items()},
+    }
+
+
+def _id(answer: Answer | None) -> str | None:
+    return answer.configuration.id if answer else None
+
+
+def _flat(answer: Answer) -> dict[str, Any]:
+    """An answer as one level of columns; what is unknown is `None`."""
+    return {"fit": answer.fit, "reason": answer.reason, **_cells(answer.configuration)}
+
+
+def _cells(row: Configuration) -> dict[str, Any]:
+    cells = row._asdict().items()
+    return {name: list(cell) if isinstance(cell, tuple) else cell or None for name, cell in cells}
+
+
+def _contradictions(dataset: Dataset, found: Found) -> dict[str, list[Configuration]]:
+    """What other reports say against those that are listed, by the id of these."""
+    by_id = {row.id: row for row in configurations(dataset)}
+    nearest = (item.answer for item in found.nearest)
+    listed = (*found.answers, *found.unclear, *found.failures, *nearest)
+    rows = (item.configuration for item in listed if item.configuration.contradicts)
+    return {row.id: [by_id[name] for name in row.contradicts if name in by_id] for row in rows}
+
+
+def _root(dataset: Dataset) -> str:
+    """What a command names before a script's path: readers of a checkout are in its root."""
+    return str(dataset.package.root) if is_packaged(dataset.package.root) else ""
+
+
+def as_csv(found: Found) -> str:
+    """One line for each answer."""
+    rows = [
+        {k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in _flat(item).items()}
+        for item in found.answers
+    ]
+    return _csv(_COLUMN_TYPES, rows)
+
+
+def _csv(names: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(names), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def remarks_of_csv(found: Found, notes: Iterable[str]) -> str:
+    """What the lines of CSV do not say, for a person who reads them."""
+    lines = [*notes, *(item.reason for item in found.nearest)]
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+class Line(NamedTuple):
+    """A paragraph of the text; `mark` stands before its first line and indents the others.
+
+    A `command` stays one line, so that it can be copied, however long it is.
+    """
+
+    text: str
+    mark: str = ""
+    kind: Literal["", "title", "command"] = ""
+
+
+def as_text(
+    dataset: Dataset,
+    found: Found,
+    notes: Sequence[str],
+    *,
+    limit: int = 0,
+    width: int = 100,
+    color: bool = False,
+    unfold: bool = False,
+) -> str:
+    """Everything that was found, in lines of `width`; of the answers `limit`, or with 0 all.
+
+    Those of one series are one answer, unless `unfold`. URLs are not broken.
+    """
+    lines = _Answers(dataset, found).lines(notes, limit, unfold=unfold)
+    wrapped = (part for line in lines for part in _wrapped(line, max(_NARROWEST, width), color))
+    return "\n".join(wrapped).lstrip("\n") + "\n"
+
+
+def _wrapped(line: Line, width: int, color: bool) -> list[str]:
+    text = printable(line.text)
+    lines = textwrap.wrap(
+        text,
+        len(line.mark + text) if line.kind == "command" else width,
+        initial_indent=line.mark,
+        subsequent_indent=" " * len(line.mark),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    safe = [unobeyed(one) for one in lines]
+    if line.kind != "title":
+        return safe
+    return ["", *(f"{_BOLD}{one}{_PLAIN}" if color else one for one in safe)]
+
+
+class _Answers:
+    def __init__(self, dataset: Dataset, found: Found) -> None:
+        self._dataset, self._found = dataset, found
+        self._against = _contradictions(dataset, found)
+
+    def lines(self, notes: Sequence[str], limit: int, *, unfold: bool) -> Iterator[Line]:
+        found = self._found
+        fits = [item.fit for item in found.answers]
+        yield _title(sentences.headline(found.query, vocabulary(self._dataset), fits))
+        yield from map(Line, (*notes, *_extremes(found)))
+        worse = found.worse if found.query.size else 0
+        before = found.failures[:worse]
+        yield from self._aside("Runs out of memory on as much or more", before, _MOST_BEFORE)
+        if found.largest:
+            yield _title("Largest size known to run, by task")
+            yield from (Line(_largest(item), "- ") for item in found.largest)
+        folds = [[item] for item in found.answers] if unfold else folded(found.answers)
+        yield from self._folds(folds, folds[: limit or None])
+        yield from self._start()
+        if found.nearest:
+            yield _title("Nothing that is known fits. The nearest")
+        for item in found.nearest:
+            yield from self._row(item.reason, [item.answer], "- ")
+        yield from self._aside("Runs out of memory", found.failures[worse:])
+        yield from self._aside("Not clear, so not counted", found.unclear)
+
+    def _folds(
+        self, folds: Sequence[Sequence[Answer]], shown: Sequence[Sequence[Answer]]
+    ) -> Iterator[Line]:
+        """The answers in their order, those of a fold as one."""
+        if shown:
+            yield _title("Configurations, best first")
+        for number, fold in enumerate(shown, 1):
+            row, fit = fold[0]
+            parts = (row.tag, row.model_label, row.task_label, sentences.resource(row))
+            what = f"{fit.replace('-', ' ')}: {', '.join(filter(None, parts))}"
+            yield from self._row(what, fold, f"{number}. ", fold[0].reason)
+        if len(folds) > len(shown):
+            yield Line(f"{len(folds) - len(shown)} more: give --limit {len(folds)}.")
+        if any(len(fold) > 1 for fold in shown):
+            yield Line("Reports that differ in settings alone are one: give --all.")
+        if len({fold[0].configuration.framework_label for fold in shown}) > 1:
+            yield Line(say("frameworks"))
+
+    def _start(self) -> Iterator[Line]:
+        if row := self._found.script:
+            yield _title("Start the best script")
+            yield Line(sentences.start(row, _root(self._dataset)), "  ", "command")
+            if row.nodes > 1:
+                yield Line(say("nodes", nodes=row.nodes), "  ")
+
+    def _aside(
+        self, title: str, items: Sequence[Answer], most: int = _MOST_ASIDE
+    ) -> Iterator[Line]:
+        """What is no answer, as far as there is room."""
+        folds = folded(items)
+        if folds:
+            yield _title(title)
+        for fold in folds[:most]:
+            row = fold[0].configuration
+            what = f"{row.model_label} {row.task_label}: {fold[0].reason}"
+            yield from self._row(what, fold, "- ")
+        if len(folds) > most:
+            yield Line(f"{len(folds) - most} more: give --format json.", "- ")
+
+    def _row(self, first: str, fold: Sequence[Answer], mark: str, *more: str) -> Iterator[Line]:
+        """A configuration: its first line, then all that is known of it."""
+        yield Line(first, mark)
+        row = fold[0].configuration
+        others = self._against.get(row.id, ())
+        lines = (
+            *more,
+            sentences.series([item.configuration for item in fold]),
+            "; ".join(row.conditions),
+            "; ".join(sentences.figures(row)),
+            sentences.evidence(row),
+            *sentences.doubts(row),
+            posixpath.join(_root(self._dataset), row.script) if row.script else "",
+            row.source,
+            *(f"{sentences.contradicted(other)}: {other.source}" for other in others),
+        )
+        yield from (Line(line, " " * len(mark)) for line in lines if line)
+
+
+def _title(text: str) -> Line:
+    return Line(text, kind="title")
+
+
+def _extremes(found: Found) -> Iterator[str]:
+    """The smallest hardware and the longest context, where the first answer does not say them."""
+    if not found.query.size or not found.answers:
+        return
+    for name in ("smallest", "smallest_full", "longest"):
+        answer = getattr(found, name)
+        if answer and (name == "smallest_full" or answer != found.answers[0]):
+            row = answer.configuration
+            words = {"summary": sentences.summary(row), "context": sentences.context(row)}
+            yield f"{say(name, **words)} ({row.kind}, {row.id})."
+
+
+def _largest(item: Largest) -> str:
+    best, longest = item.best.configuration, item.longest.configuration
+    fit = item.best.fit.replace("-", " ")
+    context = f"{sentences.context(longest)} on {sentences.resource(longest)}"
+    what = f"{item.task}: {item.size}, {fit}, {sentences.resource(best)}"
+    return f"{what}, {'; '.join(best.conditions)}. Longest context: {context}."
+
+
+def coverage_as_json(found: Coverage, version: str) -> str:
+    """Every cell that anything is known of, what is wanted most, and what no size has."""
+    value = {
+        "dataset_version": version,
+        "cells": [asdict(cell) for cell in found.cells],
+        "unplaced_reports": found.unplaced,
+        "wanted_rule": WANTED_RULE,
+        "wanted": [
+            {"size": cell.size, "task": cell.task, "device": cell.device} for cell in found.wanted
+        ],
+        "missing_tags": [
+            {"size": size, "tag": tag} for tag, sizes in found.missing.items() for size in sizes
+        ],
+    }
+    return json_text(value, 1)
+
+
+def coverage_as_csv(found: Coverage) -> str:
+    """One line for each cell."""
+    return _csv([field.name for field in fields(Cell)], map(asdict, found.cells))
+
+
+def coverage_as_text(found: Coverage) -> str:
+    """What there is, what is wanted, and which tags are missing."""
+    counts = {
+        "MIN": "records_min",
+        "RECOMMENDED": "records_recommended",
+        "UNTESTED": "untested",
+        "REPORTS": "all_reports",
+        "OUT OF MEMORY": "out_of_memory",
+    }
+    wanted = {"PROJECTS": "projects", "REPORTS": "all_reports"}
+    lines = [
+        *_cell_lines(found.cells, counts),
+        "",
+        f"{found.unplaced} more reports leave size, task or device open.",
+        "",
+        f"Most wanted. {WANTED_RULE}",
+        *_cell_lines(found.wanted[:MOST_WANTED], wanted),
+        "",
+        *(f"No {tag} record: {', '.join(sizes)}" for tag, sizes in found.missing.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell_lines(cells: Sequence[Cell], counts: Mapping[str, str]) -> list[str]:
+    """An aligned table of cells with some of their counts, by header; 0 is empty."""
+    columns = {"SIZE": "size", "TASK": "task", "DEVICE": "device", **counts}
+    rows = [[str(getattr(cell, name) or "") for name in columns.values()] for cell in cells]
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    padded = (zip(row, widths, strict=True) for row in (columns, *rows))
+    return ["  ".join(cell.ljust(width) for cell, width in row).rstrip() for row in padded]

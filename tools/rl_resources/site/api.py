@@ -1,0 +1,227 @@
+"""The published JSON documents, under `/api/v1`.
+
+Numbers are numbers, empty cells are null, every key is always there, ids are script names without
+`.sh`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote
+
+from rl_resources.dataset import Dataset, script_path
+from rl_resources.git import utc
+from rl_resources.package import Record
+from rl_resources.query.moves import moves
+from rl_resources.revision import Release
+from rl_resources.site.changes import as_values
+from rl_resources.site.tuning_table import records_of_size, sizes
+
+BASE = "api/v1"
+_UP = "../../"
+SCRIPTS = "scripts"
+"""The folder of the scripts, as they are."""
+DOWNLOADS = ("downloads/", "rst/", f"{SCRIPTS}/")
+"""Where files for programs are published beside the API."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """One published document: its path below `BASE`, the name of its schema, its value.
+
+    `template` is the path with what differs between documents of its kind in braces; empty where
+    there is only one.
+    """
+
+    path: str
+    schema: str
+    value: Mapping[str, Any]
+    template: str = ""
+
+    @cached_property
+    def text(self) -> str:
+        """The document as it is published: keys in the order given, one row of a table a line."""
+        lines = [f" {_compact(name)}: {_lines(item)}" for name, item in self.value.items()]
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    @property
+    def schema_path(self) -> str:
+        """The path of its schema below `BASE`."""
+        return f"schema/{self.schema}.json"
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What is published, where from and where to, beyond the dataset itself.
+
+    `commit` and `commit_time` (seconds since 1970) are `None` where unknown, `site` is the URL of
+    the site with its closing slash, or empty. `files` is what else is published, by path below the
+    site's root. `releases` are newest first.
+    """
+
+    commit: str | None = None
+    commit_time: int | None = None
+    site: str = ""
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
+    releases: Sequence[Release] = ()
+
+
+def name_of(table: str) -> str:
+    """What the API calls a table: `tuning` is `records`."""
+    return "records" if table == "tuning" else table
+
+
+def record_id(record: Record) -> str:
+    """The stable id of a tuning record."""
+    return str(record["script"]).removesuffix(".sh")
+
+
+def documents(dataset: Dataset, publication: Publication) -> list[Document]:
+    """Every document, the index first."""
+    tables = [records_document(dataset)]
+    tables += [
+        _table(dataset, name, map(_row, rows))
+        for name, rows in dataset.records.items()
+        if name != "tuning"
+    ]
+    whole = {item.schema: item.value[item.schema] for item in tables}
+    listed = [
+        *tables,
+        *(size_document(dataset, size) for size in sizes(dataset)),
+        *_by_id(dataset),
+        *_changes(dataset, publication.releases),
+        Document("all.json", "all", _head(dataset, publication) | whole),
+    ]
+    return [_index(dataset, publication, listed), *listed]
+
+
+def records_document(dataset: Dataset) -> Document:
+    """All tuning records."""
+    return _table(dataset, "records", (_record(dataset, row) for row in dataset.records["tuning"]))
+
+
+def size_document(dataset: Dataset, size: str) -> Document:
+    """The tuning records of one size."""
+    rows = [_record(dataset, record) for record in records_of_size(dataset, size)]
+    section = {"size": _row(dataset.by_key["sizes"][size])}
+    value = _version(dataset) | section | {"count": len(rows), "records": rows}
+    return Document(f"sizes/{size.lower()}.json", "size", value, "sizes/{size}.json")
+
+
+def _table(dataset: Dataset, name: str, rows: Iterator[dict[str, Any]]) -> Document:
+    listed = list(rows)
+    value = _version(dataset) | {"count": len(listed), name: listed}
+    return Document(f"{name}.json", name, value)
+
+
+def _version(dataset: Dataset) -> dict[str, Any]:
+    return {"dataset_version": dataset.version}
+
+
+def _by_id(dataset: Dataset) -> Iterator[Document]:
+    """A document for each id of a record, also for those that are gone."""
+
+    def document(id_: str, script: object, **value: object) -> Document:
+        root = f"../{_UP}"  # the document lies one folder below `BASE`
+        links = {
+            "page": root + quote(f"records/{id_}/"),
+            "script": root + quote(f"{SCRIPTS}/{script}") if script else None,
+        }
+        known = _version(dataset) | {"id": id_} | value | {"links": links}
+        return Document(f"records/{id_}.json", "record", known, "records/{id}.json")
+
+    for row in dataset.records["tuning"]:
+        name = row["script"]
+        trials = [_row(trial) for trial in dataset.by_script["trials"].get(name, ())]
+        record = _record(dataset, row)
+        yield document(record_id(row), name, record=record, trials=trials, moved=None)
+    for move in moves(dataset, "tuning"):
+        moved = {"moved_to": list(move.moved_to), "version": move.version, "reason": move.reason}
+        yield document(move.id, None, record=None, trials=[], moved=moved)
+
+
+def _changes(dataset: Dataset, releases: Sequence[Release]) -> Iterator[Document]:
+    """The list of releases, and a document for each."""
+    heads = [
+        {"version": item.version, "released_on": item.day, "previous": item.previous}
+        for item in releases
+    ]
+    kinds = ("added", "removed", "renamed", "changed")
+    rows = (
+        {**head, "path": f"changes/{item.version}.json"}
+        | {kind: sum(len(getattr(table, kind)) for table in item.made) for kind in kinds}
+        for head, item in zip(heads, releases, strict=True)
+    )
+    listing = _table(dataset, "releases", rows)
+    yield Document("changes.json", "changes", listing.value)
+    for head, item in zip(heads, releases, strict=True):
+        lists = {"in_release": as_values(item.made), "since_release": as_values(item.since)}
+        path = f"changes/{item.version}.json"
+        yield Document(path, "release", _version(dataset) | head | lists, "changes/{version}.json")
+
+
+def _index(dataset: Dataset, publication: Publication, listed: Sequence[Document]) -> Document:
+    value = {
+        **_head(dataset, publication),
+        "counts": {name_of(name): len(rows) for name, rows in dataset.records.items()},
+        "openapi": "openapi.json",
+        "documents": [
+            {"path": item.path, "schema": item.schema_path, **_checksum(item.text)}
+            for item in listed
+        ],
+        "downloads": [
+            {"path": f"{_UP}{path}", **_checksum(content)}
+            for path, content in sorted(publication.files.items())
+            if path.startswith(DOWNLOADS)
+        ],
+    }
+    return Document("index.json", "index", value)
+
+
+def _head(dataset: Dataset, publication: Publication) -> dict[str, Any]:
+    package = dataset.package
+    time = publication.commit_time if publication.commit else None
+    words = ("name", "title", "path")
+    return {
+        "title": package.title,
+        "description": package.description,
+        "dataset_version": package.version,
+        "commit": publication.commit,
+        "committed_at": None if time is None else utc(time),
+        "licenses": [{word: item.get(word) for word in words} for item in package.licenses],
+    }
+
+
+def _checksum(content: str | bytes) -> dict[str, Any]:
+    data = content.encode() if isinstance(content, str) else content
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _record(dataset: Dataset, record: Record) -> dict[str, Any]:
+    size = dataset.by_key["models"][record["model"]]["size"]
+    derived = {"id": record_id(record), "size": size, "path": script_path(dataset, record)}
+    return derived | _row(record)
+
+
+def _row(row: Record) -> dict[str, Any]:
+    """A row in the types of JSON. A figure of type number stays one where it is whole: `80.0`."""
+    return {
+        name: value.isoformat() if isinstance(value, date) else value for name, value in row.items()
+    }
+
+
+def _lines(item: Any) -> str:
+    if not isinstance(item, list) or not all(isinstance(row, dict) for row in item):
+        return _compact(item)
+    rows = ",\n".join(f"  {_compact(row)}" for row in item)
+    return f"[\n{rows}\n ]" if rows else "[]"
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

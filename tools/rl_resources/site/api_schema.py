@@ -1,0 +1,320 @@
+"""The JSON Schemas of the documents, derived from the Table Schemas, and the OpenAPI document.
+
+`components` has each schema by name, referring to the others as OpenAPI does; `schemas` gives one
+document each, with what it refers to inside. They are open: an object may hold more than they name,
+because fields may be added. What we publish is validated closed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from jsonschema_rs import Draft202012Validator, meta
+
+from rl_resources.dataset import Dataset
+from rl_resources.errors import InvalidOutput
+from rl_resources.schema.json_schema import DIALECT, row_schema
+from rl_resources.site.api import BASE, Document, Publication, name_of
+
+COMPONENTS = "#/components/schemas/"
+LONGEST_EXAMPLE = 12_000
+"""Characters of a document that OpenAPI has as a whole; of a longer one it has the URL."""
+MOST_LISTED = 10
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_MAYBE: Schema = {"type": ["string", "null"]}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_VERSION: Schema = {**_TEXT, "description": "CalVer version of the dataset."}
+_URL: Schema = {**_TEXT, "description": "URL, relative to this document."}
+_DERIVED: Mapping[str, Schema] = {
+    "id": {**_TEXT, "description": "Stable id: the script's name without its ending."},
+    "size": {**_TEXT, "description": "The section that the model belongs to."},
+    "path": {**_TEXT, "description": "Where the script lies in the repository."},
+}
+_CHECKSUM: Mapping[str, Schema] = {
+    "bytes": {**_COUNT, "description": "Length of what is served, uncompressed."},
+    "sha256": {**_TEXT, "pattern": "^[0-9a-f]{64}$", "description": "SHA-256 of these bytes."},
+}
+_PARAMETERS = {
+    "id": "Id of a record, as `id` in `records.json`; one that has moved works too.",
+    "size": "Key of a size in lower case, as `sizes.json` lists them.",
+    "version": "A release, as `changes.json` lists them.",
+}
+
+
+def files(dataset: Dataset, publication: Publication, listed: Sequence[Document]) -> dict[str, str]:
+    """The documents `listed`, their schemas and the OpenAPI document, by path on the site.
+
+    Raises `InvalidOutput` where a document breaks its schema.
+    """
+    known = schemas(dataset)
+    validate(listed, known)
+    described = {**known, "openapi.json": openapi(dataset, publication, listed)}
+    texts = {item.path: item.text for item in listed} | {
+        path: json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+        for path, value in described.items()
+    }
+    return {f"{BASE}/{path}": text for path, text in texts.items()}
+
+
+def validate(documents: Sequence[Document], schemas: Mapping[str, Schema]) -> None:
+    """Raise `InvalidOutput` with the places at which a document breaks its schema.
+
+    Schemas are open to consumers, who must accept a field that is added; what we publish has none
+    that its schema does not name.
+    """
+    for schema in schemas.values():
+        meta.validate(schema)
+    validators = {
+        path: Draft202012Validator(_closed(schema), validate_formats=True)
+        for path, schema in schemas.items()
+    }
+    broken = [
+        f"{document.path}: {'/'.join(map(str, error.instance_path))}: {error.message[:200]}"
+        for document in documents
+        for error in validators[document.schema_path].iter_errors(json.loads(document.text))
+    ]
+    if broken:
+        raise InvalidOutput(
+            "\n".join([*broken[:MOST_LISTED], f"{len(broken)} errors in the JSON documents"]),
+            "The old output is kept. The data pass all rules, so a rendering is wrong.",
+        )
+
+
+def _closed(schema: Any) -> Any:
+    """The schema with no room for what it does not name."""
+    if isinstance(schema, list):
+        return [_closed(item) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    closed = {"additionalProperties": False} if "properties" in schema else {}
+    return {**closed, **{name: _closed(item) for name, item in schema.items()}}
+
+
+def schemas(dataset: Dataset) -> dict[str, Schema]:
+    """The JSON Schema of every kind of document by its path below the API's root."""
+    known = components(dataset)
+    documents = [name for name in known if name.endswith("Document")]
+    return {
+        f"schema/{name.removesuffix('Document').lower()}.json": _standalone(known, name)
+        for name in documents
+    }
+
+
+def _standalone(known: Mapping[str, Schema], name: str) -> Schema:
+    """A schema with all that it refers to, also indirectly, in its `$defs`."""
+    needed: dict[str, Schema] = {}
+    waiting = [name]
+    while waiting:
+        for found in re.findall(f'"{COMPONENTS}(.*?)"', json.dumps(known[waiting.pop()])):
+            if found not in needed:
+                needed[found] = known[found]
+                waiting.append(found)
+    own = {"$schema": DIALECT, **known[name], **({"$defs": needed} if needed else {})}
+    standalone: Schema = json.loads(json.dumps(own).replace(COMPONENTS, "#/$defs/"))
+    return standalone
+
+
+def _component_of(schema: str) -> str:
+    """The component that is the schema of documents: `sizes` has `SizesDocument`."""
+    return f"{schema.capitalize()}Document"
+
+
+def _row_component(table: str) -> str:
+    """The component that is one row of a table: `devices` has `Device`.
+
+    A record's is not just `Record`, which in TypeScript and Java is a word of the language.
+    """
+    return "TuningRecord" if table == "tuning" else table.removesuffix("s").capitalize()
+
+
+def components(dataset: Dataset) -> dict[str, Schema]:
+    """Every schema by its name."""
+    rows = {
+        _row_component(name): row_schema(item.schema, _DERIVED if name == "tuning" else None)
+        for name, item in dataset.package.resources.items()
+    }
+    return {
+        **rows,
+        "License": _object(name=_MAYBE, title=_MAYBE, path=_MAYBE),
+        "MovedRecord": _object(
+            moved_to=_array(_TEXT, "Ids that stand for it today; none where it was withdrawn."),
+            version={**_TEXT, "description": "The version from which on the id is gone."},
+            reason=_TEXT,
+        ),
+        "TableChange": _table_change(),
+        **{_component_of(name): schema for name, schema in _documents(dataset)},
+    }
+
+
+def _documents(dataset: Dataset) -> Iterator[tuple[str, Schema]]:
+    """The schema of each kind of document, by the kind's name."""
+    rows: dict[str, Schema] = {}
+    counted = {"dataset_version": _VERSION, "count": _COUNT}
+    for table, item in dataset.package.resources.items():
+        name = name_of(table)
+        rows[name] = _array(_ref(_row_component(table)))
+        yield name, _object(item.schema.title, **counted, **{name: rows[name]})
+    head = {
+        "title": _TEXT,
+        "description": _TEXT,
+        "dataset_version": _VERSION,
+        "commit": {**_MAYBE, "description": "Revision of the repository that this was made from."},
+        "committed_at": {**_MAYBE, "format": "date-time", "description": "Time of that revision."},
+        "licenses": _array(_ref("License")),
+    }
+    yield (
+        "index",
+        _object(
+            "What there is",
+            **head,
+            counts=_object("Rows by table.", **dict.fromkeys(rows, _COUNT)),
+            openapi=_URL,
+            documents=_array(_object(path=_URL, schema=_URL, **_CHECKSUM)),
+            downloads=_array(_object(path=_URL, **_CHECKSUM)),
+        ),
+    )
+    yield "all", _object("Everything in one document", **head, **rows)
+    size = {"size": _ref("Size"), **counted, "records": rows["records"]}
+    yield "size", _object("The tuning records of one size", **size)
+    yield (
+        "record",
+        _object(
+            "One tuning record with its trials, or where it moved to",
+            dataset_version=_VERSION,
+            id=_DERIVED["id"],
+            record=_or_null("TuningRecord", "Null where the id is gone."),
+            trials=rows["trials"],
+            moved=_or_null("MovedRecord", "Set where the id is gone; `record` is null then."),
+            links=_object(page=_URL, script={**_URL, **_MAYBE}),
+        ),
+    )
+    yield from _changes(counted)
+
+
+def _changes(counted: Mapping[str, Schema]) -> Iterator[tuple[str, Schema]]:
+    release: dict[str, Schema] = {
+        "version": _VERSION,
+        "released_on": {**_TEXT, "format": "date"},
+        "previous": {**_MAYBE, "description": "The release before it; null for the first."},
+    }
+    counts = dict.fromkeys(("added", "removed", "renamed", "changed"), _COUNT)
+    releases = _array(_object(**release, path=_URL, **counts))
+    yield "changes", _object("The releases, newest first", **counted, releases=releases)
+    change = _ref("TableChange")
+    yield (
+        "release",
+        _object(
+            "What one release changed, and what has changed since",
+            dataset_version=_VERSION,
+            **release,
+            in_release=_array(change, "What it changed in `previous`; nothing for the first."),
+            since_release=_array(change, "What has changed from that release to this data."),
+        ),
+    )
+
+
+def _table_change() -> Schema:
+    """One table as `rl-resources diff --format json` prints it."""
+    row = {"type": "object", "additionalProperties": _TEXT, "description": "Cells as text."}
+    cell = _object(field=_TEXT, old=_TEXT, new=_TEXT)
+    return _object(
+        "What changed in one table",
+        table=_TEXT,
+        removed=_array(row),
+        added=_array(row),
+        renamed=_array(_object(old=row, new=row)),
+        changed=_array(_object(key=row, changes=_array(cell))),
+        columns_removed=_array(_TEXT),
+        columns_added=_array(_TEXT),
+    )
+
+
+def _object(description: str = "", /, **properties: Schema) -> Schema:
+    """An object. It has no title: generators of clients would call their class by that."""
+    about = {"description": description} if description else {}
+    return {**about, "type": "object", "properties": properties, "required": list(properties)}
+
+
+def _array(items: Schema, description: str = "") -> Schema:
+    about = {"description": description} if description else {}
+    return {"type": "array", "items": items, **about}
+
+
+def _ref(component: str) -> Schema:
+    return {"$ref": f"{COMPONENTS}{component}"}
+
+
+def _or_null(component: str, description: str) -> Schema:
+    return {"anyOf": [_ref(component), {"type": "null"}], "description": description}
+
+
+def openapi(dataset: Dataset, publication: Publication, listed: Sequence[Document]) -> Schema:
+    """The OpenAPI 3.1 description of `listed`; the first document of a kind is its example."""
+    kinds: dict[str, Document] = {}
+    for item in listed:
+        kinds.setdefault(item.template or item.path, item)
+    known, package, site = components(dataset), dataset.package, publication.site
+    # Without a page: clients would return it as if it were a document.
+    missing = "There is nothing at this URL. `index.json` lists every document."
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": package.title,
+            "summary": "Static JSON documents: every URL is a file, and none needs a key.",
+            "description": package.description,
+            "version": dataset.version,
+            "license": {
+                "name": package.licenses[0]["title"],
+                "identifier": package.licenses[0]["name"],
+            },
+        },
+        "externalDocs": {
+            "description": "What you may rely on",
+            "url": f"{site or '../../'}data/#api",
+        },
+        "servers": [{"url": f"{site}{BASE}" if site else "."}],
+        "paths": {f"/{path}": {"get": _get(path, item, known)} for path, item in kinds.items()},
+        "components": {"schemas": known, "responses": {"NotFound": {"description": missing}}},
+    }
+
+
+def _get(path: str, item: Document, known: Mapping[str, Schema]) -> Schema:
+    component = _component_of(item.schema)
+    parameter, not_found = re.search(r"(.*)\{(\w+)\}(.*)", path), {}
+    operation: Schema = {
+        "operationId": _operation_id(path),
+        "summary": known[component]["description"],
+    }
+    if parameter:
+        operation["parameters"] = [_parameter(item, *parameter.groups())]
+        not_found = {"404": {"$ref": "#/components/responses/NotFound"}}
+    short = len(item.text) <= LONGEST_EXAMPLE
+    example = {"value": item.value} if short else {"externalValue": item.path}
+    content = {
+        "schema": _ref(component),
+        "examples": {"published": {"summary": f"{item.path} as it is", **example}},
+    }
+    reply = {"description": "The document.", "content": {"application/json": content}}
+    return {**operation, "responses": {"200": reply, **not_found}}
+
+
+def _operation_id(path: str) -> str:
+    """`records/{id}.json` has `getRecordsById`."""
+    words = re.findall(r"\{?\w+", path.removesuffix(".json").replace("{", "by/"))
+    return "get" + "".join(map(str.capitalize, words))
+
+
+def _parameter(item: Document, before: str, name: str, after: str) -> Schema:
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": _PARAMETERS[name],
+        "schema": _TEXT,
+        "example": item.path.removeprefix(before).removesuffix(after),
+    }
