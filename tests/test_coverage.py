@@ -16,7 +16,7 @@ import pytest
 from rl_resources import load
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset
-from rl_resources.query.age import Ages
+from rl_resources.query.compatibility import Ages
 from rl_resources.query.coverage import coverage
 from rl_resources.site import coverage_page
 from rl_resources.site.environment import Site
@@ -137,7 +137,7 @@ def test_an_old_figure_is_marked_by_the_version_of_the_dataset(
         records={**dataset.records, "compatibility": tuple(releases)},
     )
     row = dict.fromkeys(dataset.records["reports"][0]) | changes
-    assert Ages(of_november).remarks(row) == said
+    assert list(Ages(of_november).remarks(row)) == said
 
 
 def test_a_report_is_shown_with_conditions_group_and_the_unit_of_its_batch(

@@ -14,9 +14,9 @@ import pytest
 from rl_resources import UnusableInput, load
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset
+from rl_resources.devices import device_label
 from rl_resources.query.configurations import Configuration, configurations, in_series
-from rl_resources.query.find import RELAXATIONS, SMALLER, Found, ask, find, folded
-from rl_resources.query.hardware import device_label
+from rl_resources.query.find import ALTERNATIVES, LAST_RESORTS, Found, ask, find, folded
 from rl_resources.query.messages import MESSAGES
 from rl_resources.query.sentences import figures, resource, series
 from rl_resources.query.understand import Query, understand
@@ -161,11 +161,11 @@ NEAREST: tuple[tuple[Query, tuple[Configuration, ...], dict[str, str]], ...] = (
      {"smallest-tested": "own", "other-model": "other"}),
     (replace(SEVEN, task="PPO"),
      (_report("ppo", task="PPO", gpus=8), _report("grpo", size="3B")),
-     {"smallest-tested": "ppo", "smaller-anything": "grpo"}),
+     {"smallest-tested": "ppo", "smaller-size": "grpo"}),
     (replace(SEVEN, task="GRPO", train="megatron"), (
-        _report("own", train="megatron", gpus=8), _report("ppo", size="3B", task="PPO"),
-        _report("grpo", size="1.5B", train="fsdp"),
-     ), {"smallest-tested": "own", "smaller-other-backends": "grpo"}),
+        _report("own", train="megatron", gpus=8), _report("ppo", task="PPO"),
+        _report("grpo", size="3B", train="fsdp"),
+     ), {"smallest-tested": "own", "other-settings": "ppo"}),
 )  # fmt: skip
 
 
@@ -189,8 +189,7 @@ def test_the_reasons_say_what_is_needed() -> None:
 
 
 def test_every_kind_of_answer_has_a_message() -> None:
-    kinds = [one.kind for one in (*RELAXATIONS, *(item for line in SMALLER for item in line))]
-    assert MESSAGES.keys() >= set(kinds)
+    assert MESSAGES.keys() >= {one.kind for one in (*ALTERNATIVES, *LAST_RESORTS)}
 
 
 @pytest.mark.parametrize(

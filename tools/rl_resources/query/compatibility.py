@@ -1,17 +1,23 @@
-"""Which releases of its framework accept a script's settings.
+"""What the releases of a framework say: which of them accept a script, how old a figure is.
 
 A release that accepts a script accepts its settings by name and type; nothing here says that the
-run works.
+run works. Age is measured at the dataset's own version, so that every build says the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from datetime import date
+from functools import cache
+from itertools import groupby
+from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
-from rl_resources.order import in_order
-from rl_resources.package import Record
+from rl_resources.order import in_order, is_version
+from rl_resources.package import Record, items_of, text_of
+
+MOST_RELEASES = 3
+"""A figure is old when more releases of its framework have come since."""
 
 
 def releases_of(dataset: Dataset, script: object) -> list[Record]:
@@ -37,8 +43,7 @@ def accepted_by(rows: Sequence[Record]) -> str:
     return f"{framework} {_spans(versions, good)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(NamedTuple):
     """A setting that some releases do not accept, and which."""
 
     line: int
@@ -51,24 +56,53 @@ def rejections(rows: Sequence[Record]) -> list[Rejection]:
     """What is rejected of one script, by line. `rows` are those of the script, oldest first."""
     found: dict[tuple[int, str, str], list[int]] = {}
     for at, row in enumerate(rows):
-        items = row["rejected"]
-        for item in items if isinstance(items, tuple) else ():
+        for item in items_of(row, "rejected"):
             line, key, kind = item.split(" ")
             found.setdefault((int(line), key, kind), []).append(at)
     versions = [str(row["framework_version"]) for row in rows]
-    return [
-        Rejection(*setting, _spans(versions, places)) for setting, places in sorted(found.items())
-    ]
+    return [Rejection(*setting, _spans(versions, at)) for setting, at in sorted(found.items())]
 
 
 def _spans(versions: Sequence[str], places: Sequence[int]) -> str:
     """Releases as text, consecutive ones as a span: `0.1 to 0.3.1, 0.9.1`."""
-    runs: list[list[int]] = []
-    for place in places:
-        if runs and runs[-1][-1] == place - 1:
-            runs[-1].append(place)
-        else:
-            runs.append([place])
-    return ", ".join(
-        versions[run[0]] + (f" to {versions[run[-1]]}" if len(run) > 1 else "") for run in runs
-    )
+    runs = [list(run) for _, run in groupby(enumerate(places), lambda pair: pair[1] - pair[0])]
+    ends = [(versions[run[0][1]], versions[run[-1][1]]) for run in runs]
+    return ", ".join(first if first == last else f"{first} to {last}" for first, last in ends)
+
+
+class Ages:
+    """What a reader must know of the age of records and reports of one dataset.
+
+    A figure is old when it is more than a year older than the dataset's version, or more than
+    `MOST_RELEASES` releases old. Where neither its day nor its release is known nothing can be
+    said. The releases are those of the table of compatibility.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        year, month, _ = dataset.version.split(".", 2)
+        self._year_ago = date(int(year) - 1, int(month), 1)
+        releases: dict[str, set[str]] = {}
+        for row in dataset.records["compatibility"]:
+            name, version = text_of(row, "framework"), text_of(row, "framework_version")
+            releases.setdefault(name, set()).add(version)
+        self._releases = {name: tuple(in_order(known)) for name, known in releases.items()}
+
+    def remarks(self, row: Record) -> Iterator[str]:
+        """What to say of a row; nothing where it is recent or of unknown age."""
+        day = row.get("tested_on") or row.get("source_changed_on")
+        if isinstance(day, date) and day < self._year_ago:
+            yield f"older than a year: {day.isoformat()[:7]}"
+        framework = text_of(row, "framework")
+        release = text_of(row, "framework_version").removeprefix("release/").removeprefix("v")
+        known = self._releases.get(framework, ())
+        if (count := _releases_after(known, release)) > MOST_RELEASES:
+            yield f"{count} releases old: {framework} {release}, the newest is {known[-1]}"
+
+
+@cache
+def _releases_after(known: tuple[str, ...], release: str) -> int:
+    """How many of the known releases came after one; 0 where it is no release number."""
+    if not is_version(release):
+        return 0
+    both = in_order({*known, release})
+    return len(both) - 1 - both.index(release)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record, items_of, text_of
@@ -17,6 +17,13 @@ STATEMENTS = {
     "guess": "guess of the source, no run known",
     "": "not run yet",
 }
+_WEIGHTS = {
+    "full": "full fine-tuning",
+    "lora": "LoRA",
+    "qlora": "QLoRA",
+    "partial": "part of the weights",
+    "": "what trains is not stated",
+}
 
 
 def conditions(dataset: Dataset, row: Record) -> tuple[str, ...]:
@@ -25,60 +32,45 @@ def conditions(dataset: Dataset, row: Record) -> tuple[str, ...]:
     Each is always there, with "not stated" where the source does not say it. Parameters of a
     mixture of experts and the scenario are there where they apply.
     """
+    words = items_of(row, "memory_optimizations")
+    used = [item for word in words if (item := dataset.by_key["memory_optimizations"].get(word))]
     return (
         weights(row),
-        *_experts(dataset, row),
+        *_experts(dataset.by_key["models"].get(row["model"])),
         *_scenario(row),
-        *_precision(dataset, row),
-        *_offload(dataset, row),
+        *_precision(row, _titles(used, "precision")),
+        ", ".join(_titles(used, "offload"))
+        or ("no offload" if "script" in row else "no offload stated"),
+        *_titles(used, "recompute"),
         context(row),
         micro_batch(row),
         STATEMENTS[text_of(row, "statement")],
     )
 
 
+def _titles(used: Sequence[Record], kind: str) -> list[str]:
+    return [text_of(item, "title") for item in used if item["kind"] == kind]
+
+
 def weights(row: Record) -> str:
     """What trains."""
-    kind, rank = text_of(row, "weights"), text_of(row, "lora_rank")
-    of_rank = f", rank {rank}" if rank else ""
-    return {
-        "full": "full fine-tuning",
-        "lora": f"LoRA{of_rank}",
-        "qlora": f"QLoRA{of_rank}",
-        "partial": "part of the weights",
-    }.get(kind, "what trains is not stated")
+    kind, rank = text_of(row, "weights"), row["lora_rank"]
+    return _WEIGHTS[kind] + (f", rank {rank}" if rank and kind in {"lora", "qlora"} else "")
 
 
-def _scenario(row: Record) -> Iterator[str]:
-    for word in items_of(row, "scenario") if "scenario" in row else ():
-        yield "one update on random tokens" if word == "synthetic" else word
-
-
-def _experts(dataset: Dataset, row: Record) -> Iterator[str]:
-    model = dataset.by_key["models"].get(row["model"])
+def _experts(model: Record | None) -> Iterator[str]:
     if model and model["active_parameters_b"]:
         yield f"{model['parameters_b']:g}B parameters, {model['active_parameters_b']:g}B active"
 
 
-def _titles(dataset: Dataset, row: Record, *kinds: str) -> list[str]:
-    known = dataset.by_key["memory_optimizations"]
-    found = [known[word] for word in items_of(row, "memory_optimizations") if word in known]
-    return [str(item["title"]) for item in found if item["kind"] in kinds]
+def _scenario(row: Record) -> list[str]:
+    words = items_of(row, "scenario") if "scenario" in row else ()
+    return ["one update on random tokens" if word == "synthetic" else word for word in words]
 
 
-def _precision(dataset: Dataset, row: Record) -> Iterator[str]:
-    base = text_of(row, "precision")
-    yield from (base,) if base else ()
-    titles = _titles(dataset, row, "precision")
-    yield from titles
-    if not base and not titles:
-        yield "precision not stated"
-
-
-def _offload(dataset: Dataset, row: Record) -> Iterator[str]:
-    offload = _titles(dataset, row, "offload")
-    yield ", ".join(offload) or ("no offload" if "script" in row else "no offload stated")
-    yield from _titles(dataset, row, "recompute")
+def _precision(row: Record, titles: Sequence[str]) -> Sequence[str]:
+    base = [text_of(row, "precision")] if row["precision"] else []
+    return [*base, *titles] or ["precision not stated"]
 
 
 def context(row: Record) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, get_type_hints
 
 from rl_resources.dataset import Dataset, script_path
-from rl_resources.package import Record, items_of, text_of
-from rl_resources.query.age import Ages
+from rl_resources.devices import Device, Devices, device_label
+from rl_resources.package import Record, text_of
+from rl_resources.query.compatibility import Ages
 from rl_resources.query.conditions import conditions
-from rl_resources.query.hardware import Device, Devices, device_label
 from rl_resources.query.vocabulary import projects
 
 UNTESTED, GUESS, UNEXPLAINED = "untested", "guess", "unexplained"
@@ -150,92 +150,90 @@ class _Configurations:
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset, self._devices, self._ages = dataset, Devices(dataset), Ages(dataset)
-        self._failed: dict[object, list[int]] = {}
-        for trial in dataset.records["trials"]:
-            if trial["outcome"] != "ran":
-                self._failed.setdefault(trial["script"], []).append(_whole(trial, "batch"))
-        rows = dataset.records["exemptions"]
-        self._without_room = {row["record"] for row in rows if row["rule"] in NO_ROOM}
+        exemptions = dataset.records["exemptions"]
+        self._without_room = {row["record"] for row in exemptions if row["rule"] in NO_ROOM}
 
     def of(self, row: Record) -> Configuration:
-        """A record or a report; a field that is no column of its table is given here."""
-        cells = {name: _READERS[kind](row, name) for name, kind in _FIELDS.items()}
-        is_record = "script" in row
-        tables = self._dataset.by_key
-        size = str(tables["models"][row["model"]]["size"]) if is_record else cells["size"]
-        possible, hardware = self._hardware(row)
-        batch, unit = _batch(row)
-        cells |= {
-            "id": _text(row, "script", "report").removesuffix(".sh"),
-            "kind": "record" if is_record else "report",
-            "outcome": cells["outcome"] or "ran",
-            "size": size,
-            "position": _whole(tables["sizes"][size], "position") if size else 0,
-            "model": _text(row, "model", "model_as_published"),
-            "model_label": _text(row, "model", "model_as_published"),
-            "task_label": _text(row, "task", "task_as_published"),
-            "conditions": conditions(self._dataset, row),
-            "device_label": device_label(cells["device"]) or _text(row, "device_as_published"),
-            "possible_devices": possible,
-            "vendor": hardware.vendor,
-            "memory_gb": hardware.memory_gb,
-            "frameworks": _frameworks(row),
-            "framework_label": _joined(
-                row, ("framework_as_published", "framework"), ("framework_version",)
-            ),
-            "backends_label": _joined(
-                row,
-                ("train", "train_as_published"),
-                ("infer", "infer_as_published"),
-                ("infer_version",),
-            ),
-            "batch": batch,
-            "batch_unit": unit,
-            "failed_batches": tuple(sorted(self._failed.get(row.get("script"), ()))),
-            "statement": cells["statement"] or _statement_of(row),
-            "evidence_level": self._evidence_level(row),
-            "remarks": tuple(self._ages.remarks(row)),
-            "script": script_path(self._dataset, row) if is_record else "",
-            "source": _text(row, "source", "source_url"),
+        """A record or a report; a field that is no column of its table is derived."""
+        cells: dict[str, Any] = {name: row.get(name) or empty for name, empty in _EMPTY.items()}
+        cells |= self._of_record(row) if "script" in row else _of_report(row)
+        if cells["size"]:
+            cells["position"] = self._dataset.by_key["sizes"][cells["size"]]["position"]
+        return Configuration(
+            **cells | self._hardware(row) | self._evidence(row) | _labels(row) | _batch(row)
+        )
+
+    def _of_record(self, row: Record) -> dict[str, Any]:
+        trials = self._dataset.by_script["trials"].get(row["script"], ())
+        failed = (trial["batch"] for trial in trials if trial["outcome"] != "ran")
+        return {
+            "id": _text(row, "script").removesuffix(".sh"),
+            "kind": "record",
+            "outcome": "ran",
+            "size": self._dataset.by_key["models"][row["model"]]["size"],
+            "failed_batches": tuple(sorted(filter(None, failed))),
+            "script": script_path(self._dataset, row),
         }
-        return Configuration(**cells)
 
-    def _hardware(self, row: Record) -> tuple[tuple[str, ...], Device]:
-        device, stated = _text(row, "device"), _number(row, "device_memory_gb")
+    def _hardware(self, row: Record) -> dict[str, Any]:
+        device, stated = _text(row, "device"), row.get("device_memory_gb") or 0
+        published = _text(row, "device_as_published")
         if device:
-            known = self._devices.known.get(device, Device())
-            return (device,), Device(known.vendor, known.memory_gb or stated)
-        possible, known = self._devices.published(_text(row, "device_as_published"))
-        return possible, Device(known.vendor, stated or known.memory_gb)
+            possible, known = [device], self._devices.known.get(device, Device())
+        else:
+            possible, known = self._devices.published(published)
+        return {
+            "device_label": device_label(device) or published,
+            "possible_devices": tuple(possible),
+            "vendor": known.vendor,
+            "memory_gb": (known.memory_gb or stated) if device else (stated or known.memory_gb),
+        }
 
-    def _evidence_level(self, row: Record) -> str:
+    def _evidence(self, row: Record) -> dict[str, Any]:
+        level = _text(row, "status", "statement")
         if row.get("report") in self._without_room:
-            return UNEXPLAINED
-        return GUESS if row["statement"] == GUESS else _text(row, "status", "statement")
+            level = UNEXPLAINED
+        elif row["statement"] == GUESS:
+            level = GUESS
+        return {
+            "statement": _text(row, "statement") or ("" if level == UNTESTED else "stated-run"),
+            "evidence_level": level,
+            "remarks": tuple(self._ages.remarks(row)),
+            "conditions": conditions(self._dataset, row),
+        }
 
 
-def _statement_of(record: Record) -> str:
-    """What a record without a statement says."""
-    return "" if record["status"] == UNTESTED else "stated-run"
+def _of_report(row: Record) -> dict[str, Any]:
+    return {"id": row["report"], "kind": "report", "source": _text(row, "source_url")}
 
 
-def _batch(row: Record) -> tuple[int, str]:
+def _labels(row: Record) -> dict[str, Any]:
+    """What a source calls model, task, framework and backends, else their keys."""
+    framework = _text(row, "framework_as_published", "framework")
+    names = (_text(row, "framework"), *projects(_text(row, "framework_as_published")))
+    train, infer = (_text(row, name, f"{name}_as_published") for name in ("train", "infer"))
+    model = _text(row, "model", "model_as_published")
+    return {
+        "model": model,
+        "model_label": model,
+        "task_label": _text(row, "task", "task_as_published"),
+        "frameworks": tuple(filter(None, dict.fromkeys(names))),
+        "framework_label": _joined(framework, _text(row, "framework_version")),
+        "backends_label": _joined(train, infer, _text(row, "infer_version")),
+    }
+
+
+def _batch(row: Record) -> dict[str, Any]:
     """The batch and its unit."""
     for column in ("max_batch", "batch", "prompts_per_step"):
-        if batch := _whole(row, column):
-            return batch, _text(row, "batch_unit") if column == "batch" else "prompts"
-    return 0, ""
+        if batch := row.get(column):
+            unit = _text(row, "batch_unit") if column == "batch" else "prompts"
+            return {"batch": batch, "batch_unit": unit}
+    return {"batch": 0, "batch_unit": ""}
 
 
-def _frameworks(row: Record) -> tuple[str, ...]:
-    """The key of the framework, and the projects that its published name names."""
-    named = projects(_text(row, "framework_as_published"))
-    return tuple(filter(None, dict.fromkeys((_text(row, "framework"), *named))))
-
-
-def _joined(row: Record, *columns: Sequence[str]) -> str:
-    """Of each group of columns the first cell that is filled."""
-    return " ".join(filter(None, (_text(row, *names) for names in columns)))
+def _joined(*words: str) -> str:
+    return " ".join(filter(None, words))
 
 
 def _text(row: Record, *columns: str) -> str:
@@ -243,25 +241,7 @@ def _text(row: Record, *columns: str) -> str:
     return next((text_of(row, name) for name in columns if row.get(name) is not None), "")
 
 
-def _items(row: Record, name: str) -> tuple[str, ...]:
-    return items_of(row, name) if name in row else ()
-
-
-def _whole(row: Record, name: str) -> int:
-    value = row.get(name)
-    return value if isinstance(value, int) else 0
-
-
-def _number(row: Record, name: str) -> float:
-    value = row.get(name)
-    return float(value) if isinstance(value, int | float) else 0
-
-
-_FIELDS: Mapping[str, type] = get_type_hints(Configuration)
-_READERS: Mapping[type, Callable[[Record, str], Any]] = {
-    **{str: _text, int: _whole, float: _number},
-    **{tuple[str, ...]: _items, tuple[int, ...]: _items},
-}
+_EMPTY = {name: kind() for name, kind in get_type_hints(Configuration).items()}
 
 _SAME = attrgetter(
     *("outcome", "tag", "size", "model_label", "task_label", "gpus", "gpus_maximum", "nodes"),

@@ -23,8 +23,8 @@
    memory on the asked device or memory with any number of GPUs, or on no less of both of the same
    vendor; those on no less hardware come first.
 5. Without an answer, the nearest: the matching run that needs the least memory in all; the same of
-   another model of the size, where that needs less; then for each of `RELAXATIONS` its best answer;
-   then the largest smaller size with an answer, also with LoRA.
+   any model of the size, where none of it fits; then the best answer of each of `ALTERNATIVES`,
+   else of the first of `LAST_RESORTS` that has one.
 6. Without model and size, for each task the largest size that has an answer, and of that size the
    longest context.
 """
@@ -32,8 +32,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
 from rl_resources.query import sentences
@@ -146,22 +146,22 @@ def ask(dataset: Dataset, tokens: Tokens) -> tuple[Found, tuple[str, ...]]:
 
 def find(rows: Sequence[Configuration], query: Query) -> Found:
     """Answer a question. No answer is an answer too."""
-    judged = _judged(rows, query)
-    fitting = _ordered(_of(judged, *FITTING), query)
+    matching = _matching(rows, query)
+    fitting = _ordered(_of(matching, *FITTING), query)
     failures = _failures(rows, query)
     return Found(
         query,
         fitting,
-        unclear=_ordered(_of(judged, UNCLEAR), query),
+        unclear=_ordered(_of(matching, UNCLEAR), query),
         failures=failures,
         worse=sum(no_less(query, item.configuration) for item in failures),
-        nearest=() if fitting else tuple(_nearest(rows, judged, query)),
+        nearest=() if fitting else _nearest(rows, matching, query),
     )
 
 
 def answers(rows: Iterable[Configuration], query: Query) -> tuple[Answer, ...]:
     """The answers alone, for those who ask many questions and nothing else of them."""
-    return _ordered(_of(_judged(rows, query), *FITTING), query)
+    return _ordered(_of(_matching(rows, query), *FITTING), query)
 
 
 def folded(items: Iterable[Answer]) -> list[list[Answer]]:
@@ -212,7 +212,7 @@ def no_less(query: Query, row: Configuration) -> bool:
     )
 
 
-def _judged(rows: Iterable[Configuration], query: Query) -> list[Answer]:
+def _matching(rows: Iterable[Configuration], query: Query) -> list[Answer]:
     """The rows that match, with their fit."""
     names = ("model" if query.model else "size", *FILTERS)
     asked = [(name, word) for name in names if (word := getattr(query, name))]
@@ -223,8 +223,8 @@ def _judged(rows: Iterable[Configuration], query: Query) -> list[Answer]:
     ]
 
 
-def _of(judged: Iterable[Answer], *fits: str) -> Iterator[Answer]:
-    return (item for item in judged if item.fit in fits)
+def _of(matching: Iterable[Answer], *fits: str) -> Iterator[Answer]:
+    return (item for item in matching if item.fit in fits)
 
 
 def _ordered(items: Iterable[Answer], query: Query) -> tuple[Answer, ...]:
@@ -269,9 +269,9 @@ def _position(item: Answer) -> int:
 def _failures(rows: Iterable[Configuration], query: Query) -> tuple[Answer, ...]:
     """Of a task also those with LoRA; of asked weights also those that do not say what trains."""
     wider = replace(query, model="", tag="", weights="")
-    found = _judged(rows, wider)
+    found = _matching(rows, wider)
     if query.adapter_task and not query.weights:
-        found += _judged(rows, replace(wider, task=query.adapter_task))
+        found += _matching(rows, replace(wider, task=query.adapter_task))
     near = (
         item
         for item in _of(found, FAILED)
@@ -291,126 +291,108 @@ def _may_train(query: Query, row: Configuration) -> bool:
     return not query.weights or not row.weights or query.weights in row.words("weights")
 
 
-@dataclass(frozen=True, slots=True)
-class Relaxation:
-    """What of a question is given up: the fields in `drops`, and with `adapters` full fine-tuning.
+class Alternative(NamedTuple):
+    """A wider question: without the fields in `drops`, with LoRA, of a smaller size.
 
-    It applies where any of the fields was asked, and adapters where the task can be had with LoRA.
+    It is asked where any of the fields was, and with LoRA where the task can be had with it.
     """
 
     kind: str
-    drops: tuple[str, ...]
+    drops: tuple[str, ...] = ()
     adapters: bool = False
+    smaller: bool = False
 
     def of(self, query: Query) -> Query | None:
         """The wider question; `None` where there is nothing to give up."""
         if self.adapters and not query.adapter_task:
             return None
-        if self.drops and not any(getattr(query, name) for name in self.drops):
+        asked = {name: word for name in self.drops if (word := getattr(query, name))}
+        if self.drops and not asked:
             return None
-        wider = replace(query, **{name: _OPEN[name] for name in self.drops})
+        wider = replace(query, **{name: type(word)() for name, word in asked.items()})
         if self.adapters:
-            return replace(wider, task=query.adapter_task, adapter_task="", weights="")
+            return replace(wider, task=query.adapter_task, weights="")
         return wider
 
 
-_OPEN: dict[str, Any] = {field.name: field.default for field in fields(Query)}
 _BACKENDS = ("train", "infer", "framework")
-_SIZE = ("model", "size", "position")
+_SETTINGS = (*_BACKENDS, "model", "task", "weights", "scenario", "tag", "length")
 
-RELAXATIONS = (
-    Relaxation("shorter", ("length",)),
-    Relaxation("other-backends", _BACKENDS),
-    Relaxation("other-tag", ("tag",)),
-    Relaxation("other-weights", ("weights",)),
-    Relaxation("other-scenario", ("scenario",)),
-    Relaxation("other-model", ("model",)),
-    Relaxation("other-scenario-and-model", ("scenario", "model")),
-    Relaxation("other-model-and-software", ("model", *_BACKENDS)),
-    Relaxation("other-weights-and-software", ("weights", *_BACKENDS)),
-    Relaxation("adapters", (), adapters=True),
-    Relaxation("adapters-other-model", ("model",), adapters=True),
-    Relaxation("adapters-other-backends", (*_BACKENDS, "tag"), adapters=True),
-    Relaxation("other-task", ("task", "adapter_task")),
+ALTERNATIVES = (
+    Alternative("shorter", ("length",)),
+    Alternative("other-backends", _BACKENDS),
+    Alternative("other-tag", ("tag",)),
+    Alternative("other-weights", ("weights",)),
+    Alternative("other-scenario", ("scenario",)),
+    Alternative("other-model", ("model",)),
+    Alternative("adapters", adapters=True),
+    Alternative("other-task", ("task",)),
+    Alternative("smaller-size", ("model", "size"), smaller=True),
+    Alternative("smaller-adapters", ("model", "size"), adapters=True, smaller=True),
 )
 """What to give up, one thing at a time, to find something that fits."""
 
-SMALLER = (
-    (
-        Relaxation("smaller-size", (*_SIZE, "adapter_task")),
-        Relaxation("smaller-other-backends", (*_SIZE, "adapter_task", *_BACKENDS, "tag")),
-        Relaxation("smaller-anything", (*_SIZE, "adapter_task", *_BACKENDS, "tag", "task")),
-    ),
-    (
-        Relaxation("smaller-adapters", _SIZE, adapters=True),
-        Relaxation("smaller-adapters", (*_SIZE, *_BACKENDS, "tag"), adapters=True),
-    ),
+LAST_RESORTS = (
+    Alternative("other-settings", _SETTINGS),
+    Alternative("smaller-size", (*_SETTINGS, "size"), smaller=True),
 )
-"""What to give up for a smaller size: of each line the first with an answer."""
+"""What to give up where none of these has an answer; the first that has one."""
 
 
 def _nearest(
-    rows: Sequence[Configuration], judged: Sequence[Answer], query: Query
-) -> Iterator[Nearest]:
+    rows: Sequence[Configuration], matching: Sequence[Answer], query: Query
+) -> tuple[Nearest, ...]:
     """What is missing, then what would fit instead; no configuration twice."""
-    seen = set()
-    smaller = [row for row in rows if 0 < row.position < query.position]
-    for item in (
-        *_smallest_beyond(judged, query),
-        *_smallest_of_size(rows, query),
-        *(item for one in RELAXATIONS for item in _instead(rows, query, one)),
-        *(
-            item
-            for line in SMALLER
-            for item in _first(_instead(smaller, query, one) for one in line)
-        ),
-    ):
-        if item.answer.configuration.id not in seen:
-            seen.add(item.answer.configuration.id)
-            yield item
+    missing = [*_smallest(matching, query), *_smallest_of_size(rows, query)]
+    instead = [item for one in ALTERNATIVES for item in _instead(rows, query, one)]
+    for one in LAST_RESORTS:
+        instead = instead or _instead(rows, query, one)
+    first: dict[str, Nearest] = {}
+    for item in (*missing, *instead):
+        first.setdefault(item.answer.configuration.id, item)
+    return tuple(first.values())
 
 
-def _first(found: Iterable[list[Nearest]]) -> list[Nearest]:
-    return next(filter(None, found), [])
-
-
-def _smallest_beyond(judged: Iterable[Answer], query: Query) -> list[Nearest]:
+def _smallest(matching: Iterable[Answer], query: Query) -> list[Nearest]:
     """The smallest known run; of another vendor only where the asked one has none."""
-    ran = [item for item in _of(judged, BEYOND) if item.configuration.state == "run"]
+    ran = [item for item in _of(matching, BEYOND) if item.configuration.state == "run"]
     own = [item for item in ran if same_vendor(query, item.configuration)]
     if not ran:
         return []
     smallest = min(own or ran, key=_size)
-    reason = (
-        smallest.reason if own else sentences.other_vendor(smallest.configuration, query.vendor)
-    )
+    row = smallest.configuration
+    reason = smallest.reason if own else sentences.other_vendor(row, query.vendor)
     return [Nearest("smallest-tested", reason, smallest)]
 
 
 def _smallest_of_size(rows: Iterable[Configuration], query: Query) -> list[Nearest]:
     """The least that any model of the size needs, where another one than the asked needs it."""
     wider = replace(query, model="")
-    judged = _judged(rows, wider) if query.model else []
-    if any(_of(judged, *FITTING)):
+    matching = _matching(rows, wider) if query.model else []
+    if any(_of(matching, *FITTING)):
         return []
     return [
         Nearest("smallest-of-size", sentences.smallest_of_size(row), item.answer)
-        for item in _smallest_beyond(judged, wider)
+        for item in _smallest(matching, wider)
         if (row := item.answer.configuration).model != query.model and same_vendor(query, row)
     ]
 
 
-def _instead(rows: Iterable[Configuration], query: Query, relaxation: Relaxation) -> list[Nearest]:
+def _instead(
+    rows: Iterable[Configuration], query: Query, alternative: Alternative
+) -> list[Nearest]:
     """The best answer to a wider question: of the largest size, or of the longest context."""
-    wider = relaxation.of(query)
+    wider = alternative.of(query)
     if not wider:
         return []
-    most: Callable[[Answer], int] = _length if "length" in relaxation.drops else _position
+    if alternative.smaller:
+        rows = (row for row in rows if 0 < row.position < query.position)
+    most: Callable[[Answer], int] = _length if query.length > wider.length else _position
     best = max(answers(rows, wider), key=most, default=None)
     if not best:
         return []
-    reason = sentences.instead(relaxation.kind, best.configuration, best.fit)
-    return [Nearest(relaxation.kind, reason, best)]
+    reason = sentences.instead(alternative.kind, best.configuration, best.fit)
+    return [Nearest(alternative.kind, reason, best)]
 
 
 def largest(runs: Iterable[Answer]) -> tuple[Largest, ...]:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rl_resources.devices import Device
 from rl_resources.errors import UnusableInput
-from rl_resources.query.hardware import Device
 from rl_resources.query.messages import say
 from rl_resources.query.vocabulary import (
     EITHER,
@@ -21,12 +21,11 @@ from rl_resources.query.vocabulary import (
     plain,
     task_name,
     task_words,
-    tidy,
 )
 from rl_resources.words import nearest, shown
 
-MOST = {"gpus": 9_999_999, "memory": 10_000, "memory_without_unit": 512, "length": 999_999_999}
-"""The largest number that each field takes; in place of a device a number is at most 512 GB."""
+MOST_GIGABYTES = 512
+"""A larger number in place of a device is part of a device's name: `5090`."""
 
 HINTS: Mapping[str, str] = {
     "gpus": "Write a number of GPUs, for example `8` or `2x8`.",
@@ -45,12 +44,12 @@ NOT_RL = {
 }
 ANY_TASK = frozenset({"rlhf", "rlvr", "rl"})
 
-_BILLIONS, _MEMORY, _COUNT, _LENGTH = map(pattern, ("billions", "memory", "count", "length"))
-_COUNT_DEVICE, _DEVICE_COUNT = pattern("count_device"), pattern("device_count")
 _HUB, _SIZE_IN_NAME = pattern("hub"), pattern("size_in_name")
-_BILLIONS_OF = {"m": 0.001, "t": 1000.0}
-_GIGABYTES_OF = {"mib": 1 / 1024, "mb": 1 / 1024, "tb": 1000.0}
-_TOKENS_OF = {"k": 1000, "m": 1_000_000}
+_UNITS = {
+    "billions": {"m": 0.001, "t": 1000.0},
+    "memory": {"mib": 1 / 1024, "mb": 1 / 1024, "tb": 1000.0},
+    "length": {"k": 1000.0, "m": 1e6},
+}
 
 Tokens = Mapping[str, str]
 """The words of a question by field: `gpus`, `device`, `memory`, and others of `Query`."""
@@ -95,23 +94,27 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...
 
     Raises `UnusableInput` with the nearest known words.
     """
-    return _Reader(known, tokens).query()
+    reader = _Reader(known, {name: text.strip() for name, text in tokens.items()})
+    return reader.query(), tuple(reader.notes)
 
 
 class _Reader:
     def __init__(self, known: Vocabulary, tokens: Tokens) -> None:
-        self._known = known
-        self._tokens = {name: text for name, text in tokens.items() if text.strip()}
-        self._notes: list[str] = []
+        self._known, self._tokens = known, tokens
+        self.notes: list[str] = []
 
-    def query(self) -> tuple[Query, tuple[str, ...]]:
+    def query(self) -> Query:
         model, size = self._model_and_size()
-        gpus, devices, memory = self._hardware()
-        own = [self._known.devices.known[key] for key in devices] or [Device("", memory)]
-        smallest = min(own, key=lambda item: item.memory_gb)
+        gpus, device = self._gpus_and_device()
+        devices, memory = self._devices_or_memory(device)
+        if (devices or memory) and not gpus:
+            self._note("any-gpus")
         length = self._length()
         task, weights = self._task_and_weights()
-        query = Query(
+        smallest = min(
+            (self._known.devices.known[key] for key in devices), key=_memory, default=None
+        )
+        return Query(
             model=model,
             size=size,
             position=next((item.position for item in self._known.sizes if item.name == size), 0),
@@ -120,26 +123,26 @@ class _Reader:
             weights=weights,
             gpus=gpus,
             device=EITHER.join(devices),
-            vendor=smallest.vendor,
-            memory_gb=smallest.memory_gb,
+            vendor=smallest.vendor if smallest else "",
+            memory_gb=smallest.memory_gb if smallest else memory,
             length=length,
             **{name: self._word(name) for name in FILTERS if name not in {"task", "weights"}},
         )
-        return query, tuple(self._notes)
+
+    def _text(self, field: str) -> str:
+        return self._tokens.get(field, "")
 
     def _model_and_size(self) -> tuple[str, str]:
         """Key of the model and name of the size; a number as model is a size."""
-        text, asked = self._tokens.get("model", ""), self._tokens.get("size", "")
-        if text and not asked and _BILLIONS.fullmatch(tidy(text)):
+        text, asked = self._text("model"), self._text("size")
+        if text and not asked and _amount("billions", text)[0]:
             text, asked = "", text
         size = self._size(asked) if asked else ""
         model, own = self._model(text) if text else ("", "")
         return model, own or size
 
     def _size(self, text: str) -> str:
-        found = _BILLIONS.fullmatch(tidy(text))
-        billions = float(found[1]) * _BILLIONS_OF.get(found[2].lower(), 1) if found else 0
-        size = self._size_of(billions) or self._unknown("size", text)
+        size = self._size_of(_amount("billions", text)[0]) or self._unknown("size", text)
         if plain(text).removesuffix("b") != plain(size).removesuffix("b"):
             self._note("read-as", text, meaning=size)
         return size
@@ -151,107 +154,93 @@ class _Reader:
 
     def _model(self, text: str) -> tuple[str, str]:
         """Key of the model, empty where several are meant or only the size is known; the size."""
-        name = _HUB.sub("", text.strip())
+        name = _HUB.sub("", text)
         meaning = self._known.spellings["model"].get(plain(name), "")
-        keys = meaning.split(EITHER)
-        sizes = {self._known.models.get(key, "") for key in keys}
-        if meaning and len(sizes) == 1:
+        keys = meaning.split(EITHER) if meaning else []
+        sizes = {self._known.models[key] for key in keys}
+        if len(sizes) == 1:
             if plain(name) not in {plain(keys[0]), plain(keys[0].rpartition("/")[2])}:
                 self._note("read-as", text, meaning=meaning)
             return (meaning if len(keys) == 1 else ""), sizes.pop()
         found = _SIZE_IN_NAME.search(re.sub(r"[\s_-]+", "-", name))
-        size = self._size_of(float(found[1])) if found else ""
-        if not size:
-            self._unknown("model", text)
+        size = self._size_of(float(found[1]) if found else 0) or self._unknown("model", text)
         self._note("by-size", text, size=size)
         return "", size
 
-    def _hardware(self) -> tuple[int, list[str], float]:
-        """Number of GPUs, keys of the device, and GB of memory; a device has its own memory."""
-        text, memory = self._tokens.get("device", ""), self._tokens.get("memory", "")
-        if text and memory:
-            raise UnusableInput("a device and a memory are both asked", "Leave one of them out.")
-        gpus = self._count("gpus", self._tokens["gpus"]) if self._tokens.get("gpus") else 0
-        count, name = self._counted(text) if text else (0, "")
+    def _gpus_and_device(self) -> tuple[int, str]:
+        """The number of GPUs, also that of `8xH100`, and the device without it."""
+        asked, text = self._text("gpus"), self._text("device")
+        gpus = self._count("gpus", asked) if asked else 0
+        number, device = self._counted(text)
+        count = self._count("device", number) if number else 0
         if gpus and count and gpus != count:
             raise UnusableInput(say("two-counts", text=shown(text)), "Leave one of them out.")
-        gpus = gpus or count
-        devices: list[str] = []
-        if memory or self._is_amount(name):
-            amount = self._memory("memory" if memory else "device", memory or name)
-            self._notes.append(say("any-vendor", memory=f"{amount:g}"))
-        else:
-            amount, devices = 0, self._devices(name) if name else []
-        if not gpus and (amount or devices):
-            self._notes.append(say("any-gpus"))
-        return gpus, devices, amount
+        return gpus or count, device
 
-    def _counted(self, text: str) -> tuple[int, str]:
-        """The number and the rest of `8xH100`; 0 and the text without a number."""
-        if not self._known.devices.named(text):
-            for expression, count_at, name_at in ((_DEVICE_COUNT, 2, 1), (_COUNT_DEVICE, 1, 2)):
-                found = expression.fullmatch(tidy(text))
-                if found and self._is_hardware(found[name_at]):
-                    return self._count("device", found[count_at]), found[name_at]
-        return 0, text
+    def _counted(self, text: str) -> tuple[str, str]:
+        """The number and the rest of `8xH100`; no number where the whole is a device."""
+        orders = () if self._named(text) else (("device_count", 2, 1), ("count_device", 1, 2))
+        for name, count_at, device_at in orders:
+            found = _whole(name, text)
+            if found and (_amount("memory", found[device_at])[1] or self._named(found[device_at])):
+                return found[count_at], found[device_at]
+        return "", text
 
-    def _is_hardware(self, text: str) -> bool:
-        amount = _MEMORY.fullmatch(tidy(text))
-        return bool(amount and amount[2]) or bool(self._known.devices.named(text))
+    def _devices_or_memory(self, device: str) -> tuple[list[str], float]:
+        """Keys of the device, or GB of any device; a device that is asked by its memory is that."""
+        memory = self._text("memory")
+        if device and memory:
+            raise UnusableInput(say("device-and-memory"), "Leave one of them out.")
+        if memory or self._is_memory(device):
+            amount = self._gigabytes("memory" if memory else "device", memory or device)
+            self._note("any-vendor", memory=f"{amount:g}")
+            return [], amount
+        return (self._devices(device) if device else []), 0
 
-    def _is_amount(self, text: str) -> bool:
-        """Whether a device is asked by its memory: `80 GB`, or `80` where no device is called so.
+    def _is_memory(self, text: str) -> bool:
+        """Whether a device is given by its memory: `80 GB`, or `80` where none is called so."""
+        amount, unit = _amount("memory", text)
+        return bool(unit) or (0 < amount <= MOST_GIGABYTES and not self._named(text))
 
-        A number that is too large is part of a device's name: `5090`.
-        """
-        amount = _MEMORY.fullmatch(tidy(text))
-        if not amount or amount[2]:
-            return bool(amount)
-        return float(amount[1]) <= MOST["memory_without_unit"] and not self._known.devices.named(
-            text
-        )
+    def _named(self, text: str) -> list[str]:
+        return self._known.devices.named(text) if text else []
 
     def _devices(self, text: str) -> list[str]:
-        found = self._known.devices.named(text) or [self._unknown("device", text)]
+        found = self._named(text) or [self._unknown("device", text)]
         if len(found) == 1:
-            self._notes.append(self._known.devices.known[found[0]].note)
+            self.notes.append(self._known.devices.known[found[0]].note)
         else:
             self._note("read-as", text, meaning=EITHER.join(found))
         return found
 
-    def _memory(self, field: str, text: str) -> float:
+    def _gigabytes(self, field: str, text: str) -> float:
         """GB of one device. Makers call 24 GiB 24 GB, and so do the tables: GiB count as GB."""
-        found = _MEMORY.fullmatch(tidy(text))
-        scale = _GIGABYTES_OF.get(found[2].lower(), 1) if found else 0
-        amount = float(found[1]) * scale if found else 0
-        amount = math.ceil(amount) if scale < 1 else amount
-        if not 0 < amount <= MOST["memory"]:
+        amount, unit = _amount("memory", text)
+        if not amount:
             self._unknown(field, text)
-        return amount
+        return math.ceil(amount) if unit in {"mib", "mb"} else amount
 
     def _count(self, field: str, text: str) -> int:
         """A number of GPUs: `16`, `2x8`, `8 GPUs`."""
-        found = _COUNT.fullmatch(tidy(text))
-        gpus = math.prod(map(int, re.findall("[0-9]+", found[1]))) if found else 0
-        if not 0 < gpus <= MOST["gpus"]:
-            self._unknown(field, text)
-        return gpus
+        found = _whole("count", text)
+        factors = re.findall("[0-9]+", found[1]) if found else self._unknown(field, text)
+        return math.prod(map(int, factors))
 
     def _length(self) -> int:
         """Tokens of prompt and response together. K is a thousand, so that 16,000 are 16K too."""
-        text = self._tokens.get("length", "")
+        text = self._text("length")
         if not text:
             return 0
-        parts = [_LENGTH.fullmatch(tidy(part)) for part in text.split("+")]
-        tokens = sum(_tokens(found[1], found[2]) for found in parts if found)
-        if not all(parts) or not 0 < tokens <= MOST["length"]:
+        parts = [_amount("length", part)[0] for part in text.split("+")]
+        if not all(parts):
             self._unknown("length", text)
-        self._notes.append(say("length", length=tokens))
+        tokens = sum(math.floor(part + 0.5) for part in parts)
+        self._note("length", length=tokens)
         return tokens
 
     def _task_and_weights(self) -> tuple[str, str]:
         """`LoRA`, `QLoRA` and `full` as a task are weights."""
-        weights, text = self._word("weights"), self._tokens.get("task", "")
+        weights, text = self._word("weights"), self._text("task")
         if not text:
             return "", weights
         words, name = task_words(text), task_name(text)
@@ -281,13 +270,13 @@ class _Reader:
 
     def _word(self, field: str) -> str:
         """The known word of a field, whatever its case and punctuation."""
-        text = self._tokens.get(field, "")
+        text = self._text(field)
         if not text:
             return ""
         return self._known.spellings[field].get(plain(text)) or self._unknown(field, text)
 
-    def _note(self, name: str, text: str, **words: str) -> None:
-        self._notes.append(say(name, text=shown(text.strip()), **words))
+    def _note(self, name: str, text: str = "", **words: object) -> None:
+        self.notes.append(say(name, text=shown(text), **words))
 
     def _unknown(self, field: str, text: str) -> str:
         """Raise `UnusableInput` with the nearest known words, or an example."""
@@ -299,5 +288,19 @@ class _Reader:
         raise UnusableInput(say("unknown", field=field, text=shown(text)), help_)
 
 
-def _tokens(figure: str, unit: str) -> int:
-    return math.floor(float(figure.replace(",", "")) * _TOKENS_OF.get(unit.lower(), 1) + 0.5)
+def _amount(name: str, text: str) -> tuple[float, str]:
+    """What a figure with its unit amounts to, and the unit; 0 where the text is none."""
+    found = _whole(name, text)
+    if not found:
+        return 0, ""
+    figure, unit = float(found[1].replace(",", "")), found[2].lower()
+    return figure * _UNITS[name].get(unit, 1), unit
+
+
+def _whole(name: str, text: str) -> re.Match[str] | None:
+    """The parts of a text that is wholly of a pattern."""
+    return pattern(name).fullmatch(" ".join(text.split()))
+
+
+def _memory(device: Device) -> float:
+    return device.memory_gb

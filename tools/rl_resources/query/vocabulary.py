@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from rl_resources import devices
 from rl_resources.dataset import Dataset
-from rl_resources.package import Record
-from rl_resources.query import hardware
-from rl_resources.query.hardware import Devices
+from rl_resources.devices import Devices
+from rl_resources.package import Record, text_of
 
 TAGS = ("MIN", "RECOMMENDED")
 WEIGHTS = ("full", "lora", "qlora", "partial")
@@ -41,7 +41,7 @@ _COUNTS = f"({_COUNT}(?:{_TIMES}{_COUNT})*)"
 _NO_UNIT = "(?!(?:gi?b?|mi?b|tb)(?:[^a-z]|$))"
 
 PATTERNS: Mapping[str, str] = {
-    **hardware.PATTERNS,
+    **devices.PATTERNS,
     "billions": r"([0-9]+(?:\.[0-9]+)?) ?(m|t|b|)(?:-a[0-9.]+b)?",
     "memory": r"([0-9]+(?:\.[0-9]+)?) ?(gb|gib|g|mib|mb|tb|)(?: v?ram)?",
     "count": f"{_COUNTS} ?(?:[gn]pus?|cards?|\u5361)?",
@@ -98,36 +98,34 @@ class Vocabulary:
 @lru_cache(maxsize=1)
 def vocabulary(dataset: Dataset) -> Vocabulary:
     """The words of a dataset. To add a field that a question may have, add its words here."""
-    devices = Devices(dataset)
-    tasks = {str(key): _adapter_task(dataset, row) for key, row in dataset.by_key["tasks"].items()}
-    scenarios = dataset.package.resources["reports"].schema.field("scenario").item_words
+    known, models, tasks = Devices(dataset), _models(dataset), dataset.records["tasks"]
     words: Mapping[str, Iterable[str]] = {
         "weights": WEIGHTS,
-        "scenario": scenarios,
+        "scenario": dataset.package.resources["reports"].schema.field("scenario").item_words,
         "framework": _frameworks(dataset),
         "train": _backends(dataset, "train"),
         "infer": _backends(dataset, "infer"),
         "tag": TAGS,
     }
-    models = _models(dataset)
     return Vocabulary(
         spellings={
             "model": _spellings_of_models(dataset, models),
-            "device": {name: EITHER.join(keys) for name, keys in devices.spellings.items()},
-            "task": {task_name(key): key for key in tasks},
-            **{field: _spellings(field, known) for field, known in words.items()},
+            "device": {name: EITHER.join(keys) for name, keys in known.spellings.items()},
+            "task": {task_name(text_of(row, "task")): text_of(row, "task") for row in tasks},
+            **{field: _spellings(field, of_field) for field, of_field in words.items()},
         },
         models=models,
         sizes=tuple(map(_size, dataset.records["sizes"])),
-        devices=devices,
-        tasks=tasks,
+        devices=known,
+        tasks={text_of(row, "task"): _adapter_task(tasks, row) for row in tasks},
     )
 
 
 def _size(row: Record) -> Size:
-    below = row["below_parameters_b"]
-    end = None if below is None else float(str(below))
-    return Size(str(row["size"]), int(str(row["position"])), end)
+    below = text_of(row, "below_parameters_b")
+    return Size(
+        text_of(row, "size"), int(text_of(row, "position")), float(below) if below else None
+    )
 
 
 def _spellings(field: str, words: Iterable[str]) -> dict[str, str]:
@@ -138,22 +136,22 @@ def _spellings(field: str, words: Iterable[str]) -> dict[str, str]:
 def _models(dataset: Dataset) -> dict[str, str]:
     """The size of each model, also of those that only reports name."""
     published = {
-        str(row["model_as_published"]): str(row["size"])
+        text_of(row, "model_as_published"): text_of(row, "size")
         for row in dataset.records["reports"]
         if not row["model"] and row["size"]
     }
     rows = dataset.records["models"]
-    return published | {str(row["model"]): str(row["size"]) for row in rows}
+    return published | {text_of(row, "model"): text_of(row, "size") for row in rows}
 
 
-def _spellings_of_models(dataset: Dataset, models: Mapping[str, str]) -> dict[str, str]:
+def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, str]:
     """By whole name, and by the beginnings of a name that have the size in them."""
     exact: dict[str, str] = {}
     begun: dict[str, dict[str, None]] = {}
     for row in dataset.records["models"]:
-        key = str(row["model"])
+        key, slug, size = (text_of(row, name) for name in ("model", "slug", "size"))
         owner, _, name = key.rpartition("/")
-        for text in (key, str(row["slug"]), name, f"{name} {row['size']}"):
+        for text in (key, slug, name, f"{name} {size}"):
             exact.setdefault(plain(text), key)
         family = f"{owner.partition('-')[0]}-".lower()
         for start in (name.lower(), name.lower().removeprefix(family)):
@@ -170,22 +168,19 @@ def _beginnings(name: str) -> Iterator[str]:
     return (beginning for beginning in beginnings if _SIZE_IN_NAME.search(beginning))
 
 
-def _adapter_task(dataset: Dataset, row: Record) -> str:
-    same = (
-        str(key)
-        for key, other in dataset.by_key["tasks"].items()
-        if other["adapters_only"] and other["algorithm"] == row["algorithm"]
-    )
-    return "" if row["adapters_only"] else next(same, "")
+def _adapter_task(tasks: Iterable[Record], task: Record) -> str:
+    """The task of the same algorithm that trains adapters only."""
+    same = (row for row in tasks if row["adapters_only"] and row["algorithm"] == task["algorithm"])
+    return "" if task["adapters_only"] else next((text_of(row, "task") for row in same), "")
 
 
 def _frameworks(dataset: Dataset) -> Iterable[str]:
-    """The frameworks of the table, and the projects that reports name."""
-    names = [str(key) for key in dataset.by_key["frameworks"]]
+    """The frameworks of the table, and the projects that reports name, each in one spelling."""
+    spelt = {plain(str(key)): str(key) for key in dataset.by_key["frameworks"]}
     for row in dataset.records["reports"]:
-        names += projects(str(row["framework_as_published"]))
-    spelt = {plain(name): name for name in reversed(names)}
-    return dict.fromkeys(spelt[plain(name)] for name in names)
+        for name in projects(text_of(row, "framework_as_published")):
+            spelt.setdefault(plain(name), name)
+    return spelt.values()
 
 
 def projects(published: str) -> tuple[str, ...]:
@@ -196,11 +191,6 @@ def projects(published: str) -> tuple[str, ...]:
 
 def _backends(dataset: Dataset, role: str) -> list[str]:
     return [str(row["backend"]) for row in dataset.records["backends"] if row["role"] == role]
-
-
-def tidy(text: str) -> str:
-    """A text with one space for any whitespace, and none around it."""
-    return " ".join(text.split())
 
 
 def plain(text: str) -> str:
@@ -215,10 +205,9 @@ def plain(text: str) -> str:
 def task_name(text: str) -> str:
     """A task without what is only said of it, adapters last: `grpo-lora`."""
     words = task_words(text)
-    kept = [
-        word for word in words if not (_ADAPTERS.fullmatch(word) or _SAID_OF_TASKS.fullmatch(word))
-    ]
-    return "-".join([*kept, "lora"] if any(map(_ADAPTERS.fullmatch, words)) else kept)
+    adapters = [word for word in words if _ADAPTERS.fullmatch(word)]
+    kept = [word for word in words if word not in adapters and not _SAID_OF_TASKS.fullmatch(word)]
+    return "-".join([*kept, "lora"] if adapters else kept)
 
 
 def task_words(text: str) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 from rl_resources.dataset import Dataset
 from rl_resources.query import sentences, understand
 from rl_resources.query.configurations import Configuration, configurations
-from rl_resources.query.find import RELAXATIONS, SMALLER, size_of
+from rl_resources.query.find import ALTERNATIVES, LAST_RESORTS, size_of
 from rl_resources.query.messages import FITS, MESSAGES, SPANS
 from rl_resources.query.vocabulary import FILTERS, PATTERNS, vocabulary
 from rl_resources.site.environment import place
@@ -46,7 +46,7 @@ def files(dataset: Dataset) -> dict[str, str]:
             "tasks": known.tasks,
         },
         "patterns": PATTERNS,
-        "most": understand.MOST,
+        "most_gigabytes": understand.MOST_GIGABYTES,
         "hints": understand.HINTS,
         "not_rl": understand.NOT_RL,
         "any_task": sorted(understand.ANY_TASK),
@@ -54,8 +54,8 @@ def files(dataset: Dataset) -> dict[str, str]:
         "fits": FITS,
         "spans": SPANS,
         "filters": FILTERS,
-        "relaxations": [asdict(item) for item in RELAXATIONS],
-        "smaller": [[asdict(item) for item in line] for line in SMALLER],
+        "alternatives": [item._asdict() for item in ALTERNATIVES],
+        "last_resorts": [item._asdict() for item in LAST_RESORTS],
         "columns": columns(configurations(dataset)),
     }
     return {PATH: json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"}

@@ -14,8 +14,8 @@ const FARTHEST = 1e9;
 
 /** @param {Index} index @param {Query} query */
 export function find(index, query) {
-  const judged = judge(index, index.rows, query);
-  const answers = ordered(of(judged, ...FITTING), query);
+  const matching = match(index, index.rows, query);
+  const answers = ordered(of(matching, ...FITTING), query);
   const runs = answers.filter(({ fit }) => fit !== "claimed");
   const failures = failuresOf(index, query);
   const smallest = least(runs, rank);
@@ -23,10 +23,10 @@ export function find(index, query) {
   return {
     query,
     answers,
-    unclear: ordered(of(judged, "unclear"), query),
+    unclear: ordered(of(matching, "unclear"), query),
     failures,
     worse: failures.filter(({ row }) => noLess(query, row)).length,
-    nearest: answers.length ? [] : nearestTo(index, judged, query),
+    nearest: answers.length ? [] : nearestTo(index, matching, query),
     largest: query.size ? [] : largestOf(runs),
     smallest,
     smallestFull: smallest && smallest.row.weights !== "full" ? least(full, rank) : undefined,
@@ -49,11 +49,11 @@ export function folded(items) {
 
 const rank = (/** @type {Answer} */ { row }) => row.rank;
 
-/** @param {Answer[]} judged @param {...string} fits */
-const of = (judged, ...fits) => judged.filter(({ fit }) => fits.includes(fit));
+/** @param {Answer[]} matching @param {...string} fits */
+const of = (matching, ...fits) => matching.filter(({ fit }) => fits.includes(fit));
 
 /** The rows that match, with their fit. @param {Index} index @param {Row[]} rows @param {Query} query @returns {Answer[]} */
-function judge(index, rows, query) {
+function match(index, rows, query) {
   const filters = index.filters.map((name, i) => [query[name], i]).filter(([word]) => word);
   const main = query.model ? "model" : "size";
   return rows
@@ -116,29 +116,30 @@ function failuresOf(index, query) {
   const wider = { ...query, model: "", tag: "", weights: "" };
   const tasks = query.adapter_task && !query.weights ? [query.task, query.adapter_task] : [query.task];
   const at = index.filters.indexOf("weights");
-  const near = tasks.flatMap((task) => of(judge(index, index.rows, { ...wider, task }), "out-of-memory"))
+  const near = tasks.flatMap((task) => of(match(index, index.rows, { ...wider, task }), "out-of-memory"))
     .filter(({ row }) => !query.weights || !row.weights || row.matches[at].includes(query.weights))
     .filter(({ row }) => onThatDevice(query, row) || noLess(query, row));
   return sorted(near, ({ row }) => [
     Number(!noLess(query, row)), Number(query.model !== "" && row.model !== query.model), row.rank]);
 }
 
-/** What is missing, then what would fit instead; no row twice. @param {Index} index @param {Answer[]} judged @param {Query} query */
-function nearestTo(index, judged, query) {
-  const smaller = index.rows.filter(({ position }) => position > 0 && position < query.position);
+/** What is missing, then what would fit instead; no row twice. @param {Index} index @param {Answer[]} matching @param {Query} query */
+function nearestTo(index, matching, query) {
+  const fits = index.alternatives.flatMap((one) => instead(index, query, one));
+  const last = index.last_resorts.map((one) => (fits.length ? [] : instead(index, query, one)));
   const found = [
-    ...smallestBeyond(index, judged, query),
+    ...smallestOf(index, matching, query),
     ...smallestOfSize(index, query),
-    ...index.relaxations.flatMap((one) => instead(index, index.rows, query, one)),
-    ...index.smaller.flatMap((line) => line.map((one) => instead(index, smaller, query, one)).find((some) => some.length) ?? []),
+    ...fits,
+    ...(last.find((some) => some.length) ?? []),
   ];
   const seen = new Set();
   return found.filter(({ row }) => !seen.has(row.id) && seen.add(row.id));
 }
 
-/** The smallest known run; of another vendor only where the asked one has none. @param {Index} index @param {Answer[]} judged @param {Query} query */
-function smallestBeyond(index, judged, query) {
-  const ran = of(judged, "beyond").filter(({ row }) => row.state === "run");
+/** The smallest known run; of another vendor only where the asked one has none. @param {Index} index @param {Answer[]} matching @param {Query} query */
+function smallestOf(index, matching, query) {
+  const ran = of(matching, "beyond").filter(({ row }) => row.state === "run");
   const own = ran.filter(({ row }) => sameVendor(query, row));
   const best = least(own.length ? own : ran, rank);
   if (!best) return [];
@@ -149,32 +150,34 @@ function smallestBeyond(index, judged, query) {
 /** The least that another model of the size needs. @param {Index} index @param {Query} query */
 function smallestOfSize(index, query) {
   const wider = { ...query, model: "" };
-  const judged = query.model ? judge(index, index.rows, wider) : [];
-  if (of(judged, ...FITTING).length) return [];
-  return smallestBeyond(index, judged, wider)
+  const matching = query.model ? match(index, index.rows, wider) : [];
+  if (of(matching, ...FITTING).length) return [];
+  return smallestOf(index, matching, wider)
     .filter(({ row }) => row.model !== query.model && sameVendor(query, row))
     .map((item) => ({ ...item, kind: "smallest-of-size", reason: say(index, "smallest-of-size", item.row) }));
 }
 
-/** The best answer to a wider question: of the largest size, or of the longest context. @param {Index} index @param {Row[]} rows @param {Query} query @param {Row} relaxation */
-function instead(index, rows, query, relaxation) {
-  const wider = relaxed(query, relaxation);
+/** The best answer to a wider question: of the largest size, or of the longest context. @param {Index} index @param {Query} query @param {Row} alternative */
+function instead(index, query, alternative) {
+  const wider = widened(query, alternative);
   if (!wider) return [];
-  const most = relaxation.drops.includes("length") ? "length" : "position";
-  const best = least(ordered(of(judge(index, rows, wider), ...FITTING), wider), ({ row }) => -row[most]);
+  const rows = alternative.smaller
+    ? index.rows.filter(({ position }) => position > 0 && position < query.position) : index.rows;
+  const most = query.length > wider.length ? "length" : "position";
+  const best = least(ordered(of(match(index, rows, wider), ...FITTING), wider), ({ row }) => -row[most]);
   if (!best) return [];
   const { row, fit } = best;
-  const what = say(index, relaxation.kind, row);
-  return [{ row, fit, kind: relaxation.kind, reason: say(index, "instead", { ...row, what, fits: index.fits[fit] }) }];
+  const what = say(index, alternative.kind, row);
+  return [{ row, fit, kind: alternative.kind, reason: say(index, "instead", { ...row, what, fits: index.fits[fit] }) }];
 }
 
-/** The wider question; nothing where there is nothing to give up. @param {Query} query @param {Row} relaxation */
-function relaxed(query, { drops, adapters }) {
-  if (adapters && !query.adapter_task) return undefined;
-  if (drops.length && !drops.some((/** @type {string} */ name) => query[name])) return undefined;
-  const open = drops.map((/** @type {string} */ name) => [name, typeof query[name] === "number" ? 0 : ""]);
+/** The wider question; nothing where there is nothing to give up. @param {Query} query @param {Row} alternative */
+function widened(query, { drops, adapters }) {
+  const asked = drops.filter((/** @type {string} */ name) => query[name]);
+  if ((adapters && !query.adapter_task) || (drops.length && !asked.length)) return undefined;
+  const open = asked.map((/** @type {string} */ name) => [name, typeof query[name] === "number" ? 0 : ""]);
   const wider = { ...query, ...Object.fromEntries(open) };
-  return adapters ? { ...wider, task: query.adapter_task, adapter_task: "", weights: "" } : wider;
+  return adapters ? { ...wider, task: query.adapter_task, weights: "" } : wider;
 }
 
 /** For each task the largest size that has a run, and of that size the longest context. @param {Answer[]} runs */

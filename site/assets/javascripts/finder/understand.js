@@ -8,9 +8,11 @@
 
 import { EITHER, least, say } from "./published.js";
 
-const BILLIONS = { m: 0.001, t: 1000 };
-const GIGABYTES = { mib: 1 / 1024, mb: 1 / 1024, tb: 1000 };
-const TOKENS = { k: 1000, m: 1e6 };
+const UNITS = {
+  billions: { m: 0.001, t: 1000 },
+  memory: { mib: 1 / 1024, mb: 1 / 1024, tb: 1000 },
+  length: { k: 1000, m: 1e6 },
+};
 
 /** A word that is not known; `near` are words to choose from. */
 export class Unknown extends Error {
@@ -23,8 +25,8 @@ export class Unknown extends Error {
 
 /** The question in keys, and notes on how it was read. Throws `Unknown`. @param {Index} index @param {Tokens} tokens */
 export function understand(index, tokens) {
-  const filled = Object.entries(tokens).filter(([, text]) => text.trim());
-  return new Reader(index, Object.fromEntries(filled)).query();
+  const trimmed = Object.entries(tokens).map(([name, text]) => [name, text.trim()]);
+  return new Reader(index, Object.fromEntries(trimmed)).query();
 }
 
 class Reader {
@@ -35,11 +37,13 @@ class Reader {
 
   query() {
     const { model, size } = this.modelAndSize();
-    const { gpus, devices, memory } = this.hardware();
-    const own = devices.map((key) => this.known.devices[key]);
-    const smallest = least(own, (one) => one.memory_gb) ?? { vendor: "", memory_gb: memory };
+    const { gpus, device } = this.gpusAndDevice();
+    const { devices, memory } = this.devicesOrMemory(device);
+    if (!gpus && (memory || devices.length)) this.note("any-gpus");
     const length = this.length();
     const { task, weights } = this.taskAndWeights();
+    const own = devices.map((key) => this.known.devices[key]);
+    const smallest = least(own, (one) => one.memory_gb) ?? { vendor: "", memory_gb: memory };
     const others = this.index.filters.filter((name) => name !== "task" && name !== "weights");
     const query = {
       model,
@@ -60,15 +64,14 @@ class Reader {
 
   modelAndSize() {
     let { model: text = "", size: asked = "" } = this.tokens;
-    if (text && !asked && this.read("billions", text)) [text, asked] = ["", text];
+    if (text && !asked && this.amount("billions", text).amount) [text, asked] = ["", text];
     const size = asked && this.size(asked);
     const found = text ? this.model(text) : { model: "", size: "" };
     return { model: found.model, size: found.size || size };
   }
 
   size(text) {
-    const [, figure, unit] = this.read("billions", text) ?? [];
-    const size = this.sizeOf(Number(figure ?? 0) * (BILLIONS[unit?.toLowerCase()] ?? 1)) || this.unknown("size", text);
+    const size = this.sizeOf(this.amount("billions", text).amount) || this.unknown("size", text);
     const bare = (name) => plain(name).replace(/b$/, "");
     if (bare(text) !== bare(size)) this.note("read-as", text, { meaning: size });
     return size;
@@ -81,7 +84,7 @@ class Reader {
 
   /** The model, empty where several are meant or only the size is known, and the size. */
   model(text) {
-    const name = text.trim().replace(this.pattern("hub", "gi"), "");
+    const name = text.replace(this.pattern("hub", "gi"), "");
     const keys = this.meaning("model", plain(name));
     const sizes = new Set(keys.map((key) => this.known.models[key]));
     if (sizes.size === 1) {
@@ -95,40 +98,42 @@ class Reader {
     return { model: "", size };
   }
 
-  hardware() {
-    const { device: text = "", memory = "", gpus: asked } = this.tokens;
-    if (text && memory) throw new Unknown(say(this.index, "device-and-memory"), "", "device");
-    const { count, name } = text ? this.counted(text) : { count: 0, name: "" };
-    const wanted = asked ? this.count("gpus", asked) : 0;
-    if (wanted && count && wanted !== count) {
-      throw new Unknown(say(this.index, "two-counts", { text }), "", "device");
-    }
-    const gpus = wanted || count;
-    const isMemory = memory || this.isAmount(name);
-    const amount = isMemory ? this.memory(memory ? "memory" : "device", memory || name) : 0;
-    if (isMemory) this.notes.push(say(this.index, "any-vendor", { memory: amount }));
-    const devices = !isMemory && name ? this.devices(name) : [];
-    if (!gpus && (amount || devices.length)) this.notes.push(say(this.index, "any-gpus"));
-    return { gpus, devices, memory: amount };
+  /** The number of GPUs, also that of `8xH100`, and the device without it. */
+  gpusAndDevice() {
+    const { gpus: asked, device: text = "" } = this.tokens;
+    const gpus = asked ? this.count("gpus", asked) : 0;
+    const { number, device } = this.counted(text);
+    const count = number ? this.count("device", number) : 0;
+    if (gpus && count && gpus !== count) throw new Unknown(say(this.index, "two-counts", { text }), "", "device");
+    return { gpus: gpus || count, device };
   }
 
-  /** The number and the rest of `8xH100`; 0 and the whole text without a number. */
+  /** The number and the rest of `8xH100`; no number where the whole is a device. */
   counted(text) {
     const patterns = this.named(text).length ? [] : [["device_count", 2, 1], ["count_device", 1, 2]];
-    for (const [pattern, countAt, nameAt] of patterns) {
+    for (const [pattern, countAt, deviceAt] of patterns) {
       const found = this.read(pattern, text);
-      if (found && (this.read("memory", found[nameAt])?.[2] || this.named(found[nameAt]).length)) {
-        return { count: this.count("device", found[countAt]), name: found[nameAt] };
+      if (found && (this.amount("memory", found[deviceAt]).unit || this.named(found[deviceAt]).length)) {
+        return { number: found[countAt], device: found[deviceAt] };
       }
     }
-    return { count: 0, name: text };
+    return { number: "", device: text };
   }
 
-  /** Whether a device is asked by its memory: `80 GB`, or `80` where no device is called so. */
-  isAmount(text) {
-    const [found, figure, unit] = this.read("memory", text) ?? [];
-    if (!found || unit) return Boolean(found);
-    return Number(figure) <= this.index.most.memory_without_unit && !this.named(text).length;
+  /** Keys of the device, or GB of any device; a device that is asked by its memory is that. */
+  devicesOrMemory(device) {
+    const { memory: asked } = this.tokens;
+    if (device && asked) throw new Unknown(say(this.index, "device-and-memory"), "", "device");
+    if (!asked && !this.isMemory(device)) return { devices: device ? this.devices(device) : [], memory: 0 };
+    const memory = this.gigabytes(asked ? "memory" : "device", asked || device);
+    this.note("any-vendor", "", { memory });
+    return { devices: [], memory };
+  }
+
+  /** Whether a device is given by its memory: `80 GB`, or `80` where none is called so. */
+  isMemory(text) {
+    const { amount, unit } = this.amount("memory", text);
+    return unit || (amount > 0 && amount <= this.index.most_gigabytes && !this.named(text).length);
   }
 
   /** The devices that the words can mean: one, several of different memory, or none. */
@@ -157,29 +162,27 @@ class Reader {
   }
 
   /** GB of one device; GiB count as GB. */
-  memory(field, text) {
-    const [, figure, unit] = this.read("memory", text) ?? [];
-    const scale = GIGABYTES[unit?.toLowerCase()] ?? 1;
-    const amount = scale < 1 ? Math.ceil(figure * scale) : figure * scale;
-    return amount > 0 && amount <= this.index.most.memory ? amount : this.unknown(field, text);
+  gigabytes(field, text) {
+    const { amount, unit } = this.amount("memory", text);
+    if (!amount) this.unknown(field, text);
+    return ["mib", "mb"].includes(unit) ? Math.ceil(amount) : amount;
   }
 
   /** A number of GPUs: `16`, `2x8`, `8 GPUs`. */
   count(field, text) {
-    const factors = this.read("count", text)?.[1].match(/[0-9]+/g) ?? [0];
-    const gpus = factors.reduce((product, factor) => product * Number(factor), 1);
-    return gpus > 0 && gpus <= this.index.most.gpus ? gpus : this.unknown(field, text);
+    const [, factors] = this.read("count", text) ?? this.unknown(field, text);
+    return factors.match(/[0-9]+/g).reduce((product, factor) => product * Number(factor), 1);
   }
 
   /** Tokens of prompt and response together. */
   length() {
     const { length: text } = this.tokens;
     if (!text) return 0;
-    const tokens = text.split("+").map((part) => this.read("length", part)).reduce((sum, found) =>
-      sum + (found ? Math.floor(found[1].replaceAll(",", "") * (TOKENS[found[2].toLowerCase()] ?? 1) + 0.5) : NaN), 0);
-    if (!(tokens > 0 && tokens <= this.index.most.length)) this.unknown("length", text);
-    this.notes.push(say(this.index, "length", { length: tokens }));
-    return tokens;
+    const parts = text.split("+").map((part) => this.amount("length", part).amount);
+    if (!parts.every(Boolean)) this.unknown("length", text);
+    const length = parts.reduce((sum, part) => sum + Math.floor(part + 0.5), 0);
+    this.note("length", "", { length });
+    return length;
   }
 
   /** `LoRA`, `QLoRA` and `full` as a task are weights. */
@@ -232,8 +235,8 @@ class Reader {
     return Object.hasOwn(spellings, spelling) ? spellings[spelling].split(EITHER) : [];
   }
 
-  note(name, text, words = {}) {
-    this.notes.push(say(this.index, name, { text: text.trim(), ...words }));
+  note(name, text = "", words = {}) {
+    this.notes.push(say(this.index, name, { text, ...words }));
   }
 
   /** Throw, with the known words that hold the text to choose from. @returns {never} */
@@ -251,6 +254,13 @@ class Reader {
 
   whole(name) {
     return new RegExp(`^(?:${this.index.patterns[name]})$`, "i");
+  }
+
+  /** What a figure with its unit amounts to, and the unit; 0 where the text is none. */
+  amount(name, text) {
+    const [, figure = "0", unit = ""] = this.read(name, text) ?? [];
+    const factor = UNITS[name][unit.toLowerCase()] ?? 1;
+    return { amount: Number(figure.replaceAll(",", "")) * factor, unit: unit.toLowerCase() };
   }
 
   /** The parts of a text that is wholly of a pattern. */

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
-from rl_resources.package import Record, items_of
+from rl_resources.package import Record, items_of, text_of
 
 PATTERNS: Mapping[str, str] = {
     "vendor": r"\b(?:nvidia|amd|huawei|intel|geforce|tesla|instinct|sxm[0-9]?|per gpu)\b",
@@ -48,9 +48,10 @@ class Devices:
         self._families: dict[str, list[str]] = {}
         endings: dict[str, list[str]] = {}
         for row in dataset.records["devices"]:
-            key = str(row["device"])
-            stem, memory = _without_memory(key), f"{self.known[key].memory_gb:g}"
-            for text in (key, str(row["name"]), *items_of(row, "aliases"), stem + memory):
+            key = text_of(row, "device")
+            stem = _without_memory(key)
+            with_memory = f"{stem}{self.known[key].memory_gb:g}"
+            for text in (key, text_of(row, "name"), *items_of(row, "aliases"), with_memory):
                 exact.setdefault(device_name(text), [key])
             self._families.setdefault(device_name(stem), []).append(key)
             endings.setdefault(device_name(key.partition("-")[2]), []).append(key)
@@ -61,20 +62,20 @@ class Devices:
         name = device_name(text)
         if found := self.spellings.get(name) or self.spellings.get(name.removesuffix("s")):
             return found
-        bare, memory_gb = with_memory(text)
-        found = self.spellings.get(device_name(bare), [])
-        return [key for key in found if self.known[key].memory_gb == memory_gb]
+        lower = text.lower()
+        memory = _GIGABYTES.search(lower)
+        found = self.spellings.get(device_name(_GIGABYTES.sub(" ", lower)), [])
+        return [key for key in found if memory and self.known[key].memory_gb == float(memory[1])]
 
-    def published(self, text: str) -> tuple[tuple[str, ...], Device]:
+    def published(self, text: str) -> tuple[list[str], Device]:
         """The devices that a source's words can mean, and what is known of all of them.
 
         The largest memory counts, so that a smaller device is never said to be enough.
         """
         meant = [self._family(part) for part in _OR.split(text) if part]
-        keys = tuple(key for family in meant for key in family)
-        known = [self.known[key] for key in keys]
-        vendors = {item.vendor for item in known}
-        sizes = [item.memory_gb for item in known]
+        keys = [key for family in meant for key in family]
+        vendors = {self.known[key].vendor for key in keys}
+        sizes = [self.known[key].memory_gb for key in keys]
         memory = max(sizes) if sizes and all(meant) and all(sizes) else 0
         return keys, Device(vendors.pop() if len(vendors) == 1 else "", memory)
 
@@ -88,22 +89,15 @@ class Devices:
 
 
 def _device(row: Record) -> Device:
-    key, memory = str(row["device"]), row["memory_gb"]
+    key, memory = text_of(row, "device"), row["memory_gb"]
     memory_gb = memory if isinstance(memory, float) else 0
     amount = f"{memory_gb:g} GB each" if memory_gb else "memory not known: only runs on it count"
     note = f"{key} is {row['name']}, {amount}."
-    capability = re.fullmatch(r"[0-9]+\.[0-9]", str(row["architecture"] or ""))
+    capability = re.fullmatch(r"[0-9]+\.[0-9]", text_of(row, "architecture"))
     if capability and float(capability[0]) < _FIRST_WITH_BF16:
         note += " It has no BF16: a run in BF16 or FP8 needs another precision on it."
     label = device_label(key) + (f" {memory_gb:g} GB" if memory_gb else "")
-    return Device(str(row["vendor"] or ""), memory_gb, label, note)
-
-
-def with_memory(text: str) -> tuple[str, float]:
-    """The name and the GB of a device that is written with its memory; else the text and 0."""
-    lower = text.lower()
-    found = _GIGABYTES.search(lower)
-    return (_GIGABYTES.sub(" ", lower), float(found[1])) if found else (text, 0)
+    return Device(text_of(row, "vendor"), memory_gb, label, note)
 
 
 def device_name(text: str) -> str:
