@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from rl_resources.build import build
 from rl_resources.errors import UnusableInput
 from rl_resources.script.framework.releases import Release, configuration
-from website import ROOT, build_site, served
+from website import ROOT, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -53,16 +55,40 @@ def release_of_verl(version: str) -> Release:
         pytest.skip(f"needs verl {version}: {error}")
 
 
+SharedFolder = Callable[[str, Callable[[Path], object]], Path]
+
+
 @pytest.fixture(scope="session")
-def downloads_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> SharedFolder:
+    """A function that fills a named folder once for all workers of the run, and returns it."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def folder(name: str, fill: Callable[[Path], object]) -> Path:
+        done = shared / f"{name}.done"
+        with (shared / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                shutil.rmtree(shared / name, ignore_errors=True)
+                (shared / name).mkdir()
+                fill(shared / name)
+                done.touch()
+        return shared / name
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def downloads_folder(shared_folder: SharedFolder) -> Path:
     """Everything under `/downloads` and nothing else, as somebody has it who took it all."""
     from rl_resources.dataset import load
     from rl_resources.site.downloads import downloads
 
-    folder = tmp_path_factory.mktemp("downloads")
-    for item in downloads(load(Path(__file__).parents[1])):
-        (folder / item.name).write_bytes(item.content)
-    return folder
+    def fill(folder: Path) -> None:
+        for item in downloads(load(ROOT)):
+            (folder / item.name).write_bytes(item.content)
+
+    return shared_folder("downloads", fill)
 
 
 @pytest.fixture(scope="session")
@@ -81,12 +107,9 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of this checkout."""
-    target = tmp_path_factory.mktemp("built") / "site"
-    done = build_site(ROOT, target)
-    assert done.returncode == 0, done.stderr
-    return target
+def built(shared_folder: SharedFolder) -> Path:
+    """The site of this checkout, built once for all workers."""
+    return shared_folder("built", lambda folder: build(ROOT, folder)) / "site"
 
 
 @pytest.fixture(scope="session")

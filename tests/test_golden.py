@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -68,8 +69,8 @@ def _named(item: dict[str, Any]) -> str:
     return f"{item['id']} {item['fit']}"
 
 
-def answers(root: Path) -> Answers:
-    return {" ".join(question): ask(root, question) for question in questions()}
+def answers(root: Path, number: int = 300) -> Answers:
+    return {" ".join(asked): ask(root, asked) for asked in islice(questions(), number)}
 
 
 def exported(root: Path, form: str) -> str:
@@ -84,11 +85,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return plant(tmp_path_factory.mktemp("golden") / "dataset")
 
 
-def test_find_gives_the_recorded_answers_in_their_order(root: Path) -> None:
+@pytest.mark.parametrize("number", [60, pytest.param(300, marks=pytest.mark.nightly)])
+def test_find_gives_the_recorded_answers_in_their_order(root: Path, number: int) -> None:
     recorded = json.loads((GOLDEN / "find.json").read_text(encoding="utf-8"))
-    asked = answers(root)
-    assert {key for key in recorded if asked.get(key) != recorded[key]} == set()
-    assert asked.keys() == recorded.keys()
+    found = answers(root, number)
+    assert {key for key in found if found[key] != recorded[key]} == set()
 
 
 @pytest.mark.parametrize("form", ["rst", "markdown"])
