@@ -50,9 +50,9 @@ class ScriptText:
     @cached_property
     def launches(self) -> tuple[Launch, ...]:
         """What it starts, each with the lines that it lost."""
-        from rl_resources.script.launch import joined, launches
+        from rl_resources.script.launch import launches
 
-        return joined(self.script, launches(self.script), self.lost)
+        return launches(self.script)
 
     @cached_property
     def lost(self) -> tuple[Lost, ...]:

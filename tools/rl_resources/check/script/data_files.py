@@ -11,7 +11,8 @@ from rl_resources.check.script.naming import contradiction, split_of
 from rl_resources.check.script.values import places
 from rl_resources.check.target import ScriptText, trains
 from rl_resources.script.bash import Value
-from rl_resources.script.launch import Launch, Override
+from rl_resources.script.launch import Launch
+from rl_resources.script.override import Override
 from rl_resources.words import shown
 
 _DATA_KEYS = ("data.train_files", "data.val_files")

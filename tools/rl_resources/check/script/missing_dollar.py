@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Part, Place
 from rl_resources.script.framework import shipped
-from rl_resources.script.launch import Override
+from rl_resources.script.override import Override
 from rl_resources.words import shown
 
 _NAME = r"[A-Za-z_]\w*"

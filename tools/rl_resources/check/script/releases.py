@@ -24,7 +24,8 @@ from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Place
 from rl_resources.script.framework import UNKNOWN, Composition
 from rl_resources.script.framework.history import history
-from rl_resources.script.launch import Launch, Override
+from rl_resources.script.launch import Launch
+from rl_resources.script.override import Override
 from rl_resources.words import shown
 
 
