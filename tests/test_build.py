@@ -47,12 +47,6 @@ def _old_output(folder: Path) -> Path:
     return old
 
 
-@pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of this checkout."""
-    return build(ROOT, tmp_path_factory.mktemp("first"))
-
-
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A checkout whose files may be broken."""
@@ -71,15 +65,15 @@ def copy(tmp_path: Path) -> Path:
     return root
 
 
-def test_two_builds_are_byte_for_byte_equal(first: Path, tmp_path: Path) -> None:
+def test_two_builds_are_byte_for_byte_equal(built: Path, tmp_path: Path) -> None:
     second = build(ROOT, tmp_path)
-    names = _files(first)
+    names = _files(built)
     assert names == _files(second)
-    _, different, unreadable = filecmp.cmpfiles(first, second, names, shallow=False)
+    _, different, unreadable = filecmp.cmpfiles(built, second, names, shallow=False)
     assert (different, unreadable) == ([], [])
 
 
-def test_every_published_path_is_there(first: Path) -> None:
+def test_every_published_path_is_there(built: Path) -> None:
     record = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm"
     wanted = [
         "index.html",
@@ -104,19 +98,19 @@ def test_every_published_path_is_there(first: Path) -> None:
         "rst/device_tuning.rst",
         "rst/7b.rst",
     ]
-    assert [path for path in wanted if not (first / path).is_file()] == []
+    assert [path for path in wanted if not (built / path).is_file()] == []
 
 
-def test_the_page_for_what_is_not_there_leads_home_and_programs_to_the_index(first: Path) -> None:
-    page = (first / "404.html").read_text(encoding="utf-8")
+def test_the_page_for_what_is_not_there_leads_home_and_programs_to_the_index(built: Path) -> None:
+    page = (built / "404.html").read_text(encoding="utf-8")
     assert re.findall(r'<a href="([^"]+)">overview</a>', page) == ["/"]
     assert re.findall(r'<a href="([^"]+index\.json)"', page) == ["/api/v1/index.json"]
 
 
 def test_a_program_finds_every_file_that_the_index_names_and_it_is_the_one_meant(
-    first: Path,
+    built: Path,
 ) -> None:
-    place = first / "api/v1/index.json"
+    place = built / "api/v1/index.json"
     index = json.loads(place.read_text(encoding="utf-8"))
     for item in [*index["documents"], *index["downloads"]]:
         content = (place.parent / item["path"]).read_bytes()
@@ -125,8 +119,8 @@ def test_a_program_finds_every_file_that_the_index_names_and_it_is_the_one_meant
     assert len([item for item in index["downloads"] if "/scripts/" in item["path"]]) >= 10
 
 
-def test_a_record_leads_programs_to_its_page_and_its_script(first: Path) -> None:
-    documents = sorted((first / "api/v1/records").iterdir())
+def test_a_record_leads_programs_to_its_page_and_its_script(built: Path) -> None:
+    documents = sorted((built / "api/v1/records").iterdir())
     for path in documents:
         document = json.loads(path.read_text(encoding="utf-8"))
         page, script = (path.parent / unquote(link) for link in document["links"].values())
@@ -136,28 +130,28 @@ def test_a_record_leads_programs_to_its_page_and_its_script(first: Path) -> None
     assert len(documents) >= 10
 
 
-def test_pages_name_the_feeds_that_follow_them(first: Path) -> None:
+def test_pages_name_the_feeds_that_follow_them(built: Path) -> None:
     feed = r'<link rel="alternate feed" type="application/atom\+xml" title="[^"]+" href="([^"]+)">'
-    named = re.findall(feed, (first / "sizes/7b/index.html").read_text(encoding="utf-8"))
+    named = re.findall(feed, (built / "sizes/7b/index.html").read_text(encoding="utf-8"))
     assert [urljoin("/sizes/7b/", target) for target in named] == ["/feeds/all.xml"]
-    named = re.findall(feed, (first / "index.html").read_text(encoding="utf-8"))
+    named = re.findall(feed, (built / "index.html").read_text(encoding="utf-8"))
     assert named == ["feeds/all.xml"]
 
 
-def test_every_link_of_the_index_for_assistants_leads_to_a_file(first: Path) -> None:
-    targets = re.findall(r"\]\(([^)\s]+)\)", (first / "llms.txt").read_text(encoding="utf-8"))
-    places = [first / unquote(target) for target in targets]
+def test_every_link_of_the_index_for_assistants_leads_to_a_file(built: Path) -> None:
+    targets = re.findall(r"\]\(([^)\s]+)\)", (built / "llms.txt").read_text(encoding="utf-8"))
+    places = [built / unquote(target) for target in targets]
     files = [place / "index.html" if place.is_dir() else place for place in places]
     assert [str(file) for file in files if not file.is_file()] == []
     assert {file.suffix for file in files} == {".json", ".csv", ".html"}
 
 
-def test_no_file_names_a_path_of_this_machine(first: Path) -> None:
+def test_no_file_names_a_path_of_this_machine(built: Path) -> None:
     found = [
         name
-        for name in _files(first)
-        if str(ROOT).encode() in (first / name).read_bytes()
-        or str(first.parent).encode() in (first / name).read_bytes()
+        for name in _files(built)
+        if str(ROOT).encode() in (built / name).read_bytes()
+        or str(built.parent).encode() in (built / name).read_bytes()
     ]
     assert found == []
 

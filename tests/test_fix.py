@@ -249,6 +249,7 @@ def _sample() -> Snapshot:
         return take_snapshot(read_package(plant(Path(folder) / "dataset")))
 
 
+@pytest.mark.nightly
 @given(st.data())
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -260,6 +261,7 @@ def test_whatever_a_file_holds_a_second_fix_finds_nothing_to_do(data: st.DataObj
     assert not fixed(fixed(spoilt).snapshot).changes
 
 
+@pytest.mark.nightly
 @given(st.data())
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

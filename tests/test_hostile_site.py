@@ -17,6 +17,7 @@ import pytest
 from markdown_it import MarkdownIt
 from playwright.sync_api import Browser
 
+from conftest import SharedFolder
 from payloads import PAYLOADS, free_columns, seen
 from rl_resources.cli import main
 from rl_resources.package import read_package
@@ -102,23 +103,26 @@ def test_words_beside_an_address_are_no_link(text: str) -> None:
     assert not is_web_address(text)
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = copy_checkout(tmp_path_factory.mktemp("payloads") / "checkout")
+def _publish(folder: Path) -> None:
+    """A checkout with all payloads in `folder`, and its site."""
+    root = copy_checkout(folder / "checkout")
     for name in ("devices", "reports"):
-        _fill(found, name)
+        _fill(root, name)
     for name in ("tasks", "backends", "frameworks", "sizes"):
-        _spread(found, name)
-    _annotate(found)
-    return found
+        _spread(root, name)
+    _annotate(root)
+    done = build_site(root, folder / "site", MKDOCS_WITHOUT_RULES)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.fixture(scope="module")
+def root(shared_folder: SharedFolder) -> Path:
+    return shared_folder("payloads", _publish) / "checkout"
 
 
 @pytest.fixture(scope="module")
 def site(root: Path) -> Path:
-    folder = root.parent / "site"
-    done = build_site(root, folder, MKDOCS_WITHOUT_RULES)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return folder
+    return root.parent / "site"
 
 
 @pytest.fixture(scope="module")

@@ -7,38 +7,17 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-
-import pytest
 
 from botched_tree import plant_frozen
 from conftest import program
 from rl_resources import load
-from rl_resources.build import build
 from rl_resources.dataset import script_path
 from rl_resources.site.tuning_table import records_of_size
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PRINTED = "http://localhost:8000"
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = build(ROOT, tmp_path_factory.mktemp("out"))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
 
 
 def _block(language: str, word: str) -> str:
@@ -48,11 +27,11 @@ def _block(language: str, word: str) -> str:
 
 
 def test_the_curl_example_prints_the_7b_records_of_at_most_two_gpus(
-    site: str,
+    address: str,
 ) -> None:
     program("curl")
     program("jq")
-    command = _block("sh", "curl").replace(PRINTED, site)
+    command = _block("sh", "curl").replace(PRINTED, address)
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     dataset = load(ROOT)
     small = [row for row in records_of_size(dataset, "7B") if int(str(row["gpus"])) <= 2]
@@ -63,8 +42,8 @@ def test_the_curl_example_prints_the_7b_records_of_at_most_two_gpus(
     ]
 
 
-def test_the_pandas_example_prints_a_row_for_each_record(site: str) -> None:
-    code = _block("python", "read_json").replace(PRINTED, site)
+def test_the_pandas_example_prints_a_row_for_each_record(address: str) -> None:
+    code = _block("python", "read_json").replace(PRINTED, address)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     records = (ROOT / "records" / "tuning.csv").read_text(encoding="utf-8").splitlines()
     assert len(done.stdout.splitlines()) == len(records)

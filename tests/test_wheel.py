@@ -19,6 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from botched_tree import SCRIPT, plant_repository
+from conftest import SharedFolder
 from rl_resources import load
 from rl_resources.cli import main
 from rl_resources.cli.parser import COMMANDS as OFFERED
@@ -37,8 +38,8 @@ def _build(target: str, source: Path, folder: Path) -> Path:
     return found
 
 
-def _install(wheel: Path, folder: Path) -> Path:
-    """A new environment with the wheel and what it requires, extras left out; gives its Python.
+def _install(wheel: Path, folder: Path) -> None:
+    """Make an environment with the wheel and what it requires, without extras.
 
     pip installs the wheel. What it requires is linked from the environment of the tests, one
     distribution at a time, so that nothing else can be imported.
@@ -51,7 +52,6 @@ def _install(wheel: Path, folder: Path) -> Path:
     for needed in _required(own, set()):
         _link(needed, library)
     _pip(python, "check")
-    return python
 
 
 def _pip(python: Path, *arguments: str) -> None:
@@ -76,14 +76,16 @@ def _link(installed: Distribution, library: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _build("wheel", ROOT, tmp_path_factory.mktemp("wheel"))
+def wheel(shared_folder: SharedFolder) -> Path:
+    folder = shared_folder("wheel", lambda folder: _build("wheel", ROOT, folder))
+    return next(folder.glob("*.whl"))
 
 
 @pytest.fixture(scope="module")
-def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def python(wheel: Path, shared_folder: SharedFolder) -> Path:
     """The Python of an environment with the wheel, without any extra and far from a checkout."""
-    return _install(wheel, tmp_path_factory.mktemp("installed") / "environment")
+    folder = shared_folder("installed", lambda folder: _install(wheel, folder / "environment"))
+    return folder / "environment/bin/python"
 
 
 def _names(wheel: Path) -> list[str]:
