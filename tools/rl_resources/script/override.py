@@ -74,7 +74,8 @@ class Stray(NamedTuple):
 class Arguments:
     """The arguments of a program; `hydra` are overrides of Hydra's own configuration.
 
-    `unresolved` are words of which not even a key is known, save the script's own arguments.
+    `unresolved` are words of which not even a key is known, save the script's own arguments:
+    `passes_arguments` says whether they are passed on.
     """
 
     overrides: list[Override] = field(default_factory=list)
@@ -82,6 +83,7 @@ class Arguments:
     flags: list[Flag] = field(default_factory=list)
     stray: list[Stray] = field(default_factory=list)
     unresolved: list[Word] = field(default_factory=list)
+    passes_arguments: bool = False
 
     def add(self, script: Script, words: Sequence[Word]) -> None:
         """Sort more words into these arguments."""
@@ -93,9 +95,11 @@ class Arguments:
                 (self.hydra if own else self.overrides).append(override)
             elif word.value.unknown is None:
                 self._add_known(word, rest)
-            elif not any(
+            elif any(
                 part.reason == "argument" and part.name in ("@", "*") for part in word.value.parts
             ):
+                self.passes_arguments = True
+            else:
                 self.unresolved.append(word)
 
     def _add_known(self, word: Word, rest: Iterator[Word]) -> None:
