@@ -141,21 +141,16 @@ def test_a_row_of_the_seed_form_becomes_a_record(dataset: Dataset) -> None:
 
 def test_placeholders_of_eight_columns_hold_no_records(dataset: Dataset) -> None:
     records, findings = _import(dataset, HEADER + _row(Contributor="a") + PLACEHOLDER * 2)
-    assert len(records) == 1
-    assert findings == []
+    assert (len(records), findings) == (1, [])
 
 
 def test_a_short_row_is_one_finding_at_its_own_line_and_no_record(dataset: Dataset) -> None:
-    short = (
-        "    * - MIN\n      - GRPO\n      - 2*H800\n      - \\\n      - fsdp\n      - vllm0.8.2\n"
-    )
-    text = HEADER + _row() + short + _row(Tag="RECOMMENDED")
-    records, findings = _import(dataset, text)
+    short = "    * - MIN\n" + "      - fsdp\n" * 5
+    records, findings = _import(dataset, HEADER + _row() + short + _row(Tag="RECOMMENDED"))
     assert [record["tag"] for record in records] == ["MIN", "RECOMMENDED"]
     (finding,) = [item for item in findings if item.rule == "page-row-length"]
     assert (finding.path, finding.line, finding.column) == ("page.rst", FIRST_ROW_LINE + 9, 5)
     assert "6 cells" in finding.message
-    assert text.split("\n")[finding.line - 1].startswith("    * - MIN")
 
 
 def test_columns_may_stand_in_any_order_and_case(dataset: Dataset) -> None:
@@ -165,11 +160,6 @@ def test_columns_may_stand_in_any_order_and_case(dataset: Dataset) -> None:
     text = f".. list-table::\n    :header-rows: 1\n\n{header}{row}"
     (record,), _ = _import(dataset, text)
     assert (record["model"], record["tag"]) == ("Qwen/Qwen2.5-7B-Instruct", "MIN")
-
-
-def test_a_table_about_something_else_is_left_alone(dataset: Dataset) -> None:
-    text = ".. list-table::\n\n    * - Name\n      - Colour\n    * - a\n      - red\n"
-    assert _import(dataset, text) == ([], [])
 
 
 def test_a_grid_table_is_read_like_a_list_table(dataset: Dataset) -> None:
@@ -192,13 +182,38 @@ def test_a_grid_table_is_read_like_a_list_table(dataset: Dataset) -> None:
 
 # Cells
 
+A100 = {"gpus": 8, "device": "a100-80g"}
+
 
 @pytest.mark.parametrize(
-    "word", ["Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b-instruct", "QWEN2.5-7B-INSTRUCT"]
+    ("header", "text", "facts"),
+    [
+        ("Model", "Qwen/Qwen2.5-7B-Instruct", {"model": "Qwen/Qwen2.5-7B-Instruct"}),
+        ("Model", "QWEN2.5-7B-INSTRUCT", {"model": "Qwen/Qwen2.5-7B-Instruct"}),
+        ("Resource", "2 * H800", {"gpus": 2, "device": "h800"}),
+        ("Resource", "2xH800", {"gpus": 2, "device": "h800"}),
+        ("Resource", "2\u00d7h800", {"gpus": 2, "device": "h800"}),
+        ("Resource", "8*A100-80GB", A100),
+        ("Resource", "8*A100 80G", A100),
+        ("Resource", "8*A100 (80g)", A100),
+        ("Infer", "vllm", {"infer": "vllm", "infer_version": None}),
+        ("Infer", "vLLM 0.8.3", {"infer": "vllm", "infer_version": "0.8.3"}),
+        ("Infer", "vllm==0.8.5.post1", {"infer": "vllm", "infer_version": "0.8.5.post1"}),
+        ("Infer", "vllm-ascend0.7.3", {"infer": "vllm-ascend", "infer_version": "0.7.3"}),
+        ("MaxBatch", "16 (disputed)", {"max_batch": 16, "status": "disputed"}),
+    ],
 )
-def test_a_model_is_known_by_id_name_and_slug(dataset: Dataset, word: str) -> None:
-    record, findings = _one(dataset, Model=word)
-    assert (record["model"], findings) == ("Qwen/Qwen2.5-7B-Instruct", [])
+def test_a_cell_is_read_in_any_usual_spelling(
+    dataset: Dataset, header: str, text: str, facts: dict[str, object]
+) -> None:
+    record, findings = _one(dataset, **{header: text})
+    assert ({name: record[name] for name in facts}, findings) == (facts, [])
+
+
+def test_a_device_of_another_memory_is_unknown(dataset: Dataset) -> None:
+    record, (finding,) = _one(dataset, Resource="8*H800(40G)")
+    assert (record["device"], finding.rule) == (None, "page-unknown-word")
+    assert record["notes"] == "As published: Resource 8*H800(40G)."
 
 
 def test_a_name_that_several_models_share_is_settled_by_the_script(dataset: Dataset) -> None:
@@ -209,39 +224,6 @@ def test_a_name_that_several_models_share_is_settled_by_the_script(dataset: Data
     record, (finding,) = _one(both, Link="``run.sh``")
     assert (record["model"], finding.rule) == (None, "page-unknown-model")
     assert "other/Qwen2.5-7B-Instruct" in finding.message
-
-
-@pytest.mark.parametrize("text", ["2*H800", "2 * H800", "2xH800", "2 X h800", "2\u00d7H800"])
-def test_a_resource_is_a_number_a_sign_and_a_device(dataset: Dataset, text: str) -> None:
-    record, findings = _one(dataset, Resource=text)
-    assert (record["gpus"], record["device"], findings) == (2, "h800", [])
-
-
-@pytest.mark.parametrize("text", ["8*A100-80GB", "8*A100 80G", "8*A100(80GB)", "8*A100 (80g)"])
-def test_a_device_may_carry_the_size_of_its_memory(dataset: Dataset, text: str) -> None:
-    record, findings = _one(dataset, Resource=text)
-    assert (record["device"], findings) == ("a100-80g", [])
-    record, (finding,) = _one(dataset, Resource="8*H800(40G)")
-    assert (record["device"], finding.rule) == (None, "page-unknown-word")
-
-
-@pytest.mark.parametrize(
-    ("text", "engine", "version"),
-    [
-        ("vllm", "vllm", None),
-        ("vllm0.8.3", "vllm", "0.8.3"),
-        ("vLLM 0.8.3", "vllm", "0.8.3"),
-        ("vllm==0.8.5.post1", "vllm", "0.8.5.post1"),
-        ("vllm v0.8.3", "vllm", "0.8.3"),
-        ("vllm-ascend0.7.3", "vllm-ascend", "0.7.3"),
-        ("sglang0.4.6", "sglang", "0.4.6"),
-    ],
-)
-def test_an_engine_may_carry_its_release(
-    dataset: Dataset, text: str, engine: str, version: str | None
-) -> None:
-    record, findings = _one(dataset, Infer=text)
-    assert (record["infer"], record["infer_version"], findings) == (engine, version, [])
 
 
 def test_of_label_and_address_the_script_that_exists_is_meant(dataset: Dataset) -> None:
@@ -260,7 +242,7 @@ def test_links_may_be_named_and_resolved_elsewhere_on_the_page(dataset: Dataset)
     "contributor",
     ["`SimonHuang <private@example.org>`_", "`SimonHuang <mailto:private@example.org>`__"],
 )
-def test_an_address_behind_a_name_is_told_and_never_kept(
+def test_an_address_behind_a_name_is_reported_and_never_kept(
     dataset: Dataset, contributor: str
 ) -> None:
     records, findings = _import(dataset, HEADER + _row(Contributor=contributor))
@@ -287,9 +269,9 @@ def test_every_cell_knows_where_it_begins_in_the_file() -> None:
     assert found == [("a b", 10, 9), ("", 12, 9), ("x", 13, 9)]
 
 
-@pytest.mark.parametrize("sign", ["\u2028", "\x0b", "\x0c", "\x85", "\x1c", "\r"])
-def test_lines_are_counted_as_an_editor_counts_them(dataset: Dataset, sign: str) -> None:
-    text = f"Intro{sign}goes on.\n\n" + HEADER + _row(Model="unknown", Contributor="a")
+@pytest.mark.parametrize("character", ["\u2028", "\x0c", "\x85", "\r"])
+def test_lines_are_counted_as_an_editor_counts_them(dataset: Dataset, character: str) -> None:
+    text = f"Intro{character}goes on.\n\n" + HEADER + _row(Model="unknown", Contributor="a")
     _, (finding,) = _import(dataset, text)
     assert text.split("\n")[finding.line - 1] == "      - unknown"
 
@@ -327,7 +309,7 @@ def test_a_page_cannot_read_another_file(tmp_path: Path, directive: str) -> None
     assert "password" not in repr(page)
 
 
-def test_a_table_that_is_lost_is_told() -> None:
+def test_a_table_that_is_lost_is_reported() -> None:
     for text in (
         ".. list-table::\n   :widths: wide\n\n   * - a\n",
         ".. list-table::\n\n   no list\n",
@@ -339,7 +321,7 @@ def test_a_table_that_is_lost_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["* " * 4000, "x" * 10_001, "\n".join(" " * n + "* a" for n in range(0, 999, 2))]
+    "text", ["* " * 4000, "\n".join(" " * n + "* a" for n in range(0, 999, 2))]
 )
 def test_a_page_that_docutils_cannot_read_is_unusable_input(text: str) -> None:
     with pytest.raises(UnusableInput, match=r"^page\.rst"):
@@ -380,14 +362,9 @@ def test_a_page_that_is_no_text_is_unusable_input(
         import_page(page, None, dataset)
 
 
-def test_a_folder_in_place_of_a_page_is_unusable_input(dataset: Dataset, tmp_path: Path) -> None:
-    with pytest.raises(UnusableInput, match="is not a file"):
-        import_page(tmp_path, None, dataset)
-
-
-def test_a_missing_folder_of_scripts_is_unusable_input(dataset: Dataset, tmp_path: Path) -> None:
+def test_a_folder_and_a_file_are_not_taken_for_each_other(dataset: Dataset, tmp_path: Path) -> None:
     page = tmp_path / "page.rst"
     page.write_text(HEADER + _row(), encoding="utf-8")
-    for folder in (tmp_path / "none", page):
+    for arguments in ((tmp_path, None), (page, page), (page, tmp_path / "none")):
         with pytest.raises(UnusableInput, match="cannot be read"):
-            import_page(page, folder, dataset)
+            import_page(*arguments, dataset)

@@ -25,8 +25,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         (["check", "--resource", "trials", "empty"], "empty: there is no .parquet file in it"),
         (["check", "--resource", "trials", "/dev/zero"], "/dev/zero: cannot be read"),
-        (["import-page", "page.rst"], "page.rst: cannot be read: More than 524288 bytes"),
-        (["import-page", "/dev/zero"], "/dev/zero: is not a file"),
+        (["import-page", "page.rst"], "page.rst: cannot be read: More than 512 KiB"),
+        (["import-page", "/dev/zero"], "/dev/zero: cannot be read: Not an ordinary file"),
     ],
 )
 def test_it_is_wrong_usage(

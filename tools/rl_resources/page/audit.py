@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from rl_resources.page.links import scripts_of
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, read_rows, tuning_csv
 from rl_resources.rules import all_rules
+from rl_resources.safe_read import read_file
 
 FRAMEWORK = "verl"
 LARGEST_PAGE_BYTES = 1 << 19
@@ -64,17 +65,20 @@ def audit(reading: Reading, texts: Texts) -> Audit:
     reported = frozenset((item.line, item.column) for item in of_rows if item.path == path)
     page = replace(reading, reported=reported)
     found = findings_of(rules, {"page": lambda: [page], "script": texts.values})
-    wrong = _errors_of_scripts(texts, found)
     findings = {*_style_once(texts, found), *of_rows}
     return Audit(
         tuple(sorted(findings, key=lambda finding: finding.position)),
-        tuple(
-            _record(row, against[row], wrong.get(row.link.read or "", ())) for row in reading.rows
-        ),
+        tuple(_record(row, against[row], _of_script(found, row, texts)) for row in reading.rows),
     )
 
 
-def _style_once(texts: Texts, found: Sequence[Finding]) -> Iterator[Finding]:
+def _of_script(found: Iterable[Finding], row: ReadRow, texts: Texts) -> list[Finding]:
+    """What was found in the script of a row."""
+    script = texts.get(row.link.read or "")
+    return [item for item in found if script and item.path == script.path]
+
+
+def _style_once(texts: Texts, found: Iterable[Finding]) -> Iterator[Finding]:
     """What was found, with how a script begins as one finding: one fix covers both."""
     bare = {text.path for text in texts.values() if not text.text.startswith("#!")}
     lax = {item.path for item in found if item.rule == "strict-mode"}
@@ -89,33 +93,22 @@ def _style_once(texts: Texts, found: Sequence[Finding]) -> Iterator[Finding]:
 _BEGINNING = "Begin the file with `#!/usr/bin/env bash` and `set -euo pipefail`."
 
 
-def _errors_of_scripts(texts: Texts, found: Iterable[Finding]) -> dict[str, list[Finding]]:
-    errors: dict[str, list[Finding]] = {}
-    for finding in found:
-        if finding.severity == "error":
-            errors.setdefault(finding.path, []).append(finding)
-    return {name: errors.get(text.path, []) for name, text in texts.items()}
-
-
 def _against_script(
     rules: Iterable[Rule], reading: Reading, row: ReadRow, texts: Texts
 ) -> list[Finding]:
     """What is wrong between a row and the script that it links."""
     script = texts.get(row.link.read or "")
-    if script is None:
-        return []
-    claim = _claim(reading, row, script)
-    return findings_of(
-        (rule for rule in rules if rule.scope == "claim"), {"claim": lambda: [claim]}
-    )
+    claims = [_claim(reading, row, script)] if script else []
+    return findings_of((rule for rule in rules if rule.scope == "claim"), {"claim": lambda: claims})
 
 
 def _claim(reading: Reading, row: ReadRow, script: ScriptText) -> Claim:
     tables = reading.context.dataset.by_key
-    model, device = (tables[f"{name}s"].get(row.record[name]) for name in ("model", "device"))
-    facts = {name: _cell(value) for name, value in (model or {}).items()}
-    memory = device["memory_gb"] if device else None
-    said = {name: found for name in HEADER_OF if (found := _said(reading, row, name)) is not None}
+    model = tables["models"].get(row.record["model"], {})
+    device = tables["devices"].get(row.record["device"], {})
+    facts = {name: _cell(value) for name, value in model.items()}
+    memory = device.get("memory_gb")
+    said = {name: found for name in HEADER_OF if (found := _said(reading, row, name))}
     names = [facts.get("model", ""), facts.get("slug", ""), row.text("Model")]
     return Claim(
         reading.page.path,
@@ -146,60 +139,56 @@ def _said(reading: Reading, row: ReadRow, column: str) -> Said | None:
     return Said(text, cell.line, cell.column) if text else None
 
 
-def _record(row: ReadRow, against: Sequence[Finding], wrong: Sequence[Finding]) -> Record:
+def _record(row: ReadRow, against: Iterable[Finding], of_script: Iterable[Finding]) -> Record:
     """The record of a row, in doubt where its script does something else or has errors."""
-    contradictions = _words("Page and script disagree", against)
-    errors = _words("The script has errors", wrong)
-    if not contradictions and not errors:
+    doubts = [
+        _words("Page and script disagree", against),
+        _words("The script has errors", of_script),
+    ]
+    if not any(doubts):
         return row.record
-    notes = " ".join(filter(None, [_cell(row.record["notes"]), contradictions, errors]))
+    notes = " ".join(filter(None, [_cell(row.record["notes"]), *doubts]))
     return {**row.record, "status": "disputed", "notes": notes}
 
 
-def _words(what: str, found: Sequence[Finding]) -> str:
-    errors = dict.fromkeys(finding.message for finding in found if finding.severity == "error")
+def _words(what: str, found: Iterable[Finding]) -> str:
+    errors = dict.fromkeys(item.message for item in found if item.severity == "error")
     return f"{what}: {'; '.join(errors)}." if errors else ""
 
 
 def _text(page: Path) -> str:
+    """Raises `UnusableInput` for what is no text."""
     try:
-        if page.exists() and not page.is_file():
-            raise UnusableInput(f"{page}: is not a file", "Name the page itself.")
-        if page.stat().st_size > LARGEST_PAGE_BYTES:
-            raise UnusableInput(f"{page}: cannot be read: More than {LARGEST_PAGE_BYTES} bytes")
-        return page.read_text(encoding="utf-8")
+        return read_file(page, LARGEST_PAGE_BYTES).decode("utf-8")
     except OSError as error:
-        raise UnusableInput(
-            f"{page}: cannot be read: {error.strerror}", "Name a page that can be read."
-        ) from error
+        message = f"{page}: cannot be read: {error.strerror}"
+        raise UnusableInput(message, "Name a page that can be read.") from error
     except UnicodeDecodeError as error:
-        raise UnusableInput(
-            f"{page}: is not UTF-8 (byte {error.start})", "Save it as UTF-8."
-        ) from error
+        message = f"{page}: is not UTF-8 (byte {error.start})"
+        raise UnusableInput(message, "Save it as UTF-8.") from error
 
 
 def _script_paths(folder: Path) -> list[str]:
     """Paths of all scripts below `folder`, relative to it; links to folders are not followed."""
     if not folder.is_dir():
-        raise UnusableInput(
-            f"{folder}: cannot be read: no such directory", "Name the directory of the scripts."
-        )
+        message = f"{folder}: cannot be read: no such directory"
+        raise UnusableInput(message, "Name the directory of the scripts.")
     files = (Path(top) / name for top, _, names in os.walk(folder) for name in names)
     return sorted(path.relative_to(folder).as_posix() for path in files if path.suffix == ".sh")
 
 
 def _script_texts(folder: Path, reading: Reading) -> dict[str, ScriptText]:
-    """The scripts that the page is about, where they can be read."""
-    framework = reading.context.framework
-    texts = {path: _script_text(folder / path, framework) for path in scripts_of(reading)}
-    return {path: text for path, text in texts.items() if text is not None}
+    """The scripts that the page is about, where they can be read.
 
-
-def _script_text(path: Path, framework: str) -> ScriptText | None:
-    """A script; `None` for what is no text, and for a link, which may lead anywhere."""
-    if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_SCRIPT_BYTES:
-        return None
-    data = path.read_bytes()
-    if undecodable(data) is not None:
-        return None
-    return ScriptText(path.as_posix(), data.decode("utf-8"), framework, ours=False)
+    A link may lead anywhere, so none is followed.
+    """
+    found: dict[str, ScriptText] = {}
+    for name in scripts_of(reading):
+        path = folder / name
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_SCRIPT_BYTES:
+            continue
+        data = path.read_bytes()
+        if undecodable(data) is None:
+            text, framework = data.decode("utf-8"), reading.context.framework
+            found[name] = ScriptText(path.as_posix(), text, framework, ours=False)
+    return found

@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
-from os.path import commonpath
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from rl_resources.script.name import PARTS, parsed
 from rl_resources.words import nearest, shown
 
 if TYPE_CHECKING:
-    from rl_resources.page.reader import Cell, Row
+    from rl_resources.page.reader import Cell
     from rl_resources.page.rows import Reading
 
 _SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
 _AS_TEXT = re.compile(r"([^\s<>\[\]()\"`]+\.sh)[`\]]?\s*[<(]\s*([^\s<>()]+\.sh)\s*[>)]")
 
-Parts = tuple[str, ...]
+
+class Problem(NamedTuple):
+    """What is wrong with a cell: the name of the rule, message and help."""
+
+    rule: str
+    message: str
+    help: str
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
     """What a Link cell leads to.
 
-    `script` is the file name that it means, `label` and `target` are the names that its label and
-    its URL say, `folder` is the size in its URL. `file` is the script under the folder of scripts;
-    `meant` the one whose name differs only in case or in `_` for `-`; `nearest` the one most like
-    it. They are `None` where there is none, or where the scripts are unknown.
+    `label` and `target` are the names that its label and its URL say, `folder` is the size in its
+    URL. `script` is the file name that it means, `file` the path of that script under the folder of
+    scripts, `meant` the path of the one whose name differs only in case or in `_` for `-`. They are
+    `None` where there is none, or where the scripts are unknown.
     """
 
     script: str
@@ -40,38 +44,39 @@ class Link:
     folder: str | None
     file: str | None
     meant: str | None
-    nearest: str | None
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether label and URL name two scripts, so that nobody knows which one is meant."""
+        return None not in (self.label, self.target) and self.label != self.target
 
     @property
     def read(self) -> str | None:
         """The file to check the row against."""
-        return self.file or self.meant
+        unsure = self.ambiguous and self.script == self.target
+        return None if unsure else self.file or self.meant
 
 
-def link_of(
-    cell: Cell, scripts: Sequence[str] | None, fit: Callable[[str], int] = lambda name: 0
-) -> Link | None:
+def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     """What the cell leads to; `None` where it names no script at all.
 
     `scripts` are paths below the folder of scripts. Of two names that of the URL is meant, unless
-    the label's has the better `fit`.
+    there is no such script.
     """
     text, url = link_as_text(cell) or (cell.text.strip(), cell.target or "")
     address = _url_path(url)
-    label, target = _script_name(PurePosixPath(text).parts), _script_name(address)
+    label, target = _script_name(PurePosixPath(text)), _script_name(address)
     label = f"{label.removesuffix('.sh')}.sh" if label else None
     names = [name for name in (target, label) if name]
     if not names:
         return None
-    known = scripts or ()
-    if target and label and _file(target, address, known) and fit(label) > fit(target):
-        names = [label]
-    file = next((found for name in names if (found := _file(name, address, known))), None)
-    script = PurePosixPath(file).name if file else names[0]
-    folder = address[-2].lower() if target and len(address) > 1 else ""
+    folder = address.parent.name.lower() if target else ""
     size = folder if _SIZE_FOLDER.fullmatch(folder) else None
+    known = list(map(PurePosixPath, scripts or ()))
+    files = [path for name in names for path in known if path.name == name]
+    file = next((str(path) for path in files if _may_lie_in(path, size)), None)
     meant = None if file else _meant(names[0], known)
-    return Link(script, label, target, size, file, meant, _nearest(script, known))
+    return Link(PurePosixPath(file or names[0]).name, label, target, size, file, meant)
 
 
 def link_as_text(cell: Cell) -> tuple[str, str] | None:
@@ -80,45 +85,28 @@ def link_as_text(cell: Cell) -> tuple[str, str] | None:
     return (match[1], match[2]) if match else None
 
 
-def _url_path(url: str) -> Parts:
+def _url_path(url: str) -> PurePosixPath:
     try:
-        return PurePosixPath(unquote(urlsplit(url).path)).parts
+        return PurePosixPath(unquote(urlsplit(url).path))
     except ValueError:  # such as a bracket that is never closed
-        return ()
+        return PurePosixPath()
 
 
-def _script_name(parts: Parts) -> str | None:
+def _script_name(path: PurePosixPath) -> str | None:
     """The last part of a path where it names a script, also without the `.sh` at its end."""
-    last = parts[-1] if parts else ""
-    return last if last.endswith(".sh") or parsed(f"{last}.sh") else None
+    return path.name if path.suffix == ".sh" or parsed(f"{path.name}.sh") else None
 
 
-def _file(name: str, address: Parts, scripts: Sequence[str]) -> str | None:
-    """The path that ends most like the URL; none in the folder of another size."""
-    found = [path for path in map(PurePosixPath, scripts) if path.name == name]
-    folder = address[-2].lower() if len(address) > 1 and address[-1] == name else ""
-    if _SIZE_FOLDER.fullmatch(folder):
-        found = [path for path in found if _size_of(path) in (folder, None)]
-    best = max(found, key=lambda path: _shared(path.parts, address), default=None)
-    return None if best is None else str(best)
+def _may_lie_in(path: PurePosixPath, size: str | None) -> bool:
+    """Whether a script lies in the folder of a size, or in none of a size at all."""
+    folder = path.parent.name.lower()
+    return size in (None, folder) or not _SIZE_FOLDER.fullmatch(folder)
 
 
-def _size_of(path: PurePosixPath) -> str | None:
-    """The size whose folder a script lies in."""
-    name = path.parent.name.lower()
-    return name if _SIZE_FOLDER.fullmatch(name) else None
-
-
-def _shared(path: Parts, address: Parts) -> int:
-    """How many last parts two paths share."""
-    pairs = zip(reversed(path), reversed(address), strict=False)
-    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
-
-
-def _meant(name: str, scripts: Sequence[str]) -> str | None:
+def _meant(name: str, scripts: Sequence[PurePosixPath]) -> str | None:
     """The one script whose name is the same but for case and for `_` in place of `-`."""
-    alike = [path for path in scripts if _plain(PurePosixPath(path).name) == _plain(name)]
-    return alike[0] if len(alike) == 1 else None
+    alike = [path for path in scripts if _plain(path.name) == _plain(name)]
+    return str(alike[0]) if len(alike) == 1 else None
 
 
 def _plain(name: str) -> str:
@@ -126,36 +114,28 @@ def _plain(name: str) -> str:
     return re.sub(r"[_-]+", "-", name.lower())
 
 
-def _nearest(name: str, scripts: Sequence[str]) -> str | None:
-    """The path of the script whose name is most like this one."""
-    paths = {PurePosixPath(path).name: path for path in scripts}
-    return next((paths[found] for found in nearest(name, paths).words), None)
-
-
-def link_problems(link: Link, scripts: Sequence[str] | None) -> Iterator[tuple[str, str, str]]:
-    """Rule, message and help of what is wrong with a link; `scripts` are all, `None` if unknown."""
-    names = {PurePosixPath(path).name for path in scripts or ()}
+def link_problems(link: Link, scripts: Sequence[str] | None) -> Iterator[Problem]:
+    """What is wrong with a link; `scripts` are all that there are, `None` if unknown."""
     label, target = shown(link.label or "", 120), shown(link.target or "", 120)
-    gone = scripts is not None and link.target is not None and link.target not in names
-    if gone and link.file is not None:
+    gone = scripts is not None and link.file is not None and link.script != link.target
+    if gone and link.target:
         message = f"the link leads to {target}, which does not exist"
-        yield "page-missing-script", message, f"Link `{shown(link.script, 120)}`, as it is called."
-    elif link.label and link.target and link.label != link.target:
+        fix = f"Link `{shown(link.script, 120)}`, as it is called."
+        yield Problem("page-missing-script", message, fix)
+    elif link.ambiguous:
         message = f"the link is called {label} and leads to {target}"
-        if link.script == link.label:
-            yield "page-link-label", message, f"Link `{label}`, as the row describes it."
-            return
-        yield "page-link-label", message, "Name the link as the script that it leads to."
+        fix = "Fix whichever of the two names is wrong."
+        yield Problem("page-link-label", message, fix)
     if scripts is not None and link.file is None:
-        yield "page-missing-script", *_missing(link, scripts)
+        yield Problem("page-missing-script", *_missing(link, scripts))
 
 
 def _missing(link: Link, scripts: Sequence[str]) -> tuple[str, str]:
     """Message and help of a link to a script that does not exist."""
     name = shown(link.script, 120)
-    elsewhere = [path for path in map(PurePosixPath, scripts) if path.name == link.script]
-    if elsewhere:
-        folder = shown(str(elsewhere[0].parent), 120)
+    paths = {PurePosixPath(path).name: PurePosixPath(path) for path in scripts}
+    if elsewhere := paths.get(link.script):
+        folder = shown(str(elsewhere.parent), 120)
         return f"there is no {name} in {link.folder}/", f"It lies in {folder}/: link that."
     message = f"no script is called {name}"
     if link.meant:
@@ -163,15 +143,13 @@ def _missing(link: Link, scripts: Sequence[str]) -> tuple[str, str]:
         rename = f"rename it to `{name}`, or link it as it is called"
         fix = rename if parsed(link.script) else f"link `{called}`"
         return message, f"The file is called `{called}`: {fix}."
-    names = [PurePosixPath(path).name for path in scripts]
-    return message, nearest(link.script, names).sentence() or "Link a script that exists."
+    return message, nearest(link.script, paths).sentence() or "Link a script that exists."
 
 
 def scripts_of(reading: Reading) -> list[str]:
-    """The scripts that rows link, that the page names anywhere, or that lie next to these."""
+    """The scripts that rows link, that the page names anywhere, or whose names have the form."""
     linked = [row.link.read for row in reading.rows if row.link.read]
-    named = _named(reading)
-    return list(dict.fromkeys([*linked, *named, *_siblings(reading, [*named, *linked])]))
+    return list(dict.fromkeys([*linked, *_named(reading), *_of_form(reading)]))
 
 
 def orphans(reading: Reading) -> list[str]:
@@ -179,39 +157,27 @@ def orphans(reading: Reading) -> list[str]:
 
     None where a row cannot be read and names no script: it may mean any of them.
     """
-    links = list(_links(reading))
-    if not any(links) or None in links:
+    rows = [row for table in reading.tables for row in table.rows if not row.empty]
+    scripts = reading.context.scripts
+    links = [[link for cell in row.cells if (link := link_of(cell, scripts))] for row in rows]
+    if not all(links):
         return []
-    named = _named(reading)
-    linked = [row.link.read for row in reading.rows if row.link.read]
-    meant = {link.read or link.nearest for link in links if link} | {*named}
-    return [path for path in _siblings(reading, [*named, *linked]) if path not in meant]
+    names = {PurePosixPath(path).name: path for path in scripts or ()}
+    meant = {*_named(reading)}
+    for link, *_ in links:
+        nearby = (names[name] for name in nearest(link.script, names).words)
+        meant.add(link.read or next(nearby, ""))
+    return [path for path in _of_form(reading) if path not in meant] if links else []
 
 
-def _links(reading: Reading) -> Iterator[Link | None]:
-    """What each row that says anything links, also one that is too short to be read."""
-    read = {id(row.row): row.link for row in reading.rows}
-    for row in (row for table in reading.tables for row in table.rows if not row.empty):
-        yield read.get(id(row)) or _link_in(row, reading.context.scripts)
-
-
-def _link_in(row: Row, scripts: Sequence[str] | None) -> Link | None:
-    return next(filter(None, (link_of(cell, scripts) for cell in row.cells)), None)
-
-
-def _siblings(reading: Reading, scripts: Sequence[str]) -> list[str]:
-    """The scripts named after the form in the folders of these scripts."""
-    folders = [PurePosixPath(path).parent for path in scripts]
-    top = PurePosixPath(commonpath(folders) if folders else "")
-    top = top.parent if _SIZE_FOLDER.fullmatch(top.name) else top
-    inside = (path for path in map(PurePosixPath, reading.context.scripts or ()))
-    return [str(path) for path in inside if path.is_relative_to(top) and _has_form(path.stem)]
-
-
-def _has_form(stem: str) -> bool:
-    """Whether a name ends as the form does, though its first part may contain the separator."""
-    parts = stem.split("_")
-    return len(parts) >= len(PARTS) and parts[PARTS.index("gpus") - len(PARTS)].isdigit()
+def _of_form(reading: Reading) -> list[str]:
+    """The scripts that are named after the form, though its first part may contain a `_`."""
+    found = []
+    for path in reading.context.scripts or ():
+        parts = PurePosixPath(path).stem.split("_")
+        if len(parts) >= len(PARTS) and parts[PARTS.index("gpus") - len(PARTS)].isdigit():
+            found.append(path)
+    return found
 
 
 def _named(reading: Reading) -> list[str]:

@@ -22,8 +22,8 @@ from rl_resources.check.rule import Mistake
 from rl_resources.errors import UnusableInput
 from rl_resources.words import shown
 
-LONGEST_LINE = 10_000
-_LONGEST_TITLE = 60
+LONGEST_LINE = 1 << 20
+"""Docutils reads nothing of a page with a longer line."""
 _SETTINGS = {
     "file_insertion_enabled": False,
     "raw_enabled": False,
@@ -44,11 +44,12 @@ _NOT_LINE_ENDS = dict.fromkeys(map(ord, "\0\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"),
 _BULLET = r"[-+*\u2022\u2023\u2043]\s+"
 _UNDERLINE = re.compile(r"([^\w\s])\1+")
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([BM])\b", re.IGNORECASE)
-_TABLE_LOST = re.compile(
-    r'Error in "(?:list-|csv-)?table"|Error parsing content block for the "list-table"'
-    r'|Malformed table|File and URL access deactivated; ignoring "csv-table"'
+_OF_A_TABLE = re.compile(
+    r'"(?:list|csv)-table"|^Malformed table|^Error in "table"|^\s+\.\. (?:list-|csv-)?table::',
+    re.MULTILINE,
 )
-_TABLE_INSIDE = re.compile(r"^\s+\.\. (?:list-|csv-)?table::", re.MULTILINE)
+_WARNING = 2
+"""Level of docutils' messages from which on something of the page is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +87,6 @@ class Heading:
     line: int
     underline: str
     made: bool
-
-    @property
-    def short(self) -> bool:
-        """Whether the underline is shorter than the title."""
-        return len(self.underline) < column_width(self.title)
 
     @property
     def billions(self) -> float | None:
@@ -135,12 +131,6 @@ def read_page(text: str, path: str) -> Page:
     """
     source = text.removeprefix("\ufeff").replace("\r\n", "\n").translate(_NOT_LINE_ENDS)
     lines = source.split("\n")
-    for number, line in enumerate(lines, 1):
-        if len(line.expandtabs()) > LONGEST_LINE:
-            raise UnusableInput(
-                f"{path}:{number}: the line has more than {LONGEST_LINE} characters",
-                "Break it, or take it out of the page.",
-            )
     messages: list[nodes.system_message] = []
     document = _parse(source, path, messages)
     outer = [node for node in document.findall(nodes.table) if not _inside_table(node)]
@@ -220,41 +210,37 @@ def _lost_tables(
     messages: Iterable[nodes.system_message], path: str
 ) -> Iterator[tuple[str, Mistake]]:
     for message in messages:
-        said = str(message.children[0].astext()) if message.children else ""
-        unknown = said.startswith("Unknown directive type")
-        if _TABLE_LOST.match(said) or (unknown and _TABLE_INSIDE.search(message.astext())):
-            what = f"a table cannot be read: {shown(' '.join(said.split()), 160)}"
+        if message["level"] >= _WARNING and _OF_A_TABLE.search(_said(message)):
+            said = " ".join(message.children[0].astext().split())
+            what = f"a table cannot be read: {shown(said, 160)}"
             fix = "Write it as a `list-table` directive of its own."
             yield "page-table", Mistake(path, int(message.get("line", 1)), 1, what, fix)
+
+
+def _said(message: nodes.system_message) -> str:
+    """The text of a message, with what it quotes of the page."""
+    return "\n".join(str(child.astext()) for child in message.children)
 
 
 def _headings(lines: Sequence[str]) -> tuple[Heading, ...]:
     """Titles with their underlines.
 
     Docutils takes a title for text where the underline is too short and has less than four
-    characters. It was meant as a heading where it is a size, or underlined as others are.
+    characters. It was meant as a heading where it is a size.
     """
     found: list[Heading] = []
     before = ""
     for number, (title, underline) in enumerate(pairwise(map(str.rstrip, lines)), 1):
         heading = _heading(title, underline, number)
         if heading and (not before or _UNDERLINE.fullmatch(before)):
-            found.append(heading)
+            found += [heading] if heading.made or heading.billions else []
         before = title
-    used = {heading.underline[0] for heading in found if heading.made}
-    return tuple(
-        heading
-        for heading in found
-        if heading.made
-        or heading.billions is not None
-        or (heading.underline[0] in used and len(heading.title) <= _LONGEST_TITLE)
-    )
+    return tuple(found)
 
 
 def _heading(title: str, underline: str, line: int) -> Heading | None:
-    if not title or title[0].isspace() or not _UNDERLINE.fullmatch(underline):
-        return None
-    if _UNDERLINE.fullmatch(title):
+    drawn = _UNDERLINE.fullmatch(underline) and not _UNDERLINE.fullmatch(title)
+    if not title or title[0].isspace() or not drawn:
         return None
     made = len(underline) >= min(4, column_width(title))
     return Heading(title, line, underline, made)

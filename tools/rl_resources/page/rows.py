@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rl_resources import tabular
 from rl_resources.check.rule import Mistake
 from rl_resources.dataset import Dataset
+from rl_resources.devices import Devices
 from rl_resources.order import Cells, sort_key
-from rl_resources.package import Record, Resource, Value
-from rl_resources.page.links import Link, link_of, link_problems
+from rl_resources.package import Record, Resource, Value, text_of
+from rl_resources.page.links import Link, Problem, link_of, link_problems
 from rl_resources.script.name import ScriptName, parsed
 from rl_resources.words import nearest, shown
 
@@ -51,40 +51,42 @@ _FEWEST_SIZES = 3
 _RESOURCE = re.compile(r"([1-9][0-9]{0,8})\s*[*xX\u00d7]\s*(\S.*)")
 _MAX_BATCH = re.compile(r"([1-9][0-9]{0,8})?\s*(?:\((disputed|untested)\))?")
 _MODEL_SIZE = re.compile(r"(\D[a-z0-9.-]*?-)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a[0-9])")
-_NOBODY = re.compile(
-    r"(?:n\.?/?a\.?|none|nil|null|nobody|tbd|todo|unknown|[-?/_.\u2013\u2014]*)", re.I
-)
-_PROFILE = re.compile(r"https?://(?:www\.)?(?:github|gitee|gitlab)\.com/@?([\w.-]+)/?(?:[?#].*)?")
+_NOBODY = frozenset({"na", "none", "null", "nobody", "tbd", "todo", "unknown"})
 _BEFORE_VERSION = re.compile(r"[\s=v-]*")
 
-Spellings = Mapping[str, tuple[str, ...]]
+Spellings = Mapping[str, Sequence[str]]
 """Spellings in lower case, each with the keys that it can mean."""
-
-
-class Problem(NamedTuple):
-    """What is wrong with a cell: the name of the rule, message and help."""
-
-    rule: str
-    message: str
-    help: str
 
 
 @dataclass(frozen=True)
 class Context:
     """What all rows are read against. `scripts` are paths, `None` where nobody knows them.
 
-    `spellings` has those of tags, models, tasks, devices, backends and engines by kind.
+    `spellings` has those of tags, models, tasks, backends and engines by kind.
     """
 
     dataset: Dataset
     scripts: Sequence[str] | None
     framework: str
+    devices: Devices
     spellings: Mapping[str, Spellings]
 
     def matches(self, column: str, text: str) -> bool:
         """Whether `text` has the form that the tuning schema asks for in `column`."""
         schema = self.dataset.package.resources["tuning"].schema
         return re.fullmatch(schema.field(column).constraints["pattern"], text) is not None
+
+    def meanings(self, kind: str, text: str) -> Sequence[str]:
+        """The keys that a word can mean."""
+        if kind == "device":
+            return self.devices.named(text)
+        return self.spellings[kind].get(text.lower(), ())
+
+    def keys(self, kind: str) -> Iterable[str]:
+        """All keys of a kind."""
+        if kind == "device":
+            return self.devices.known
+        return dict.fromkeys(key for keys in self.spellings[kind].values() for key in keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +102,7 @@ class ReadRow:
     @property
     def named(self) -> ScriptName | None:
         """What its script's name says, where label and URL agree on a name of the right form."""
-        agreed = self.link.label in (None, self.link.script)
-        return parsed(self.link.script) if agreed else None
+        return parsed(self.link.script) if self.link.label in (None, self.link.script) else None
 
     def text(self, header: str) -> str:
         """What a cell says; empty where the table has no such column."""
@@ -150,7 +151,7 @@ def read_rows(
     does not know leaves its column empty and goes into the notes. A row that names no script, or
     has another number of cells than the header, becomes no record.
     """
-    context = Context(dataset, scripts, framework, _spellings(dataset))
+    context = Context(dataset, scripts, framework, Devices(dataset), _spellings(dataset))
     tables = tuple(table for table in page.tables if _is_of_runs(table))
     rows: list[ReadRow] = []
     mistakes = list(page.mistakes)
@@ -182,31 +183,18 @@ def _table_rows(table: Table, context: Context) -> Iterator[Found]:
     known = _columns(table.header)
     missing = [name for name in HEADERS if name not in known]
     filled = [row for row in table.rows if not row.empty]
-    if not MAY_LACK.issuperset(missing):
-        if filled:
-            message = f"the table has no column {', '.join(missing)}, so none of its rows is read"
-            fix = f"Give it the columns {', '.join(HEADERS)}."
-            yield None, table.header, Problem("page-table-columns", message, fix)
+    if filled and not MAY_LACK.issuperset(missing):
+        message = f"the table has no column {', '.join(missing)}, so none of its rows is read"
+        fix = f"Give it the columns {', '.join(HEADERS)}."
+        yield None, table.header, Problem("page-table-columns", message, fix)
         return
     for row in filled:
         if len(row.cells) != len(table.header.cells):
             yield None, row, _row_length(row, table.header)
-            continue
-        cells = {name: row.cells[place] for name, place in known.items()}
-        link = link_of(cells["Link"], context.scripts, partial(_fit, cells))
-        if link is None:
-            yield None, cells["Link"], Problem("page-no-script", *NO_SCRIPT)
-            continue
-        record, problems = _record(cells, link, context)
-        yield ReadRow(table, row, cells, link, record), None, None
-        for header, problem in problems:
-            yield None, cells[header], problem
-
-
-NO_SCRIPT = (
-    "the row names no script, so it cannot become a record",
-    "Link its script, which lies in examples/tuning/<size>/.",
-)
+        else:
+            yield from _row(
+                table, row, {name: row.cells[at] for name, at in known.items()}, context
+            )
 
 
 def _row_length(row: Row, header: Row) -> Problem:
@@ -218,45 +206,38 @@ def _row_length(row: Row, header: Row) -> Problem:
     )
 
 
-def _fit(cells: Mapping[str, Cell], script: str) -> int:
-    """How many words of a row its script's name says."""
-    name = parsed(script)
-    if name is None:
-        return 0
-    said = {header: cell.text.strip().lower() for header, cell in cells.items()}
-    gpus, _, device = re.sub(r"\s", "", said["Resource"]).partition("*")
-    same = (
-        (name.task, said["Task"]),
-        (str(name.gpus), gpus),
-        (name.device, device),
-        (name.train, said["Train"]),
-    )
-    return sum(one == other for one, other in same) + said["Infer"].startswith(name.infer)
-
-
-def _record(
-    cells: Mapping[str, Cell], link: Link, context: Context
-) -> tuple[Record, list[tuple[str, Problem]]]:
-    """The record of one row, and what is wrong with its cells by header."""
+def _row(table: Table, row: Row, cells: Mapping[str, Cell], context: Context) -> Iterator[Found]:
+    """One row as a record, and what is wrong with its cells."""
+    link = link_of(cells["Link"], context.scripts)
+    if link is None:
+        message = "the row names no script, so it cannot become a record"
+        fix = "Link its script, which lies in examples/tuning/<size>/."
+        yield None, cells["Link"], Problem("page-no-script", message, fix)
+        return
     text = {name: cell.text.strip() for name, cell in cells.items()}
     facts = _facts(text, link.script, context)
-    if "Contributor" in cells:
-        account = cells["Contributor"].target
-        facts["contributor"] = _contributor(text["Contributor"], account, context)
-    wrong = [(HEADER_OF[name], fact) for name, fact in facts.items() if isinstance(fact, Problem)]
-    known = {name: fact for name, fact in facts.items() if not isinstance(fact, Problem)}
+    yield ReadRow(table, row, cells, link, _record(text, facts, link, context)), None, None
+    for name, fact in facts.items():
+        if isinstance(fact, Problem) and fact.rule:
+            yield None, cells[HEADER_OF[name]], fact
+    for problem in link_problems(link, context.scripts):
+        yield None, cells["Link"], problem
+
+
+Facts = dict[str, Value | Problem]
+
+
+def _record(text: Mapping[str, str], facts: Facts, link: Link, context: Context) -> Record:
     mark = _MAX_BATCH.fullmatch(text.get("MaxBatch", ""))
+    known = {name: fact for name, fact in facts.items() if not isinstance(fact, Problem)}
     known |= {
         "script": link.script,
         "framework": context.framework,
         "status": (mark and mark[2]) or "reported",
-        "notes": _as_published(text, [header for header, _ in wrong]),
+        "notes": _as_published(text, [HEADER_OF[name] for name in facts if name not in known]),
     }
-    links = [Problem(*problem) for problem in link_problems(link, context.scripts)]
-    problems = [*wrong, *(("Link", problem) for problem in links)]
     schema = context.dataset.package.resources["tuning"].schema
-    record = {name: known.get(name) for name in schema.names}
-    return record, [(header, problem) for header, problem in problems if problem.rule]
+    return {name: known.get(name) for name in schema.names}
 
 
 def _as_published(text: Mapping[str, str], headers: Iterable[str]) -> str | None:
@@ -266,17 +247,15 @@ def _as_published(text: Mapping[str, str], headers: Iterable[str]) -> str | None
     return f"As published: {'; '.join(words)}." if words else None
 
 
-def _facts(text: Mapping[str, str], script: str, context: Context) -> dict[str, Value | Problem]:
+def _facts(text: Mapping[str, str], script: str, context: Context) -> Facts:
     """Columns that the row's text decides; the script's name settles only what is ambiguous."""
     name = parsed(script)
-    models = context.dataset.records["models"]
-    slugs = {str(row["slug"]): str(row["model"]) for row in models}
-    model = slugs.get(name.model) if name else None
+    slugs = {row["slug"]: text_of(row, "model") for row in context.dataset.records["models"]}
     gpus, device = _resource(text["Resource"], context, name.device if name else None)
     engine, version = _infer(text["Infer"], context)
     return {
         "tag": _known("tag", text["Tag"], context),
-        "model": _model(text["Model"], context, model),
+        "model": _model(text["Model"], context, slugs.get(name.model) if name else None),
         "task": _known("task", text["Task"], context),
         "gpus": gpus,
         "device": device,
@@ -284,39 +263,27 @@ def _facts(text: Mapping[str, str], script: str, context: Context) -> dict[str, 
         "train": _known("backend", text["Train"], context),
         "infer": engine,
         "infer_version": version,
+        "contributor": _contributor(text.get("Contributor", ""), context),
     }
 
 
 def _known(kind: str, text: str, context: Context, confirmed: str | None = None) -> str | Problem:
     """The key that `text` spells; `confirmed` decides where it can be several."""
     rule = "page-unknown-model" if kind == "model" else "page-unknown-word"
-    spellings = context.spellings[kind]
-    words = spellings.get(text.lower(), ())
     if not text:
         return Problem(rule, f"the row names no {kind}", f"Write the {kind} into the cell.")
-    if not words and kind == "device":
-        words = _with_memory(text, spellings)
+    words = context.meanings(kind, text)
     if not words:
-        return Problem(rule, f"`{shown(text)}` is no known {kind}", _help(kind, text, spellings))
+        known = [key.rpartition("/")[2] for key in context.keys(kind)]
+        like = nearest(text, known).sentence()
+        fix = like or f"The dataset has no {kind} like it; add it there."
+        return Problem(rule, f"`{shown(text)}` is no known {kind}", fix)
     if confirmed is not None and confirmed in words:
         return confirmed
     if len(words) == 1:
         return words[0]
     message = f"`{shown(text)}` can be {' or '.join(words)}"
     return Problem(rule, message, "Write which one is meant.")
-
-
-def _with_memory(text: str, devices: Spellings) -> tuple[str, ...]:
-    """The devices of a name without the size of their memory, where there are several."""
-    wanted = re.compile(rf"{re.escape(text.lower())}-[0-9]+g")
-    words = sorted({word for found in devices.values() for word in found if wanted.fullmatch(word)})
-    return tuple(words) if len(words) > 1 else ()
-
-
-def _help(kind: str, text: str, spellings: Spellings) -> str:
-    words = dict.fromkeys(word for words in spellings.values() for word in words)
-    known = [word.rpartition("/")[2] for word in words]
-    return nearest(text, known).sentence() or f"The dataset has no {kind} like it; add it there."
 
 
 def _model(text: str, context: Context, confirmed: str | None) -> str | Problem:
@@ -381,71 +348,40 @@ def _infer(text: str, context: Context) -> tuple[str | Problem, str | Problem | 
     return engines[name][0], Problem("page-unreadable-cell", message, fix)
 
 
-def _contributor(text: str, target: str | None, context: Context) -> str | Problem | None:
-    """The public handle, without the `@` that some write before it.
-
-    `target` is where the handle links to: the account of another name is a mistake.
-    """
+def _contributor(text: str, context: Context) -> str | Problem | None:
+    """The public handle, without the `@` that some write before it."""
     handle = text.removeprefix("@")
-    ask = "Write the account name of who ran it."
-    if _NOBODY.fullmatch(handle):
-        return Problem("page-contributor", "the row names no contributor", ask) if handle else None
-    if "@" in handle:
+    if not handle or "@" in handle:
         return None  # an e-mail address is reported where it stands, and never repeated
-    if not context.matches("contributor", handle):
-        return Problem("page-contributor", f"`{shown(text)}` is not a public handle", ask)
-    account = _PROFILE.fullmatch(target or "")
-    if account is not None and account[1].lower() != handle.lower():
-        message = f"the handle `{shown(handle)}` links the account `{shown(account[1])}`"
-        return Problem("page-contributor", message, "Fix whichever of the two is wrong.")
+    if handle.lower() in _NOBODY or not context.matches("contributor", handle):
+        message = f"`{shown(text)}` is not a public handle"
+        return Problem("page-contributor", message, "Write the account name of who ran it.")
     return handle
 
 
 def _spellings(dataset: Dataset) -> dict[str, Spellings]:
-    """The spellings of every kind of word that a page may use."""
+    """The spellings of every kind of word that a page may use, but of devices."""
     tags = dataset.package.resources["tuning"].schema.field("tag").constraints["enum"]
     backends = dataset.records["backends"]
-    roles = {
-        role: [str(row["backend"]) for row in backends if row["role"] == role]
+    train, infer = (
+        [text_of(row, "backend") for row in backends if row["role"] == role]
         for role in ("train", "infer")
+    )
+    words = {"tag": tags, "task": dataset.by_key["tasks"], "backend": train, "engine": infer}
+    same = {
+        kind: {str(word).lower(): [str(word)] for word in found} for kind, found in words.items()
     }
-    return {
-        "tag": _by_spelling((tag, tag) for tag in tags),
-        "task": _by_spelling((str(task), str(task)) for task in dataset.by_key["tasks"]),
-        "backend": _by_spelling((name, name) for name in roles["train"]),
-        "engine": _by_spelling((name, name) for name in roles["infer"]),
-        "model": _by_spelling(_of_models(dataset)),
-        "device": _by_spelling(_of_devices(dataset)),
-    }
+    return {**same, "model": _spellings_of_models(dataset)}
 
 
-def _by_spelling(pairs: Iterable[tuple[str, str]]) -> Spellings:
-    found: dict[str, tuple[str, ...]] = {}
-    for spelling, word in pairs:
-        words = found.get(spelling.lower(), ())
-        found[spelling.lower()] = tuple(dict.fromkeys((*words, word)))
-    return found
-
-
-def _of_models(dataset: Dataset) -> Iterator[tuple[str, str]]:
+def _spellings_of_models(dataset: Dataset) -> Spellings:
     """Models by id, by name without owner, by slug."""
+    found: dict[str, list[str]] = {}
     for row in dataset.records["models"]:
-        model = str(row["model"])
-        for spelling in (model, model.partition("/")[2], str(row["slug"])):
-            yield spelling, model
-
-
-def _of_devices(dataset: Dataset) -> Iterator[tuple[str, str]]:
-    """Devices by key, name and aliases, also with the size of their memory in brackets."""
-    for row in dataset.records["devices"]:
-        key = str(row["device"])
-        aliases = row["aliases"] if isinstance(row["aliases"], tuple) else ()
-        stem, memory = re.sub(r"-[0-9]+g$", "", key), row["memory_gb"]
-        size = f"{memory:g}g" if isinstance(memory, int | float) else ""
-        forms = ("-{}", " {}", "({})", " ({})") if size else ()
-        sized = (stem + form.format(unit) for form in forms for unit in (size, f"{size}b"))
-        for spelling in (key, str(row["name"]), *aliases, *sized):
-            yield spelling, key
+        model, slug = text_of(row, "model"), text_of(row, "slug")
+        for spelling in dict.fromkeys((model.lower(), model.partition("/")[2].lower(), slug)):
+            found.setdefault(spelling, []).append(model)
+    return found
 
 
 def tuning_csv(records: Iterable[Record], dataset: Dataset) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,6 @@ from rl_resources.script.name import FORM, PARTS, parse, predicate
 from rl_resources.words import shown
 
 if TYPE_CHECKING:
-    from rl_resources.page.reader import Heading, Table
     from rl_resources.page.rows import Reading, ReadRow
 
 _NEAR, _FAR = 1.25, 1.6
@@ -94,28 +94,16 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
     Bad: Qwen2.5-7B-Instruct under `14B`
     Good: Qwen2.5-7B-Instruct under `7B`
     """
-    for row in reading.rows:
-        right, heading = _right_heading(reading, row), reading.page.heading_of(row.table)
-        if right is not None and heading is not None:
-            message = f"{shown(row.text('Model'))} stands under the size {shown(heading.title)}"
-            fix = f"Move the row under {shown(right.title)}, or fix its model."
-            yield reading.mistake(row.cells["Model"], message, fix)
-
-
-def _section_size(reading: Reading, table: Table) -> float | None:
-    """Billions of parameters that the heading above a table names, where it names a size."""
-    heading = reading.page.heading_of(table)
-    return heading.billions if heading else None
-
-
-def _right_heading(reading: Reading, row: ReadRow) -> Heading | None:
-    """The heading that a row belongs under, where it plainly stands under another size's."""
-    size, section = _model_size(reading, row), _section_size(reading, row.table)
-    if size is None or section is None or _is_wrong_model(reading, row):
-        return None
     sized = {heading.billions: heading for heading in reading.page.headings if heading.billions}
-    best = min(sized, key=lambda other: _ratio(size, other))
-    return sized[best] if _ratio(size, section) > _FAR and _ratio(size, best) <= _NEAR else None
+    for row in reading.rows:
+        size, heading = _model_size(reading, row), reading.page.heading_of(row.table)
+        if size is None or not heading or not heading.billions or _is_wrong_model(reading, row):
+            continue
+        best = min(sized, key=partial(_ratio, size))
+        if _ratio(size, heading.billions) > _FAR and _ratio(size, best) <= _NEAR:
+            message = f"{shown(row.text('Model'))} stands under the size {shown(heading.title)}"
+            fix = f"Move the row under {shown(sized[best].title)}, or fix its model."
+            yield reading.mistake(row.cells["Model"], message, fix)
 
 
 def _ratio(one: float, other: float) -> float:
@@ -125,10 +113,8 @@ def _ratio(one: float, other: float) -> float:
 def _model_size(reading: Reading, row: ReadRow) -> float | None:
     """Billions of parameters, of a known model in all, else by its name."""
     known = reading.context.dataset.by_key["models"].get(row.record["model"])
-    if known is None:
-        return _named_size(row.text("Model"))
-    value = known["parameters_b"]
-    return float(value) if isinstance(value, int | float) else None
+    value = known["parameters_b"] if known else _named_size(row.text("Model"))
+    return value if isinstance(value, float) else None
 
 
 def _named_size(name: str) -> float | None:
@@ -324,7 +310,7 @@ def page_same_script(reading: Reading) -> Iterator[Mistake]:
     """
     first: dict[str, ReadRow] = {}
     for row in reading.rows:
-        if row.link.label not in (None, row.link.target or row.link.label):
+        if row.link.ambiguous:
             continue  # page-link-label reports it
         before = first.setdefault(row.link.read or row.link.script, row)
         if before is not row:
@@ -375,7 +361,7 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
         name = row.named
         for part in PARTS if name else ():
             cell, named = row.cells[HEADER_OF[part]], str(getattr(name, part))
-            said = row.text("Model") if part == "model" else _cell(row, part)
+            said = _said(row, part)
             wrong = reading.contradicts(cell) or reading.has(cell, *_UNSURE)
             if said and not wrong and not _agrees(reading, row, part, named):
                 message = f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
@@ -383,36 +369,36 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
                 yield reading.mistake(cell, message, fix)
 
 
-def _cell(row: ReadRow, part: str) -> str:
-    """The word of a record, in lower case; empty where the cell is wrong by another rule."""
-    value = row.record[part]
-    return "" if value is None else str(value).lower()
+def _said(row: ReadRow, part: str) -> str:
+    """What a row says of a part of its script's name; empty where the cell has another mistake."""
+    if part == "model":
+        return row.text("Model")
+    return "" if row.record[part] is None else str(row.record[part]).lower()
+
+
+_KINDS = {"device": "device", "train": "backend", "infer": "engine"}
 
 
 def _agrees(reading: Reading, row: ReadRow, part: str, named: str) -> bool:
     """Whether a row and the part of a name mean the same, also where one of them says more."""
+    said = _said(row, part)
     if part == "model":
-        return _same_model(reading, row, named)
-    said = _cell(row, part)
-    kinds = {"device": "device", "train": "backend", "infer": "engine"}
-    words = reading.context.spellings[kinds[part]].get(named, ()) if part in kinds else ()
-    if said in (word.lower() for word in words):
-        return True
-    return _says_more(said, named) if part in kinds else said == named
+        return _same_model(reading, row, said.lower().rpartition("/")[2], named)
+    if part not in _KINDS:
+        return said == named
+    return said in reading.context.meanings(_KINDS[part], named) or _says_more(said, named)
 
 
 def _says_more(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}-") or other.startswith(f"{one}-")
 
 
-def _same_model(reading: Reading, row: ReadRow, named: str) -> bool:
+def _same_model(reading: Reading, row: ReadRow, said: str, named: str) -> bool:
     """Whether a name means the row's model, also by the size of its section: 70b for 72B."""
-    said = row.text("Model").lower().rpartition("/")[2]
-    known = reading.context.spellings["model"].get(named, ())
-    if _says_more(said, named) or row.record["model"] in known:
+    if _says_more(said, named) or row.record["model"] in reading.context.meanings("model", named):
         return True
-    size = _named_size(named)
-    by_section = size is not None and size == _section_size(reading, row.table)
+    heading, size = reading.page.heading_of(row.table), _named_size(named)
+    by_section = bool(size and heading and heading.billions == size)
     return by_section and _says_more(_SIZE.sub("#", said), _SIZE.sub("#", named))
 
 
