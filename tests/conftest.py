@@ -83,9 +83,10 @@ def downloads_folder(shared_folder: SharedFolder) -> Path:
     """Everything under `/downloads` and nothing else, as somebody has it who took it all."""
     from rl_resources.dataset import load
     from rl_resources.site.downloads import downloads
+    from rl_resources.site.environment import Site
 
     def fill(folder: Path) -> None:
-        for item in downloads(load(ROOT)):
+        for item in downloads(Site(load(ROOT))):
             (folder / item.name).write_bytes(item.content)
 
     return shared_folder("downloads", fill)

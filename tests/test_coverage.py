@@ -18,7 +18,7 @@ from rl_resources.cli import main
 from rl_resources.dataset import Dataset
 from rl_resources.query.compatibility import Ages
 from rl_resources.query.coverage import coverage
-from rl_resources.site import coverage_page
+from rl_resources.site import charts
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import pages
 
@@ -100,7 +100,7 @@ def test_the_command_says_the_same_in_every_format(capsys: pytest.CaptureFixture
 
 
 def test_an_empty_cell_leads_to_the_form_filled_in(dataset: Dataset) -> None:
-    page = coverage_page.pages(dataset, "https://github.com/OWNER/NAME")["coverage.md"]
+    page = charts.pages(Site(dataset, "https://github.com/OWNER/NAME"))["coverage.md"]
     links = re.findall(r'class="open"[^>]*><a href="([^"]+)"', page)
     address = urlsplit(links[0].replace("&amp;", "&"))
     assert address.path == "/OWNER/NAME/issues/new"
@@ -108,7 +108,7 @@ def test_an_empty_cell_leads_to_the_form_filled_in(dataset: Dataset) -> None:
 
 
 def test_without_a_repository_an_empty_cell_leads_to_our_own_page(dataset: Dataset) -> None:
-    page = coverage_page.pages(dataset, None)["coverage.md"]
+    page = charts.pages(Site(dataset))["coverage.md"]
     assert re.search(r'class="open"[^>]*><a href="\.\./contributing/\?', page)
 
 
@@ -179,7 +179,7 @@ def test_a_claim_of_a_report_stands_in_the_words_of_its_source(dataset: Dataset)
 
 def test_the_page_counts_reports_by_the_tag_of_their_source(dataset: Dataset) -> None:
     found = _with_reports(dataset, {}, {"tag": "MIN"}, {"tag": "RECOMMENDED"}, {"tag": "MIN"})
-    page = coverage_page.pages(found, None)["coverage.md"]
+    page = charts.pages(Site(found))["coverage.md"]
     assert ">4 reports</a>" in page
     assert ">2 as MIN<" in page
     assert ">1 as RECOMMENDED<" in page

@@ -1,4 +1,4 @@
-"""The Atom feed: its form, its times, its links, and hostile text in it."""
+"""The Atom feed and `llms.txt`: their form, their links, and hostile text in them."""
 
 from __future__ import annotations
 
@@ -12,23 +12,26 @@ import pytest
 
 from rl_resources import load
 from rl_resources.dataset import Dataset
+from rl_resources.site.environment import Site
 from rl_resources.site.feed import feed
+from rl_resources.site.metadata import llms_txt
+from website import ROOT
 
+DATASET = load(ROOT)
 HOSTILE = "]]></summary><script>alert(1)</script> & \x00\x1b \u202e <b>"
-NO_TIMES: Mapping[str, Any] = {"tuning": {}, "moved": {}}
+URL = "https://example.org/x/"
 
 
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return load()
-
-
-def changed(dataset: Dataset, table: str, *rows: Mapping[str, Any]) -> Dataset:
-    return dataclasses.replace(dataset, records={**dataset.records, table: rows})
+def changed(**tables: Any) -> Dataset:
+    return dataclasses.replace(DATASET, records={**DATASET.records, **tables})
 
 
 def moved(name: str, *to: str) -> dict[str, Any]:
     return {"resource": "tuning", "id": name, "moved_to": to, "version": "1", "reason": HOSTILE}
+
+
+def feed_of(dataset: Dataset, url: str = "", times: Mapping[int, int] | None = None) -> str:
+    return feed(Site(dataset, None, url), {"tuning": times or {}, "moved": {}})
 
 
 def parsed(text: str) -> Any:
@@ -37,46 +40,58 @@ def parsed(text: str) -> Any:
     return found
 
 
-def test_every_record_has_an_entry_newest_first(dataset: Dataset) -> None:
-    times = {"tuning": {3: 1_800_000_000}, "moved": {}}
-    found = parsed(feed(dataset, times, ""))
-    scripts = [str(row["script"]).removesuffix(".sh") for row in dataset.records["tuning"]]
+def test_every_record_has_an_entry_newest_first() -> None:
+    found = parsed(feed_of(DATASET, times={3: 1_800_000_000}))
+    scripts = [str(row["script"]).removesuffix(".sh") for row in DATASET.records["tuning"]]
     newest, *others = found.entries
     assert (newest.title, newest.updated) == (scripts[1], "2027-01-15T08:00:00Z")
     assert found.feed.updated == newest.updated
-    assert {entry.updated for entry in others} == {f"{dataset.package.created}T00:00:00Z"}
+    assert {entry.updated for entry in others} == {f"{DATASET.package.created}T00:00:00Z"}
     assert sorted(scripts) <= sorted(entry.title for entry in found.entries)
     assert len({entry.id for entry in found.entries}) == len(found.entries)
 
 
-def test_an_id_that_is_gone_has_an_entry_that_says_why(dataset: Dataset) -> None:
-    mine = changed(changed(dataset, "tuning"), "moved", moved("a"), moved("b", "c"))
-    entries = parsed(feed(mine, NO_TIMES, "https://example.org/x/")).entries
+def test_an_id_that_is_gone_has_an_entry_that_says_why() -> None:
+    mine = changed(tuning=(), moved=(moved("a"), moved("b", "c")))
+    entries = parsed(feed_of(mine, URL)).entries
     assert [(entry.title, entry.link) for entry in entries] == [
-        ("Withdrawn: a", "https://example.org/x/records/a/"),
-        ("Moved: b", "https://example.org/x/records/b/"),
-    ]
-    assert "\\u0000" in entries[0].summary
-
-
-def test_text_of_contributors_stays_text(dataset: Dataset) -> None:
-    row = {**dataset.records["tuning"][0], "contributor": HOSTILE}
-    text = feed(changed(dataset, "tuning", row), NO_TIMES, "")
-    assert "<script>" not in text
-    (entry, *_) = parsed(text).entries
-    assert "<script>alert(1)</script>" in entry.author
-
-
-def test_urls_are_absolute_only_where_the_site_has_one(dataset: Dataset) -> None:
-    mine = changed(changed(dataset, "tuning"), "moved", moved("a"))
-    here, there = (feed(mine, NO_TIMES, site) for site in ("", "https://example.org/x/"))
-    assert re.findall('href="([^"]+)"', here) == ["all.xml", "../", "../records/a/"]
-    assert re.findall('href="([^"]+)"', there) == [
-        "https://example.org/x/feeds/all.xml",
-        "https://example.org/x/",
-        "https://example.org/x/records/a/",
+        ("Withdrawn: a", f"{URL}records/a/"),
+        ("Moved: b", f"{URL}records/b/"),
     ]
 
 
-def test_a_feed_without_any_entry_is_valid(dataset: Dataset) -> None:
-    assert parsed(feed(changed(changed(dataset, "tuning"), "moved"), NO_TIMES, "")).entries == []
+def test_text_of_contributors_stays_text() -> None:
+    row = {**DATASET.records["tuning"][0], "contributor": HOSTILE}
+    text = feed_of(changed(tuning=(row,), moved=(moved("a"),)))
+    assert not re.search("<script|<b>|[\x00\x1b\u202e]", text)
+    entries = parsed(text).entries
+    assert "<script>alert(1)</script>" in entries[0].author
+    assert parsed(feed_of(changed(tuning=(), moved=()))).entries == []
+
+
+@pytest.mark.parametrize(
+    ("url", "links"),
+    [
+        ("", ["all.xml", "../", "../records/a/"]),
+        (URL, [f"{URL}feeds/all.xml", URL, f"{URL}records/a/"]),
+    ],
+)
+def test_urls_are_absolute_only_where_the_site_has_one(url: str, links: list[str]) -> None:
+    mine = changed(tuning=(), moved=(moved("a"),))
+    assert re.findall('href="([^"]+)"', feed_of(mine, url)) == links
+
+
+def test_llms_txt_has_the_form_of_the_proposal() -> None:
+    site = Site(DATASET, None, URL)
+    front = "---\ntitle: What fits\ndescription: Least &amp; most\n---\n"
+    text = llms_txt(site, {"what-fits.md": front, "sizes/7b.md": front})
+    first, second, _, *rest = text.strip().split("\n\n")
+    assert re.fullmatch(r"# .+", first)
+    assert re.fullmatch(r"> .+", second)
+    assert all(heading.startswith("## ") for heading in rest[::2])
+    lines = "\n".join(rest[1::2]).splitlines()
+    for line in lines:
+        assert re.fullmatch(rf"- \[.+\]\({URL}[^)]*\): .+", line)
+    assert f"- [What fits]({URL}what-fits/): Least &amp; most" in lines
+    for path in ("contributing/", "api/v1/index.json"):
+        assert any(f"({URL}{path})" in line for line in lines)

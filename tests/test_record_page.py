@@ -6,9 +6,9 @@ import hashlib
 import json
 import re
 import shlex
+from dataclasses import replace
 from functools import cache
 from html import unescape
-from pathlib import Path
 
 import pytest
 from markdown import markdown
@@ -20,21 +20,19 @@ from rl_resources.check.target import ScriptText
 from rl_resources.dataset import script_path
 from rl_resources.git import Repository
 from rl_resources.package import Record
-from rl_resources.publish import render_dataset
 from rl_resources.query.configurations import configurations
 from rl_resources.script.explained import explained
 from rl_resources.script.run import Run
 from rl_resources.site import record_page
 from rl_resources.site.api import record_id
-from website import ROOT, visited
+from rl_resources.site.environment import Site, place
+from website import RECORD, ROOT, visited
 
 DATASET = load(ROOT)
 RECORDS = DATASET.records["tuning"]
-IDS = [record_id(record) for record in RECORDS]
-LORA = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm"
-SEVERAL = "qwen3-235b-a22b_grpo_32_h20_megatron_vllm"
+LORA = DATASET.by_key["tuning"][f"{RECORD}.sh"]
+SEVERAL = next(row for row in RECORDS if int(str(row["nodes"] or 1)) > 2)
 KNOWN = Repository("a" * 40, 0, "https://example.org/o/r")
-ADDRESS = "https://example.org/site/"
 PAYLOAD = "<img src=x onerror=window.hacked=1></code></td><script>window.hacked=1</script>"
 HOSTILE = """#!/usr/bin/env bash
 #
@@ -49,13 +47,23 @@ def text_of(record: Record) -> str:
 
 
 @cache
-def published() -> dict[str, str | bytes]:
-    scripts = {str(record["script"]): text_of(record) for record in RECORDS}
-    return render_dataset(DATASET, scripts, KNOWN, ADDRESS)
+def run_of(text: str) -> Run | None:
+    return ScriptText("x.sh", text).run
 
 
-def page_of(name: str) -> str:
-    return str(published()[f"records/{name}.md"])
+def page_of(record: Record, text: str | None = None) -> str:
+    """The page of one record, with another script where `text` is given."""
+    script = text_of(record) if text is None else text
+    dataset = replace(DATASET, records={**DATASET.records, "tuning": (record,)})
+    site = Site(dataset, KNOWN.url, "https://example.org/site/")
+    scripts = {str(record["script"]): script}
+    made = record_page.pages(site, scripts, lambda _: run_of(script), KNOWN)
+    return made[f"records/{record_id(record)}.md"]
+
+
+@cache
+def page_of_lora() -> str:
+    return page_of(LORA)
 
 
 def words(html: str) -> str:
@@ -68,15 +76,9 @@ def part(page: str, start: str, end: str = "<h2") -> str:
     return page.split(start, 1)[1].split(end, 1)[0]
 
 
-def run_of(record: Record) -> Run:
-    run = ScriptText(script_path(DATASET, record), text_of(record)).run
-    assert run is not None
-    return run
-
-
-@pytest.mark.parametrize("record", RECORDS, ids=IDS)
+@pytest.mark.parametrize("record", [LORA, SEVERAL], ids=["one node", "several"])
 def test_the_page_answers_with_the_row_its_trials_and_its_script(record: Record) -> None:
-    page, path = page_of(record_id(record)), script_path(DATASET, record)
+    page, path = page_of(record), script_path(DATASET, record)
     device = DATASET.by_key["devices"][record["device"]]
     fits = words(part(page, '<h2 id="fit">'))
     assert f"{record['gpus']} × {device['name']}" in fits
@@ -86,11 +88,7 @@ def test_the_page_answers_with_the_row_its_trials_and_its_script(record: Record)
     sure = words(part(page, '<h2 id="sure">', "</section>"))
     assert str(record["status"]) in sure
     assert ("is not known" in sure) == (not record["tested_on"])
-
-    saved = published()[f"scripts/{record['script']}"]
-    assert saved == text_of(record)
-    assert hashlib.sha256(str(saved).encode()).hexdigest() in page
-
+    assert hashlib.sha256(text_of(record).encode()).hexdigest() in page
     trials = [row for row in DATASET.records["trials"] if row["script"] == record["script"]]
     rungs = [words(rung) for rung in re.findall(r'<li class="rung[^"]*">(.*?)</li>', page, re.S)]
     assert rungs == [
@@ -98,15 +96,19 @@ def test_the_page_answers_with_the_row_its_trials_and_its_script(record: Record)
         for row in sorted(trials, key=lambda row: int(str(row["batch"])))
     ]
 
-    badge = json.loads(published()[f"badges/{record_id(record)}.json"])
+
+def test_a_badge_names_hardware_and_status() -> None:
+    badge = json.loads(record_page.badge(DATASET, LORA))
     assert set(badge) == {"schemaVersion", "label", "message", "color"}
-    assert str(record["status"]) in badge["message"]
+    assert str(LORA["status"]) in badge["message"]
+    statuses = DATASET.package.resources["tuning"].schema.field("status").constraints["enum"]
+    assert set(record_page.BADGE_COLORS) == set(statuses)
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=IDS)
-def test_each_setting_has_its_value_and_the_line_that_has_it(record: Record) -> None:
-    page, run = page_of(record_id(record)), run_of(record)
-    lines = text_of(record).split("\n")
+def test_each_setting_has_its_value_and_the_line_that_has_it() -> None:
+    page, text = page_of_lora(), text_of(LORA)
+    lines, run = text.split("\n"), run_of(text)
+    assert run
     rows = part(page, '<h2 id="settings">').split("<tr>")
     stated = [item for item in explained(run) if item.standing == "script"]
     assert len(stated) > 10
@@ -118,83 +120,67 @@ def test_each_setting_has_its_value_and_the_line_that_has_it(record: Record) -> 
         (row,) = (row for row in rows if f'data-label="Setting">{item.title}<' in row)
         assert f"{setting.key} {record_page.shown(item)} line" in words(row.replace("</th>", " "))
         assert f'href="#__span-script-{setting.origin.line}"' in row
-        permalink = f"{KNOWN.url}/blob/{KNOWN.commit}/{script_path(DATASET, record)}"
+        permalink = f"{KNOWN.url}/blob/{KNOWN.commit}/{script_path(DATASET, LORA)}"
         assert f'href="{permalink}#L{setting.origin.line}"' in row
 
 
-def test_each_reason_of_a_setting_is_its_own_and_short() -> None:
-    found = {item.title: item.why for record in RECORDS for item in explained(run_of(record))}
-    assert len(set(found.values())) == len(found) > 25
-    assert all(why.endswith(".") and len(why) < 220 for why in found.values())
-
-
 def test_an_open_setting_shows_the_default_and_an_unreadable_one_no_value() -> None:
-    defaults = part(page_of(LORA), "more that the script leaves to verl")
+    defaults = part(page_of_lora(), "more that the script leaves to verl")
     assert "line" not in words(part(defaults, "Cache released", "</td>"))
-    script = (
-        "python3 -m verl.trainer.main_ppo"
-        " actor_rollout_ref.rollout.gpu_memory_utilization=$(cat share)\n"
-    )
-    run = ScriptText("x.sh", script).run
-    assert run is not None
     key = "actor_rollout_ref.rollout.gpu_memory_utilization"
+    run = run_of(f"python3 -m verl.trainer.main_ppo {key}=$(cat share)\n")
+    assert run
     (share,) = [item for item in explained(run) if item.setting.key == key]
     assert (share.standing, record_page.shown(share)) == ("unknown", "")
 
 
 def test_a_release_that_accepts_the_script_is_distinguished_from_one_that_does_not() -> None:
-    page = words(part(page_of(LORA), '<h2 id="releases">'))
+    page = words(part(page_of_lora(), '<h2 id="releases">'))
     for row in DATASET.records["compatibility"]:
-        if row["script"] == f"{LORA}.sh":
+        if row["script"] == LORA["script"]:
             verdict = "accepted" if row["accepted"] else "rejected"
             assert f"{row['framework_version']}: {verdict}" in page
 
 
 def test_one_node_needs_one_command_and_several_a_cluster_first() -> None:
-    start = part(page_of(LORA), '<h2 id="start-it">')
+    start = part(page_of_lora(), '<h2 id="start-it">')
     commands = re.findall(r"<pre><code>(.*?)</code></pre>", start, re.S)
-    assert commands[:2] == [f"bash examples/tuning/7b/{LORA}.sh", f"bash {LORA}.sh"]
-    assert "ray start" not in page_of(LORA)
-    start = part(page_of(SEVERAL), '<h2 id="start-it">')
+    name, path = LORA["script"], script_path(DATASET, LORA)
+    assert commands[:2] == [f"bash {path}", f"bash {name}"]
+    assert "ray start" not in page_of_lora()
+    text = text_of(SEVERAL).replace("\n", "\n# Several nodes: with A=1\n# and B=0.\n#\n", 1)
+    start = part(page_of(SEVERAL, text), '<h2 id="start-it">')
     (command,) = re.findall(r"<pre><code>(.*?)</code></pre>", unescape(start), re.S)
-    path = f"examples/tuning/405b/{SEVERAL}.sh"
-    steps = ["ray start --head", "ray start --address=<address>", "ray status", f"bash {path}"]
+    steps = ["ray start --head", "ray start --address=<address>", "ray status"]
+    steps.append(f"bash {script_path(DATASET, SEVERAL)}")
     assert [line for line in command.split("\n") if line and line[0] != "#"] == steps
-    assert "with CUDA_DEVICE_MAX_CONNECTIONS=1 and NCCL_NVLS_ENABLE=0" in words(start)
+    assert "with A=1 and B=0." in words(start)
 
 
 def test_the_model_and_the_files_that_the_script_expects_are_named() -> None:
-    for record in RECORDS:
-        found = {item.title: item for item in record_page.expected(run_of(record), text_of(record))}
-        assert found["Model"].value == record["model"]
-        assert found["Training data"].variables == ("TRAIN_FILES",)
-        start = words(part(page_of(record_id(record)), '<h2 id="start-it">'))
-        assert all((item.value or item.written) in start for item in found.values())
+    text = text_of(LORA)
+    run = run_of(text)
+    assert run
+    found = {item.title: item for item in record_page.expected(run, text)}
+    assert found["Model"].value == LORA["model"]
+    assert found["Training data"].variables == ("TRAIN_FILES",)
+    start = words(part(page_of_lora(), '<h2 id="start-it">'))
+    assert all((item.value or item.written) in start for item in found.values())
 
 
 def test_alternatives_lead_to_pages() -> None:
-    known = {item.id: item for item in configurations(DATASET)}
-    for name in IDS:
-        items = re.findall(r'<li class="related--(\w+)"><a href="([^"]+)">', page_of(name))
-        assert bool(items) == ('id="instead"' in page_of(name))
-        for kind, link in items:
-            path, _, anchor = link.replace("../", "").partition("#")
-            if kind == "report":
-                assert f'id="{anchor}"' in str(published()[f"{path.rstrip('/')}.md"])
-            assert known[anchor or path.rstrip("/").rpartition("/")[2]].kind == kind
+    known = {place(item): item.kind for item in configurations(DATASET)}
+    found = re.findall(r'<li class="related--(\w+)"><a href="\.\./\.\./([^"]+)">', page_of_lora())
+    found += re.findall(r'<li class="related--(\w+)"><a href="\.\./(\w[^"]+)">', page_of_lora())
+    assert found
+    for kind, link in found:
+        assert known.get(link, known.get(f"records/{link}")) == kind
 
 
 def test_a_script_that_cannot_be_read_still_has_a_page() -> None:
-    texts = {str(record["script"]): "#!/usr/bin/env bash\ntrue\n" for record in RECORDS}
-    page = str(render_dataset(DATASET, texts, KNOWN)[f"records/{LORA}.md"])
+    page = page_of(LORA, "#!/usr/bin/env bash\ntrue\n")
     assert "is not known without running it" in page
     assert "MaxBatch" in page
-
-
-def test_every_status_has_a_color_of_its_own() -> None:
-    statuses = DATASET.package.resources["tuning"].schema.field("status").constraints["enum"]
-    assert set(record_page.BADGE_COLORS) == set(statuses)
-    assert len(set(record_page.BADGE_COLORS.values())) == len(statuses)
 
 
 def test_a_command_quotes_what_a_shell_would_split() -> None:
@@ -203,11 +189,9 @@ def test_a_command_quotes_what_a_shell_would_split() -> None:
 
 def test_a_hostile_script_is_shown_as_text(browser: Browser) -> None:
     hostile = HOSTILE.replace("PAYLOAD", PAYLOAD)
-    texts = {str(record["script"]): hostile for record in RECORDS}
-    text = str(render_dataset(DATASET, texts, KNOWN, ADDRESS)[f"records/{SEVERAL}.md"])
     config = load_config(config_file=str(ROOT / "mkdocs.yml"))
     html = markdown(
-        text.split("---\n", 2)[2],
+        page_of(SEVERAL, hostile).split("---\n", 2)[2],
         extensions=config.markdown_extensions,
         extension_configs=config.mdx_configs,
     )
@@ -222,16 +206,12 @@ def test_a_hostile_script_is_shown_as_text(browser: Browser) -> None:
     page.close()
 
 
-def test_a_script_is_saved_and_its_lines_are_linked(
-    browser: Browser, address: str, tmp_path: Path
-) -> None:
-    with visited(browser, f"{address}/records/{LORA}/") as (page, wrong):
+def test_a_script_is_saved_and_its_lines_are_linked(browser: Browser, address: str) -> None:
+    with visited(browser, f"{address}/records/{RECORD}/") as (page, wrong):
         with page.expect_download() as started:
             page.get_by_role("link", name="Save the script").click()
-        started.value.save_as(tmp_path / "saved.sh")
+        assert started.value.path().read_bytes().decode() == text_of(LORA)
         row = page.locator("table.settings tr").filter(has_text="Parameter offload")
         row.get_by_role("link", name=re.compile(r"^line \d+$")).click()
         assert "fsdp_config.param_offload=True" in page.locator(":target").inner_text()
         assert wrong == []
-    record = DATASET.by_key["tuning"][f"{LORA}.sh"]
-    assert (tmp_path / "saved.sh").read_bytes().decode() == text_of(record)

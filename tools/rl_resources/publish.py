@@ -16,10 +16,9 @@ from rl_resources.site import (
     api,
     api_schema,
     charts,
-    coverage_page,
     feed,
     finder,
-    llms_txt,
+    metadata,
     pages,
     record_page,
     rst,
@@ -41,17 +40,17 @@ def render(root: Path) -> Files:
     `UnreadableDataset` and `InvalidOutput`.
     """
     dataset, repository = read_dataset(read_package(root)), read_repository(root)
-    site_url = read_site_url() or ""
-    files = render_dataset(dataset, _scripts(root, dataset), repository, site_url)
+    site = Site(dataset, repository.url, read_site_url())
+    files = render_dataset(site, _scripts(root, dataset), repository)
     paths = {name: dataset.package.resources[name].path for name in ("tuning", "moved")}
     times = {name: line_times(root, path) for name, path in paths.items()}
-    files[feed.PATH] = feed.feed(dataset, times, site_url)
+    files[feed.PATH] = feed.feed(site, times)
     publication = api.Publication(
-        repository.commit, repository.commit_time, site_url, files, read_releases(root)
+        repository.commit, repository.commit_time, site.site_url, files, read_releases(root)
     )
-    documents = api.documents(dataset, publication)
-    files |= llms_txt.files(dataset, site_url, files)
-    return files | api_schema.files(dataset, publication, documents)
+    documents = api_schema.files(dataset, publication, api.documents(dataset, publication))
+    files["llms.txt"] = metadata.llms_txt(site, files)
+    return files | documents
 
 
 def write(folder: Path, files: Files) -> None:
@@ -61,22 +60,18 @@ def write(folder: Path, files: Files) -> None:
         (folder / path).write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def render_dataset(
-    dataset: Dataset, scripts: Mapping[str, str], repository: Repository, site_url: str = ""
-) -> Files:
+def render_dataset(site: Site, scripts: Mapping[str, str], repository: Repository) -> Files:
     """All but the JSON and the feed, from values alone.
 
-    `scripts` maps the name of a script to its text. Where `site_url` is empty, what is meant for
-    other pages is relative.
+    `scripts` maps the name of a script to its text.
     """
-    site, files = Site(dataset, repository.url, site_url), downloads(dataset, site_url)
-    runs = _runs(dataset, scripts)
+    dataset, files = site.dataset, downloads(site)
+    rules = {"families": FAMILIES, "rules": rules_by_family()}
     return {
         **pages.pages(site, files),
-        **pages.rules_page(site, FAMILIES, rules_by_family()),
-        **record_page.pages(site, scripts, runs, repository),
+        "rules/index.md": site.page("rules/index.md", "rules.md", **rules),
+        **record_page.pages(site, scripts, _runs(dataset, scripts), repository),
         **record_page.files(site, scripts),
-        **coverage_page.pages(dataset, repository.url),
         **charts.pages(site),
         **finder.files(dataset),
         **rst.files(dataset, repository.script_url()),

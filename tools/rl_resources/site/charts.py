@@ -1,143 +1,141 @@
-"""The charts page: the memory chart as SVG, other figures as tables, and the coverage map."""
+"""The pages of charts and of coverage: the memory chart as SVG, figures and coverage as tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import groupby
 from math import log
 from pathlib import PurePosixPath
+from urllib.parse import urlencode
 
-from rl_resources.dataset import Dataset
 from rl_resources.query.configurations import configurations
-from rl_resources.query.coverage import Cell, coverage
+from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, coverage
 from rl_resources.query.points import Point, largest_batches, least_memory, throughputs
-from rl_resources.site.environment import Site, source_name
+from rl_resources.site.environment import Site, link
 
 STYLE = PurePosixPath("site/assets/stylesheets/charts.css")
 FEWEST_SIZES = 4
 """A task gets a panel of its own from this number of sizes on; the table has all."""
-WIDTH, HEIGHT = 330, 240
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 324.0, 46.0, 216.0
 _STEP = 4
 """Each line of the memory axis is four times the one below: 16, 64, 256 GB."""
-_OFFSETS = {"MIN": -9.0, "RECOMMENDED": 0.0, "": 9.0}
+_OFFSETS = {"MIN": -9, "RECOMMENDED": 0, "": 9}
 """Tags of one size stand side by side."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A point at its place in a panel."""
-
-    x: float
-    y: float
-    point: Point
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """The scatter plot of one task: sizes across, memory up, on the axes that all panels share."""
-
-    task: str
-    marks: tuple[Mark, ...]
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Chart:
-    """Panels with the lines of their axes: places with labels."""
+    """A scatter plot for each task, on common axes: sizes across, memory up, logarithmic."""
 
-    panels: tuple[Panel, ...]
-    across: tuple[tuple[float, str], ...]
-    up: tuple[tuple[float, str], ...]
+    panels: Sequence[tuple[str, Sequence[Point]]]
+    sizes: Sequence[str]
+    powers: range
+    """Powers of `_STEP` that the memory axis has a line for."""
+    width, height = 330, 240
+    left, right, top, bottom = 44, 324, 46, 216
 
-    left, right, top, bottom = _LEFT, _RIGHT, _TOP, _BOTTOM
-    width, height = WIDTH, HEIGHT
+    def x(self, size: str, tag: str = "RECOMMENDED") -> float:
+        """Where a size is, and beside it the marks of a tag."""
+        part = (self.sizes.index(size) + 0.5) / len(self.sizes)
+        return round(self.left + (self.right - self.left) * part + _OFFSETS[tag], 1)
+
+    def y(self, memory_gb: float) -> float:
+        """Where an amount of memory is."""
+        part = (log(memory_gb, _STEP) - self.powers[0]) / (len(self.powers) - 1)
+        return round(self.bottom + (self.top - self.bottom) * part, 1)
+
+    @property
+    def memories(self) -> list[int]:
+        """The lines of the memory axis, in GB."""
+        return [_STEP**power for power in self.powers]
 
 
 def pages(site: Site) -> dict[str, str]:
-    """`charts.md`, and the memory chart as `charts/memory.svg`."""
+    """`charts.md` with the memory chart as `charts/memory.svg`, and `coverage.md`."""
     dataset, known = site.dataset, configurations(site.dataset)
     memory = least_memory(known)
-    reports = dataset.by_key["reports"]
-    shared = {
+    values = {
         "memory": memory,
         "chart": memory_chart(memory.points, [size.name for size in site.sizes]),
-        "publisher": lambda item: source_name(reports[item.id]) if item.kind == "report" else "",
-    }
-    tables = {
         "batches": largest_batches(known),
         "throughputs": throughputs(dataset, known),
-        "coverage_map": coverage_map(dataset),
+        "reports": dataset.by_key["reports"],
+        "style": (dataset.package.root / STYLE).read_text(encoding="utf-8"),
     }
-    style = (dataset.package.root / STYLE).read_text(encoding="utf-8")
     return {
-        "charts.md": site.page("charts.md", **shared, **tables),
-        "charts/memory.svg": site.page("charts.md", "memory.svg", **shared, style=style),
+        "charts.md": site.page("charts.md", **values),
+        "charts/memory.svg": site.page("charts.md", "memory.svg", **values),
+        "coverage.md": _coverage_page(site),
     }
 
 
 def memory_chart(points: Sequence[Point], sizes: Sequence[str]) -> Chart:
-    """The points of each task known at enough sizes, on common axes; memory is logarithmic."""
-    low = min((point.value for point in points), default=1.0)
-    high = max((point.value for point in points), default=1.0)
-    powers = range(int(log(low, _STEP)), int(log(high, _STEP)) + 2)
-    across = {size: _between(_LEFT, _RIGHT, at + 0.5, len(sizes)) for at, size in enumerate(sizes)}
-
-    def up(value: float) -> float:
-        return _between(_BOTTOM, _TOP, log(value, _STEP) - powers[0], len(powers) - 1)
-
-    def mark(point: Point) -> Mark:
-        item = point.configuration
-        return Mark(round(across[item.size] + _OFFSETS[item.tag], 1), up(point.value), point)
-
-    panels = []
-    for task, group in groupby(points, lambda point: point.configuration.task):
-        members = list(group)
-        if len({point.configuration.size for point in members}) >= FEWEST_SIZES:
-            count = sum(point.of for point in members)
-            panels.append(Panel(task, tuple(map(mark, members)), count))
-    panels.sort(key=lambda panel: (-panel.count, panel.task))
-    lines = tuple((up(_STEP**power), f"{_STEP**power:,}") for power in powers)
-    return Chart(tuple(panels), tuple((x, size) for size, x in across.items()), lines)
-
-
-def _between(low: float, high: float, part: float, whole: int) -> float:
-    return round(low + (high - low) * part / whole, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class MapRow:
-    """What is known of one task or device: a cell for each size."""
-
-    name: str
-    cells: tuple[Cell, ...]
-
-
-def coverage_map(dataset: Dataset) -> dict[str, list[MapRow]]:
-    """Sizes by `Task` and by `Device`, the best covered first."""
-    known = coverage(dataset).cells
-    sizes = [str(row["size"]) for row in dataset.records["sizes"]]
-    return {axis: _map_rows(known, axis.lower(), sizes) for axis in ("Task", "Device")}
-
-
-def _map_rows(known: Iterable[Cell], axis: str, sizes: Sequence[str]) -> list[MapRow]:
-    sums: dict[tuple[str, str], Cell] = {}
-    for cell in known:
-        key = getattr(cell, axis), cell.size
-        sums[key] = _added(sums.get(key, Cell(cell.size, "", "")), cell)
-    rows = [
-        MapRow(name, tuple(sums.get((name, size), Cell(size, "", "")) for size in sizes))
-        for name in dict.fromkeys(name for name, _ in sums)
+    """The points of each task known at enough sizes, the task with most runs first."""
+    values = [point.value for point in points] or [1.0]
+    powers = range(int(log(min(values), _STEP)), int(log(max(values), _STEP)) + 2)
+    by_task = [
+        (task, list(group)) for task, group in groupby(points, lambda p: p.configuration.task)
     ]
-    return sorted(rows, key=_rank)
+    panels = [
+        (task, group)
+        for task, group in by_task
+        if len({point.configuration.size for point in group}) >= FEWEST_SIZES
+    ]
+    panels.sort(key=lambda panel: (-sum(point.of for point in panel[1]), panel[0]))
+    return Chart(panels, sizes, powers)
 
 
-def _rank(row: MapRow) -> tuple[int, int, str]:
-    records = sum(cell.records for cell in row.cells)
-    return -records, -sum(cell.all_reports for cell in row.cells), row.name
+def _coverage_page(site: Site) -> str:
+    found, path = coverage(site.dataset), "coverage.md"
+    sizes = [size.name for size in site.sizes]
+    tasks = grid(found.cells, "task", sizes)
+    return site.page(
+        path,
+        coverage_map={"Task": tasks, "Device": grid(found.cells, "device", sizes)},
+        found=found,
+        wanted=found.wanted[:MOST_WANTED],
+        wanted_rule=WANTED_RULE,
+        tables=[
+            (
+                site.dataset.by_key["tasks"][task],
+                grid([cell for cell in found.cells if cell.task == task], "device", sizes),
+            )
+            for task, _ in tasks
+        ],
+        start=partial(_start_of_contribution, site.repository, link(path, "contributing/")),
+    )
+
+
+def grid(cells: Iterable[Cell], axis: str, sizes: Sequence[str]) -> list[tuple[str, list[Cell]]]:
+    """For each word of an axis a cell for each size, summed over the other axis.
+
+    The best covered is first: by its records, then by its reports.
+    """
+    sums: dict[str, dict[str, Cell]] = {}
+    for cell in cells:
+        row = sums.setdefault(getattr(cell, axis), {})
+        row[cell.size] = _added(row[cell.size], cell) if cell.size in row else cell
+
+    def rank(name: str) -> tuple[int, int, str]:
+        known = sums[name].values()
+        records, reports = (cell.records for cell in known), (cell.all_reports for cell in known)
+        return -sum(records), -sum(reports), name
+
+    return [
+        (name, [sums[name].get(size) or Cell(size, name, name) for size in sizes])
+        for name in sorted(sums, key=rank)
+    ]
 
 
 def _added(one: Cell, other: Cell) -> Cell:
     counts = [field.name for field in fields(Cell) if field.type == "int"]
     return replace(one, **{name: getattr(one, name) + getattr(other, name) for name in counts})
+
+
+def _start_of_contribution(repository: str, contributing: str, cell: Cell, task: str = "") -> str:
+    """Where a record of a cell begins: the form of the repository, filled in, or our own page."""
+    known = {"task": task or cell.task, "device": cell.device}
+    if repository:
+        return f"{repository}/issues/new?{urlencode({'template': 'record.yml', **known})}"
+    return f"{contributing}?{urlencode({'size': cell.size, **known})}"

@@ -2,7 +2,7 @@
 
 All of them hold the same cells. A CSV file holds every text as `records/` has it: `check` refuses
 one that a spreadsheet would take for a formula, so nothing has to be escaped, and reading gives
-back what was written.
+back what was written. In SQLite lists are JSON arrays, dates ISO text, booleans 0 and 1.
 """
 
 from __future__ import annotations
@@ -10,37 +10,49 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from datetime import date
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from rl_resources import tabular
 from rl_resources.dataset import Dataset
+from rl_resources.package import Package, Resource, Value
+from rl_resources.site.environment import Site
 from rl_resources.site.metadata import card, croissant, descriptor
-from rl_resources.site.sqlite import database
 
 BASE = "downloads"
-DATABASE = "rl-resources"
-_POLARS_TYPES: Mapping[str, Any] = {
-    "string": pl.String,
-    "integer": pl.Int64,
-    "number": pl.Float64,
-    "boolean": pl.Boolean,
-    "date": pl.Date,
-    "list": pl.List(pl.String),
+VIEW = "records"
+"""The view of the database that joins records with their models and devices."""
+
+
+class _Types(NamedTuple):
+    parquet: Any
+    sqlite: str
+
+
+_TYPES = {
+    "string": _Types(pl.String, "TEXT"),
+    "integer": _Types(pl.Int64, "INTEGER"),
+    "number": _Types(pl.Float64, "REAL"),
+    "boolean": _Types(pl.Boolean, "BOOLEAN"),
+    "date": _Types(pl.Date, "DATE"),
+    "list": _Types(pl.List(pl.String), "TEXT"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """One file; `path` is its place below the site's root, `table` its resource if it has one.
+    """One file; `name` is its place in the folder, `table` its resource if it has one.
 
     Files of one `format` are listed together; `holds` says in a few words what is in this one.
     """
 
-    path: str
+    name: str
     format: str
     mediatype: str
     holds: str
@@ -48,9 +60,9 @@ class Download:
     table: str = ""
 
     @property
-    def name(self) -> str:
-        """Its name in the folder of downloads."""
-        return self.path.removeprefix(f"{BASE}/")
+    def path(self) -> str:
+        """Its place below the site's root."""
+        return f"{BASE}/{self.name}"
 
     @property
     def size(self) -> int:
@@ -63,39 +75,34 @@ class Download:
         return hashlib.sha256(self.content).hexdigest()
 
 
-def downloads(dataset: Dataset, site: str = "") -> tuple[Download, ...]:
-    """Every file, the same bytes for the same dataset.
-
-    `site` is the URL of the site with its closing slash, or empty; only Croissant names it.
-    """
-    csv = {name: csv_text(dataset, name).encode() for name in dataset.records}
-    files = (*_tables(dataset, csv), *_of_all_tables(dataset, csv, site))
+def downloads(site: Site) -> tuple[Download, ...]:
+    """Every file, the same bytes for the same dataset. Croissant alone names the site's URL."""
+    files = (*_files(site),)
     sums = "".join(f"{item.sha256}  {item.name}\n" for item in files)
     return (*files, _described("SHA256SUMS", "text/plain", "For `sha256sum --check`", sums))
 
 
-def _tables(dataset: Dataset, csv: Mapping[str, bytes]) -> Iterator[Download]:
-    titles = {name: item.schema.title for name, item in dataset.package.resources.items()}
-    for name, content in csv.items():
-        yield Download(f"{BASE}/{name}.csv", "CSV", "text/csv", titles[name], content, name)
+def _files(site: Site) -> Iterator[Download]:
+    dataset, package = site.dataset, site.dataset.package
+    titles = {name: item.schema.title for name, item in package.resources.items()}
+    csv = {name: csv_text(dataset, name).encode() for name in titles}
+    for name, title in titles.items():
+        yield Download(f"{name}.csv", "CSV", "text/csv", title, csv[name], name)
     mediatype = "application/vnd.apache.parquet"
     for name, title in titles.items():
         content = parquet(dataset, name)
-        yield Download(f"{BASE}/{name}.parquet", "Parquet", mediatype, title, content, name)
-
-
-def _of_all_tables(dataset: Dataset, csv: Mapping[str, bytes], site: str) -> Iterator[Download]:
-    path, mediatype = f"{BASE}/{DATABASE}.sqlite", "application/vnd.sqlite3"
-    yield Download(path, "SQLite", mediatype, "All tables", database(dataset))
-    text, holds = descriptor(dataset.package, csv), "Data Package 2.0 with all Table Schemas"
+        yield Download(f"{name}.parquet", "Parquet", mediatype, title, content, name)
+    name, mediatype = "rl-resources.sqlite", "application/vnd.sqlite3"
+    yield Download(name, "SQLite", mediatype, "All tables", database(dataset))
+    text, holds = descriptor(package, csv), "Data Package 2.0 with all Table Schemas"
     yield _described("datapackage.json", "application/json", holds, text)
-    text = croissant(dataset.package, csv, f"{site}{BASE}/" if site else "")
+    text = croissant(package, csv, f"{site.site_url}{BASE}/" if site.site_url else "")
     yield _described("croissant.json", "application/ld+json", "Croissant 1.1", text)
-    yield _described("README.md", "text/markdown", "Dataset card", card(dataset))
+    yield _described("README.md", "text/markdown", "Dataset card", card(site))
 
 
 def _described(name: str, mediatype: str, holds: str, text: str) -> Download:
-    return Download(f"{BASE}/{name}", "Descriptions", mediatype, holds, text.encode())
+    return Download(name, "Descriptions", mediatype, holds, text.encode())
 
 
 def csv_text(dataset: Dataset, name: str) -> str:
@@ -108,8 +115,7 @@ def csv_text(dataset: Dataset, name: str) -> str:
 def parquet(dataset: Dataset, name: str) -> bytes:
     """One table with typed columns; the file's metadata have its Table Schema and the licenses."""
     package, schema = dataset.package, dataset.package.resources[name].schema
-    types = {field.name: _POLARS_TYPES[field.type] for field in schema.fields}
-    frame = pl.DataFrame(dataset.records[name], schema=types)
+    types = {field.name: _TYPES[field.type].parquet for field in schema.fields}
     about = {
         "title": schema.title,
         "description": schema.description,
@@ -118,5 +124,57 @@ def parquet(dataset: Dataset, name: str) -> bytes:
         "table_schema": json.dumps(schema.document, ensure_ascii=False),
     }
     file = io.BytesIO()
-    frame.write_parquet(file, metadata=about)
+    pl.DataFrame(dataset.records[name], schema=types).write_parquet(file, metadata=about)
     return file.getvalue()
+
+
+def database(dataset: Dataset) -> bytes:
+    """All tables as one SQLite database: keys, foreign keys, indexes, a joined view."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for name, resource in dataset.package.resources.items():
+            connection.execute(_create_table(resource))
+            rows = [[_stored(value) for value in row.values()] for row in dataset.records[name]]
+            places = ", ".join("?" * len(resource.schema.fields))
+            connection.executemany(f'INSERT INTO "{name}" VALUES ({places})', rows)  # noqa: S608
+            for key in resource.schema.foreign_keys:
+                index = f'"{name}_{key.field}" ON "{name}" ("{key.field}")'
+                connection.execute(f"CREATE INDEX {index}")
+        connection.execute(_create_view(dataset.package))
+        connection.commit()
+        return connection.serialize()
+
+
+def _stored(value: Value) -> object:
+    if isinstance(value, tuple):
+        return json.dumps(value, ensure_ascii=False)
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _create_table(resource: Resource) -> str:
+    """The statement; the database keeps it with its comments, so `.schema` shows their meaning."""
+    schema = resource.schema
+    columns = [
+        f'"{field.name}" {_TYPES[field.type].sqlite}{" NOT NULL" * field.required}, '
+        f"-- {field.sentence}\n"
+        for field in schema.fields
+    ]
+    keys = [
+        f', FOREIGN KEY ("{key.field}") REFERENCES "{key.resource}" ("{key.reference}")\n'
+        for key in schema.foreign_keys
+    ]
+    primary_key = ", ".join(f'"{name}"' for name in schema.primary_key)
+    rest = f"PRIMARY KEY ({primary_key})\n{''.join(keys)}"
+    return f'CREATE TABLE "{resource.name}" ( -- {schema.title}\n{"".join(columns)}{rest})'
+
+
+def _create_view(package: Package) -> str:
+    """The tuning records, each with what is known of its model and its device."""
+    columns, joins = ["tuning.*"], ""
+    for key in package.resources["tuning"].schema.foreign_keys:
+        other = f'"{key.resource}"'
+        if key.resource in {"models", "devices"}:
+            names = package.resources[key.resource].schema.names
+            columns += [f'{other}."{n}" AS "{key.field}_{n}"' for n in names if n != key.reference]
+            joins += f'\nLEFT JOIN {other} ON {other}."{key.reference}" = tuning."{key.field}"'
+    selected = ",\n  ".join(columns)
+    return f"CREATE VIEW {VIEW} AS SELECT\n  {selected}\nFROM tuning{joins}"

@@ -2,16 +2,14 @@
 
 Contributed text reaches a page in one of four ways, each with its own escaping: in an HTML block
 (Jinja2's autoescape), in a Markdown heading (`markdown`), in a fence (`fenced`), and in the front
-matter (`front_matter`), whose values themes put into HTML as they are.
+matter (the macro `front`), whose values themes put into HTML as they are.
 """
 
 from __future__ import annotations
 
-import html
-import json
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path, PurePosixPath
@@ -35,6 +33,8 @@ from rl_resources.urls import is_web_address
 TEMPLATES = PurePosixPath("site/templates")
 PAGES_OF_ROWS = ("models", "devices")
 """Tables with a page on which every row has an anchor."""
+UNKNOWN_SIZE = "Unknown size"
+_LLMS_MARKUP = re.compile(r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,9 @@ class Size:
     count: int
 
     @property
-    def path(self) -> str:
-        """Its page, relative to the folder of pages."""
-        return f"sizes/{self.name.lower()}.md"
-
-    @property
     def url(self) -> str:
         """Its page, relative to the root of the site."""
-        return page_url(self.path)
+        return f"sizes/{self.name.lower()}/"
 
 
 class Piece(NamedTuple):
@@ -64,7 +59,6 @@ class Piece(NamedTuple):
     title: str = ""
 
 
-@dataclass
 class Site:
     """A dataset and where it is published, rendered page by page.
 
@@ -72,21 +66,21 @@ class Site:
     examples name a URL that readers have to replace.
     """
 
-    dataset: Dataset
-    repository_url: str | None = None
-    site_url: str | None = None
-
-    def __post_init__(self) -> None:
-        known = is_web_address(self.repository_url or "")
-        self.repository = (self.repository_url or "").rstrip("/") if known else ""
-        self.at = f"{self.site_url.rstrip('/')}/" if self.site_url else LOCAL
+    def __init__(
+        self, dataset: Dataset, repository_url: str | None = None, site_url: str | None = None
+    ) -> None:
+        known = repository_url and is_web_address(repository_url)
+        self.dataset = dataset
+        self.repository = (repository_url or "").rstrip("/") if known else ""
+        self.site_url = site_url or ""
+        self.at = f"{site_url.rstrip('/')}/" if site_url else LOCAL
         self.sizes = [
-            Size(str(row["size"]), row, len(records_of_size(self.dataset, str(row["size"]))))
-            for row in self.dataset.records["sizes"]
+            Size(str(row["size"]), row, len(records_of_size(dataset, str(row["size"]))))
+            for row in dataset.records["sizes"]
         ]
 
     def page(self, path: str, template: str = "", /, **values: Any) -> str:
-        """The text of the page at `path`, by the template of that name unless another is named.
+        """The text of the file at `path`, by the template of that name unless another is named.
 
         Raises `jinja2.TemplateError` for a template that cannot be used.
         """
@@ -98,9 +92,11 @@ class Site:
             "package": self.dataset.package,
             "pieces": self.pieces,
             "place": place,
+            "reports_url": reports_url,
             "repository": self.repository,
             "resource": resource,
             "records": self.dataset.records,
+            "site_url": self.site_url,
             "sizes": self.sizes,
             "source": self.source_url,
             "source_name": source_name,
@@ -128,11 +124,9 @@ class Site:
     def _url_of_row(self, table: str, key: str) -> str:
         """The row of another table on its page, or the row's own link."""
         row = self.dataset.by_key.get(table, {}).get(key)
-        if row is None:
-            return ""
-        if table in PAGES_OF_ROWS:
+        if row and table in PAGES_OF_ROWS:
             return f"{table}/#{quote(anchor(self.dataset.package.resources[table].schema, row))}"
-        found = str(row.get("link"))
+        found = str(row.get("link")) if row else ""
         return found if is_web_address(found) else ""
 
 
@@ -148,9 +142,12 @@ def slug(text: str) -> str:
 
 def place(row: Configuration) -> str:
     """The page of a record or report, below the site's root."""
-    if row.kind == "record":
-        return f"records/{row.id}/"
-    return f"reports/{slug(row.size or 'Unknown size')}/#{row.id}"
+    return f"records/{row.id}/" if row.kind == "record" else f"{reports_url(row.size)}#{row.id}"
+
+
+def reports_url(size: str) -> str:
+    """The page of the reports of a size, below the site's root."""
+    return f"reports/{slug(size or UNKNOWN_SIZE)}/"
 
 
 def page_url(path: str) -> str:
@@ -172,11 +169,8 @@ def source_name(report: Record) -> str:
     url = str(report["source_url"])
     if report["source_repo"] or not is_web_address(url):
         return str(report["source_repo"] or url)
-    parts = urlsplit(url)
-    owner, _, rest = parts.path.strip("/").partition("/")
-    name, _, number = rest.partition("/")
-    is_thread = number.partition("/")[0] in {"issues", "pull", "discussions"}
-    return f"{owner}/{name}#{number.rpartition('/')[2]}" if is_thread else parts.netloc
+    thread = re.search(r"^https://[^/]+/(.+?/.+?)/(?:issues|pull|discussions)/.*?([^/]*)$", url)
+    return f"{thread[1]}#{thread[2]}" if thread else urlsplit(url).netloc
 
 
 @cache  # a changed template is still seen: Jinja2 compares its time
@@ -189,24 +183,11 @@ def _environment(templates: Path) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    own = (visible, in_bytes, front_matter, markdown, fenced, coded, breakable, heading, labelled)
+    own = (visible, markdown, light_markdown, fenced, coded, breakable, heading, labelled)
     environment.tests["web_address"] = is_web_address
-    environment.filters |= {filter_.__name__: filter_ for filter_ in (*own, embedded)}
+    environment.filters |= {filter_.__name__: filter_ for filter_ in own}
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return environment
-
-
-def embedded(value: Mapping[str, Any]) -> Markup:
-    """JSON for a `script` element, which no text in it can end."""
-    return Markup(json.dumps(value, ensure_ascii=False).replace("<", "\\u003c"))  # noqa: S704
-
-
-def in_bytes(length: int) -> str:
-    """A length for readers, to two or three digits."""
-    for power, unit in ((6, "MB"), (3, "kB")):
-        if length >= 10**power:
-            figure = length / 10**power
-            return f"{figure:.1f} {unit}" if figure < 10 else f"{figure:.0f} {unit}"
-    return f"{length} B"
 
 
 def visible(text: str) -> str:
@@ -214,14 +195,15 @@ def visible(text: str) -> str:
     return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
-def front_matter(text: str) -> Markup:
-    """A YAML string of HTML text: themes put titles and descriptions into pages unescaped."""
-    return Markup(json.dumps(html.escape(visible(text)), ensure_ascii=False))  # noqa: S704
-
-
 def markdown(text: str) -> Markup:
     """One line of Markdown that shows `text` as it is."""
     return Markup(escape(" ".join(text.split())))  # noqa: S704 (`escape` leaves no markup)
+
+
+def light_markdown(text: str) -> Markup:
+    """The same with as few escapes as that needs, for readers of the source."""
+    escaped = _LLMS_MARKUP.sub(r"\\\g<0>", text).replace("&", "&amp;").replace("<", "&lt;")
+    return Markup(escaped)  # noqa: S704
 
 
 def fenced(text: str, language: str = "") -> Markup:
@@ -229,8 +211,7 @@ def fenced(text: str, language: str = "") -> Markup:
 
     `language` is a word, or attributes in braces.
     """
-    longest = max(map(len, re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = "`" * max(3, 1 + max(map(len, re.findall(r"`+", text)), default=0))
     closing = "" if text.endswith("\n") else "\n"
     return Markup(f"{fence}{language}\n{text}{closing}{fence}\n")  # noqa: S704
 
@@ -255,15 +236,12 @@ def labelled(rows: str, headers: Sequence[str]) -> Markup:
 
     A style sheet shows the labels where rows are cards, on a narrow screen.
     """
-    labels = [f' data-label="{escape_html(header)}"' for header in headers]
-    following = iter(labels)
-
-    def mark(found: re.Match[str]) -> str:
-        nonlocal following
-        if found[0] == "<tr":
-            following = iter(labels)
-            return found[0]
-        return found[0] + next(following)
-
-    # A row begins, or a cell that stands in one column. The cells were escaped before.
-    return Markup(re.sub(r"<tr\b|<t[dh]\b(?![^>]*\bcolspan=)", mark, rows))  # noqa: S704
+    first, *others = re.split(r"(?=<tr\b)", rows)
+    # Cells in one column; they were escaped before.
+    cell = re.compile(r"<t[dh]\b(?![^>]*\bcolspan=)")
+    for at, row in enumerate(others):
+        labels = iter(headers)
+        others[at] = cell.sub(
+            lambda tag, labels=labels: f'{tag[0]} data-label="{escape_html(next(labels))}"', row
+        )
+    return Markup("".join([first, *others]))  # noqa: S704

@@ -1,4 +1,4 @@
-"""What describes the dataset for others: Data Package, Croissant, schema.org, dataset card.
+"""What describes the dataset for others: Data Package, Croissant, schema.org, card, llms.txt.
 
 Croissant 1.1 (https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html): one record set
 reads one CSV file. No field says what it `references`, because mlcroissant 1.1 then joins the
@@ -8,19 +8,22 @@ tables and fails where one of them refers to a third; `datapackage.json` has the
 from __future__ import annotations
 
 import hashlib
+import html
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 import yaml
 
-from rl_resources.dataset import Dataset
 from rl_resources.package import Field, Package, Resource
+from rl_resources.site.environment import Site, page_url
+from rl_resources.site.tuning_table import tuning_rows
 
 if TYPE_CHECKING:
     from rl_resources.site.downloads import Download
 
+HAND_WRITTEN = "site/pages"
 _SCHEMA_ORG = "https://schema.org/"
 _CROISSANT_WORDS = (
     *("citeAs", "column", "extract", "field", "fileObject", "isArray", "arrayShape", "key"),
@@ -46,28 +49,27 @@ _CROISSANT_TYPES: Mapping[str, str] = {
     "date": "sc:Date",
     "list": "sc:Text",
 }
-_THOUSANDS = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
+_THOUSANDS = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**9, "n>100K"))
 
 
 def descriptor(package: Package, csv: Mapping[str, bytes]) -> str:
     """Data Package 2.0 of the CSV files beside it, by resource. It needs no other file."""
-    resources = [
-        {**item, **_file_and_schema(package, item["name"], csv[item["name"]])}
-        for item in package.document["resources"]
-    ]
-    return _indented({**package.document, "resources": resources})
 
+    def resource(item: Mapping[str, Any]) -> dict[str, Any]:
+        name = item["name"]
+        schema, content = package.resources[name].schema, csv[name]
+        return {
+            **item,
+            "path": f"{name}.csv",
+            "title": schema.title,
+            "description": schema.description,
+            "bytes": len(content),
+            "hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
+            "schema": schema.document,
+        }
 
-def _file_and_schema(package: Package, name: str, content: bytes) -> dict[str, Any]:
-    schema = package.resources[name].schema
-    return {
-        "path": f"{name}.csv",
-        "title": schema.title,
-        "description": schema.description,
-        "bytes": len(content),
-        "hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
-        "schema": schema.document,
-    }
+    document = package.document
+    return _indented({**document, "resources": [resource(item) for item in document["resources"]]})
 
 
 def croissant(package: Package, csv: Mapping[str, bytes], folder: str = "") -> str:
@@ -76,16 +78,17 @@ def croissant(package: Package, csv: Mapping[str, bytes], folder: str = "") -> s
     `folder` is the URL that all of them are published under, with a closing slash. With it the
     document can be read by its own URL; without it mlcroissant needs the files beside it.
     """
-    document = {
-        "@context": _CROISSANT_CONTEXT,
-        **_about(package),
-        "conformsTo": "http://mlcommons.org/croissant/1.1",
-        "citeAs": citation(package),
-        "url": urljoin(folder, "../data/"),
-        "distribution": [_file_object(name, content, folder) for name, content in csv.items()],
-        "recordSet": [_record_set(resource) for resource in package.resources.values()],
-    }
-    return _indented(document)
+    return _indented(
+        {
+            "@context": _CROISSANT_CONTEXT,
+            **_about(package),
+            "conformsTo": "http://mlcommons.org/croissant/1.1",
+            "citeAs": citation(package),
+            "url": urljoin(folder, "../data/"),
+            "distribution": [_file_object(name, content, folder) for name, content in csv.items()],
+            "recordSet": [_record_set(resource) for resource in package.resources.values()],
+        }
+    )
 
 
 def _file_object(name: str, content: bytes, folder: str) -> dict[str, str]:
@@ -113,20 +116,19 @@ def _record_set(resource: Resource) -> dict[str, Any]:
 
 
 def _field(table: str, field: Field) -> dict[str, Any]:
-    source: dict[str, Any] = {
-        "fileObject": {"@id": f"{table}.csv"},
-        "extract": {"column": field.name},
-    }
-    if field.type == "list":
-        source["transform"] = {"separator": field.delimiter}
+    is_list = field.type == "list"
     return {
         "@type": "cr:Field",
         "@id": f"{table}/{field.name}",
         "name": field.name,
         "description": field.sentence,
         "dataType": _CROISSANT_TYPES[field.type],
-        "source": source,
-        **({"isArray": True, "arrayShape": "-1"} if field.type == "list" else {}),
+        "source": {
+            "fileObject": {"@id": f"{table}.csv"},
+            "extract": {"column": field.name},
+            **({"transform": {"separator": field.delimiter}} if is_list else {}),
+        },
+        **({"isArray": True, "arrayShape": "-1"} if is_list else {}),
     }
 
 
@@ -177,38 +179,36 @@ def citation(package: Package) -> str:
     return f"{authors}{year}. {name}: {package.title}. Version {package.version}."
 
 
-def card(dataset: Dataset) -> str:
+def card(site: Site) -> str:
     """The dataset card, a README in the form of Hugging Face's dataset repositories.
 
     Its front matter makes the folder of downloads a repository that `datasets` loads.
     https://huggingface.co/docs/hub/datasets-cards
     """
-    package, rows = dataset.package, sum(map(len, dataset.records.values()))
-    front = {
-        "license": [item["name"].lower() for item in package.licenses],
-        "language": ["en"],
-        "pretty_name": package.title,
-        "tags": list(package.keywords),
-        "task_categories": ["reinforcement-learning"],
-        "size_categories": [next((word for most, word in _THOUSANDS if rows < most), "n>1M")],
-        "configs": [
-            {
-                "config_name": name,
-                "data_files": f"{name}.parquet",
-                **({"default": True} if name == "tuning" else {}),
-            }
-            for name in package.resources
-        ],
-    }
-    licenses = ", ".join(f"[{item['title']}]({item['path']})" for item in package.licenses)
-    head = (
-        f"# {package.title}\n\n{package.description}\n\n"
-        f"Version {package.version}, under {licenses}. An empty cell means that the fact is not "
-        "known; `datapackage.json` has the meaning of every column.\n\n"
-        f"Cite as: {citation(package)}\n"
-    )
-    text = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=100)
-    return f"---\n{text}---\n\n{head}"
+    rows, path = sum(map(len, site.dataset.records.values())), "downloads/README.md"
+    category = next(word for most, word in _THOUSANDS if rows < most)
+    return site.page(path, path, size_category=category, citation=citation(site.dataset.package))
+
+
+def llms_txt(site: Site, made: Mapping[str, str | bytes]) -> str:
+    """Where assistants find the data and the pages, by the form of https://llmstxt.org.
+
+    It lists the pages at the top: those of the generated files `made`, and those written by hand.
+    """
+    tuning = {size.name: tuning_rows(site.dataset, size.name) for size in site.sizes}
+    by_hand = sorted((site.dataset.package.root / HAND_WRITTEN).glob("*.md"))
+    texts = {**made, **{file.name: file.read_text(encoding="utf-8") for file in by_hand}}
+    return site.page("index.md", "llms.txt", tuning=tuning, pages=list(_described_pages(texts)))
+
+
+def _described_pages(texts: Mapping[str, str | bytes]) -> Iterator[tuple[str, str, str]]:
+    """URL, title and description of each page at the top, from its front matter."""
+    for path, text in texts.items():
+        if isinstance(text, str) and path.endswith(".md") and "/" not in path:
+            _, front, _ = text.split("---\n", 2)
+            meta = yaml.safe_load(front)
+            title, description = (html.unescape(meta[key]) for key in ("title", "description"))
+            yield page_url(path), title, description
 
 
 def _indented(value: Mapping[str, Any]) -> str:

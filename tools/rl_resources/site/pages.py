@@ -1,4 +1,4 @@
-"""The pages of sizes, reports and tables, the front page, data, code examples and rules.
+"""The pages of sizes, reports and tables, the front page, data and code examples.
 
 Records in, Markdown text out. Nothing here knows MkDocs: any generator that gives `sizes/7b.md` the
 URL `/sizes/7b/` can take the same files.
@@ -7,8 +7,8 @@ URL `/sizes/7b/` can take the same files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, starmap
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,15 @@ from rl_resources.query.minimum import WEIGHTS, by_hardware, headline, minimum
 from rl_resources.query.sentences import context
 from rl_resources.query.vocabulary import TAGS
 from rl_resources.site import finder, metadata, recipes
-from rl_resources.site.environment import Site, Size, anchor, place, slug
+from rl_resources.site.environment import (
+    UNKNOWN_SIZE,
+    Site,
+    Size,
+    anchor,
+    place,
+    reports_url,
+    slug,
+)
 from rl_resources.site.tuning_table import tuning_rows
 
 if TYPE_CHECKING:
@@ -28,7 +36,6 @@ if TYPE_CHECKING:
 
 MOST_TASKS = 4
 """Number of columns of `/what-fits/`: the tasks of which most is known."""
-UNKNOWN_SIZE = "Unknown size"
 
 
 def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
@@ -36,20 +43,12 @@ def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
     return {
         **_front(site),
         **_reports(site),
-        **{size.path: _size(site, size) for size in site.sizes},
+        **{f"{size.url.removesuffix('/')}.md": _size(site, size) for size in site.sizes},
         "models.md": _rows_page(site, "models", "size"),
         "devices.md": _rows_page(site, "devices", "vendor"),
         "recipes.md": site.page("recipes.md", recipes=recipes.recipes(site.dataset, site.at)),
-        "data.md": _data(site, files),
+        "data.md": data_page(site, files),
     }
-
-
-def rules_page(
-    site: Site, families: Mapping[str, Any], rules: Mapping[str, Sequence[Any]]
-) -> dict[str, str]:
-    """`/rules/` by its path; `rules` by the name of their family."""
-    path = "rules/index.md"
-    return {path: site.page(path, "rules.md", families=families, rules=rules)}
 
 
 def _front(site: Site) -> dict[str, str]:
@@ -94,31 +93,28 @@ def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[Choi
     """The words of each field of the form: every device, of the rest those that some row has."""
     records = site.dataset.records
 
-    def of_table(table: str, label: str, used: Collection[str] | None = None) -> list[Choice]:
-        key = site.dataset.package.resources[table].schema.primary_key[0]
-        found = [Choice(str(row[key]), str(row[label])) for row in records[table]]
-        return [choice for choice in found if used is None or choice.word in used]
+    def used(field: str, words: Iterable[Choice]) -> list[Choice]:
+        known = {getattr(row, field) for row in rows}
+        known |= {word for words in known if isinstance(words, tuple) for word in words}
+        return [choice for choice in words if choice.word in known]
 
-    def used(name: str) -> set[str]:
-        return {getattr(row, name) for row in rows}
+    def of_table(table: str, key: str, label: str) -> list[Choice]:
+        return [Choice(str(row[key]), str(row[label])) for row in records[table]]
 
-    def backends(role: str) -> list[Choice]:
-        names = [str(row["backend"]) for row in records["backends"] if row["role"] == role]
-        return [Choice(name) for name in names if name in used(role)]
-
+    backends = [Choice(str(row["backend"])) for row in records["backends"]]
     return {
-        "device": of_table("devices", "name"),
+        "device": of_table("devices", "device", "name"),
         "model": [
             *(Choice(size.name, "any model of this size") for size in site.sizes),
-            *of_table("models", "size", used("model")),
+            *used("model", of_table("models", "model", "size")),
         ],
-        "task": of_table("tasks", "title", used("task")),
-        "train": backends("train"),
-        "infer": backends("infer"),
-        "framework": of_table("frameworks", "title", {n for row in rows for n in row.frameworks}),
+        "task": used("task", of_table("tasks", "task", "title")),
+        "train": used("train", backends),
+        "infer": used("infer", backends),
+        "framework": used("frameworks", of_table("frameworks", "framework", "title")),
         "scenario": [Choice(word) for word in sorted({w for row in rows for w in row.scenario})],
-        "weights": [Choice(key, text) for key, text in WEIGHTS.items() if key in used("weights")],
-        "tag": [Choice(tag) for tag in TAGS if tag in used("tag")],
+        "weights": used("weights", starmap(Choice, WEIGHTS.items())),
+        "tag": used("tag", map(Choice, TAGS)),
     }
 
 
@@ -127,7 +123,7 @@ def _size(site: Site, size: Size) -> str:
     known = [row for row in configurations(site.dataset) if row.size == size.name]
     models = {row.model.rpartition("/")[2] for row in known if row.model}
     return site.page(
-        size.path,
+        f"{size.url.removesuffix('/')}.md",
         "size.md",
         size=size,
         rows=rows,
@@ -142,48 +138,26 @@ def _size(site: Site, size: Size) -> str:
     )
 
 
-class Section(NamedTuple):
-    """The reports of one size, or of those whose size is not known."""
-
-    name: str
-    reports: Sequence[tuple[Record, Configuration]]
-
-    @property
-    def url(self) -> str:
-        """Its page, relative to the root of the site."""
-        return f"reports/{slug(self.name)}/"
-
-    @property
-    def failed(self) -> int:
-        """How many ran out of memory."""
-        return sum(item.outcome == "out-of-memory" for _, item in self.reports)
-
-
 def _reports(site: Site) -> dict[str, str]:
     """The overview, and one page for each size that has reports."""
     known = {item.id: item for item in configurations(site.dataset) if item.kind == "report"}
-    by_size: dict[str, list[tuple[Record, Configuration]]] = {size.name: [] for size in site.sizes}
+    sections: dict[str, list[tuple[Record, Configuration]]] = {size.name: [] for size in site.sizes}
     for row in site.dataset.records["reports"]:
-        name = str(row["size"] or UNKNOWN_SIZE)
-        by_size.setdefault(name, []).append((row, known[str(row["report"])]))
-    sections = [Section(name, reports) for name, reports in by_size.items() if reports]
-    shared = {"sections": sections, "schema": site.dataset.package.resources["reports"].schema}
-    found = {
-        "reports.md": site.page(
-            "reports.md", **shared, tabs=recipes.of_table(site.dataset, "reports", site.at)
-        )
+        section = sections.setdefault(str(row["size"] or UNKNOWN_SIZE), [])
+        section.append((row, known[str(row["report"])]))
+    sections = {name: rows for name, rows in sections.items() if rows}
+    shared = {
+        "sections": sections,
+        "schema": site.dataset.package.resources["reports"].schema,
+        "places": {id_: place(item) for id_, item in known.items()},
     }
-    for section in sections:
-        path = f"{section.url.removesuffix('/')}.md"
-        only = None if section.name == UNKNOWN_SIZE else section.name
-        found[path] = site.page(
-            path,
-            "reports-of-size.md",
-            **shared,
-            section=section,
-            places={id_: place(item) for id_, item in known.items()},
-            tabs=recipes.of_table(site.dataset, "reports", site.at, only),
-        )
+    tabs = recipes.of_table(site.dataset, "reports", site.at)
+    found = {"reports.md": site.page("reports.md", **shared, tabs=tabs)}
+    for name in sections:
+        path = f"{reports_url(name).removesuffix('/')}.md"
+        only = None if name == UNKNOWN_SIZE else name
+        tabs = recipes.of_table(site.dataset, "reports", site.at, only)
+        found[path] = site.page(path, "reports-of-size.md", **shared, section=name, tabs=tabs)
     return found
 
 
@@ -193,8 +167,9 @@ def _rows_page(site: Site, table: str, group: str) -> str:
     groups: dict[str, list[Record]] = {}
     for row in site.dataset.records[table]:
         groups.setdefault(str(row[group]), []).append(row)
+    fields = [field for field in schema.fields if field.name != group]
     sections = [
-        (title, [field for field in schema.fields if _filled(field, group, rows)], rows)
+        (title, [f for f in fields if any(row[f.name] is not None for row in rows)], rows)
         for title, rows in groups.items()
     ]
     tabs = recipes.of_table(site.dataset, table, site.at)
@@ -202,17 +177,14 @@ def _rows_page(site: Site, table: str, group: str) -> str:
     return site.page(f"{table}.md", "rows.md", sections=sections, tabs=tabs, **names)
 
 
-def _filled(field: Field, group: str, rows: Sequence[Record]) -> bool:
-    return field.name != group and any(row[field.name] is not None for row in rows)
-
-
-def _data(site: Site, files: Sequence[Download]) -> str:
+def data_page(site: Site, files: Sequence[Download]) -> str:
+    """The page of the downloads and of what every column means."""
     package = site.dataset.package
     return site.page(
         "data.md",
         formats=[(name, list(found)) for name, found in groupby(files, attrgetter("format"))],
         limits=limits,
-        structured=metadata.data_page(package, files, site.site_url or ""),
+        structured=metadata.data_page(package, files, site.site_url),
     )
 
 

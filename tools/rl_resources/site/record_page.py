@@ -6,8 +6,9 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -26,11 +27,6 @@ from rl_resources.site.api import SCRIPTS, record_id
 from rl_resources.site.environment import Site
 from rl_resources.site.tuning_table import tuning_row
 
-SEVERAL_NODES_SOURCE = (
-    "https://github.com/volcengine/verl/blob/1113c2c27e9049bc465fc001d695c34a9041c5ca"
-    "/docs/start/multinode.rst"
-)
-"""verl's guide to several nodes: the head and worker commands, and the script run directly."""
 BADGE_COLORS = {
     "untested": "51606a",
     "reported": "12405a",
@@ -43,7 +39,7 @@ _EXPECTED = {
     "Validation data": "data.val_files",
 }
 _MEANING = re.compile(r"`(?P<word>[\w-]+)`: (?P<meaning>[^`]+?\.)(?= |$)")
-_ABOUT_NODES = "Several nodes:"
+_SEVERAL_NODES = re.compile(r"^# *Several nodes:(.*(?:\n# *\S.*)*)", re.M)
 
 Runs = Callable[[Record], Run | None]
 """The run that a record's script starts, where that is known."""
@@ -77,120 +73,74 @@ def pages(
 
     `scripts` maps the name of a script to its text; raises `KeyError` for a record without one.
     """
-    pages_of = RecordPages(site, scripts, runs, repository)
-    records = {
-        f"records/{record_id(row)}.md": pages_of.page(row) for row in site.dataset.records["tuning"]
+    dataset, every = site.dataset, configurations(site.dataset)
+    related = Neighborhood(every)
+    by_id = {item.id: item for item in every if item.kind == "record"}
+    made = {}
+    for record in dataset.records["tuning"]:
+        id_, text, run = record_id(record), scripts[str(record["script"])], runs(record)
+        path = script_path(dataset, record)
+        script_url = (site.repository and repository.script_url()) or ""
+        made[f"records/{id_}.md"] = site.page(
+            f"records/{id_}.md",
+            "record.md",
+            **_facts(dataset, record),
+            **_script(text, run),
+            configuration=by_id[id_],
+            failures=related.failures(by_id[id_]),
+            related=related.related(by_id[id_]),
+            path=path,
+            start=command(path),
+            start_downloaded=command(str(record["script"])),
+            permalink=script_url.replace("{path}", quote(path)),
+            codes=recipes.of_record(id_, site.at),
+        )
+    gone = {f"records/{move.id}.md": move for move in moves(dataset, "tuning")}
+    return made | {path: site.page(path, "moved.md", move=move) for path, move in gone.items()}
+
+
+def _facts(dataset: Dataset, record: Record) -> Mapping[str, Any]:
+    name, schema = record["script"], dataset.package.resources["tuning"].schema
+    device = dataset.by_key["devices"].get(record["device"])
+    releases = releases_of(dataset, name)
+    return {
+        "record": record,
+        "row": tuning_row(dataset, record),
+        "device_name": str(device["name"] if device else record["device"]),
+        "schema": schema,
+        "meaning": meaning,
+        "fields": [field for field in schema.fields if record[field.name] is not None],
+        "trials": dataset.by_script["trials"].get(name, ()),
+        "releases": releases,
+        "accepted": accepted_by(releases),
+        "rejections": rejections(releases),
+        "exemptions": [row for row in dataset.records["exemptions"] if row["record"] == name],
+        "former_ids": former_ids(dataset, "tuning", record_id(record)),
     }
-    gone = {f"records/{move.id}.md": move for move in moves(site.dataset, "tuning")}
-    return records | {path: site.page(path, "moved.md", move=move) for path, move in gone.items()}
 
 
-class RecordPages:
-    """The pages of records, each made when it is asked for."""
-
-    def __init__(
-        self, site: Site, scripts: Mapping[str, str], runs: Runs, repository: Repository
-    ) -> None:
-        self._site = site
-        self._dataset = site.dataset
-        self._scripts = scripts
-        self._runs = runs
-        self._script_url = (site.repository and repository.script_url()) or ""
-        every = configurations(site.dataset)
-        self._related = Neighborhood(every)
-        self._by_id = {item.id: item for item in every if item.kind == "record"}
-        self._fields = site.dataset.package.resources["tuning"].schema.fields
-        self._meanings = {
-            field.name: _meanings(field)
-            for field in self._fields
-            if field.name in {"status", "tag"}
-        }
-
-    def page(self, record: Record) -> str:
-        """The text of one record's page."""
-        values = {**self._row(record), **self._script(record)}
-        return self._site.page(f"records/{record_id(record)}.md", "record.md", **values)
-
-    def _row(self, record: Record) -> Mapping[str, Any]:
-        own = self._by_id[record_id(record)]
-        device = self._dataset.by_key["devices"].get(record["device"])
-        releases = releases_of(self._dataset, record["script"])
-        return {
-            "record": record,
-            "row": tuning_row(self._dataset, record),
-            "configuration": own,
-            "size": next(size for size in self._site.sizes if size.name == own.size),
-            "device_name": str(device["name"] if device else record["device"]),
-            "meanings": {
-                name: words.get(str(record[name]), "") for name, words in self._meanings.items()
-            },
-            "fields": [field for field in self._fields if record[field.name] is not None],
-            "ladder": ladder(self._dataset.by_script["trials"].get(record["script"], ())),
-            "releases": releases,
-            "accepted": accepted_by(releases),
-            "rejections": rejections(releases),
-            "exemptions": [
-                row
-                for row in self._dataset.records["exemptions"]
-                if row["record"] == record["script"]
-            ],
-            "former_ids": former_ids(self._dataset, "tuning", own.id),
-            "failures": self._related.failures(own),
-            "related": self._related.related(own),
-        }
-
-    def _script(self, record: Record) -> Mapping[str, Any]:
-        name, path = str(record["script"]), script_path(self._dataset, record)
-        text, run = self._scripts[name], self._runs(record)
-        settings = explained(run) if run else []
-        return {
-            "path": path,
-            "script": text,
-            "download": f"{SCRIPTS}/{name}",
-            "sha256": hashlib.sha256(text.encode()).hexdigest(),
-            "run": run,
-            "settings": _grouped(item for item in settings if item.setting.place),
-            "defaults": _grouped(item for item in settings if not item.setting.place),
-            "shown": shown,
-            "expected": expected(run, text) if run else [],
-            "start": command(path),
-            "start_downloaded": command(name),
-            "cluster_source": SEVERAL_NODES_SOURCE,
-            "own_words": own_words(text),
-            "permalink": self._script_url.replace("{path}", quote(path)),
-            "codes": recipes.of_record(record_id(record), self._site.at),
-        }
+def _script(text: str, run: Run | None) -> Mapping[str, Any]:
+    settings = explained(run) if run else []
+    return {
+        "script": text,
+        "sha256": hashlib.sha256(text.encode()).hexdigest(),
+        "run": run,
+        "settings": _grouped(item for item in settings if item.setting.place),
+        "defaults": _grouped(item for item in settings if not item.setting.place),
+        "shown": shown,
+        "expected": list(expected(run, text)) if run else [],
+        "own_words": own_words(text),
+    }
 
 
-def _meanings(field: Field) -> Mapping[str, str]:
-    """What each word of a column means, as its description says: `word`: meaning."""
-    return {match["word"]: match["meaning"] for match in _MEANING.finditer(field.description)}
+def meaning(field: Field, word: str) -> str:
+    """What a word of a column means, as the column's description says: `word`: meaning."""
+    found = {match["word"]: match["meaning"] for match in _MEANING.finditer(field.description)}
+    return found.get(word, "")
 
 
-class Rung(NamedTuple):
-    """One batch size that was tried; `share` is its part of the largest, 0 to 100."""
-
-    batch: int
-    order: int
-    ran: bool
-    share: int
-
-
-def ladder(trials: Sequence[Record]) -> list[Rung]:
-    """The batch sizes that were tried, smallest first."""
-    tried = [(int(str(row["batch"])), int(str(row["order"])), row["outcome"]) for row in trials]
-    largest = max((batch for batch, *_ in tried), default=1)
-    return sorted(
-        Rung(batch, order, outcome == "ran", round(100 * batch / largest))
-        for batch, order, outcome in tried
-    )
-
-
-def _grouped(items: Iterable[Explained]) -> dict[str, list[Explained]]:
-    groups: dict[str, list[Explained]] = {}
-    for item in items:
-        groups.setdefault(item.group, []).append(item)
-    return groups
+def _grouped(items: Iterable[Explained]) -> list[tuple[str, list[Explained]]]:
+    return [(name, list(group)) for name, group in groupby(items, attrgetter("group"))]
 
 
 def shown(item: Explained) -> str:
@@ -203,8 +153,7 @@ def shown(item: Explained) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(NamedTuple):
     """Something that must be there before the script starts.
 
     `value` is empty where it depends on the reader's machine; then `written` is the line that
@@ -218,25 +167,21 @@ class Expected:
     variables: tuple[str, ...]
 
 
-def expected(run: Run, script: str) -> list[Expected]:
+def expected(run: Run, script: str) -> Iterator[Expected]:
     """The model and the files that the script names."""
-    return list(_expected(run, script.split("\n")))
-
-
-def _expected(run: Run, lines: list[str]) -> Iterator[Expected]:
     for title, key in _EXPECTED.items():
         setting = run.setting(key)
         if setting.place and setting.origin:
             line = setting.origin.line
             value = str(setting.value) if setting.known else ""
-            yield Expected(title, value, line, lines[line - 1].strip(), _variables(run, setting))
+            written = script.split("\n")[line - 1].strip()
+            yield Expected(title, value, line, written, _variables(run, setting))
 
 
 def _variables(run: Run, setting: Setting) -> tuple[str, ...]:
     """The environment variables that replace the value."""
-    places = {item.place: item for item in run.launch.overrides}
-    content = places[setting.place].content if setting.place in places else None
-    parts = content.parts if content else ()
+    contents = [item.content for item in run.launch.overrides if item.place == setting.place]
+    parts = contents[-1].parts if contents and contents[-1] else ()
     return tuple(dict.fromkeys(part.name for part in parts if part.default and part.name))
 
 
@@ -246,11 +191,6 @@ def command(path: str) -> str:
 
 
 def own_words(script: str) -> str:
-    """What the script's opening comment says of several nodes; empty where it says nothing."""
-    comment = re.match(r"(?:#.*\n)*", script)
-    lines = re.findall(r"^#[ \t]?(.*)$", comment[0] if comment else "", re.M)
-    for paragraph in "\n".join(line.rstrip() for line in lines).split("\n\n"):
-        words = " ".join(paragraph.split())
-        if words.startswith(_ABOUT_NODES):
-            return words.removeprefix(_ABOUT_NODES).strip()
-    return ""
+    """What a comment of the script says of several nodes; empty where none does."""
+    found = _SEVERAL_NODES.search(script)
+    return " ".join(found[1].replace("\n#", " ").split()) if found else ""
