@@ -8,19 +8,22 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from mkdocs.config import load_config
+from mkdocs.exceptions import PluginError
 from playwright.sync_api import Browser, Page, Route
 
-from rl_resources import load
-from rl_resources.dataset import read_dataset, script_path
+from rl_resources import InvalidDataset, load
+from rl_resources.finding import Finding
 from rl_resources.git import Repository
-from rl_resources.package import read_package
 from rl_resources.page.rows import HEADERS
 from rl_resources.site import record_page
-from rl_resources.site.environment import Site, coded, in_bytes, labelled
+from rl_resources.site.environment import Site, coded, labelled
 from rl_resources.site.pages import pages
 from website import (
     PAGES,
@@ -29,7 +32,6 @@ from website import (
     broken_links,
     build_site,
     copy_checkout,
-    edit_row,
     mkdocs_serve,
     read,
     replace_in,
@@ -38,9 +40,8 @@ from website import (
     visited,
 )
 
+DATASET = load(ROOT)
 SCRIPT = Path("examples/tuning/7b") / f"{RECORD}.sh"
-KEY_PAGES = ("/", "/sizes/7b/", f"/records/{RECORD}/", "/charts/")
-OTHER_PAGES = [page for page in PAGES if page not in KEY_PAGES]
 META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 PLANTED = (
     "<script>window.planted = 1</script>"
@@ -53,7 +54,16 @@ PLANTED = (
 @cache
 def made() -> dict[str, str]:
     """The pages of this checkout as text."""
-    return pages(Site(load(ROOT)))
+    return pages(Site(DATASET))
+
+
+def record_pages(remote: str | None = None, **cells: str) -> str:
+    """The page of `RECORD` with other cells, in a repository at `remote`."""
+    row = {**DATASET.by_key["tuning"][f"{RECORD}.sh"], **cells}
+    dataset = dataclasses.replace(DATASET, records={**DATASET.records, "tuning": (row,)})
+    repository, scripts = Repository(None, None, remote), {f"{RECORD}.sh": "true\n"}
+    found = record_page.pages(Site(dataset, remote), scripts, lambda _: None, repository)
+    return found[f"records/{RECORD}.md"]
 
 
 def test_a_build_cannot_delete_the_sources_of_pages() -> None:
@@ -65,60 +75,36 @@ def test_a_build_cannot_delete_the_sources_of_pages() -> None:
 
 
 def test_a_size_without_records_says_how_to_add_one() -> None:
-    dataset = load()
-    bare = dataclasses.replace(dataset, records={**dataset.records, "tuning": ()})
+    bare = dataclasses.replace(DATASET, records={**DATASET.records, "tuning": ()})
     text = pages(Site(bare))["sizes/671b.md"]
     assert "No record exists yet" in text
     assert re.search(r'<a href="[^"]*contributing[^"]*">Add it', text)
 
 
-def test_models_that_differ_only_in_case_are_in_one_order() -> None:
-    """The order of a set differs between processes, and so would the page."""
-    for text in made().values():
-        names = re.findall(r'&amp;model=[^"]*">([^<]*)<', text)
-        assert names == sorted(names, key=lambda name: (name.lower(), name))
-
-
-def test_the_dictionary_has_every_column_and_words_for_every_constraint() -> None:
-    dataset = load()
-    text = made()["data.md"]
-    names = re.findall(r'<th data-label="Column" scope="row"><code>(.*?)</code>', text)
+def test_the_dictionary_has_every_column() -> None:
+    names = re.findall(r'<th data-label="Column" scope="row"><code>(.*?)</code>', made()["data.md"])
+    schemas = [resource.schema for resource in DATASET.package.resources.values()]
     assert [name.replace("<wbr>", "") for name in names] == [
-        field.name
-        for resource in dataset.package.resources.values()
-        for field in resource.schema.fields
+        name for schema in schemas for name in schema.names
     ]
 
 
 def test_every_report_is_on_one_page() -> None:
     text = "".join(page for path, page in made().items() if path.startswith("reports/"))
     ids = re.findall(r'<tr id="([^"]+)"', text)
-    assert sorted(ids) == sorted(str(row["report"]) for row in load().records["reports"])
+    assert sorted(ids) == sorted(str(row["report"]) for row in DATASET.records["reports"])
 
 
 @pytest.mark.parametrize("remote", [None, "javascript:alert(2)", "https://example.org/o/r"])
 def test_pages_link_to_the_repository_only_where_it_has_a_web_address(remote: str | None) -> None:
-    dataset = load(ROOT)
-    scripts = {str(record["script"]): "true\n" for record in dataset.records["tuning"]}
-    repository = Repository(None, None, remote)
-    site = Site(dataset, repository.url)
-    page = record_page.pages(site, scripts, lambda _: None, repository)[f"records/{RECORD}.md"]
+    page = record_pages(remote)
     link = f'href="https://example.org/o/r/blob/HEAD/{SCRIPT}"'
     assert (link in page) == (remote == "https://example.org/o/r")
     assert "alert(2)" not in page
 
 
-def test_a_url_that_is_not_https_never_becomes_a_link(tmp_path: Path) -> None:
-    root = copy_checkout(tmp_path / "checkout")
-    edit_row(root, "tuning", f"{RECORD}.sh", evidence="javascript:alert(1)", source="http://a/")
-    dataset = read_dataset(read_package(root))
-    scripts = {
-        str(record["script"]): (root / script_path(dataset, record)).read_text()
-        for record in dataset.records["tuning"]
-    }
-    nowhere = Repository(None, None, None)
-    made = record_page.pages(Site(dataset), scripts, lambda _: None, nowhere)
-    page = made[f"records/{RECORD}.md"]
+def test_a_url_that_is_not_https_never_becomes_a_link() -> None:
+    page = record_pages(evidence="javascript:alert(1)", source="http://a/")
     assert "<td>javascript:alert(1)</td>" in page
     assert "<td>http://a/</td>" in page
 
@@ -130,12 +116,9 @@ def test_filters_of_templates() -> None:
         '<tr><td colspan="2">c</td></tr>'
     )
     assert coded("<a> `b` c`") == "&lt;a&gt; <code>b</code> c`"
-    assert [in_bytes(n) for n in (12, 1_234, 56_789, 12_345_678)] == [
-        "12 B",
-        "1.2 kB",
-        "57 kB",
-        "12 MB",
-    ]
+
+
+# The built site
 
 
 def test_every_link_inside_the_site_leads_somewhere(built: Path) -> None:
@@ -145,25 +128,25 @@ def test_every_link_inside_the_site_leads_somewhere(built: Path) -> None:
 def test_search_finds_sizes_and_no_single_record(built: Path) -> None:
     docs = json.loads((built / "search" / "search_index.json").read_text())["docs"]
     locations = {doc["location"].partition("#")[0] for doc in docs}
-    assert "contributing/" in locations
+    assert {"contributing/", "sizes/7b/"} <= locations
     assert not any(location.startswith("records/") for location in locations)
-    assert {doc["location"] for doc in docs if "h800" in doc["text"]} >= {"sizes/7b/", "sizes/70b/"}
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_a_policy_allows_no_inline_script_unhashed(built: Path, path: str) -> None:
-    name = path.removeprefix("/") if path.endswith(".html") else f"{path[1:]}index.html"
-    text = (built / name).read_text(encoding="utf-8")
-    (policy,) = META.findall(text)
-    assert "unsafe" not in policy
-    assert text.index("Content-Security-Policy") < text.index("<script")
-    inline = re.findall(r"<script>(.*?)</script>", text, re.S)
-    assert policy.count("sha256-") == len(inline) > 0
+def test_a_policy_allows_no_inline_script_unhashed(built: Path) -> None:
+    for path in PAGES:
+        name = path.removeprefix("/") if path.endswith(".html") else f"{path[1:]}index.html"
+        text = (built / name).read_text(encoding="utf-8")
+        (policy,) = META.findall(text)
+        assert "unsafe" not in policy
+        assert text.index("Content-Security-Policy") < text.index("<script")
+        inline = re.findall(r"<script>(.*?)</script>", text, re.S)
+        assert policy.count("sha256-") == len(inline) > 0
 
 
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("width", [360, pytest.param(1280, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
-    "path", [*KEY_PAGES, *(pytest.param(path, marks=pytest.mark.nightly) for path in OTHER_PAGES)]
+    "path",
+    ["/sizes/7b/", "/charts/", *(pytest.param(path, marks=pytest.mark.nightly) for path in PAGES)],
 )
 def test_a_page_loads_without_errors_from_its_own_origin_and_never_scrolls_sideways(
     browser: Browser, address: str, path: str, width: int
@@ -175,15 +158,18 @@ def test_a_page_loads_without_errors_from_its_own_origin_and_never_scrolls_sidew
         assert page.evaluate(beyond) == 0
 
 
-def test_the_table_of_a_size_leads_to_its_records(browser: Browser, address: str) -> None:
+def test_a_size_leads_to_its_records_and_its_words_to_the_finder(
+    browser: Browser, address: str
+) -> None:
     with visited(browser, f"{address}/sizes/7b/") as (page, wrong):
         headers = page.locator("table.tuning thead th").all_inner_texts()
         assert headers == list(HEADERS)
-        row = page.locator("table.tuning tbody").filter(has_text=f"{RECORD}.sh")
-        assert "16 disputed" in row.locator("[data-label=MaxBatch]").inner_text()
         page.get_by_role("link", name=f"{RECORD}.sh").click()
         page.wait_for_url(f"**/records/{RECORD}/")
-        assert "16 disputed" in page.locator("table.facts tr", has_text="MaxBatch").inner_text()
+        page.go_back()
+        page.get_by_text("Ask the finder for one").click()
+        page.get_by_role("link", name="h800", exact=True).click()
+        page.locator("#finder-headline", has_text=re.compile("7B.*h800", re.I)).wait_for()
         assert wrong == []
 
 
@@ -236,14 +222,6 @@ def _fulfil(route: Route, edit: Callable[[str], str]) -> None:
     route.fulfill(response=reply, body=text)
 
 
-def test_words_of_a_size_are_questions_to_the_finder(browser: Browser, address: str) -> None:
-    with visited(browser, f"{address}/sizes/7b/") as (page, wrong):
-        page.get_by_text("Ask the finder for one").click()
-        page.get_by_role("link", name="h800", exact=True).click()
-        page.locator("#finder-headline", has_text=re.compile("7B.*h800", re.I)).wait_for()
-        assert wrong == []
-
-
 @pytest.mark.nightly
 def test_nothing_leaves_the_origin_where_repository_and_site_have_an_address(
     browser: Browser, tmp_path: Path
@@ -256,54 +234,84 @@ def test_nothing_leaves_the_origin_where_repository_and_site_have_an_address(
         assert wrong == []
 
 
+# MkDocs' hook
+
+
+@pytest.fixture
+def hooks(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The hook, asked to build a site of one page from data without mistakes."""
+    spec = spec_from_file_location("hooks", ROOT / "site/hooks.py")
+    assert spec
+    assert spec.loader
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "judge", lambda root: [])
+    monkeypatch.setattr(module.publish, "render", lambda root: {"a.md": "# A", "b.md": b"raw"})
+    return module
+
+
+def _break(hooks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    finding = Finding("vocabulary", "error", "records/tuning.csv", 5, 9, "<h8000>", "")
+
+    def fail(root: Path) -> list[Finding]:
+        raise InvalidDataset([finding])
+
+    monkeypatch.setattr(hooks, "judge", fail)
+
+
+CONFIG: Any = SimpleNamespace(config_file_path=str(ROOT / "mkdocs.yml"), extra={})
+
+
+def test_under_serve_a_mistake_shows_above_the_last_good_pages_until_it_is_fixed(
+    hooks: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooks.on_startup(command="serve")
+    hooks.on_pre_build(CONFIG)
+    assert hooks.on_page_content("<p>a</p>") == "<p>a</p>"
+    with monkeypatch.context() as broken:
+        _break(hooks, broken)
+        hooks.on_pre_build(CONFIG)
+        page = hooks.on_page_content("<p>a</p>")
+    assert "records/tuning.csv:5:9: error: vocabulary: &lt;h8000&gt;" in page
+    assert page.endswith("<p>a</p>")
+    hooks.on_pre_build(CONFIG)
+    assert hooks.on_page_content("<p>a</p>") == "<p>a</p>"
+
+
+@pytest.mark.parametrize("command", ["build", "serve"])
+def test_a_mistake_before_there_is_any_page_ends_mkdocs(
+    hooks: Any, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    _break(hooks, monkeypatch)
+    hooks.on_startup(command=command)
+    with pytest.raises(PluginError, match=r"records/tuning\.csv:5:9: error"):
+        hooks.on_pre_build(CONFIG)
+
+
+def test_tables_are_taken_out_of_generated_pages_and_put_back(hooks: Any) -> None:
+    hooks.on_pre_build(CONFIG)
+    table = "<table>\n<tr><td>`x`</td></tr>\n</table>"
+    text = f"# A\n\n{table}\n\n```\n{table}\n```\n"
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="a.md"))
+    cut = hooks.on_page_markdown(text, page)
+    assert cut.count("<table>") == 1  # in the code block
+    assert hooks.on_page_content(cut) == text
+
+
+@pytest.mark.nightly
 def test_edits_and_mistakes_show_under_serve(browser: Browser, tmp_path: Path) -> None:
     """The page reloads itself; a mistake shows above the last good pages until it is fixed."""
     root = copy_checkout(tmp_path / "checkout")
-    edits = [
-        ("records/tuning.csv", ",SimonHuang,", ",SimonOne,", "/sizes/7b/"),
-        ("site/templates/rules.md.jinja", "# Rules", "# SimonTwo", "/rules/"),
-    ]
+    tuning = root / "records/tuning.csv"
     with (
         mkdocs_serve(root, tmp_path / "log") as origin,
         visited(browser, f"{origin}/rules/", until="load") as (page, wrong),
     ):
-        for name, old, new, path in edits:
-            (mark,) = re.findall("Simon[A-Z][a-z]+", new)
-            assert mark not in read(origin + path)
-            replace_in(root / name, old, new)
-            seconds_until(partial(_shows, origin + path, mark))
+        replace_in(root / "site/templates/rules.md.jinja", "# Rules", "# SimonTwo")
         page.get_by_text("SimonTwo").wait_for()
         assert wrong == []
-        assert "SimonOne" in read(f"{origin}/api/v1/records.json")
-        replace_in(root / "records/tuning.csv", ",h800,", ",h8000,")
-        seconds_until(partial(_shows, f"{origin}/", "which have mistakes"))
+        replace_in(tuning, ",h800,", ",h8000,")
+        seconds_until(lambda: "which have mistakes" in read(f"{origin}/"))
         assert "records/tuning.csv:5:" in read(f"{origin}/sizes/7b/")
-        replace_in(root / "records/tuning.csv", ",h8000,", ",h800,")
+        replace_in(tuning, ",h8000,", ",h800,")
         seconds_until(lambda: "which have mistakes" not in read(f"{origin}/"))
-
-
-def _shows(address: str, mark: str) -> bool:
-    return mark in read(address)
-
-
-@pytest.mark.parametrize(
-    ("path", "old", "new", "message"),
-    [
-        ("records/tuning.csv", ",h800,", ",h8000,", "records/tuning.csv:5:"),
-        ("datapackage.json", "{", "", "datapackage.json:2:"),
-        ("site/templates/size.md.jinja", "{{ size.record", "{{ nothing.record", "size.md.jinja:"),
-    ],
-)
-def test_a_mistake_stops_mkdocs_and_leaves_the_last_build_alone(
-    tmp_path: Path, path: str, old: str, new: str, message: str
-) -> None:
-    root = copy_checkout(tmp_path / "checkout")
-    target = tmp_path / "site"
-    target.mkdir()
-    (target / "index.html").write_text("the last build")
-    replace_in(root / path, old, new)
-    done = build_site(root, target)
-    assert done.returncode != 0
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-    assert (target / "index.html").read_text() == "the last build"
