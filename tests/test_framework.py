@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -27,6 +28,7 @@ from rl_resources.query.compatibility import accepted_by
 from rl_resources.script import bash
 from rl_resources.script.framework import UNKNOWN, Composition, Shipped, compose_launch, shipped
 from rl_resources.script.framework.history import HISTORY, history, write_history
+from rl_resources.script.framework.overrides import Override, plain_override
 from rl_resources.script.framework.releases import Release, configuration, releases, unpack
 from rl_resources.script.framework.shipped import DEFAULTS, describe, read_shipped
 from rl_resources.script.framework.value_types import disagreement
@@ -326,6 +328,21 @@ ANY_KEY = st.sampled_from(KEYS).flatmap(
 ANY_VALUE = st.sampled_from(["1", "true", "null", "[1]", "{a:1}", "{}", "x", None]) | st.text(
     alphabet="${}[]:.,'\"oc.sel a\\", max_size=9
 )
+
+
+PLAIN = """
+    a=1 a=-1 a=0 a=-0 a=1.5 a=-0.25 a=1e-6 a=1E5 a=2.5e-3 a=true a=False a=TRUE a=null a=word a=_x
+    a=Qwen/Qwen2-7B a=/data/x.parquet a=a_b-c a=trues a=null_x a=v0.8.3 a=a. a=a..b +a.b=3 A.B=c
+    ++a.b_c.d=x a=["console","wandb"] a=['console'] a=[console,wandb] a=[a,'b/c']
+""".split()
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_a_plain_override_is_read_as_hydra_reads_it(text: str) -> None:
+    theirs = OverridesParser.create().parse_override(text)
+    sign = {"ADD": "+", "FORCE_ADD": "++"}.get(theirs.type.name, "")
+    expected = Override(sign, theirs.key_or_group, theirs.value(), theirs.is_sweep_override())
+    assert repr(plain_override(text)) == repr(expected)
 
 
 @pytest.mark.nightly

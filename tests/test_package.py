@@ -127,6 +127,10 @@ def _first(**changed: object) -> Callable[[dict[str, Any]], Any]:
     return lambda schema: schema["fields"][0].update(changed)
 
 
+def _limited(kind: str, **constraints: object) -> Callable[[dict[str, Any]], Any]:
+    return _first(type=kind, constraints=constraints)
+
+
 SCHEMAS_THAT_ARE_NONE: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a name that is a number": _first(name=1),
     "a name that is a list": _first(name=[]),
@@ -144,9 +148,14 @@ SCHEMAS_THAT_ARE_NONE: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a foreign key of an object": lambda schema: schema.update(
         foreignKeys=[{"fields": [{}], "reference": {"resource": "sizes", "fields": ["size"]}}]
     ),
-    "a pattern that no machine can count": _first(
-        constraints={"pattern": "a{99999999999999999999}"}
-    ),
+    "a pattern that no machine can count": _limited("string", pattern="a{99999999999999999999}"),
+    "a minimum that is text": _limited("integer", minimum="1"),
+    "a maximum that is no day": _limited("date", maximum="tomorrow"),
+    "a minimum of text": _limited("string", minimum=1),
+    "an enumeration that is a word": _limited("string", enum="ran"),
+    "an enumeration of numbers for text": _limited("string", enum=[1]),
+    "a length of a number": _limited("integer", maxLength=3),
+    "required that is a word": _limited("string", required="yes"),
 }
 
 

@@ -65,6 +65,7 @@ TYPES: Mapping[str, FieldType] = {
 
 TEXTS = frozenset({"string", "list"})
 """The types whose cells are text."""
+NUMBERS = frozenset({"integer", "number"})
 
 CONSTRAINTS = frozenset(
     {
@@ -367,11 +368,23 @@ def _field(path: str, raw: Mapping[str, Any]) -> Field:
                 f"{path}: field {name!r} has the {kind} {min(unknown)!r}, which nothing checks",
                 f"Known are: {', '.join(sorted(known))}.",
             )
+    for word, limit in constraints.items():
+        if not _is_usable(texts["type"], word, limit):
+            raise UnreadableDataset(
+                f"{path}: field {name!r} is {texts['type']}, "
+                f"its constraint {word!r} cannot be {json.dumps(limit)}",
+                "See Table Schema in the Data Package standard for what the constraint may be.",
+            )
     if "itemPattern" in texts and texts["type"] != "list":
         raise TypeError(f"itemPattern of field {name!r}, which is no list")
     if pattern := constraints.get("pattern") or texts.get("itemPattern"):
+        if re.search(r"\(\?<?[=!]|\\[1-9]", _text(pattern)):
+            raise UnreadableDataset(
+                f"{path}: pattern of field {name!r} is none that every engine knows",
+                "Write it without look-around and without references to groups.",
+            )
         try:
-            re.compile(_text(pattern))
+            re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as error:
             raise UnreadableDataset(
                 f"{path}: pattern of field {name!r} is not a regular expression: {error}"
@@ -390,6 +403,24 @@ def _field(path: str, raw: Mapping[str, Any]) -> Field:
         example=texts.get("example", ""),
         mlperf=texts.get("mlperf", ""),
     )
+
+
+def _is_usable(kind: str, constraint: str, value: Any) -> bool:
+    """Whether a constraint of a column of this type can have a value."""
+    if constraint in {"required", "unique"}:
+        return isinstance(value, bool)
+    if constraint == "enum":
+        return isinstance(value, list) and all(_is_limit(kind, item) for item in value)
+    if constraint in {"pattern", "minLength", "maxLength"}:
+        return kind in TEXTS and type(value) is (str if constraint == "pattern" else int)
+    return kind in {*NUMBERS, "date"} and _is_limit(kind, value)
+
+
+def _is_limit(kind: str, value: Any) -> bool:
+    if kind in NUMBERS:
+        return type(value) in {int, float}
+    date_pattern = TYPES["date"].pattern
+    return isinstance(value, str) and (kind != "date" or bool(re.fullmatch(date_pattern, value)))
 
 
 def _foreign_key(raw: Mapping[str, Any]) -> ForeignKey:

@@ -158,5 +158,4 @@ def _read(override: Override) -> Any:
         parsed = parse(f"{override.key}={override.value}")
     except ValueError:
         return UNKNOWN
-    unknown = parsed.is_sweep_override() or "${" in str(override.value)
-    return UNKNOWN if unknown else parsed.value()
+    return UNKNOWN if parsed.sweep or "${" in str(override.value) else parsed.value

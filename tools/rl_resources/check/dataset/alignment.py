@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from rl_resources.package import TableSchema
+from rl_resources.schema.validation import failures
 
 MOST_CELLS_OFF = 3
 MOST_DECIMALS = 3
@@ -83,8 +84,6 @@ def fits(
     schema: TableSchema, rows: Sequence[Cells], vocabulary: Mapping[str, Collection[str]]
 ) -> list[Cells]:
     """Those of the rows that break no constraint of their columns."""
-    from rl_resources.schema.validation import failures
-
     if not rows:
         return []
     columns = dict(zip(schema.names, zip(*rows, strict=True), strict=True))

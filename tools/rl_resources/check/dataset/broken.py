@@ -9,6 +9,7 @@ from typing import NamedTuple
 from rl_resources.check.rule import Mistake
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import Field, ForeignKey
+from rl_resources.schema.validation import failures
 from rl_resources.words import shown
 
 Vocabulary = tuple[tuple[str, frozenset[str]], ...]
@@ -82,8 +83,6 @@ def broken_columns(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
 
 @lru_cache(maxsize=24)
 def _broken_of(table: Table, vocabulary: Vocabulary) -> tuple[BrokenCell, ...]:
-    from rl_resources.schema.validation import failures  # imports pandera
-
     return tuple(
         BrokenCell(table, failure.row, table.schema.field(failure.field), failure.constraint)
         for failure in failures(table.schema, table.columns, dict(vocabulary))

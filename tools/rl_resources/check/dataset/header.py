@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.schema.validation import failures
 from rl_resources.tabular import write
 from rl_resources.words import nearest, shown
 
@@ -26,8 +27,6 @@ def rearranged(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
     header, wanted = table.header, table.schema.names
     rows = [row for row in table.text.rows if not row.blank]
     sound = not table.text.defects and all(len(row.cells) == len(header) for row in rows)
-    from rl_resources.schema.validation import failures  # imports pandera
-
     known = [name for name in wanted if name in header]
     if header == wanted or sorted(header) != sorted(known) or not (sound and table.has_header):
         return {}

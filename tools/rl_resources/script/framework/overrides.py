@@ -1,4 +1,4 @@
-"""Composing a launch with Hydra's own parser and its own way of applying overrides.
+"""Composing a launch with Hydra's syntax and its way of applying overrides.
 
 Hydra stops at the first override that it rejects. Here each override runs by itself, so that every
 rejected one is reported.
@@ -11,13 +11,9 @@ import re
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
-from hydra.errors import HydraException
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from rl_resources.script.framework.composition import (
@@ -31,28 +27,78 @@ from rl_resources.script.framework.composition import (
 from rl_resources.script.framework.source import CannotComposeError, Entry, MissingError, Source
 from rl_resources.script.framework.value_types import disagreement
 
+if TYPE_CHECKING:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
 OmegaConf.register_new_resolver("oc.env", lambda *_: STAND_IN, replace=True)
 
-_REFUSED = (
-    *(HydraException, OmegaConfBaseException, RecursionError),
-    *(ValueError, LookupError, TypeError, AssertionError),
+_REFUSED = (OmegaConfBaseException, RecursionError, ValueError, LookupError, TypeError)
+"""What OmegaConf raises on an override that it rejects."""
+
+_WORD = r"(?!(?:true|false|null|nan|inf)\b)[a-z_/][\w./-]*"
+_ITEM = rf"(?:{_WORD}|'{_WORD}'|\"{_WORD}\")"
+_PLAIN = re.compile(
+    r"(?P<sign>\+{0,2})(?P<key>[a-z_]\w*(?:\.[a-z_]\w*)*)="
+    r"(?:(?P<int>-?(?:0|[1-9]\d*))|(?P<float>-?(?:0|[1-9]\d*)(?:\.\d+|(?:\.\d+)?e-?\d+))"
+    rf"|(?P<constant>true|false|null)|(?P<word>{_WORD})|(?P<list>\[{_ITEM}(?:, ?{_ITEM})*\]))",
+    re.ASCII | re.IGNORECASE,
 )
-"""What Hydra and OmegaConf raise on an override that they reject."""
+_CONSTANTS = {"true": True, "false": False, "null": None}
+
+
+class Override(NamedTuple):
+    """One override as Hydra reads it: `sign` is `+`, `++`, `~` or empty.
+
+    `key` has the package of a config group, `group@package`. `sweep` is whether there are several
+    values, of which none is given.
+    """
+
+    sign: str
+    key: str
+    value: Any
+    sweep: bool = False
+
+
+def plain_override(text: str) -> Override | None:
+    """As `parse` for a number, a truth value, a word and words in brackets; else `None`."""
+    match = _PLAIN.fullmatch(text)
+    if match is None:
+        return None
+    value: Any = match["word"]
+    if match["int"]:
+        value = int(match["int"])
+    elif match["float"]:
+        value = float(match["float"])
+    elif match["constant"]:
+        value = _CONSTANTS[match["constant"].lower()]
+    elif match["list"]:
+        value = re.findall(r"[\w./-]+", match["list"])
+    return Override(match["sign"], match["key"], value)
 
 
 @cache
-def _parser() -> OverridesParser:
+def _grammar() -> OverridesParser:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
     return OverridesParser.create()
 
 
 @lru_cache(maxsize=20_000)
 def parse(text: str) -> Override:
     """One override as Hydra reads it; raises `ValueError` where it does not, or as a sweep."""
+    if plain := plain_override(text):
+        return plain
+    from hydra.errors import HydraException
+
     try:
-        return _parser().parse_override(text)
+        parsed = _grammar().parse_override(text)
     except (HydraException, RecursionError) as error:
         line = str(error).partition("\n")[0]
         raise ValueError(f"is not Hydra's syntax: {line}") from None
+    sign = {"DEL": "~", "ADD": "+", "FORCE_ADD": "++"}.get(parsed.type.name, "")
+    key = parsed.key_or_group + (f"@{parsed.package}" if parsed.package else "")
+    sweep = parsed.is_sweep_override()
+    return Override(sign, key, None if sweep else parsed.value(), sweep)
 
 
 def compose(source: Source, entry: Entry, overrides: Overrides) -> Composition:
@@ -84,10 +130,10 @@ class _Launch:
         except ValueError as error:
             self._reject(index, plain, "syntax", str(error))
             return
-        if override.is_sweep_override():
+        if override.sweep:
             reason = "holds several values, separated by commas outside brackets"
             self._reject(index, plain, "sweep", reason)
-        elif not re.match(r"hydra(?:[./]|$)", override.key_or_group):
+        elif not re.match(r"hydra(?:[./]|$)", override.key):
             self.parsed[index] = override
 
     def composition(self) -> Composition:
@@ -100,11 +146,10 @@ class _Launch:
             if kind is None:
                 applied[at] = override
             else:
-                key = override.key_or_group
-                self._reject(at, key, kind, _reason(kind, base))
+                self._reject(at, override.key, kind, _reason(kind, base))
         result = replace(base, config=config)
         for at, override in applied.items():
-            if at not in self.unknown and not override.is_delete():
+            if at not in self.unknown and override.sign != "~":
                 self._object(at, override, base, result)
         self.rejected.sort(key=lambda item: item.index)
         return replace(result, rejected=tuple(self.rejected))
@@ -115,8 +160,8 @@ class _Launch:
         base = self.source.start(self.entry, taken)
         groups = self.source.groups(self.entry)
         for at, override in list(self.parsed.items()):
-            group = override.key_or_group.partition("/")[0]
-            if group not in groups or isinstance(override.value(), dict):
+            group = re.split("[/@]", override.key)[0]
+            if group not in groups or isinstance(override.value, dict):
                 continue
             del self.parsed[at]
             if at in self.unknown:
@@ -126,14 +171,14 @@ class _Launch:
                 base = self.source.start(self.entry, [*taken, override])
                 taken.append(override)
             except MissingError as error:
-                self._reject(at, override.key_or_group, "group", error.reason)
+                self._reject(at, override.key, "group", error.reason)
         return base
 
     def _object(
         self, index: int, override: Override, base: Composition, result: Composition
     ) -> None:
         """Reject a value of another type than the default's, or that refers to no key."""
-        key, value = override.key_or_group, override.value()
+        key, value = override.key, override.value
         if isinstance(value, str) and "${" in value:
             try:
                 value = result.value(key)
@@ -156,19 +201,40 @@ def _apply(
 
     `config` is `base` with the overrides before.
     """
-    key, value, exists = override.key_or_group, override.value(), False
-    if unknown or override.is_add() or isinstance(value, dict | list):
+    key, value, exists = override.key, override.value, False
+    if unknown or override.sign == "+" or isinstance(value, dict | list):
         node = _select(config, key)
-        exists = override.is_add() and node is not None
+        exists = override.sign == "+" and node is not None
         if unknown and OmegaConf.is_dict(node):  # what it makes of a section is not known
             return "existing-key" if exists else None
         if {type(node), type(value)} in ({DictConfig, list}, {ListConfig, dict}):
             return "type"
     if base.has(key) or _has_room(override, config):
         with suppress(*_REFUSED):
-            ConfigLoaderImpl._apply_overrides_to_config([override], config)
+            _change(override, config)
             return None
     return "existing-key" if exists else "unknown-key"
+
+
+def _change(override: Override, config: DictConfig) -> None:
+    """Change a configuration as Hydra does (`ConfigLoaderImpl._apply_overrides_to_config`).
+
+    Raises one of `_REFUSED` where Hydra rejects the override.
+    """
+    key, value = override.key, override.value
+    if "@" in key:
+        raise LookupError(key)
+    now = OmegaConf.select(config, key, throw_on_missing=False) if override.sign else None
+    if override.sign == "~":
+        if now is None or value not in (None, now):
+            raise LookupError(key)
+        above, _, name = key.rpartition(".")
+        with open_dict(config):
+            del (OmegaConf.select(config, above) if above else config)[name]
+        return
+    if override.sign == "+" and now is not None and not isinstance(value, dict | list):
+        raise LookupError(key)
+    OmegaConf.update(config, key, value, merge=True, force_add=bool(override.sign))
 
 
 def _has_room(override: Override, config: DictConfig) -> bool:
@@ -176,9 +242,8 @@ def _has_room(override: Override, config: DictConfig) -> bool:
 
     Where it is not, Hydra would reject the override after it has made room for it.
     """
-    above = override.key_or_group.rpartition(".")[0]
-    adds = override.is_delete() or override.is_add() or override.is_force_add()
-    return adds or not above or OmegaConf.is_config(_select(config, above))
+    above = override.key.rpartition(".")[0]
+    return bool(override.sign) or not above or OmegaConf.is_config(_select(config, above))
 
 
 def _select(config: DictConfig, key: str) -> Any:

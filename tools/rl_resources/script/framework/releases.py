@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hydra import compose, initialize_config_dir
-from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
@@ -28,6 +27,7 @@ from yaml import YAMLError
 from rl_resources.errors import UnusableInput
 from rl_resources.order import in_order
 from rl_resources.script.framework.composition import Composition
+from rl_resources.script.framework.overrides import Override
 from rl_resources.script.framework.source import (
     CannotComposeError,
     Entry,
@@ -63,7 +63,7 @@ class Release(Source):
         if not (self.folder / entry.folder / f"{entry.config_name}.yaml").is_file():
             reason = f"{self.framework} {self.version} has nothing of this name"
             raise MissingError("no-configuration", entry.config_name, reason)
-        words = [str(choice.input_line) for choice in choices]
+        words = [f"{choice.sign}{choice.key}={choice.value}" for choice in choices]
         key = (*entry, *words)
         if key not in self._started:
             self._started[key] = self._compose(entry, words)

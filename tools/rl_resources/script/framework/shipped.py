@@ -19,7 +19,7 @@ from rl_resources.script.framework.composition import UNKNOWN, Composition, Over
 from rl_resources.script.framework.source import CannotComposeError, Entry, MissingError, Source
 
 if TYPE_CHECKING:
-    from hydra.core.override_parser.types import Override
+    from rl_resources.script.framework.overrides import Override
 
 DEFAULTS = "tools/rl_resources/script/framework"
 """Where a checkout keeps the defaults files, one a framework: `FRAMEWORK.json`."""
@@ -57,10 +57,10 @@ class Shipped(Source):
             raise CannotComposeError(f"the defaults of `{entry.config_name}` are not shipped")
         choice = self.names[entry.config_name]
         for override in choices:
-            key = override.get_key_element()
+            key = f"{override.sign}{override.key}"
             if key != self.group:
                 raise CannotComposeError(f"the choices of `{key}` are not shipped")
-            choice = str(override.value())
+            choice = str(override.value)
         if choice not in self.choices:
             reason = f"`{choice}` is not the name of a file in the group"
             raise MissingError("group", self.group, reason)

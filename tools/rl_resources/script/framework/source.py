@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rl_resources.script.framework.composition import Composition, Kind, Overrides, Rejection
 
 if TYPE_CHECKING:
-    from hydra.core.override_parser.types import Override
-
+    from rl_resources.script.framework.overrides import Override
     from rl_resources.script.launch import Launch
 
 
