@@ -334,10 +334,10 @@ PLAIN = """
     a=1 a=-1 a=0 a=-0 a=1.5 a=-0.25 a=1e-6 a=1E5 a=2.5e-3 a=true a=False a=TRUE a=null a=word a=_x
     a=Qwen/Qwen2-7B a=/data/x.parquet a=a_b-c a=trues a=null_x a=v0.8.3 a=a. a=a..b +a.b=3 A.B=c
     ++a.b_c.d=x a=["console","wandb"] a=['console'] a=[console,wandb] a=[a,'b/c']
-""".split()
+"""
 
 
-@pytest.mark.parametrize("text", PLAIN)
+@pytest.mark.parametrize("text", PLAIN.split())
 def test_a_plain_override_is_read_as_hydra_reads_it(text: str) -> None:
     theirs = OverridesParser.create().parse_override(text)
     sign = {"ADD": "+", "FORCE_ADD": "++"}.get(theirs.type.name, "")
