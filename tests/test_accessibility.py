@@ -1,4 +1,4 @@
-"""What axe says of the site, and what the front page weighs."""
+"""Accessibility of the site according to axe, keys on a phone, the weight of the front page."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from playwright.sync_api import Browser, Page
 from website import PAGES, ROOT, served_compressed, visited
 
 pytestmark = pytest.mark.nightly
-JUDGES = ROOT / "tools" / "web"
+AXE = ROOT / "tools/web/node_modules/axe-core/axe.min.js"
 STANDARDS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
-# The rules of axe whose verdict hangs on the colours.
+# The rules of axe that depend on the colors.
 OF_COLOURS = ("color-contrast", "link-in-text-block")
-# Rows of one table come from one template; all of them would take minutes, also where axe is told
-# to leave them out.
+# Rows of a table come from one template, and axe takes minutes for all of them.
 DROP_MORE_OF_THE_SAME = (
     "document.querySelectorAll('tbody tr:nth-child(n + 4)').forEach((row) => row.remove())"
 )
@@ -24,24 +23,19 @@ FRONT_PAGE_BYTES = 250 * 1024
 PHONE, WIDE = {"width": 360, "height": 740}, {"width": 1440, "height": 900}
 
 
-def judge(path: str) -> Path:
-    """A file that npm installs; without it the test is skipped, or fails where `CI` is `true`."""
-    found = JUDGES / path
-    if not found.exists():
-        reason = f"no {path}: run `sh tools/setup/web.sh`"
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The text of axe, which npm installs; without it the test is skipped, or fails in CI."""
+    if not AXE.exists():
+        reason = "no axe: run `sh tools/setup/web.sh`"
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)
-    return found
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    return judge("node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
+    return AXE.read_text(encoding="utf-8")
 
 
 def violations(page: Page, axe: str, **run_only: object) -> list[str]:
-    """What axe finds on a page as it stands, one line for each place."""
+    """What axe finds on a page, one line for each place."""
     page.evaluate(DROP_MORE_OF_THE_SAME)
     page.evaluate(axe)
     found = page.evaluate(
@@ -57,7 +51,6 @@ def violations(page: Page, axe: str, **run_only: object) -> list[str]:
 ASKED = ("/?gpus=8&device=h100&model=7B", "/?gpus=1&device=rtx-4090&model=14B", "/?device=h1oo")
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("path", (*PAGES, *ASKED))
 def test_axe_finds_no_violation_on_phone_and_wide_screen_in_light_and_dark(
     browser: Browser, address: str, axe: str, path: str
