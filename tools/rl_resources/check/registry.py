@@ -34,6 +34,7 @@ from rl_resources.check.script import (
     privacy,
     releases,
     safety,
+    shellcheck,
     variables,
 )
 from rl_resources.errors import UnusableInput
@@ -116,7 +117,7 @@ FAMILIES: Mapping[str, Family] = {
         "script",
         "bash accepts the script, ShellCheck finds nothing, every argument arrives, and a failure "
         "ends it.",
-        (content,),
+        (content, shellcheck),
     ),
     "variables": Family(
         "Variables of a script",

@@ -1,39 +1,42 @@
 """Rules about a script as a bash program: that it parses, starts a run, and fails when that fails.
 
-Which of two speaks: ShellCheck about bash in general, a rule of this package where it knows more,
-never both. `_LEFT_OUT` lists what ShellCheck is not asked about.
+Which of two speaks: ShellCheck about bash in general, a rule of this module where it knows more,
+never both.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from itertools import islice
 
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.script.shellcheck import Comment, comments
+from rl_resources.check.script.safety import COMMANDS
 from rl_resources.check.target import ScriptText
-from rl_resources.script.bash import Command, Place, Reference, read
-from rl_resources.script.launch import Launch, Lost, launches
+from rl_resources.script.bash import Command, Place, Reference
+from rl_resources.script.bash.parser import parse
+from rl_resources.script.bash.value import Source
+from rl_resources.script.launch import Launch, Lost
 from rl_resources.words import shown
 
-_LEFT_OUT = frozenset(
-    # reported by rules of this package: unused, undefined, unquoted arguments, shebang, `rm`
-    {2034, 2154, 2153, 2068, 2048, 2148, 1128, 2114, 2115}
-    # a matter of taste in a launch script, or wrong for Hydra's lists in words and arrays
-    | {1010, 1083, 1090, 1091, 2026, 2027, 2043, 2046, 2054, 2086, 2140, 2155, 2164, 2206, 2207}
-)
-_NO_LAUNCHERS = frozenset(
-    {"", ":", "[", "[[", "alias", "cat", "cd", "chmod", "cp", "date", "declare", "echo", "exit"}
-    | {"export", "false", "hostname", "huggingface-cli", "let", "local", "ls", "mkdir", "mv"}
-    | {"nvidia-smi", "pip", "pip3", "printf", "pwd", "readonly", "rm", "set", "shift", "shopt"}
-    | {"sleep", "tee", "test", "touch", "trap", "true", "ulimit", "umask", "unset", "wait", "wandb"}
-)
+_NO_LAUNCHERS = COMMANDS | {
+    *(
+        "cat",
+        "cd",
+        "chmod",
+        "cp",
+        "declare",
+        "export",
+        "huggingface-cli",
+        "ls",
+        "mv",
+        "pip",
+        "pip3",
+    ),
+    *("printf", "readonly", "rm", "touch", "trap", "wandb"),
+}
 _BASH_ONLY = re.compile(
-    r"^\s*[A-Za-z_]\w*\+?=\(|(?:^|[;&|(\s])\[\[\s|(?:^|[;&\s])set\s+-[a-z]*o\s+pipefail"
-    r"|(?:^|[;&\s])set\s+-[a-z]*[eux]+o\s+pipefail|\$\{\w+\[|\$\{\w+//|<<<|&>|<\(|^\s*function\s"
-    r"|^\s*\(\(|(?:^|[;&\s])(?:source|declare|shopt)\s",
-    re.M,
+    r"^\s*\w+\+?=\(|(?<!\S)\[\[\s|(?<!\S)set\s.*pipefail|\$\{\w+(?:\[|//)|<<<|&>|<\(", re.M
 )
 _CAUSES = {
     "comment": ("a comment", "Move the comment above the command."),
@@ -60,14 +63,10 @@ def no_launcher(subject: ScriptText) -> Iterator[Mistake]:
     script = subject.script
     if subject.launches or subject.lost or script.problems or not script.complete:
         return
-    if all(_starts_nothing(command) for command in script.commands):
+    if all(not command.words or command.name in _NO_LAUNCHERS for command in script.commands):
         message = "the script starts no program"
         fix = "Add the command that trains, such as `python3 -m verl.trainer.main_ppo …`."
         yield Mistake(subject.path, 1, 1, message, fix)
-
-
-def _starts_nothing(command: Command) -> bool:
-    return not command.words or command.name in _NO_LAUNCHERS
 
 
 @rule()
@@ -82,66 +81,31 @@ def syntax(subject: ScriptText) -> Iterator[Mistake]:
     if "\r\n" in subject.text:
         return  # ShellCheck reports it
     for problem in subject.script.problems[:1]:  # the others follow from the first
-        if quote := unclosed_quote(subject.text):
-            message = "bash cannot read the script: this quote is never closed"
-            fix = f"Write: {shown(quote.closed.strip(), 600)}"
-            yield Mistake(subject.path, quote.line, quote.column, message, fix)
-            continue
         message = f"bash cannot read the script: {problem.kind}"
         fix = "Fix it here, then see that `bash -n` is silent about the script."
-        yield subject.mistake(problem.place, message, fix)
+        yield _unclosed_quote(subject) or subject.mistake(problem.place, message, fix)
 
 
-@rule()
-def shellcheck_error(subject: ScriptText) -> Iterator[Mistake]:
-    """ShellCheck finds no error in a script.
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*"|(?<!\S)#.*""")
+_MOST_LINES_TRIED = 20
 
-    ShellCheck knows the traps of the shell; its errors change what the script does.
 
-    Bad: `if [ 1 -eq 1]; then true; fi`
-    Good: `if [ 1 -eq 1 ]; then true; fi`
+def _unclosed_quote(subject: ScriptText) -> Mistake | None:
+    """The quote that was forgotten: few go over a line, and with it closed the script parses.
+
+    bash pairs each quote with the next one and gives up far below.
     """
-    yield from _shellcheck(subject, "error")
-
-
-@rule("warning")
-def shellcheck(subject: ScriptText) -> Iterator[Mistake]:
-    """ShellCheck warns of nothing in a script.
-
-    ShellCheck knows the traps of the shell; most of its warnings are bugs to be.
-
-    Bad: `for file in $(ls *.sh | grep run) "$@"; do echo '$file'; done 2>&1 >log`
-    Good: `for file in *.sh; do echo "$file"; done >log 2>&1`
-    """
-    yield from _shellcheck(subject, "warning")
-
-
-def _shellcheck(subject: ScriptText, level: str) -> Iterator[Mistake]:
-    seen: set[int] = set()
-    places: set[tuple[int, int]] = set()
-    for comment in comments(subject.text):
-        if comment.level != level or _is_reported_elsewhere(subject, comment, seen):
-            continue
-        seen.add(comment.code)
-        if (comment.code, comment.line) in places:
-            continue
-        places.add((comment.code, comment.line))
-        message = f"ShellCheck SC{comment.code}: {comment.message}"
-        fix = f"See the page of SC{comment.code} in ShellCheck's wiki."
-        yield Mistake(subject.path, comment.line, comment.column, message, fix)
-
-
-def _is_reported_elsewhere(subject: ScriptText, comment: Comment, seen: set[int]) -> bool:
-    if comment.code in _LEFT_OUT or 1017 in seen:
-        return True
-    if "\r\n" in subject.text:
-        return comment.code != 1017
-    if comment.code < 2000 and subject.script.problems:
-        return True
-    lines = {line for item in subject.lost for line in (item.cause_line, item.command.place.line)}
-    return comment.line in lines or (
-        comment.code < 2000 and comment.code not in (1018, 1100) and 1073 in seen
-    )
+    lines = subject.text.split("\n")
+    outside = (_QUOTED.sub(lambda found: "." * len(found[0]), line) for line in lines)
+    opened = ((at, found) for at, line in enumerate(outside) if (found := re.search("['\"]", line)))
+    for at, quote in islice(opened, _MOST_LINES_TRIED):
+        end = len(lines[at].rstrip("\\ "))
+        closed = lines[at][:end] + quote[0] + lines[at][end:]
+        if parse("\n".join([*lines[:at], closed, *lines[at + 1 :]])).problem is None:
+            message = "bash cannot read the script: this quote is never closed"
+            fix = f"Write: {shown(closed.strip(), 600)}"
+            return Mistake(subject.path, at + 1, quote.start() + 1, message, fix)
+    return None
 
 
 @rule()
@@ -278,9 +242,7 @@ def unquoted(subject: ScriptText) -> Iterator[tuple[Place, str]]:
 
 
 def _is_list(reference: Reference) -> bool:
-    if reference.bare or reference.operator.startswith("#") or reference.raw.startswith("${#"):
-        return False
-    if reference.operator in ("+", ":+"):
+    if reference.bare or "#" in reference.raw[:3] or reference.operator in ("+", ":+"):
         return False
     return reference.name in ("@", "*") or re.search(r"\[[@*]\]", reference.raw) is not None
 
@@ -324,23 +286,15 @@ def _masked(subject: ScriptText, launch: Launch) -> tuple[Place, str, str] | Non
 def _operator_after(subject: ScriptText, command: Command) -> Place:
     """Where the `|`, `||` or `&` after a command stands; where it begins, if there is none."""
     match = re.compile(r"(?:\s|\\\n)*(?=[|&])").match(subject.text, command.end.offset)
-    return _place_of(subject, match.end()) if match else command.place
-
-
-def _place_of(subject: ScriptText, offset: int) -> Place:
-    begin = subject.text.rfind("\n", 0, offset) + 1
-    return Place(offset, subject.text.count("\n", 0, offset) + 1, offset - begin + 1)
+    return Source(subject.text).place(match.end()) if match else command.place
 
 
 def _has_pipefail(subject: ScriptText, command: Command) -> bool:
-    if "PIPESTATUS" in subject.text or re.match(r"#!.*pipefail", subject.text):
+    if "PIPESTATUS" in subject.text:
         return True
-    set_before = [
-        option.on
-        for option in subject.script.options
-        if option.name == "pipefail" and option.place.offset < command.place.offset
-    ]
-    return bool(set_before) and set_before[-1]
+    options = [item for item in subject.script.options if item.name == "pipefail"]
+    before = [item.on for item in options if item.place.offset < command.place.offset]
+    return before[-1:] == [True]
 
 
 def _is_waited_for(subject: ScriptText, command: Command) -> bool:
@@ -348,64 +302,3 @@ def _is_waited_for(subject: ScriptText, command: Command) -> bool:
         later.name in ("wait", "fg", "tail") and later.place.offset > command.place.offset
         for later in subject.script.commands
     )
-
-
-# The quote that was forgotten. bash pairs each quote with the next one and gives up far below. Few
-# go over a line, so a line is looked for that leaves a quote open and that, closed, lets the script
-# parse.
-
-MOST_LINES_TRIED = 20
-_TAIL = re.compile(r"\s*\\?\s*\Z")
-
-
-class UnclosedQuote(NamedTuple):
-    """Where a quote opens that its line does not close, and the line with it closed."""
-
-    line: int
-    column: int
-    closed: str
-
-
-def unclosed_quote(text: str) -> UnclosedQuote | None:
-    """The quote with which closed the script reads and hands on the most; `None` for none."""
-    lines = text.split("\n")
-    best: UnclosedQuote | None = None
-    most = -1
-    for found in _candidates(lines):
-        closed = read("\n".join([*lines[: found.line - 1], found.closed, *lines[found.line :]]))
-        overrides = sum(len(launch.overrides) for launch in launches(closed))
-        if not closed.problems and overrides > most:
-            best, most = found, overrides
-    return best
-
-
-def _candidates(lines: list[str]) -> Iterator[UnclosedQuote]:
-    """The first lines that leave a quote open, each as if none before it did."""
-    tried = 0
-    for number, line in enumerate(lines, 1):
-        opened = _opened(line)
-        if opened is None:
-            continue
-        tried += 1
-        if tried > MOST_LINES_TRIED:
-            return
-        tail = _TAIL.search(line)
-        end = tail.start() if tail else len(line)
-        yield UnclosedQuote(number, opened + 1, f"{line[:end]}{line[opened]}{line[end:]}")
-
-
-def _opened(line: str) -> int | None:
-    """Where the quote stands that a line by itself opens and does not close."""
-    at, opened = 0, None
-    while at < len(line):
-        sign = line[at]
-        if opened is None and sign == "#" and (at == 0 or line[at - 1].isspace()):
-            return None
-        if sign == "\\" and (opened is None or line[opened] == '"'):
-            at += 1
-        elif opened is None and sign in "\"'":
-            opened = at
-        elif opened is not None and sign == line[opened]:
-            opened = None
-        at += 1
-    return opened

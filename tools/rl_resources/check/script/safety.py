@@ -21,7 +21,7 @@ _SHAPE = frozenset(
     | {"BinaryArithm", "UnaryArithm", "ParenArithm"}
 )
 """What a tuning script consists of, as shfmt calls it: no loop, function, subshell or process."""
-_COMMANDS = frozenset(
+COMMANDS = frozenset(
     {":", "[", "basename", "date", "dirname", "echo", "exit", "false", "hostname", "mkdir"}
     | {"nproc", "nvidia-smi", "pwd", "set", "shift", "sleep", "tee", "test", "true", "ulimit"}
     | {"unset", "wait"}
@@ -132,7 +132,7 @@ _NO_LOG = "reads or writes what may be no log in the work folder"
 
 def _wrong_call(words: list[Node], text: str) -> str:
     raw = [text[word["Pos"] : word["End"]] for word in words]
-    if raw[0] not in _COMMANDS and not _RAY.match(" ".join(raw)):
+    if raw[0] not in COMMANDS and not _RAY.match(" ".join(raw)):
         return "is no command that a tuning script needs"
     files = [word for word in raw[1:] if word not in ("-a", "-i", "--append")]
     return _NO_LOG if raw[0] == "tee" and not all(map(_is_log, files)) else ""

@@ -1,4 +1,4 @@
-"""What ShellCheck says of a script."""
+"""What ShellCheck says of a script, as two rules."""
 
 from __future__ import annotations
 
@@ -13,10 +13,19 @@ from shutil import which
 from subprocess import SubprocessError, run
 from typing import NamedTuple
 
+from rl_resources.check.rule import Mistake, rule
+from rl_resources.check.target import ScriptText
+
 RULES = frozenset({"shellcheck", "shellcheck-error"})
 """The rules that ask it."""
 LONGEST_RUN_SECONDS = 30
 _OPTIONS = ("--format=json1", "--severity=warning", "--shell=bash", "--norc", "-")
+_LEFT_OUT = frozenset(
+    # reported by rules of this package: unused, undefined, unquoted arguments, shebang, `rm`
+    {2034, 2154, 2153, 2068, 2048, 2148, 1128, 2114, 2115}
+    # a matter of taste in a launch script, or wrong for Hydra's lists in words and arrays
+    | {1010, 1083, 1090, 1091, 2026, 2027, 2043, 2046, 2054, 2086, 2140, 2155, 2164, 2206, 2207}
+)
 _WORKERS = ThreadPoolExecutor(os.cpu_count())
 
 
@@ -62,3 +71,43 @@ def _answer(text: str) -> Iterator[Comment]:
         return
     for raw in answer["comments"]:
         yield Comment(raw["code"], raw["level"], raw["line"], raw["column"], raw["message"])
+
+
+@rule()
+def shellcheck_error(subject: ScriptText) -> Iterator[Mistake]:
+    """ShellCheck finds no error in a script.
+
+    ShellCheck knows the traps of the shell; its errors change what the script does.
+
+    Bad: `if [ 1 -eq 1]; then true; fi`
+    Good: `if [ 1 -eq 1 ]; then true; fi`
+    """
+    yield from _shellcheck(subject, "error")
+
+
+@rule("warning")
+def shellcheck(subject: ScriptText) -> Iterator[Mistake]:
+    """ShellCheck warns of nothing in a script.
+
+    ShellCheck knows the traps of the shell; most of its warnings are bugs to be.
+
+    Bad: `for file in $(ls *.sh | grep run) "$@"; do echo '$file'; done 2>&1 >log`
+    Good: `for file in *.sh; do echo "$file"; done >log 2>&1`
+    """
+    yield from _shellcheck(subject, "warning")
+
+
+def _shellcheck(subject: ScriptText, level: str) -> Iterator[Mistake]:
+    places: set[tuple[int, int]] = set()
+    parses = not subject.script.problems
+    lost = {line for item in subject.lost for line in (item.cause_line, item.command.place.line)}
+    for comment in comments(subject.text):
+        own = comment.code < 2000 and not parses  # `syntax` reports it
+        place = comment.code, 0 if comment.code == 1017 else comment.line
+        if comment.level != level or own or comment.code in _LEFT_OUT or {comment.line} & lost:
+            continue
+        if place not in places and not ("\r\n" in subject.text and comment.code != 1017):
+            places.add(place)
+            message = f"ShellCheck SC{comment.code}: {comment.message}"
+            fix = f"See the page of SC{comment.code} in ShellCheck's wiki."
+            yield Mistake(subject.path, comment.line, comment.column, message, fix)
