@@ -526,23 +526,6 @@ def test_a_variable_that_is_set_one_line_too_late_stops_a_strict_script() -> Non
     assert found("undefined-variable", script) == [(2, 9, message)]
 
 
-def test_the_variable_that_nothing_reads_is_the_one_that_was_meant() -> None:
-    """An undefined name and an unused one are one mistake where they share a telling word."""
-    script = (
-        "gsm8k_train_path=$HOME/train.parquet\nmath_path=$HOME/test.parquet\n"
-        f"{MAIN} data.train_files=$train_files data.val_files=$math_path\n"
-    )
-    (finding,) = RULES["undefined-variable"].findings(ScriptText(PATH, script))
-    assert finding.help == "Did you mean `gsm8k_train_path`?"
-    assert found("unused-variable", script) == []
-
-
-def test_a_name_from_outside_is_one_that_no_unread_variable_means() -> None:
-    script = f"gsm8k_train_path=$HOME/train.parquet\n{MAIN} data.train_files=$TRAIN_FILES\n"
-    assert found("undefined-variable", script) == [(2, 51, "`$TRAIN_FILES` is not set")]
-    assert found("undefined-variable", script.replace("gsm8k_train", "gsm8k")) == []
-
-
 def test_an_override_behind_the_pipe_into_tee_is_found() -> None:
     script = f"{MAIN} trainer.nnodes=1 2>&1 | tee log.txt \\\n  trainer.save_freq=2 trainer.a=1\n"
     message = "`trainer.save_freq=2` goes to `tee`, and not to the training program"

@@ -30,10 +30,10 @@ from rl_resources.check.rule import Rule, Scope
 from rl_resources.check.script import (
     arguments,
     content,
-    data_files,
-    privacy,
+    paths,
     releases,
     safety,
+    secrets,
     shellcheck,
     variables,
 )
@@ -141,7 +141,7 @@ FAMILIES: Mapping[str, Family] = {
         "Safety and privacy of a script",
         "script",
         "The script holds no secret, no path of one person's disk and no unexpected command.",
-        (privacy, data_files, safety),
+        (paths, secrets, safety),
     ),
     "agreement": Family(
         "Agreement of row and script",

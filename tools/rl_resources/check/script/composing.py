@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rl_resources.check.rule import Mistake
-from rl_resources.check.script.missing_dollar import is_undollared
+from rl_resources.check.script.variables import is_undollared
 from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Place
 from rl_resources.script.framework import UNKNOWN, Composition, Rejection

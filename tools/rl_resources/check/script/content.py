@@ -12,6 +12,7 @@ from itertools import islice
 
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.safety import COMMANDS
+from rl_resources.check.script.variables import without_comments
 from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Command, Place, Reference
 from rl_resources.script.bash.parser import parse
@@ -174,16 +175,6 @@ def shebang_below(subject: ScriptText) -> int | None:
     """The line of a shebang that does not stand first."""
     lines = enumerate(subject.script.lines[:10], 1)
     return next((number for number, line in lines if re.match(r"\s*#!\s*/", line)), None)
-
-
-def without_comments(subject: ScriptText) -> str:
-    """The text with spaces in place of every comment."""
-    text = subject.text
-    for comment in subject.script.comments:
-        start = comment.place.offset
-        end = start + len(comment.text)
-        text = text[:start] + " " * (end - start) + text[end:]
-    return text
 
 
 @rule("warning")

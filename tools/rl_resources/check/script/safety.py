@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.script.missing_dollar import undollared
+from rl_resources.check.script.variables import undollared
 from rl_resources.check.target import ScriptText
 from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash import Command

@@ -1,40 +1,32 @@
-"""Rules about the variables of a script: set, used, and called what they hold."""
+"""Rules about the variables of a script: set, read, written with `$`, named after their values."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.script.content import without_comments
-from rl_resources.check.script.missing_dollar import undollared
-from rl_resources.check.script.naming import contradiction
 from rl_resources.check.target import ScriptText
-from rl_resources.script.bash import Assignment, Reference
-from rl_resources.script.framework import UNKNOWN
+from rl_resources.script.bash import Assignment, Part, Place, Reference
+from rl_resources.script.framework import shipped
+from rl_resources.script.override import Override
 from rl_resources.words import is_slip, shown
 
 _FOR_PROGRAMS = re.compile(
-    r"_|PATH|IFS|PS[0-4]|LANG|LC_\w+|HIST\w+|SECONDS|RANDOM|OPTIND|OPTERR|REPLY|TZ|SHELL|HOME|TERM"
-    r"|TMPDIR|EDITOR|PWD|OLDPWD|TIMEFORMAT|LD_LIBRARY_PATH|PYTHONPATH|BASH_\w+|COLUMNS|LINES"
-    r"|PROMPT_COMMAND|FUNCNEST|GLOBIGNORE|MAIL\w*|http_proxy|https_proxy|no_proxy|all_proxy"
+    r"_|PATH|IFS|PS[0-4]|LANG|LC_\w+|SECONDS|OPTIND|REPLY|TZ|HOME|TERM|TMPDIR|LD_LIBRARY_PATH"
+    r"|PYTHONPATH|BASH_\w+|\w+_proxy"
 )
 _UNUSED_KINDS = frozenset({"plain", "declare", "local", "readonly", "default"})
-_DEVICES = frozenset(
-    {"CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}
-    | {"ROCR_VISIBLE_DEVICES"}
-)
-
-
+_DEVICES = re.compile(r"(?:CUDA|ASCEND_RT|HIP|ROCR)_VISIBLE_DEVICES")
 _WITH_DEFAULT = (":-", "-", ":=", "=", ":+", "+", ":?", "?")
-_OUTSIDE = frozenset({"http_proxy", "https_proxy", "no_proxy", "all_proxy", "ftp_proxy", "_"})
 _SHARED = re.compile(
-    r"(?:NNODES|NODES|NODE_RANK|NODE_LIST|RANK|WORLD_SIZE|LOCAL_\w+|MASTER_\w+|HOSTNAME|HOST|PORT"
-    r"|N?GPUS?_PER_NODE|N_GPUS\w*|NPROC\w*|HEAD_\w+|SLURM_\w+|CUDA_\w+|NCCL_\w+|WANDB_\w+|HF_\w+"
-    r"|HUGGING\w+|RAY_\w+|VLLM_\w+|TORCH_\w+|PET_\w+|MLP_\w+|ARNOLD_\w+|VC_\w+|BASH\w*|PIPESTATUS"
-    r"|FUNCNAME|RANDOM|SECONDS|OPTARG|OPTIND|REPLY|UID|EUID|PPID|HOME|PATH|PWD|OLDPWD|USER|SHELL)"
+    r"_|\w+_proxy|NNODES|NODES|NODE_\w+|RANK|WORLD_SIZE|LOCAL_\w+|MASTER_\w+|HOSTNAME|HOST|PORT"
+    r"|N?GPUS?_PER_NODE|N_GPUS\w*|NPROC\w*|HEAD_\w+|HOME|PATH|PWD|OLDPWD|USER|SHELL|UID|BASH\w*"
+    r"|(?:SLURM|CUDA|NCCL|WANDB|HF|HUGGING|RAY|VLLM|TORCH|PET|MLP|ARNOLD|VC)_\w+|PIPESTATUS|RANDOM"
 )
+"""Names that come from outside."""
 _INDIRECT = re.compile(
     r"\$\{![A-Za-z_]|(?:^|[;&|({\s])(?:source|\.|eval|envsubst|compgen)\s|(?:declare|local)\s+-\w*n",
     re.M,
@@ -52,20 +44,68 @@ def undefined_variable(subject: ScriptText) -> Iterator[Mistake]:
     """
     seen: set[str] = set()
     for reference in subject.script.references:
-        meant = _meant(subject, reference)
-        if meant is None or reference.name in seen:
-            continue
-        seen.add(reference.name)
-        message = f"`{shown(reference.raw)}` is not set"
-        if reference.name in subject.script.names:
-            first = next(a for a in subject.script.assignments if a.name == reference.name)
-            message += f" before line {first.place.line}"
-            fix = "Set it above the line that reads it."
-        elif meant:
-            fix = f"Did you mean `{meant}`?"
-        else:
-            fix = f"Set it, or give a default: `${{{reference.name}:-…}}`."
-        yield subject.mistake(reference.place, message, fix)
+        found = None if reference.name in seen else _undefined(subject, reference)
+        if found is not None:
+            seen.add(reference.name)
+            message = f"`{shown(reference.raw)}` is not set{found.before}"
+            yield subject.mistake(reference.place, message, found.fix)
+
+
+class _Undefined(NamedTuple):
+    """A name that is not set where it is read; `meant` is the one that may be meant."""
+
+    fix: str
+    before: str = ""
+    meant: str = ""
+
+
+def _undefined(subject: ScriptText, reference: Reference) -> _Undefined | None:
+    """What is wrong with a reference; `None` where its name may come from outside."""
+    name = reference.name
+    unset = reference.defined == "no" and reference.reach != "never"
+    if not unset or reference.operator in _WITH_DEFAULT or not re.fullmatch(r"[A-Za-z_]\w*", name):
+        return None
+    if _SHARED.fullmatch(name) or _is_indirect(subject) or _is_tested(subject, name):
+        return None
+    own = [item for item in subject.script.assignments if item.name == name]
+    if own:
+        below = all(item.place.offset > reference.place.offset for item in own)
+        stops = not name.isupper() or _stops_at(subject, reference, own)
+        before = f" before line {own[0].place.line}"
+        return (
+            _Undefined("Set it above the line that reads it.", before) if below and stops else None
+        )
+    if meant := _similar(subject, name):
+        return _Undefined(f"Did you mean `{meant}`?", meant=meant)
+    return None if name.isupper() else _Undefined(f"Set it, or give a default: `${{{name}:-…}}`.")
+
+
+def _stops_at(subject: ScriptText, reference: Reference, own: list[Assignment]) -> bool:
+    """Whether `set -u` stops at a name that the script sets for certain further down."""
+    options = [item for item in subject.script.options if item.name == "nounset"]
+    before = [item.on for item in options if item.place.offset < reference.place.offset]
+    return before[-1:] == [True] and all(item.reach == "always" for item in own)
+
+
+def _is_tested(subject: ScriptText, name: str) -> bool:
+    """Whether the script asks if the name is set: then it may come from outside."""
+    alone = rf"""\[\s+["']?\$\{{?{name}\}}?["']?\s+\]"""
+    asked = rf"""-[nzv]\s+["']?\$?\{{?{name}\b|\$\{{{name}:?[-+?=]|{alone}"""
+    return re.search(asked, subject.text) is not None
+
+
+def _similar(subject: ScriptText, name: str) -> str:
+    """An assigned name that differs by one slip of the fingers, or by its case."""
+    names = sorted(subject.script.names) if len(name) > 3 else []
+    same = [known for known in names if known.lower() == name.lower()]
+    slips = [known for known in names if len(known) > 3 and is_slip(known, name)]
+    return next(iter(same + slips), "")
+
+
+@lru_cache(maxsize=64)
+def _is_indirect(subject: ScriptText) -> bool:
+    """Whether names may be read or set where the text does not show it."""
+    return not subject.script.complete or bool(_INDIRECT.search(without_comments(subject)))
 
 
 @rule("warning")
@@ -79,10 +119,9 @@ def unused_variable(subject: ScriptText) -> Iterator[Mistake]:
     """
     if _is_indirect(subject) or any(o.name == "allexport" and o.on for o in subject.script.options):
         return
-    used = _used_names(subject)
-    seen: set[str] = set()
+    seen = _read_names(subject)
     for item in subject.script.assignments:
-        if item.name in used or item.name in seen or not _should_be_used(item):
+        if item.name in seen or not _should_be_used(item):
             continue
         seen.add(item.name)
         message = f"`{item.name}` is set, but nothing reads it"
@@ -96,6 +135,20 @@ def unused_variable(subject: ScriptText) -> Iterator[Mistake]:
 def _should_be_used(item: Assignment) -> bool:
     known = item.kind in _UNUSED_KINDS and not item.exported
     return known and not _FOR_PROGRAMS.fullmatch(item.name)
+
+
+def _read_names(subject: ScriptText) -> set[str]:
+    """Names that are read or exported, and those that another rule says were meant to be."""
+    script = subject.script
+    read = set(re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)", without_comments(subject)))
+    read |= {item.name for item in script.references}
+    read |= {item.name for item in script.assignments if item.exported}
+    for command in script.commands:
+        if command.name in ("export", "declare", "typeset", "readonly", "let", "unset", "read"):
+            read |= {(word.text or "").partition("=")[0] for word in command.words[1:]}
+    read |= {found.name for found in undollared(subject)}
+    meant = (_undefined(subject, reference) for reference in script.references)
+    return read | {found.meant for found in meant if found is not None}
 
 
 @rule()
@@ -112,6 +165,91 @@ def missing_dollar(subject: ScriptText) -> Iterator[Mistake]:
     """
     for found in undollared(subject):
         yield subject.mistake(found.place, found.message, found.fix)
+
+
+_KEPT = re.compile(r"\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\})")
+_LOST = re.compile(r"(?<![\w$\\{])\{([A-Za-z_]\w*)\}")
+_SUBSTITUTED = re.compile(r"\$\(\s*([A-Za-z_]\w*)\s*\)")
+_ITEM = re.compile(r"(?<![^\s,\[\]'\"(])[^\s,\[\]'\"(){}]+")
+
+
+class Undollared(NamedTuple):
+    """A variable's name in a value, and what is wrong with it there."""
+
+    name: str
+    place: Place
+    message: str
+    fix: str
+
+
+@lru_cache(maxsize=64)
+def undollared(subject: ScriptText) -> tuple[Undollared, ...]:
+    """Every variable of the script whose `$` is lost in an argument, once for each place."""
+    if "${!" in subject.text or not subject.script.complete:
+        return ()
+    overrides = (item for launch in subject.launches for item in launch.overrides)
+    found = {
+        item.place.offset: item
+        for override in overrides
+        for item in _in_override(subject, override)
+    }
+    return tuple(found[offset] for offset in sorted(found))
+
+
+def is_undollared(subject: ScriptText, override: Override) -> bool:
+    """Whether the value of an override has such a name, which explains what else is wrong."""
+    return next(_in_override(subject, override), None) is not None
+
+
+def _in_override(subject: ScriptText, override: Override) -> Iterator[Undollared]:
+    names = subject.script.names - {function.name for function in subject.script.functions}
+    for part in override.content.parts if override.content else ():
+        for name, at, message in _in_part(subject, override, part):
+            if name in names:
+                fix = f"Write `${{{name}}}`."
+                if "is quoted" in message:
+                    fix = "Write the value in double quotes."
+                yield Undollared(name, subject.place_in(part, at), message, fix)
+
+
+def _in_part(subject: ScriptText, override: Override, part: Part) -> Iterator[tuple[str, int, str]]:
+    """Words that may be names of variables, where they stand and what is wrong with them."""
+    known, gets = shipped(subject.framework), "gets the name of the variable"
+    if part.text is None:
+        if match := _SUBSTITUTED.fullmatch(part.source):
+            message = (
+                f"`{shown(part.source)}` runs a command called `{match[1]}`, which is a variable"
+            )
+            yield match[1], 0, message
+        return
+    for match in _KEPT.finditer(part.text):
+        if match["plain"] or known.choice_with(match["braced"]) is None:  # Hydra's own reference
+            message = f"`{match[0]}` is quoted from bash: the program gets it as it is written"
+            yield match["plain"] or match["braced"], match.start(), message
+    for match in _LOST.finditer(part.text):
+        yield match[1], match.start(), f"`{match[0]}` lacks its `$`: the program {gets}"
+    default = known.default(override.key)
+    if override.key.endswith("_key") or default == part.text:
+        return  # names of columns
+    for match in _ITEM.finditer(part.text):
+        name = match[0].partition("/")[0]
+        if _is_alone(override, part, match) and _is_telling(subject, name, default):
+            yield name, match.start(), f"`{name}` lacks its `$`: `{override.key}` {gets}"
+
+
+def _is_alone(override: Override, part: Part, match: re.Match[str]) -> bool:
+    """Whether a word is not the rest of one that begins or ends in another part."""
+    parts = override.content.parts if override.content else ()
+    ends = match.end() < len(match.string) or part is parts[-1] or "/" in match[0]
+    return ends and (match.start() > 0 or part is parts[0])
+
+
+def _is_telling(subject: ScriptText, name: str, default: object) -> bool:
+    """Whether a word can hardly be meant as it is written."""
+    if any(item.name == name and item.value.text == name for item in subject.script.assignments):
+        return False
+    long = "_" in name.strip("_") or (name.isupper() and len(name) > 1)
+    return long or isinstance(default, int | float)
 
 
 @rule("warning")
@@ -139,24 +277,15 @@ def visible_devices(subject: ScriptText) -> Iterator[Mistake]:
 
 def _visible_devices(subject: ScriptText) -> Iterator[tuple[Assignment, int, int | None]]:
     """Fixed choices of devices, how many they leave, and how many a node of the run needs."""
+    alone = subject.run if len(subject.launches) == 1 else None
+    needed = alone.gpus_per_node.number if alone else None
     for item in subject.script.assignments:
-        seen = item.exported or item.kind == "prefix"
+        seen = (item.exported or item.kind == "prefix") and item.reach != "never"
         text = item.value.text
-        if item.name in _DEVICES and seen and text and not item.default and item.reach != "never":
+        if _DEVICES.fullmatch(item.name) and seen and text and not item.default:
             devices = [part for part in text.split(",") if part.strip()]
             if devices and "-1" not in devices:
-                yield item, len(devices), _needed_devices(subject)
-
-
-def _needed_devices(subject: ScriptText) -> int | None:
-    if subject.run is None or subject.run.composition.problem or len(subject.launches) > 1:
-        return None
-    try:
-        value = subject.run.composition.value("trainer.n_gpus_per_node")
-    except KeyError:
-        return None
-    is_number = value is not UNKNOWN and isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number else None
+                yield item, len(devices), needed
 
 
 @rule("warning")
@@ -182,100 +311,75 @@ def misleading_name(subject: ScriptText) -> Iterator[Mistake]:
             yield subject.mistake(item.place, message, "Correct the one that is wrong.")
 
 
-# Where a script uses its variables, as far as its text shows it
+def without_comments(subject: ScriptText) -> str:
+    """The text with spaces in place of every comment."""
+    text = subject.text
+    for comment in subject.script.comments:
+        start = comment.place.offset
+        end = start + len(comment.text)
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
 
 
-@lru_cache(maxsize=64)
-def _is_indirect(subject: ScriptText) -> bool:
-    """Whether names may be read or set where the text does not show it."""
-    return not subject.script.complete or bool(_INDIRECT.search(without_comments(subject)))
+_SETS: Mapping[str, frozenset[str]] = {
+    "gsm8k": frozenset({"math", "geo3k", "hellaswag", "aime"}),
+    "math": frozenset({"gsm8k", "geo3k", "hellaswag"}),
+    "geo3k": frozenset({"gsm8k", "math", "hellaswag"}),
+    "hellaswag": frozenset({"gsm8k", "math", "geo3k"}),
+}
+_TRAIN = frozenset({"train", "training"})
+_HELD_OUT = frozenset({"test", "val", "valid", "validation", "eval"})
+_SIZE = re.compile(r"(?<![\d.])(?!910b)\d+(?:\.\d+)?b(?![a-z0-9])")
+"""Sizes of models; 910B is a chip."""
 
 
-def _meant(subject: ScriptText, reference: Reference) -> str | None:
-    """What may be meant by a name that is not set; `None` where nothing is wrong with it."""
-    name = reference.name
-    unset = reference.defined == "no" and reference.reach != "never"
-    if not unset or reference.operator in _WITH_DEFAULT or not re.fullmatch(r"[A-Za-z_]\w*", name):
+def contradiction(item: Assignment) -> tuple[str, str] | None:
+    """What a name says, and what the value is instead; `None` where they agree."""
+    if item.elements is not None or item.kind in ("for", "read") or item.reach == "never":
         return None
-    if name in _OUTSIDE or _is_indirect(subject) or _is_tested(subject, name):
+    value = item.value.shown.lower()
+    if "/" not in value and "." not in value:
         return None
-    if _is_set_below(subject, reference):
-        return ""
-    if name.isupper():
-        unread = _unread_alike(subject, name)  # in capitals it too would come from outside
-        similar = _similar(subject, name) or ("" if unread.isupper() else unread)
-        return similar if similar and name not in subject.script.names else None
-    if name in subject.script.names and _is_set_above(subject, reference):
+    words = set(re.split(r"[^a-z0-9]+", item.name.lower()))
+    return _other_set(words, value) or _other_split(words, value) or _other_size(item.name, value)
+
+
+def _other_set(words: set[str], value: str) -> tuple[str, str] | None:
+    held = set(re.split(r"[^a-z0-9]+", value))
+    for name in sorted(words & set(_SETS)):
+        others = sorted(held & _SETS[name])
+        if others and not held & words & set(_SETS):
+            return f"`{name}`", f"`{others[0]}`"
+    return None
+
+
+def _other_split(words: set[str], value: str) -> tuple[str, str] | None:
+    if not words & {"path", "file", "files", "data", "parquet", "set", "dataset"}:
         return None
-    return _similar(subject, name) or _unread_alike(subject, name)
+    if not re.search(r"\.(?:parquet|jsonl?|arrow)[\"'\]]*$", value):
+        return None
+    held = split_of(value)
+    said = split_of_words(words)
+    return (f"`{said}`", f"`{held}`") if said and held and said != held else None
 
 
-def _is_set_above(subject: ScriptText, reference: Reference) -> bool:
-    """Whether an assignment stands above or around: in a branch, a subshell, its own value."""
-    return any(
-        item.name == reference.name and item.place.offset < reference.place.offset
-        for item in subject.script.assignments
-    )
+def split_of(path: str) -> str:
+    """`train` or `test`, where the name of a data file says one of them; else nothing."""
+    return split_of_words(set(re.split(r"[^a-z0-9]+", path.lower().rpartition("/")[2])))
 
 
-def _is_set_below(subject: ScriptText, reference: Reference) -> bool:
-    """Whether `set -u` stops at the name, which the script itself sets only below."""
-    if _SHARED.fullmatch(reference.name):
-        return False
-    start = reference.place.offset
-    stops = [o.on for o in subject.script.options if o.name == "nounset" and o.place.offset < start]
-    own = [item for item in subject.script.assignments if item.name == reference.name]
-    below = all(item.place.offset > start and item.reach == "always" for item in own)
-    return bool(own) and below and stops[-1:] == [True]
+def split_of_words(words: set[str]) -> str:
+    """`train` or `test`, where one of them is among the words, and the other is not."""
+    is_train, is_held_out = bool(words & _TRAIN), bool(words & _HELD_OUT)
+    return "" if is_train == is_held_out else "train" if is_train else "test"
 
 
-def _is_tested(subject: ScriptText, name: str) -> bool:
-    """Whether the script asks if the name is set: then it may come from outside."""
-    alone = rf"""\[\s+["']?\$\{{?{name}\}}?["']?\s+\]"""
-    asked = rf"""-[nzv]\s+["']?\$?\{{?{name}\b|\$\{{{name}:?[-+?=]|{alone}"""
-    return re.search(asked, subject.text) is not None
-
-
-def _similar(subject: ScriptText, name: str) -> str:
-    """An assigned name that differs by one slip of the fingers, or by its case."""
-    if len(name) < 4 or _SHARED.fullmatch(name):
-        return ""
-    names = sorted(subject.script.names)
-    same = [known for known in names if known.lower() == name.lower()]
-    return next(
-        iter(same + [known for known in names if len(known) > 3 and is_slip(known, name)]), ""
-    )
-
-
-def _unread_alike(subject: ScriptText, name: str) -> str:
-    """The one variable that nothing reads and whose name shares a telling word with this one."""
-    unread = subject.script.names - _read_names(subject)
-    alike = [known for known in unread if _telling_words(known) & _telling_words(name)]
-    return alike[0] if len(alike) == 1 else ""
-
-
-def _telling_words(name: str) -> set[str]:
-    return {word for word in name.lower().split("_") if len(word) > 3} - _GENERAL_WORDS
-
-
-_GENERAL_WORDS = {"path", "file", "files", "name", "size", "data", "root", "home"}
-
-
-@lru_cache(maxsize=64)
-def _used_names(subject: ScriptText) -> frozenset[str]:
-    """Names that are read or exported, and those that another rule says were meant to be."""
-    meant = (_meant(subject, reference) for reference in subject.script.references)
-    return _read_names(subject).union(name for name in meant if name)
-
-
-@lru_cache(maxsize=64)
-def _read_names(subject: ScriptText) -> frozenset[str]:
-    script = subject.script
-    read = set(re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)", without_comments(subject)))
-    read |= {reference.name for reference in script.references}
-    read |= {item.name for item in script.assignments if item.exported}
-    for command in script.commands:
-        if command.name in ("export", "declare", "typeset", "readonly", "let", "unset", "read"):
-            read |= {(word.text or "").partition("=")[0] for word in command.words[1:]}
-    read |= {found.name for found in undollared(subject)}
-    return frozenset(read)
+def _other_size(name: str, value: str) -> tuple[str, str] | None:
+    plain = name.lower().replace("_", " ")
+    dotted = re.sub(r"(\d)[_p](?=\d)", r"\1.", name.lower()).replace("_", " ")
+    said = {*_SIZE.findall(plain), *_SIZE.findall(dotted)}
+    said |= {size.partition(".")[2] for size in said if "." in size}
+    held = set(_SIZE.findall(value))
+    if len(held) == 1 and said and not said & held:
+        return f"`{min(_SIZE.findall(plain) or said)}`", f"`{held.pop()}`"
+    return None

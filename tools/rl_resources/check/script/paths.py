@@ -1,0 +1,201 @@
+"""Rules about the paths, hosts and data files that a script names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rl_resources.check.rule import Mistake, rule
+from rl_resources.check.script.variables import contradiction, is_undollared, split_of
+from rl_resources.check.target import ScriptText, trains
+from rl_resources.script.bash import Part, Place, Value
+from rl_resources.script.override import Override
+from rl_resources.words import shown
+
+_DATA_KEYS = ("data.train_files", "data.val_files")
+_PRIVATE = re.compile(
+    r"(?<![\w./~}\0$@%+-])(?:/(?:home|Users)/[\w.-]+"
+    r"|/(?:root|mnt|nfs\w*|cpfs\w*|lustre|gpfs|fsx|scratch|shared?|data\d*|datasets?|ssd\d*"
+    r"|nvme\d*|efs|ceph\w*|jfs|juicefs|user|users|apdcephfs\w*|ossfs|storage|projects?|work"
+    r"|public|models?|ckpts?|checkpoints?|pfs|afs|vepfs\w*|dfs|nas\w*|oss|hdfs|mlx"
+    r"|opt/(?!(?:amazon|bitnami|conda|cuda|homebrew|hpcx|intel|mellanox|miniconda3?|miniforge3?|ml"
+    r"|nvidia|pytorch|ray|rocm\S*|slurm|venv|verl)/)[\w.-]+)(?=/))[^\s,'\"\]);:]*"
+)
+_HOME = re.compile(r"/(?:home|Users)/(?!user\b|username\b|you\b|your\w*)", re.IGNORECASE)
+"""A folder that nobody else has, so that it is no default either; others may be usual somewhere."""
+_OWN_HOME = re.compile(r"/(?:(?:home|Users)/[^/]+|root)(?=/)")
+_PRIVATE_HOST = re.compile(
+    r"(?:hdfs|viewfs)://[^\s'\"]+"
+    r"|(?<![\w.])(?<![=<>~!]=)(?:10(?:\.\d{1,3}){3}|192\.168(?:\.\d{1,3}){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d{1,3}){2})"
+    r"(?![\w./])(?:(?=/)/(?!\d))?"
+    r"|(?<=://)(?!host\.docker\.internal)[\w.-]+\.(?:internal|corp|intra|intranet|lan)\b"
+)
+_NETWORK = r"(?!\^|=?(?:eth\d*|lo|en|ib)(?:,(?:eth\d*|lo|en|ib))*$).+"
+_OWN_SETTINGS = (
+    (r"(?i)(?:https?|all|ftp)_proxy", r".+", "the proxy of its author's network"),
+    (r"WANDB_ENTITY|SWANLAB_WORKSPACE", r".+", "an account of its author"),
+    (
+        r"HF_ENDPOINT",
+        r"(?!https://(?:huggingface\.co|hf-mirror\.com)/?$)https?://.+",
+        "an account of its author",
+    ),
+    (r"WANDB_BASE_URL", r"(?!https?://(?:api\.)?wandb\.ai)https?://.+", "an account of its author"),
+    (r"(?:NCCL|GLOO|TP)_SOCKET_IFNAME", _NETWORK, "a network card of its author's machine"),
+)
+"""Names of settings, values that nobody else has, and what they name."""
+
+
+@rule("warning")
+def private_path(subject: ScriptText) -> Iterator[Mistake]:
+    """A script names no path, host, proxy or account that only its author has.
+
+    Nobody else has `/home/ann` or `/mnt/team`; the run stops, or trains on other data. It waits for
+    a machine that it cannot reach, or an account refuses it.
+
+    Bad: `python3 -m verl.trainer.main_ppo data.train_files=/home/ann/gsm8k/train.parquet`
+    Good: `DATA_DIR=${DATA_DIR:-"$HOME/data"} ⏎ python3 -m verl.trainer.main_ppo
+        data.train_files="$DATA_DIR/gsm8k/train.parquet"`
+    """
+    seen: set[int] = set()
+    for place, path in _private_paths(subject):
+        if place.offset not in seen:
+            seen.add(place.offset)
+            fix = (
+                'Make it a setting with a default that everybody has: `${DATA_DIR:-"$HOME/data"}`.'
+            )
+            if own := _OWN_HOME.match(path):
+                fix = f"Write `${{HOME}}{shown(path[own.end() :])}`."
+            message = f"`{shown(path)}` is a path of its author's machine"
+            yield subject.mistake(place, message, fix)
+    lines: set[int] = set()
+    for place, message in (*_private_settings(subject), *_private_hosts(subject)):
+        if place.line not in lines:
+            lines.add(place.line)
+            fix = "Delete it, or make it a setting that is read from the environment."
+            yield subject.mistake(place, message, fix)
+
+
+def _private_paths(subject: ScriptText) -> Iterator[tuple[Place, str]]:
+    for value in values(subject):
+        for path, part, at in places(_PRIVATE, value):
+            if not part.default or _HOME.match(path):
+                yield subject.place_in(part, at), path
+
+
+def _private_settings(subject: ScriptText) -> Iterator[tuple[Place, str]]:
+    for item in subject.script.assignments:
+        text = item.value.text or ""
+        for name, own, what in _OWN_SETTINGS if not item.default and item.reach != "never" else ():
+            if re.fullmatch(name, item.name) and re.fullmatch(own, text):
+                yield item.place, f"`{shown(item.raw)}` names {what}"
+
+
+def _private_hosts(subject: ScriptText) -> Iterator[tuple[Place, str]]:
+    for value in values(subject, but="no_proxy"):
+        for host, part, at in places(_PRIVATE_HOST, value):
+            if not part.default and "no_proxy" not in (part.text or "").lower():
+                place = subject.place_in(part, at)
+                yield place, f"`{shown(host)}` is an address in its author's network"
+
+
+@rule("warning")
+def relative_path(subject: ScriptText) -> Iterator[Mistake]:
+    """Data files are found from wherever a script is started.
+
+    A relative path counts from the folder that the reader happens to be in.
+
+    Bad: `python3 -m verl.trainer.main_ppo data.train_files=data/gsm8k/train.parquet`
+    Good: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/data/gsm8k/train.parquet"`
+    """
+    if any(command.name in ("cd", "pushd") for command in subject.script.commands):
+        return
+    seen: set[int] = set()
+    for override in (item for launch in subject.launches for item in launch.overrides):
+        content = override.content
+        if override.key not in _DATA_KEYS or content is None or content.default:
+            continue
+        for path, part, at in places(_RELATIVE, content):
+            place = subject.place_in(part, at)
+            if place.offset not in seen and not is_undollared(subject, override):
+                seen.add(place.offset)
+                message = f"`{shown(path)}` counts from the folder that the script is started in"
+                fix = f'Begin it with a folder that everybody has: `"$HOME/{shown(path)}"`.'
+                yield subject.mistake(place, message, fix)
+
+
+_RELATIVE = re.compile(r"(?:^|(?<=[\[,'\" ]))(?:\.\.?/)?[\w-][\w.-]*(?:/[\w.-]+)+")
+
+
+@rule("warning")
+def data_split(subject: ScriptText) -> Iterator[Mistake]:
+    """A script trains on training data and validates on other data.
+
+    Scores on the data of the training say nothing; training on test data spoils them.
+
+    Bad: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/a.parquet"
+        data.val_files="$HOME/a.parquet"`
+    Good: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/a/train.parquet"
+        data.val_files="$HOME/a/test.parquet"`
+    """
+    for launch in filter(trains, subject.launches):
+        files = {item.key: item for item in launch.overrides if item.key in _DATA_KEYS}
+        train, held_out = (files.get(key) for key in _DATA_KEYS)
+        wrong = [item for item in (train, held_out) if item and _is_other_split(subject, item)]
+        if train and held_out and not wrong and _same(train, held_out):
+            message = f"`{held_out.key}` is the file that `{train.key}` is"
+            yield subject.mistake(held_out.place, message, "Name the held-out file.")
+        for item in wrong:
+            shown_value = shown(item.content.shown) if item.content else ""
+            message = f"`{item.key}` is `{shown_value}`, a file of the other split"
+            yield subject.mistake(item.origin, message, "Name the file of the split.")
+
+
+def _same(train: Override, held_out: Override) -> bool:
+    first = train.content.shown if train.content else ""
+    second = held_out.content.shown if held_out.content else ""
+    plain = not re.search(r"\$\(|\$[\d@*]", first)
+    return bool(first) and first == second and plain and split_of(first) == ""
+
+
+def _is_other_split(subject: ScriptText, override: Override) -> bool:
+    """Whether the file's name says the other split, and no variable's name is to blame."""
+    text = override.content.shown if override.content else ""
+    files = re.findall(r"[^\s,'\"\[\]]+\.(?:parquet|jsonl?)", text)
+    splits = {split_of(file) for file in files}
+    wanted = "train" if override.key == "data.train_files" else "test"
+    if not files or "" in splits or wanted in splits:
+        return False
+    names = set(override.content.names) if override.content else set()
+    blamed = (item for item in subject.script.assignments if item.name in names)
+    return not any(contradiction(item) for item in blamed)
+
+
+_NO_USES = frozenset({"echo", "printf", "export", "declare", "typeset", "local", "readonly"})
+"""Commands whose words are only shown, or are assignments, which are looked at as such."""
+
+
+def values(subject: ScriptText, but: str = "") -> Iterator[Value]:
+    """Every value that the script sets, `but` one variable's, or gives to a program."""
+    for item in subject.script.assignments:
+        if item.reach != "never" and item.elements is None and item.name.lower() != but:
+            yield item.value
+    for command in subject.script.commands:
+        if command.reach != "never" and command.name not in _NO_USES:
+            for word in command.words:
+                yield word.value
+
+
+def places(pattern: re.Pattern[str], value: Value) -> Iterator[tuple[str, Part, int]]:
+    """Where a pattern matches: the text, and the part and the offset in it.
+
+    What is not known stands as NUL.
+    """
+    text = "".join("\0" if part.text is None else part.text for part in value.parts)
+    for match in pattern.finditer(text):
+        at = match.start()
+        for part in value.parts:
+            length = 1 if part.text is None else len(part.text)
+            if at < length:
+                yield match[0].partition("\0")[0], part, at
+                break
+            at -= length
