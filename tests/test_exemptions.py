@@ -69,17 +69,6 @@ def test_a_misspelt_rule_is_told_with_the_nearest_one(told: Told) -> None:
     assert "warning: strict-mode" in text
 
 
-def test_a_record_that_is_none_is_told_with_the_nearest_one(told: Told) -> None:
-    none = SCRIPT.replace("h800", "h80")
-    text = told(f"{none},strict-mode,A sentence that gives the reason.\n", "exemption-rule")
-    first, second = text.splitlines()
-    assert first == (
-        f"{EXEMPTIONS}:2:1: error: exemption-rule: record of {none} strict-mode is `{none}`, "
-        "which is no record"
-    )
-    assert second.startswith(f"  help: Did you mean `{SCRIPT}`")
-
-
 def test_a_report_is_let_off_a_rule_about_memory_alone(tmp_path: Path) -> None:
     report, other = "qwen-7b-grpo-1-h20-677fc4", "qwen-7b-grpo-4-h20-3d5399"
     cells = {"gpus": "1", "memory_optimizations": ""}
@@ -99,11 +88,6 @@ def test_a_report_is_let_off_a_rule_about_memory_alone(tmp_path: Path) -> None:
         (EXEMPTIONS, 2, "needless-exemption"),
         (REPORTS, 3, "unexplained-memory"),
     ]
-
-
-def test_nothing_is_let_off_a_rule_about_files(told: Told) -> None:
-    row = f"{SCRIPT},script-name,A sentence that gives the reason.\n"
-    assert "which is about no single script" in told(row, "exemption-rule")
 
 
 def test_of_files_that_are_asked_for_everything_is_told_that_is_told_of_them(

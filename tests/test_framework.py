@@ -372,6 +372,7 @@ def test_acceptance_is_what_hydra_says_to_all_overrides_at_once(
 # Fetching
 
 
+@pytest.mark.nightly
 def test_a_release_is_fetched_once_and_never_run(cache: Path, tmp_path: Path) -> None:
     for version in ("0.9.1", "0.10.0", "0.3.0.post1", "1.0rc1"):
         wheel(tmp_path / "index", version)
@@ -465,6 +466,7 @@ def write(root: Path, files: dict[str, str]) -> None:
         (root / path).write_text(text, encoding="utf-8", newline="\n")
 
 
+@pytest.mark.nightly
 def test_every_script_is_composed_with_every_release(root: Path) -> None:
     progress: list[str] = []
     found = compat(root, progress=progress.append)

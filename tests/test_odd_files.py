@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from rl_resources.cli import main
-from rl_resources.package import read_package
 from sample_tree import plant
 
 
@@ -36,13 +34,6 @@ def test_it_is_wrong_usage(
     (root / "page.rst").write_bytes(b"\n" * (1 << 20))
     assert main(arguments) == 2
     assert words in capsys.readouterr().err
-
-
-def test_a_pipe_in_place_of_a_schema_is_reported(root: Path) -> None:
-    (root / "schema/sizes.json").unlink()
-    os.mkfifo(root / "schema/sizes.json")
-    with pytest.raises(Exception, match=r"schema/sizes\.json: cannot be read: Not an ordinary"):
-        read_package(root)
 
 
 def test_a_folder_that_is_gone_is_reported(tmp_path: Path) -> None:

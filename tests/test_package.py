@@ -18,7 +18,7 @@ import rl_resources
 from rl_resources import InvalidDataset, UnreadableDataset
 from rl_resources.cli import main
 from rl_resources.dataset import find_root
-from rl_resources.package import CONSTRAINTS, Field, read_package
+from rl_resources.package import Field, read_package
 from sample_tree import apply, plant
 
 ROOT = Path(__file__).parents[1]
@@ -82,17 +82,6 @@ def test_a_cell_is_read_and_written_back(field_type: str, cell: str, value: obje
 def test_a_cell_of_another_type_is_refused(field_type: str, cell: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         Field("name", field_type, "Title", "Text.", {}).read(cell)
-
-
-def test_every_constraint_of_the_schemas_is_one_that_something_checks() -> None:
-    package = read_package(ROOT)
-    used = {
-        word
-        for resource in package.resources.values()
-        for field in resource.schema.fields
-        for word in field.constraints
-    }
-    assert used <= CONSTRAINTS
 
 
 def test_the_root_is_found_from_a_folder_below(tmp_path: Path) -> None:

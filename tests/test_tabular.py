@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +13,6 @@ from rl_resources.tabular import Row, Text, quote, read, write
 # What makes CSV hard, beside ordinary text.
 SIGNS = st.sampled_from([*'",\n\r\t ;=<>|', '""', "\r\n", "\u2028", "\x85", "\ufeff", "é", "😀"])
 CELL = st.lists(st.one_of(SIGNS, st.text(max_size=4)), max_size=6).map("".join)
-PLAIN_CELL = CELL.map(lambda cell: cell.replace("\r", "").lstrip("<=>|"))
 WORD = st.text(alphabet="ab é😀\u2028;\t", max_size=6)
 NASTY_TEXT = st.lists(st.one_of(SIGNS, st.just("<<<<<<< x\n"), CELL), max_size=40).map("".join)
 NAME = st.text(alphabet="abc_,é", min_size=1, max_size=5).filter(str.strip)
@@ -42,19 +40,6 @@ def test_what_is_written_is_read(table: list[list[str]]) -> None:
 @given(tables())
 def test_other_readers_read_the_same(table: list[list[str]]) -> None:
     assert list(csv.reader(io.StringIO(write(table), newline=""), strict=True)) == table
-
-
-@given(
-    st.lists(st.lists(PLAIN_CELL, min_size=3, max_size=3), min_size=1, max_size=5),
-    st.sampled_from(["\n", "\r\n"]),
-    st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
-)
-def test_what_other_writers_write_is_read(rows: list[list[str]], end: str, quoting: Any) -> None:
-    table = [["a", "b", "c"], *rows]
-    file = io.StringIO(newline="")
-    csv.writer(file, lineterminator=end, quoting=quoting).writerows(table)
-    text = read(file.getvalue())
-    assert (cells(text), text.defects) == (table, ())
 
 
 @given(tables())
@@ -102,10 +87,6 @@ def test_two_quotes_that_nobody_closed_do_not_close_each_other() -> None:
         ("stray-quote", 4),
     ]
     assert [row.cells for row in text.rows] == [("4", "5", "6")]
-
-
-def test_an_empty_text_has_neither_header_nor_rows() -> None:
-    assert read("") == Text(None, (), ())
 
 
 def test_a_line_break_in_a_cell_moves_the_places_after_it() -> None:

@@ -88,6 +88,7 @@ def trapped(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.nightly
 def test_no_command_runs_or_imports_anything_of_a_dataset(trapped: Path) -> None:
     root, wire = trapped / "dataset", trapped / "tripwire"
     variables = {**os.environ, "TRIPWIRE": str(wire), "NO_MKDOCS_2_WARNING": "1"}
