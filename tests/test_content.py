@@ -526,14 +526,6 @@ def test_a_variable_that_is_set_one_line_too_late_stops_a_strict_script() -> Non
     assert found("undefined-variable", script) == [(2, 9, message)]
 
 
-def test_an_override_behind_the_pipe_into_tee_is_found() -> None:
-    script = f"{MAIN} trainer.nnodes=1 2>&1 | tee log.txt \\\n  trainer.save_freq=2 trainer.a=1\n"
-    message = "`trainer.save_freq=2` goes to `tee`, and not to the training program"
-    assert found("stray-argument", script) == [(2, 3, message)]
-    assert found("stray-argument", f"{MAIN} trainer.nnodes=1 | tee a.b=c.log=x/log\n") != []
-    assert found("stray-argument", f"{MAIN} trainer.nnodes=1 | tee logs/a=b.log run.log\n") == []
-
-
 def test_a_comment_behind_a_backslash_is_one_mistake() -> None:
     script = f"{MAIN} \\\n  trainer.nnodes=1 \\ # one\n  trainer.save_freq=2\n"
     assert found("stray-argument", script) == []

@@ -5,25 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from itertools import islice
 from math import inf
 
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.script.composing import (
-    Rejected,
-    first_release,
-    is_frameworks,
-    last_release,
-    once,
-    place_of,
-    rejections,
-)
+from rl_resources.check.script.releases import is_frameworks, rejections
 from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Place
 from rl_resources.script.framework import Composition, Rejection, shipped
 from rl_resources.script.launch import Launch
 from rl_resources.script.override import Override, Stray
 from rl_resources.words import shown
+
+
+def _once(mistakes: Iterator[Mistake]) -> Iterator[Mistake]:
+    """Each place once, also where several launches share it."""
+    seen: set[tuple[int, int]] = set()
+    for found in mistakes:
+        if (found.line, found.column) not in seen:
+            seen.add((found.line, found.column))
+            yield found
 
 
 @rule()
@@ -35,30 +35,13 @@ def stray_argument(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo trainer.total_epochs= 1`
     Good: `python3 -m verl.trainer.main_ppo trainer.total_epochs=1`
     """
-    yield from once(
+    yield from _once(
         _stray_mistake(subject, launch, stray)
         for launch in subject.launches
         if is_frameworks(subject, launch)
         for stray in launch.stray
         if not _is_before_lost(subject, stray)
     )
-    yield from _handed_to_tee(subject)
-
-
-def _handed_to_tee(subject: ScriptText) -> Iterator[Mistake]:
-    """The first override behind a pipe into `tee`, which takes each for a file to write."""
-    pipes = {launch.command.pipeline[1] for launch in subject.launches}
-    for command in subject.script.commands:
-        index, length = command.pipeline
-        if command.name == "tee" and index and length in pipes:
-            words = (word for word in command.words if _OVERRIDE.match(word.raw))
-            for word in islice(words, 1):
-                message = f"`{shown(word.raw)}` goes to `tee`, and not to the training program"
-                fix = "Write it before the `|`, and all that follows it too."
-                yield subject.mistake(word.place, message, fix)
-
-
-_OVERRIDE = re.compile(r"[+~]{0,2}[a-z_]\w*(?:\.\w+)+=")
 
 
 def _is_before_lost(subject: ScriptText, stray: Stray) -> bool:
@@ -97,7 +80,7 @@ def contradicting_override(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 trainer.nnodes=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
     """
-    yield from once(
+    yield from _once(
         subject.mistake(
             later.place,
             f"`{later.key}` is `{_value(first)}` in line {first.line} and `{_value(later)}` here, "
@@ -118,7 +101,7 @@ def repeated_override(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=2 trainer.nnodes=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
     """
-    yield from once(
+    yield from _once(
         subject.mistake(
             later.place,
             f"`{later.key}` is set in line {first.line} already, to the same value",
@@ -172,31 +155,25 @@ def unknown_key(subject: ScriptText) -> Iterator[Mistake]:
 
     Keys that another choice of backend has are one mistake: the choice is missing.
     """
-    yield from once(_unknown(subject))
+    yield from _once(_unknown(subject))
 
 
 def _unknown(subject: ScriptText) -> Iterator[Mistake]:
     chosen: set[str] = set()
-    for launch, composition, rejection in rejections(subject):
-        if rejection.kind not in _UNKNOWN or _is_of_another_release(
-            subject, (launch, composition, rejection)
-        ):
-            continue
+    for item in rejections(subject):
+        rejection = item.rejection
         choice = _other_choice(subject, rejection)
-        if choice in chosen:
-            continue
-        chosen |= {choice} - {""}
-        message = f"`{shown(rejection.key, 120)}`: {_reason(rejection)}"
-        fix = choice or _key_fix(rejection, composition)
-        yield subject.mistake(place_of(launch, rejection), message, fix)
+        elsewhere = item.last_release or item.first_release
+        if rejection.kind in _UNKNOWN and not elsewhere and choice not in chosen:
+            chosen |= {choice} - {""}
+            reason = rejection.reason.partition("; the nearest is")[0]
+            message = f"`{shown(rejection.key, 120)}`: {reason}"
+            yield subject.mistake(
+                item.place, message, choice or _key_fix(rejection, item.composition)
+            )
 
 
 _UNKNOWN = ("unknown-key", "existing-key", "group", "reference", "no-module")
-
-
-def _is_of_another_release(subject: ScriptText, rejected: Rejected) -> bool:
-    past = last_release(subject, rejected), first_release(subject, rejected[-1])
-    return past != (None, None)
 
 
 def _other_choice(subject: ScriptText, rejection: Rejection) -> str:
@@ -206,10 +183,6 @@ def _other_choice(subject: ScriptText, rejection: Rejection) -> str:
     if choice is None or choice == next(iter(known.choices)):
         return ""
     return f"Add `{known.group}={choice}`: this key and others like it belong to that engine."
-
-
-def _reason(rejection: Rejection) -> str:
-    return rejection.reason.partition("; the nearest is")[0]
 
 
 def _key_fix(rejection: Rejection, composition: Composition) -> str:
@@ -236,18 +209,11 @@ def value_type(subject: ScriptText) -> Iterator[Mistake]:
     for launch, _, rejection in rejections(subject):
         if rejection.kind in ("type", "syntax", "sweep") and rejection.index >= 0:
             override = launch.overrides[rejection.index]
-            if override.value == "" and _is_followed_by_stray(launch, override):
-                continue
-            message = f"`{shown(override.key, 120)}`: {shown(rejection.reason, 200)}"
-            fix = f"Fix the value `{_value(override)}`."
-            yield subject.mistake(override.origin, message, fix)
-
-
-def _is_followed_by_stray(launch: Launch, override: Override) -> bool:
-    return any(
-        item.place.line == override.place.line and item.place.offset > override.place.offset
-        for item in launch.stray
-    )
+            following = (item for item in launch.stray if item.place.line == override.line)
+            if override.value != "" or not any(item.place > override.place for item in following):
+                message = f"`{shown(override.key, 120)}`: {shown(rejection.reason, 200)}"
+                fix = f"Fix the value `{_value(override)}`."
+                yield subject.mistake(override.origin, message, fix)
 
 
 _ROLLOUT = "actor_rollout_ref.rollout"
@@ -274,7 +240,7 @@ def value_range(subject: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo
         actor_rollout_ref.rollout.gpu_memory_utilization=0.6`
     """
-    yield from once(
+    yield from _once(
         subject.mistake(
             override.origin,
             f"`{override.key}` is `{shown(override.value or '')}`, which is no number "

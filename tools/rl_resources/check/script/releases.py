@@ -8,55 +8,105 @@ releases. The tables are what verl itself says of its keys, where, and from whic
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.script.composing import (
-    Rejected,
-    first_release,
-    is_frameworks,
-    last_release,
-    place_of,
-    rejections,
-    value_of,
-)
+from rl_resources.check.script.variables import is_undollared
 from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Place
-from rl_resources.script.framework import UNKNOWN, Composition
-from rl_resources.script.framework.history import history
+from rl_resources.script.framework import UNKNOWN, Composition, Rejection
+from rl_resources.script.framework.history import History, history
 from rl_resources.script.launch import Launch
 from rl_resources.script.override import Override
 from rl_resources.words import shown
 
 
-class Changed(NamedTuple):
-    """What a release changed about a setting and where it says so, and what to write `instead`."""
+class Rejected(NamedTuple):
+    """An argument of a launch that the framework's configuration rejects."""
 
-    what: str
-    instead: str
+    launch: Launch
+    composition: Composition
+    rejection: Rejection
+
+    @property
+    def place(self) -> Place:
+        """Where it is written."""
+        index = self.rejection.index
+        return self.launch.overrides[index].place if index >= 0 else self.launch.command.place
+
+    @property
+    def last_release(self) -> str | None:
+        """The last release that had what the newest one has not; `None` where none had it."""
+        past, key = history(self.composition.framework), self.rejection.key
+        if self.rejection.kind == "no-module":
+            return past.modules.get(key)
+        unknown = self.rejection.kind == "unknown-key"
+        return past.last_with(_configuration(self.launch, past), key) if unknown else None
+
+    @property
+    def first_release(self) -> str | None:
+        """The first release in which a `+` is wrong; `None` where it was so from the beginning."""
+        since = history(self.composition.framework).since
+        return since.get(self.rejection.key) if self.rejection.kind == "existing-key" else None
 
 
-_WARMUP = "is deprecated since verl 0.6.0, says verl/workers/config/optimizer.py"
-DEPRECATED: Mapping[tuple[str, str], Changed] = {
-    ("data.val_batch_size", ""): Changed(
-        "is deprecated since verl 0.3.0, says verl/utils/config.py",
+def _configuration(launch: Launch, past: History) -> str:
+    """The configuration that a launch names; that of the choice of a backend has its name."""
+    engines = [item.value for item in launch.overrides if item.key == "model_engine"]
+    words = [word.removesuffix(".yaml") for word in (launch.config_name, *engines) if word]
+    named = (name for name in past.gone if any(word in name for word in words))
+    return next(named, next(iter(past.gone)))
+
+
+def is_frameworks(subject: ScriptText, launch: Launch) -> bool:
+    """Whether a launch starts a module of the framework, and not somebody's own."""
+    return launch.module.partition(".")[0] == subject.framework
+
+
+def rejections(subject: ScriptText) -> Iterator[Rejected]:
+    """What is rejected; not what a lost `$` explains, nor programs of somebody else."""
+    for launch, composition in subject.composed:
+        known = not composition.problem and is_frameworks(subject, launch)
+        for rejection in composition.rejected if known else ():
+            explained = rejection.kind != "unknown-key" and rejection.index >= 0
+            if not explained or not is_undollared(subject, launch.overrides[rejection.index]):
+                yield Rejected(launch, composition, rejection)
+
+
+def _value(composition: Composition, key: str) -> Any:
+    """The value of a key, `UNKNOWN` also where there is no such key."""
+    try:
+        return composition.value(key)
+    except KeyError:
+        return UNKNOWN
+
+
+_UTILS, _OPTIMIZER = "verl/utils/config.py", "verl/workers/config/optimizer.py"
+_MEGATRON = "verl/trainer/config/ppo_megatron_trainer.yaml"
+DEPRECATED: Mapping[tuple[str, str], tuple[str, str]] = {
+    ("data.val_batch_size", ""): (
+        f"is deprecated since verl 0.3.0, says {_UTILS}",
         "Remove it: the validation data are then generated as one batch, and the rollout engine "
         "schedules them itself.",
     ),
-    ("actor_rollout_ref.actor.optim.warmup_style", ""): Changed(
-        _WARMUP, "Write `actor_rollout_ref.actor.optim.lr_scheduler_type`."
+    ("actor_rollout_ref.actor.optim.warmup_style", ""): (
+        f"is deprecated since verl 0.6.0, says {_OPTIMIZER}",
+        "Write `actor_rollout_ref.actor.optim.lr_scheduler_type`.",
     ),
-    ("critic.optim.warmup_style", ""): Changed(_WARMUP, "Write `critic.optim.lr_scheduler_type`."),
-    ("actor_rollout_ref.rollout.mode", "sync"): Changed(
+    ("critic.optim.warmup_style", ""): (
+        f"is deprecated since verl 0.6.0, says {_OPTIMIZER}",
+        "Write `critic.optim.lr_scheduler_type`.",
+    ),
+    ("actor_rollout_ref.rollout.mode", "sync"): (
         "is refused since verl 0.7.0 by verl/workers/config/rollout.py",
         "Remove it, or write `async`.",
     ),
-    ("--config-name", "ppo_megatron_trainer"): Changed(
-        "is deprecated since verl 0.8.0, says verl/trainer/config/ppo_megatron_trainer.yaml",
+    ("--config-name", "ppo_megatron_trainer"): (
+        f"is deprecated since verl 0.8.0, says {_MEGATRON}",
         "Remove `--config-name` and `--config-path` and write `model_engine=megatron`.",
     ),
 }
-"""By key and value; an empty value stands for any."""
+"""What a release changed about a key or a key's value, where it says so, and what to write."""
 REMOVED: Mapping[str, str] = {
     "actor_rollout_ref.actor.megatron.grad_offload": (
         "Remove it: `param_offload` releases the gradients as well."
@@ -65,27 +115,18 @@ REMOVED: Mapping[str, str] = {
     "critic.megatron.grad_offload": "Remove it: `param_offload` releases the gradients as well.",
     "trainer.val_generations_to_log_to_wandb": "Write `trainer.log_val_generations`.",
 }
-
-
-class Total(NamedTuple):
-    """When a batch size over all GPUs is read.
-
-    That is where the key `unless` is false, and one of `used_with` is true if there are any.
-    """
-
-    unless: str
-    used_with: tuple[str, ...] = ()
-
-
 _ACTOR, _REF = "actor_rollout_ref.actor", "actor_rollout_ref.ref"
-TOTALS: Mapping[str, Total] = {
-    f"{_ACTOR}.ppo_micro_batch_size": Total(f"{_ACTOR}.use_dynamic_bsz"),
-    "actor_rollout_ref.rollout.log_prob_micro_batch_size": Total(f"{_ACTOR}.use_dynamic_bsz"),
-    f"{_REF}.log_prob_micro_batch_size": Total(
+TOTALS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    f"{_ACTOR}.ppo_micro_batch_size": (f"{_ACTOR}.use_dynamic_bsz", ()),
+    "actor_rollout_ref.rollout.log_prob_micro_batch_size": (f"{_ACTOR}.use_dynamic_bsz", ()),
+    f"{_REF}.log_prob_micro_batch_size": (
         f"{_REF}.log_prob_use_dynamic_bsz",
         (f"{_ACTOR}.use_kl_loss", "algorithm.use_kl_in_reward"),
     ),
 }
+"""Batch sizes over all GPUs are read where the first key is false, and one of the others, if there
+are any, is true.
+"""
 TOTALS_REFUSED_SINCE = "0.8.0"
 """verl/workers/engine_workers.py `ActorRolloutRefWorker.init_model`; before it an alternative."""
 
@@ -126,35 +167,27 @@ def outdated_key(subject: ScriptText) -> Iterator[Mistake]:
 
     Keys that are gone are one mistake, and so are keys behind a `+` that they no longer need.
     """
-    past = history(subject.framework)
-    gone, added = [], []
-    for item in rejections(subject):
-        if (last := last_release(subject, item)) is not None:
-            gone.append((past.releases.index(last), item))
-        elif (since := first_release(subject, item[-1])) is not None:
-            added.append((since, item))
+    newest = history(subject.framework).releases
+    rejected = list(rejections(subject))
+    gone = [(item, last) for item in rejected if (last := item.last_release)]
     if gone:
-        last = past.releases[min(index for index, _ in gone)]
+        last = min((last for _, last in gone), key=newest.index)
         accepts = "them all" if len(gone) > 1 else "it"
-        message = f"{subject.framework} {past.releases[-1]} no longer has {{}}; {last} is the last"
-        uses = (_gone_use(item, last) for _, item in gone)
-        yield from _reported(subject, uses, f"{message} release that accepts {accepts}")
-    for since in dict.fromkeys(since for since, _ in added):
-        uses = (_plus_use(item) for first, item in added if first == since)
-        message = f"{{}}: {subject.framework} has it without `+` since {since}"
-        yield from _reported(subject, uses, message)
-
-
-def _gone_use(rejected: Rejected, last: str) -> _Use:
-    launch, _, rejection = rejected
-    fix = REMOVED.get(rejection.key, f"Say that the script is for {last} or older, or rewrite it.")
-    return _Use(place_of(launch, rejection), rejection.key, fix)
-
-
-def _plus_use(rejected: Rejected) -> _Use:
-    launch, _, rejection = rejected
+        older = f"Say that the script is for {last} or older, or rewrite it."
+        keys = [(item.place, item.rejection.key) for item, _ in gone]
+        uses = (_Use(place, key, REMOVED.get(key, older)) for place, key in keys)
+        message = f"{subject.framework} {newest[-1]} no longer has {{}}; {last} is the last release"
+        yield from _reported(subject, uses, f"{message} that accepts {accepts}")
+    added = [(item, since) for item in rejected if (since := item.first_release)]
     fix = "Leave out the `+`, or say that the script is for older releases."
-    return _Use(place_of(launch, rejection), f"+{rejection.key}", fix)
+    for release in dict.fromkeys(since for _, since in added):
+        uses = (
+            _Use(item.place, f"+{item.rejection.key}", fix)
+            for item, since in added
+            if since == release
+        )
+        message = f"{{}}: {subject.framework} has it without `+` since {release}"
+        yield from _reported(subject, uses, message)
 
 
 @rule("warning")
@@ -189,13 +222,12 @@ def total_micro_batch_size(subject: ScriptText) -> Iterator[Mistake]:
 
 
 def _is_read(key: str, composition: Composition) -> bool:
-    total = TOTALS.get(key)
-    if total is None or value_of(composition, total.unless) is not False:
+    unless, used_with = TOTALS.get(key, ("", ()))
+    if not unless or _value(composition, unless) is not False:
         return False
-    if value_of(composition, f"{key}_per_gpu") not in (None, UNKNOWN):
+    if _value(composition, f"{key}_per_gpu") not in (None, UNKNOWN):
         return False
-    used = [value_of(composition, other) for other in total.used_with]
-    return not used or True in used
+    return not used_with or any(_value(composition, other) is True for other in used_with)
 
 
 @rule("warning")
@@ -208,7 +240,7 @@ def deprecated_key(subject: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=64`
     """
     by_cause: dict[str, list[_Use]] = {}
-    rejected = {place_of(launch, rejection) for launch, _, rejection in rejections(subject)}
+    rejected = {item.place for item in rejections(subject)}
     for launch in subject.launches:
         for use, cause in _deprecated(launch) if is_frameworks(subject, launch) else ():
             if use.place not in rejected:
@@ -217,17 +249,20 @@ def deprecated_key(subject: ScriptText) -> Iterator[Mistake]:
         yield from _reported(subject, uses, f"{{}} {cause}")
 
 
+def _deprecated(launch: Launch) -> Iterator[tuple[_Use, str]]:
+    found = [(item.key, "", item.place, item.key) for item in launch.overrides if _is_set(item)]
+    found += [
+        (item.key, item.value or "null", item.origin, f"{item.key}={item.value}")
+        for item in launch.overrides
+    ]
+    names = ((flag, (flag.value.text or "") if flag.value else "") for flag in launch.flags)
+    found += [
+        (f"--{flag.name}", name.removesuffix(".yaml"), flag.place, name) for flag, name in names
+    ]
+    for key, value, place, word in found:
+        if known := DEPRECATED.get((key, value)):
+            yield _Use(place, word, known[1]), known[0]
+
+
 def _is_set(override: Override) -> bool:
     return override.value != "null" and override.prefix != "~"
-
-
-def _deprecated(launch: Launch) -> Iterator[tuple[_Use, str]]:
-    for item in launch.overrides:
-        if (known := DEPRECATED.get((item.key, ""))) and _is_set(item):
-            yield _Use(item.place, item.key, known.instead), known.what
-        if known := DEPRECATED.get((item.key, item.value or "null")):
-            yield _Use(item.origin, f"{item.key}={item.value}", known.instead), known.what
-    for flag in launch.flags:
-        name = (flag.value.text or "") if flag.value else ""
-        if known := DEPRECATED.get((f"--{flag.name}", name.removesuffix(".yaml"))):
-            yield _Use(flag.place, name, known.instead), known.what
