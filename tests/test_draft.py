@@ -12,10 +12,19 @@ from typing import Any
 
 import pytest
 
+from botched_tree import plant_frozen
 from rl_resources.check import check_root
+from rl_resources.check.snapshot import take_snapshot
+from rl_resources.check.target import ScriptText
 from rl_resources.cli import main
+from rl_resources.contribute import draft_files
+from rl_resources.contribute import new as new_module
+from rl_resources.contribute.draft import Draft, Sources
 from rl_resources.contribute.facts import read_form
-from rl_resources.package import read_package
+from rl_resources.contribute.fix import Fixed
+from rl_resources.contribute.training_log import read_excerpt
+from rl_resources.dataset import read_dataset
+from rl_resources.package import Package, read_package
 from sample_tree import plant
 
 ROOT = Path(__file__).parents[1]
@@ -47,7 +56,7 @@ NAME = "qwen2.5-7b-instruct_grpo_2_a100-80g_fsdp_vllm.sh"
 PLACE = f"examples/tuning/7b/{NAME}"
 HANDLE = "some-body"
 
-Draft = Callable[..., dict[str, Any]]
+Run = Callable[..., dict[str, Any]]
 
 
 def script(header: str = HEADER, **changed: str) -> str:
@@ -67,14 +76,30 @@ RAN = "".join(step(number) for number in range(1, 6))
 FAILED = step(1) + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.90 GiB.\n"
 
 
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
+    """A dataset as it was once."""
+    return read_package(plant_frozen(tmp_path_factory.mktemp("frozen")))
+
+
+@pytest.fixture(scope="module")
+def proposed(package: Package) -> Callable[..., Draft]:
+    """The draft of a script, without its findings."""
+    dataset, snapshot = read_dataset(package), take_snapshot(package)
+
+    def made(text: str = "", *, log: str = "", form: str = "") -> Draft:
+        source = ScriptText("run_it.sh", text or script())
+        run = read_excerpt(log, "`Log`") if log else None
+        return Draft(Sources(source, log=run, form=read_form(form, SCHEMA)), dataset, snapshot)
+
+    return made
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The shipped dataset, to be written to."""
-    root = tmp_path / "dataset"
-    for name in ("records", "schema", "examples"):
-        shutil.copytree(ROOT / name, root / name)
-    shutil.copy(ROOT / "datapackage.json", root)
-    return root
+    """The same dataset, to be written to."""
+    (tmp_path / "dataset").mkdir()
+    return plant_frozen(tmp_path / "dataset")
 
 
 @pytest.fixture
@@ -85,20 +110,28 @@ def mine(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def draft(root: Path, capsys: pytest.CaptureFixture[str]) -> Draft:
-    """The draft as its JSON says it, with exit status and messages."""
+def run(root: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command: its JSON, exit status and messages."""
 
-    def run(*arguments: object) -> dict[str, Any]:
+    def draft(*arguments: object) -> dict[str, Any]:
         capsys.readouterr()
         status = main(["draft", *map(str, arguments), "--root", str(root), "--format", "json"])
         output = capsys.readouterr()
         found = json.loads(output.out) if output.out else {}
         return {**found, "exit": status, "said": output.err}
 
-    return run
+    return draft
 
 
-def log(tmp_path: Path, text: str, name: str = "run.log") -> Path:
+@pytest.fixture
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No rule reports or fixes anything, which would take most of the time."""
+    for module in (draft_files, new_module):
+        monkeypatch.setattr(module, "findings_about", lambda *_: [])
+    monkeypatch.setattr(draft_files, "fix", lambda snapshot, *_: Fixed(snapshot, (), (), ()))
+
+
+def saved(tmp_path: Path, text: str, name: str = "run.log") -> Path:
     path = tmp_path / name
     path.write_text(text)
     return path
@@ -140,12 +173,14 @@ def test_every_shipped_script_states_its_row_also_under_another_name(
     assert {name: found[name] for name in others} == {name: wanted[name] for name in others}
 
 
-def test_everything_that_a_script_states_becomes_the_row(draft: Draft, mine: Path) -> None:
-    found = draft(mine)
-    assert found["exit"] == 0
-    assert found["path"] == PLACE
-    row = found["row"]
-    assert {name: value for name, value in row.items() if value is not None} == {
+def test_everything_that_a_script_states_becomes_the_row(
+    run: Run, mine: Path, root: Path, unchecked: None
+) -> None:
+    before = files(root)
+    found = run(mine)
+    assert (found["exit"], found["path"], found["written"]) == (0, PLACE, False)
+    assert files(root) == before
+    assert {name: value for name, value in found["row"].items() if value is not None} == {
         "script": NAME,
         "tag": "MIN",
         "model": "Qwen/Qwen2.5-7B-Instruct",
@@ -173,6 +208,17 @@ def test_everything_that_a_script_states_becomes_the_row(draft: Draft, mine: Pat
         "status": "reported",
         "statement": "stated-run",
     }
+    empty = {name for name, value in found["row"].items() if value is None} - {"notes"}
+    assert set(found["unknown"]) == empty
+    for name in empty:
+        (line,) = [line for line in found["said"].splitlines() if f"draft: {name} is not" in line]
+        assert f"--set {name}=" in line
+    assert "own batch is 128" in found["unknown"]["max_batch"]
+
+
+def typed(draft: Draft, name: str) -> object:
+    value = draft.schema.field(name).read(draft.row[name])
+    return list(value) if isinstance(value, tuple) else value
 
 
 OFF = {
@@ -252,11 +298,10 @@ OFF = {
     ],
 )
 def test_cells_follow_from_the_settings(
-    draft: Draft, mine: Path, changed: dict[str, str], wanted: dict[str, object]
+    proposed: Callable[..., Draft], changed: dict[str, str], wanted: dict[str, object]
 ) -> None:
-    mine.write_text(script(**changed))
-    row = draft(mine)["row"]
-    assert {name: row[name] for name in wanted} == wanted
+    draft = proposed(script(**changed))
+    assert {name: typed(draft, name) for name in wanted} == wanted
 
 
 @pytest.mark.parametrize(
@@ -280,12 +325,11 @@ def test_cells_follow_from_the_settings(
     ],
 )
 def test_a_comment_is_used_if_it_leaves_no_doubt(
-    draft: Draft, mine: Path, comment: str, column: str, value: str | None
+    proposed: Callable[..., Draft], comment: str, column: str, value: str | None
 ) -> None:
-    mine.write_text(script(f"#!/usr/bin/env bash\n{comment}\n"))
-    found = draft(mine)
-    assert found["row"][column] == value
-    assert (column in found["unknown"]) == (value is None)
+    draft = proposed(script(f"#!/usr/bin/env bash\n{comment}\n"))
+    assert draft.row[column] == (value or "")
+    assert (column in draft.unknown) == (value is None)
 
 
 @pytest.mark.parametrize(
@@ -296,223 +340,187 @@ def test_a_comment_is_used_if_it_leaves_no_doubt(
     ],
 )
 def test_a_search_in_comments_gives_limit_and_trials(
-    draft: Draft, mine: Path, comment: str, limit: int | None, batches: list[tuple[int, str]]
+    proposed: Callable[..., Draft], comment: str, limit: int | None, batches: list[tuple[int, str]]
 ) -> None:
-    mine.write_text(script(f"{HEADER}# batch: {comment}\n"))
-    found = draft(mine)
-    assert found["row"]["max_batch"] == limit
-    assert [(row["batch"], row["outcome"]) for row in found["trials"]] == batches
+    draft = proposed(script(f"{HEADER}# batch: {comment}\n"))
+    assert typed(draft, "max_batch") == limit
+    assert [(int(row["batch"]), row["outcome"]) for row in draft.trials] == batches
 
 
-def test_the_row_is_csv_on_standard_output_and_the_rest_is_not(
-    root: Path, mine: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = files(root)
-    assert main(["draft", str(mine), "--root", str(root)]) == 0
-    output = capsys.readouterr()
-    (row,) = csv.DictReader(io.StringIO(output.out))
-    assert row["script"] == NAME
-    assert tuple(row) == SCHEMA.names
-    assert files(root) == before
-
-
-def test_every_blank_column_is_told_with_how_to_find_out(draft: Draft, mine: Path) -> None:
-    found = draft(mine)
-    blank = {name for name, value in found["row"].items() if value is None} - {"notes"}
-    assert set(found["unknown"]) == blank
-    for name in blank:
-        lines = [line for line in found["said"].splitlines() if f"draft: {name} is not" in line]
-        assert len(lines) == 1
-        assert f"--set {name}=" in lines[0]
-    assert "own batch is 128" in found["unknown"]["max_batch"]
-
-
-def test_what_is_stated_by_hand_counts_before_all_else(draft: Draft, mine: Path) -> None:
-    found = draft(
-        mine, "--device", "h100", "--contributor", f"@{HANDLE}", "--set", "host_memory_gb=512.0"
-    )
-    assert (found["row"]["device"], found["row"]["contributor"]) == ("h100", HANDLE)
-    assert found["row"]["host_memory_gb"] == 512
+RELEASE = "Initializing a V1 LLM engine (v0.8.3) with config: x\n"
+NO_HOST_MEMORY = "(raylet) Task was killed due to the node running low on memory.\n"
 
 
 @pytest.mark.parametrize(
-    ("pair", "problem"),
+    ("log", "row", "trials", "said"),
     [
-        ("devise=h100", "Did you mean `device`"),
-        ("gpus=eight", "is not a whole number from"),
-        ("tag=SMALL", "is not one of its words"),
-        ("device", "COLUMN=VALUE"),
-        ("script=x.sh", "is no column"),
+        (
+            RELEASE + step(1, 400) + RAN.replace("step:1 ", "step:6 "),
+            {
+                **{"peak_memory_gb": 61.5, "step_seconds": 90, "infer_version": "0.8.3"},
+                **{"tokens_per_second_per_gpu": 1450, "statement": "measured-run"},
+            },
+            [(128, "ran")],
+            "training steps in the log; excluded are 1 as warm-up",
+        ),
+        (
+            "  'train_batch_size': 64,\n" + RAN,
+            {"step_seconds": None},
+            [(64, "ran")],
+            "used a batch of 64, but the script asks for 128",
+        ),
+        (
+            FAILED,
+            {"peak_memory_gb": None, "statement": "stated-run"},
+            [(128, "out-of-memory")],
+            "out of accelerator memory: CUDA out of memory",
+        ),
+        (RAN + NO_HOST_MEMORY, {"step_seconds": None}, [], "out of host memory"),
     ],
 )
-def test_a_cell_that_cannot_be_is_wrong_usage(
-    draft: Draft, mine: Path, pair: str, problem: str
+def test_a_log_gives_figures_releases_and_a_trial(
+    proposed: Callable[..., Draft],
+    log: str,
+    row: dict[str, object],
+    trials: list[tuple[int, str]],
+    said: str,
 ) -> None:
-    found = draft(mine, "--set", pair)
-    assert found["exit"] == 2
-    assert problem in found["said"]
+    draft = proposed(log=log)
+    assert {name: typed(draft, name) for name in row} == row
+    assert [(int(row["batch"]), row["outcome"]) for row in draft.trials] == trials
+    assert said in "\n".join(draft.remarks)
 
 
-def test_a_log_fills_the_figures_and_says_how_many_steps_it_saw(
-    draft: Draft, mine: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("{mine}", "--set", "devise=h100"), "Did you mean `device`"),
+        (("{mine}", "--set", "gpus=eight"), "is not a whole number from"),
+        (("{mine}", "--set", "tag=SMALL"), "is not one of its words"),
+        (("{mine}", "--set", "device"), "COLUMN=VALUE"),
+        (("{mine}", "--set", "script=x.sh"), "is no column"),
+        ((), "no script is named"),
+        (("none.sh",), "none.sh: cannot be read"),
+        (("{mine}", "--log", "none.log"), "none.log: cannot be read"),
+        (("--issue", "none.md"), "none.md: cannot be read"),
+        (("--issue", "{mine}"), "has no answer of an issue form"),
+        (("{binary}",), "is no text in UTF-8 (byte 0)"),
+        (("{large}",), "larger than 1 MiB"),
+    ],
+)
+def test_what_cannot_be_read_is_wrong_usage(
+    run: Run, mine: Path, tmp_path: Path, arguments: tuple[str, ...], problem: str
 ) -> None:
-    text = (
-        "Initializing a V1 LLM engine (v0.8.3) with config: x\n"
-        + step(1, 400)
-        + "".join(step(number) for number in range(2, 7))
-    )
-    found = draft(mine, "--log", log(tmp_path, text))
-    row = found["row"]
-    assert (row["peak_memory_gb"], row["step_seconds"]) == (61.5, 90)
-    assert (row["tokens_per_second_per_gpu"], row["infer_version"]) == (1450, "0.8.3")
-    assert (row["status"], row["statement"]) == ("reported", "measured-run")
-    assert "6 training steps in the log; excluded are 1 as warm-up" in found["said"]
-    assert [(item["batch"], item["outcome"]) for item in found["trials"]] == [(128, "ran")]
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "large").write_bytes(b"x" * (1 << 21))
+    paths = {"mine": mine, "binary": tmp_path / "binary", "large": tmp_path / "large"}
+    found = run(*(argument.format(**paths) for argument in arguments))
+    assert (found["exit"], problem in str(found["said"])) == (2, True)
 
 
-def test_figures_of_another_batch_are_not_taken(draft: Draft, mine: Path, tmp_path: Path) -> None:
-    text = "  'train_batch_size': 64,\n" + RAN
-    found = draft(mine, "--log", log(tmp_path, text))
-    assert found["row"]["step_seconds"] is None
-    assert found["trials"][0]["batch"] == 64
-    assert "used a batch of 64, but the script asks for 128" in found["said"]
-
-
-def test_a_run_out_of_memory_becomes_a_trial_and_no_figure(
-    draft: Draft, mine: Path, tmp_path: Path, root: Path
+def test_a_run_out_of_memory_is_written_to_the_record_of_a_run_that_fitted_alone(
+    run: Run, mine: Path, tmp_path: Path, root: Path, unchecked: None
 ) -> None:
     before = files(root)
-    found = draft(mine, "--log", log(tmp_path, FAILED), "--write")
-    assert [(item["batch"], item["outcome"]) for item in found["trials"]] == [
-        (128, "out-of-memory")
-    ]
-    row = found["row"]
-    assert (row["peak_memory_gb"], row["statement"]) == (None, "stated-run")
-    assert found["exit"] == 1
+    found = run(mine, "--log", saved(tmp_path, FAILED), "--write")
+    assert (found["exit"], files(root)) == (1, before)
     assert "a record is a run that fitted" in found["said"]
-    assert files(root) == before
-
-
-def test_a_run_out_of_memory_joins_the_record_of_a_run_that_fitted(
-    draft: Draft, mine: Path, tmp_path: Path, root: Path
-) -> None:
-    assert draft(mine, "--contributor", HANDLE, "--log", log(tmp_path, RAN), "--write")["exit"] == 0
+    assert run(mine, "--contributor", HANDLE, "--log", saved(tmp_path, RAN), "--write")["exit"] == 0
     larger = "  'train_batch_size': 256,\n" + FAILED
-    found = draft(root / PLACE, "--log", log(tmp_path, larger), "--write")
-    assert found["exit"] == 0
-    assert [
-        (item["order"], item["batch"], item["outcome"])
-        for item in table(root, "trials")
-        if item["script"] == NAME
-    ] == [("1", "128", "ran"), ("2", "256", "out-of-memory")]
+    assert run(root / PLACE, "--log", saved(tmp_path, larger), "--write")["exit"] == 0
+    trials = [tuple(item.values()) for item in table(root, "trials") if item["script"] == NAME]
+    assert trials == [(NAME, "1", "128", "ran"), (NAME, "2", "256", "out-of-memory")]
     (row,) = (row for row in table(root, "tuning") if row["script"] == NAME)
     assert (row["max_batch"], row["step_seconds"]) == ("128", "90")
-    assert [item for item in check_root(root) if item.severity == "error"] == []
 
 
-def test_want_of_host_memory_is_no_trial(draft: Draft, mine: Path, tmp_path: Path) -> None:
-    line = "(raylet) Task was killed due to the node running low on memory.\n"
-    found = draft(mine, "--log", log(tmp_path, RAN + line))
-    assert (found["trials"], found["row"]["step_seconds"]) == ([], None)
-    assert "out of host memory" in found["said"]
-
-
-def test_write_adds_the_row_and_copies_the_script(draft: Draft, mine: Path, root: Path) -> None:
+def test_write_adds_the_row_and_a_fixed_copy_of_the_script(
+    run: Run, mine: Path, root: Path
+) -> None:
+    theirs = script("# Hardware: 2 x A100 80 GB\n").replace('"$@"', "$@").replace("\n", "\r\n")
+    mine.write_bytes(theirs.encode())
     before = files(root)
-    found = draft(mine, "--contributor", HANDLE, "--write")
+    found = run(mine, "--contributor", f"@{HANDLE}", "--write")
     assert (found["exit"], found["written"]) == (0, True)
+    assert found["fixed"] == ["line-ending", "shebang", "strict-mode", "unquoted-arguments"]
+    assert "ready to commit" in found["said"]
     after = files(root)
-    assert after.pop(PLACE) == mine.read_bytes()
+    assert {path for path in after if after[path] != before.get(path)} == {
+        "records/tuning.csv",
+        PLACE,
+    }
     assert (root / PLACE).stat().st_mode & 0o111
-    assert {path for path in after if after[path] != before.get(path)} == {"records/tuning.csv"}
-    lines = after["records/tuning.csv"].split(b"\n")
-    assert set(before["records/tuning.csv"].split(b"\n")) < set(lines)
-    assert [item for item in check_root(root) if item.severity == "error"] == []
+    assert mine.read_bytes() == theirs.encode()
+    assert check_root(root) == []
+    again = run(mine, "--contributor", "somebody-else", "--write")
+    assert (again["exit"], again["written"], again["fixed"]) == (0, False, [])
+    assert f"contributor is `{HANDLE}` there" in again["said"]
+    assert files(root) == after
 
 
-def test_write_moves_an_ill_named_script_of_the_dataset(draft: Draft, root: Path) -> None:
+def test_write_moves_an_ill_named_script_of_the_dataset(
+    run: Run, root: Path, unchecked: None
+) -> None:
     wrong = root / "examples" / "tuning" / "7B" / "my_run.sh"
     wrong.parent.mkdir()
     wrong.write_text(script())
-    found = draft(wrong, "--contributor", HANDLE, "--write")
-    assert found["exit"] == 0
+    assert run(wrong, "--contributor", HANDLE, "--write")["exit"] == 0
     assert not wrong.exists()
     assert (root / PLACE).read_text() == script()
 
 
-def test_a_second_write_changes_nothing(draft: Draft, mine: Path, root: Path) -> None:
-    draft(mine, "--contributor", HANDLE, "--write")
+@pytest.mark.parametrize(
+    ("text", "arguments", "said"),
+    [
+        (script(), ("--device", "h1000"), "h1000"),
+        (f"{script()}if true; then\n", ("--contributor", HANDLE), "{mine}"),
+        ("#!/usr/bin/env bash\necho hello\n", (), "starts no training"),
+        (script("#!/usr/bin/env bash\n"), (), "the row lacks script, device"),
+    ],
+)
+def test_what_a_rule_objects_to_is_reported_and_not_written(
+    run: Run, mine: Path, root: Path, text: str, arguments: tuple[str, ...], said: str
+) -> None:
+    mine.write_text(text)
     before = files(root)
-    found = draft(mine, "--contributor", "somebody-else", "--write")
+    found = run(mine, *arguments, "--write")
+    assert (found["exit"], found["written"]) == (1, False)
+    assert said.format(mine=mine) in found["said"]
+    assert "Nothing was written: " in found["said"]
     assert files(root) == before
-    assert f"contributor is `{HANDLE}` there" in found["said"]
 
 
 def test_another_script_in_its_place_is_not_overwritten(
-    draft: Draft, mine: Path, root: Path
+    run: Run, mine: Path, root: Path, unchecked: None
 ) -> None:
     (root / PLACE).write_text("#!/usr/bin/env bash\necho another\n")
     before = files(root)
-    found = draft(mine, "--contributor", HANDLE, "--write")
-    assert found["exit"] in {1, 2}
-    assert files(root) == before
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (),  # nobody is named as contributor or source
-        ("--contributor", "your-handle"),
-        ("--contributor", HANDLE, "--device", "h1000"),
-        ("--contributor", HANDLE, "--set", "gpus=4"),
-    ],
-)
-def test_what_a_rule_objects_to_is_told_and_not_written(
-    draft: Draft, mine: Path, root: Path, arguments: tuple[str, ...]
-) -> None:
-    before = files(root)
-    found = draft(mine, *arguments, "--write")
-    assert (found["exit"], found["written"]) == (1, False)
-    assert "error:" in found["said"]
-    assert files(root) == before
-
-
-def test_a_row_that_lacks_a_required_cell_is_not_written(
-    draft: Draft, mine: Path, root: Path
-) -> None:
-    mine.write_text(script("#!/usr/bin/env bash\n"))
-    before = files(root)
-    found = draft(mine, "--write")
-    assert found["exit"] == 1
-    assert "the row lacks script, device" in found["said"]
+    assert run(mine, "--contributor", HANDLE, "--write")["exit"] == 2
     assert files(root) == before
 
 
 def test_a_record_that_new_made_waits_for_the_log_of_its_first_run(
-    draft: Draft, tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
+    run: Run, tmp_path: Path, root: Path, unchecked: None
 ) -> None:
     asked = {"model": "Qwen/Qwen2.5-3B-Instruct", "task": "GRPO", "gpus": "4", "device": "h100"}
     asked |= {"train": "fsdp", "infer": "vllm", "tag": "MIN", "contributor": HANDLE}
-    options = [word for name, value in asked.items() for word in (f"--{name}", value)]
-    assert main(["new", *options, "--root", str(root)]) == 0
-    path = root / "examples" / "tuning" / "3b" / "qwen2.5-3b-instruct_grpo_4_h100_fsdp_vllm.sh"
-    row = draft(path)["row"]
+    record = new_module.new(root, asked, {}, write=True, terminal=False)
+    path = root / record.path
+    row = run(path)["row"]
     assert (row["status"], row["statement"]) == ("untested", None)
-    assert draft(path, "--log", log(tmp_path, RAN), "--write")["exit"] == 0
+    assert run(path, "--log", saved(tmp_path, RAN), "--write")["exit"] == 0
     (row,) = (row for row in table(root, "tuning") if row["script"] == path.name)
     assert (row["status"], row["statement"]) == ("reported", "measured-run")
     assert (row["step_seconds"], row["framework_version"]) == ("90", "")
-    assert [item for item in check_root(root) if item.severity == "error"] == []
 
 
 def test_a_log_of_another_release_fills_nothing(
-    draft: Draft, mine: Path, tmp_path: Path, root: Path
+    run: Run, mine: Path, tmp_path: Path, root: Path, unchecked: None
 ) -> None:
-    draft(mine, "--contributor", HANDLE, "--set", "infer_version=0.8.3", "--write")
-    text = "Initializing a V1 LLM engine (v0.9.1) with config: x\n" + RAN
-    found = draft(root / PLACE, "--log", log(tmp_path, text), "--write")
-    (row,) = (row for row in table(root, "tuning") if row["script"] == NAME)
-    assert (row["step_seconds"], row["infer_version"]) == ("", "0.8.3")
+    run(mine, "--contributor", HANDLE, "--set", "infer_version=0.8.3", "--write")
+    text = RELEASE.replace("0.8.3", "0.9.1") + RAN
+    found = run(root / PLACE, "--log", saved(tmp_path, text), "--write")
+    assert (found["row"]["step_seconds"], found["row"]["infer_version"]) == (None, "0.8.3")
     assert "infer_version is `0.8.3` there; what was read now says `0.9.1`" in found["said"]
 
 
@@ -558,8 +566,8 @@ _No response_
 """
 
 
-def test_an_issue_form_becomes_a_row(draft: Draft, tmp_path: Path) -> None:
-    found = draft("--issue", log(tmp_path, FORM.replace("\n", "\r\n"), "issue.md"))
+def test_an_issue_form_becomes_a_row(run: Run, tmp_path: Path) -> None:
+    found = run("--issue", saved(tmp_path, FORM.replace("\n", "\r\n"), "issue.md"))
     row = found["row"]
     assert found["exit"] == 0
     assert (row["script"], row["contributor"], row["gpus"]) == (NAME, HANDLE, 2)
@@ -567,23 +575,23 @@ def test_an_issue_form_becomes_a_row(draft: Draft, tmp_path: Path) -> None:
     assert "a record needs its script" in found["said"]
 
 
-def test_a_script_in_an_issue_form_is_read_and_written(
-    draft: Draft, tmp_path: Path, root: Path
+def test_script_and_log_in_an_issue_form_are_read(
+    run: Run, tmp_path: Path, root: Path, unchecked: None
 ) -> None:
     text = script(f"{HEADER}### Notes\n# ```\n")
-    body = f"### Script\n\n```shell\n{text}```\n\n### Contributor\n\n{HANDLE}\n"
-    found = draft("--issue", log(tmp_path, body, "issue.md"), "--write")
-    assert found["exit"] == 0
-    assert found["row"]["notes"] is None
+    body = f"### Script\n\n```shell\n{text}```\n\n### Contributor\n\n{HANDLE}\n\n"
+    body += f"### Log\n\n```text\n{RAN}```\n"
+    found = run("--issue", saved(tmp_path, body, "issue.md"), "--write")
+    assert (found["exit"], found["row"]["step_seconds"], found["row"]["notes"]) == (0, 90, None)
     assert (root / PLACE).read_text() == text
 
 
-def test_an_answer_that_cannot_stand_in_its_column_is_told(draft: Draft, tmp_path: Path) -> None:
+def test_an_answer_that_does_not_fit_its_column_is_reported() -> None:
     body = FORM.replace("\n2\n", "\ntwo\n").replace("### Device", "### Devise")
-    found = draft("--issue", log(tmp_path, body, "issue.md"))
-    assert found["row"]["gpus"] is None
-    assert "`GPUs`: `two` is not a whole number from" in found["said"]
-    assert "`Devise` is no column. Did you mean `device`?" in found["said"]
+    found = read_form(body, SCHEMA)
+    assert found.facts["gpus"].text == ""
+    assert "`GPUs`: `two` is not a whole number from" in found.remarks[0]
+    assert found.remarks[1] == "`Devise` is no column. Did you mean `device`?"
 
 
 def test_every_column_can_be_answered_by_its_title() -> None:
@@ -594,92 +602,13 @@ def test_every_column_can_be_answered_by_its_title() -> None:
     assert {name: fact.text for name, fact in facts.items()} == wanted
 
 
-@pytest.mark.parametrize(
-    ("body", "told"),
-    [
-        (b"### Device\n\nh100 \xb2\n", "issue.md: is no text in UTF-8 (byte 17)"),
-        (FORM.encode("utf-16"), "issue.md: is no text in UTF-8 (byte 0)"),
-        (b"please add my run", "issue.md: has no answer of an issue form"),
-        (b"", "issue.md: has no answer of an issue form"),
-    ],
-)
-def test_what_is_no_issue_form_is_refused(
-    draft: Draft, tmp_path: Path, body: bytes, told: str
-) -> None:
-    (tmp_path / "issue.md").write_bytes(body)
-    found = draft("--issue", tmp_path / "issue.md")
-    assert (found["exit"], told in str(found["said"])) == (2, True)
-
-
 def test_hostile_answers_reach_no_terminal(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], unchecked: None
 ) -> None:
-    body = FORM.replace("MIN", "\x1b[2J\x07MIN\x00").replace("### Task", "### T\x1b]0;x\x07ask")
-    issue, run = log(tmp_path, body, "issue.md"), log(tmp_path, FAILED + "\x1b[31m\x07", "a.log")
-    main(["draft", "--issue", str(issue), "--log", str(run), "--root", str(root)])
+    body = FORM.replace("MIN", "\x1b[2J\x07MIN\x00x").replace("### Task", "### T\x1b]0;x\x07ask")
+    issue, log = saved(tmp_path, body.replace("\x00", ""), "issue.md"), FAILED + "\x1b[31m\x07"
+    arguments = ["--issue", str(issue), "--log", str(saved(tmp_path, log))]
+    assert main(["draft", *arguments, "--root", str(root)]) == 0
     output = capsys.readouterr()
+    assert HANDLE in output.out
     assert not set(output.out + output.err) & set("\x1b\x07\x00")
-
-
-def test_the_log_of_an_issue_form_gives_figures(draft: Draft, tmp_path: Path) -> None:
-    body = f"### Script\n\n```bash\n{script()}```\n\n### Log\n\n```text\n{RAN}```\n"
-    found = draft("--issue", log(tmp_path, body, "issue.md"))
-    row = found["row"]
-    assert (row["peak_memory_gb"], row["step_seconds"]) == (61.5, 90)
-    assert "5 training steps in the log" in found["said"]
-
-
-def test_a_script_is_mended_on_its_way_and_its_author_keeps_theirs(
-    draft: Draft, mine: Path, root: Path
-) -> None:
-    theirs = script("# Hardware: 2 x A100 80 GB\n").replace('"$@"', "$@").replace("\n", "\r\n")
-    mine.write_bytes(theirs.encode())
-    found = draft(mine, "--contributor", HANDLE, "--write")
-    assert found["fixed"] == ["line-ending", "shebang", "strict-mode", "unquoted-arguments"]
-    assert "ready to commit" in found["said"]
-    assert check_root(root) == []
-    assert mine.read_bytes() == theirs.encode()
-    again = draft(mine, "--contributor", HANDLE, "--write")
-    assert (again["exit"], again["written"], again["fixed"]) == (0, False, [])
-    assert "the dataset has all of this" in again["said"]
-
-
-def test_what_is_refused_is_told_of_the_file_that_its_author_has(draft: Draft, mine: Path) -> None:
-    mine.write_text(script("# Hardware: 2 x A100 80 GB\n") + "if true; then\n")
-    found = draft(mine, "--contributor", HANDLE, "--write")
-    assert (found["exit"], found["written"]) == (1, False)
-    assert {item["path"] for item in found["findings"]} == {str(mine)}
-    assert "Nothing was written: " in found["said"]
-
-
-@pytest.mark.parametrize(
-    ("data", "problem"),
-    [(b"\xff\xfe\x00", "no text in UTF-8"), (b"x" * (1 << 21), "larger than 1 MiB")],
-)
-def test_what_is_no_script_is_unreadable_input(
-    draft: Draft, mine: Path, data: bytes, problem: str
-) -> None:
-    mine.write_bytes(data)
-    found = draft(mine)
-    assert found["exit"] == 2
-    assert problem in found["said"]
-
-
-def test_missing_files_and_arguments_are_wrong_usage(draft: Draft, mine: Path) -> None:
-    assert draft()["exit"] == 2
-    assert draft("none.sh")["exit"] == 2
-    assert draft(mine, "--log", "none.log")["exit"] == 2
-    assert draft("--issue", "none.md")["exit"] == 2
-
-
-def test_a_script_that_starts_no_training_is_told(draft: Draft, mine: Path) -> None:
-    mine.write_text("#!/usr/bin/env bash\necho hello\n")
-    found = draft(mine)
-    assert "starts no training" in found["said"]
-    assert found["row"]["model"] is None
-
-
-def test_a_script_is_read_and_never_run(draft: Draft, mine: Path, tmp_path: Path) -> None:
-    mine.write_text(script(f"#!/usr/bin/env bash\ntouch {tmp_path}/ran\n"))
-    draft(mine)
-    assert not (tmp_path / "ran").exists()

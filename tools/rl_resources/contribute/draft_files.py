@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,12 +20,11 @@ from rl_resources.contribute.changes import (
 from rl_resources.contribute.draft import Draft, Sources
 from rl_resources.contribute.facts import Form, read_form, stated_facts
 from rl_resources.contribute.fix import fix
-from rl_resources.contribute.log_facts import FIGURES
-from rl_resources.contribute.training_log import read_excerpt, read_log
+from rl_resources.contribute.training_log import FIGURES, TrainingLog, read_excerpt, read_log
 from rl_resources.dataset import read_dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding
-from rl_resources.package import SCRIPTS, Field, Package, TableSchema, read_package
+from rl_resources.package import SCRIPTS, Field, TableSchema, Value, read_package
 from rl_resources.tabular import write
 from rl_resources.words import json_text, shown
 
@@ -71,7 +70,7 @@ class Drafted:
         return json_text(found, 2)
 
     def messages(self) -> Iterator[str]:
-        """What is to be said beside the row, line by line."""
+        """What is said along with the row, line by line."""
         yield from self.draft.remarks
         for row in self.draft.trials:
             yield f"trial {row['order']}: a batch of {row['batch']}: {row['outcome']}"
@@ -98,6 +97,25 @@ class Drafted:
         return FIX_FIRST if self.findings else "No findings: ready to commit."
 
 
+def _typed(schema: TableSchema, row: Row) -> Mapping[str, Value]:
+    return {field.name: _value(field, row[field.name]) for field in schema.fields}
+
+
+def _value(field: Field, cell: str) -> Value:
+    try:
+        return field.read(cell)
+    except ValueError:
+        return cell
+
+
+def _how(field: Field) -> str:
+    """How somebody finds out about a column and states it."""
+    if field.name == "script":
+        return ""
+    state = f"{field.description} --set {field.name}=… states it, as in `{field.example}`."
+    return f"--log FILE reads it from the run's log. {state}" if field.name in FIGURES else state
+
+
 def draft_files(
     root: Path, script: str, *, log: str, issue: str, stated: Sequence[str], write: bool
 ) -> Drafted:
@@ -110,10 +128,19 @@ def draft_files(
     package = read_package(root)
     dataset, snapshot = read_dataset(package), take_snapshot(package)
     schema = package.resources["tuning"].schema
-    form = _form(issue, schema) if issue else None
-    sources = replace(_sources(package, script, form), stated=stated_facts(stated, schema))
-    draft = Draft(_with_log(replace(sources, form=form), log), dataset, snapshot)
-    drafted = _validated(draft, snapshot, script)
+    form = _form(issue, schema) if issue else Form()
+    run, form = _log(log, form)
+    text = _decoded(script, "Name the shell script.") if script else form.script.encode()
+    name = Path(script).name if script else "script.sh"
+    sources = Sources(
+        ScriptText(name, text.decode()) if text or script else None,
+        text,
+        _held(root, Path(script)) if script else None,
+        run,
+        form,
+        stated_facts("--set", stated, schema),
+    )
+    drafted = _validated(Draft(sources, dataset, snapshot), snapshot, script)
     if not write or not drafted.changes or drafted.refused:
         return drafted
     write_changes(root, drafted.changes)
@@ -157,33 +184,24 @@ def _fixed(
     return kept, fixed.rules if any(item.path in new for item in kept) else ()
 
 
-def _typed(schema: TableSchema, row: Row) -> dict[str, object]:
-    return {field.name: _value(field, row[field.name]) for field in schema.fields}
-
-
-def _value(field: Field, cell: str) -> object:
-    try:
-        return field.read(cell)
-    except ValueError:
-        return cell
-
-
-def _how(field: Field) -> str:
-    """How somebody finds out about a column and states it."""
-    if field.name == "script":
-        return ""
-    state = f"{field.description} --set {field.name}=… states it, as in `{field.example}`."
-    return f"--log FILE reads it from the run's log. {state}" if field.name in FIGURES else state
-
-
 def _form(name: str, schema: TableSchema) -> Form:
     form = read_form(_decoded(name, "Save the issue's text as UTF-8.").decode(), schema)
-    if form == Form({}, "", "", ()):
+    if form == Form():
         raise UnusableInput(
             f"{shown(name, 500)}: has no answer of an issue form",
             "An answer stands under a heading with its column's title, as in `### Device`.",
         )
     return form
+
+
+def _log(name: str, form: Form) -> tuple[TrainingLog | None, Form]:
+    """The log that is named, else the lines pasted into the form, if they can be read."""
+    if name:
+        return read_log(Path(name)), form
+    try:
+        return (read_excerpt(form.log, "`Log`") if form.log else None), form
+    except UnusableInput as error:
+        return None, replace(form, remarks=(*form.remarks, str(error)))
 
 
 def _decoded(name: str, help_: str) -> bytes:
@@ -201,32 +219,9 @@ def _decoded(name: str, help_: str) -> bytes:
     return data
 
 
-def _sources(package: Package, script: str, form: Form | None) -> Sources:
-    """The script on disk, else the one pasted into the form."""
-    if script:
-        path, data = Path(script), _decoded(script, "Name the shell script.")
-        return Sources(ScriptText(path.name, data.decode()), data, _held(package, path))
-    if form and form.script:
-        return Sources(ScriptText("script.sh", form.script), form.script.encode())
-    return Sources()
-
-
-def _held(package: Package, path: Path) -> str | None:
+def _held(root: Path, path: Path) -> str | None:
     """The path relative to the root if it is an ordinary file among the dataset's scripts."""
-    place, top = path.resolve(), package.root.resolve()
+    place, top = path.resolve(), root.resolve()
     if path.is_symlink() or not place.is_relative_to(top / SCRIPTS):
         return None
     return place.relative_to(top).as_posix()
-
-
-def _with_log(sources: Sources, name: str) -> Sources:
-    """The log that is named, else the lines pasted into the form, if they can be read."""
-    if name:
-        return replace(sources, log=read_log(Path(name)))
-    form = sources.form
-    if form is None or not form.log:
-        return sources
-    try:
-        return replace(sources, log=read_excerpt(form.log, "`Log`"))
-    except UnusableInput as error:
-        return replace(sources, form=replace(form, remarks=(*form.remarks, str(error))))

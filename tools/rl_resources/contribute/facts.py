@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from rl_resources.errors import UnusableInput
 from rl_resources.package import TYPES, Field, TableSchema
 from rl_resources.words import nearest, shown
 
 NO_ANSWER = frozenset({"", "_no response_", "none", "n/a", "-"})
-_HEADING = re.compile(r"###\s+(\S.*?)\s*#*\s*")
-_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})\s*[\w+-]*\s*")
+_HEADING_OR_CODE = re.compile(
+    r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?^[ \t]*\1[ \t]*$|^###[ \t]+(?P<title>\S[^\n]*?)[ \t#]*$",
+    re.MULTILINE | re.DOTALL,
+)
+_CODE = re.compile(r"(`{3,}|~{3,})[^\n]*\n(.*?)[ \t]*\1\s*", re.DOTALL)
 _LAUNCH = re.compile(r"\bpython3?\b|\bray job submit\b|\btorchrun\b|^#!.*sh\b", re.MULTILINE)
 
 
@@ -41,7 +45,7 @@ def merged(sources: Iterable[Facts]) -> dict[str, Fact]:
 
 def one_line(text: str) -> str:
     """Text fit for one cell: on one line, without control characters."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
 def cell(field: Field, text: str) -> Fact:
@@ -82,8 +86,8 @@ def _wanted(field: Field) -> str:
     return f"{TYPES[field.type].words}{between}, as in `{field.example}`"
 
 
-def stated_facts(pairs: Iterable[str], schema: TableSchema) -> Facts:
-    """Cells as `--set` states them, each as `column=value`.
+def stated_facts(option: str, pairs: Iterable[str], schema: TableSchema) -> dict[str, Fact]:
+    """Cells as an option of the command line states them, each as `column=value`.
 
     Raises `UnusableInput` for an unknown column, or a value that its schema does not allow.
     """
@@ -93,11 +97,11 @@ def stated_facts(pairs: Iterable[str], schema: TableSchema) -> Facts:
         name, equals, value = pair.partition("=")
         if not equals or name not in columns:
             problem = f"`{shown(name)}` is no column" if equals else "is not COLUMN=VALUE"
-            close = nearest(name, columns).sentence()
-            raise UnusableInput(f"--set {shown(pair)}: {problem}", close or ", ".join(columns))
+            help_ = nearest(name, columns).sentence() or f"Its columns are {', '.join(columns)}."
+            raise UnusableInput(f"{option} {shown(pair)}: {problem}", help_)
         found[name] = cell(schema.field(name), value)
         if found[name].doubt:
-            raise UnusableInput(f"--set {shown(pair)}: {found[name].doubt}")
+            raise UnusableInput(f"{option} {shown(pair)}: {found[name].doubt}")
     return found
 
 
@@ -108,14 +112,14 @@ class Form:
     `remarks` say which answers cannot be used.
     """
 
-    facts: Facts
-    script: str
-    log: str
-    remarks: tuple[str, ...]
+    facts: Facts = field(default_factory=dict)
+    script: str = ""
+    log: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 def read_form(body: str, schema: TableSchema) -> Form:
-    """Read the body of an issue as GitHub renders a form: `### title`, a blank line, the answer.
+    """Read the body of an issue as GitHub renders a form: `### title`, an empty line, the answer.
 
     The titles are those of the columns. A code block that starts a program is the script, the text
     under `Log` the log. Other titles are ignored.
@@ -125,42 +129,25 @@ def read_form(body: str, schema: TableSchema) -> Form:
     remarks: list[str] = []
     script = log = ""
     for title, answer in _answers(body):
-        code, field = _code(answer), columns.get(title.lower())
+        block, column = _CODE.fullmatch(answer), columns.get(title.lower())
+        code = block[2] if block else ""
         if title.lower() == "log":
             log = log or code or answer
-        elif code:
+        elif block:
             script = script or (code if _LAUNCH.search(code) else "")
-        elif field:
-            fact = facts.setdefault(field.name, cell(field, answer))
-            remarks += [f"`{field.title}`: {fact.doubt}"] if fact.doubt else []
+        elif column:
+            fact = facts.setdefault(column.name, cell(column, answer))
+            remarks += [f"`{column.title}`: {fact.doubt}"] if fact.doubt else []
         elif (likely := nearest(title, columns)).words:
             remarks.append(f"`{shown(title)}` is no column. {likely.sentence()}")
     return Form(facts, script, log, tuple(remarks))
 
 
-def _answers(body: str) -> list[tuple[str, str]]:
+def _answers(body: str) -> Iterator[tuple[str, str]]:
     """Titles with their answers; a line of a code block is no title."""
-    sections: list[tuple[str, list[str]]] = [("", [])]
-    fence = ""
-    for line in re.split(r"\r\n|\r|\n", body):
-        heading, opened = _HEADING.fullmatch(line), _FENCE.fullmatch(line)
-        if heading and not fence:
-            sections.append((heading[1], []))
-            continue
-        if fence:
-            fence = "" if line.strip() == fence else fence
-        elif opened:
-            fence = opened[1]
-        sections[-1][1].append(line)
-    answers = [(title, "\n".join(lines).strip()) for title, lines in sections[1:]]
-    return [(title, answer) for title, answer in answers if answer.lower() not in NO_ANSWER]
-
-
-def _code(answer: str) -> str:
-    """The content of the code block that an answer is; empty where it is none."""
-    first, *lines = answer.split("\n")
-    fence = _FENCE.fullmatch(first)
-    if fence is None:
-        return ""
-    text = "\n".join(lines[:-1] if lines and lines[-1].strip() == fence[1] else lines)
-    return f"{text}\n" if text.strip().lower() not in NO_ANSWER else ""
+    text = re.sub(r"\r\n?", "\n", body)
+    headings = [item for item in _HEADING_OR_CODE.finditer(text) if item["title"]]
+    for heading, after in zip_longest(headings, headings[1:]):
+        answer = text[heading.end() : after.start() if after else None].strip()
+        if answer.lower() not in NO_ANSWER:
+            yield heading["title"], answer

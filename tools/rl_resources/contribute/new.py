@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,27 +19,30 @@ from rl_resources.contribute.changes import (
     refuse_errors,
     write_changes,
 )
-from rl_resources.contribute.facts import cell
+from rl_resources.contribute.facts import cell, stated_facts
 from rl_resources.contribute.new_script import (
+    FRAMEWORK,
     PROMPT_TOKENS,
     RESPONSE_TOKENS,
     Configuration,
+    refusals,
     script_text,
 )
-from rl_resources.contribute.offered import FRAMEWORK, refusals
 from rl_resources.contribute.script_facts import memory_cells
 from rl_resources.contribute.start_values import cluster_of
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.finding import Finding
 from rl_resources.order import number
-from rl_resources.package import SCRIPTS, Record, read_package
+from rl_resources.package import SCRIPTS, Record, items_of, read_package
 from rl_resources.script.framework import shipped
-from rl_resources.script.name import ScriptName
-from rl_resources.words import json_text, nearest, shown
+from rl_resources.script.name import PARTS, ScriptName
+from rl_resources.words import MOST_LISTED, json_text, nearest, shown
 
-OPTIONS = ("model", "task", "gpus", "device", "train", "infer", "tag")
+OPTIONS = (*PARTS, "tag")
 """Columns of the tuning table that make a configuration, each an option of the command."""
+
+COLUMNS = ("tag", "model", "task", "gpus", "device", "nodes", "train", "infer")
 
 GROWING = {"model": "models", "device": "devices"}
 """Options whose unknown word may be a new row of a table, with that table."""
@@ -92,16 +96,16 @@ def new(
     `added` has the cells of new rows as `column=value`, by the option whose word they add. What is
     missing is asked for on a `terminal`. Raises `UnusableInput` and `InvalidDataset`.
     """
-    from rl_resources.contribute.prompts import complete
-
     package = read_package(root)
     dataset, snapshot = read_dataset(package), take_snapshot(package)
-    rows: Mapping[str, Row] = {
-        GROWING[option]: _added_row(dataset, option, asked.get(option, ""), cells)
-        for option, cells in added.items()
-    }
+    rows: dict[str, Row] = {}
+    for option, pairs in added.items():
+        schema = package.resources[GROWING[option]].schema
+        facts = stated_facts(f"--add-{option}", pairs, schema)
+        cells = {name: fact.text for name, fact in facts.items()}
+        rows[GROWING[option]] = {option: asked.get(option, ""), **cells}
     if terminal:
-        asked = complete(asked, frozenset(added), dataset)
+        asked = _completed(asked, rows, dataset)
     record = new_record(asked, rows, dataset, snapshot)
     found = findings_about(snapshot, record.changes)
     refuse_errors(found)
@@ -110,24 +114,60 @@ def new(
     return replace(record, findings=found)
 
 
-def _added_row(dataset: Dataset, option: str, key: str, cells: Iterable[str]) -> Row:
-    """The cells of a new row. Raises `UnusableInput` for what is no cell of its table."""
-    resource = dataset.package.resources[GROWING[option]]
-    row = {option: key}
-    for item in cells:
-        name, equals, text = item.partition("=")
-        if not equals or name not in resource.schema.names:
-            problem = f"`{name}` is no column" if equals else f"`{item}` is not COLUMN=VALUE"
-            raise UnusableInput(
-                f"--add-{option}: {problem} of {resource.path}",
-                nearest(name, resource.schema.names).sentence()
-                or f"Its columns are {', '.join(resource.schema.names)}.",
-            )
-        fact = cell(resource.schema.field(name), text)
-        if fact.doubt:
-            raise UnusableInput(f"--add-{option}: {name} {fact.doubt}")
-        row[name] = fact.text
-    return row
+def new_record(
+    asked: Asked, added: Mapping[str, Row], dataset: Dataset, snapshot: Snapshot
+) -> NewRecord:
+    """The record that is asked for, with the rows that are `added` to other tables by resource.
+
+    Raises `UnusableInput` with everything that is missing, unknown or impossible.
+    """
+    words = _words(asked, added, dataset)
+    added = {name: _with_derived(name, row, dataset) for name, row in added.items()}
+    wanted = _configuration(words, added, dataset)
+    known = shipped(FRAMEWORK)
+    _refuse(list(refusals(wanted, known)))
+    slug, task, gpus = str(wanted.model["slug"]), words["task"].lower(), wanted.cluster.gpus
+    name = str(ScriptName(slug, task, gpus, words["device"], words["train"], words["infer"]))
+    path = f"{SCRIPTS}/{str(wanted.model['size']).lower()}/{name}"
+    text = script_text(wanted, known, name.removesuffix(".sh"))
+    run = ScriptText(path, text).training
+    cells = {**words, "nodes": str(wanted.cluster.nodes)}
+    row = {
+        "script": name,
+        **{name: cells[name] for name in COLUMNS},
+        "framework": FRAMEWORK,
+        "max_prompt_length": str(PROMPT_TOKENS),
+        "max_response_length": str(RESPONSE_TOKENS),
+        "rollout_n": str(wanted.rollout_n),
+        "contributor": words.get("contributor", ""),
+        "status": "untested",
+        **(memory_cells(run) if run else {}),
+    }
+    rows = {resource: [one] for resource, one in {**added, "tuning": row}.items()}
+    script = Change(path, None, text.encode(), executable=True)
+    return NewRecord(path, row, (script, *add_rows(snapshot, rows)))
+
+
+def _words(asked: Asked, added: Mapping[str, Row], dataset: Dataset) -> dict[str, str]:
+    """The dataset's words for what is asked for. Raises `UnusableInput` with all problems."""
+    missing = [f"--{option}" for option in OPTIONS if option not in asked]
+    problems = [f"missing: {', '.join(missing)}"] if missing else []
+    words = dict(asked)
+    for option in asked:
+        try:
+            if GROWING.get(option) not in added:
+                words[option] = read_word(dataset, option, asked[option])
+        except UnknownWord as error:
+            problems.append(f"--{option}: {error}")
+    _refuse(problems)
+    return words
+
+
+def _refuse(problems: Sequence[str]) -> None:
+    if problems:
+        listed = "".join(f"\n  - {item}" for item in problems)
+        text = f" {problems[0]}" if len(problems) == 1 else listed
+        raise UnusableInput(f"this cannot become a record:{text}", "Nothing was written.")
 
 
 def known_words(dataset: Dataset, option: str) -> tuple[str, ...]:
@@ -153,57 +193,16 @@ def read_word(dataset: Dataset, option: str, text: str) -> str:
         return fact.text
     meant = {other.lower(): word for word, other in _other_names(dataset, option)}
     meant |= {word.lower(): word for word in words}
-    if (found := meant.get(text.lower())) is not None:
-        return found
+    if text.lower() in meant:
+        return meant[text.lower()]
     help_ = filter(None, (nearest(text, words).sentence(), _how_to_add(dataset, option)))
     raise UnknownWord(" ".join([f"{option} `{shown(text)}` is not known.", *help_]))
 
 
 def _other_names(dataset: Dataset, option: str) -> Iterator[tuple[str, str]]:
-    if option == "model":
-        yield from ((str(row["model"]), str(row["slug"])) for row in dataset.records["models"])
-    if option == "device":
-        for row in dataset.records["devices"]:
-            aliases = row["aliases"] if isinstance(row["aliases"], tuple) else ()
-            yield from ((str(row["device"]), alias) for alias in aliases)
-
-
-def new_record(
-    asked: Asked, added: Mapping[str, Row], dataset: Dataset, snapshot: Snapshot
-) -> NewRecord:
-    """The record that is asked for, with the rows that are `added` to other tables by resource.
-
-    Raises `UnusableInput` with everything that is missing, unknown or impossible.
-    """
-    _refuse(list(_problems(asked, added, dataset)))
-    words = {
-        option: text if GROWING.get(option) in added else read_word(dataset, option, text)
-        for option, text in asked.items()
-    }
-    added = {name: _with_derived(name, row, dataset) for name, row in added.items()}
-    wanted = _configuration(words, added, dataset)
-    task, device = wanted.task, wanted.device
-    _refuse(list(refusals(shipped(FRAMEWORK), task, device, words["train"], words["infer"])))
-    name = str(_name(wanted))
-    path = f"{SCRIPTS}/{str(wanted.model['size']).lower()}/{name}"
-    text = script_text(wanted, shipped(FRAMEWORK), name.removesuffix(".sh"))
-    run = ScriptText(path, text).training
-    row = {**_tuning_row(wanted, name, words), **(memory_cells(run) if run else {})}
-    rows = {name: [cells] for name, cells in {**added, "tuning": row}.items()}
-    script = Change(path, None, text.encode(), executable=True)
-    return NewRecord(path, row, (script, *add_rows(snapshot, rows)))
-
-
-def _problems(asked: Asked, added: Mapping[str, Row], dataset: Dataset) -> Iterator[str]:
-    """What is missing, and which words are not known."""
-    if missing := [f"--{option}" for option in OPTIONS if option not in asked]:
-        yield f"missing: {', '.join(missing)}"
-    for option, text in asked.items():
-        try:
-            if GROWING.get(option) not in added:
-                read_word(dataset, option, text)
-        except UnknownWord as error:
-            yield f"--{option}: {error}"
+    for row in dataset.records[GROWING[option]] if option in GROWING else ():
+        others = (str(row["slug"]),) if option == "model" else items_of(row, "aliases")
+        yield from ((str(row[option]), other) for other in others)
 
 
 def _how_to_add(dataset: Dataset, option: str) -> str:
@@ -220,11 +219,21 @@ def _how_to_add(dataset: Dataset, option: str) -> str:
     return f"--add-{option} {cells} adds it to records/{resource}.csv."
 
 
-def _refuse(problems: Sequence[str]) -> None:
-    if problems:
-        listed = "".join(f"\n  - {item}" for item in problems)
-        text = f" {problems[0]}" if len(problems) == 1 else listed
-        raise UnusableInput(f"this cannot become a record:{text}", "Nothing was written.")
+def _with_derived(resource: str, row: Row, dataset: Dataset) -> dict[str, str]:
+    """A new row with what follows from its other cells: a model's slug and size."""
+    if resource != "models":
+        return dict(row)
+    derived = {"slug": slug_of(row.get("model", "")), "size": _size(row, dataset)}
+    return {**derived, **{name: text for name, text in row.items() if text}}
+
+
+def _size(row: Row, dataset: Dataset) -> str:
+    parameters = number(row.get("parameters_b", ""))
+    for size in dataset.records["sizes"] if parameters is not None else ():
+        below = size["below_parameters_b"]
+        if below is None or (parameters or 0) < float(str(below)):
+            return str(size["size"])
+    return ""
 
 
 def _configuration(words: Asked, added: Mapping[str, Row], dataset: Dataset) -> Configuration:
@@ -247,44 +256,39 @@ def _configuration(words: Asked, added: Mapping[str, Row], dataset: Dataset) -> 
     )
 
 
-def _with_derived(resource: str, row: Row, dataset: Dataset) -> dict[str, str]:
-    """A new row with what follows from its other cells: a model's slug and size."""
-    if resource != "models":
-        return dict(row)
-    derived = {"slug": slug_of(row.get("model", "")), "size": _size(row, dataset)}
-    return {**derived, **{name: text for name, text in row.items() if text}}
+def _completed(asked: Asked, added: Mapping[str, Row], dataset: Dataset) -> Asked:
+    """The options with an answer from the terminal for each that is missing or not known."""
+    found = dict(asked)
+    for option in (*OPTIONS, "contributor"):
+        if GROWING.get(option) not in added:
+            found[option] = _known_word(dataset, option, asked.get(option, ""))
+    return {option: text for option, text in found.items() if text}
 
 
-def _size(row: Row, dataset: Dataset) -> str:
-    parameters = number(row.get("parameters_b", ""))
-    for size in dataset.records["sizes"] if parameters is not None else ():
-        below = size["below_parameters_b"]
-        if below is None or (isinstance(below, int | float) and (parameters or 0) < below):
-            return str(size["size"])
-    return ""
+def _known_word(dataset: Dataset, option: str, text: str) -> str:
+    """The word that the text means; as long as there is none it is asked for."""
+    while True:
+        text = text or _answer(dataset, option)
+        try:
+            if text or option == "contributor":
+                return read_word(dataset, option, text)
+        except UnknownWord as error:
+            print(error, file=sys.stderr)  # noqa: T201
+        text = ""
 
 
-def _name(wanted: Configuration) -> ScriptName:
-    return ScriptName(
-        str(wanted.model["slug"]),
-        str(wanted.task["task"]).lower(),
-        wanted.cluster.gpus,
-        str(wanted.device["device"]),
-        str(wanted.train["backend"]),
-        str(wanted.infer["backend"]),
+def _answer(dataset: Dataset, option: str) -> str:
+    """The answer to a question on standard error. Raises `UnusableInput` at the end of input."""
+    column = dataset.package.resources["tuning"].schema.field(option)
+    known = known_words(dataset, option)
+    hint = (
+        f" ({', '.join(known)})" if 0 < len(known) <= MOST_LISTED else f", such as {column.example}"
     )
-
-
-def _tuning_row(wanted: Configuration, script: str, words: Asked) -> Row:
-    cells = {**words, "nodes": str(wanted.cluster.nodes)}
-    columns = ("tag", "model", "task", "gpus", "device", "nodes", "train", "infer")
-    return {
-        "script": script,
-        **{name: cells[name] for name in columns},
-        "framework": FRAMEWORK,
-        "max_prompt_length": str(PROMPT_TOKENS),
-        "max_response_length": str(RESPONSE_TOKENS),
-        "rollout_n": str(wanted.rollout_n),
-        "contributor": words.get("contributor", ""),
-        "status": "untested",
-    }
+    if option == "contributor":
+        hint = ", your public handle [Enter: none]"
+    print(f"{column.title}{hint}: ", end="", file=sys.stderr, flush=True)  # noqa: T201
+    try:
+        return input().strip()
+    except (EOFError, KeyboardInterrupt):
+        print(file=sys.stderr)  # noqa: T201
+        raise UnusableInput("stopped before the last answer", "Nothing was written.") from None

@@ -1,42 +1,83 @@
-"""The script of a record that nobody has run: its settings, and their text in bash."""
+"""The script of a record that nobody has run: `script.sh.jinja` with what was asked for."""
 
 from __future__ import annotations
 
-import re
-import textwrap
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rl_resources.contribute import start_values
-from rl_resources.contribute.offered import ALGORITHMS, Algorithm, engine, strategies, strategy
 from rl_resources.contribute.start_values import Cluster, Shape
 from rl_resources.package import Record
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
+from rl_resources.script.backends import BACKENDS, SAME_BACKEND
 from rl_resources.script.framework import Shipped
-from rl_resources.script.run import ACTOR, MODEL, REFERENCE, ROLLOUT
-from rl_resources.words import printable
+from rl_resources.script.run import ACTOR, ROLLOUT
 
-MODULE = "verl.trainer.main_ppo"
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+FRAMEWORK = "verl"
 PROMPT_TOKENS = 1024
 RESPONSE_TOKENS = 1024
 GROUP = 5
-SEQUENCES_AT_A_TIME = {"MIN": 1, "RECOMMENDED": 4}
-LORA_RANK = "32"
-WIDTH = 100
+SHARE_OF_ENGINE = {"MIN": 0.6, "RECOMMENDED": 0.4}
+TEMPLATE = Path(__file__).parent / "script.sh.jinja"
 
-Settings = dict[str, str]
-"""Values by name or dotted key; a value may read a variable as `${NAME}`."""
 
-_SECTIONS = {"fsdp": "fsdp_config", "fsdp2": "fsdp_config"}
-_CRITIC_SECTIONS = {"fsdp": "fsdp", "fsdp2": "fsdp"}
-_RECOMPUTE = {
-    "recompute_granularity": "full",
-    "recompute_method": "uniform",
-    "recompute_num_layers": "1",
+@dataclass(frozen=True)
+class Algorithm:
+    """How verl is asked for an algorithm, as overrides without their section."""
+
+    estimator: str
+    kl_loss: bool = False
+    algorithm: Mapping[str, str] = field(default_factory=dict)
+    actor: Mapping[str, str] = field(default_factory=dict)
+
+
+def _clip(low: str, high: str) -> dict[str, str]:
+    return {"clip_ratio_low": low, "clip_ratio_high": high}
+
+
+_TOKEN_MEAN = {"loss_agg_mode": "token-mean"}
+_SEQUENCE_MEAN = {"loss_agg_mode": "seq-mean-token-mean"}
+
+ALGORITHMS: Mapping[str, Algorithm] = {
+    "PPO": Algorithm("gae"),
+    "GRPO": Algorithm("grpo", kl_loss=True),
+    "Dr-GRPO": Algorithm(
+        "grpo",
+        algorithm={"norm_adv_by_std_in_grpo": "False"},
+        actor={"loss_agg_mode": "seq-mean-token-sum-norm"},
+    ),
+    "DAPO": Algorithm(
+        "grpo",
+        algorithm={"filter_groups.enable": "True", "filter_groups.max_num_gen_batches": "10"},
+        actor=_clip("0.2", "0.28") | _TOKEN_MEAN,
+    ),
+    "GSPO": Algorithm(
+        "grpo",
+        actor={"policy_loss.loss_mode": "gspo"} | _clip("3e-4", "4e-4") | _SEQUENCE_MEAN,
+    ),
+    "SAPO": Algorithm("grpo", actor={"policy_loss.loss_mode": "sapo"} | _SEQUENCE_MEAN),
+    "CISPO": Algorithm("grpo", actor={"policy_loss.loss_mode": "cispo"} | _TOKEN_MEAN),
+    "GMPO": Algorithm("grpo", actor={"policy_loss.loss_mode": "geo_mean"} | _clip("0.4", "0.4")),
+    "GPG": Algorithm("gpg", actor={"policy_loss.loss_mode": "gpg"}),
+    "RLOO": Algorithm("rloo", kl_loss=True),
+    "ReMax": Algorithm("remax", kl_loss=True),
+    "REINFORCE-PP": Algorithm("reinforce_plus_plus", kl_loss=True),
+    "REINFORCE-PP-Baseline": Algorithm("reinforce_plus_plus_baseline", kl_loss=True),
 }
-_PLAIN = re.compile(r"[\w@%+=:,./-]+")
-_READS_VARIABLE = re.compile(r"\$\{\w+\}")
+"""By the word of `tasks.algorithm`. Clips are those of the papers that `tasks.link` names."""
+
+ADAPTERS_TRAIN = ("fsdp", "fsdp2", "megatron")
+ADAPTERS_INFER = ("sglang", "vllm")
+"""Backends with low-rank adapters: verl's documentation, advance/ppo_lora, of February 2026."""
+
+_VENDORS = {"mindspeed": "Huawei", "vllm-ascend": "Huawei", "trtllm": "NVIDIA"}
+"""Backends that run on the accelerators of one vendor alone."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +93,14 @@ class Configuration:
     cluster: Cluster
 
     @property
-    def saves_memory(self) -> bool:
-        """Whether the tag wants every memory optimization that costs time."""
-        return self.tag == "MIN"
-
-    @property
     def strategy(self) -> str:
         """The framework's word for the training backend."""
-        return strategy(str(self.train["backend"]))
+        return _framework_word(self.train)
+
+    @property
+    def engine(self) -> str:
+        """The framework's word for the rollout engine."""
+        return _framework_word(self.infer)
 
     @property
     def algorithm(self) -> Algorithm:
@@ -72,304 +113,100 @@ class Configuration:
         return GROUP if self.algorithm.estimator in GROUP_ESTIMATORS else 1
 
 
+def _framework_word(backend: Record) -> str:
+    word = str(backend["backend"])
+    return SAME_BACKEND.get(word, word)
+
+
+def strategies(known: Shipped) -> Mapping[str, str]:
+    """The training backends of a release, each with the choice of `model_engine` that brings it."""
+    found = {str(known.base(name).value(f"{ACTOR}.strategy")): name for name in known.choices}
+    return found | ({"fsdp2": found["fsdp"]} if "fsdp" in found else {})
+
+
+def engines(known: Shipped) -> tuple[str, ...]:
+    """The rollout engines of a release: those that it has settings of their own for."""
+    return tuple(known.base(next(iter(known.choices))).nodes[f"{ROLLOUT}.engine_kwargs"])
+
+
+def refusals(wanted: Configuration, known: Shipped) -> Iterator[str]:
+    """Why the framework cannot do what is asked for, each reason a sentence with what it can do."""
+    release, task = f"{known.framework} {known.version}", wanted.task
+    train, infer = wanted.train["backend"], wanted.infer["backend"]
+    if task["algorithm"] not in ALGORITHMS:
+        possible, name = ", ".join(ALGORITHMS), task["algorithm"]
+        yield f"no settings alone make {release} run {name}; known are those of {possible}"
+    for does, backend, word, offered in (
+        ("train", train, wanted.strategy, strategies(known)),
+        ("generate", infer, wanted.engine, engines(known)),
+    ):
+        if word not in offered:
+            yield f"{release} does not {does} with {backend}; it offers {', '.join(sorted(offered))}"
+        if (vendor := _VENDORS.get(str(backend))) not in {None, wanted.device["vendor"]}:
+            yield f"{backend} is for accelerators of {vendor}, not for {wanted.device['name']}"
+    for done, word, able in (
+        ("trained", wanted.strategy, ADAPTERS_TRAIN),
+        ("loaded", wanted.engine, ADAPTERS_INFER),
+    ):
+        if task["adapters_only"] and word not in able:
+            yield f"adapters cannot be {done} by {word} in {release}, only by {', '.join(able)}"
+
+
 def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
     """The script of a configuration that the framework offers; `name` is its stem."""
-    choice = strategies(known)[wanted.strategy]
-    base = known.base(choice)
-    writer = _Writer(wanted, {*base.values, *base.nodes})
-    arrays = {title: items for title, items in writer.overrides().items() if items}
-    chosen = "" if choice == next(iter(known.choices)) else f" {known.group}={choice}"
-    release = f"{known.framework} {known.version}"
-    lines = [
-        "#!/usr/bin/env bash",
-        "#",
-        *_header(wanted, release),
-        "",
-        "set -euo pipefail",
-        *(line for title, items in writer.variables(name) for line in _variables(title, items)),
-        *(line for title, items in arrays.items() for line in _array(title, items)),
-        "",
-        f"python3 -m {MODULE}{chosen} \\",
-        *(f'    "${{{title}[@]}}" \\' for title in arrays),
-        '    "$@"',
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _variables(title: str, items: Settings) -> list[str]:
-    return ["", f"# {title}", *(f"{name}=${{{name}:-{value}}}" for name, value in items.items())]
-
-
-def _array(title: str, items: Settings) -> list[str]:
-    return ["", f"{title}=(", *(f"    {_override(key, items[key])}" for key in items), ")"]
-
-
-def _override(key: str, value: str) -> str:
-    if _READS_VARIABLE.fullmatch(value):
-        return f'{key}="{value}"'
-    return f"{key}={value}" if _PLAIN.fullmatch(value) else f"'{key}={value}'"
-
-
-def _header(wanted: Configuration, release: str) -> Iterable[str]:
-    """The facts and remarks above the script, as comments."""
-    cluster = wanted.cluster
-    nodes = "1 node" if cluster.nodes == 1 else f"{cluster.nodes} nodes of {cluster.per_node}"
-    off = "no offload and no recomputation"
-    on = "every offload and recompute switch is on" if wanted.saves_memory else off
-    facts = {
-        "Tag": f"{wanted.tag} ({on})",
-        "Model": str(wanted.model["model"]),
-        "Task": str(wanted.task["task"]),
-        "Hardware": f"{cluster.gpus} x {wanted.device['name']} ({nodes})",
-        "Backends": f"{wanted.train['title']} trains, {wanted.infer['title']} generates",
-    }
-    width = max(map(len, facts)) + 2
-    yield from (f"# {f'{label}:':<{width}}{printable(text)}" for label, text in facts.items())
-    yield "#"
-    yield from _wrapped(
-        f"Untested: `rl-resources new` wrote this script for {release}, and nobody has run it yet. "
-        "Starting values, to be tuned by trials:"
+    choice, share = strategies(known)[wanted.strategy], SHARE_OF_ENGINE[wanted.tag]
+    shape = start_values.shape_of(wanted.model)
+    batch, mini_batch = start_values.batch_of(wanted.cluster.gpus)
+    return _template().render(
+        vars(wanted),
+        algorithm=wanted.algorithm,
+        batch=batch,
+        choice="" if choice == next(iter(known.choices)) else f" {known.group}={choice}",
+        engine=wanted.engine,
+        engine_share=share,
+        engine_size=start_values.engine_size(shape, wanted.cluster, share),
+        has_critic=wanted.algorithm.estimator == "gae",
+        mini_batch=mini_batch,
+        name=name,
+        parallel=parallel_sizes(wanted, shape),
+        prompt_tokens=PROMPT_TOKENS,
+        release=f"{known.framework} {known.version}",
+        response_tokens=RESPONSE_TOKENS,
+        rollout_n=wanted.rollout_n,
+        section=BACKENDS[wanted.strategy].section,
+        strategy=wanted.strategy,
+        variable=lambda key: key.upper().replace("_MODEL_", "_"),
     )
-    for point in (
-        "TRAIN_BATCH_SIZE and PPO_MINI_BATCH_SIZE are multiples of the GPUs, no searched limit.",
-        "The parallel sizes and GPU_MEMORY_UTILIZATION follow from the size of the model and the "
-        "memory of the device by a rule of thumb.",
-        "Lengths, learning rates and the data set are common choices for a first run.",
-    ):
-        yield from _wrapped(f"- {point}", "  ")
-    if cluster.nodes > 1:
-        yield "#"
-        yield from _wrapped(
-            f"Several nodes: start a Ray cluster over all {cluster.nodes} nodes first, then this "
-            "script once, on the head node."
+
+
+def parallel_sizes(wanted: Configuration, shape: Shape) -> dict[str, str]:
+    """The parallel sizes of the training backend, by their keys in its section."""
+    found: dict[str, str] = {}
+    if wanted.strategy == "megatron":
+        offload = wanted.tag == "MIN"
+        tensor, pipeline = start_values.megatron_sizes(shape, wanted.cluster, offload=offload)
+        found["tensor_model_parallel_size"] = str(tensor)
+        found["pipeline_model_parallel_size"] = str(pipeline)
+    if wanted.strategy == "torchtitan":
+        found["data_parallel_shard_size"] = "$((NNODES * GPUS_PER_NODE))"
+    if shape.experts and wanted.strategy in {"megatron", "torchtitan", "veomni"}:
+        key = (
+            "expert_model_parallel_size"
+            if "megatron" in wanted.strategy
+            else "expert_parallel_size"
         )
-    yield "#"
-    yield from _wrapped(
-        "Settings: environment variables of the names below, or more Hydra overrides as arguments."
+        found[key] = str(start_values.expert_parallel(shape, wanted.cluster))
+    return found
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(  # noqa: S701 (it writes bash, not HTML)
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
     )
-
-
-def _wrapped(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(
-        printable(text),
-        WIDTH,
-        initial_indent=f"# {indent}",
-        subsequent_indent=f"# {indent * 2}",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-@dataclass(frozen=True)
-class _Writer:
-    """The sections of one script; `known` are the keys of the release with the chosen backend."""
-
-    wanted: Configuration
-    known: set[str]
-
-    @property
-    def _cluster(self) -> Cluster:
-        return self.wanted.cluster
-
-    @property
-    def _adapters(self) -> bool:
-        return bool(self.wanted.task["adapters_only"])
-
-    @property
-    def _has_critic(self) -> bool:
-        return self.wanted.algorithm.estimator == "gae"
-
-    @property
-    def _section(self) -> str:
-        return _SECTIONS.get(self.wanted.strategy, self.wanted.strategy)
-
-    @cached_property
-    def _shape(self) -> Shape:
-        return start_values.shape_of(self.wanted.model)
-
-    @cached_property
-    def _parallel(self) -> Settings:
-        """The parallel sizes of the training backend, by their keys in its section."""
-        shape, strategy_ = self._shape, self.wanted.strategy
-        expert = str(start_values.expert_parallel(shape, self._cluster))
-        if strategy_ == "megatron":
-            offload = self.wanted.saves_memory
-            split = start_values.megatron_sizes(shape, self._cluster, offload=offload)
-            found = {
-                "tensor_model_parallel_size": str(split.tensor),
-                "pipeline_model_parallel_size": str(split.pipeline),
-            }
-            return found | ({"expert_model_parallel_size": expert} if shape.experts else {})
-        experts = {"expert_parallel_size": expert} if shape.experts else {}
-        if strategy_ == "torchtitan":
-            return {"data_parallel_shard_size": "$((NNODES * GPUS_PER_NODE))"} | experts
-        return experts if strategy_ == "veomni" else {}
-
-    def variables(self, name: str) -> list[tuple[str, Settings]]:
-        """Titles of sections, each with the names and defaults of its environment variables."""
-        wanted, cluster = self.wanted, self._cluster
-        share = start_values.SHARE_OF_ENGINE[wanted.tag]
-        engine_size = start_values.engine_size(self._shape, cluster, share)
-        batch = start_values.batch_of(cluster.gpus)
-        tokens = "MAX_PROMPT_LENGTH + MAX_RESPONSE_LENGTH"
-        if (sequences := SEQUENCES_AT_A_TIME[wanted.tag]) > 1:
-            tokens = f"{sequences} * ({tokens})"
-        data = {
-            "MODEL_PATH": str(wanted.model["model"]),
-            "TRAIN_FILES": '"${HOME}/data/gsm8k/train.parquet"',
-            "VAL_FILES": '"${HOME}/data/gsm8k/test.parquet"',
-        }
-        parallel = {
-            **{_variable(key): value for key, value in self._parallel.items()},
-            "ROLLOUT_TENSOR_PARALLEL_SIZE": str(engine_size),
-            "GPU_MEMORY_UTILIZATION": str(share),
-        }
-        lengths = {
-            "TRAIN_BATCH_SIZE": str(batch.step),
-            "PPO_MINI_BATCH_SIZE": str(batch.update),
-            "MAX_PROMPT_LENGTH": str(PROMPT_TOKENS),
-            "MAX_RESPONSE_LENGTH": str(RESPONSE_TOKENS),
-            "PPO_MAX_TOKEN_LEN_PER_GPU": f"$(({tokens}))",
-            "ROLLOUT_N": str(wanted.rollout_n),
-        }
-        return [
-            ("Model and data", data),
-            ("Hardware", {"NNODES": str(cluster.nodes), "GPUS_PER_NODE": str(cluster.per_node)}),
-            ("Parallelism and memory", parallel),
-            ("Batch and lengths", lengths),
-            ("Optimization", self._optimization()),
-            ("Run", {"PROJECT_NAME": "rl-resources", "EXPERIMENT_NAME": name}),
-        ]
-
-    def _optimization(self) -> Settings:
-        lora = {"LORA_RANK": LORA_RANK, "LORA_ALPHA": LORA_RANK}
-        return {
-            "LEARNING_RATE": "3e-5" if self._adapters else "1e-6",
-            **({"CRITIC_LEARNING_RATE": "1e-5"} if self._has_critic else {}),
-            **(lora if self._adapters else {}),
-            "TOTAL_EPOCHS": "1",
-        }
-
-    def overrides(self) -> dict[str, Settings]:
-        """Hydra overrides, by the array that holds them."""
-        has_reference = self.wanted.algorithm.kl_loss
-        return {
-            "ALGORITHM": self._algorithm(),
-            "DATA": self._data(),
-            "MODEL": {f"{MODEL}.path": "${MODEL_PATH}"} | self._model(MODEL),
-            "ACTOR": self._actor(),
-            "ROLLOUT": self._rollout(),
-            "REFERENCE": self._offload(REFERENCE, self._section) if has_reference else {},
-            "CRITIC": self._critic() if self._has_critic else {},
-            "TRAINER": self._trainer(),
-        }
-
-    def _algorithm(self) -> Settings:
-        algorithm = self.wanted.algorithm
-        settings = {"adv_estimator": algorithm.estimator, "use_kl_in_reward": "False"}
-        return _below("algorithm", settings | dict(algorithm.algorithm))
-
-    def _data(self) -> Settings:
-        names = ("train_files", "val_files", "train_batch_size")
-        lengths = ("max_prompt_length", "max_response_length")
-        settings = {name: f"${{{name.upper()}}}" for name in names + lengths}
-        return _below("data", settings | {"filter_overlong_prompts": "True", "truncation": "error"})
-
-    def _model(self, section: str) -> Settings:
-        """Recomputation and adapters, in the words of a model's section."""
-        on = str(self.wanted.saves_memory)
-        settings = {"use_remove_padding": "True", "enable_gradient_checkpointing": on}
-        if self._section == "fsdp_config":
-            settings["enable_activation_offload"] = on
-        rank, alpha = "lora_rank", "lora_alpha"
-        if self.wanted.strategy == "megatron":
-            settings, rank, alpha = {}, "lora.rank", "lora.alpha"
-        if self._adapters:
-            settings |= {rank: "${LORA_RANK}", alpha: "${LORA_ALPHA}"}
-        return self._known(_below(section, settings))
-
-    def _known(self, settings: Settings) -> Settings:
-        """The settings that the release has."""
-        return {key: value for key, value in settings.items() if key in self.known}
-
-    def _actor(self) -> Settings:
-        algorithm = self.wanted.algorithm
-        kl_loss = {"kl_loss_coef": "0.001", "kl_loss_type": "low_var_kl"}
-        settings = {
-            "strategy": self.wanted.strategy,
-            "optim.lr": "${LEARNING_RATE}",
-            "ppo_mini_batch_size": "${PPO_MINI_BATCH_SIZE}",
-            "use_dynamic_bsz": "True",
-            "ppo_max_token_len_per_gpu": "${PPO_MAX_TOKEN_LEN_PER_GPU}",
-            "use_kl_loss": str(algorithm.kl_loss),
-            **(kl_loss if algorithm.kl_loss else {}),
-            "entropy_coeff": "0",
-            **algorithm.actor,
-        }
-        return _below(ACTOR, settings) | self._engine(ACTOR, self._section)
-
-    def _engine(self, owner: str, section: str) -> Settings:
-        """Parallel sizes, offload and recomputation of one trained model."""
-        sizes = {key: f"${{{_variable(key)}}}" for key in self._parallel}
-        if "expert_model_parallel_size" in sizes:
-            sizes["expert_tensor_parallel_size"] = "1"
-        place, on = f"{owner}.{section}", self.wanted.saves_memory
-        recompute = _below(f"{place}.override_transformer_config", _RECOMPUTE if on else {})
-        checkpoint = {f"{place}.activation_checkpoint": "full" if on else "none"}
-        switches = self._known(recompute | checkpoint)
-        return _below(place, sizes) | self._offload(owner, section) | switches
-
-    def _offload(self, owner: str, section: str) -> Settings:
-        """The settings of an engine's section that move state to the CPU."""
-        names = ["param_offload"]
-        if owner != REFERENCE:
-            names.append("optimizer_offload")
-            names += ["offload_policy"] if self.wanted.strategy == "fsdp2" else []
-        on = str(self.wanted.saves_memory)
-        return self._known(_below(f"{owner}.{section}", dict.fromkeys(names, on)))
-
-    def _rollout(self) -> Settings:
-        settings = {
-            "name": engine(str(self.wanted.infer["backend"])),
-            "n": "${ROLLOUT_N}",
-            "tensor_model_parallel_size": "${ROLLOUT_TENSOR_PARALLEL_SIZE}",
-            "gpu_memory_utilization": "${GPU_MEMORY_UTILIZATION}",
-        }
-        if self._adapters and self.wanted.strategy != "megatron":
-            layered = str(self.wanted.saves_memory)
-            settings |= {"load_format": "safetensors", "layered_summon": layered}
-        return _below(ROLLOUT, settings)
-
-    def _critic(self) -> Settings:
-        section = _CRITIC_SECTIONS.get(self.wanted.strategy, self.wanted.strategy)
-        settings = {
-            "strategy": self.wanted.strategy,
-            "optim.lr": "${CRITIC_LEARNING_RATE}",
-            "ppo_max_token_len_per_gpu": "${PPO_MAX_TOKEN_LEN_PER_GPU}",
-            "model.path": "${MODEL_PATH}",
-        }
-        model = self._model("critic.model")
-        return _below("critic", settings) | model | self._engine("critic", section)
-
-    def _trainer(self) -> Settings:
-        settings = {
-            "critic_warmup": "0",
-            "logger": '["console"]',
-            "project_name": "${PROJECT_NAME}",
-            "experiment_name": "${EXPERIMENT_NAME}",
-            "nnodes": "${NNODES}",
-            "n_gpus_per_node": "${GPUS_PER_NODE}",
-            "save_freq": "-1",
-            "test_freq": "5",
-            "total_epochs": "${TOTAL_EPOCHS}",
-        }
-        npu = {"device": "npu"} if self.wanted.device["vendor"] == "Huawei" else {}
-        return _below("trainer", settings | npu)
-
-
-def _below(section: str, settings: Mapping[str, str]) -> Settings:
-    return {f"{section}.{key}": value for key, value in settings.items()}
-
-
-def _variable(key: str) -> str:
-    return key.upper().replace("_MODEL_", "_")
+    return environment.from_string(TEMPLATE.read_text(encoding="utf-8"))

@@ -11,6 +11,7 @@ from rl_resources.check.claim.same_model import is_id, likeness, model_in_path
 from rl_resources.check.target import ScriptText, Trial
 from rl_resources.contribute.facts import Fact, Facts, cell, one_line
 from rl_resources.dataset import Dataset
+from rl_resources.package import items_of
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
 from rl_resources.script.backends import INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
 from rl_resources.script.name import parsed
@@ -19,6 +20,7 @@ from rl_resources.script.settings import Setting
 from rl_resources.words import shown
 
 NOT_IN_COMMENTS = frozenset({"script", "framework", "status", "notes", "device"})
+_TABLES = {"task": "tasks", "device": "devices", "train": "backends", "infer": "backends"}
 _TITLED = re.compile(r"#+\s*([A-Za-z][A-Za-z ]{1,30}?)\s*:\s*(\S.*)")
 _MEMORY = re.compile(r"(\d+)\s*G(?:i?B)?\b", re.IGNORECASE)
 _OWN_MEMORY = re.compile(r"-\d+g$")
@@ -41,19 +43,11 @@ def name_facts(script: ScriptText, dataset: Dataset) -> Facts:
     if named is None:
         return {}
     models = {str(row["slug"]): str(key) for key, row in dataset.by_key["models"].items()}
-    known = {
-        "model": models.get(named.model),
-        "task": _keys(dataset, "tasks").get(named.task),
-        "gpus": str(named.gpus),
-        "device": _keys(dataset, "devices").get(named.device),
-        "train": _keys(dataset, "backends").get(named.train),
-        "infer": _keys(dataset, "backends").get(named.infer),
-    }
+    known = {"model": models.get(named.model), "gpus": str(named.gpus)}
+    for column, resource in _TABLES.items():
+        keys = {str(key).lower(): str(key) for key in dataset.by_key[resource]}
+        known[column] = keys.get(getattr(named, column))
     return {column: Fact(word) for column, word in known.items() if word}
-
-
-def _keys(dataset: Dataset, resource: str) -> dict[str, str]:
-    return {str(key).lower(): str(key) for key in dataset.by_key[resource]}
 
 
 def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
@@ -113,8 +107,8 @@ def _tag(run: Run) -> Fact:
         return Fact("MIN" if True in flags else "RECOMMENDED")
     states = {True: "on", False: "off", None: "not known"}
     switches = (f"`{item.key}` is {states[item.flag]}" for item in run.memory_savers)
-    told = ", ".join(switches)
-    return Fact(doubt=f"its switches differ: {told}" if told else "its backend has no switch")
+    listed = ", ".join(switches)
+    return Fact(doubt=f"its switches differ: {listed}" if listed else "its backend has no switch")
 
 
 def _model(run: Run, dataset: Dataset) -> Fact:
@@ -168,21 +162,15 @@ def _backend(
     return Fact(found) if found else _unknown(setting)
 
 
-def batch_of(script: ScriptText) -> int | None:
-    """The prompts per step of the script."""
-    run = script.training
-    return run.train_batch_size.number if run else None
-
-
 def searched(script: ScriptText) -> tuple[Trial, ...]:
     """The trials in its comments as batches of all GPUs; none if they can be meant per GPU."""
     run, trials = script.training, trials_in_comments(script.script)
     gpus = run.gpus.number if run else None
-    if gpus is None or gpus == 1:
+    if run is None or gpus is None or gpus == 1:
         return trials if gpus == 1 else ()
-    ran = Trial(batch_of(script) or 0, True)
     scaled = tuple(Trial(trial.batch * gpus, trial.ran) for trial in trials)
-    fits = [reading for reading in (trials, scaled) if ran in reading]
+    own = Trial(run.train_batch_size.number or 0, True)
+    fits = [reading for reading in (trials, scaled) if own in reading]
     return fits[0] if len(fits) == 1 else ()
 
 
@@ -253,9 +241,8 @@ def _spellings(dataset: Dataset) -> Mapping[str, Mapping[str, object]]:
     """The devices that each spelling can mean, with their memory in GB."""
     found: dict[str, dict[str, object]] = {}
     for row in dataset.records["devices"]:
-        key = str(row["device"])
-        aliases = row["aliases"] if isinstance(row["aliases"], tuple) else ()
-        for word in map(_spelled, (key, _OWN_MEMORY.sub("", key), str(row["name"]), *aliases)):
+        key, names = str(row["device"]), (str(row["name"]), *items_of(row, "aliases"))
+        for word in map(_spelled, (key, _OWN_MEMORY.sub("", key), *names)):
             if re.search(r"[a-z]", word) and re.search(r"\d", word):
                 found.setdefault(word, {})[key] = row["memory_gb"]
     return found

@@ -15,17 +15,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import gcd
-from typing import NamedTuple
 
 from rl_resources.errors import UnusableInput
-from rl_resources.package import Record, Value
+from rl_resources.package import Record
 
 MOST_PER_NODE = 8
 LARGEST_ENGINE = 64
 LEAST_UPDATE_PROMPTS = 64
 LARGEST_SPLIT_UPDATE_PROMPTS = 512
 UPDATES = 4
-SHARE_OF_ENGINE = {"MIN": 0.6, "RECOMMENDED": 0.4}
 WEIGHT_BYTES = 2
 GRADIENT_BYTES = 6
 OPTIMIZER_BYTES = 12
@@ -47,13 +45,13 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A model as far as it decides sizes; `parameters_b` counts 10⁹."""
+    """A model as far as it decides sizes; `parameters_b` counts 10⁹, 0 experts is a dense model."""
 
     parameters_b: float | None
-    layers: int | None
-    heads: int | None
-    kv_heads: int | None
-    experts: int | None
+    layers: int = 1
+    heads: int | None = None
+    kv_heads: int | None = None
+    experts: int = 0
 
     def splits_into(self, parts: int) -> bool:
         """Whether every layer can be divided over `parts` GPUs."""
@@ -63,65 +61,49 @@ class Shape:
         return self.heads % parts == 0 and (kv_heads % parts == 0 or parts % kv_heads == 0)
 
 
-class ModelParallel(NamedTuple):
-    """How Megatron splits the model: GPUs of each kind of parallelism."""
-
-    tensor: int
-    pipeline: int
-    expert: int
-
-
-class Batch(NamedTuple):
-    """Prompts per step and per update."""
-
-    step: int
-    update: int
-
-
 def shape_of(model: Record) -> Shape:
     """The figures of a row of `models`."""
     names = ("layers", "attention_heads", "kv_heads", "experts")
-    layers, heads, kv_heads, experts = (_whole(model.get(name)) for name in names)
-    return Shape(_number(model.get("parameters_b")), layers, heads, kv_heads, experts)
+    layers, heads, kv_heads, experts = (_figure(model, name) for name in names)
+    return Shape(
+        _figure(model, "parameters_b"),
+        int(layers or 1),
+        int(heads) if heads else None,
+        int(kv_heads) if kv_heads else None,
+        int(experts or 0),
+    )
 
 
-def _whole(value: Value) -> int | None:
-    return value if isinstance(value, int) else None
-
-
-def _number(value: Value) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+def _figure(row: Record, name: str) -> float | None:
+    value = row.get(name)
+    return value if isinstance(value, int | float) else None
 
 
 def cluster_of(gpus: int, nodes: int | None, device: Record) -> Cluster:
     """`gpus` GPUs on `nodes`. Raises `UnusableInput` where these do not divide them."""
     if nodes is not None and gpus % nodes:
         raise UnusableInput(f"{gpus} GPUs cannot be divided over {nodes} nodes")
-    each = max(number for number in range(1, MOST_PER_NODE + 1) if gpus % number == 0)
-    return Cluster(gpus, nodes or gpus // each, _number(device.get("memory_gb")))
+    each = max(part for part in _divisors(gpus) if part <= MOST_PER_NODE)
+    return Cluster(gpus, nodes or gpus // each, _figure(device, "memory_gb"))
 
 
-def batch_of(gpus: int) -> Batch:
-    """Batches that every number of data-parallel ranks divides."""
+def batch_of(gpus: int) -> tuple[int, int]:
+    """Prompts per step and per update, which every number of data-parallel ranks divides."""
     update = -(-LEAST_UPDATE_PROMPTS // gpus) * gpus
-    return Batch(update * UPDATES if update < LARGEST_SPLIT_UPDATE_PROMPTS else update, update)
+    return (update * UPDATES if update < LARGEST_SPLIT_UPDATE_PROMPTS else update), update
 
 
 def engine_size(shape: Shape, cluster: Cluster, share: float) -> int:
     """GPUs of one rollout engine, which fills its nodes if it spans several."""
-    sizes = [size for size in _engine_sizes(cluster) if shape.splits_into(size)]
+    over = [cluster.per_node * nodes for nodes in _divisors(cluster.nodes)]
+    possible = {*_divisors(cluster.per_node), *(size for size in over if size <= LARGEST_ENGINE)}
+    sizes = [size for size in sorted(possible) if shape.splits_into(size)]
     memory, parameters = cluster.memory_gb, shape.parameters_b
     if memory is None or parameters is None:
         return max(size for size in sizes if size <= cluster.per_node)
     room = memory * share / 2
     fitting = (size for size in sizes if parameters * WEIGHT_BYTES / size <= room)
     return next(fitting, sizes[-1])
-
-
-def _engine_sizes(cluster: Cluster) -> list[int]:
-    inside = _divisors(cluster.per_node)
-    over = [cluster.per_node * number for number in _divisors(cluster.nodes)]
-    return sorted({*inside, *(size for size in over if size <= LARGEST_ENGINE)})
 
 
 def _divisors(number: int) -> list[int]:
@@ -133,31 +115,29 @@ def expert_parallel(shape: Shape, cluster: Cluster) -> int:
     return gcd(shape.experts, cluster.per_node) if shape.experts else 1
 
 
-def megatron_sizes(shape: Shape, cluster: Cluster, *, offload: bool) -> ModelParallel:
-    """The fewest parts that fit, else the most that are possible."""
-    expert = expert_parallel(shape, cluster)
-    possible = list(_megatron_splits(shape, cluster, expert))
-    fitting = (split for split in possible if _fits(shape, cluster, split, offload=offload))
+def megatron_sizes(shape: Shape, cluster: Cluster, *, offload: bool) -> tuple[int, int]:
+    """GPUs of a layer (tensor parallel) and stages (pipeline parallel).
+
+    They are the fewest that fit, else the most that are possible.
+    """
+    possible = list(_megatron_splits(shape, cluster))
+    fitting = (split for split in possible if _fits(shape, cluster, *split, offload=offload))
     return next(fitting, possible[-1])
 
 
-def _megatron_splits(shape: Shape, cluster: Cluster, expert: int) -> Iterator[ModelParallel]:
-    kv_heads = shape.kv_heads or shape.heads or 1
-    tensors = [
-        size
-        for size in _divisors(cluster.per_node)
-        if shape.splits_into(size) and kv_heads % size == 0
-    ]
-    stages = [number for number in _divisors(cluster.nodes) if (shape.layers or 1) % number == 0]
-    for pipeline, tensor in product(stages, tensors):
+def _megatron_splits(shape: Shape, cluster: Cluster) -> Iterator[tuple[int, int]]:
+    expert, kv_heads = expert_parallel(shape, cluster), shape.kv_heads or shape.heads or 1
+    sizes = [size for size in _divisors(cluster.per_node) if kv_heads % size == 0]
+    stages = [number for number in _divisors(cluster.nodes) if shape.layers % number == 0]
+    for pipeline, tensor in product(stages, filter(shape.splits_into, sizes)):
         if cluster.gpus % (tensor * pipeline) == 0 == cluster.gpus % (expert * pipeline):
-            yield ModelParallel(tensor, pipeline, expert)
+            yield tensor, pipeline
 
 
-def _fits(shape: Shape, cluster: Cluster, split: ModelParallel, *, offload: bool) -> bool:
+def _fits(shape: Shape, cluster: Cluster, tensor: int, pipeline: int, *, offload: bool) -> bool:
     if shape.parameters_b is None or cluster.memory_gb is None:
         return False
-    ranks = cluster.gpus // (split.tensor * split.pipeline)
+    ranks = cluster.gpus // (tensor * pipeline)
     each = GRADIENT_BYTES + (0 if offload else OPTIMIZER_BYTES / ranks)
-    parts = max(split.tensor, split.expert) * split.pipeline
+    parts = max(tensor, expert_parallel(shape, cluster)) * pipeline
     return shape.parameters_b * each / parts <= cluster.memory_gb / 2

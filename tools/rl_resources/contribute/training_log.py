@@ -1,30 +1,50 @@
-"""A training log of any size to figures: memory, time, throughput, releases, out of memory."""
+"""A training log of any size to figures: memory, time, throughput, releases, out of memory.
+
+The metrics are those of verl 0.1 to 0.9.1 (verl/trainer/ppo/metric_utils.py and `update_actor` of
+its workers). To add names of metrics, extend the constants below. To add a form of log, write a
+function from a line to metrics and choose it in `_parser_for`.
+"""
 
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
+import json
 import lzma
+import math
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from io import StringIO, TextIOWrapper
 from itertools import chain
 from pathlib import Path
 from statistics import median
-from typing import IO, Any, Literal, TextIO
+from typing import IO, Any, NamedTuple, TextIO
 
-from rl_resources.contribute.log_formats import Step, parser_for, plain, step_of
 from rl_resources.errors import UnusableInput
 from rl_resources.words import shown
 
+NUMBERS = ("step", "_step", "global_step", "training/global_step", "trainer/global_step")
+SECONDS = ("timing_s/step", "perf/time_per_step", "timing/step")
+THROUGHPUT = "perf/throughput"
+IMAGES = "perf/total_num_images"
+MEMORY = ("perf/max_memory_reserved_gb", "perf/max_memory_allocated_gb")
+INTERRUPTIONS = tuple(
+    f"{g}/{n}" for g in ("timing_s", "timing") for n in ("testing", "save_checkpoint")
+)
+FIGURES = ("peak_memory_gb", "step_seconds", "tokens_per_second_per_gpu")
 MOST_WARM_UP_STEPS = 10
 LONGEST_LINE = 1 << 20
 LINES_WITH_RELEASES = 50_000
 LONGEST_QUOTE = 300
-DECIMALS = 3
+
+Metrics = Mapping[str, object]
+Parser = Callable[[str], Metrics | None]
+"""The metrics on a line; `None` where it has none."""
+
 _PACKED: Mapping[bytes, Callable[[IO[bytes]], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
@@ -37,59 +57,74 @@ _WANTED = (
     "text in UTF-8 or packed by gzip, bzip2 or xz. Figures that another log shows are stated with "
     "--set, as in --set step_seconds=93.5."
 )
-
+_STEP = re.compile(r"(?<![\w/.@-])step:\s?(\d{1,12}) - ")
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|\x00")
+_NUMBER = re.compile(r"\s*(?:[\w.]+\()?\s*([-+\d.eE]+)")
 _BATCH = re.compile(r"'train_batch_size': (\d{1,9})\b")
-_ACCELERATOR = re.compile(
-    r"\b(?:CUDA|HIP|NPU|XPU|MUSA) out of memory\b"
-    r"|\b(?:CUDA|HIP|NPU) [Ee]rror: out of memory"
-    r"|\bCuda failure (?:\d+ )?'out of memory'"
-    r"|\bNo available memory for the cache blocks"
-    r"|\bKV cache is needed, which is larger than the available KV cache memory"
-    r"|\blarger than the maximum number of tokens that can be stored in KV cache"
-    r"|\bNot enough memory\. Please try to increase --mem-fraction-static"
-)
-_HOST = re.compile(
-    r"\bkilled due to memory pressure \(OOM\)"
-    r"|\bkilled due to the node running low on memory"
-    r"|\bOut of memory: Kill(?:ed)? process"
-)
+_OUT_OF_MEMORY: Mapping[str, re.Pattern[str]] = {
+    "accelerator": re.compile(
+        r"\b(?:CUDA|HIP|NPU|XPU|MUSA) (?:[Ee]rror: )?out of memory\b"
+        r"|\bCuda failure (?:\d+ )?'out of memory'"
+        r"|\bNo available memory for the cache blocks"
+        r"|\bKV cache is needed, which is larger than the available KV cache memory"
+        r"|\blarger than the maximum number of tokens that can be stored in KV cache"
+        r"|\bNot enough memory\. Please try to increase --mem-fraction-static"
+    ),
+    "host": re.compile(
+        r"\bkilled due to memory pressure \(OOM\)"
+        r"|\bkilled due to the node running low on memory"
+        r"|\bOut of memory: Kill(?:ed)? process"
+    ),
+}
+_VERSION = r"(\d+(?:\.\d+)+[\w.]*)"
 _ENGINE = re.compile(
-    r"(?:Initializing an? (?:V\d )?LLM engine \(v|vLLM API server version v?)([\w.]+)"
+    rf"(?:Initializing an? (?:V\d )?LLM engine \(v|vLLM API server version v?){_VERSION}"
 )
 _LISTED = re.compile(
-    r"^(?:\([^()]*\) ?)*\s*(vllm|sglang|verl|torch)\s*(?:==|:|\s\s)\s*(\d+(?:\.\d+)+[\w.]*)"
-    r"(?:\+[\w.]+)?\s*$",
+    rf"^(?:\([^()]*\) ?)*\s*(vllm|sglang|verl|torch)\s*(?:==|:|\s\s)\s*{_VERSION}(?:\+[\w.]+)?\s*$",
     re.IGNORECASE,
 )
 _NAMED = re.compile(
-    r"(?<![\w./-])(vllm|sglang|verl|(?:py)?torch) version\s*[:=]?\s*v?(\d+(?:\.\d+)+[\w.]*)",
-    re.IGNORECASE,
+    rf"(?<![\w./-])(vllm|sglang|verl|(?:py)?torch) version\s*[:=]?\s*v?{_VERSION}", re.IGNORECASE
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OutOfMemory:
-    """The memory that a run lacked, and the line that says so."""
+class Step(NamedTuple):
+    """One training step; a figure that was not logged is `None`.
 
-    memory: Literal["accelerator", "host"]
-    line: str
+    `tokens` are per second and GPU, `memory` is in GB. An `interrupted` step also validated or
+    saved a checkpoint, which its seconds include.
+    """
+
+    number: int | None
+    seconds: float | None
+    tokens: float | None
+    memory: float | None
+    interrupted: bool
 
 
 @dataclass
 class TrainingLog:
     """What a log says of the last run in it.
 
-    A run that ended `out_of_memory` has no figures. `batch` is the `train_batch_size` of the
-    printed configuration. `versions` has every release that each program printed. `broken` says
-    why the file could not be read to its end.
+    `out_of_memory` is the line that ended the run and `lacked` the memory, `accelerator` or `host`;
+    both are empty where the run did not end so. `batch` is the `train_batch_size` of the printed
+    configuration. `versions` has every release that each program printed. `broken` says why the
+    file could not be read to its end.
     """
 
     steps: list[Step] = field(default_factory=list)
     earlier_runs: int = 0
-    out_of_memory: OutOfMemory | None = None
+    out_of_memory: str = ""
+    lacked: str = ""
     batch: int | None = None
     versions: dict[str, set[str]] = field(default_factory=dict)
     broken: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the run did not end out of memory."""
+        return not self.out_of_memory
 
     @property
     def warm_up(self) -> int:
@@ -102,29 +137,28 @@ class TrainingLog:
         return [step for step in self.steps[self.warm_up :] if not step.interrupted]
 
     @property
-    def peak_memory_gb(self) -> float | None:
-        """The most GB of one GPU in any step: reserved where verl logs it, else allocated."""
-        return self._figure(max, (step.memory for step in self.steps))
+    def figures(self) -> dict[str, float]:
+        """The figures that the log shows, by column; none of a run out of memory.
 
-    @property
-    def step_seconds(self) -> float | None:
-        """The median seconds of a measured step."""
-        return self._figure(median, (step.seconds for step in self.measured))
-
-    @property
-    def tokens_per_second_per_gpu(self) -> float | None:
-        """The median throughput of a measured step."""
-        return self._figure(median, (step.tokens for step in self.measured))
-
-    def _figure(
-        self, of: Callable[[list[float]], float], values: Iterable[float | None]
-    ) -> float | None:
-        found = [value for value in values if value is not None]
-        return round(of(found), DECIMALS) if found and not self.out_of_memory else None
+        Memory in GB is the most of any step, seconds and throughput are medians of measured steps.
+        """
+        if self.out_of_memory:
+            return {}
+        shown_by = {
+            "peak_memory_gb": [step.memory for step in self.steps],
+            "step_seconds": [step.seconds for step in self.measured],
+            "tokens_per_second_per_gpu": [step.tokens for step in self.measured],
+        }
+        known = {name: [*filter(None, values)] for name, values in shown_by.items()}
+        return {
+            name: round(max(values) if name == "peak_memory_gb" else median(values), 3)
+            for name, values in known.items()
+            if values
+        }
 
     def add(self, step: Step) -> None:
         """Take in a step; a number lower than the last one begins another run."""
-        self.out_of_memory = None
+        self.out_of_memory = self.lacked = ""
         last = self.steps[-1].number if self.steps else None
         if step.number is not None and last is not None:
             if step.number == last:
@@ -140,36 +174,37 @@ def read_log(path: Path) -> TrainingLog:
     A file packed by gzip, bzip2 or xz is unpacked. Raises `UnusableInput` where the file cannot be
     read, or has neither a step nor an end for want of memory.
     """
-    name = shown(str(path), 500)
+    label = shown(str(path), 500)
     try:
         with path.open("rb") as file:
             beginning = file.peek(8)
             unpack = [by for magic, by in _PACKED.items() if beginning.startswith(magic)]
-            text = TextIOWrapper(unpack[0](file) if unpack else file, "utf-8", "replace")
-            return _read(text, path.name, name)
+            text = TextIOWrapper(unpack[0](file) if unpack else file, "utf-8-sig", "replace")
+            return _read(text, label)
     except OSError as error:
-        raise UnusableInput(f"{name}: cannot be read: {error.strerror}") from error
+        raise UnusableInput(f"{label}: cannot be read: {error.strerror}") from error
 
 
 def read_excerpt(text: str, label: str) -> TrainingLog:
-    """Read lines of a log that somebody pasted under the heading `label`. Raises `UnusableInput`
-    where they have neither a step nor an end for want of memory.
+    """Read lines of a log that somebody pasted under the heading `label`.
+
+    Raises `UnusableInput` where they have neither a step nor an end for want of memory.
     """
-    return _read(StringIO(text, newline=None), "", label)
+    return _read(StringIO(text, newline=None), label)
 
 
-def _read(file: TextIO, file_name: str, label: str) -> TrainingLog:
+def _read(file: TextIO, label: str) -> TrainingLog:
     log = TrainingLog()
     lines = _lines(file, log)
     first = next(lines, "")
-    parse = parser_for(first, file_name)
+    parse = _parser_for(first, label)
     for number, line in enumerate(chain([first], lines)):
         metrics = parse(line)
-        if metrics is not None and (step := step_of(metrics)):
-            log.add(step)
-        elif metrics is None:
+        if metrics is None:
             _read_message(log, line, with_releases=number < LINES_WITH_RELEASES)
-    if not log.steps and log.out_of_memory is None:
+        elif step := _step_of(metrics):
+            log.add(step)
+    if not log.steps and not log.out_of_memory:
         broken = f", and breaks off: {shown(log.broken)}" if log.broken else ""
         raise UnusableInput(f"{label}: holds no training step{broken}", _WANTED)
     return log
@@ -185,22 +220,104 @@ def _lines(file: TextIO, log: TrainingLog) -> Iterator[str]:
         log.broken = str(error) or type(error).__name__
 
 
+def _parser_for(line: str, label: str) -> Parser:
+    """The parser of a log by its first line that is not empty.
+
+    Raises `UnusableInput` for a CSV file with the same metric of several runs.
+    """
+    if _json_metrics(line) is not None:
+        return _json_metrics
+    delimiter = max(",;\t", key=line.count)
+    # Weights & Biases may write `run - metric`, with `__MIN` and `__MAX` in columns of their own.
+    names = [cell.rpartition(" - ")[2].lower() for cell in _cells(line, delimiter)]
+    figures = [name for name in names if name.endswith((*SECONDS, THROUGHPUT, *MEMORY))]
+    if twice := [name for name in figures if figures.count(name) > 1]:
+        raise UnusableInput(
+            f"{label}: has {figures.count(twice[0])} columns of `{twice[0]}`",
+            "Export the metrics of one run alone.",
+        )
+    return partial(_csv_metrics, names, delimiter) if figures else _console_metrics
+
+
+def _json_metrics(line: str) -> Metrics | None:
+    """One JSON object a line, as verl's file logger writes them: metrics, or those in `data`."""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(entry, dict):
+        return None
+    data = entry.get("data")
+    return {**data, **entry} if isinstance(data, dict) else entry
+
+
+def _csv_metrics(names: list[str], delimiter: str, line: str) -> Metrics | None:
+    cells = _cells(line, delimiter)
+    return dict(zip(names, cells, strict=True)) if len(cells) == len(names) else None
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
+    except csv.Error:
+        return []
+
+
+def _console_metrics(line: str) -> Metrics | None:
+    """What verl prints: `step:3 - timing_s/step:92.0 - …`, also behind Ray's prefix."""
+    if "step:" not in line:
+        return None
+    text = _ANSI.sub("", line)
+    step = _STEP.search(text)
+    if step is None:
+        return None
+    pairs = (word.rpartition(":") for word in text[step.end() :].split(" - "))
+    return {name.strip(): value for name, _, value in pairs} | {"step": step[1]}
+
+
+def _step_of(metrics: Metrics) -> Step | None:
+    """The training step that metrics are of; `None` for a validation or anything else."""
+    seconds = next((value for name in SECONDS if (value := _positive(metrics.get(name)))), None)
+    tokens = None if IMAGES in metrics else _positive(metrics.get(THROUGHPUT))
+    memories = [_positive(value) for name, value in metrics.items() if name.endswith(MEMORY)]
+    memory = max(filter(None, memories), default=None)
+    if not (seconds or tokens or memory):
+        return None
+    numbers = [_number(metrics[name]) for name in NUMBERS if name in metrics]
+    number = next((int(item) for item in numbers if item is not None), None)
+    interrupted = any(_positive(metrics.get(name)) for name in INTERRUPTIONS)
+    return Step(number, seconds, tokens, memory, interrupted)
+
+
+def _positive(value: object) -> float | None:
+    found = _number(value)
+    return found if found is not None and found > 0 else None
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, also as text and inside `np.float64(…)`; `None` for all else."""
+    if isinstance(value, str):
+        match = _NUMBER.match(value[:80])
+        value = match[1] if match else None
+    try:
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
+
+
 def _read_message(log: TrainingLog, line: str, *, with_releases: bool) -> None:
+    """Take in a line without metrics: the end of a run, its batch, a release."""
     if "memory" in line or "KV cache" in line:
-        log.out_of_memory = log.out_of_memory or _out_of_memory(plain(line))
+        text = _ANSI.sub("", line)
+        for lacked, pattern in _OUT_OF_MEMORY.items():
+            if not log.out_of_memory and (found := pattern.search(text)):
+                log.lacked, log.out_of_memory = lacked, text[found.start() :][:LONGEST_QUOTE]
     elif (batch := _BATCH.search(line)) is not None:
         log.batch = int(batch[1])
     if with_releases:
-        for program, version in _releases(plain(line[:2000])):
+        for program, version in _releases(_ANSI.sub("", line[:2000])):
             log.versions.setdefault(program, set()).add(version.rstrip("."))
-
-
-def _out_of_memory(line: str) -> OutOfMemory | None:
-    if (found := _ACCELERATOR.search(line)) is not None:
-        return OutOfMemory("accelerator", line[found.start() :][:LONGEST_QUOTE])
-    if (found := _HOST.search(line)) is not None:
-        return OutOfMemory("host", line[: found.end()][-LONGEST_QUOTE:])
-    return None
 
 
 def _releases(line: str) -> Iterator[tuple[str, str]]:
