@@ -73,15 +73,12 @@ _OPEN_A100: dict[str, Any] = {
 FITS: tuple[tuple[str, Query, Configuration, str], ...] = (
     ("fewer GPUs", replace(H100, gpus=8), _report(gpus=4), "tested"),
     ("more GPUs", replace(H100, gpus=8), _report(gpus=16), ""),
-    ("any number of GPUs", H100, _report(gpus=512), "tested"),
     ("no more memory", replace(H100, gpus=8), _report(device="a100-80g", gpus=8), "should-fit"),
     ("more memory each", _A100, _report(), ""),
     ("another vendor", _AMD, _report(), ""),
     ("memory of any vendor", Query(memory_gb=192), _report(device="mi300x"), "tested"),
     ("less than the memory", Query(memory_gb=192), _report(), "should-fit"),
     ("unknown memory", H100, _report(device="x"), ""),
-    ("unknown memory, same device", Query(device="x"), _report(device="x", vendor=""), "tested"),
-    ("memory without a device", H100, _report(device="", possible_devices=()), ""),
     ("one of several devices", _A100, _report(**_OPEN_A100), "unclear"),
     ("the largest of several", H100, _report(**_OPEN_A100), "should-fit"),
     ("a range of GPUs", replace(H100, gpus=8), _report(gpus=8, gpus_maximum=32), "tested"),
@@ -91,18 +88,13 @@ FITS: tuple[tuple[str, Query, Configuration, str], ...] = (
     ("long enough", replace(H100, length=99), _report(max_total_length=99), "tested"),
     ("prompt and response", replace(H100, length=3),
      _report(max_prompt_length=1, max_response_length=2), "tested"),
-    ("too short", replace(H100, length=99), _report(max_total_length=98), ""),
     ("length not stated", replace(H100, length=99), _report(), ""),
     ("failed on fewer GPUs", replace(H100, gpus=4), _report(**_FAILED), "out-of-memory"),
     ("failed on no less", replace(H100, gpus=1), _report(device="a100-80g", gpus=8, **_FAILED),
      "out-of-memory"),
     ("failed on less memory", H100, _report(device="t4", gpus=8, **_FAILED), ""),
-    ("failed elsewhere", H100, _report(device="mi300x", gpus=8, **_FAILED), ""),
-    ("a word that is not known", replace(H100, train="fsdp"), _report(), ""),
     ("QLoRA is LoRA", replace(H100, weights="lora"), _report(weights="qlora"), "tested"),
     ("LoRA is not QLoRA", replace(H100, weights="qlora"), _report(weights="lora"), ""),
-    ("a framework", replace(H100, framework="trl"), _report(frameworks=("x", "trl")), "tested"),
-    ("a scenario", replace(H100, scenario="agentic"), _report(scenario=("agentic",)), "tested"),
 )  # fmt: skip
 
 
@@ -197,9 +189,7 @@ def test_every_kind_of_answer_has_a_message() -> None:
     [
         (_report(gpus=8, gpus_maximum=32), "8 to 32 × H100 80 GB"),
         (_report(**_OPEN_A100), "1 × A100 (at most 80 GB)"),
-        (_report(device="rtx-6000-ada"), "1 × RTX 6000 ADA"),
         (_report(device="a100-pcie-80g"), "1 × A100 PCIe"),
-        (_report(device_label="A100-40GB", memory_gb=40.0), "1 × A100-40GB"),
     ],
 )
 def test_hardware_is_written_for_people(row: Configuration, words: str) -> None:
@@ -262,16 +252,10 @@ def test_a_series_is_one_answer_with_its_spans() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("cells", "words"),
-    [
-        ({"batch": 8, "batch_unit": "prompts"}, ["batch 8 prompts"]),
-        ({"batch": 8, "batch_unit": "unstated"}, ["batch 8 (unit not stated)"]),
-        ({"rollout_n": 5, "peak_memory_gb": 7.5}, ["5 rollouts per prompt", "peak 7.5 GB"]),
-    ],
-)
-def test_figures_are_listed_with_their_units(cells: dict[str, Any], words: list[str]) -> None:
-    assert list(figures(_report(**cells))) == words
+def test_figures_are_listed_with_their_units() -> None:
+    row = _report(batch=8, batch_unit="unstated", rollout_n=5, peak_memory_gb=7.5)
+    words = ["batch 8 (unit not stated)", "5 rollouts per prompt", "peak 7.5 GB"]
+    assert list(figures(row)) == words
 
 
 @pytest.fixture(scope="module")
@@ -284,67 +268,39 @@ def known(dataset: Dataset) -> Vocabulary:
     return vocabulary(dataset)
 
 
-@pytest.mark.parametrize(
-    ("said", "meant"),
-    [
-        ("H100", "h100"),
-        ("h100 80GB", "h100"),
-        ("NVIDIA H100 80GB HBM3", "h100"),
-        ("H100 80GB PCIe", "h100-pcie"),
-        ("A100 80GB", "a100-80g"),
-        ("a100-40gb", "a100-40g"),
-        ("40G A100", "a100-40g"),
-        ("A100 (80)", "a100-80g"),
-        ("NVIDIA A100 80GB PCIe", "a100-pcie-80g"),
-        ("A100", "a100-40g or a100-80g"),
-        ("4090", "rtx-4090"),
-        ("3090 Ti", "rtx-3090-ti"),
-        ("A6000 48G", "rtx-a6000"),
-        ("RTX 6000 Ada", "rtx-6000-ada"),
-        ("H20", "h20"),
-        ("H20 141GB", "h20-141g"),
-        ("L40S", "l40s"),
-        ("8 H100s", "h100"),
-        ("Tesla V100-SXM2-32GB", "v100-32g"),
-        ("GH200", "gh200-96g"),
-    ],
-)
-def test_a_device_is_known_by_the_words_people_use(
-    known: Vocabulary, said: str, meant: str
-) -> None:
-    assert understand(known, {"device": said})[0].device == meant
-
-
 UNDERSTOOD: tuple[tuple[dict[str, str], dict[str, object]], ...] = (
+    ({"device": "NVIDIA H100 80GB HBM3"}, {"device": "h100"}),
+    ({"device": "H100 80GB PCIe"}, {"device": "h100-pcie"}),
+    ({"device": "40G A100"}, {"device": "a100-40g"}),
+    ({"device": "A100 (80)"}, {"device": "a100-80g"}),
+    ({"device": "NVIDIA A100 80GB PCIe"}, {"device": "a100-pcie-80g"}),
+    ({"device": "A100"}, {"device": "a100-40g or a100-80g"}),
+    ({"device": "4090"}, {"device": "rtx-4090"}),
+    ({"device": "A6000 48G"}, {"device": "rtx-a6000"}),
+    ({"device": "H20 141GB"}, {"device": "h20-141g"}),
+    ({"device": "8 H100s"}, {"device": "h100"}),
+    ({"device": "Tesla V100-SXM2-32GB"}, {"device": "v100-32g"}),
     ({"model": "7B"}, {"size": "7B", "model": ""}),
     ({"model": "8b"}, {"size": "7B", "model": ""}),
     ({"size": "7"}, {"size": "7B"}),
     ({"size": "30B-A3B"}, {"size": "32B"}),
-    ({"model": "7 B"}, {"size": "7B"}),
     ({"model": "135M"}, {"size": "0.5B"}),
-    ({"model": "1T"}, {"size": "671B"}),
     ({"model": "qwen2.5-7b-instruct"}, {"model": "Qwen/Qwen2.5-7B-Instruct", "size": "7B"}),
-    ({"model": "QWEN/qwen2.5-7b-INSTRUCT"}, {"model": "Qwen/Qwen2.5-7B-Instruct"}),
     ({"model": "https://huggingface.co/Qwen/Qwen3-8B/"}, {"model": "Qwen/Qwen3-8B"}),
     ({"model": "gemma 3 27b"}, {"model": "google/gemma-3-27b-it"}),
-    ({"model": "Qwen 2.5 32B"}, {"model": "Qwen/Qwen2.5-32B"}),
     ({"model": "Qwen2.5-VL-72B"}, {"model": "Qwen/Qwen2.5-VL-72B-Instruct"}),
     ({"model": "DeepSeek-R1 671B"}, {"model": "deepseek-ai/DeepSeek-R1"}),
-    ({"model": "llama 3 8b"}, {"model": "meta-llama/Meta-Llama-3-8B"}),
     ({"model": "GPT-J-6B"}, {"model": "", "size": "7B"}),
     ({"model": "Qwen3-30B"}, {"model": "", "size": "32B"}),
     ({"task": "grpo lora"}, {"task": "GRPO-LoRA", "adapter_task": ""}),
     ({"task": "grpo"}, {"task": "GRPO", "adapter_task": "GRPO-LoRA"}),
     ({"task": "QLoRA GRPO"}, {"task": "GRPO-LoRA", "weights": "qlora"}),
-    ({"task": "Dr. GRPO"}, {"task": "Dr-GRPO"}),
     ({"task": "REINFORCE++"}, {"task": "REINFORCE-PP"}),
-    ({"task": "GRPO w/ LoRA"}, {"task": "GRPO-LoRA"}),
     ({"task": "q-lora"}, {"task": "", "weights": "qlora"}),
     ({"task": "full"}, {"task": "", "weights": "full"}),
     ({"task": "PPO-Lag"}, {"task": "PPO"}),
     ({"task": "RLHF"}, {"task": ""}),
     ({"weights": "Q-LoRA"}, {"weights": "qlora"}),
-    ({"weights": "full fine-tuning"}, {"weights": "full"}),
     ({"scenario": "multi-modal"}, {"scenario": "multimodal"}),
     ({"framework": "veRL"}, {"framework": "verl"}),
     ({"train": "FSDP", "tag": "min"}, {"train": "fsdp", "tag": "MIN"}),
@@ -352,7 +308,6 @@ UNDERSTOOD: tuple[tuple[dict[str, str], dict[str, object]], ...] = (
     ({"memory": "24564MiB"}, {"memory_gb": 24}),
     ({"device": "80 GB"}, {"memory_gb": 80, "device": ""}),
     ({"device": "24"}, {"memory_gb": 24, "device": ""}),
-    ({"device": "32 GB VRAM"}, {"memory_gb": 32}),
     ({"device": "H100"}, {"vendor": "NVIDIA", "memory_gb": 80}),
     ({"device": "8xH100"}, {"device": "h100", "gpus": 8}),
     ({"device": "2*8 H100(80g)"}, {"device": "h100", "gpus": 16}),
@@ -360,7 +315,6 @@ UNDERSTOOD: tuple[tuple[dict[str, str], dict[str, object]], ...] = (
     ({"device": "4 x 24GB"}, {"device": "", "memory_gb": 24, "gpus": 4}),
     ({"device": "4 nodes of 8 H100"}, {"device": "h100", "gpus": 32}),
     ({"gpus": "2x8"}, {"gpus": 16}),
-    ({"gpus": "8 GPUs"}, {"gpus": 8}),
     ({"gpus": " "}, {"gpus": 0}),
     ({"length": "16K"}, {"length": 16_000}),
     ({"length": "16,384 tokens"}, {"length": 16_384}),
@@ -381,18 +335,13 @@ def test_words_are_understood(
     [
         ({"device": "h1000"}, "Did you mean `h100`"),
         ({"device": "zx81"}, "or its memory"),
-        ({"device": "RTX 3060 12GB"}, "or its memory"),
         ({"device": "8xH100", "gpus": "4"}, "Leave one of them out"),
         ({"device": "h100", "memory": "80"}, "Leave one of them out"),
         ({"model": "nothing-like-it"}, "or a size"),
-        ({"size": "huge"}, "`7B`"),
         ({"task": "GRP"}, "Did you mean `GRPO`"),
         ({"task": "SFT"}, "only RL"),
-        ({"weights": "some"}, "`full`"),
         ({"train": "vlm"}, "`fsdp`"),
-        ({"tag": "minimum"}, "MIN"),
         ({"gpus": "0"}, "`8`"),
-        ({"gpus": "8xh100"}, "`8`"),
         ({"length": "long"}, "`16K`"),
         ({"memory": "much"}, "`80`"),
     ],
@@ -413,13 +362,6 @@ def test_every_record_is_the_answer_to_the_question_about_itself(dataset: Datase
         found, _ = ask(dataset, {name: str(row[name]) for name in names})
         if row["status"] != "untested":
             assert found.answers[0].configuration.script.endswith(f"/{row['script']}")
-
-
-def test_a_report_without_room_for_its_weights_is_no_answer(dataset: Dataset) -> None:
-    found, _ = ask(dataset, {"model": "7B", "device": "a100-40g", "gpus": "1", "task": "PPO"})
-    without_room = {row["record"] for row in dataset.records["exemptions"]}
-    assert without_room.isdisjoint(_ids(found))
-    assert not without_room.isdisjoint(item.configuration.id for item in found.unclear)
 
 
 def test_json_csv_and_python_give_the_same_answers(
@@ -454,30 +396,14 @@ def test_without_answers_every_format_leads_to_the_nearest(
     assert "Nothing that is known fits. The nearest" in capsys.readouterr().out
 
 
-def test_the_command_prints_the_best_script_and_folds_series(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["find", "--size", "7B", "--gpus", "2", "--device", "h800"]) == 0
-    text = capsys.readouterr().out
+def test_the_command_prints_the_best_script_and_folds_series(dataset: Dataset) -> None:
+    text = _text(dataset, {"size": "7B", "gpus": "2", "device": "h800"})
     script = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
     assert f"  bash {script}\n" in text
     assert f"\n   {script}\n" in text
-    assert "\x1b" not in text
-    asked = ["find", "--gpus", "1", "--memory", "24", "--limit", "0"]
-    assert main(asked) == 0
-    folded_text = capsys.readouterr().out
-    assert main([*asked, "--all"]) == 0
-    every = capsys.readouterr().out
-    assert every.count("\n   Tested: ") > 2 * folded_text.count("\n   Tested: ")
-
-
-def test_a_bad_word_ends_with_status_2_and_the_nearest(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["find", "--device", "h10"]) == 2
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert "`h100`" in output.err
+    tokens = {"gpus": "1", "memory": "24"}
+    folds, every = (_text(dataset, tokens, unfold=one).count("\n   Tested: ") for one in (0, 1))
+    assert every > 2 * folds
 
 
 def _text(dataset: Dataset, tokens: dict[str, str], **options: Any) -> str:

@@ -1,4 +1,4 @@
-"""What is listed beside a record: the right kinds, nearest first, and nothing that never ran."""
+"""What is related to a record: the right kinds, nearest first, and nothing that never ran."""
 
 from __future__ import annotations
 
@@ -123,11 +123,6 @@ def test_the_difference_is_one_sentence(row: Configuration, sentence: str) -> No
 
 
 def test_a_failure_counts_on_no_less_hardware_alone() -> None:
-    rows = [
-        report("same", outcome="out-of-memory"),
-        report("more", outcome="out-of-memory", gpus=8),
-        report("less", outcome="out-of-memory", gpus=1),
-        report("smaller", outcome="out-of-memory", memory_gb=24),
-        report("other-task", outcome="out-of-memory", task="PPO"),
-    ]
+    changes = {"same": {}, "more": {"gpus": 8}, "less": {"gpus": 1}, "other": {"task": "PPO"}}
+    rows = [report(name, outcome="out-of-memory", **some) for name, some in changes.items()]
     assert [row.id for row in Neighborhood(rows).failures(HERE)] == ["same", "more"]

@@ -93,15 +93,18 @@ def coverage(dataset: Dataset) -> Coverage:
     def rank(place: Place) -> list[int]:
         return [order.index(word) for order, word in zip(orders, place, strict=True)]
 
-    cells = [_cell(place, places[place]) for place in sorted(places, key=rank)]
+    cells = tuple(_cell(place, places[place]) for place in sorted(places, key=rank))
+    return Coverage(cells, unplaced, _missing(cells, orders[0]))
+
+
+def _missing(cells: Sequence[Cell], sizes: Sequence[str]) -> dict[str, list[str]]:
+    """The sizes without a record, by tag."""
     held = {
         "MIN": {cell.size for cell in cells if cell.records_min},
         "RECOMMENDED": {cell.size for cell in cells if cell.records_recommended},
     }
-    missing = {
-        tag: [size for size in orders[0] if size not in sizes] for tag, sizes in held.items()
-    }
-    return Coverage(tuple(cells), unplaced, {tag: sizes for tag, sizes in missing.items() if sizes})
+    missing = {tag: [size for size in sizes if size not in known] for tag, known in held.items()}
+    return {tag: found for tag, found in missing.items() if found}
 
 
 def _cell(place: Place, rows: list[Record]) -> Cell:

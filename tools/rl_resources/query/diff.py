@@ -7,8 +7,8 @@ is certain: one row went and one came that agree in every cell but the key, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 Row = Mapping[str, str]
 Key = tuple[str, ...]
@@ -78,65 +78,72 @@ def diff(old: Tables, new: Tables) -> list[TableDiff]:
     A row whose key names a renamed row is not reported: the trials of a renamed script are no
     news.
     """
-    names = list(dict.fromkeys([*new, *old]))
-    renames = {name: _renames(old.get(name, _NOTHING), new.get(name, _NOTHING)) for name in names}
+    pairs = {name: (old.get(name, _NOTHING), new.get(name, _NOTHING)) for name in [*new, *old]}
+    renames = {name: _renames(*pair) for name, pair in pairs.items()}
     found = [
-        _table_diff(name, _followed(old.get(name, _NOTHING), renames), new.get(name, _NOTHING))
-        for name in names
+        _table_diff(name, _followed(before, renames), after, renames[name])
+        for name, (before, after) in pairs.items()
     ]
     return [item for item in found if item]
 
 
-def _renames(old: Table, new: Table) -> dict[str, str]:
-    """New names by old ones, of a table whose key is one column."""
+Renames = Mapping[str, str]
+"""New keys by old ones, of a table whose key is one column."""
+
+
+def _renames(old: Table, new: Table) -> Renames:
+    """Rows that agree in all but the key, where each has only the other to agree with."""
     if len(new.key) != 1:
         return {}
-    before, after = _by_key(old, new.key), _by_key(new, new.key)
-    gone = [before[key] for key in before if key not in after]
-    come = [after[key] for key in after if key not in before]
-    pairs = _certain_pairs(gone, come, new.key, (*old.columns, *new.columns))
-    return {row[new.key[0]]: other[new.key[0]] for row, other in pairs}
+    before, after = _by_key(old.rows, new.key), _by_key(new.rows, new.key)
+    rest = tuple(name for name in (*old.columns, *new.columns) if name not in new.key)
+    gone = _by_content([row for key, row in before.items() if key not in after], rest)
+    come = _by_content([row for key, row in after.items() if key not in before], rest)
+    (name,) = new.key
+    return {
+        gone[content][0][name]: rows[0][name]
+        for content, rows in come.items()
+        if any(content) and len(rows) == 1 == len(gone.get(content, ()))
+    }
 
 
-def _followed(old: Table, renames: Mapping[str, Mapping[str, str]]) -> Table:
+def _by_content(rows: Sequence[Row], columns: Sequence[str]) -> dict[Key, list[Row]]:
+    found: dict[Key, list[Row]] = {}
+    for row in rows:
+        found.setdefault(key_of(row, columns), []).append(row)
+    return found
+
+
+def _followed(old: Table, renames: Mapping[str, Renames]) -> Table:
     """The table with every renamed row that a key of it refers to under its new name."""
-    references = {name: renames.get(old.references.get(name, ""), {}) for name in old.key}
-    if not any(references.values()):
-        return old
+    names = {name: renames.get(old.references.get(name, ""), {}) for name in old.key}
     rows = tuple(
-        {name: references.get(name, {}).get(cell, cell) for name, cell in row.items()}
+        {name: names.get(name, {}).get(cell, cell) for name, cell in row.items()}
         for row in old.rows
     )
-    return Table(old.key, old.columns, rows, old.references)
+    return replace(old, rows=rows)
 
 
-def _table_diff(name: str, old: Table, new: Table) -> TableDiff:
+def _table_diff(name: str, old: Table, new: Table, renames: Renames) -> TableDiff:
     key = new.key or old.key
-    before, after = _by_key(old, key), _by_key(new, key)
+    before, after = _by_key(old.rows, key), _by_key(new.rows, key)
     columns = tuple(dict.fromkeys([*new.columns, *old.columns]))
-    gone = [before[place] for place in before if place not in after]
-    come = [after[place] for place in after if place not in before]
-    renamed = _certain_pairs(gone, come, key, columns) if len(key) == 1 else []
-    moved = [id(row) for pair in renamed for row in pair]
+    pairs = [Renamed((one,), (other,)) for one, other in renames.items()]
+    gone, come = {pair.old for pair in pairs}, {pair.new for pair in pairs}
+    changed = (
+        Changed(place, _changes(before.get(place, row), row, columns))
+        for place, row in after.items()
+    )
     return TableDiff(
         name=name,
         key=key,
-        removed=tuple(row for row in gone if id(row) not in moved),
-        added=tuple(row for row in come if id(row) not in moved),
-        renamed=tuple(Renamed(key_of(row, key), key_of(other, key)) for row, other in renamed),
-        changed=tuple(_changed_rows(before, after, key, columns)),
+        removed=tuple(row for at, row in before.items() if at not in after and at not in gone),
+        added=tuple(row for at, row in after.items() if at not in before and at not in come),
+        renamed=tuple(pairs),
+        changed=tuple(row for row in changed if row.changes),
         columns_removed=tuple(item for item in old.columns if new.key and item not in new.columns),
         columns_added=tuple(item for item in new.columns if old.key and item not in old.columns),
     )
-
-
-def _changed_rows(
-    before: Mapping[Key, Row], after: Mapping[Key, Row], key: Key, columns: Sequence[str]
-) -> Iterator[Changed]:
-    for place, row in after.items():
-        changes = _changes(before.get(place, row), row, columns)
-        if changes:
-            yield Changed(key_of(row, key), changes)
 
 
 def _changes(old: Row, new: Row, columns: Sequence[str]) -> tuple[Change, ...]:
@@ -144,38 +151,10 @@ def _changes(old: Row, new: Row, columns: Sequence[str]) -> tuple[Change, ...]:
     return tuple(Change(*cell) for cell in cells if cell[1] != cell[2])
 
 
-def key_of(row: Row, key: Key) -> Key:
+def _by_key(rows: Sequence[Row], key: Key) -> dict[Key, Row]:
+    return {key_of(row, key): row for row in rows}
+
+
+def key_of(row: Row, key: Sequence[str]) -> Key:
     """The cells of the key's columns."""
     return tuple(row.get(name, "") for name in key)
-
-
-def _by_key(table: Table, key: Key) -> dict[Key, Row]:
-    """Rows by their key; that of a row which repeats one ends in a count."""
-    found: dict[Key, Row] = {}
-    for row in table.rows:
-        place, count = key_of(row, key), 1
-        while place in found:
-            count += 1
-            place = (*key_of(row, key), str(count))
-        found[place] = row
-    return found
-
-
-def _certain_pairs(
-    gone: Sequence[Row], come: Sequence[Row], key: Key, columns: Sequence[str]
-) -> list[tuple[Row, Row]]:
-    """Pairs of rows that agree in all but the key, where each has only the other to agree with."""
-    rest = [name for name in dict.fromkeys(columns) if name not in key]
-    old, new = _by_content(gone, rest), _by_content(come, rest)
-    return [
-        (old[content][0], rows[0])
-        for content, rows in new.items()
-        if any(content) and len(rows) == 1 and len(old.get(content, ())) == 1
-    ]
-
-
-def _by_content(rows: Sequence[Row], columns: Sequence[str]) -> dict[Key, list[Row]]:
-    found: dict[Key, list[Row]] = {}
-    for row in rows:
-        found.setdefault(key_of(row, tuple(columns)), []).append(row)
-    return found

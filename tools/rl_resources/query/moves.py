@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rl_resources.dataset import Dataset
-from rl_resources.package import items_of
+from rl_resources.package import items_of, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,25 +21,25 @@ class Move:
 
 def moves(dataset: Dataset, resource: str) -> list[Move]:
     """Every id of a table that is gone; each leads to ids that are in it today."""
-    rows = {row["id"]: row for row in dataset.records["moved"] if row["resource"] == resource}
-    steps = {str(name): items_of(row, "moved_to") for name, row in rows.items()}
+    rows = [row for row in dataset.records["moved"] if row["resource"] == resource]
+    steps = {text_of(row, "id"): items_of(row, "moved_to") for row in rows}
     return [
         Move(
-            str(name),
-            tuple(dict.fromkeys(_today(steps, str(name)))),
-            str(row["version"]),
-            str(row["reason"]),
+            text_of(row, "id"),
+            tuple(dict.fromkeys(_today(steps, text_of(row, "id")))),
+            text_of(row, "version"),
+            text_of(row, "reason"),
         )
-        for name, row in rows.items()
+        for row in rows
     ]
 
 
-def _today(steps: dict[str, tuple[str, ...]], name: str) -> Iterator[str]:
-    for target in steps[name]:
-        if target in steps:
-            yield from _today(steps, target)
-        else:
-            yield target
+def _today(steps: Mapping[str, Sequence[str]], name: str) -> Iterator[str]:
+    """The ids that a published one leads to; itself where it never moved."""
+    if name not in steps:
+        yield name
+    for target in steps.get(name, ()):
+        yield from _today(steps, target)
 
 
 def former_ids(dataset: Dataset, resource: str, name: str) -> list[str]:

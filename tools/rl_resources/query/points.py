@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
 from rl_resources.query.configurations import RUNS, UNTESTED, Configuration
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(NamedTuple):
     """One published figure, chosen from `of` configurations."""
 
     configuration: Configuration
@@ -24,10 +23,8 @@ class Point:
 
     @property
     def doubted(self) -> bool:
-        """Whether another published figure contradicts it."""
-        return self.configuration.evidence_level == "disputed" or bool(
-            self.configuration.contradicts
-        )
+        """Whether it is disputed, or another published figure contradicts it."""
+        return self.configuration.doubtful
 
     @property
     def untested(self) -> bool:
@@ -35,8 +32,7 @@ class Point:
         return self.configuration.evidence_level == UNTESTED
 
 
-@dataclass(frozen=True, slots=True)
-class Points:
+class Points(NamedTuple):
     """Points by task, size and figure; how many configurations are excluded, by reason."""
 
     points: tuple[Point, ...]
@@ -61,11 +57,12 @@ def largest_batches(known: Sequence[Configuration]) -> Points:
 
 def throughputs(dataset: Dataset, known: Sequence[Configuration]) -> Points:
     """Every record and report with tokens per second and device."""
-    rows = {str(row["script"]).removesuffix(".sh"): row for row in dataset.records["tuning"]}
-    rows |= {str(row["report"]): row for row in dataset.records["reports"]}
-    speeds = {id_: row["tokens_per_second_per_gpu"] for id_, row in rows.items()}
-    used, excluded = _split(known, lambda item: "" if speeds[item.id] else "publish no throughput")
-    points = [Point(item, float(str(speeds[item.id]))) for item in used]
+    rows = (*dataset.records["tuning"], *dataset.records["reports"])
+    column = "tokens_per_second_per_gpu"
+    speeds = {row.get("script") or row["report"]: row[column] for row in rows if row[column]}
+    by_id = {str(key).removesuffix(".sh"): float(str(speed)) for key, speed in speeds.items()}
+    used, excluded = _split(known, lambda row: "" if row.id in by_id else "publish no throughput")
+    points = [Point(row, by_id[row.id]) for row in used]
     order = sorted(points, key=lambda point: (point.configuration.device_label, -point.value))
     return Points(tuple(order), excluded)
 

@@ -6,15 +6,18 @@ Records come before reports. What ran out of memory, and what nobody has run, is
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from rl_resources.query.configurations import Configuration
-from rl_resources.query.find import Answer, answers
+from rl_resources.query.find import Answer, answers, size_of
 from rl_resources.query.sentences import resource
 from rl_resources.query.understand import Query
 
 MOST_OF_A_KIND = 3
+_ALIKE = attrgetter("kind", "tag", "task", "model", "gpus", "device_label")
+_AIMS = {"MIN": "on the minimum hardware", "RECOMMENDED": "for best throughput"}
 
 
 class Related(NamedTuple):
@@ -49,11 +52,22 @@ class Neighborhood:
         """
         others = [row for row in self._of_model[record.model] if row.id != record.id]
         same_task = [row for row in others if row.task == record.task]
+        memory = record.total_memory_gb
+        less = [row for row in same_task if 0 < row.total_memory_gb < memory]
+        tagged = [row for row in same_task if row.tag not in {"", record.tag}]
+        tasks = [row for row in others if row.task not in {"", record.task}]
+        models = [
+            row
+            for row in self._of_size[record.position]
+            if row.device == record.device
+            and row.gpus <= record.gpus
+            and row.model not in {"", record.model}
+        ]
         found = [
-            *_less_hardware(same_task, record),
-            *_other_tag(same_task, record),
-            *_other_task(others, record),
-            *_same_device(self._of_size[record.position], record),
+            *_listed("less-hardware", _nearest(less), record),
+            *_listed("other-tag", _nearest(tagged)[:1], record),
+            *_listed("other-task", _nearest(tasks, attrgetter("task")), record),
+            *_listed("same-device", _nearest(models), record),
             *self._next_size(record),
         ]
         first = {item.configuration.id: item for item in reversed(found)}
@@ -80,57 +94,32 @@ class Neighborhood:
             yield Related("next-size", what, row)
 
 
-def _nearest(rows: Iterable[Configuration]) -> list[Configuration]:
+def _nearest(
+    rows: Iterable[Configuration], alike: Callable[[Configuration], object] = _ALIKE
+) -> list[Configuration]:
     """Records first, by the memory in all, unknown last; of alike ones the first by id."""
-    ordered = sorted(
-        rows,
-        key=lambda row: (
-            *(row.kind != "record", not row.memory_gb),
-            *(row.total_memory_gb, row.gpus, row.id),
-        ),
-    )
-    first: dict[tuple[object, ...], Configuration] = {}
-    for row in ordered:
-        alike = (row.kind, row.tag, row.task, row.model, row.gpus, row.device_label)
-        first.setdefault(alike, row)
+    first: dict[object, Configuration] = {}
+    for row in sorted(rows, key=lambda row: (row.kind != "record", *size_of(row))):
+        first.setdefault(alike(row), row)
     return list(first.values())
 
 
-def _less_hardware(rows: Iterable[Configuration], record: Configuration) -> Iterator[Related]:
-    less = (row for row in rows if 0 < row.total_memory_gb < record.total_memory_gb)
-    for row in _nearest(less)[:MOST_OF_A_KIND]:
-        yield Related("less-hardware", f"Ran {_memory(row, record)}{_lengths(row, record)}.", row)
+def _listed(kind: str, rows: Sequence[Configuration], record: Configuration) -> Iterator[Related]:
+    for row in rows[:MOST_OF_A_KIND]:
+        yield Related(kind, _difference(kind, row, record), row)
 
 
-def _other_tag(rows: Iterable[Configuration], record: Configuration) -> Iterator[Related]:
-    for row in _nearest(row for row in rows if row.tag not in {"", record.tag})[:1]:
-        aim = "for best throughput" if row.tag == "RECOMMENDED" else "on the minimum hardware"
-        what = f"{row.tag}, {aim}, {_memory(row, record)}{_lengths(row, record)}."
-        yield Related("other-tag", what, row)
-
-
-def _other_task(rows: Iterable[Configuration], record: Configuration) -> Iterator[Related]:
-    tasks: dict[str, Configuration] = {}
-    for row in _nearest(row for row in rows if row.task not in {"", record.task}):
-        tasks.setdefault(row.task, row)
-    for row in list(tasks.values())[:MOST_OF_A_KIND]:
-        memory = _memory(row, record)
-        what = f"{row.task} in place of {record.task}, {memory}{_lengths(row, record)}."
-        yield Related("other-task", what, row)
-
-
-def _same_device(rows: Iterable[Configuration], record: Configuration) -> Iterator[Related]:
-    others = (
-        row
-        for row in rows
-        if row.device == record.device
-        and row.gpus <= record.gpus
-        and row.model not in {"", record.model}
-    )
-    for row in _nearest(others)[:MOST_OF_A_KIND]:
+def _difference(kind: str, row: Configuration, record: Configuration) -> str:
+    if kind == "same-device":
         fewer = record.gpus - row.gpus
         where = f"{fewer} fewer of the same device" if fewer else "the same hardware"
-        yield Related("same-device", f"Another {row.size} model on {where}.", row)
+        return f"Another {row.size} model on {where}."
+    starts = {
+        "less-hardware": "Ran ",
+        "other-tag": f"{row.tag}, {_AIMS.get(row.tag)}, ",
+        "other-task": f"{row.task} in place of {record.task}, ",
+    }
+    return f"{starts[kind]}{_memory(row, record)}{_lengths(row, record)}."
 
 
 def _memory(row: Configuration, record: Configuration) -> str:
