@@ -218,21 +218,21 @@ def described(dataset: Dataset, site_url: str | None = None) -> tuple[str, dict[
     return page, json.loads(block[1])
 
 
-def test_the_page_describes_the_dataset_in_the_words_of_schema_org() -> None:
+def test_the_page_describes_the_dataset_as_croissant_in_the_words_of_schema_org() -> None:
     _, found = described(DATASET)
     _, published = described(DATASET, "https://example.org/x/")
-    assert (found["url"], published["url"]) == ("./", "https://example.org/x/data/")
+    assert (found["url"], published["url"]) == ("../data/", "https://example.org/x/data/")
     assert published["distribution"][0]["contentUrl"].startswith("https://example.org/x/downloads/")
     assert 50 <= len(found["description"]) <= 5000  # what Google's dataset search takes
     assert [(item["contentUrl"], item["sha256"]) for item in found["distribution"]] == [
-        (f"../{item.path}", item.sha256) for item in FILES
+        (f"../{item.path}", item.sha256) for item in FILES if item.format == "CSV"
     ]
 
 
 def test_no_text_of_the_descriptor_ends_the_block_that_describes_the_dataset() -> None:
     title = "</script><script>alert(1)</script>"
     page, found = described(replace(DATASET, package=replace(PACKAGE, title=title)))
-    assert found["name"] == title
+    assert found["alternateName"] == title
     assert title not in page
 
 

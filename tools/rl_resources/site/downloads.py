@@ -94,15 +94,20 @@ def _files(site: Site) -> Iterator[Download]:
         yield Download(f"{name}.parquet", "Parquet", mediatype, title, content, name)
     name, mediatype = "rl-resources.sqlite", "application/vnd.sqlite3"
     yield Download(name, "SQLite", mediatype, "All tables", database(dataset))
-    text, holds = descriptor(package, csv), "Data Package 2.0 with all Table Schemas"
+    holds = "Data Package 2.0 with all Table Schemas"
+    text = _indented(descriptor(package, csv))
     yield _described("datapackage.json", "application/json", holds, text)
-    text = croissant(package, csv, f"{site.site_url}{BASE}/" if site.site_url else "")
+    text = _indented(croissant(package, csv, f"{site.site_url}{BASE}/" if site.site_url else ""))
     yield _described("croissant.json", "application/ld+json", "Croissant 1.1", text)
     yield _described("README.md", "text/markdown", "Dataset card", card(site))
 
 
 def _described(name: str, mediatype: str, holds: str, text: str) -> Download:
     return Download(name, "Descriptions", mediatype, holds, text.encode())
+
+
+def _indented(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def csv_text(dataset: Dataset, name: str) -> str:

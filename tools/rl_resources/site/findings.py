@@ -44,12 +44,11 @@ def error_as_text(error: BaseException) -> str:
         return "".join(as_text(error.findings))
     if isinstance(error, RlResourcesError):
         return f"{error}\n" + (f"  help: {error.help}\n" if error.help else "")
-    place = getattr(error, "filename", None), getattr(error, "lineno", None)
-    if not all(place):  # of a template: where it asks for what is missing, not where Jinja2 fails
-        frames = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in frames if "/jinja2/" not in Path(frame.filename).as_posix()]
-        place = (own or frames)[-1].filename, (own or frames)[-1].lineno
-    return f"{place[0]}:{place[1]}: {type(error).__name__}: {error}\n"
+    # A template's own place, not where Jinja2 fails.
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "/jinja2/" not in Path(frame.filename).as_posix()]
+    place = (own or frames)[-1]
+    return f"{place.filename}:{place.lineno}: {type(error).__name__}: {error}\n"
 
 
 def wants_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""What describes the dataset for others: Data Package, Croissant, schema.org, card, llms.txt.
+"""What describes the dataset for others: Data Package, Croissant, dataset card, llms.txt.
 
 Croissant 1.1 (https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html): one record set
 reads one CSV file. No field says what it `references`, because mlcroissant 1.1 then joins the
@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import html
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import yaml
 
@@ -20,19 +18,15 @@ from rl_resources.package import Field, Package, Resource
 from rl_resources.site.environment import Site, page_url
 from rl_resources.site.tuning_table import tuning_rows
 
-if TYPE_CHECKING:
-    from rl_resources.site.downloads import Download
-
 HAND_WRITTEN = "site/pages"
-_SCHEMA_ORG = "https://schema.org/"
 _CROISSANT_WORDS = (
     *("citeAs", "column", "extract", "field", "fileObject", "isArray", "arrayShape", "key"),
     *("recordSet", "separator", "source", "transform"),
 )
 _CROISSANT_CONTEXT: Mapping[str, Any] = {
     "@language": "en",
-    "@vocab": _SCHEMA_ORG,
-    "sc": _SCHEMA_ORG,
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
     "cr": "http://mlcommons.org/croissant/",
     "dct": "http://purl.org/dc/terms/",
     "conformsTo": "dct:conformsTo",
@@ -52,7 +46,7 @@ _CROISSANT_TYPES: Mapping[str, str] = {
 _THOUSANDS = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**9, "n>100K"))
 
 
-def descriptor(package: Package, csv: Mapping[str, bytes]) -> str:
+def descriptor(package: Package, csv: Mapping[str, bytes]) -> dict[str, Any]:
     """Data Package 2.0 of the CSV files beside it, by resource. It needs no other file."""
 
     def resource(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,26 +63,34 @@ def descriptor(package: Package, csv: Mapping[str, bytes]) -> str:
         }
 
     document = package.document
-    return _indented({**document, "resources": [resource(item) for item in document["resources"]]})
+    return {**document, "resources": [resource(item) for item in document["resources"]]}
 
 
-def croissant(package: Package, csv: Mapping[str, bytes], folder: str = "") -> str:
-    """Croissant of the CSV files beside it, whose contents `csv` has by resource.
+def croissant(package: Package, csv: Mapping[str, bytes], folder: str = "") -> dict[str, Any]:
+    """Croissant of CSV files, whose contents `csv` has by resource.
 
     `folder` is the URL that all of them are published under, with a closing slash. With it the
     document can be read by its own URL; without it mlcroissant needs the files beside it.
     """
-    return _indented(
-        {
-            "@context": _CROISSANT_CONTEXT,
-            **_about(package),
-            "conformsTo": "http://mlcommons.org/croissant/1.1",
-            "citeAs": citation(package),
-            "url": urljoin(folder, "../data/"),
-            "distribution": [_file_object(name, content, folder) for name, content in csv.items()],
-            "recordSet": [_record_set(resource) for resource in package.resources.values()],
-        }
-    )
+    return {
+        "@context": _CROISSANT_CONTEXT,
+        "@type": "Dataset",
+        "name": package.document["name"],
+        "alternateName": package.title,
+        "description": package.description,
+        "version": package.version,
+        **({"datePublished": package.created} if package.created else {}),
+        "license": [item["path"] for item in package.licenses],
+        "keywords": list(package.keywords),
+        "creator": [{"@type": "Organization", "name": name} for name in package.contributors],
+        "isAccessibleForFree": True,
+        "inLanguage": "en",
+        "conformsTo": "http://mlcommons.org/croissant/1.1",
+        "citeAs": citation(package),
+        "url": f"{(folder or '../downloads/').removesuffix('downloads/')}data/",
+        "distribution": [_file_object(name, content, folder) for name, content in csv.items()],
+        "recordSet": [_record_set(resource) for resource in package.resources.values()],
+    }
 
 
 def _file_object(name: str, content: bytes, folder: str) -> dict[str, str]:
@@ -132,45 +134,6 @@ def _field(table: str, field: Field) -> dict[str, Any]:
     }
 
 
-def data_page(package: Package, files: Iterable[Download], site: str = "") -> dict[str, Any]:
-    """JSON-LD of the page `/data/`; relative to it where the URL of the `site` is empty."""
-    return {
-        "@context": _SCHEMA_ORG,
-        **_about(package),
-        "name": package.title,
-        "alternateName": package.document["name"],
-        "url": f"{site}data/" if site else "./",
-        "distribution": [
-            {
-                "@type": "DataDownload",
-                "name": item.name,
-                "description": item.holds,
-                "encodingFormat": item.mediatype,
-                "contentUrl": f"{site or '../'}{item.path}",
-                "contentSize": f"{item.size} B",
-                "sha256": item.sha256,
-            }
-            for item in files
-        ],
-    }
-
-
-def _about(package: Package) -> dict[str, Any]:
-    """What schema.org and Croissant share."""
-    return {
-        "@type": "Dataset",
-        "name": package.document["name"],
-        "description": package.description,
-        "version": package.version,
-        **({"datePublished": package.created} if package.created else {}),
-        "license": [item["path"] for item in package.licenses],
-        "keywords": list(package.keywords),
-        "creator": [{"@type": "Organization", "name": name} for name in package.contributors],
-        "isAccessibleForFree": True,
-        "inLanguage": "en",
-    }
-
-
 def citation(package: Package) -> str:
     """One line to cite this version by."""
     authors = ", ".join(package.contributors)
@@ -209,7 +172,3 @@ def _described_pages(texts: Mapping[str, str | bytes]) -> Iterator[tuple[str, st
             meta = yaml.safe_load(front)
             title, description = (html.unescape(meta[key]) for key in ("title", "description"))
             yield page_url(path), title, description
-
-
-def _indented(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

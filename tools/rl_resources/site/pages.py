@@ -179,12 +179,14 @@ def _rows_page(site: Site, table: str, group: str) -> str:
 
 def data_page(site: Site, files: Sequence[Download]) -> str:
     """The page of the downloads and of what every column means."""
-    package = site.dataset.package
+    csv = {item.table: item.content for item in files if item.format == "CSV"}
+    folder = f"{site.site_url or '../'}downloads/"
+    croissant = metadata.croissant(site.dataset.package, csv, folder)
     return site.page(
         "data.md",
         formats=[(name, list(found)) for name, found in groupby(files, attrgetter("format"))],
         limits=limits,
-        structured=metadata.data_page(package, files, site.site_url),
+        structured={name: value for name, value in croissant.items() if name != "recordSet"},
     )
 
 

@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Environment, StrictUndefined
 
 from rl_resources.dataset import Dataset
 
 LOCAL = "http://localhost:8000/"
 """Stands for the site's address where it is not configured: there `make serve` shows the site."""
 
-_PLAIN = re.compile(r"[A-Za-z0-9.]*")
-_ID = re.compile(r"[A-Za-z0-9._-]+")
+_SAFE = re.compile(r"[A-Za-z0-9._-]*")
 _ALL, _UNKNOWN = "", "unknown"
 
 SHOWN: Mapping[str, tuple[str, ...]] = {
@@ -32,8 +30,7 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(NamedTuple):
     """A text to copy, in a language; `title` names the tool, or the file where it belongs."""
 
     title: str
@@ -41,8 +38,7 @@ class Code:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(NamedTuple):
     """Codes that belong together under a heading, in this order or, as `tabs`, one of them."""
 
     id: str
@@ -59,63 +55,53 @@ def _texts() -> Mapping[str, Any]:
 
 def of_table(dataset: Dataset, table: str, at: str, only: str | None = _ALL) -> tuple[Code, ...]:
     """A table in five tools; `only` is the size that is looked at, `None` rows without one."""
-    only = _UNKNOWN if only is None else only
-    if not _PLAIN.fullmatch(only):
-        return ()  # what is copied into a shell is no place for a name that no rule lets through
+    word = _UNKNOWN if only is None else only
     fields = dataset.package.resources[table].schema.fields
     return _filled(
         _texts()["table"],
+        word,
         at=at,
         table=table,
         document="records" if table == "tuning" else table,
         shown=SHOWN[table],
-        only=only,
+        only=word,
         texts=[field.name for field in fields if field.name.endswith("_version")],
     )
 
 
 def of_size(size: str, at: str) -> tuple[Code, ...]:
     """The records of a size in five tools."""
-    if not _PLAIN.fullmatch(size):
-        return ()
-    return _filled(_texts()["size"], at=at, size=size.lower(), shown=SHOWN["tuning"])
+    return _filled(_texts()["size"], size, at=at, size=size.lower(), shown=SHOWN["tuning"])
 
 
 def of_record(name: str, at: str) -> tuple[Code, ...]:
     """One record, by its id, in two tools."""
-    return _filled(_texts()["record"], at=at, id=name) if _ID.fullmatch(name) else ()
+    return _filled(_texts()["record"], name, at=at, id=name)
 
 
-def recipes(dataset: Dataset, at: str) -> tuple[Recipe, ...]:
+def recipes(dataset: Dataset, at: str) -> Iterator[Recipe]:
     """All recipes of the page."""
-    table = Recipe(
-        "table",
-        "A table in your language",
-        "For each table there is such a snippet beside it, on its page.",
-        of_table(dataset, "tuning", at),
-        tabs=True,
-    )
-    rest = (
-        Recipe(**{**item, "codes": _filled(item["codes"], at=at, version=dataset.version)})
-        for item in _texts()["recipe"]
-    )
-    return (table, *rest)
+    about = "For each table there is such a snippet beside it, on its page."
+    codes = of_table(dataset, "tuning", at)
+    yield Recipe("table", "A table in your language", about, codes, tabs=True)
+    for item in _texts()["recipe"]:
+        codes = _filled(item["codes"], at=at, version=dataset.version)
+        yield Recipe(**{**item, "codes": codes})
 
 
-def _filled(codes: Iterable[Mapping[str, str]], **values: Any) -> tuple[Code, ...]:
+def _filled(codes: Iterable[Mapping[str, str]], name: str = "", **values: Any) -> tuple[Code, ...]:
+    """The codes with their values; none for a `name` that is not safe to copy into a shell."""
+    if not _SAFE.fullmatch(name):
+        return ()
+    fill = _environment.from_string
     return tuple(
         Code(
-            title=_template(code["title"]).render(**values),
-            language=code["language"],
-            text=_template(code["text"]).render(**values),
+            fill(code["title"]).render(**values),
+            code["language"],
+            fill(code["text"]).render(**values),
         )
         for code in codes
     )
-
-
-@cache
-def _template(text: str) -> Template:
-    return _environment.from_string(text)
 
 
 _environment = Environment(  # noqa: S701 (code, in which nothing is escaped)
