@@ -19,22 +19,22 @@ from playwright.sync_api import Browser
 from conftest import program
 from rl_resources import load
 from rl_resources.package import Record
-from rl_resources.query.diff import Table, Tables, diff
+from rl_resources.query.diff import Table, diff
 from rl_resources.site import recipes
 from rl_resources.site.changes import as_values
 from rl_resources.site.environment import Site
-from rl_resources.site.pages import pages
 from rl_resources.site.recipes import Code, Recipe, of_record, of_size, of_table
 from website import RECORD, ROOT, served, visited
 
 DATASET = load(ROOT)
 SIZES = {row["model"]: row["size"] for row in DATASET.records["models"]}
-# A table, and the size of its rows where a page shows those of one; the size of `sizes` stands for
-# the records of a size, which have texts of their own.
-TABLES = [("tuning", ""), ("models", ""), ("devices", ""), ("reports", ""), ("reports", "7B")]
-TABLES += [("reports", None), ("sizes", "7B")]
 TOOLS = ("pandas", "polars", "DuckDB", "R", "curl")
 nightly = pytest.mark.nightly
+# A table, and the size of its rows where a page shows those of one; the size of `sizes` stands for
+# the records of a size, which have texts of their own.
+OFTEN = [("tuning", ""), ("sizes", "7B")]
+RARE = [("models", ""), ("devices", ""), ("reports", ""), ("reports", "7B"), ("reports", None)]
+TABLES = [*OFTEN, *(pytest.param(*table, marks=nightly) for table in RARE)]
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,8 @@ def test_a_python_example_gives_the_rows_of_its_page(
     assert _cells(found, recipes.SHOWN[shown]) == _shown(table, _rows(table, only)) != []
 
 
-@pytest.mark.parametrize(("table", "only"), TABLES[:-1])
+@nightly
+@pytest.mark.parametrize(("table", "only"), [("tuning", ""), *RARE])
 def test_a_curl_example_prints_the_rows_of_its_page(
     at: str, folder: Path, table: str, only: str | None
 ) -> None:
@@ -151,19 +152,14 @@ def test_a_copy_is_updated_by_fetching_what_differs(at: str, folder: Path) -> No
 
 def test_changes_since_a_release_are_shown_row_by_row(folder: Path) -> None:
     text = _recipe("follow", "").codes[1].text
-    changes = tuple(diff(_state("a", "1"), _state("a", "2", "b", "1")))
+    rows = [{"script": "a", "gpus": "1"}, {"script": "a", "gpus": "2"}, {"script": "b"}]
+    tables = (Table(("script",), ("script", "gpus"), tuple(some)) for some in (rows[:1], rows[1:]))
+    changes = diff(*({"tuning": table} for table in tables))
     document = json.dumps({"since_release": as_values(changes)})
     (folder / "release.json").write_text(document, encoding="utf-8")
     _, _, selection = text.partition("|")
     printed = _run_shell(Code("", "sh", f"cat release.json | {selection}"), folder)
     assert printed == "added\ttuning\tb\nchanged\ttuning\ta\n"
-
-
-def _state(*cells: str) -> Tables:
-    columns = ("script", "gpus")
-    rows = zip(cells[::2], cells[1::2], strict=True)
-    found = tuple(dict(zip(columns, row, strict=True)) for row in rows)
-    return {"tuning": Table(("script",), columns, found)}
 
 
 def test_duckdb_and_sqlite_join_to_the_same_rows(at: str, folder: Path) -> None:
@@ -177,7 +173,7 @@ def test_duckdb_and_sqlite_join_to_the_same_rows(at: str, folder: Path) -> None:
 
 
 @nightly
-@pytest.mark.parametrize(("table", "only"), TABLES)
+@pytest.mark.parametrize(("table", "only"), [*OFTEN, *RARE])
 def test_an_r_example_gives_the_rows_of_its_page(
     at: str, folder: Path, table: str, only: str | None
 ) -> None:
@@ -206,6 +202,7 @@ def test_a_page_of_another_origin_reads_the_records(
     assert [row["script"] for row in records] == expected
 
 
+@nightly
 def test_a_sphinx_site_includes_the_table(at: str, tmp_path: Path) -> None:
     before, configuration, include = _recipe("sphinx", at).codes
     _run_shell(before, tmp_path)
@@ -243,11 +240,6 @@ def test_the_python_package_answers_as_printed(capsys: pytest.CaptureFixture[str
     assert ".sh" in capsys.readouterr().out.splitlines()[-1]
 
 
-def test_every_recipe_is_tried_here() -> None:
-    tried = {"table", "sql", "follow", "browser", "sphinx", "mkdocs", "package"}
-    assert {item.id for item in recipes.recipes(DATASET, recipes.LOCAL)} == tried
-
-
 def test_a_name_that_no_rule_accepts_gets_into_nothing_that_is_copied() -> None:
     assert of_size('7B"; rm -r ~', "") == ()
     assert of_table(DATASET, "reports", "", "7B'") == ()
@@ -255,11 +247,11 @@ def test_a_name_that_no_rule_accepts_gets_into_nothing_that_is_copied() -> None:
 
 
 def test_examples_name_the_url_of_the_site_or_one_to_replace() -> None:
-    known = pages(Site(DATASET, None, "https://example.org/rl/"))
-    assert recipes.LOCAL not in "".join(known.values())
-    assert "https://example.org/rl/downloads/models.parquet" in known["models.md"]
-    unknown = pages(Site(DATASET))["recipes.md"]
-    assert f"In these texts it is <code>{recipes.LOCAL}</code>" in unknown
+    known, unknown = (Site(DATASET, None, url) for url in ("https://example.org/rl/", None))
+    codes = of_table(DATASET, "models", known.at)
+    assert all("https://example.org/rl/" in code.text for code in codes)
+    page = unknown.page("recipes.md", recipes=recipes.recipes(DATASET, unknown.at))
+    assert f"<code>{recipes.LOCAL}</code>" in page
 
 
 def test_examples_are_tabs_that_keys_choose_and_break_no_policy(

@@ -25,7 +25,7 @@ from rl_resources.script.name import FORM
 from rl_resources.site.rst import device_tuning, escape, one_line, size_table
 from rl_resources.site.tuning_table import tuning_rows
 
-SIZES = ["0.5B", "1.5B", "3B", "7B", "14B", "32B", "70B", "405B", "671B"]
+SIZES = [str(row["size"]) for row in load().records["sizes"]]
 TEMPLATE = "https://example.org/blob/main/{path}"
 SPHINX_SECONDS = 120
 
@@ -189,41 +189,36 @@ def _text(fragment: str) -> str:
 # What Sphinx makes of it
 
 
-@pytest.mark.parametrize("script_url", [None, TEMPLATE])
-def test_sphinx_builds_the_page_without_a_warning_and_shows_every_record(
-    dataset: Dataset, tmp_path: Path, script_url: str | None
-) -> None:
-    built = _build(tmp_path, {"device_tuning": device_tuning(dataset, script_url)})
-    page = built["device_tuning"]
-    scripts = {str(row["script"]) for row in dataset.records["tuning"]}
-    assert scripts == {row[7] for row in _html_cells(page) if row and row[7]}
-    addresses = set(re.findall(r'href="(https://example[^"]*)"', page))
-    assert len(addresses) == (len(scripts) if script_url else 0)
+def test_hostile_cells_are_the_text_that_they_are(dataset: Dataset) -> None:
+    tree = _doctree(device_tuning(_hostile(dataset), None))
+    assert [row[8] for row in _rows(tree) if row[0] not in ("", "Tag")] == PAYLOADS
+    notes = [item.astext() for item in tree.findall(nodes.list_item)]
+    for number, payload in enumerate(PAYLOADS):
+        assert f"hostile-{number}.sh (disputed): {payload}" in notes
 
 
-def test_sphinx_shows_hostile_cells_as_the_text_that_they_are(
+@pytest.mark.nightly
+def test_sphinx_shows_every_record_and_hostile_cells_as_the_text_that_they_are(
     dataset: Dataset, tmp_path: Path
 ) -> None:
-    page = _build(tmp_path, {"device_tuning": device_tuning(_hostile(dataset), None)})[
-        "device_tuning"
-    ]
+    pages = {"ours": device_tuning(dataset, TEMPLATE)}
+    pages["hostile"] = ":orphan:\n\n" + device_tuning(_hostile(dataset), None)
+    built = _build(tmp_path, pages)
+    scripts = {str(row["script"]) for row in dataset.records["tuning"]}
+    assert scripts == {row[7] for row in _html_cells(built["ours"]) if row and row[7]}
+    assert len(set(re.findall(r'href="(https://example[^"]*)"', built["ours"]))) == len(scripts)
+    page = built["hostile"]
     cells = [row for row in _html_cells(page) if row and row[0]]
     assert [row[8].removesuffix("\n") for row in cells] == PAYLOADS
     for number, payload in enumerate(PAYLOADS):
-        note = f"hostile-{number}.sh (disputed): {payload}"
-        assert note in _text(page)
-    assert "SECRET-VERSION" not in "".join(re.findall(r"<td>.*?</td>", page, re.DOTALL))
+        assert f"hostile-{number}.sh (disputed): {payload}" in _text(page)
+    html_cells = "".join(re.findall(r"<td>.*?</td>", page, re.DOTALL))
+    assert "SECRET-VERSION" not in html_cells
     assert "root:x:" not in page
-    assert set(
-        re.findall(r"<(\w+)[^>]*>", "".join(re.findall(r"<td>.*?</td>", page, re.DOTALL)))
-    ) == {
-        "td",
-        "p",
-        "code",
-        "span",
-    }
+    assert set(re.findall(r"<(\w+)[^>]*>", html_cells)) == {"td", "p", "code", "span"}
 
 
+@pytest.mark.nightly
 def test_sphinx_includes_one_table_under_a_heading_of_another_page(
     dataset: Dataset, tmp_path: Path
 ) -> None:
@@ -238,19 +233,14 @@ def test_sphinx_includes_one_table_under_a_heading_of_another_page(
 # The tree
 
 
-@pytest.mark.parametrize("script_url", [None, TEMPLATE])
 def test_the_page_has_one_section_for_each_size_with_a_table_of_nine_columns(
-    dataset: Dataset, script_url: str | None
+    dataset: Dataset,
 ) -> None:
-    sections = _sections(_doctree(device_tuning(dataset, script_url)))
+    sections = _sections(_doctree(device_tuning(dataset, TEMPLATE)))
     assert [section[0].astext() for section in sections] == SIZES
     for section in sections:
-        (table,) = section.findall(nodes.table)
-        (group,) = table.findall(nodes.tgroup)
-        assert group["cols"] == len(HEADERS)
-        header, *rows = _rows(table)
+        header, *rows = _rows(section)
         assert tuple(header) == HEADERS
-        assert rows
         assert {len(row) for row in rows} == {len(HEADERS)}
 
 
@@ -262,28 +252,25 @@ def test_a_size_without_record_has_a_blank_row_and_says_how_to_add_one(dataset: 
     assert FORM in section.astext()
 
 
-def test_a_link_carries_the_script_as_label_and_the_address_of_the_template(
-    dataset: Dataset,
-) -> None:
-    tree = _doctree(size_table(dataset, "3B", "https://example.org/{size}/{script}?at={path}"))
+def test_a_link_carries_the_script_as_label_and_the_url_of_the_template(dataset: Dataset) -> None:
+    (row,) = dataset.records["tuning"][:1]
+    one = _with_tuning(dataset, [row])
+    size = str(dataset.by_key["models"][row["model"]]["size"])
+    tree = _doctree(size_table(one, size, "https://example.org/{size}/{script}?at={path}"))
     (reference,) = tree.findall(nodes.reference)
-    script = "qwen2.5-3b-instruct_grpo-lora_1_h100_fsdp_vllm.sh"
+    script, folder = str(row["script"]), size.lower()
     assert reference.astext() == script
-    path = f"{SCRIPTS}/3b/{script}"
-    assert reference["refuri"] == f"https://example.org/3b/{script}?at={path}"
+    path = f"{SCRIPTS}/{folder}/{script}"
+    assert reference["refuri"] == f"https://example.org/{folder}/{script}?at={path}"
 
 
 def test_a_disputed_figure_never_stands_without_its_doubt(dataset: Dataset) -> None:
-    disputed = [row for row in dataset.records["tuning"] if row["status"] == "disputed"]
-    tree = _doctree(device_tuning(dataset, None))
+    row = {**dataset.records["tuning"][0], "status": "disputed", "max_batch": 16, "notes": "Why."}
+    tree = _doctree(device_tuning(_with_tuning(dataset, [row]), None))
     cells = {row[7]: row[4] for row in _rows(tree)}
+    assert cells[str(row["script"])] == "16 (disputed)"
     notes = [item.astext() for item in tree.findall(nodes.list_item)]
-    assert disputed
-    for row in disputed:
-        batch = "" if row["max_batch"] is None else f"{row['max_batch']} "
-        assert cells[str(row["script"])] == f"{batch}(disputed)"
-        assert f"{row['script']} (disputed): {row['notes']}" in notes
-    assert sum("disputed" in cell for cell in cells.values()) == len(disputed)
+    assert f"{row['script']} (disputed): Why." in notes
 
 
 def test_a_title_of_wide_signs_is_underlined_far_enough(dataset: Dataset) -> None:

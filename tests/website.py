@@ -77,37 +77,29 @@ def build_site(
     )
 
 
-class _QuietHandler(SimpleHTTPRequestHandler):
-    any_origin = False
+class _Handler(SimpleHTTPRequestHandler):
+    """Says nothing; sends files compressed where `sent` notes how many bytes that takes."""
+
+    protocol_version = "HTTP/1.1"
+
+    def __init__(self, *args: Any, sent: dict[str, int] | None, any_origin: bool, **more: Any):
+        self._sent, self._any_origin = sent, any_origin
+        super().__init__(*args, **more)
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
     def end_headers(self) -> None:
         """Add what lets pages of any origin read the reply, as public static hosts do."""
-        if self.any_origin:
+        if self._any_origin:
             self.send_header("Access-Control-Allow-Origin", "*")
         super().end_headers()
-
-
-class _OpenHandler(_QuietHandler):
-    any_origin = True
-
-
-class _CompressingHandler(_QuietHandler):
-    """Sends every file compressed, as servers of the web do, and notes how many bytes that took."""
-
-    protocol_version = "HTTP/1.1"
-
-    def __init__(self, *args: Any, sent: dict[str, int], **more: Any) -> None:
-        self._sent = sent
-        super().__init__(*args, **more)
 
     def do_GET(self) -> None:
         """Answer with the file, or with what any server says of one that is not there."""
         path = Path(self.translate_path(self.path))
         path = path / "index.html" if path.is_dir() else path
-        if not path.is_file():
+        if self._sent is None or not path.is_file():
             return super().do_GET()
         body = gzip.compress(path.read_bytes(), mtime=0)
         self.send_response(200)
@@ -122,9 +114,14 @@ class _CompressingHandler(_QuietHandler):
 
 
 @contextmanager
-def served(folder: Path, *, any_origin: bool = False) -> Iterator[str]:
-    """Serve a folder on this machine; gives its address without a closing slash."""
-    handler = partial(_OpenHandler if any_origin else _QuietHandler, directory=str(folder))
+def served(
+    folder: Path, *, any_origin: bool = False, sent: dict[str, int] | None = None
+) -> Iterator[str]:
+    """Serve a folder on this machine; gives its URL without a closing slash.
+
+    With `sent` files are compressed, and it gets the bytes sent for each path so far.
+    """
+    handler = partial(_Handler, directory=str(folder), any_origin=any_origin, sent=sent)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -133,13 +130,10 @@ def served(folder: Path, *, any_origin: bool = False) -> Iterator[str]:
 
 @contextmanager
 def served_compressed(folder: Path) -> Iterator[tuple[str, dict[str, int]]]:
-    """Serve a folder compressed; gives its address and the bytes sent for each path so far."""
+    """The same compressed; gives the bytes sent too."""
     sent: dict[str, int] = {}
-    handler = partial(_CompressingHandler, directory=str(folder), sent=sent)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}", sent
-        server.shutdown()
+    with served(folder, sent=sent) as origin:
+        yield origin, sent
 
 
 @contextmanager
