@@ -14,19 +14,21 @@ from rl_resources.check.target import ScriptText
 from rl_resources.contribute.new import known_words, new_record
 from rl_resources.dataset import read_dataset
 from rl_resources.errors import UnusableInput
+from rl_resources.finding import Finding
 from rl_resources.package import read_package
+from rl_resources.script.bash.parser import parse
 
 HERE = Path(__file__).parent
 CLASSES = tomllib.loads((HERE / "hostile" / "scripts.toml").read_text(encoding="utf-8"))
 RULES = [all_rules()[name] for name in ("unexpected-command", "secret", "hidden-character")]
 
 
-def found(text: str, *, ours: bool = True) -> list[str]:
-    script = f"#!/usr/bin/env bash\nset -euo pipefail\n{text}\n"
-    subject = ScriptText("x.sh", script, ours=ours)
-    return [
-        f"{finding.rule}: {finding.message}" for rule in RULES for finding in rule.findings(subject)
-    ]
+HEAD = "#!/usr/bin/env bash\nset -euo pipefail\n"
+
+
+def found(text: str, *, ours: bool = True) -> list[Finding]:
+    subject = ScriptText("x.sh", text, ours=ours)
+    return [finding for rule in RULES for finding in rule.findings(subject)]
 
 
 def cases(kind: str) -> list[object]:
@@ -37,31 +39,45 @@ def cases(kind: str) -> list[object]:
     ]
 
 
+@pytest.mark.parametrize("name", CLASSES)
+def test_each_dangerous_line_of_a_script_is_reported(name: str) -> None:
+    """All lines of a class as one script; those that bash refuses, or that go on, by themselves."""
+    script, at, missed = HEAD, {}, []
+    for text in CLASSES[name]["feared"]:
+        if "\n" not in text and "<<" not in text and parse(text).problem is None:
+            at[script.count("\n") + 1] = text
+            script += f"{text}\n"
+        elif not found(HEAD + text):
+            missed.append(text)
+    lines = {finding.line for finding in found(script)}
+    assert missed + [text for line, text in at.items() if line not in lines] == []
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("text", cases("feared"))
-def test_what_is_dangerous_is_reported(text: str) -> None:
-    messages = found(text)
-    assert messages
-    assert all(message.isprintable() for message in messages)
+def test_a_dangerous_line_is_reported_in_printable_words(text: str) -> None:
+    findings = found(f"{HEAD}{text}\n")
+    assert findings
+    assert all(finding.message.isprintable() for finding in findings)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("text", cases("harmless"))
 def test_harmless_lines_of_a_page_are_not_reported(text: str) -> None:
-    assert found(text, ours=False) == []
+    assert found(f"{HEAD}{text}\n", ours=False) == []
 
 
-@pytest.mark.parametrize("text", cases("feared"))
-def test_what_never_runs_or_is_only_said_is_no_danger(text: str) -> None:
-    unexpected = all_rules()["unexpected-command"]
-    if not {"\n", "'", "`"} & set(text) and "$(" not in text:
-        assert list(unexpected.findings(ScriptText("x.sh", f"echo '{text}'\n# {text}\n"))) == []
+def test_what_is_only_said_is_no_danger() -> None:
+    lines = [text for kinds in CLASSES.values() for text in kinds["feared"]]
+    said = [text for text in lines if not {"\n", "'", "`"} & set(text) and "$(" not in text]
+    script = HEAD + "".join(f"echo '{text}'\n# {text}\n" for text in said)
+    assert list(RULES[0].findings(ScriptText("x.sh", script))) == []
 
 
 def test_no_script_of_ours_is_reported() -> None:
     scripts = sorted((HERE.parent / "examples").rglob("*.sh"))
     assert scripts
-    for path in scripts:
-        text = path.read_text(encoding="utf-8")
-        assert [f for rule in RULES for f in rule.findings(ScriptText(path.name, text))] == []
+    assert [path for path in scripts if found(path.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.nightly
@@ -80,6 +96,4 @@ def test_no_script_that_new_writes_is_reported() -> None:
             continue
         texts.add((change.becomes or b"").decode())
     assert len(texts) > 100
-    assert [
-        f for text in texts for rule in RULES for f in rule.findings(ScriptText("x.sh", text))
-    ] == []
+    assert [text for text in texts if found(text)] == []

@@ -17,7 +17,7 @@ from rl_resources.package import Record, read_package
 from rl_resources.query.compatibility import accepted_by
 from rl_resources.script import bash
 from rl_resources.script.framework import Composition, Source, compose_launch
-from rl_resources.script.framework.history import HISTORY, write_history
+from rl_resources.script.framework.history import HISTORY, Rejected, write_history
 from rl_resources.script.framework.releases import (
     DISTRIBUTIONS,
     Release,
@@ -26,7 +26,6 @@ from rl_resources.script.framework.releases import (
 )
 from rl_resources.script.framework.shipped import DEFAULTS, describe, read_shipped
 from rl_resources.script.launch import Launch, launches
-from rl_resources.script.rejected import Rejected
 
 RESOURCE = "compatibility"
 _KEY = ("script", "framework", "framework_version")

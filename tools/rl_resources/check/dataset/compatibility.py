@@ -13,7 +13,7 @@ from rl_resources.check.dataset.pairing import LIKENESS
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.check.target import ScriptText, script_texts
-from rl_resources.script.rejected import Rejected, as_word, read_rejected
+from rl_resources.script.framework.history import Rejected, as_word, read_rejected
 from rl_resources.words import lines_in_words, shown
 
 TABLE = "compatibility"
