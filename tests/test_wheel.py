@@ -21,8 +21,8 @@ from packaging.requirements import Requirement
 from botched_tree import SCRIPT, plant_repository
 from conftest import SharedFolder
 from rl_resources import load
+from rl_resources.cli import COMMANDS as OFFERED
 from rl_resources.cli import main
-from rl_resources.cli.parser import COMMANDS as OFFERED
 from rl_resources.package import DESCRIPTOR
 from website import ROOT
 

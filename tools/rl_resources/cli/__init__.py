@@ -9,9 +9,12 @@ from __future__ import annotations
 import io
 import os
 import sys
+from argparse import Action, ArgumentError, ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from rl_resources.cli import answers, contribution, publishing, validation
 from rl_resources.cli.command import (
     FOUND,
     INTERRUPTED,
@@ -19,10 +22,19 @@ from rl_resources.cli.command import (
     Arguments,
     has_errors,
     root_of,
-    tell,
+    report,
 )
-from rl_resources.cli.parser import parser
 from rl_resources.errors import InvalidDataset, InvalidOutput, RlResourcesError, UnusableInput
+
+COMMANDS = (
+    answers.FIND,
+    answers.COVERAGE,
+    *contribution.COMMANDS,
+    *validation.COMMANDS,
+    answers.DIFF,
+    *publishing.COMMANDS,
+)
+"""In the order in which `--help` lists them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = _run(arguments)
         sys.stdout.flush()
     except InvalidDataset as error:
-        tell(error.findings)
+        report(error.findings)
         return FOUND
     except RlResourcesError as error:
         _complain(error)
@@ -52,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    parsed = parser().parse_args(arguments)
+    parsed = _parser().parse_args(arguments)
     if parsed.version:
         from rl_resources.dataset import installed_root
         from rl_resources.package import read_package
@@ -60,7 +72,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         print(f"rl-resources {read_package(installed_root()).version}")
         return 0
     if parsed.command is None:
-        parser().print_help(sys.stderr)
+        _parser().print_help(sys.stderr)
         return UNUSABLE
     try:
         status: int = parsed.run(parsed)
@@ -94,3 +106,29 @@ def _complain(error: RlResourcesError) -> None:
     print(f"rl-resources: error: {error}", file=sys.stderr)
     if error.help:
         print(f"  help: {error.help}", file=sys.stderr)
+
+
+class _Parser(ArgumentParser):
+    """Answers an unknown word with the nearest that it knows."""
+
+    def _check_value(self, action: Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            from rl_resources.words import nearest
+
+            close = nearest(str(value), map(str, action.choices)).sentence()
+            raise ArgumentError(action, f"`{value}` is not known. {close}")
+
+
+def _parser() -> ArgumentParser:
+    """The parser of a whole command line; with a command, its result has `run`."""
+    found = _Parser(
+        prog="rl-resources", description="Which hardware does an RL run of a language model need?"
+    )
+    found.add_argument("--version", action="store_true", help="show the version and exit")
+    commands = found.add_subparsers(metavar="COMMAND", dest="command")
+    for command in COMMANDS:
+        sub = commands.add_parser(command.name, help=command.help, description=command.help)
+        sub.add_argument("--root", metavar="DIR", help="the folder that holds datapackage.json")
+        sub.set_defaults(run=command.run, extra=command.extra)
+        command.options(sub)
+    return found

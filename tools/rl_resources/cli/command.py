@@ -126,7 +126,7 @@ def show(findings: Sequence[Finding]) -> None:
     sys.stderr.writelines(as_text(findings, coloured=wants_colour(sys.stderr, os.environ)))
 
 
-def tell(findings: Sequence[Finding]) -> int:
+def report(findings: Sequence[Finding]) -> int:
     """Write findings and their number to standard error; returns the exit status."""
     from rl_resources.site.findings import summary
 

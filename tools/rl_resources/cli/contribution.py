@@ -7,35 +7,34 @@ from argparse import ArgumentParser
 
 from rl_resources.cli.command import FOUND, Arguments, Command, root_of, show, write_table
 
+EXAMPLES = {
+    "model": "Qwen/Qwen2.5-7B-Instruct",
+    "task": "GRPO",
+    "gpus": "8",
+    "device": "h100",
+    "train": "fsdp",
+    "infer": "vllm",
+    "tag": "MIN or RECOMMENDED",
+}
+
 
 def _new_options(parser: ArgumentParser) -> None:
-    for option, example in (
-        ("model", "Qwen/Qwen2.5-7B-Instruct"),
-        ("task", "GRPO"),
-        ("gpus", "8"),
-        ("device", "h100"),
-        ("train", "fsdp"),
-        ("infer", "vllm"),
-        ("tag", "MIN or RECOMMENDED"),
-    ):
-        parser.add_argument(f"--{option}", metavar=option.upper(), help=f"for example {example}")
-    parser.add_argument("--nodes", metavar="N", help="machines (default: of 8 GPUs each)")
-    parser.add_argument("--contributor", metavar="HANDLE", help="your public handle")
+    add = parser.add_argument
+    for option, example in EXAMPLES.items():
+        add(f"--{option}", metavar=option.upper(), help=f"for example {example}")
+    add("--nodes", metavar="N", help="machines (default: of 8 GPUs each)")
+    add("--contributor", metavar="HANDLE", help="your public handle")
     for option in ("model", "device"):
-        parser.add_argument(
-            f"--add-{option}",
-            nargs="*",
-            metavar="COLUMN=VALUE",
-            help=f"add the {option} to its table, with these cells",
-        )
-    parser.add_argument("--dry-run", action="store_true", help="show the changes, write nothing")
-    parser.add_argument("--format", choices=["text", "json"], default="text")
+        help_ = f"add the {option} to its table, with these cells"
+        add(f"--add-{option}", nargs="*", metavar="COLUMN=VALUE", help=help_)
+    add("--dry-run", action="store_true", help="show the changes, write nothing")
+    add("--format", choices=["text", "json"], default="text")
 
 
 def _new(arguments: Arguments) -> int:
-    from rl_resources.contribute.new import OPTIONS, new
+    from rl_resources.contribute.new import new
 
-    texts = {name: getattr(arguments, name) or "" for name in (*OPTIONS, "nodes", "contributor")}
+    texts = {name: getattr(arguments, name) or "" for name in (*EXAMPLES, "nodes", "contributor")}
     asked = {name: text.strip() for name, text in texts.items() if text.strip()}
     growing = {"model": arguments.add_model, "device": arguments.add_device}
     added = {option: cells for option, cells in growing.items() if cells is not None}

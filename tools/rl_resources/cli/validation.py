@@ -19,7 +19,7 @@ from rl_resources.cli.command import (
     dataset_of_answers,
     has_errors,
     root_of,
-    tell,
+    report,
     write_findings,
 )
 from rl_resources.errors import UnusableInput
@@ -36,12 +36,8 @@ MOST_COUNTED = 1000
 def _check_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("paths", nargs="*", metavar="PATH", help="only findings in these files")
-    add(
-        "--resource",
-        metavar="TABLE",
-        default="",
-        help="validate the paths, CSV or Parquet from anywhere, against this table",
-    )
+    resource = "validate the paths, CSV or Parquet from anywhere, against this table"
+    add("--resource", metavar="TABLE", default="", help=resource)
     add("--format", choices=FORMATS, default="text")
     add("--select", type=_names, default=[], metavar="R,…", help="only these rules")
     add("--ignore", type=_names, default=[], metavar="R,…", help="not these rules")
@@ -71,8 +67,11 @@ def _check(arguments: Arguments) -> int:
     write_findings(found, arguments.format, snapshot.package.version)
     looked_at = {"record": len(snapshot.tables["tuning"].rows), "script": len(snapshot.scripts)}
     sys.stderr.write(f"{summary(found, looked_at)}\n")
-    if not arguments.fix and len(found) <= MOST_COUNTED:
-        _say_fixable(snapshot, rules, asked, found)
+    fixable = {rule.name for rule in rules if rule.fixable} & {item.rule for item in found}
+    if fixable and not arguments.fix and len(found) <= MOST_COUNTED:
+        count = _fixable(snapshot, rules, asked, len(found))
+        if count > 0:
+            print(f"Fixable with `rl-resources check --fix`: {count}.", file=sys.stderr)
     return _status(arguments, {item.severity for item in found})
 
 
@@ -120,29 +119,20 @@ def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], boo
     return take_snapshot(snapshot.package)
 
 
-def _say_fixable(
-    snapshot: Snapshot,
-    rules: Sequence[Rule],
-    asked: Callable[[str], bool],
-    found: Sequence[Finding],
-) -> None:
-    """Say how many findings `--fix` would fix, which is known by trying."""
-    if not {item.rule for item in found} & {rule.name for rule in rules if rule.fixable}:
-        return
+def _fixable(
+    snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], bool], found: int
+) -> int:
+    """How many findings `--fix` would fix, which is known by trying."""
     from rl_resources.check import findings_in
     from rl_resources.contribute.fix import fix
 
-    left = findings_in(fix(snapshot, rules, asked).snapshot, rules, asked)
-    count = len(found) - len(left)
-    if count > 0:
-        print(f"Fixable with `rl-resources check --fix`: {count}.", file=sys.stderr)
+    return found - len(findings_in(fix(snapshot, rules, asked).snapshot, rules, asked))
 
 
 def _fmt_options(parser: ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="only these files")
-    parser.add_argument(
-        "--check", action="store_true", help="show what would change, change nothing"
-    )
+    add = parser.add_argument
+    add("paths", nargs="*", metavar="PATH", help="only these files")
+    add("--check", action="store_true", help="show what would change, change nothing")
 
 
 def _fmt(arguments: Arguments) -> int:
@@ -176,15 +166,12 @@ def _fmt(arguments: Arguments) -> int:
 
 
 def _import_page_options(parser: ArgumentParser) -> None:
-    parser.add_argument("page", metavar="PAGE.rst")
-    parser.add_argument("--scripts", metavar="DIR", help="the scripts that the page links to")
-    parser.add_argument("--out", metavar="DIR", help="write DIR/tuning.csv, not standard output")
-    parser.add_argument(
-        "--format",
-        choices=FORMATS,
-        default="text",
-        help="all but text write the findings to standard output; then --out alone writes CSV",
-    )
+    add = parser.add_argument
+    add("page", metavar="PAGE.rst")
+    add("--scripts", metavar="DIR", help="the scripts that the page links to")
+    add("--out", metavar="DIR", help="write DIR/tuning.csv, not standard output")
+    only_out = "all but text write the findings to standard output; then --out alone writes CSV"
+    add("--format", choices=FORMATS, default="text", help=only_out)
 
 
 def _import_page(arguments: Arguments) -> int:
@@ -203,7 +190,7 @@ def _import_page(arguments: Arguments) -> int:
         write_file(Path(arguments.out) / "tuning.csv", text)
     if arguments.format == "text":
         sys.stdout.write("" if arguments.out else text)
-        return tell(found) or (FOUND if empty else 0)
+        return report(found) or (FOUND if empty else 0)
     write_findings(found, arguments.format, dataset.version)
     sys.stderr.write(f"{summary(found)}\n")
     return FOUND if empty or has_errors(found) else 0

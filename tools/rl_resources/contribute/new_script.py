@@ -141,7 +141,8 @@ def refusals(wanted: Configuration, known: Shipped) -> Iterator[str]:
         ("generate", infer, wanted.engine, engines(known)),
     ):
         if word not in offered:
-            yield f"{release} does not {does} with {backend}; it offers {', '.join(sorted(offered))}"
+            possible = ", ".join(sorted(offered))
+            yield f"{release} does not {does} with {backend}; it offers {possible}"
         if (vendor := _VENDORS.get(str(backend))) not in {None, wanted.device["vendor"]}:
             yield f"{backend} is for accelerators of {vendor}, not for {wanted.device['name']}"
     for done, word, able in (

@@ -1,0 +1,124 @@
+"""`find`, `coverage` and `diff`: what the dataset says."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+
+from rl_resources.cli.command import (
+    FOUND,
+    Arguments,
+    Command,
+    dataset_of_answers,
+    root_of,
+    write_table,
+)
+
+FIELDS = (
+    ("model", "M", "Hugging Face id or its short name; `7B` is read as a size"),
+    ("size", "S", "for example 7B"),
+    ("task", "T", "for example GRPO or GRPO-LoRA"),
+    ("weights", "W", "what trains: full, lora, qlora or partial"),
+    ("scenario", "S", "for example multimodal or agentic"),
+    ("gpus", "N", "how many GPUs you have (default: any number)"),
+    ("length", "TOKENS", "minimum context, prompt and response together, for example 16K"),
+    ("framework", "F", "for example verl"),
+    ("train", "BACKEND", "training backend, for example fsdp"),
+    ("infer", "BACKEND", "rollout engine, for example vllm"),
+    ("tag", "TAG", "MIN or RECOMMENDED"),
+    ("device", "D", "for example h100 or 'A100 80GB'"),
+    ("memory", "GB", "of one device, of any vendor, in place of --device"),
+)
+
+
+def _find_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    for option, metavar, help_ in FIELDS:
+        add(f"--{option}", metavar=metavar, help=help_)
+    add("--limit", type=_count, default=10, metavar="N", help="answers in text; 0: all")
+    add("--all", action="store_true", help="each answer, also where settings alone differ")
+    add("--format", choices=["text", "json", "csv"], default="text")
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 0")
+    return int(text)
+
+
+def _find(arguments: Arguments) -> int:
+    from shutil import get_terminal_size
+
+    from rl_resources.query.find import ask
+    from rl_resources.site import answers
+
+    dataset = dataset_of_answers(arguments)
+    asked = {name: getattr(arguments, name) or "" for name, _, _ in FIELDS}
+    found, notes = ask(dataset, asked)
+    if arguments.format == "json":
+        sys.stdout.write(answers.as_json(dataset, found, notes))
+    elif arguments.format == "csv":
+        write_table(answers.as_csv(found))
+        sys.stderr.write(answers.remarks_of_csv(found, notes))
+    else:
+        text = answers.as_text(
+            dataset,
+            found,
+            notes,
+            limit=arguments.limit,
+            width=get_terminal_size((100, 24)).columns,
+            color=sys.stdout.isatty() and not os.environ.get("NO_COLOR"),
+            unfold=arguments.all,
+        )
+        sys.stdout.write(text)
+    return 0 if found.answers else FOUND
+
+
+def _coverage_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--format", choices=["text", "json", "csv"], default="text")
+
+
+def _coverage(arguments: Arguments) -> int:
+    from rl_resources.query.coverage import coverage
+    from rl_resources.site import answers
+
+    dataset = dataset_of_answers(arguments)
+    found = coverage(dataset)
+    if arguments.format == "csv":
+        write_table(answers.coverage_as_csv(found))
+    elif arguments.format == "json":
+        sys.stdout.write(answers.coverage_as_json(found, dataset.version))
+    else:
+        sys.stdout.write(answers.coverage_as_text(found))
+    return 0
+
+
+def _diff_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("old", metavar="OLD", help="a git revision, or a folder with a dataset")
+    add("new", nargs="?", metavar="NEW", help="another one (default: the files here)")
+    add("--format", choices=["text", "json", "markdown"], default="text")
+
+
+def _diff(arguments: Arguments) -> int:
+    from rl_resources.query.diff import diff
+    from rl_resources.revision import read_folder, read_state
+    from rl_resources.site import changes
+
+    root = root_of(arguments)
+    old = read_state(root, arguments.old)
+    new = read_state(root, arguments.new) if arguments.new else read_folder(root)
+    found = diff(old, new)
+    forms = {"text": changes.as_text, "json": changes.as_json, "markdown": changes.as_markdown}
+    sys.stdout.write(forms[arguments.format](found))
+    return 0
+
+
+FIND = Command(
+    "find", "Show what runs on your hardware, best first, and why.", _find_options, _find
+)
+COVERAGE = Command(
+    "coverage", "Show what the dataset holds and lacks.", _coverage_options, _coverage
+)
+DIFF = Command("diff", "Show which records differ between two states.", _diff_options, _diff)

@@ -1,0 +1,114 @@
+"""`export`, `build` and `compat`: what is derived from the dataset."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rl_resources.cli.command import FOUND, Arguments, Command, root_of, root_of_answers, report
+from rl_resources.errors import UnusableInput
+
+if TYPE_CHECKING:
+    from rl_resources.dataset import Dataset
+
+
+def _export_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("kind", choices=["rst", "json", "markdown"])
+    add("--size", metavar="S", help="only this size, for example 7B")
+    add("--script-url", metavar="TEMPLATE", help="URL of a script, with {path} or {script}")
+    add("--out", metavar="FILE", help="write to a file, not to standard output")
+
+
+def _export(arguments: Arguments) -> int:
+    from rl_resources.dataset import is_packaged, read_dataset
+    from rl_resources.git import read_repository
+    from rl_resources.output import write_file
+    from rl_resources.package import read_package
+
+    root = root_of_answers(arguments)
+    script_url = arguments.script_url
+    if not is_packaged(root):
+        from rl_resources.check import check_root
+
+        if errors := [item for item in check_root(root) if item.severity == "error"]:
+            return report(errors)
+        script_url = script_url or read_repository(root).script_url()
+    dataset = read_dataset(read_package(root))
+    size = _section(dataset, arguments.size) if arguments.size else None
+    text = _rendered(dataset, arguments.kind, size, script_url)
+    if arguments.out:
+        write_file(Path(arguments.out), text)
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+def _rendered(dataset: Dataset, kind: str, size: str | None, script_url: str | None) -> str:
+    from rl_resources.site import api, rst, tuning_table
+
+    if kind == "json":
+        document = api.size_document(dataset, size) if size else api.records_document(dataset)
+        return document.text
+    if kind == "rst":
+        if size:
+            return rst.size_table(dataset, size, script_url)
+        return rst.device_tuning(dataset, script_url)
+    sizes = [size] if size else tuning_table.sizes(dataset)
+    return "\n".join(tuning_table.markdown(dataset, one, script_url) for one in sizes)
+
+
+def _section(dataset: Dataset, size: str) -> str:
+    from rl_resources.words import nearest
+
+    known = {str(row["size"]).lower(): str(row["size"]) for row in dataset.records["sizes"]}
+    if size.lower() not in known:
+        raise UnusableInput(f"no size is called {size!r}", nearest(size, known.values()).sentence())
+    return known[size.lower()]
+
+
+def _build_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="DIR", help="write DIR/site (default: build)")
+
+
+def _build(arguments: Arguments) -> int:
+    from rl_resources.build import build
+
+    root = root_of(arguments)
+    print(build(root, Path(arguments.out) if arguments.out else root / "build", warn=report))
+    return 0
+
+
+def _compat_options(parser: ArgumentParser) -> None:
+    help_ = "only these releases, keep the rest"
+    parser.add_argument("--framework-version", nargs="+", metavar="V", help=help_)
+
+
+def _compat(arguments: Arguments) -> int:
+    from rl_resources.compat import compat
+    from rl_resources.output import write_file
+
+    root = root_of(arguments)
+    found = compat(root, arguments.framework_version, lambda text: print(text, file=sys.stderr))
+    for path, text in found.files.items():
+        write_file(root / path, text)
+    for line in found.summary:
+        print(line)
+    for line in found.problems:
+        print(f"rl-resources: {line}", file=sys.stderr)
+    return FOUND if found.problems else 0
+
+
+COMMANDS = (
+    Command("export", "Write one rendering alone.", _export_options, _export, "check"),
+    Command("build", "Build everything that is published.", _build_options, _build, "site"),
+    Command(
+        "compat",
+        "Compose every script's configuration with every release.",
+        _compat_options,
+        _compat,
+        "check",
+    ),
+)
