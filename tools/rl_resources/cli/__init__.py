@@ -21,8 +21,8 @@ from rl_resources.cli.command import (
     UNUSABLE,
     Arguments,
     has_errors,
-    root_of,
     report,
+    root_of,
 )
 from rl_resources.errors import InvalidDataset, InvalidOutput, RlResourcesError, UnusableInput
 

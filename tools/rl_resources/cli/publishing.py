@@ -7,7 +7,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rl_resources.cli.command import FOUND, Arguments, Command, root_of, root_of_answers, report
+from rl_resources.cli.command import FOUND, Arguments, Command, report, root_of, root_of_answers
 from rl_resources.errors import UnusableInput
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from rl_resources.cli.command import (
     among,
     dataset_of_answers,
     has_errors,
-    root_of,
     report,
+    root_of,
     write_findings,
 )
 from rl_resources.errors import UnusableInput
