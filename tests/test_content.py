@@ -158,7 +158,6 @@ ONE_CAUSE = [
     ("batch_size=1", f"{MAIN} data.train_batch_size=batch_size", "missing-dollar"),
     ("batch_size=1", f'{MAIN} data.train_batch_size="$batchsize"', "undefined-variable"),
     ("DATA_DIR=a", f"{MAIN} data.train_files=DATA_DIR/a/train.parquet", "missing-dollar"),
-    ("name=a", f"{MAIN} trainer.project_name=$(name)", "missing-dollar"),
     ("model_path=a", f"{MAIN} trainer.project_name={{model_path}}", "missing-dollar"),
     ("nodes=1", f"{MAIN} 'trainer.project_name=$nodes'", "missing-dollar"),
     ("echo a", f"{MAIN} \\\n  trainer.nnodes=1 \\ \n  trainer.save_freq=2", "lost-line"),

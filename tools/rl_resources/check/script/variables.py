@@ -167,9 +167,8 @@ def missing_dollar(subject: ScriptText) -> Iterator[Mistake]:
         yield subject.mistake(found.place, found.message, found.fix)
 
 
-_KEPT = re.compile(r"\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\})")
-_LOST = re.compile(r"(?<![\w$\\{])\{([A-Za-z_]\w*)\}")
-_SUBSTITUTED = re.compile(r"\$\(\s*([A-Za-z_]\w*)\s*\)")
+_QUOTED = re.compile(r"\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\})")
+_BRACED = re.compile(r"(?<![\w$\\{])\{([A-Za-z_]\w*)\}")
 _ITEM = re.compile(r"(?<![^\s,\[\]'\"(])[^\s,\[\]'\"(){}]+")
 
 
@@ -187,12 +186,10 @@ def undollared(subject: ScriptText) -> tuple[Undollared, ...]:
     """Every variable of the script whose `$` is lost in an argument, once for each place."""
     if "${!" in subject.text or not subject.script.complete:
         return ()
-    overrides = (item for launch in subject.launches for item in launch.overrides)
-    found = {
-        item.place.offset: item
-        for override in overrides
-        for item in _in_override(subject, override)
-    }
+    found: dict[int, Undollared] = {}
+    for override in (item for launch in subject.launches for item in launch.overrides):
+        for item in _in_override(subject, override):
+            found.setdefault(item.place.offset, item)
     return tuple(found[offset] for offset in sorted(found))
 
 
@@ -204,37 +201,34 @@ def is_undollared(subject: ScriptText, override: Override) -> bool:
 def _in_override(subject: ScriptText, override: Override) -> Iterator[Undollared]:
     names = subject.script.names - {function.name for function in subject.script.functions}
     for part in override.content.parts if override.content else ():
-        for name, at, message in _in_part(subject, override, part):
+        for name, at, message, fix in _in_part(subject, override, part):
             if name in names:
-                fix = f"Write `${{{name}}}`."
-                if "is quoted" in message:
-                    fix = "Write the value in double quotes."
                 yield Undollared(name, subject.place_in(part, at), message, fix)
 
 
-def _in_part(subject: ScriptText, override: Override, part: Part) -> Iterator[tuple[str, int, str]]:
-    """Words that may be names of variables, where they stand and what is wrong with them."""
-    known, gets = shipped(subject.framework), "gets the name of the variable"
-    if part.text is None:
-        if match := _SUBSTITUTED.fullmatch(part.source):
-            message = (
-                f"`{shown(part.source)}` runs a command called `{match[1]}`, which is a variable"
-            )
-            yield match[1], 0, message
-        return
-    for match in _KEPT.finditer(part.text):
+def _in_part(
+    subject: ScriptText, override: Override, part: Part
+) -> Iterator[tuple[str, int, str, str]]:
+    """Words that may be names of variables, where they stand, what is wrong and the fix."""
+    text, known = part.text or "", shipped(subject.framework)
+    for match in _QUOTED.finditer(text):
         if match["plain"] or known.choice_with(match["braced"]) is None:  # Hydra's own reference
             message = f"`{match[0]}` is quoted from bash: the program gets it as it is written"
-            yield match["plain"] or match["braced"], match.start(), message
-    for match in _LOST.finditer(part.text):
-        yield match[1], match.start(), f"`{match[0]}` lacks its `$`: the program {gets}"
+            fix = "Write the value in double quotes."
+            yield match["plain"] or match["braced"], match.start(), message, fix
+    bare = [(match[1], match) for match in _BRACED.finditer(text)]
     default = known.default(override.key)
-    if override.key.endswith("_key") or default == part.text:
-        return  # names of columns
-    for match in _ITEM.finditer(part.text):
-        name = match[0].partition("/")[0]
-        if _is_alone(override, part, match) and _is_telling(subject, name, default):
-            yield name, match.start(), f"`{name}` lacks its `$`: `{override.key}` {gets}"
+    if not (override.key.endswith("_key") or default == text):  # names of columns
+        items = ((match[0].partition("/")[0], match) for match in _ITEM.finditer(text))
+        bare += [
+            (name, match)
+            for name, match in items
+            if _is_alone(override, part, match) and _is_telling(subject, name, default)
+        ]
+    for name, match in bare:
+        word = match[0].partition("/")[0]
+        message = f"`{word}` lacks its `$`: `{override.key}` gets the name of the variable"
+        yield name, match.start(), message, f"Write `${{{name}}}`."
 
 
 def _is_alone(override: Override, part: Part, match: re.Match[str]) -> bool:
@@ -256,41 +250,24 @@ def _is_telling(subject: ScriptText, name: str, default: object) -> bool:
 def visible_devices(subject: ScriptText) -> Iterator[Mistake]:
     """A script does not choose the devices of the machine that it runs on.
 
-    The numbers are those of its author's machine; elsewhere they are taken or missing. Where they
-    are fewer than the run asks for, the framework stops or waits for ever.
+    The numbers are those of its author's machine; elsewhere they are taken or missing, and the
+    framework stops or waits for ever.
 
     Bad: `export CUDA_VISIBLE_DEVICES=4,5 ⏎ python3 -m verl.trainer.main_ppo
         trainer.n_gpus_per_node=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=2`
     """
-    for item, count, needed in _visible_devices(subject):
-        message = f"`{shown(item.raw)}` chooses devices of its author's machine"
-        fix = "Delete the line."
-        if needed is not None and count < needed and item.reach == "always":
-            message = (
-                f"`{shown(item.raw)}` leaves {count} of the {needed} GPUs per node that the run "
-                "asks for"
-            )
-            fix = f"Delete the line, or set `trainer.n_gpus_per_node={count}`."
-        yield subject.mistake(item.place, message, fix)
-
-
-def _visible_devices(subject: ScriptText) -> Iterator[tuple[Assignment, int, int | None]]:
-    """Fixed choices of devices, how many they leave, and how many a node of the run needs."""
-    alone = subject.run if len(subject.launches) == 1 else None
-    needed = alone.gpus_per_node.number if alone else None
     for item in subject.script.assignments:
         seen = (item.exported or item.kind == "prefix") and item.reach != "never"
-        text = item.value.text
-        if _DEVICES.fullmatch(item.name) and seen and text and not item.default:
-            devices = [part for part in text.split(",") if part.strip()]
-            if devices and "-1" not in devices:
-                yield item, len(devices), needed
+        chosen = re.match(r"(?!-1)[^,\s]", item.value.text or "") and not item.default
+        if seen and chosen and _DEVICES.fullmatch(item.name):
+            message = f"`{shown(item.raw)}` chooses devices of its author's machine"
+            yield subject.mistake(item.place, message, "Delete the line.")
 
 
 @rule("warning")
 def misleading_name(subject: ScriptText) -> Iterator[Mistake]:
-    """A variable holds what its name says: data set, split, model size.
+    """A variable holds what its name says: data set, split.
 
     A reader believes the name, and so does whoever copies the line.
 
@@ -329,8 +306,6 @@ _SETS: Mapping[str, frozenset[str]] = {
 }
 _TRAIN = frozenset({"train", "training"})
 _HELD_OUT = frozenset({"test", "val", "valid", "validation", "eval"})
-_SIZE = re.compile(r"(?<![\d.])(?!910b)\d+(?:\.\d+)?b(?![a-z0-9])")
-"""Sizes of models; 910B is a chip."""
 
 
 def contradiction(item: Assignment) -> tuple[str, str] | None:
@@ -341,7 +316,7 @@ def contradiction(item: Assignment) -> tuple[str, str] | None:
     if "/" not in value and "." not in value:
         return None
     words = set(re.split(r"[^a-z0-9]+", item.name.lower()))
-    return _other_set(words, value) or _other_split(words, value) or _other_size(item.name, value)
+    return _other_set(words, value) or _other_split(words, value)
 
 
 def _other_set(words: set[str], value: str) -> tuple[str, str] | None:
@@ -372,14 +347,3 @@ def split_of_words(words: set[str]) -> str:
     """`train` or `test`, where one of them is among the words, and the other is not."""
     is_train, is_held_out = bool(words & _TRAIN), bool(words & _HELD_OUT)
     return "" if is_train == is_held_out else "train" if is_train else "test"
-
-
-def _other_size(name: str, value: str) -> tuple[str, str] | None:
-    plain = name.lower().replace("_", " ")
-    dotted = re.sub(r"(\d)[_p](?=\d)", r"\1.", name.lower()).replace("_", " ")
-    said = {*_SIZE.findall(plain), *_SIZE.findall(dotted)}
-    said |= {size.partition(".")[2] for size in said if "." in size}
-    held = set(_SIZE.findall(value))
-    if len(held) == 1 and said and not said & held:
-        return f"`{min(_SIZE.findall(plain) or said)}`", f"`{held.pop()}`"
-    return None
