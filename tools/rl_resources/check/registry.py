@@ -70,15 +70,15 @@ FAMILIES: Mapping[str, Family] = {
     "tables": Family(
         "Records",
         "dataset",
-        "Each key stands once, each record has a contributor or a source, and notes say what is "
+        "Each key is unique, each record has a contributor or a source, and notes say what is "
         "disputed.",
         (tables,),
     ),
     "provenance": Family(
         "Provenance of reports",
         "dataset",
-        "Each published figure leads to the line that it was read from, at a commit, and names "
-        "what contradicts it.",
+        "Each published figure links to the line that states it, at a commit, and names what "
+        "contradicts it.",
         (provenance,),
     ),
     "memory": Family(
@@ -97,19 +97,19 @@ FAMILIES: Mapping[str, Family] = {
     "form": Family(
         "Canonical form",
         "dataset",
-        "Rows stand in their order, with as few quotes as can be: `rl-resources fmt` does that.",
+        "Rows are sorted and cells are quoted only where needed: `rl-resources fmt` does both.",
         (form,),
     ),
     "moves": Family(
         "Moved ids",
         "dataset",
-        "An id that once was published still leads somewhere.",
+        "An id that was published before still leads to a record.",
         (moves,),
     ),
     "compatibility": Family(
         "Compatibility with releases",
         "dataset",
-        "The generated rows on releases speak of the scripts as they stand.",
+        "The generated rows on releases belong to the scripts as they are.",
         (compatibility,),
     ),
     "content": Family(
@@ -122,7 +122,7 @@ FAMILIES: Mapping[str, Family] = {
     "variables": Family(
         "Variables of a script",
         "script",
-        "Each variable is set, is read, and holds what its name says.",
+        "Each variable is set, is read, and contains what its name says.",
         (variables,),
     ),
     "arguments": Family(
@@ -134,13 +134,13 @@ FAMILIES: Mapping[str, Family] = {
     "releases": Family(
         "Settings of other releases",
         "script",
-        "Settings are written as the framework's newest release takes them.",
+        "Settings are written as the framework's newest release accepts them.",
         (releases,),
     ),
     "safety": Family(
         "Safety and privacy of a script",
         "script",
-        "The script holds no secret, no path of one person's disk and no unexpected command.",
+        "The script contains no secret, no private path and no unexpected command.",
         (paths, secrets, safety),
     ),
     "agreement": Family(
@@ -158,7 +158,7 @@ FAMILIES: Mapping[str, Family] = {
     "exemptions": Family(
         "Exemptions",
         "outcome",
-        "A record is let off a rule only where it breaks it, and with a reason.",
+        "A record is exempt from a rule only if it violates it, and with a reason.",
         (exemptions,),
     ),
 }
