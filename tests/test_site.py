@@ -25,20 +25,7 @@ from rl_resources.page.rows import HEADERS
 from rl_resources.site import record_page
 from rl_resources.site.environment import Site, coded, labelled
 from rl_resources.site.pages import pages
-from website import (
-    PAGES,
-    RECORD,
-    ROOT,
-    broken_links,
-    build_site,
-    copy_checkout,
-    mkdocs_serve,
-    read,
-    replace_in,
-    seconds_until,
-    served,
-    visited,
-)
+from website import PAGES, RECORD, ROOT, broken_links, build_site, served, visited
 
 DATASET = load(ROOT)
 SCRIPT = Path("examples/tuning/7b") / f"{RECORD}.sh"
@@ -75,7 +62,7 @@ def test_a_build_cannot_delete_the_sources_of_pages() -> None:
 
 
 def test_a_size_without_records_says_how_to_add_one() -> None:
-    bare = dataclasses.replace(DATASET, records={**DATASET.records, "tuning": ()})
+    bare = dataclasses.replace(DATASET, records={**DATASET.records, "tuning": (), "reports": ()})
     text = pages(Site(bare))["sizes/671b.md"]
     assert "No record exists yet" in text
     assert re.search(r'<a href="[^"]*contributing[^"]*">Add it', text)
@@ -298,20 +285,9 @@ def test_tables_are_taken_out_of_generated_pages_and_put_back(hooks: Any) -> Non
     assert hooks.on_page_content(cut) == text
 
 
-@pytest.mark.nightly
-def test_edits_and_mistakes_show_under_serve(browser: Browser, tmp_path: Path) -> None:
-    """The page reloads itself; a mistake shows above the last good pages until it is fixed."""
-    root = copy_checkout(tmp_path / "checkout")
-    tuning = root / "records/tuning.csv"
-    with (
-        mkdocs_serve(root, tmp_path / "log") as origin,
-        visited(browser, f"{origin}/rules/", until="load") as (page, wrong),
-    ):
-        replace_in(root / "site/templates/rules.md.jinja", "# Rules", "# SimonTwo")
-        page.get_by_text("SimonTwo").wait_for()
-        assert wrong == []
-        replace_in(tuning, ",h800,", ",h8000,")
-        seconds_until(lambda: "which have mistakes" in read(f"{origin}/"))
-        assert "records/tuning.csv:5:" in read(f"{origin}/sizes/7b/")
-        replace_in(tuning, ",h8000,", ",h800,")
-        seconds_until(lambda: "which have mistakes" not in read(f"{origin}/"))
+def test_mkdocs_serve_watches_all_that_pages_are_made_of(hooks: Any) -> None:
+    watched: list[str] = []
+    server = SimpleNamespace(watch=lambda path, **_: watched.append(path))
+    assert hooks.on_serve(server, CONFIG) is server
+    folders = ("records", "schema", "examples", "site/templates", "site/assets")
+    assert set(watched) == {str(ROOT), *(str(ROOT / folder) for folder in folders)}
