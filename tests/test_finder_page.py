@@ -87,7 +87,7 @@ ASK = """async questions => {
           card.querySelector('.finder-conditions').textContent,
           card.querySelector('.finder-reason').textContent,
         ]),
-      beside: [...reasons('finder-failures'), ...reasons('finder-unclear')],
+      asides: [...reasons('finder-failures'), ...reasons('finder-unclear')],
       largest: texts('#finder-largest tbody tr strong', place),
     });
   }
@@ -128,7 +128,7 @@ def _expected(found: Found) -> dict[str, Any]:
     return {
         "worse": reasons(found.failures[:worse], 2),
         "answers": [[row.id, " · ".join(row.conditions), why] for row, why in (*best, *nearest)],
-        "beside": reasons(found.failures[worse:], 5) + reasons(found.unclear, 5),
+        "asides": reasons(found.failures[worse:], 5) + reasons(found.unclear, 5),
         "largest": [item.size for item in found.largest[:5]],
     }
 

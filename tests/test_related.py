@@ -78,12 +78,12 @@ CASES: dict[str, tuple[list[Configuration], list[tuple[str, str]]]] = {
     ),
     "another model on no more of the device": (
         [
-            other("beside", model="o/n"),
+            other("alongside", model="o/n"),
             other("too-many", model="o/n", gpus=8),
             other("other-device", model="o/n", device="h20"),
             report("nameless", model=""),
         ],
-        [("same-device", "beside")],
+        [("same-device", "alongside")],
     ),
     "the next size that this hardware runs": (
         [

@@ -72,7 +72,7 @@ def page_row_length(reading: Reading) -> Iterator[Mistake]:
 def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
     """What is meant as a heading is one.
 
-    A title whose underline has fewer than four signs and is too short is ordinary text: the
+    A title whose underline has fewer than four characters and is too short is ordinary text: the
     table below belongs to the section before, and no link leads to it.
 
     Bad: `0.5B` over `~~~`
@@ -158,7 +158,7 @@ def page_unknown_model(reading: Reading) -> Iterator[Mistake]:
 def page_unlisted_model(reading: Reading) -> Iterator[Mistake]:
     """A row's model is one of the dataset's.
 
-    Only of a model that is listed can size and settings be held to it.
+    Only of a model that is listed can size and settings be compared with it.
 
     Bad: a model without a row in records/models.csv
     Good: a model with one
@@ -259,7 +259,7 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
 
     With wrong markup a reader sees the address as text, and the script is not linked.
 
-    Bad: `` `a.sh <https://host/a.sh> `` without `_` at its end, or with a blank before the `>`
+    Bad: `` `a.sh <https://host/a.sh> `` without `_` at its end, or with a space before the `>`
     Good: `` `a.sh <https://host/a.sh>`_ ``
     """
     for row in reading.rows:
@@ -406,7 +406,7 @@ def _same_model(reading: Reading, row: ReadRow, said: str, named: str) -> bool:
 def page_script_without_row(reading: Reading) -> Iterator[Mistake]:
     """Every script has a row.
 
-    A script without a row is found by nobody, and no row is held against it.
+    A script without a row is found by nobody, and no row is compared with it.
 
     Bad: a new script alone
     Good: a new script and its row

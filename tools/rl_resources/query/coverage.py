@@ -6,16 +6,18 @@ that others run it: first those that most projects report, then those with most 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record
 
 WANTED_RULE = (
-    "A combination is wanted when no record holds it although reports say that it ran: first those "
-    "that most projects report, then those with most reports."
+    "A combination is wanted when no record covers it although reports say that it ran: "
+    "first those that most projects report, then those with most reports."
 )
 
 MOST_WANTED = 12
@@ -71,7 +73,7 @@ class Coverage:
 
     @property
     def wanted(self) -> list[Cell]:
-        """Combinations that others run and no record holds, the most wanted first."""
+        """Combinations that others run and no record covers, the most wanted first."""
         open_ = [cell for cell in self.cells if not cell.records and cell.all_reports]
         return sorted(open_, key=lambda cell: (-cell.projects, -cell.all_reports))
 
@@ -99,29 +101,27 @@ def coverage(dataset: Dataset) -> Coverage:
 
 def _missing(cells: Sequence[Cell], sizes: Sequence[str]) -> dict[str, list[str]]:
     """The sizes without a record, by tag."""
-    held = {
+    known = {
         "MIN": {cell.size for cell in cells if cell.records_min},
         "RECOMMENDED": {cell.size for cell in cells if cell.records_recommended},
     }
-    missing = {tag: [size for size in sizes if size not in known] for tag, known in held.items()}
+    missing = {tag: [size for size in sizes if size not in found] for tag, found in known.items()}
     return {tag: found for tag, found in missing.items() if found}
 
 
-def _cell(place: Place, rows: list[Record]) -> Cell:
-    records = [row for row in rows if "script" in row]
-    reports = [row for row in rows if "script" not in row]
-    tested = [row["tag"] for row in records if row["status"] != "untested"]
-    ran = [row for row in reports if row["outcome"] == "ran"]
-    tags = [row["tag"] for row in ran]
-    return Cell(
-        *place,
-        records_min=tested.count("MIN"),
-        records_recommended=tested.count("RECOMMENDED"),
-        reports_min=tags.count("MIN"),
-        reports_recommended=tags.count("RECOMMENDED"),
-        reports=tags.count(None),
-        out_of_memory=len(reports) - len(ran),
-        # A source is identified by its repository, or by a thread's URL.
-        projects=len({row["source_repo"] or row["source_url"] for row in ran}),
-        untested=len(records) - len(tested),
-    )
+def _cell(place: Place, rows: Sequence[Record]) -> Cell:
+    # A source is identified by its repository, or by a thread's URL.
+    ran = [row for row in rows if "report" in row and row["outcome"] == "ran"]
+    projects = {row["source_repo"] or row["source_url"] for row in ran}
+    counts: dict[str, Any] = Counter(map(_counted_as, rows))
+    return Cell(*place, **counts, projects=len(projects))
+
+
+def _counted_as(row: Record) -> str:
+    """The field of `Cell` that counts a row."""
+    if row.get("outcome") == "out-of-memory":
+        return "out_of_memory"
+    if row.get("status") == "untested":
+        return "untested"
+    kind = "records" if "script" in row else "reports"
+    return f"{kind}_{str(row['tag']).lower()}" if row["tag"] else kind

@@ -1,7 +1,7 @@
 """What differs between two states of the dataset, in records and not in lines.
 
 Everything here is a pure function of two sets of tables, each as text cells: a state of long ago
-need not hold the schemas of today. A row is known by its key. It counts as renamed only where that
+need not have the schemas of today. A row is known by its key. It counts as renamed only where that
 is certain: one row went and one came that agree in every cell but the key, and no other does.
 """
 

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
@@ -254,16 +255,12 @@ def size_of(row: Configuration) -> tuple[bool, float, int, bool, str]:
     return not row.memory_gb, row.total_memory_gb, row.gpus, row.kind != "record", row.id
 
 
+_length: Callable[[Answer], int] = attrgetter("configuration.length")
+_position: Callable[[Answer], int] = attrgetter("configuration.position")
+
+
 def _size(item: Answer) -> tuple[bool, float, int, bool, str]:
     return size_of(item.configuration)
-
-
-def _length(item: Answer) -> int:
-    return item.configuration.length
-
-
-def _position(item: Answer) -> int:
-    return item.configuration.position
 
 
 def _failures(rows: Iterable[Configuration], query: Query) -> tuple[Answer, ...]:
@@ -387,7 +384,7 @@ def _instead(
         return []
     if alternative.smaller:
         rows = (row for row in rows if 0 < row.position < query.position)
-    most: Callable[[Answer], int] = _length if query.length > wider.length else _position
+    most = _length if query.length > wider.length else _position
     best = max(answers(rows, wider), key=most, default=None)
     if not best:
         return []
@@ -408,5 +405,4 @@ def largest(runs: Iterable[Answer]) -> tuple[Largest, ...]:
 def _largest(task: str, items: Sequence[Answer]) -> Largest:
     top = max(map(_position, items))
     of_size = [item for item in items if _position(item) == top]
-    best = of_size[0]
-    return Largest(task, best.configuration.size, best, max(of_size, key=_length))
+    return Largest(task, of_size[0].configuration.size, of_size[0], max(of_size, key=_length))

@@ -7,7 +7,7 @@
  * @typedef {{row: Row, fit: string}} Answer
  */
 
-import { devicesOf, least, say } from "./published.js";
+import { devicesOf, minBy, say } from "./published.js";
 
 const FITTING = ["tested", "should-fit", "claimed"];
 const FARTHEST = 1e9;
@@ -18,7 +18,7 @@ export function find(index, query) {
   const answers = ordered(of(matching, ...FITTING), query);
   const runs = answers.filter(({ fit }) => fit !== "claimed");
   const failures = failuresOf(index, query);
-  const smallest = least(runs, rank);
+  const smallest = minBy(runs, rank);
   const full = runs.filter(({ row }) => row.weights === "full");
   return {
     query,
@@ -29,8 +29,8 @@ export function find(index, query) {
     nearest: answers.length ? [] : nearestTo(index, matching, query),
     largest: query.size ? [] : largestOf(runs),
     smallest,
-    smallestFull: smallest && smallest.row.weights !== "full" ? least(full, rank) : undefined,
-    longest: least(runs.filter(({ row }) => row.length), ({ row }) => -row.length),
+    smallestFull: smallest && smallest.row.weights !== "full" ? minBy(full, rank) : undefined,
+    longest: minBy(runs.filter(({ row }) => row.length), ({ row }) => -row.length),
   };
 }
 
@@ -141,13 +141,13 @@ function nearestTo(index, matching, query) {
 function smallestOf(index, matching, query) {
   const ran = of(matching, "beyond").filter(({ row }) => row.state === "run");
   const own = ran.filter(({ row }) => sameVendor(query, row));
-  const best = least(own.length ? own : ran, rank);
+  const best = minBy(own.length ? own : ran, rank);
   if (!best) return [];
   const reason = say(index, own.length ? "beyond" : "other-vendor", { ...best.row, own: query.vendor });
   return [{ ...best, kind: "smallest-tested", reason }];
 }
 
-/** The least that another model of the size needs. @param {Index} index @param {Query} query */
+/** The minimum that another model of the size needs. @param {Index} index @param {Query} query */
 function smallestOfSize(index, query) {
   const wider = { ...query, model: "" };
   const matching = query.model ? match(index, index.rows, wider) : [];
@@ -164,7 +164,7 @@ function instead(index, query, alternative) {
   const rows = alternative.smaller
     ? index.rows.filter(({ position }) => position > 0 && position < query.position) : index.rows;
   const most = query.length > wider.length ? "length" : "position";
-  const best = least(ordered(of(match(index, rows, wider), ...FITTING), wider), ({ row }) => -row[most]);
+  const best = minBy(ordered(of(match(index, rows, wider), ...FITTING), wider), ({ row }) => -row[most]);
   if (!best) return [];
   const { row, fit } = best;
   const what = say(index, alternative.kind, row);
@@ -188,7 +188,7 @@ function largestOf(runs) {
     const items = known.filter(({ row }) => row.task === task);
     const top = Math.max(...items.map(({ row }) => row.position));
     const ofSize = items.filter(({ row }) => row.position === top);
-    return { task, top, best: ofSize[0], longest: least(ofSize, ({ row }) => -row.length) ?? ofSize[0] };
+    return { task, top, best: ofSize[0], longest: minBy(ofSize, ({ row }) => -row.length) ?? ofSize[0] };
   });
   return tops.sort((a, b) => b.top - a.top);
 }

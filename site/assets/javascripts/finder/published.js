@@ -27,8 +27,8 @@ export const EITHER = " or ";
 /** The keys of all devices that a question may mean. @param {Row} query @returns {string[]} */
 export const devicesOf = ({ device }) => (device ? device.split(EITHER) : []);
 
-/** The first of the items with the least figure. @template T @param {T[]} items @param {(item: T) => number} figure @returns {T | undefined} */
-export function least(items, figure) {
+/** The first of the items with the smallest figure. @template T @param {T[]} items @param {(item: T) => number} figure @returns {T | undefined} */
+export function minBy(items, figure) {
   return items.reduce((/** @type {T | undefined} */ best, item) =>
     (best !== undefined && figure(best) <= figure(item) ? best : item), undefined);
 }

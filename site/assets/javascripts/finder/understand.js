@@ -6,7 +6,7 @@
  * @typedef {Record<string, string>} Tokens the words of a question by field
  */
 
-import { EITHER, least, say } from "./published.js";
+import { EITHER, minBy, say } from "./published.js";
 
 const UNITS = {
   billions: { m: 0.001, t: 1000 },
@@ -43,7 +43,7 @@ class Reader {
     const length = this.length();
     const { task, weights } = this.taskAndWeights();
     const own = devices.map((key) => this.known.devices[key]);
-    const smallest = least(own, (one) => one.memory_gb) ?? { vendor: "", memory_gb: memory };
+    const smallest = minBy(own, (one) => one.memory_gb) ?? { vendor: "", memory_gb: memory };
     const others = this.index.filters.filter((name) => name !== "task" && name !== "weights");
     const query = {
       model,
@@ -210,7 +210,7 @@ class Reader {
     if (Object.hasOwn(spellings, name)) return spellings[name];
     const notRl = Object.keys(this.index.not_rl).find((word) => words.includes(word));
     if (notRl) throw new Unknown(say(this.index, "unknown", { field: "task", text }), this.index.not_rl[notRl], "task");
-    const begun = least(Object.keys(spellings).filter((start) => name.startsWith(`${start}-`)), (start) => -start.length);
+    const begun = minBy(Object.keys(spellings).filter((start) => name.startsWith(`${start}-`)), (start) => -start.length);
     const task = spellings[begun] ?? this.unknown("task", text);
     this.note("read-as", text, { meaning: task });
     return task;
@@ -239,7 +239,7 @@ class Reader {
     this.notes.push(say(this.index, name, { text, ...words }));
   }
 
-  /** Throw, with the known words that hold the text to choose from. @returns {never} */
+  /** Throw, with the known words that contain the text to choose from. @returns {never} */
   unknown(field, text) {
     const { [field]: spellings = {} } = this.known.spellings;
     const names = [...new Set(Object.values(spellings))].filter((name) => !name.includes(EITHER)).map(lastPart);

@@ -111,7 +111,7 @@ export function showAnswers(page, found, notes) {
   const aside = (/** @type {string} */ id, /** @type {string} */ name, /** @type {Answer[]} */ items, most = ASIDE_AT_FIRST) =>
     section(id, name, items.length, ...growing(element("ul", { class: "finder-list" }), folded(items), most, (fold) => card(page, fold)));
   const less = found.failures.slice(worse);
-  const beside = [
+  const asides = [
     aside("finder-failures", FAILURES, less),
     aside("finder-unclear", "Not clear, so not counted", found.unclear),
   ].filter(Boolean);
@@ -120,11 +120,11 @@ export function showAnswers(page, found, notes) {
     ...notes.map((note) => element("p", { class: "hint" }, note)),
     ...extremes(page, found),
     less.length ? element("p", { class: "finder-jump" }, element("a", { href: "#finder-failures" }, `${FAILURES}: ${less.length}`)) : "",
-    element("div", { class: beside.length > 0 && "finder-columns" },
+    element("div", { class: asides.length > 0 && "finder-columns" },
       element("div", { class: "finder-main" },
         aside("finder-worse", `${FAILURES} on as much or more`, found.failures.slice(0, worse), MOST_BEFORE),
         largest(page, found), answers(page, found), nearest(page, found)),
-      beside.length && element("div", { class: "finder-beside" }, ...beside)));
+      asides.length && element("div", { class: "finder-beside" }, ...asides)));
   return `${title}.${found.failures.length ? ` ${found.failures.length} known to run out of memory.` : ""}`;
 }
 
