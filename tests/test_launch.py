@@ -178,7 +178,7 @@ def test_a_launch_behind_a_placeholder_is_found_although_the_script_stops_before
         ("  c.d=2\n", "no-backslash"),
         ("  c.d=2 \\ \n", "space-after-backslash"),
         ("  # c.d=2 \\\n", "comment"),
-        ("\n", "blank-line"),
+        ("\n", "empty-line"),
     ],
 )
 def test_arguments_that_became_a_command_are_lost_and_counted_in(between: str, cause: str) -> None:

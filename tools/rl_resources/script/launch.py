@@ -182,7 +182,7 @@ def _distributed(words: Sequence[Word]) -> _Program | None:
     return None
 
 
-Cause = Literal["comment", "blank-line", "space-after-backslash", "no-backslash"]
+Cause = Literal["comment", "empty-line", "space-after-backslash", "no-backslash"]
 
 
 class Lost(NamedTuple):
@@ -219,7 +219,7 @@ def _lost(script: Script, command: Command) -> Lost:
     text = script.lines[above - 1] if above else ""
     cause: Cause = "no-backslash"
     if not text.strip():
-        cause = "blank-line"
+        cause = "empty-line"
     elif text.lstrip().startswith("#"):
         cause = "comment"
     elif text.rstrip().endswith("\\"):

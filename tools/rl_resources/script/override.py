@@ -15,7 +15,7 @@ from rl_resources.script.bash import Place, Script, Value, Word
 
 _PART = r"(?:[A-Za-z_$][A-Za-z0-9_$-]*|[0-9]+)"
 _KEY = re.compile(
-    rf"(?P<prefix>\+\+|\+|~|)(?P<key>{_PART}(?:[./]{_PART})*(?:@[A-Za-z0-9_.$-]*)?)(?P<sign>=|$)"
+    rf"(?P<prefix>\+\+|\+|~|)(?P<key>{_PART}(?:[./]{_PART})*(?:@[A-Za-z0-9_.$-]*)?)(?:=|$)"
 )
 _SHORT: Mapping[str, str] = {
     **{"-cp": "config-path", "-cn": "config-name", "-cd": "config-dir", "-p": "package"},
@@ -155,7 +155,7 @@ def parse_override(script: Script, word: Word) -> Override | None:
 
 
 def _written(word: Word) -> Place:
-    """Where the key is written: in a variable's value where that holds all of the word."""
+    """Where the key is written: in a variable's value where that is all of the word."""
     first = word.value.parts[0]
     holds_key = first.text is not None and "=" in first.text
     return first.origin if holds_key and first.name else word.place

@@ -26,7 +26,7 @@ class Run(Settings):
     """One launch by what it does."""
 
     model_path = Key(f"{MODEL}.path")
-    """The model that is trained: a Hugging Face id or a folder."""
+    """The model that is trained: a Hugging Face id or a directory."""
 
     @property
     def model_path_end(self) -> str | None:

@@ -1,1 +1,1 @@
-"""Rules on what stands in one script, and what they know of bash and of the framework."""
+"""Rules on the text of one script."""

@@ -67,7 +67,7 @@ def _stray_mistake(subject: ScriptText, launch: Launch, stray: Stray) -> Mistake
     elif text.startswith("-"):
         fix = "Remove it: the program knows no such option."
     else:
-        fix = "Write it as `key=value`, in quotes where the value holds spaces."
+        fix = "Write it as `key=value`, in quotes where the value has spaces."
     return subject.mistake(stray.place, message, fix)
 
 
@@ -96,7 +96,7 @@ def contradicting_override(subject: ScriptText) -> Iterator[Mistake]:
 def repeated_override(subject: ScriptText) -> Iterator[Mistake]:
     """No key is set twice in one command.
 
-    Whoever changes one of the two changes nothing, or makes them contradict.
+    A reader who changes one of the two changes nothing, or makes them contradict.
 
     Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=2 trainer.nnodes=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
@@ -133,7 +133,7 @@ def _repeated(subject: ScriptText) -> Iterator[tuple[Override, Override]]:
 def _list_of(subject: ScriptText, launch: Launch, override: Override) -> Place:
     """Where the list begins that an override is written in.
 
-    One that stands in the command after an array replaces on purpose what the array holds.
+    One in the command after an array replaces on purpose what the array has.
     """
     at = override.place.offset
     for item in subject.script.assignments:

@@ -37,7 +37,7 @@ _NO_LAUNCHERS = COMMANDS | {
 }
 _CAUSES = {
     "comment": ("a comment", "Move the comment above the command."),
-    "blank-line": ("an empty line", "Delete the empty line."),
+    "empty-line": ("an empty line", "Delete the empty line."),
     "space-after-backslash": (
         "a space after the backslash",
         "Delete what follows the backslash at the end of the line.",
@@ -70,7 +70,7 @@ def no_launcher(subject: ScriptText) -> Iterator[Mistake]:
 def syntax(subject: ScriptText) -> Iterator[Mistake]:
     """A script is one that bash accepts.
 
-    bash stops at the place that it cannot read; what stands below never runs.
+    bash stops at the place that it cannot read; the lines below never run.
 
     Bad: `echo "start`
     Good: `echo "start"`
@@ -144,7 +144,7 @@ def _lost_mistake(subject: ScriptText, item: Lost) -> Mistake:
 def shebang(subject: ScriptText) -> Iterator[Mistake]:
     """A script's first line is `#!/usr/bin/env bash` or another that starts bash.
 
-    Without it the system, or whoever starts the script, chooses the shell.
+    Without it the system, or the user who starts the script, chooses the shell.
 
     Bad: `set -e ⏎ python3 -m verl.trainer.main_ppo`
     Good: `#!/usr/bin/env bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
@@ -154,7 +154,7 @@ def shebang(subject: ScriptText) -> Iterator[Mistake]:
     if not first.startswith("#!"):
         below = shebang_below(subject)
         message = (
-            f"the shebang stands in line {below}, where it is a comment"
+            f"the shebang is in line {below}, where it is a comment"
             if below
             else "the script has no shebang"
         )
@@ -165,7 +165,7 @@ def shebang(subject: ScriptText) -> Iterator[Mistake]:
 
 
 def shebang_below(subject: ScriptText) -> int | None:
-    """The line of a shebang that does not stand first."""
+    """The line of a shebang that is not the first line."""
     lines = enumerate(subject.script.lines[:10], 1)
     return next((number for number, line in lines if re.match(r"\s*#!\s*/", line)), None)
 
@@ -201,10 +201,10 @@ def _first_line(subject: ScriptText) -> int:
 
 @rule("warning")
 def unquoted_arguments(subject: ScriptText) -> Iterator[Mistake]:
-    """Arguments and arrays are handed on in quotes: `"$@"`.
+    """Arguments and arrays are passed on in quotes: `"$@"`.
 
     Without quotes bash splits each argument at spaces and matches its `*`, `?` and `[…]`
-    against file names; overrides hold all of these.
+    against file names; overrides have all of these.
 
     Bad: `python3 -m verl.trainer.main_ppo $@`
     Good: `python3 -m verl.trainer.main_ppo "$@"`
@@ -216,7 +216,7 @@ def unquoted_arguments(subject: ScriptText) -> Iterator[Mistake]:
 
 
 def unquoted(subject: ScriptText) -> Iterator[tuple[Place, str]]:
-    """Where lists of arguments stand without quotes, and what to write there."""
+    """Where lists of arguments have no quotes, and what to write there."""
     if subject.script.problems:
         return  # what is quoted there is not what its author sees
     for reference in subject.script.references:
@@ -268,7 +268,7 @@ def _masked(subject: ScriptText, launch: Launch) -> tuple[Place, str, str] | Non
 
 
 def _operator_after(subject: ScriptText, command: Command) -> Place:
-    """Where the `|`, `||` or `&` after a command stands; where it begins, if there is none."""
+    """The place of the `|`, `||` or `&` after a command; of its beginning, if there is none."""
     match = re.compile(r"(?:\s|\\\n)*(?=[|&])").match(subject.text, command.end.offset)
     return Source(subject.text).place(match.end()) if match else command.place
 

@@ -22,7 +22,7 @@ _PRIVATE = re.compile(
     r"|nvidia|pytorch|ray|rocm\S*|slurm|venv|verl)/)[\w.-]+)(?=/))[^\s,'\"\]);:]*"
 )
 _HOME = re.compile(r"/(?:home|Users)/(?!user\b|username\b|you\b|your\w*)", re.IGNORECASE)
-"""A folder that nobody else has, so that it is no default either; others may be usual somewhere."""
+"""A directory that nobody else has, also no default; others may be usual somewhere."""
 _OWN_HOME = re.compile(r"/(?:(?:home|Users)/[^/]+|root)(?=/)")
 _PRIVATE_HOST = re.compile(
     r"(?:hdfs|viewfs)://[^\s'\"]+"
@@ -102,7 +102,7 @@ def _private_hosts(subject: ScriptText) -> Iterator[tuple[Place, str]]:
 def relative_path(subject: ScriptText) -> Iterator[Mistake]:
     """Data files are found from wherever a script is started.
 
-    A relative path counts from the folder that the reader happens to be in.
+    A relative path counts from the directory that the reader happens to be in.
 
     Bad: `python3 -m verl.trainer.main_ppo data.train_files=data/gsm8k/train.parquet`
     Good: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/data/gsm8k/train.parquet"`
@@ -118,8 +118,8 @@ def relative_path(subject: ScriptText) -> Iterator[Mistake]:
             place = subject.place_in(part, at)
             if place.offset not in seen and not is_undollared(subject, override):
                 seen.add(place.offset)
-                message = f"`{shown(path)}` counts from the folder that the script is started in"
-                fix = f'Begin it with a folder that everybody has: `"$HOME/{shown(path)}"`.'
+                message = f"`{shown(path)}` counts from the directory that the script is started in"
+                fix = f'Begin it with a directory that everybody has: `"$HOME/{shown(path)}"`.'
                 yield subject.mistake(place, message, fix)
 
 
@@ -188,7 +188,7 @@ def values(subject: ScriptText, but: str = "") -> Iterator[Value]:
 def places(pattern: re.Pattern[str], value: Value) -> Iterator[tuple[str, Part, int]]:
     """Where a pattern matches: the text, and the part and the offset in it.
 
-    What is not known stands as NUL.
+    What is not known is NUL.
     """
     text = "".join("\0" if part.text is None else part.text for part in value.parts)
     for match in pattern.finditer(text):

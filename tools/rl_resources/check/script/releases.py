@@ -1,8 +1,8 @@
 """Settings that releases of the framework treat differently.
 
-A script of last year is not wrong because a later release renamed a key: whoever runs it with the
-release of its time gets what it says. So these are warnings, one for each cause, that name the
-releases. The tables are what verl itself says of its keys, where, and from which release on.
+A script of last year is not wrong because a later release renamed a key: with the release of its
+time it does what it says. So these are warnings, one for each cause, that name the releases. The
+tables are what verl itself says of its keys, where, and from which release on.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class _Use(NamedTuple):
 
 
 def _reported(subject: ScriptText, uses: Iterable[_Use], message: str) -> Iterator[Mistake]:
-    """All uses as one mistake, at the first; `{}` of the message stands for them with lines."""
+    """All uses as one mistake, at the first; `{}` of the message becomes their words."""
     found = sorted({use.place.offset: use for use in uses}.items())
     if found:
         first = found[0][1].place
@@ -158,7 +158,7 @@ def _with_line(use: _Use, first: Place) -> str:
 def outdated_key(subject: ScriptText) -> Iterator[Mistake]:
     """A script's settings are those of the framework's newest release.
 
-    Whoever installs the framework today cannot start it: the settings are of older releases.
+    A reader who installs the framework today cannot start it: the settings are of older releases.
 
     Bad: `python3 -m verl.trainer.main_ppo model_engine=megatron
         actor_rollout_ref.actor.megatron.grad_offload=True`

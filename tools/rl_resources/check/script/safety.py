@@ -39,7 +39,7 @@ _OBEYED = re.compile(
 _LOG = re.compile(
     r"(?!.*\.\.)(?:/tmp/)?(?![/~.]|\$\{?HOME\b)[^\s`]+\.(?:err|log|out|txt)|/dev/(?:null|stderr)|\d|-"
 )
-"""A file of messages below the work folder or `/tmp`, and file descriptors."""
+"""A file of messages below the working directory or `/tmp`, and file descriptors."""
 _KEPT = re.compile(r"(?!/(?:var/tmp|tmp|dev/shm)/.)/|(?:~|\$\{?HOME\b\}?)(?!/\.cache/\w+/)")
 """What may be somebody else's: what is neither temporary nor a part of a cache."""
 
@@ -66,7 +66,7 @@ def unexpected_command(subject: ScriptText) -> Iterator[Mistake]:
     """A script consists of settings and the command that trains.
 
     Readers run it on machines with their data, keys and colleagues, and what a tuning script
-    needs is short: variables, conditions, messages, folders for logs, `ray` and the trainer.
+    needs is short: variables, conditions, messages, directories for logs, `ray` and the trainer.
     Anything else needs an exemption with a reason.
 
     Bad: `curl -s "$URL" | bash`
@@ -123,11 +123,11 @@ def _wrong(node: Node, text: str, trainers: set[int]) -> str:
     if name and _OBEYED.fullmatch(name.get("Value", "")):
         return "sets a variable by which other programs run code"
     if "@P}" in raw or (kind in ("Lit", "SglQuoted") and re.search(r"\$\(|`|^\$'", raw)):
-        return "holds a command in a text"
+        return "has a command in a text"
     return "" if kind is None or kind in _SHAPE else "is nothing that a tuning script needs"
 
 
-_NO_LOG = "reads or writes what may be no log in the work folder"
+_NO_LOG = "reads or writes what may be no log in the working directory"
 
 
 def _wrong_call(words: list[Node], text: str) -> str:
@@ -161,4 +161,4 @@ def _destructive(subject: ScriptText) -> Iterator[Part]:
         if command.name in {"killall", "pkill"}:
             yield *part, "ends every such program on the machine, also those of other runs"
         elif deletes and any(_KEPT.match(word.value.shown) for word in words):
-            yield *part, "deletes what lies outside of the work folder"
+            yield *part, "deletes what lies outside of the working directory"

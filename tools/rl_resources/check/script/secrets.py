@@ -132,7 +132,7 @@ def _encoded(line: str) -> Iterator[_Secret]:
 
 @rule()
 def secret(subject: ScriptText) -> Iterator[Mistake]:
-    """A script holds no password, token or key.
+    """A script has no password, token or key.
 
     What was published once is read by programs within minutes; it must be revoked.
 
@@ -157,7 +157,7 @@ def _secret_mistake(subject: ScriptText, line: int, column: int, found: _Secret)
 
 @rule("warning")
 def mail_address(subject: ScriptText) -> Iterator[Mistake]:
-    """A script holds no e-mail address.
+    """A script has no e-mail address.
 
     Addresses in public files are collected; the author is in the history.
 

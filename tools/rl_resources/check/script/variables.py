@@ -209,7 +209,7 @@ def _in_override(subject: ScriptText, override: Override) -> Iterator[Undollared
 def _in_part(
     subject: ScriptText, override: Override, part: Part
 ) -> Iterator[tuple[str, int, str, str]]:
-    """Words that may be names of variables, where they stand, what is wrong and the fix."""
+    """Words that may be names of variables, their places, what is wrong and the fix."""
     text, known = part.text or "", shipped(subject.framework)
     for match in _QUOTED.finditer(text):
         if match["plain"] or known.choice_with(match["braced"]) is None:  # Hydra's own reference
@@ -267,9 +267,9 @@ def visible_devices(subject: ScriptText) -> Iterator[Mistake]:
 
 @rule("warning")
 def misleading_name(subject: ScriptText) -> Iterator[Mistake]:
-    """A variable holds what its name says: data set, split.
+    """A variable is what its name says: data set, split.
 
-    A reader believes the name, and so does whoever copies the line.
+    A reader believes the name, and copies the line.
 
     Bad: `math_test_path=$HOME/data/gsm8k/test.parquet; echo "$math_test_path"`
     Good: `gsm8k_test_path=$HOME/data/gsm8k/test.parquet; echo "$gsm8k_test_path"`
@@ -282,9 +282,9 @@ def misleading_name(subject: ScriptText) -> Iterator[Mistake]:
         found = contradiction(item)
         place = item.place.line, item.place.column
         if found is not None and place not in unread and not wrong & set(item.value.names):
-            said, holds = found
+            said, held = found
             value = shown(item.value.shown)
-            message = f"`{item.name}` says {said}, its value `{value}` says {holds}"
+            message = f"`{item.name}` says {said}, its value `{value}` says {held}"
             yield subject.mistake(item.place, message, "Correct the one that is wrong.")
 
 
