@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as part
 from datetime import date
@@ -67,20 +67,17 @@ TEXTS = frozenset({"string", "list"})
 """The types whose cells are text."""
 NUMBERS = frozenset({"integer", "number"})
 
-CONSTRAINTS = frozenset(
-    {
-        "required",
-        "unique",
-        "enum",
-        "pattern",
-        "minLength",
-        "maxLength",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-    }
-)
+_ORDERED = NUMBERS | {"date"}
+
+CONSTRAINTS: Mapping[str, tuple[Collection[str], tuple[type, ...]]] = {
+    **dict.fromkeys(("required", "unique"), (TYPES, (bool,))),
+    **dict.fromkeys(("minLength", "maxLength"), (TEXTS, (int,))),
+    **dict.fromkeys(("minimum", "maximum"), (_ORDERED, (int, float, str))),
+    **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), (_ORDERED, (int, float, str))),
+    "pattern": (TEXTS, (str,)),
+    "enum": (TYPES, (list,)),
+}
+"""The constraints with the types of columns that may have them, and the types of their values."""
 _FIELD_PROPERTIES = frozenset(
     {"name", "type", "title", "description", "format", "constraints", "unit", "example", "mlperf"}
     | {"delimiter", "itemType", "itemPattern", "itemReference", "trueValues", "falseValues"}
@@ -359,7 +356,7 @@ def _field(path: str, raw: Mapping[str, Any]) -> Field:
     field_format = texts.get("format", "default")
     for kind, found, known in (
         ("property", set(raw), _FIELD_PROPERTIES),
-        ("constraint", set(constraints), CONSTRAINTS),
+        ("constraint", set(constraints), set(CONSTRAINTS)),
         ("type", {texts["type"]}, set(TYPES)),
         ("format", {field_format}, _FORMATS),
     ):
@@ -407,20 +404,15 @@ def _field(path: str, raw: Mapping[str, Any]) -> Field:
 
 def _is_usable(kind: str, constraint: str, value: Any) -> bool:
     """Whether a constraint of a column of this type can have a value."""
-    if constraint in {"required", "unique"}:
-        return isinstance(value, bool)
-    if constraint == "enum":
-        return isinstance(value, list) and all(_is_limit(kind, item) for item in value)
-    if constraint in {"pattern", "minLength", "maxLength"}:
-        return kind in TEXTS and type(value) is (str if constraint == "pattern" else int)
-    return kind in {*NUMBERS, "date"} and _is_limit(kind, value)
+    columns, types = CONSTRAINTS[constraint]
+    limits = value if isinstance(value, list) else [value] if str in types else []
+    return kind in columns and type(value) in types and all(_is_limit(kind, it) for it in limits)
 
 
 def _is_limit(kind: str, value: Any) -> bool:
     if kind in NUMBERS:
         return type(value) in {int, float}
-    date_pattern = TYPES["date"].pattern
-    return isinstance(value, str) and (kind != "date" or bool(re.fullmatch(date_pattern, value)))
+    return isinstance(value, str) and re.fullmatch(TYPES[kind].pattern, value) is not None
 
 
 def _foreign_key(raw: Mapping[str, Any]) -> ForeignKey:
@@ -430,63 +422,34 @@ def _foreign_key(raw: Mapping[str, Any]) -> ForeignKey:
 
 
 def _check_references(package: Package) -> None:
-    schemas = [resource.schema for resource in package.resources.values()]
-    for schema in schemas:
+    schemas = {name: resource.schema for name, resource in package.resources.items()}
+    for schema in schemas.values():
         if not schema.primary_key:
             raise UnreadableDataset(f"{schema.path}: the primary key has no field")
-        twice = [name for name in schema.names if schema.names.count(name) > 1]
-        if twice:
-            raise UnreadableDataset(f"{schema.path}: there are two fields {twice[0]!r}")
         for key in schema.foreign_keys:
-            _check_foreign_key(package, schema, key)
-    for schema in schemas:
+            if key.resource not in schemas or key.reference not in schemas[key.resource].names:
+                raise UnreadableDataset(
+                    f"{schema.path}: field {key.field!r} refers to "
+                    f"{key.resource}.{key.reference}, which does not exist"
+                )
         for path in (*schema.primary_key, *schema.order_by):
-            _follow(package, schema, path)
+            _follow(schemas, schema, path)
 
 
-def _check_foreign_key(package: Package, schema: TableSchema, key: ForeignKey) -> None:
-    if key.field not in schema.names:
-        raise UnreadableDataset(f"{schema.path}: there is no field {key.field!r}")
-    target = package.resources.get(key.resource)
-    if target is None or key.reference not in target.schema.names:
-        raise UnreadableDataset(
-            f"{schema.path}: field {key.field!r} refers to "
-            f"{key.resource}.{key.reference}, which does not exist"
-        )
-
-
-def _follow(package: Package, schema: TableSchema, path: str) -> None:
+def _follow(schemas: Mapping[str, TableSchema], schema: TableSchema, path: str) -> None:
     """Raise `UnreadableDataset` where a dotted path leads to no field."""
-    here = schema
-    name, *rest = path.split(".")
-    while name in here.names:
-        if not rest:
-            return
+    here: TableSchema | None = schema
+    for name in path.split("."):
+        if here is None or name not in here.names:
+            raise UnreadableDataset(f"{schema.path}: there is no field {path!r}")
         key = here.foreign_key(name)
-        if key is None or key.resource not in package.resources:
-            break
-        here = package.resources[key.resource].schema
-        name, *rest = rest
-    raise UnreadableDataset(f"{schema.path}: there is no field {path!r}")
-
-
-def _place_of(error: ValueError | RecursionError) -> tuple[str, str]:
-    """Where JSON cannot be read, as far as that is known, and why."""
-    if isinstance(error, json.JSONDecodeError):
-        return f":{error.lineno}:{error.colno}", error.msg
-    if isinstance(error, UnicodeEncodeError):
-        return "", "an escape stands for half of a sign"
-    too_deep = isinstance(error, RecursionError)
-    return "", "nested too deeply" if too_deep else "a number has too many digits"
+        here = schemas.get(key.resource) if key else None
 
 
 def _read_object(root: Path, path: str) -> dict[str, Any]:
     """A JSON file that holds an object."""
     try:
-        text = read_file(root / path, LARGEST_DOCUMENT_BYTES).decode("utf-8")
-        value = json.loads(text)
-        if "\\ud" in text.lower():  # half of a sign, which no file can hold
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        value = json.loads(read_file(root / path, LARGEST_DOCUMENT_BYTES).decode("utf-8"))
     except OSError as error:
         raise UnreadableDataset(
             f"{path}: cannot be read: {error.strerror}",
@@ -496,11 +459,13 @@ def _read_object(root: Path, path: str) -> dict[str, Any]:
         raise UnreadableDataset(
             f"{path}: is not UTF-8 (byte {error.start})", "Save it as UTF-8."
         ) from error
-    except (ValueError, RecursionError) as error:
-        where, reason = _place_of(error)
+    except json.JSONDecodeError as error:
         raise UnreadableDataset(
-            f"{path}{where}: is not JSON: {reason}", "Fix the syntax at this place."
+            f"{path}:{error.lineno}:{error.colno}: is not JSON: {error.msg}",
+            "Fix the syntax at this place.",
         ) from error
+    except (ValueError, RecursionError) as error:
+        raise UnreadableDataset(f"{path}: is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise UnreadableDataset(f"{path}: holds no JSON object", "See ARCHITECTURE.md.")
     return value
