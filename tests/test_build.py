@@ -24,7 +24,7 @@ from rl_resources.check import check_root
 from rl_resources.check.script import shellcheck
 from rl_resources.cli import main
 from rl_resources.cli.command import INTERRUPTED
-from rl_resources.output import new_folder
+from rl_resources.files import new_folder
 from rl_resources.site.findings import error_as_text
 from sample_tree import plant
 from website import RECORD, ROOT, copy_checkout, edit_row, replace_in

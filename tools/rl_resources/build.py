@@ -22,9 +22,9 @@ from rl_resources.errors import (
     UnreadableDataset,
     UnusableInput,
 )
+from rl_resources.files import new_folder
 from rl_resources.finding import Finding
 from rl_resources.git import read_repository
-from rl_resources.output import new_folder
 
 CONFIGURATION = "mkdocs.yml"
 MARK = ".built-by-rl-resources"

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from rl_resources import tabular
 from rl_resources.errors import InvalidDataset, UnreadableDataset
+from rl_resources.files import read_table
 from rl_resources.finding import Finding
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Record, Resource, Value, read_package
-from rl_resources.safe_read import read_table
 
 if TYPE_CHECKING:
     import pandas as pd

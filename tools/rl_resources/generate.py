@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rl_resources.dataset import find_root
 from rl_resources.errors import UnusableInput
-from rl_resources.output import write_file
+from rl_resources.files import write_file
 from rl_resources.package import read_package
 from rl_resources.rules import FAMILIES
 from rl_resources.site import community_files as text

@@ -1,17 +1,14 @@
-"""The canonical order of rows (`orderBy` along foreign keys), round robin, release numbers."""
+"""The canonical order of rows (`orderBy` along foreign keys) and of release numbers."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable
 
 from packaging.version import InvalidVersion, Version
 
 from rl_resources.package import TYPES, Package, TableSchema
 
-Item = TypeVar("Item")
 SortValue = tuple[int, float, str]
 SortKey = tuple[SortValue, ...]
 
@@ -20,16 +17,6 @@ Cells = Callable[[str], str]
 
 Find = Callable[[str, str], Cells | None]
 """The row that a foreign key means, by resource and word; `None` where there is none."""
-
-
-def in_turn(items: Iterable[Item], group: Callable[[Item], Hashable]) -> list[Item]:
-    """The first item of each group, then the second of each, and so on."""
-    before: Counter[Hashable] = Counter()
-    turns: list[tuple[int, Item]] = []
-    for item in items:
-        turns.append((before[group(item)], item))
-        before[group(item)] += 1
-    return [item for _, item in sorted(turns, key=lambda turn: turn[0])]
 
 
 def number(cell: str) -> float | None:

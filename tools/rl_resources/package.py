@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from rl_resources.errors import UnreadableDataset
-from rl_resources.safe_read import read_file
+from rl_resources.files import read_file
 
 DESCRIPTOR = "datapackage.json"
 SCRIPTS = PurePosixPath("examples/tuning")
@@ -432,6 +432,7 @@ def _check_references(package: Package) -> None:
                     f"{schema.path}: field {key.field!r} refers to "
                     f"{key.resource}.{key.reference}, which does not exist"
                 )
+    for schema in schemas.values():
         for path in (*schema.primary_key, *schema.order_by):
             _follow(schemas, schema, path)
 

@@ -20,9 +20,9 @@ from rl_resources.build import build
 from rl_resources.check import check_root
 from rl_resources.dataset import find_root
 from rl_resources.errors import InvalidDataset, RlResourcesError, UnusableInput
+from rl_resources.files import write_file
 from rl_resources.generate import stale
 from rl_resources.git import git_text, released_versions
-from rl_resources.output import write_file
 from rl_resources.package import DESCRIPTOR, read_package
 from rl_resources.query.diff import TableDiff, diff, key_of
 from rl_resources.revision import read_folder, read_state

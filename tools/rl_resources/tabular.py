@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, repeat
 from typing import Literal, NamedTuple
 
 _CELL = re.compile(r'"(?P<quoted>(?:[^"]++|"")*+)"|(?P<bare>[^,"\n]*)')
@@ -196,28 +195,6 @@ def _closing_line(lines: Sequence[str], number: int) -> int | None:
 
 
 def _cells(text: str, line: int) -> Row | Defect:
-    return (None if "\n" in text else _cells_of_a_line(text, line)) or _cells_one_by_one(text, line)
-
-
-def _cells_of_a_line(text: str, line: int) -> Row | None:
-    """The record of a line with quotes around whole cells and nowhere else; `None` for another.
-
-    Between two quoted cells, and on the outer sides of the first and last, then stand commas.
-    """
-    parts = f",{text},".split('"')
-    if len(parts) % 2 == 0 or any(part[:1] != "," or part[-1] != "," for part in parts[::2]):
-        return None
-    cells = parts[0][1:-1].split(",") if parts[0] != "," else []
-    ends = [*map(len, cells)]
-    for quoted, bare in zip(parts[1::2], parts[2::2], strict=True):
-        others = bare[1:-1].split(",") if bare != "," else []
-        cells += quoted, *others
-        ends += len(quoted) + 2, *map(len, others)
-    starts = accumulate((end + 1 for end in ends[:-1]), initial=1)
-    return Row(line, tuple(cells), tuple(zip(repeat(line), starts)))
-
-
-def _cells_one_by_one(text: str, line: int) -> Row | Defect:
     cells: list[str] = []
     starts: list[tuple[int, int]] = []
     at = 0

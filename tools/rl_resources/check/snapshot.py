@@ -19,10 +19,10 @@ from pathlib import Path
 from rl_resources import tabular
 from rl_resources.check.rule import Mistake
 from rl_resources.errors import UnreadableDataset
+from rl_resources.files import read_table
 from rl_resources.git import file_at, released_versions
 from rl_resources.order import Cells
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
-from rl_resources.safe_read import read_table
 from rl_resources.words import shown
 
 LARGEST_SCRIPT_BYTES = 1 << 20

@@ -24,8 +24,8 @@ def _export_options(parser: ArgumentParser) -> None:
 
 def _export(arguments: Arguments) -> int:
     from rl_resources.dataset import is_packaged, read_dataset
+    from rl_resources.files import write_file
     from rl_resources.git import read_repository
-    from rl_resources.output import write_file
     from rl_resources.package import read_package
 
     root = root_of_answers(arguments)
@@ -88,7 +88,7 @@ def _compat_options(parser: ArgumentParser) -> None:
 
 def _compat(arguments: Arguments) -> int:
     from rl_resources.compat import compat
-    from rl_resources.output import write_file
+    from rl_resources.files import write_file
 
     root = root_of(arguments)
     found = compat(root, arguments.framework_version, lambda text: print(text, file=sys.stderr))

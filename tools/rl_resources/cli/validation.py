@@ -175,7 +175,7 @@ def _import_page_options(parser: ArgumentParser) -> None:
 
 
 def _import_page(arguments: Arguments) -> int:
-    from rl_resources.output import write_file
+    from rl_resources.files import write_file
     from rl_resources.page.audit import import_page
     from rl_resources.site.findings import summary
 

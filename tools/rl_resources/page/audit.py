@@ -14,13 +14,13 @@ from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, undecodable
 from rl_resources.check.target import Claim, Said, ScriptText
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
+from rl_resources.files import read_file
 from rl_resources.finding import Finding
 from rl_resources.package import Record
 from rl_resources.page.links import scripts_of
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, read_rows, tuning_csv
 from rl_resources.rules import all_rules
-from rl_resources.safe_read import read_file
 
 FRAMEWORK = "verl"
 LARGEST_PAGE_BYTES = 1 << 19

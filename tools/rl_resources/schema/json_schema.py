@@ -6,17 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rl_resources.package import TYPES, Field, TableSchema
+from rl_resources.package import NUMBERS, TYPES, Field, TableSchema
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-_BOUNDS = {
-    "minimum": "minimum",
-    "maximum": "maximum",
-    "exclusiveMinimum": "exclusiveMinimum",
-    "exclusiveMaximum": "exclusiveMaximum",
-}
-_TEXT = {"minLength": "minLength", "maxLength": "maxLength"}
+_BOUNDS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+_LENGTHS = {"minLength", "maxLength"}
 
 
 def property_schema(field: Field) -> dict[str, Any]:
@@ -52,10 +47,9 @@ def _constraint(field: Field, word: str, limit: Any) -> dict[str, Any]:
         return {"enum": [*limit] if field.required else [*limit, None]}
     if field.type == "string" and word == "pattern":
         return {"pattern": f"^(?:{limit})$"}
-    if field.type == "string" and word in _TEXT:
-        return {_TEXT[word]: limit}
-    if field.type in {"integer", "number"} and word in _BOUNDS:
-        return {_BOUNDS[word]: limit}
+    known = _LENGTHS if field.type == "string" else _BOUNDS if field.type in NUMBERS else set()
+    if word in known:
+        return {word: limit}
     return {}  # a list's length and a date's bounds are those of the cell, not of the JSON value
 
 
