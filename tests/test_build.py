@@ -208,7 +208,7 @@ def test_all_rules_but_shellcheck_s_are_asked_of_what_is_built(
 @pytest.mark.parametrize("target", [".", "site", "records/new", "examples"])
 def test_the_sources_are_never_written_over(copy: Path, target: str) -> None:
     before = _files(copy)
-    with pytest.raises(UnusableInput, match=r"holds the sources|not built by this program"):
+    with pytest.raises(UnusableInput, match=r"contains the sources|not built by this program"):
         build(copy, copy / target)
     assert _files(copy) == before
 

@@ -1,4 +1,4 @@
-"""The whole site, built by MkDocs beside the old one and put in its place at the end."""
+"""The whole site, built by MkDocs in a new folder that replaces the old one at the end."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _refuse_to_replace(root: Path, target: Path) -> None:
     sources = [(root / name).resolve() for name in SOURCES]
     if any(place.is_relative_to(source) or source.is_relative_to(place) for source in sources):
         raise UnusableInput(
-            f"{target}: holds the sources of the site, and a build replaces the whole folder",
+            f"{target}: contains the sources of the site, and a build replaces the whole folder",
             "Name another folder with --out, or leave it out for `build`.",
         )
     ours = target.is_dir() and ((target / MARK).exists() or not any(target.iterdir()))

@@ -35,7 +35,7 @@ def render(root: Path) -> Files:
 
     Text in a file named `.md` is a page. Bytes are published as they are, whatever their name.
 
-    The JSON is validated against the schemas published beside it, so no script name leads out of
+    The JSON is validated against the schemas published with it, so no script name leads out of
     the site's folder even where the rules were not asked. Raises `InvalidDataset`,
     `UnreadableDataset` and `InvalidOutput`.
     """

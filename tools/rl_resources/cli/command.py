@@ -121,9 +121,9 @@ def has_errors(findings: Sequence[Finding]) -> bool:
 
 def show(findings: Sequence[Finding]) -> None:
     """Write findings to standard error, beside a result."""
-    from rl_resources.site.findings import as_text, wants_colour
+    from rl_resources.site.findings import as_text, wants_color
 
-    sys.stderr.writelines(as_text(findings, coloured=wants_colour(sys.stderr, os.environ)))
+    sys.stderr.writelines(as_text(findings, color=wants_color(sys.stderr, os.environ)))
 
 
 def report(findings: Sequence[Finding]) -> int:
@@ -143,7 +143,7 @@ def write_findings(findings: Iterable[Finding], kind: str, version: str) -> None
     if kind == "sarif":
         text = form.as_sarif(findings, all_rules().values(), version)
     elif kind == "text":
-        text = form.as_text(findings, coloured=form.wants_colour(sys.stdout, os.environ))
+        text = form.as_text(findings, color=form.wants_color(sys.stdout, os.environ))
     else:
         text = {"json": form.as_json, "github": form.as_github}[kind](findings)
     sys.stdout.writelines(text)

@@ -28,7 +28,7 @@ _UP = "../../"
 SCRIPTS = "scripts"
 """The folder of the scripts, as they are."""
 DOWNLOADS = ("downloads/", "rst/", f"{SCRIPTS}/")
-"""Where files for programs are published beside the API."""
+"""Where files for programs are published outside the API."""
 
 
 @dataclass(frozen=True)

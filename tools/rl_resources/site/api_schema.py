@@ -1,7 +1,7 @@
 """The JSON Schemas of the documents, derived from the Table Schemas, and the OpenAPI document.
 
 `components` has each schema by name, referring to the others as OpenAPI does; `schemas` gives one
-document each, with what it refers to inside. They are open: an object may hold more than they name,
+document each, with what it refers to inside. They are open: an object may have more than they name,
 because fields may be added. What we publish is validated closed.
 """
 

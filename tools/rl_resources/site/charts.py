@@ -36,7 +36,7 @@ class Chart:
     left, right, top, bottom = 44, 324, 46, 216
 
     def x(self, size: str, tag: str = "RECOMMENDED") -> float:
-        """Where a size is, and beside it the marks of a tag."""
+        """Where a size is, and next to it the marks of a tag."""
         part = (self.sizes.index(size) + 0.5) / len(self.sizes)
         return round(self.left + (self.right - self.left) * part + _OFFSETS[tag], 1)
 

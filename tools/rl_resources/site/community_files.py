@@ -50,8 +50,8 @@ push, `make check` says the same, and `rl-resources rules NAME` says why a rule 
 def issue_form(schema: TableSchema) -> str:
     """The form for people who do not use git, one question a column, as YAML."""
     introduction = (
-        "Fill in what you know and leave empty what you do not: nobody can tell a guess from a "
-        "measurement later. Everything here becomes public; write no e-mail address, no key and "
+        "Fill in what you know and leave the rest empty: later, a guess looks like a "
+        "measurement. Everything here becomes public; write no e-mail address, no key and "
         "no private path."
     )
     questions = [_question(field) for field in schema.fields if field.name not in DECIDED_IN_REVIEW]

@@ -1,6 +1,6 @@
 """The files below `/downloads`: every table in the forms that other tools open.
 
-All of them hold the same cells. A CSV file holds every text as `records/` has it: `check` refuses
+All of them contain the same cells. A CSV file has every text as in `records/`: `check` refuses
 one that a spreadsheet would take for a formula, so nothing has to be escaped, and reading gives
 back what was written. In SQLite lists are JSON arrays, dates ISO text, booleans 0 and 1.
 """

@@ -25,15 +25,15 @@ _BOLD, _RED, _YELLOW, _CYAN, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[3
 _COLORS = {"error": _RED, "warning": _YELLOW}
 
 
-def as_text(findings: Iterable[Finding], *, coloured: bool = False) -> Iterator[str]:
+def as_text(findings: Iterable[Finding], *, color: bool = False) -> Iterator[str]:
     """Two lines a finding, `path:line:column: severity: rule: message` and `help: …`.
 
-    Place, severity and rule are colored for a terminal where `coloured`.
+    Place, severity and rule are colored for a terminal with `color`.
     """
     for item in findings:
         place = f"{printable(item.path)}:{item.line}:{item.column}"
         words = [(place, _BOLD), (item.severity, _COLORS[item.severity]), (item.rule, _CYAN)]
-        head = [f"{color}{word}{_PLAIN}" if coloured else word for word, color in words]
+        head = [f"{code}{word}{_PLAIN}" if color else word for word, code in words]
         help_line = f"  help: {item.help}\n" if item.help else ""
         yield f"{': '.join(head)}: {item.message}\n{help_line}"
 
@@ -51,10 +51,10 @@ def error_as_text(error: BaseException) -> str:
     return f"{place.filename}:{place.lineno}: {type(error).__name__}: {error}\n"
 
 
-def wants_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Whether a stream is a terminal that shows colours and whose user has not declined them.
+def wants_color(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether a stream is a terminal that shows colors and whose user has not declined them.
 
-    `NO_COLOR` declines where it holds anything (https://no-color.org); so does the terminal `dumb`.
+    `NO_COLOR` declines where it is not empty (https://no-color.org); so does the terminal `dumb`.
     """
     declined = environment.get("NO_COLOR") or environment.get("TERM", "") in {"", "dumb"}
     return not declined and stream.isatty()
@@ -111,7 +111,7 @@ def _sarif_result(finding: Finding) -> dict[str, Any]:
 
 
 def _unlinked(text: str) -> str:
-    """Text of a SARIF message, in which `[words](address)` would be a link (section 3.11.6)."""
+    """Text of a SARIF message, in which `[words](URL)` would be a link (section 3.11.6)."""
     return re.sub(r"[\[\]](?=[^\[\]]*\]\(|\()", r"\\\g<0>", text)
 
 

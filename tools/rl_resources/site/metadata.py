@@ -47,7 +47,7 @@ _THOUSANDS = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1
 
 
 def descriptor(package: Package, csv: Mapping[str, bytes]) -> dict[str, Any]:
-    """Data Package 2.0 of the CSV files beside it, by resource. It needs no other file."""
+    """Data Package 2.0 of the CSV files in the same folder, by resource. It needs no other file."""
 
     def resource(item: Mapping[str, Any]) -> dict[str, Any]:
         name = item["name"]
@@ -70,7 +70,7 @@ def croissant(package: Package, csv: Mapping[str, bytes], folder: str = "") -> d
     """Croissant of CSV files, whose contents `csv` has by resource.
 
     `folder` is the URL that all of them are published under, with a closing slash. With it the
-    document can be read by its own URL; without it mlcroissant needs the files beside it.
+    document can be read by its own URL; without it mlcroissant needs the files in the same folder.
     """
     return {
         "@context": _CROISSANT_CONTEXT,

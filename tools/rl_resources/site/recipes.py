@@ -1,6 +1,6 @@
 """How the published data are used in other tools: `recipes.toml`, filled in.
 
-The page of recipes and the tabs beside every table are made of it, and the tests run it.
+The page of recipes and the tabs below every table are made of it, and the tests run it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jinja2 import Environment, StrictUndefined
 from rl_resources.dataset import Dataset
 
 LOCAL = "http://localhost:8000/"
-"""Stands for the site's address where it is not configured: there `make serve` shows the site."""
+"""In place of the site's URL where it is not configured: there `make serve` shows the site."""
 
 _SAFE = re.compile(r"[A-Za-z0-9._-]*")
 _ALL, _UNKNOWN = "", "unknown"
@@ -81,7 +81,7 @@ def of_record(name: str, at: str) -> tuple[Code, ...]:
 
 def recipes(dataset: Dataset, at: str) -> Iterator[Recipe]:
     """All recipes of the page."""
-    about = "For each table there is such a snippet beside it, on its page."
+    about = "For each table there is such a snippet on its page."
     codes = of_table(dataset, "tuning", at)
     yield Recipe("table", "A table in your language", about, codes, tabs=True)
     for item in _texts()["recipe"]:

@@ -121,7 +121,7 @@ def _inline(line: str) -> str:
 
 
 def literal(text: str) -> str:
-    """`text` as an inline literal; as plain text where a literal cannot hold it."""
+    """`text` as an inline literal; as plain text where no literal can contain it."""
     line = one_line(text)
     return f"``{line}``" if _LITERAL.fullmatch(line) else escape(line)
 
@@ -133,7 +133,7 @@ def link(label: str, url: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """`text` without what a line cannot hold: breaks become spaces, other controls U+FFFD."""
+    """`text` without what no line can contain: breaks become spaces, other controls U+FFFD."""
     return "".join(map(_printable, text))
 
 
