@@ -59,9 +59,9 @@ HANDLE = "some-body"
 Run = Callable[..., dict[str, Any]]
 
 
-def script(header: str = HEADER, **changed: str) -> str:
-    chosen = {**SETTINGS, **{name.replace("__", "."): value for name, value in changed.items()}}
-    overrides = "".join(f" \\\n    {key}={value}" for key, value in chosen.items() if value)
+def script(header: str = HEADER, settings: str = "") -> str:
+    chosen = {**SETTINGS, **dict(setting.split("=") for setting in settings.split())}
+    overrides = "".join(f" \\\n    {key}={value}" for key, value in chosen.items())
     return f'{header}python3 -m verl.trainer.main_ppo{overrides} \\\n    "$@"\n'
 
 
@@ -221,87 +221,43 @@ def typed(draft: Draft, name: str) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-OFF = {
-    "actor_rollout_ref__actor__fsdp_config__param_offload": "False",
-    "actor_rollout_ref__actor__fsdp_config__optimizer_offload": "False",
-    "actor_rollout_ref__model__enable_gradient_checkpointing": "False",
-}
+MODEL, ACTOR = "actor_rollout_ref.model", "actor_rollout_ref.actor"
+ALL_ON = "activation-checkpointing; parameter-offload; optimizer-offload; sequence-packing"
+WITH_REFERENCE = "activation-checkpointing; optimizer-offload; reference-offload; sequence-packing"
+NO_OFFLOAD = f"{ACTOR}.fsdp_config.param_offload=False"
+OFF = f"{NO_OFFLOAD} {ACTOR}.fsdp_config.optimizer_offload=False"
+OFF += f" {MODEL}.enable_gradient_checkpointing=False"
+TOKENS = f"{ACTOR}.use_dynamic_bsz=True {ACTOR}.ppo_max_token_len_per_gpu=16384"
+REFERENCE = f"{NO_OFFLOAD} {ACTOR}.use_kl_loss=True"
+REFERENCE += " actor_rollout_ref.ref.fsdp_config.param_offload=True"
+REFERENCE += " actor_rollout_ref.rollout.free_cache_engine=False"
 
 
 @pytest.mark.parametrize(
-    ("changed", "wanted"),
+    ("settings", "wanted"),
     [
-        (
-            {"actor_rollout_ref__model__lora_rank": "32"},
-            {"weights": "lora", "lora_rank": 32},
-        ),
-        ({"actor_rollout_ref__model__lora_adapter_path": "/a"}, {"weights": None}),
-        (
-            {
-                "actor_rollout_ref__actor__use_dynamic_bsz": "True",
-                "actor_rollout_ref__actor__ppo_max_token_len_per_gpu": "16384",
-            },
-            {
-                "micro_batch_per_gpu": None,
-                "max_tokens_per_gpu": 16384,
-                "memory_optimizations": [
-                    "activation-checkpointing",
-                    "parameter-offload",
-                    "optimizer-offload",
-                    "sequence-packing",
-                    "dynamic-batch",
-                    "rollout-sleep",
-                ],
-            },
-        ),
-        (
-            {"actor_rollout_ref__actor__fsdp_config__dtype": "float16"},
-            {"precision": "fp16"},
-        ),
-        (
-            {"actor_rollout_ref__rollout__gpu_memory_utilization": "0.85"},
-            {"gpu_memory_utilization": 0.85},
-        ),
-        (
-            {
-                "actor_rollout_ref__actor__fsdp_config__param_offload": "False",
-                "actor_rollout_ref__actor__use_kl_loss": "True",
-                "actor_rollout_ref__ref__fsdp_config__param_offload": "True",
-                "actor_rollout_ref__rollout__free_cache_engine": "False",
-            },
-            {
-                "memory_optimizations": [
-                    "activation-checkpointing",
-                    "optimizer-offload",
-                    "reference-offload",
-                    "sequence-packing",
-                ]
-            },
-        ),
+        (f"{MODEL}.lora_rank=32", {"weights": "lora", "lora_rank": "32", "task": "GRPO-LoRA"}),
+        (f"{MODEL}.lora_adapter_path=/a", {"weights": ""}),
+        (TOKENS, {"micro_batch_per_gpu": "", "max_tokens_per_gpu": "16384"}),
+        (TOKENS, {"memory_optimizations": f"{ALL_ON}; dynamic-batch; rollout-sleep"}),
+        (f"{ACTOR}.fsdp_config.dtype=float16", {"precision": "fp16"}),
+        (REFERENCE, {"memory_optimizations": WITH_REFERENCE}),
         (OFF, {"tag": "RECOMMENDED"}),
-        ({"actor_rollout_ref__actor__fsdp_config__param_offload": "False"}, {"tag": None}),
-        ({"algorithm__adv_estimator": "gae"}, {"task": "PPO"}),
-        ({"algorithm__adv_estimator": "rloo"}, {"task": "RLOO"}),
-        ({"actor_rollout_ref__model__lora_rank": "32"}, {"task": "GRPO-LoRA"}),
-        ({"actor_rollout_ref__actor__policy_loss__loss_mode": "gspo"}, {"task": "GSPO"}),
-        ({"algorithm__filter_groups__enable": "True"}, {"task": "DAPO"}),
-        ({"actor_rollout_ref__actor__clip_ratio_high": "0.28"}, {"task": None}),
-        ({"algorithm__adv_estimator": "my_own"}, {"task": None}),
-        (
-            {"actor_rollout_ref__model__path": "${MODEL_ROOT}/Qwen2.5-7B-Instruct"},
-            {"model": "Qwen/Qwen2.5-7B-Instruct"},
-        ),
-        (
-            {"header": "#!/usr/bin/env bash\n# Ascend 910B3\n", "trainer__device": "npu"},
-            {"device": "ascend-910b3", "infer": "vllm-ascend", "train": "fsdp"},
-        ),
+        (NO_OFFLOAD, {"tag": ""}),
+        ("algorithm.adv_estimator=gae", {"task": "PPO"}),
+        (f"{ACTOR}.policy_loss.loss_mode=gspo", {"task": "GSPO"}),
+        ("algorithm.filter_groups.enable=True", {"task": "DAPO"}),
+        (f"{ACTOR}.clip_ratio_high=0.28", {"task": ""}),
+        ("algorithm.adv_estimator=my_own", {"task": ""}),
+        (f"{MODEL}.path=${{ROOT}}/Qwen2.5-7B-Instruct", {"model": "Qwen/Qwen2.5-7B-Instruct"}),
+        ("trainer.device=npu", {"infer": "vllm-ascend", "train": "fsdp"}),
     ],
 )
 def test_cells_follow_from_the_settings(
-    proposed: Callable[..., Draft], changed: dict[str, str], wanted: dict[str, object]
+    proposed: Callable[..., Draft], settings: str, wanted: dict[str, str]
 ) -> None:
-    draft = proposed(script(**changed))
-    assert {name: typed(draft, name) for name in wanted} == wanted
+    row = proposed(script(settings=settings)).row
+    assert {name: row[name] for name in wanted} == wanted
 
 
 @pytest.mark.parametrize(

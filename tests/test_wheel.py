@@ -109,6 +109,7 @@ def test_the_wheel_holds_package_data_scripts_and_licences_and_nothing_else(whee
     assert _names(wheel) == sorted([*package, *data, *(f"{about}{name}" for name in names)])
 
 
+@pytest.mark.nightly
 def test_the_source_archive_builds_the_same_wheel(tmp_path: Path, wheel: Path) -> None:
     with tarfile.open(_build("sdist", ROOT, tmp_path)) as archive:
         archive.extractall(tmp_path, filter="data")
@@ -155,19 +156,6 @@ def test_the_promised_lines_answer_and_lead_to_a_script_that_is_there(
     assert start == f"bash {script}"
 
 
-def test_a_dataset_shows_itself_in_a_line_and_a_traceback_the_words_that_are_known(
-    python: Path, tmp_path: Path
-) -> None:
-    code = "import rl_resources\ndata = rl_resources.load()\nprint(data)\ndata.find(size='7Z')"
-    done = _run(python, ["-c", code], tmp_path)
-    ours = load(ROOT)
-    assert done.stdout.startswith(f"<Dataset {ours.version}: {len(ours.records['tuning'])} tuning,")
-    assert len(done.stdout.splitlines()) == 1
-    *_, told, help_ = done.stderr.splitlines()
-    assert told.endswith("UnusableInput: size `7Z` is not known")
-    assert help_.startswith("help: ")
-
-
 def test_importing_the_package_imports_nothing_but_the_standard_library(
     python: Path, tmp_path: Path
 ) -> None:
@@ -177,20 +165,38 @@ def test_importing_the_package_imports_nothing_but_the_standard_library(
     assert imported - sys.stdlib_module_names == {"rl_resources"}
 
 
-def test_find_needs_no_data_frames_and_names_a_script_that_starts_from_anywhere(
+# Runs command lines in one process; prints of each its status, output and messages.
+MANY = """
+import contextlib, io, json, sys
+from rl_resources.cli import main
+
+found = []
+for line in sys.argv[1:]:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(line.split())
+    found.append((status, out.getvalue(), err.getvalue()))
+print(json.dumps([found, "pandas" in sys.modules]))
+"""
+
+
+def test_what_only_reads_takes_the_installed_data_where_there_is_no_checkout(
     python: Path, tmp_path: Path
 ) -> None:
-    code = "import sys; from rl_resources.cli import main\n"
-    code += "status = main(['find', '--size', '7B', '--gpus', '2', '--device', 'h800'])\n"
-    code += "sys.exit(status or 'pandas' in sys.modules)"
-    done = _run(python, ["-c", code], tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    started, *_ = re.findall(r"bash (\S+\.sh)", done.stdout)
+    commands = ("find --size 7B --gpus 2 --device h800", "coverage", "export rst --size 7B")
+    commands += ("export markdown", "export json")
+    done = _run(python, ["-c", MANY, *commands], tmp_path)
+    assert done.returncode == 0, done.stderr
+    answers, pandas = json.loads(done.stdout)
+    assert not pandas
+    assert [(status, err) for status, _, err in answers] == [(0, "")] * len(commands)
+    assert [out for _, out, _ in answers if "7B" not in out] == []
+    started, *_ = re.findall(r"bash (\S+\.sh)", answers[0][1])
     assert Path(started).is_file()
 
 
 NEW = "--model Qwen/Qwen2.5-7B-Instruct --task GRPO --gpus 8 --device h100 --train fsdp"
-# Every command, and the extra without which it cannot do this; blank where it needs none.
+# Every command, and the extra without which it cannot do this; empty where it needs none.
 COMMANDS = (
     ("check", "check"),
     ("check records/tuning.csv --resource tuning", "check"),
@@ -226,38 +232,21 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize(("command", "extra"), COMMANDS)
-def test_a_command_works_without_extras_or_says_in_one_line_which_it_needs(
-    python: Path, checkout: Path, command: str, extra: str
+def test_a_command_works_without_extras_or_says_in_two_lines_which_it_needs(
+    python: Path, checkout: Path
 ) -> None:
-    done = _run(python, ["-m", "rl_resources", *command.split()], checkout)
-    if not extra:
-        assert done.returncode == 0, done.stderr
-        return
-    *_, line = done.stderr.splitlines()
-    assert done.returncode == 2, done.stderr
-    assert line.startswith(f"rl-resources: error: {command.split()[0]} needs ")
-    assert line.endswith(f", which is not installed: pip install 'rl-resources[{extra}]'")
-    assert "Traceback" not in done.stderr
+    done = _run(python, ["-c", MANY, *(command for command, _ in COMMANDS)], checkout)
+    assert done.returncode == 0, done.stderr
+    for (command, extra), (status, _, err) in zip(
+        COMMANDS, json.loads(done.stdout)[0], strict=True
+    ):
+        if not extra:
+            assert status == 0, (command, err)
+            continue
+        assert status == 2, (command, err)
+        assert err.startswith(f"rl-resources: error: {command.split()[0]} needs "), err
+        assert err.endswith(f"pip install 'rl-resources[{extra}]'\n"), err
     assert not (checkout / "build").exists()
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "find --size 7B --format json",
-        "coverage",
-        "export rst --size 7B",
-        "export markdown",
-        "export json",
-    ],
-)
-def test_what_only_reads_takes_the_installed_data_where_there_is_no_checkout(
-    python: Path, tmp_path: Path, command: str
-) -> None:
-    done = _run(python, ["-m", "rl_resources", *command.split()], tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm" in done.stdout or "7B" in done.stdout
 
 
 CONSUMER = """\
@@ -272,6 +261,7 @@ data.nothing
 """
 
 
+@pytest.mark.nightly
 def test_a_strict_type_checker_knows_what_the_package_gives(python: Path, tmp_path: Path) -> None:
     (tmp_path / "consumer.py").write_text(CONSUMER, encoding="utf-8")
     command = ["-m", "mypy", "--strict", "--python-executable", str(python), "consumer.py"]
