@@ -226,7 +226,7 @@ def unquoted(subject: ScriptText) -> Iterator[tuple[Place, str]]:
 
 
 def _is_list(reference: Reference) -> bool:
-    if reference.bare or "#" in reference.raw[:3] or reference.operator in ("+", ":+"):
+    if "#" in reference.raw[:3] or reference.operator in ("+", ":+"):
         return False
     return reference.name in ("@", "*") or re.search(r"\[[@*]\]", reference.raw) is not None
 

@@ -81,13 +81,14 @@ def _evaluated(source: Source, text: str, environment: Mapping[str, Value]) -> S
 
 def _script(text: str, source: Source, tree: Tree, evaluator: Evaluator, state: State) -> Script:
     run = {command.place.offset for command in evaluator.commands if command.reach != "never"}
+    noted = {item.place.offset: item for item in evaluator.commands if item.place.offset not in run}
     problems = [Problem(message, source.place(at)) for at, message in filter(None, [tree.problem])]
     return Script(
         text=text,
         commands=tuple(
             command
             for command in evaluator.commands
-            if command.reach != "never" or command.place.offset not in run
+            if command.reach != "never" or noted.get(command.place.offset) is command
         ),
         assignments=tuple(item for _, item in sorted(evaluator.assignments.items())),
         references=tuple(item for _, item in sorted(evaluator.references.items())),

@@ -2,68 +2,45 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from rl_resources.script.bash.builtins import Builtins
-from rl_resources.script.bash.condition import Status, decided, either, negated
+from rl_resources.script.bash.conditions import Status, decided, either, matches, negated
 from rl_resources.script.bash.parser import Node, Tree
-from rl_resources.script.bash.pattern import matches
 from rl_resources.script.bash.script import AssignmentKind, Command, Redirection, Word
 from rl_resources.script.bash.state import State, Variable, joined
 from rl_resources.script.bash.trace import weaker
 from rl_resources.script.bash.value import Source, Value, literal, lost
 
-_MOST_PASSES = 4
-_DEEPEST = 24
 _ALONE = {"pipeline": (0, 1), "background": False, "after": ""}
-Test = Callable[[State], Status]
-
-
-class Branch(NamedTuple):
-    """What decides whether a branch is taken, its body, and the statements of its condition."""
-
-    test: Test
-    body: Sequence[Node]
-    condition: Sequence[Node] = ()
-
-
-class Loop(NamedTuple):
-    """What begins each turn, the body, and what follows it."""
-
-    begin: Callable[[State], object]
-    body: Sequence[Node]
-    step: Callable[[State], object] = lambda state: None
+_LEAVING = re.compile(r"\b(?:break|continue|return)\b")
+Follow = Callable[[State], object]
 
 
 class Evaluator(Builtins):
-    """Keeps what is known of the variables and notes commands as it meets them."""
+    """Follows statements, and notes commands as it meets them."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
         self.called: set[str] = set()
-        self._depth = 0
-        self._frames: list[tuple[str, list[State]]] = []
-        """Loops and functions being followed, each with the states that may have left it."""
-        self._passed: set[tuple[int, int]] = set()
+        self._frames: list[tuple[Sequence[str], list[State]]] = []
+        """The calls and turns of loops around, what ends them, and the states that may have."""
 
     # Statements
 
     def run(self, statements: Sequence[Node], state: State) -> Status:
         """Follow statements in order; the status of the last one."""
         status: Status = True
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            self.steps = 0
-        for index, statement in enumerate(statements if not self.exhausted else ()):
+        for index, statement in enumerate(statements):
             if state.flow:
                 self.pass_over(statements[index:], state)
                 break
+            if self.exhausted:
+                return None
             status = self.statement(statement, state)
-        self._depth -= 1
         return status
 
     def substitute(self, statements: Sequence[Node], state: State) -> None:
@@ -71,10 +48,8 @@ class Evaluator(Builtins):
         self.run(statements, state)
 
     def pass_over(self, statements: Sequence[Node], state: State) -> None:
-        """Note what is in statements that are not reached, once."""
-        first = (id(self.source), statements[0]["Pos"]) if statements else None
-        if first is not None and first not in self._passed:
-            self._passed.add(first)
+        """Note what is in statements that are not reached."""
+        if self.noting:
             with self.within(reach="never"):
                 self.run(statements, state.running())
 
@@ -102,42 +77,41 @@ class Evaluator(Builtins):
             return self._compound(kind, command, state)
 
     def _compound(self, kind: str, node: Node, state: State) -> Status:
-        if kind in ("Block", "Subshell"):
-            return self.run(node.get("Stmts", ()), state if kind == "Block" else state.copy())
-        if kind == "FuncDecl":
-            state.functions = {**state.functions, node["Name"]["Value"]: (node, self.source)}
-            return True
-        if kind in ("TimeClause", "CoprocClause"):
-            inner = state if kind == "TimeClause" else state.copy()
-            return self.statement(node["Stmt"], inner) if node.get("Stmt") else True
         method: Callable[[Node, State], Status] | None = {
+            "Block": lambda node, state: self.run(node.get("Stmts", ()), state),
+            "Subshell": lambda node, state: self.run(node.get("Stmts", ()), state.copy()),
+            "TimeClause": lambda node, state: self.run([node["Stmt"]], state),
             "BinaryCmd": self._chain,
+            "FuncDecl": self._define,
             "IfClause": self._if,
             "CaseClause": self._case,
             "ForClause": self._for,
             "WhileClause": self._while,
             "TestClause": lambda node, state: self.double_bracket(node["X"], state),
-            "ArithmCmd": lambda node, state: self._arithmetic(node["X"], state),
-            "LetClause": self._let,
+            "ArithmCmd": lambda node, state: self._arithmetic([node["X"]], state),
+            "LetClause": lambda node, state: self._arithmetic(node["Exprs"], state),
         }.get(kind)
+        if method is None:
+            self.give_up()
         return method(node, state) if method else None
 
-    def _arithmetic(self, node: Node | None, state: State) -> Status:
-        number = self.number(node, state)
-        return None if number is None else number != 0
+    def _define(self, node: Node, state: State) -> Status:
+        state.functions = {**state.functions, node["Name"]["Value"]: (node, self.source)}
+        return True
 
-    def _let(self, node: Node, state: State) -> Status:
-        return [self._arithmetic(expression, state) for expression in node["Exprs"]][-1]
+    def _arithmetic(self, expressions: Sequence[Node], state: State) -> Status:
+        number = [self.number(expression, state) for expression in expressions][-1]
+        return None if number is None else number != 0
 
     # Chains and pipelines
 
     def _chain(self, node: Node, state: State) -> Status:
-        sign = node["Op"]
-        if sign in ("|", "|&"):
+        operator = node["Op"]
+        if operator in ("|", "|&"):
             return self._pipeline(node, state)
-        with self.within(after=sign):
+        with self.within(after=operator):
             status = self.statement(node["X"], state)
-        if state.flow or status is (sign == "||"):
+        if state.flow or status is (operator == "||"):
             self.pass_over([node["Y"]], state)
             return status
         if status is not None:
@@ -147,15 +121,14 @@ class Evaluator(Builtins):
             second = self.statement(node["Y"], branch)
         self._meet(state, [branch, state.copy()])
         # `unknown && false` is false, `unknown || true` is true
-        return second if second is (sign == "||") else None
+        return second if second is (operator == "||") else None
 
     def _pipeline(self, node: Node, state: State) -> Status:
         parts = _piped(node)
-        status: Status = None
         for index, part in enumerate(parts):
-            with self.within(pipeline=(index, len(parts)), after=self.here.after):
-                status = self.statement(part, state.copy())
-        return None if "pipefail" in state.options else status
+            with self.within(pipeline=(index, len(parts))):
+                self.statement(part, state.copy())
+        return None
 
     # Simple commands
 
@@ -169,7 +142,7 @@ class Evaluator(Builtins):
         exports = {item.name: item.value for item in made} if words else {}
         self._note_command(node, statement, words, redirections, state, exports)
         if not words:
-            return True if all(item.value.known for item in made) else None
+            return None if any(item.value.text is None for item in made) else True
         name = words[0].text
         if name is None:
             return None
@@ -201,8 +174,8 @@ class Evaluator(Builtins):
 
     def _redirection(self, node: Node, state: State) -> Redirection:
         body, word = node.get("Hdoc"), node["Word"]
-        if body and not any(sign in self.raw(word) for sign in "\"'\\"):
-            self.fragments(body.get("Parts", ()), state, "quoted")
+        if body and not re.search(r"[\"'\\]", self.raw(word)):
+            self.expand(body.get("Parts", ()), state, "quoted")
         target = Word(self.value(word, state), self.raw(word), self.place(word))
         return Redirection(node["Op"], target)
 
@@ -253,8 +226,6 @@ class Evaluator(Builtins):
         self, name: str, arguments: Sequence[Word], state: State, exports: Mapping[str, Variable]
     ) -> Status:
         self.called.add(name)
-        if len(self._frames) > _DEEPEST:
-            self.steps = 0
         if self.here.reach == "never" or self.exhausted:
             return None
         node, source = state.functions[name]
@@ -264,17 +235,15 @@ class Evaluator(Builtins):
         self.locals.append(set(exports))
         for other, variable in exports.items():
             state.variables[other] = variable._replace(exported=True)
-        with self.within(in_function=True, in_loop=False, **_ALONE):
-            status = self._body(node["Body"], state)
+        with (
+            self.within(in_function=True, in_loop=False, **_ALONE),
+            self._frame(("return",), state) as left,
+        ):
+            status = self.statement(node["Body"], state)
         for other in self.locals.pop():
             state.variables.pop(other, None)
             state.variables |= {other: before[other]} if other in before else {}
         self.source, state.positional = outer, positional
-        return status
-
-    def _body(self, node: Node, state: State) -> Status:
-        with self._frame("function", state) as left:
-            status = self.statement(node, state)
         return None if left else status
 
     def run_uncalled(self, state: State) -> None:
@@ -282,19 +251,18 @@ class Evaluator(Builtins):
         for name, (node, source) in sorted(state.functions.items()):
             if name not in self.called:
                 self.source = source
-                with self.within(reach="never", in_function=True):
-                    self.statement(node["Body"], state.running())
+                with self.within(in_function=True):
+                    self.pass_over([node["Body"]], state)
 
     # Branches
 
     @contextmanager
-    def _frame(self, kind: str, state: State) -> Iterator[list[State]]:
-        """A loop or function: at its end, those states are met that may have left it early."""
+    def _frame(self, ends: Sequence[str], state: State) -> Iterator[list[State]]:
+        """A call or a turn of a loop: at its end, those states are met that have left it early."""
         left: list[State] = []
-        self._frames.append((kind, left))
+        self._frames.append((ends, left))
         yield left
         self._frames.pop()
-        ends = ("return",) if kind == "function" else ("break", "continue")
         state.flow = "" if state.flow in ends else state.flow
         if left:
             self._meet(state, [state.copy(), *(branch.running() for branch in left)])
@@ -306,85 +274,63 @@ class Evaluator(Builtins):
         a loop or function is met again at its end.
         """
         for branch in branches:
-            kind = "function" if branch.flow == "return" else "loop"
-            frames = [left for frame, left in self._frames if frame == kind]
-            if branch.flow in ("return", "break", "continue") and frames:
+            frames = [left for ends, left in self._frames if branch.flow in ends]
+            if frames:
                 frames[-1].append(branch)
-        alive = [branch for branch in branches if not branch.flow]
-        if not alive:
-            same = all(branch.flow == "exit" for branch in branches)
-            state.become(replace(branches[0], flow="exit" if same else "gone"))
-            return
+        left_early = [branch for branch in branches if branch.flow not in ("", "exit")]
+        alive = [branch for branch in branches if not branch.flow] or left_early[:1] or branches[:1]
         met = alive[0]
         for branch in alive[1:]:
             self.spend(len(branch.variables) // 64)
             met = joined(met, branch)
         state.become(met)
 
-    def _if(self, node: Node, state: State) -> Status:
-        branches: list[Branch] = []
-        branch: Node | None = node
-        while branch:
-            test = branch.get("Cond")
-            begin = partial(self._condition, test) if test else _always
-            branches.append(Branch(begin, branch["Then"], test or ()))
-            branch = branch.get("Else")
-        return self._branches(branches, state)
+    def _either(
+        self, status: Status, body: Sequence[Node], otherwise: Follow, state: State
+    ) -> Status:
+        """Follow the body or what comes otherwise; both where the condition is unknown."""
+        if status is None:
+            other = state.copy()
+            with self.maybe():
+                self.run(body, state)
+                otherwise(other)
+            self._meet(state, [state.copy(), other])
+        elif status:
+            self.run(body, state)
+            with self.within(reach="never"):
+                otherwise(state.running())
+        else:
+            self.pass_over(body, state)
+            otherwise(state)
+        return None
+
+    def _if(self, node: Node | None, state: State) -> Status:
+        if node is None:
+            return None
+        condition = node.get("Cond")
+        status = self._condition(condition, state) if condition else True
+        return self._either(status, node["Then"], partial(self._if, node.get("Else")), state)
 
     def _condition(self, statements: Sequence[Node], state: State) -> Status:
         with self.within(in_condition=True):
             return self.run(statements, state)
 
-    def _branches(self, branches: Sequence[Branch], state: State) -> Status:
-        """Take the first branch whose test holds, and note all that may be or are not taken."""
-        outcomes: list[State] = []
-        outer, open_ = self.here, True
-        for test, body, condition in branches:
-            status: Status = False
-            if open_ and not state.flow:
-                status = test(state)
-            else:
-                self.pass_over(condition, state)
-            if status is False:
-                self.pass_over(body, state)
-            elif status is True:
-                self.run(body, state)
-                open_ = False
-            else:
-                taken = state.copy()
-                with self.maybe():
-                    self.run(body, taken)
-                outcomes.append(taken)
-                # what follows is tried only if this branch is not taken
-                self.here = self.here._replace(reach=weaker(self.here.reach))
-        self.here = outer
-        if outcomes:
-            self._meet(state, [*outcomes, state.copy()])
-        return None
-
     def _case(self, node: Node, state: State) -> Status:
-        text = decided(self.value(node["Word"], state))
         items = node.get("Items", ())
-        branches = [
-            Branch(partial(self._selects, item, text), item.get("Stmts", ())) for item in items
-        ]
-        if all(item["Op"] == ";;" for item in items):
-            return self._branches(branches, state)
-        for branch in branches:  # with `;&` and `;;&` each branch may follow any other
-            taken = state.copy()
-            with self.maybe():
-                self.run(branch.body, taken)
-            self._meet(state, [taken, state.copy()])
-        return None
+        if any(item["Op"] != ";;" for item in items):
+            self.give_up()
+        return self._clauses(items, decided(self.value(node["Word"], state)), state)
 
-    def _selects(self, item: Node, text: str | None, state: State) -> Status:
-        """Whether a clause of a `case` is chosen."""
+    def _clauses(self, items: Sequence[Node], text: str | None, state: State) -> Status:
+        """The clauses of a `case` of which the first that matches is followed."""
+        if not items:
+            return None
         status: Status = False
-        for word in item["Patterns"]:
-            always = self.raw(word) == "*"
-            match = True if always else matches(self.pattern(word, state), text)
+        for word in items[0]["Patterns"]:
+            match = True if self.raw(word) == "*" else matches(self.pattern(word, state), text)
             status = either(status, match)
-        return status
+        otherwise = partial(self._clauses, items[1:], text)
+        return self._either(status, items[0].get("Stmts", ()), otherwise, state)
 
     # Loops
 
@@ -392,19 +338,22 @@ class Evaluator(Builtins):
         loop, body = node["Loop"], node["Do"]
         if loop["Type"] == "CStyleLoop":
             self.number(loop.get("Init"), state)
-            test = partial(self.number, loop.get("Cond"))
-            return self._loop(Loop(test, body, partial(self.number, loop.get("Post"))), state)
+            return self._loop(partial(self._step, loop), body, state)
         values = None if node.get("Select") else self._loop_values(loop, state)
-        if values is None or self.here.reach == "never":
+        if values is None or _LEAVING.search(self.raw(node)):
             name = loop["Name"]
             missing = lost(self.place(name), f"${{{name['Value']}}}", "conditional")
-            return self._loop(Loop(partial(self._set_name, name, missing), body), state)
-        with self._frame("loop", state) as left, self.within(in_loop=True):
-            for value in values:
-                self._set_name(loop["Name"], value, state)
-                if not self._turn(body, state, left):
-                    break
+            return self._loop(partial(self._set_name, name, missing), body, state)
+        for value in values:
+            self.spend()
+            self._set_name(loop["Name"], value, state)
+            self.run(body, state)
         return None
+
+    def _step(self, loop: Node, state: State) -> None:
+        """The condition and the step of a loop over numbers."""
+        self.number(loop.get("Cond"), state)
+        self.number(loop.get("Post"), state)
 
     def _loop_values(self, loop: Node, state: State) -> Sequence[Value] | None:
         """The values to run over, `None` where they are unknown."""
@@ -420,50 +369,30 @@ class Evaluator(Builtins):
         self.note_assignment(name["Value"], value, name, "for")
 
     def _while(self, node: Node, state: State) -> Status:
-        return self._loop(Loop(partial(self._condition, node["Cond"]), node["Do"]), state)
+        return self._loop(partial(self._condition, node["Cond"]), node["Do"], state)
 
-    def _turn(self, body: Sequence[Node], state: State, left: list[State]) -> bool:
-        """Follow the body once; whether the loop continues."""
-        self.spend()
-        self.run(body, state)
-        continued = [branch for branch in left if branch.flow == "continue"]
-        left[:] = [branch for branch in left if branch.flow != "continue"]
-        state.flow = "" if state.flow == "continue" else state.flow
-        if continued:
-            self._meet(state, [state.copy(), *(branch.running() for branch in continued)])
-        return not state.flow and not self.exhausted
-
-    def _loop(self, loop: Loop, state: State) -> Status:
+    def _loop(self, begin: Follow, body: Sequence[Node], state: State) -> Status:
         """A loop that runs any number of times: only what no turn changes stays known."""
-        if self.here.reach != "never" and not self.exhausted:
-            self._settle(loop, state)
-        self._meet(state, [state.copy(), self._after_turn(loop, state)])
+        with self.unnoted():
+            before = None
+            while before != state.variables and not self.exhausted:
+                before = state.variables
+                once = self._turn(begin, body, state)
+                state.become(state if once.flow else joined(state, once))
+        self._meet(state, [state.copy(), self._turn(begin, body, state)])
         return None
 
-    def _settle(self, loop: Loop, state: State) -> None:
-        """Forget what turns change, until one more changes nothing."""
-        passed = set(self._passed)
-        with self.unnoted():
-            for _ in range(_MOST_PASSES):
-                once = self._after_turn(loop, state)
-                before = state.variables
-                state.become(state if once.flow else joined(state, once))
-                if before == state.variables:
-                    break
-        self._passed = passed
-
-    def _after_turn(self, loop: Loop, state: State) -> State:
+    def _turn(self, begin: Follow, body: Sequence[Node], state: State) -> State:
         """The state after a turn that may be taken."""
         once = state.copy()
-        with self.maybe(), self._frame("loop", once) as left, self.within(in_loop=True):
-            loop.begin(once)
-            self._turn(loop.body, once, left)
-            loop.step(once)
+        with (
+            self.maybe(),
+            self.within(in_loop=True),
+            self._frame(("break", "continue"), once),
+        ):
+            begin(once)
+            self.run(body, once)
         return once
-
-
-def _always(state: State) -> Status:
-    return True
 
 
 def _piped(node: Node) -> list[Node]:

@@ -1,18 +1,24 @@
-"""Expands words: parameters, arithmetic, substitutions, tildes, braces and word splitting."""
+"""Expands words: parameters, arithmetic, substitutions, tildes and word splitting.
+
+Braces, and operators of `${…}` that launch scripts do not use, make a word unknown.
+"""
 
 from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
-from rl_resources.script.bash import pattern
-from rl_resources.script.bash.parameter import Fragment, Fragments, Mode, Parameters, all_of
 from rl_resources.script.bash.parser import Node
-from rl_resources.script.bash.state import State
+from rl_resources.script.bash.state import State, any_number
+from rl_resources.script.bash.trace import SPECIAL, Trace
 from rl_resources.script.bash.value import (
     Part,
     Place,
+    Reason,
     Source,
     Value,
     bounded,
@@ -21,202 +27,390 @@ from rl_resources.script.bash.value import (
     unknown,
 )
 
-_TILDE = re.compile(r"~[A-Za-z0-9_.+-]*(?=/)|~(?=:|$)")
-"""A word such as `~key` would have to be the name of a user, and is Hydra's deletion."""
+Mode = Literal["split", "joined", "quoted"]
+"""Where a part is: in a word of a command, in one that is not split, or in double quotes."""
+
+ALWAYS_SET = frozenset(
+    {"BASH", "BASHOPTS", "BASHPID", "BASH_REMATCH", "BASH_SOURCE", "BASH_VERSION", "BASH_VERSINFO"}
+    | {"COLUMNS", "DIRSTACK", "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS"}
+    | {"HOME", "HOSTNAME", "HOSTTYPE", "IFS", "LANG", "LINENO", "LINES", "LOGNAME", "MACHTYPE"}
+    | {"MAPFILE", "OLDPWD", "OPTERR", "OPTIND", "OSTYPE", "PATH", "PIPESTATUS", "PPID", "PS4"}
+    | {"PWD", "RANDOM", "REPLY", "SECONDS", "SHELL", "SHELLOPTS", "SHLVL", "SRANDOM", "TERM"}
+    | {"UID", "USER", "_"}
+)
+"""Set by bash itself, by login or by every usual environment: their defaults are never taken."""
+
+LONGEST_MATCHED = 512
+"""Of longer texts, the result of a match with a pattern is unknown."""
+_UNSUPPORTED_PATTERN = re.compile(r"[?*+@!]\(|\[\[[:.=]|\[[^]]*/|\\")
 _ASSIGNING = re.compile(r"[A-Za-z_]\w*\+?=")
+_HOME = re.compile(rf"(?:{_ASSIGNING.pattern})?~(?=/|\Z)")
+"""A word such as `~key` would have to be the name of a user, and is Hydra's deletion."""
+_HOME_IN_PATH = re.compile(r"(?:\A|(?<=:))~(?=[/:]|\Z)")
 _PATH_PATTERN = re.compile(r"[*?]|\[[^\]]+\]|[+@!]\(")
-_BRACES = re.compile(r"(?<!\$)\{.*(?:,|\.\.)", re.DOTALL)
-"""Of braces and anything else in one word the expansion is unknown."""
+_PIECES = (
+    re.compile(r"\\(?P<escaped>[\s\S]?)|~(?=[/:]|\Z)|(?:[^\\~]|~(?![/:]|\Z))+"),
+    re.compile(r"\\(?P<escaped>[$`\"\\\n]|\Z)|(?:[^\\]|\\(?![$`\"\\\n]|\Z))+"),
+)
+"""The pieces of a literal outside and inside of double quotes."""
 _SPACES = re.compile(r"[ \t\n]+")
 
 
-class Expander(Parameters):
+class Fragment(NamedTuple):
+    """A part with its quoting; only an `expanded` one is split into words."""
+
+    part: Part
+    quoted: bool
+    expanded: bool = False
+
+
+Fragments = list[Fragment | None]
+"""`None` separates words, as the elements of `"${ARRAY[@]}"` are separate."""
+
+
+class Found(NamedTuple):
+    """What a name stands for: a value, nothing (`value` is `None`), or unknown for a `reason`.
+
+    `absent` means that the script leaves it to its environment or arguments.
+    """
+
+    value: Value | None
+    reason: Reason | None = None
+    absent: bool = False
+
+
+class Expander(Trace):
     """Expands words against a state, and notes every reference on the way."""
 
     @abstractmethod
     def substitute(self, statements: Sequence[Node], state: State) -> None:
         """Follow the commands of `$(…)`."""
 
+    @abstractmethod
+    def expression(self, node: Node, state: State) -> Part:
+        """`$((…))` as a part of a word."""
+
+    @abstractmethod
+    def number(self, node: Node | None, state: State) -> int | None:
+        """The value of an arithmetic expression."""
+
+    # Words
+
     def words(self, word: Node, state: State) -> list[Value]:
         """The words that one word becomes in a command or a list."""
         self.spend()
-        parts = word["Parts"]
-        opened = any(part["Type"] == "Lit" and "{" in part["Value"] for part in parts)
-        if not opened or not _BRACES.search(self.raw(word)):
-            return self._split(word, self._expand(parts, state, "split", start=True), state)
-        texts = _braced(self.raw(word)) if len(parts) == 1 else None
-        if texts is None:
-            return [self._many(word)]
-        return [Value((literal(text, self.place(word)),)) for text in texts]
-
-    def _many(self, word: Node) -> Value:
-        return lost(self.place(word), self.raw(word), "limit", many=True)
-
-    def _split(self, word: Node, fragments: Fragments, state: State) -> list[Value]:
-        expanded = any(item and item.expanded and item.part.text for item in fragments)
-        if ("IFS" in state.variables and expanded) or _may_join(word["Parts"], fragments):
-            return [self._many(word)]
+        fragments = self.expand(word["Parts"], state, "split", start=True)
+        literals = [self.raw(part) for part in word["Parts"] if part["Type"] == "Lit"]
+        braces = any("{" in text for text in literals) and re.search(",|[.][.]", self.raw(word))
+        split = any(item and item.expanded and item.part.text for item in fragments)
+        other_separator = "IFS" in state.variables and split
+        if braces or other_separator or _may_join(word["Parts"], fragments):
+            return [lost(self.place(word), self.raw(word), "form", many=True)]
         return list(_fields(fragments, self.source, "noglob" not in state.options))
 
     def value(self, word: Node, state: State) -> Value:
         """A word that is not split, as the right side of an assignment is not."""
         self.spend()
-        return joined(self._expand(word["Parts"], state, "joined", start=True))
+        return joined(self.expand(word["Parts"], state, "joined", start=True))
 
-    def operand(self, word: Node | None, state: State, mode: Mode) -> Fragments:
-        """The word of `${NAME:-…}`, where a tilde is expanded unless it is quoted."""
-        return self._expand((word or {}).get("Parts") or (), state, mode, start=mode != "quoted")
+    def pattern(self, word: Node | None, state: State) -> str | None:
+        """A word as a pattern of `fnmatch`, `None` where it is unknown."""
+        found = ""
+        for item in self.expand((word or {}).get("Parts") or (), state, "joined"):
+            text = item.part.text if item else None
+            if item is None or text is None:
+                return None
+            if not item.quoted and _UNSUPPORTED_PATTERN.search(text):
+                return None
+            found += re.sub(r"[*?\[]", r"[\g<0>]", text) if item.quoted else text
+        return found.replace("[^", "[!")
 
-    def pattern(self, word: Node | None, state: State) -> re.Pattern[str] | None:
-        """A word as a pattern, `None` where it is unknown."""
-        fragments = self.fragments((word or {}).get("Parts") or (), state, "joined")
-        if any(item is None or item.part.text is None for item in fragments):
-            return None
-        return pattern.compiled((item.part.text or "", item.quoted) for item in fragments if item)
+    # Parts
 
-    def fragments(self, parts: Sequence[Node], state: State, mode: Mode) -> Fragments:
-        """Parts of a word; in mode `split` unquoted expansions may become several words."""
-        return self._expand(parts, state, mode, start=False)
-
-    def _expand(self, parts: Sequence[Node], state: State, mode: Mode, *, start: bool) -> Fragments:
+    def expand(
+        self, parts: Sequence[Node], state: State, mode: Mode, start: bool = False
+    ) -> Fragments:
+        """The fragments of parts; at the `start` of a word a tilde stands for HOME."""
         found: Fragments = []
-        text = self.source.text[parts[0]["Pos"] :] if parts else ""
-        assigned = start and (mode == "joined" or bool(_ASSIGNING.match(text)))
         for index, node in enumerate(parts):
             if node["Type"] == "Lit":
-                first, last = start and index == 0, index == len(parts) - 1
-                tildes = self._tildes(node, first, last, assigned, mode) if start else {}
-                found += self._literal(node, state, mode, tildes)
+                homes = _homes(self.raw(node), mode, first=index == 0) if start else ()
+                found += self._literal(node, mode, homes)
             else:
                 found += self._part(node, state, mode)
         return found
 
     def _part(self, node: Node, state: State, mode: Mode) -> Fragments:
         kind = node["Type"]
-        known_unknown = self.source.unknown_at(node["Pos"])
-        if known_unknown is not None and kind != "DblQuoted":
-            part = known_unknown._replace(many=known_unknown.many or mode == "split")
-            return [Fragment(part, mode == "quoted", mode == "split")]
+        outer = self.source.unknown_at(node["Pos"])
+        if outer is not None and kind != "DblQuoted":
+            return [_fragment(outer._replace(many=outer.many or mode == "split"), mode)]
         if kind == "SglQuoted":
             return [self._single_quoted(node, mode)]
         if kind == "DblQuoted":
             return self._double_quoted(node, state)
         if kind == "ParamExp":
-            return self.parameter(node, state, mode)
+            return self._parameter(node, state, mode)
         if kind == "ArithmExp":
-            return [Fragment(self.expression(node, state), mode == "quoted", mode == "split")]
+            return [_fragment(self.expression(node, state), mode)]
         if kind in ("CmdSubst", "ProcSubst"):
             with self.within(in_substitution=True, pipeline=(0, 1), background=False, after=""):
                 self.substitute(node.get("Stmts", ()), state.copy())
-        return [self.missing(node, "substitution" if "Stmts" in node else "form", mode)]
+        return [self._missing(node, "substitution" if "Stmts" in node else "form", mode)]
 
-    # Literals
+    def _missing(self, node: Node, reason: Reason, mode: Mode) -> Fragment:
+        """An expansion that is unknown."""
+        name = node["Param"]["Value"] if "Param" in node else ""
+        many = mode == "split" or (mode == "quoted" and _all_of(node) == "@")
+        return _fragment(
+            unknown(self.place(node), self.raw(node), reason, name=name, many=many), mode
+        )
 
     def _single_quoted(self, node: Node, mode: Mode) -> Fragment:
-        raw, dollar = self.raw(node), bool(node.get("Dollar"))
+        start, dollar = node["Pos"] + 1, bool(node.get("Dollar"))
         if mode == "quoted" and not dollar:  # inside of `"${NAME:-'…'}"` they are characters
-            if re.search(r"[$`\\]", raw):
-                return self.missing(node, "form", mode)
-            return Fragment(literal(raw, self.place(node)), quoted=True)
-        start = node["Pos"] + 1 + dollar
-        body = self.source.text[start : node["End"] - 1]
-        text = _unescaped(body) if dollar else body
-        if text is None:
-            return self.missing(node, "form", mode)
-        return Fragment(literal(text, self.source.place(start)), quoted=True)
+            hides = re.search(r"[$`\\]", self.raw(node))
+            part = literal(self.raw(node), self.place(node))
+            return self._missing(node, "form", mode) if hides else Fragment(part, quoted=True)
+        body = self.source.text[start + dollar : node["End"] - 1]
+        if dollar and "\\" in body:
+            return self._missing(node, "form", mode)
+        return Fragment(literal(body, self.source.place(start + dollar)), quoted=True)
 
     def _double_quoted(self, node: Node, state: State) -> Fragments:
         parts = node.get("Parts", ())
-        found = self.fragments(parts, state, "quoted")
-        if found or any(all_of(part) == "@" for part in parts):
+        found = self.expand(parts, state, "quoted")
+        if found or any(_all_of(part) == "@" for part in parts):
             return found
         return [Fragment(literal("", self.place(node)), quoted=True)]
 
-    def _tildes(
-        self, node: Node, first: bool, last: bool, assigned: bool, mode: Mode
-    ) -> dict[int, int]:
-        """Where in a literal a `~` stands for HOME, and where it ends."""
-        start, end = node["Pos"], node["End"]
-        found = {}
-        for match in _TILDE.finditer(self.source.text[start:end]):
-            before = match.string[: match.start()]
-            opens = first and (not before or (mode == "split" and _ASSIGNING.fullmatch(before)))
-            starts = opens or (assigned and before.endswith(":"))
-            follows = match.string[match.end() : match.end() + 1]
-            ends = follows == "/" or (assigned and follows == ":") or (last and not follows)
-            if starts and ends:
-                found[start + match.start()] = start + match.end()
-        return found
-
-    def _literal(
-        self, node: Node, state: State, mode: Mode, tildes: Mapping[int, int]
-    ) -> Fragments:
-        """A literal without its backslashes, cut where quoted and unquoted characters meet."""
-        text, at, end = self.source.text, node["Pos"], node["End"]
-        quoted = mode == "quoted"
+    def _literal(self, node: Node, mode: Mode, homes: Sequence[int]) -> Fragments:
+        """A literal without its backslashes, cut at them and at each tilde that is HOME."""
         found: Fragments = []
-        start = at
-
-        def cut(stop: int) -> None:
-            if stop > start:
-                part = literal(text[start:stop], self.source.place(start))
-                found.append(Fragment(part, quoted))
-
-        while at < end:
-            if at in tildes:
-                cut(at)
-                found.append(self._home(text[at : tildes[at]], at, state))
-                at = start = tildes[at]
-            elif text[at] == "\\" and (not quoted or text[at + 1 : at + 2] in '$`"\\\n'):
-                cut(at)
-                if text[at + 1 : at + 2] != "\n":
-                    part = literal(text[at + 1 : at + 2], self.source.place(at))
-                    found.append(Fragment(part, quoted=True))
-                at = start = at + 2
-            else:
-                at += 1
-        cut(min(at, end))
+        for match in _PIECES[mode == "quoted"].finditer(self.raw(node)):
+            place, escaped = self.source.place(node["Pos"] + match.start()), match["escaped"]
+            if match.start() in homes:
+                found.append(Fragment(unknown(place, "~", "environment", name="HOME"), True))
+            elif escaped is None:
+                found.append(Fragment(literal(match[0], place), mode == "quoted"))
+            elif escaped.strip("\n"):  # shfmt ends a literal at a backslash before a line's end
+                found.append(Fragment(literal(escaped, place), True))
         return found
 
-    def _home(self, text: str, start: int, state: State) -> Fragment:
-        place = self.source.place(start)
-        variable = state.variables.get("HOME")
-        content = variable.content if variable else None
-        if text == "~" and isinstance(content, Value) and content.text is not None:
-            return Fragment(Part(content.text, place, content.origin or place, name="HOME"), True)
-        return Fragment(unknown(place, text, "environment", name="HOME"), quoted=True)
+    # Parameters
 
+    def _parameter(self, node: Node, state: State, mode: Mode) -> Fragments:
+        name, operator = node["Param"]["Value"], _operator(node)
+        self.note_reference(name, node, state, quoted=mode != "split", operator=operator)
+        if self.exhausted:
+            return [self._missing(node, "limit", mode)]
+        if _all_of(node):
+            return self._all(node, state, mode)
+        found = self._found(node, state)
+        if node.get("Excl") or node.get("Length"):
+            return [self._missing(node, found.reason or "form", mode)]
+        if operator.lstrip(":") in ("-", "=", "+", "?"):
+            return self._conditional(node, found, state, mode)
+        if found.value is None and found.reason is not None:
+            return [self._missing(node, found.reason, mode)]
+        value = found.value or Value()
+        return self._shown(node, self._changed(node, value, state) if operator else value, mode)
 
-def _braced(text: str) -> list[str] | None:
-    """The words of `a{b,c}d` and `{1..3}`, `None` where there is more to expand."""
-    match = re.fullmatch(r"([^{}\\]*)\{([^{}\\]*)\}([^{}\\]*)", text)
-    if match is None:
+    def _shown(self, node: Node, value: Value, mode: Mode) -> Fragments:
+        """A value where the parameter is; a value of one part moves there."""
+        place, name = self.place(node), node["Param"]["Value"]
+        parts = value.parts or (Part("", place, place),)
+        self.spend(len(parts) // 4 + len(value.text or "") // 1024)
+        if len(parts) == 1:
+            parts = (parts[0]._replace(place=place),)
+        return [_fragment(part._replace(name=name, many=False), mode) for part in parts]
+
+    def _found(self, node: Node, state: State) -> Found:
+        """What the name stands for; without subscript an array is its first element."""
+        name = node["Param"]["Value"]
+        if name.isdigit() and name != "0":
+            return _argument(int(name), state)
+        if name == "#":
+            return self._count(node, state)
+        if name in SPECIAL:
+            return Found(None, "special")
+        variable = state.variables.get(name)
+        if variable is None:
+            return Found(None, "environment", absent=name not in ALWAYS_SET)
+        key = self.number(node["Index"], state) if node.get("Index") else 0
+        if isinstance(variable.content, tuple):
+            return _element(variable.content, key)
+        return Found(variable.content) if key == 0 else Found(None, "form")
+
+    def _count(self, node: Node, state: State) -> Found:
+        if state.positional is None or any(value.many for value in state.positional):
+            return Found(None, "argument")
+        return Found(Value((literal(str(len(state.positional)), self.place(node)),)))
+
+    def _conditional(self, node: Node, found: Found, state: State, mode: Mode) -> Fragments:
+        """`-`, `=`, `+` and `?`: what is taken depends on whether the variable is set, or empty."""
+        operator, word = _operator(node), node["Exp"].get("Word")
+        present = _present(found, empty_counts=":" not in operator)
+        if present is None and not found.absent:
+            return [self._missing(node, found.reason or "conditional", mode)]
+        if present and found.value is not None and "+" not in operator:
+            return self._shown(node, found.value, mode)
+        if "?" in operator:
+            return [self._missing(node, found.reason or "environment", mode)]
+        parts = word.get("Parts", ()) if word and bool(present) == ("+" in operator) else ()
+        fragments = self.expand(parts, state, mode, start=mode != "quoted")
+        if "=" in operator:
+            self._assign_default(node, fragments, found, state)
+        place = self.place(node)
+        empty = _fragment(Part("", place, place), mode)
+        return [item and _as_default(item, mode, found.absent) for item in fragments or [empty]]
+
+    def _assign_default(self, node: Node, fragments: Fragments, found: Found, state: State) -> None:
+        name, value = node["Param"]["Value"], joined(fragments)
+        parts = (part._replace(default=found.absent) for part in value.parts)
+        value = Value(tuple(parts))
+        state.set(name, any_number(value) if node.get("Index") else value, self.place(node))
+        self.note_assignment(name, value, node, "default")
+
+    def _changed(self, node: Node, value: Value, state: State) -> Value:
+        """The value after a change of its text; unknown where either is."""
+        text, place = value.text, self.place(node)
+        result = self._change(node, text or "", state)
+        if text is None or result is None or len(text) > LONGEST_MATCHED:
+            reason = (value.unknown and value.unknown.reason) or "form"
+            name = node["Param"]["Value"]
+            return lost(place, self.raw(node), reason, name=name, many=value.many)
+        if result == text:
+            return value
+        return Value((Part(result, place, value.origin or place, default=value.default),))
+
+    def _change(self, node: Node, text: str, state: State) -> str | None:
+        """What an operator makes of a text, `None` where that is unknown."""
+        operator = _operator(node)
+        if operator in ("/", "//"):
+            return self._replaced(node["Repl"], text, state)
+        word = (node.get("Exp") or {}).get("Word")
+        pattern = self.pattern(word, state)
+        if operator in ("^^", ",,") and not word:
+            return text.upper() if operator == "^^" else text.lower()
+        if operator[0] in "#%" and pattern is not None:
+            return _trimmed(text[:LONGEST_MATCHED], pattern, operator)
         return None
-    before, inner, after = match.groups()
-    numbers = re.fullmatch(r"(\d{1,3})\.\.(\d{1,3})", inner)
-    items = inner.split(",")
-    if numbers and not re.match(r"0\d", inner):
-        first, last = int(numbers[1]), int(numbers[2])
-        step = 1 if first <= last else -1
-        items = [str(number) for number in range(first, last + step, step)]
-    elif len(items) == 1:
-        return None if ".." in inner else [text]
-    return [before + item + after for item in items]
+
+    def _replaced(self, node: Node, text: str, state: State) -> str | None:
+        old = joined(self.expand(node["Orig"]["Parts"], state, "joined")).text
+        new = joined(self.expand((node.get("With") or {}).get("Parts", ()), state, "joined")).text
+        if not old or new is None or re.search(r"^[#%]|[*?\[\\(]", old) or re.search(r"[&\\]", new):
+            return None
+        return text.replace(old, new, -1 if node.get("All") else 1)
+
+    def _all(self, node: Node, state: State, mode: Mode) -> Fragments:
+        """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}`; with an operator they are unknown."""
+        name = node["Param"]["Value"]
+        values, reason = _elements(name, state)
+        separate = _all_of(node) == "@" or mode == "split"
+        if values is None:
+            return [self._missing(node, reason, mode)]
+        changed = node.get("Excl") or node.get("Length") or _operator(node)
+        uncountable = "IFS" in state.variables or any(value.many for value in values)
+        if changed or (uncountable and not separate):
+            return [self._missing(node, "form", mode)]
+        self.spend(len(values) // 2)
+        place = self.place(node)
+        found: Fragments = []
+        for value in values:
+            if found:
+                found.append(None if separate else Fragment(literal(" ", place), True))
+            parts = value.parts or (Part("", place, place),)
+            found += [_fragment(part, mode) for part in parts]
+        return found
+
+
+def _fragment(part: Part, mode: Mode) -> Fragment:
+    return Fragment(part, mode == "quoted", mode == "split")
+
+
+def _homes(text: str, mode: Mode, first: bool) -> list[int]:
+    """Where in a literal a `~` stands for HOME."""
+    if mode == "joined":
+        return [at.start() for at in _HOME_IN_PATH.finditer(text) if first or at.start()]
+    match = _HOME.match(text) if first else None
+    return [match.end() - 1] if match else []
+
+
+def _all_of(node: Node) -> str:
+    """`@` or `*` where a parameter stands for all elements or arguments, else empty."""
+    name = node.get("Param", {}).get("Value", "")
+    parts: Sequence[Node] = (node.get("Index") or {}).get("Parts") or ()
+    text = str(parts[0].get("Value", "")) if len(parts) == 1 else ""
+    return next((item for item in (name, text) if item in ("@", "*")), "")
+
+
+def _operator(node: Node) -> str:
+    """What follows the name: `:-`, `%`, `//`, `:` and so on."""
+    if node.get("Slice"):
+        return ":"
+    if node.get("Repl"):
+        return "//" if node["Repl"].get("All") else "/"
+    return str((node.get("Exp") or {}).get("Op", ""))
+
+
+def _elements(name: str, state: State) -> tuple[tuple[Value, ...] | None, Reason]:
+    """What `[@]` or `$@` stands for, or `None` and why it is unknown."""
+    if name in ("@", "*"):
+        return state.positional, "argument"
+    variable = state.variables.get(name)
+    content = variable.content if variable else ()
+    values = (content,) if isinstance(content, Value) else content or ()
+    return values if variable else None, "environment"
+
+
+def _element(values: tuple[Value, ...], key: int | None) -> Found:
+    if key is None or key < 0 or any(value.many for value in values[: key + 1]):
+        return Found(None, "conditional")
+    return Found(values[key] if key < len(values) else None)
+
+
+def _argument(number: int, state: State) -> Found:
+    if state.positional is None:
+        return Found(None, "argument", absent=True)
+    return _element(state.positional, number - 1)
+
+
+def _present(found: Found, *, empty_counts: bool) -> bool | None:
+    """Whether a variable is set (and not empty); `None` where that is unknown."""
+    if found.value is None:
+        return None if found.reason is not None else False
+    if any(part.text for part in found.value.parts):
+        return True
+    missing = found.value.unknown
+    if missing is None:
+        return empty_counts
+    return True if empty_counts and missing.reason != "conditional" else None
+
+
+def _as_default(item: Fragment, mode: Mode, absent: bool) -> Fragment:
+    """A fragment of a default; unquoted ones are split like any expansion."""
+    part = item.part._replace(default=absent or item.part.default)
+    return Fragment(part, item.quoted, mode == "split" and not item.quoted)
+
+
+def _trimmed(text: str, pattern: str, operator: str) -> str:
+    """`#`, `##`, `%` and `%%`: without the shortest or longest match at an end."""
+    cuts = range(len(text) + 1)
+    if operator[0] == "#":
+        rests = [text[at:] for at in cuts if fnmatchcase(text[:at], pattern)]
+    else:
+        rests = [text[:at] for at in reversed(cuts) if fnmatchcase(text[at:], pattern)]
+    return rests[-1 if len(operator) == 2 else 0] if rests else text
 
 
 def _may_join(parts: Sequence[Node], fragments: Fragments) -> bool:
-    """Whether text beside a list joins another element if an unknown one turns out to be none."""
+    """Whether text next to a list joins another element if an unknown one turns out to be none."""
     only = len(parts) == 1 and parts[0]["Type"] == "DblQuoted"
     inner = parts[0].get("Parts", ()) if only else parts
     uncountable = any(item is not None and item.part.many for item in fragments)
     return len(inner) > 1 and uncountable and None in fragments
-
-
-def _unescaped(body: str) -> str | None:
-    """What stands between `$'` and `'`, `None` for the escapes that Python does not share."""
-    if not body.isascii() or re.search(r"\\(?:[eEcNU?]|u(?![0-9a-fA-F]{4})|x(?!..)|0\b)", body):
-        return None if "\\" in body else body
-    return body.encode().decode("unicode_escape", "replace")
 
 
 # Word splitting
@@ -225,18 +419,10 @@ def _unescaped(body: str) -> str | None:
 def joined(fragments: Fragments) -> Value:
     """Fragments as one value, as an assignment takes them: separate words joined by a space."""
     place = next((item.part.place for item in fragments if item), Place(0, 1, 1))
-    parts: list[Part] = []
-    for index, item in enumerate(fragments):
-        if item is not None:
-            parts.append(item.part._replace(many=False))
-        elif not any(_is_many(fragments[at : at + 1]) for at in (index - 1, index + 1)):
-            parts.append(literal(" ", place))
-    return bounded(parts)
-
-
-def _is_many(items: Fragments) -> bool:
-    """Whether it is any number of words; a space beside it is a part of what is unknown."""
-    return any(item is not None and item.part.many for item in items)
+    parts = [item.part if item else literal(" ", place) for item in fragments]
+    if None in fragments and any(part.many for part in parts):
+        return lost(place, Value(tuple(parts)).shown, "conditional")
+    return bounded(part._replace(many=False) for part in parts)
 
 
 def _fields(fragments: Fragments, source: Source, paths: bool) -> Iterator[Value]:
@@ -259,24 +445,23 @@ def _fields(fragments: Fragments, source: Source, paths: bool) -> Iterator[Value
 def _cut(current: list[Fragment], item: Fragment, source: Source) -> list[list[Fragment]]:
     """What an expansion adds to a word, cut at its spaces; the last word is still open."""
     words = [current]
-    at, text = 0, item.part.text or ""
-    for match in [*_SPACES.finditer(text), None]:
-        stop = match.start() if match else len(text)
-        if stop > at:
-            part = _piece(item.part, at, text[at:stop], source)
-            words[-1] = [*words[-1], Fragment(part, quoted=False)]
-        if match and words[-1]:
+    text = item.part.text or ""
+    edges = [(0, 0), *(match.span() for match in _SPACES.finditer(text)), (len(text), len(text))]
+    for (_, begin), (end, after) in pairwise(edges):
+        if end > begin:
+            words[-1] = [
+                *words[-1],
+                Fragment(_piece(item.part, begin, text[begin:end], source), False),
+            ]
+        if after > end and words[-1]:
             words.append([])
-        at = match.end() if match else at
     return words
 
 
 def _piece(part: Part, start: int, text: str, source: Source) -> Part:
     """A stretch of a part, with its own place where it is written there."""
-    if text == part.text:
-        return part
     offset = part.origin.offset + start
-    if not source.whole.startswith(text, offset):
+    if text == part.text or not source.whole.startswith(text, offset):
         return part._replace(text=text)
     place = source.place(offset)
     return part._replace(text=text, place=place, origin=place)
@@ -293,7 +478,7 @@ def _is_path_pattern(fragments: Sequence[Fragment]) -> bool:
     """Whether bash would look for files of that name.
 
     An override such as `data.files=a*` is one only in a folder that has such a name with its `=`,
-    so it is taken as it stands.
+    so it is taken as it is written.
     """
     before = ""
     for fragment in fragments:

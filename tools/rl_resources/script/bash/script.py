@@ -53,8 +53,6 @@ class Assignment(NamedTuple):
     name: str
     value: Value
     elements: tuple[Word, ...] | None
-    key: str | None
-    operator: str
     raw: str
     place: Place
     kind: AssignmentKind
@@ -71,7 +69,7 @@ class Reference(NamedTuple):
     """A variable that is read at `place`.
 
     `defined` says whether the script has set it by then. `operator` is that of `${NAME…}`, such as
-    `:-`; `bare` marks a name without `$` in an arithmetic expression.
+    `:-`.
     """
 
     name: str
@@ -79,7 +77,6 @@ class Reference(NamedTuple):
     raw: str
     quoted: bool
     operator: str
-    bare: bool
     defined: Defined
     reach: Reach
 

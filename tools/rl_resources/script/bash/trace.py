@@ -49,6 +49,7 @@ class Trace:
         self.source = source
         self.here = Context()
         self.steps = MOST_STEPS
+        self.noting = True
         self.commands: list[Command] = []
         self.assignments: dict[int, Assignment] = {}
         self.references: dict[int, Reference] = {}
@@ -71,20 +72,24 @@ class Trace:
     @contextmanager
     def unnoted(self) -> Iterator[None]:
         """For a while, note nothing."""
-        noted = self.commands, self.assignments, self.references, self.options
+        noted = self.commands, self.assignments, self.references, self.options, self.noting
         self.commands, self.assignments, self.references, self.options = [], {}, {}, []
+        self.noting = False
         yield
-        self.commands, self.assignments, self.references, self.options = noted
+        self.commands, self.assignments, self.references, self.options, self.noting = noted
 
     @property
     def exhausted(self) -> bool:
         """Whether the evaluation has given up."""
         return self.steps <= 0
 
-    def spend(self, steps: int = 1) -> bool:
-        """Take steps; whether the evaluation may continue."""
+    def spend(self, steps: int = 1) -> None:
+        """Take steps of those that the evaluation has."""
         self.steps -= steps
-        return self.steps > 0
+
+    def give_up(self) -> None:
+        """Follow the script no further: it does what no launch script does."""
+        self.steps = 0
 
     def place(self, node: Node) -> Place:
         """Where a node begins."""
@@ -100,32 +105,22 @@ class Trace:
         value: Value,
         node: Node,
         kind: AssignmentKind,
-        *,
         elements: tuple[Word, ...] | None = None,
-        key: str | None = None,
-        operator: str = "=",
         exported: bool = False,
     ) -> Assignment:
         """Note what is assigned at a node; the last run counts, and any run before none."""
         place, raw, reach = self.place(node), self.raw(node), self.here.reach
-        found = Assignment(name, value, elements, key, operator, raw, place, kind, exported, reach)
+        found = Assignment(name, value, elements, raw, place, kind, exported, reach)
         if place.offset not in self.assignments or reach != "never":
             self.assignments[place.offset] = found
         return found
 
     def note_reference(
-        self,
-        name: str,
-        node: Node,
-        state: State,
-        *,
-        quoted: bool = True,
-        operator: str = "",
-        bare: bool = False,
+        self, name: str, node: Node, state: State, *, quoted: bool = True, operator: str = ""
     ) -> None:
         """Note that a variable is read; over several runs the least certain definition counts."""
         place, raw, reach = self.place(node), self.raw(node), self.here.reach
-        found = Reference(name, place, raw, quoted, operator, bare, defined(name, state), reach)
+        found = Reference(name, place, raw, quoted, operator, defined(name, state), reach)
         old = self.references.get(place.offset)
         if old is not None and found.reach != "never" != old.reach:
             found = found._replace(

@@ -84,11 +84,6 @@ class Value:
         texts = [part.text for part in self.parts]
         return None if None in texts else "".join(text for text in texts if text is not None)
 
-    @property
-    def known(self) -> bool:
-        """Whether every part is known."""
-        return self.text is not None
-
     @cached_property
     def shown(self) -> str:
         """The text with each unknown part as it is written in the script."""
@@ -163,16 +158,11 @@ def _as_code(part: Part) -> str:
 
 
 def bounded(parts: Iterable[Part]) -> Value:
-    """The parts as a value: those without text left out, one unknown where they grow too large."""
+    """The parts as a value, those without text left out; one unknown where they are too many."""
     kept = tuple(part for part in parts if part.text != "" or part.default)
-    if sum(len(part.text or part.source) for part in kept) > LONGEST_TEXT:
-        return Value((unknown(kept[0].place, "…", "limit"),))
-    if len(kept) <= MOST_PARTS:
-        return Value(kept)
-    text = Value(kept).text
-    if text is None:
-        return Value((unknown(kept[0].place, "…", "limit"),))
-    return Value((kept[0]._replace(text=text),))
+    if len(kept) > MOST_PARTS or sum(len(part.text or part.source) for part in kept) > LONGEST_TEXT:
+        return lost(kept[0].place, "…", "limit")
+    return Value(kept)
 
 
 def literal(text: str, place: Place) -> Part:
