@@ -12,7 +12,7 @@ import pytest
 from rl_resources import load
 from rl_resources.query.configurations import RUNS, Configuration, configurations
 from rl_resources.query.coverage import coverage
-from rl_resources.query.points import largest_batches, least_memory, throughputs
+from rl_resources.query.extremes import largest_batches, least_memory, throughputs
 from rl_resources.site.charts import grid, memory_chart, pages
 from rl_resources.site.environment import Site
 from website import ROOT

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rl_resources.package import Field, Record, TableSchema
 from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.query.extremes import WEIGHTS, by_hardware, headline, minimum
 from rl_resources.query.find import ORDER
-from rl_resources.query.minimum import WEIGHTS, by_hardware, headline, minimum
 from rl_resources.query.sentences import context
 from rl_resources.query.vocabulary import TAGS
 from rl_resources.site import finder, metadata, recipes
