@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -268,90 +270,22 @@ def known(dataset: Dataset) -> Vocabulary:
     return vocabulary(dataset)
 
 
-UNDERSTOOD: tuple[tuple[dict[str, str], dict[str, object]], ...] = (
-    ({"device": "NVIDIA H100 80GB HBM3"}, {"device": "h100"}),
-    ({"device": "H100 80GB PCIe"}, {"device": "h100-pcie"}),
-    ({"device": "40G A100"}, {"device": "a100-40g"}),
-    ({"device": "A100 (80)"}, {"device": "a100-80g"}),
-    ({"device": "NVIDIA A100 80GB PCIe"}, {"device": "a100-pcie-80g"}),
-    ({"device": "A100"}, {"device": "a100-40g or a100-80g"}),
-    ({"device": "4090"}, {"device": "rtx-4090"}),
-    ({"device": "A6000 48G"}, {"device": "rtx-a6000"}),
-    ({"device": "H20 141GB"}, {"device": "h20-141g"}),
-    ({"device": "8 H100s"}, {"device": "h100"}),
-    ({"device": "Tesla V100-SXM2-32GB"}, {"device": "v100-32g"}),
-    ({"model": "7B"}, {"size": "7B", "model": ""}),
-    ({"model": "8b"}, {"size": "7B", "model": ""}),
-    ({"size": "7"}, {"size": "7B"}),
-    ({"size": "30B-A3B"}, {"size": "32B"}),
-    ({"model": "135M"}, {"size": "0.5B"}),
-    ({"model": "qwen2.5-7b-instruct"}, {"model": "Qwen/Qwen2.5-7B-Instruct", "size": "7B"}),
-    ({"model": "https://huggingface.co/Qwen/Qwen3-8B/"}, {"model": "Qwen/Qwen3-8B"}),
-    ({"model": "gemma 3 27b"}, {"model": "google/gemma-3-27b-it"}),
-    ({"model": "Qwen2.5-VL-72B"}, {"model": "Qwen/Qwen2.5-VL-72B-Instruct"}),
-    ({"model": "DeepSeek-R1 671B"}, {"model": "deepseek-ai/DeepSeek-R1"}),
-    ({"model": "GPT-J-6B"}, {"model": "", "size": "7B"}),
-    ({"model": "Qwen3-30B"}, {"model": "", "size": "32B"}),
-    ({"task": "grpo lora"}, {"task": "GRPO-LoRA", "adapter_task": ""}),
-    ({"task": "grpo"}, {"task": "GRPO", "adapter_task": "GRPO-LoRA"}),
-    ({"task": "QLoRA GRPO"}, {"task": "GRPO-LoRA", "weights": "qlora"}),
-    ({"task": "REINFORCE++"}, {"task": "REINFORCE-PP"}),
-    ({"task": "q-lora"}, {"task": "", "weights": "qlora"}),
-    ({"task": "full"}, {"task": "", "weights": "full"}),
-    ({"task": "PPO-Lag"}, {"task": "PPO"}),
-    ({"task": "RLHF"}, {"task": ""}),
-    ({"weights": "Q-LoRA"}, {"weights": "qlora"}),
-    ({"scenario": "multi-modal"}, {"scenario": "multimodal"}),
-    ({"framework": "veRL"}, {"framework": "verl"}),
-    ({"train": "FSDP", "tag": "min"}, {"train": "fsdp", "tag": "MIN"}),
-    ({"memory": "24"}, {"memory_gb": 24, "vendor": "", "device": ""}),
-    ({"memory": "24564MiB"}, {"memory_gb": 24}),
-    ({"device": "80 GB"}, {"memory_gb": 80, "device": ""}),
-    ({"device": "24"}, {"memory_gb": 24, "device": ""}),
-    ({"device": "H100"}, {"vendor": "NVIDIA", "memory_gb": 80}),
-    ({"device": "8xH100"}, {"device": "h100", "gpus": 8}),
-    ({"device": "2*8 H100(80g)"}, {"device": "h100", "gpus": 16}),
-    ({"device": "4090 x8", "gpus": "8"}, {"device": "rtx-4090", "gpus": 8}),
-    ({"device": "4 x 24GB"}, {"device": "", "memory_gb": 24, "gpus": 4}),
-    ({"device": "4 nodes of 8 H100"}, {"device": "h100", "gpus": 32}),
-    ({"gpus": "2x8"}, {"gpus": 16}),
-    ({"gpus": " "}, {"gpus": 0}),
-    ({"length": "16K"}, {"length": 16_000}),
-    ({"length": "16,384 tokens"}, {"length": 16_384}),
-    ({"length": "2048 + 16384"}, {"length": 18_432}),
-)
+WORDS = tomllib.loads(Path(__file__).with_name("find").joinpath("words.toml").read_text("utf-8"))
+UNDERSTOOD = [case for case in WORDS["case"] if "query" in case]
+NOT_KNOWN = [case for case in WORDS["case"] if "help" in case]
 
 
-@pytest.mark.parametrize(("tokens", "expected"), UNDERSTOOD)
-def test_words_are_understood(
-    known: Vocabulary, tokens: dict[str, str], expected: dict[str, object]
-) -> None:
-    query, _ = understand(known, tokens)
-    assert {name: getattr(query, name) for name in expected} == expected
+@pytest.mark.parametrize("case", UNDERSTOOD, ids=lambda case: str(case["words"]))
+def test_words_are_understood(known: Vocabulary, case: dict[str, Any]) -> None:
+    query, _ = understand(known, case["words"])
+    assert {name: getattr(query, name) for name in case["query"]} == case["query"]
 
 
-@pytest.mark.parametrize(
-    ("tokens", "help_"),
-    [
-        ({"device": "h1000"}, "Did you mean `h100`"),
-        ({"device": "zx81"}, "or its memory"),
-        ({"device": "8xH100", "gpus": "4"}, "Leave one of them out"),
-        ({"device": "h100", "memory": "80"}, "Leave one of them out"),
-        ({"model": "nothing-like-it"}, "or a size"),
-        ({"task": "GRP"}, "Did you mean `GRPO`"),
-        ({"task": "SFT"}, "only RL"),
-        ({"train": "vlm"}, "`fsdp`"),
-        ({"gpus": "0"}, "`8`"),
-        ({"length": "long"}, "`16K`"),
-        ({"memory": "much"}, "`80`"),
-    ],
-)
-def test_a_word_that_is_not_known_gets_the_nearest(
-    known: Vocabulary, tokens: dict[str, str], help_: str
-) -> None:
+@pytest.mark.parametrize("case", NOT_KNOWN, ids=lambda case: str(case["words"]))
+def test_a_word_that_is_not_known_gets_the_nearest(known: Vocabulary, case: dict[str, Any]) -> None:
     with pytest.raises(UnusableInput) as caught:
-        understand(known, tokens)
-    assert help_ in caught.value.help
+        understand(known, case["words"])
+    assert case["help"] in caught.value.help
 
 
 def test_every_record_is_the_answer_to_the_question_about_itself(dataset: Dataset) -> None:

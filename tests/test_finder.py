@@ -108,8 +108,8 @@ def _words(dataset: Dataset) -> dict[str, list[str]]:
     words = {field: known.known(field) for field in known.spellings}
     words["device"] += [str(row["name"]) for row in dataset.records["devices"]]
     words["model"] += [key.rpartition("/")[2] for key in dataset.by_key["models"]]
-    for tokens, _ in UNDERSTOOD * 3:
-        for field, text in tokens.items():
+    for case in UNDERSTOOD * 3:
+        for field, text in case["words"].items():
             words.setdefault(field, []).append(text)
     for field in ("gpus", "device", "memory", "length", "model", "size", "task"):
         words[field] += ["0", "zx81", "24564MiB", "1e4", "4k+", "5090", "640", "32b"]
