@@ -24,7 +24,7 @@ from rl_resources.script.framework.composition import (
     Overrides,
     Rejection,
 )
-from rl_resources.script.framework.source import CannotComposeError, Entry, MissingError, Source
+from rl_resources.script.framework.source import CannotComposeError, Entry, Source
 from rl_resources.script.framework.value_types import disagreement
 
 if TYPE_CHECKING:
@@ -170,8 +170,10 @@ class _Launch:
             try:
                 base = self.source.start(self.entry, [*taken, override])
                 taken.append(override)
-            except MissingError as error:
-                self._reject(at, override.key, "group", error.reason)
+            except CannotComposeError as error:
+                if error.rejection is None:
+                    raise
+                self._reject(at, override.key, "group", str(error))
         return base
 
     def _object(

@@ -31,7 +31,6 @@ from rl_resources.script.framework.overrides import Override
 from rl_resources.script.framework.source import (
     CannotComposeError,
     Entry,
-    MissingError,
     Source,
     module_name,
 )
@@ -62,7 +61,7 @@ class Release(Source):
         """The configuration as Hydra composes it from files; raises as `Source.start` says."""
         if not (self.folder / entry.folder / f"{entry.config_name}.yaml").is_file():
             reason = f"{self.framework} {self.version} has nothing of this name"
-            raise MissingError("no-configuration", entry.config_name, reason)
+            raise CannotComposeError(reason, "no-configuration", entry.config_name)
         words = [f"{choice.sign}{choice.key}={choice.value}" for choice in choices]
         key = (*entry, *words)
         if key not in self._started:
@@ -78,7 +77,7 @@ class Release(Source):
         except (HydraException, OmegaConfBaseException, YAMLError, OSError, ValueError) as error:
             reason = str(error).strip().partition("\n")[0]
             if words:
-                raise MissingError("group", words[-1], reason) from None
+                raise CannotComposeError(reason, "group", words[-1]) from None
             raise CannotComposeError(f"`{entry.config_name}` fails: {reason}") from None
         return Composition(self.framework, self.version, composed)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rl_resources.errors import UnusableInput
 from rl_resources.script.framework.composition import UNKNOWN, Composition, Overrides
-from rl_resources.script.framework.source import CannotComposeError, Entry, MissingError, Source
+from rl_resources.script.framework.source import CannotComposeError, Entry, Source
 
 if TYPE_CHECKING:
     from rl_resources.script.framework.overrides import Override
@@ -63,7 +63,7 @@ class Shipped(Source):
             choice = str(override.value)
         if choice not in self.choices:
             reason = f"`{choice}` is not the name of a file in the group"
-            raise MissingError("group", self.group, reason)
+            raise CannotComposeError(reason, "group", self.group)
         return self.base(choice)
 
     def default(self, key: str) -> Any:

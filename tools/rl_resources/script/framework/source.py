@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class CannotComposeError(Exception):
-    """Nothing is known about a launch; the message says why."""
+    """A launch cannot be composed; the message says why.
 
+    Where the release has no such module, configuration or choice, `rejection` says which; else
+    nothing is known about the launch.
+    """
 
-class MissingError(Exception):
-    """A release has no such module, configuration or choice: its kind, its name and why."""
-
-    def __init__(self, kind: Kind, name: str, reason: str) -> None:
-        super().__init__(kind, name, reason)
-        self.kind, self.name, self.reason = kind, name, reason
+    def __init__(self, reason: str, kind: Kind | None = None, name: str = "") -> None:
+        super().__init__(reason)
+        self.rejection = Rejection(-1, name, kind, reason) if kind else None
 
 
 class Entry(NamedTuple):
@@ -51,8 +51,7 @@ class Source(ABC):
     def start(self, entry: Entry, choices: Sequence[Override]) -> Composition:
         """The configuration with these choices of config groups, before any other override.
 
-        Raises `MissingError` where there is no such configuration or last choice, and
-        `CannotComposeError`.
+        Raises `CannotComposeError`.
         """
 
     def compose(
@@ -65,10 +64,9 @@ class Source(ABC):
             entry = self._entry(module_name(module), config_name, config_path)
             return compose(self, entry, overrides)
         except CannotComposeError as error:
-            return Composition(self.framework, self.version, problem=str(error))
-        except MissingError as error:
-            rejected = (Rejection(-1, error.name, error.kind, error.reason),)
-            return Composition(self.framework, self.version, rejected=rejected)
+            rejected = (error.rejection,) if error.rejection else ()
+            problem = "" if rejected else str(error)
+            return Composition(self.framework, self.version, None, rejected, problem)
 
     def _entry(self, module: str, name: str | None, path: str | None) -> Entry:
         entry = self.modules.get(module)
@@ -76,7 +74,7 @@ class Source(ABC):
             packages = {found.folder.partition("/")[0] for found in self.modules.values()}
             if module.partition(".")[0] in packages:
                 reason = f"{self.framework} {self.version} has no such module to start"
-                raise MissingError("no-module", module, reason)
+                raise CannotComposeError(reason, "no-module", module)
             raise CannotComposeError(f"the framework's package has no `{module}`")
         above = posixpath.dirname(module.replace(".", "/"))
         folder = posixpath.normpath(posixpath.join(above, path)) if path else entry.folder
