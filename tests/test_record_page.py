@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shlex
 from dataclasses import replace
 from functools import cache
 from html import unescape
@@ -181,10 +180,6 @@ def test_a_script_that_cannot_be_read_still_has_a_page() -> None:
     page = page_of(LORA, "#!/usr/bin/env bash\ntrue\n")
     assert "is not known without running it" in page
     assert "MaxBatch" in page
-
-
-def test_a_command_quotes_what_a_shell_would_split() -> None:
-    assert shlex.split(record_page.command("a b;$(c).sh")) == ["bash", "a b;$(c).sh"]
 
 
 def test_a_hostile_script_is_shown_as_text(browser: Browser) -> None:

@@ -7,10 +7,10 @@ URL `/sizes/7b/` can take the same files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, starmap
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rl_resources.package import Field, Record, TableSchema
 from rl_resources.query.compatibility import accepted_by, releases_of
@@ -82,40 +82,30 @@ def _front(site: Site) -> dict[str, str]:
     }
 
 
-class Choice(NamedTuple):
-    """A word that the finder's form offers, and what a reader may know it by."""
-
-    word: str
-    label: str = ""
-
-
-def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[Choice]]:
-    """The words of each field of the form: every device, of the rest those that some row has."""
+def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tuple[str, str]]]:
+    """Words with their labels for each field of the form: every device, else those in use."""
     records = site.dataset.records
 
-    def used(field: str, words: Iterable[Choice]) -> list[Choice]:
-        known = {getattr(row, field) for row in rows}
-        known |= {word for words in known if isinstance(words, tuple) for word in words}
-        return [choice for choice in words if choice.word in known]
+    def of_table(table: str, key: str, label: str) -> list[tuple[str, str]]:
+        return [(str(row[key]), str(row.get(label, ""))) for row in records[table]]
 
-    def of_table(table: str, key: str, label: str) -> list[Choice]:
-        return [Choice(str(row[key]), str(row[label])) for row in records[table]]
-
-    backends = [Choice(str(row["backend"])) for row in records["backends"]]
-    return {
-        "device": of_table("devices", "device", "name"),
-        "model": [
-            *(Choice(size.name, "any model of this size") for size in site.sizes),
-            *used("model", of_table("models", "model", "size")),
-        ],
-        "task": used("task", of_table("tasks", "task", "title")),
-        "train": used("train", backends),
-        "infer": used("infer", backends),
-        "framework": used("frameworks", of_table("frameworks", "framework", "title")),
-        "scenario": [Choice(word) for word in sorted({w for row in rows for w in row.scenario})],
-        "weights": used("weights", starmap(Choice, WEIGHTS.items())),
-        "tag": used("tag", map(Choice, TAGS)),
+    offered = {
+        "model": of_table("models", "model", "size"),
+        "task": of_table("tasks", "task", "title"),
+        "train": of_table("backends", "backend", ""),
+        "infer": of_table("backends", "backend", ""),
+        "frameworks": of_table("frameworks", "framework", "title"),
+        "scenario": [(word, "") for word in sorted({w for row in rows for w in row.scenario})],
+        "weights": list(WEIGHTS.items()),
+        "tag": [(tag, "") for tag in TAGS],
     }
+    found = {"device": of_table("devices", "device", "name")}
+    for field, words in offered.items():
+        values = {getattr(row, field) for row in rows}
+        used = values | {word for value in values if isinstance(value, tuple) for word in value}
+        found[field] = [pair for pair in words if pair[0] in used]
+    sizes = [(size.name, "any model of this size") for size in site.sizes]
+    return found | {"model": sizes + found["model"]}
 
 
 def _size(site: Site, size: Size) -> str:
