@@ -340,8 +340,8 @@ PLAIN = """
 @pytest.mark.parametrize("text", PLAIN.split())
 def test_a_plain_override_is_read_as_hydra_reads_it(text: str) -> None:
     theirs = OverridesParser.create().parse_override(text)
-    sign = {"ADD": "+", "FORCE_ADD": "++"}.get(theirs.type.name, "")
-    expected = Override(sign, theirs.key_or_group, theirs.value(), theirs.is_sweep_override())
+    prefix = {"ADD": "+", "FORCE_ADD": "++"}.get(theirs.type.name, "")
+    expected = Override(prefix, theirs.key_or_group, theirs.value(), theirs.is_sweep_override())
     assert repr(plain_override(text)) == repr(expected)
 
 

@@ -33,7 +33,7 @@ class Dataset:
     records: Mapping[str, tuple[Record, ...]]
 
     def __repr__(self) -> str:
-        """What it holds, in a line: all that it holds would fill a terminal for minutes."""
+        """The number of rows of each table, in one line."""
         rows = ", ".join(f"{len(rows)} {name}" for name, rows in self.records.items())
         return f"<Dataset {self.version}: {rows}>"
 
@@ -135,12 +135,12 @@ class Dataset:
         infer: str | None = None,
         tag: str | None = None,
     ) -> pd.DataFrame:
-        """What runs on this hardware, best first, one answer a row, as `rl-resources find` tells.
+        """What runs on this hardware, best first, one answer a row, as `rl-resources find` does.
 
         `memory` is that of one device, in GB; ask either it or the device. `length` is the minimum
         context, prompt and response together, in tokens: `16384` or `16K`. `fit` is `tested`,
         `should-fit` or `claimed`, `reason` says why. There is no row where nothing fits; what comes
-        nearest, what ran out of memory and all else that the command tells are in `frame.attrs`,
+        nearest, what ran out of memory and all else that the command shows are in `frame.attrs`,
         as `find --format json` has them.
 
         Raises `UnusableInput` with the nearest known words.
@@ -173,7 +173,7 @@ def is_packaged(root: Path) -> bool:
 
 
 def find_root(start: Path) -> Path:
-    """The nearest folder from `start` upwards that holds a descriptor.
+    """The nearest folder from `start` upwards with a descriptor.
 
     Raises `UnreadableDataset` where there is none.
     """

@@ -67,7 +67,7 @@ def new_folder(target: Path, help_: str = "") -> Iterator[Path]:
     """Give an empty folder to fill; when the block ends well it takes the place of `target`.
 
     When the block raises, `target` stays as it was. Raises `UnusableInput`, with `help_`, where
-    nothing can be written beside `target`, or not all of it.
+    nothing can be written next to `target`, or not all of it.
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -42,7 +42,7 @@ def read_repository(root: Path) -> Repository:
         return Repository(None, None, repository_url(remote))
     commit, _, time = git_text(root, "log", "-1", "--format=%H %ct").partition(" ")
     if git_text(root, "status", "--porcelain", "--untracked-files=no"):
-        commit = ""  # what is published would not be what that revision holds
+        commit = ""  # what is published would differ from that revision
     remote = remote or git_text(root, "remote", "get-url", "origin")
     return Repository(commit or None, int(time) if time else None, repository_url(remote))
 

@@ -113,7 +113,7 @@ class Field:
 
     @property
     def item_words(self) -> tuple[str, ...]:
-        """The items that a list may hold, where they are a closed list of words."""
+        """The items that a list may have, where they are a closed list of words."""
         words = re.fullmatch(r"\(\?:([a-z0-9|-]+)\)", self.item_pattern)
         return tuple(words[1].split("|")) if words else ()
 
@@ -124,11 +124,11 @@ class Field:
 
     @property
     def required(self) -> bool:
-        """Whether a blank cell is wrong."""
+        """Whether an empty cell is wrong."""
         return bool(self.constraints.get("required", False))
 
     def read(self, cell: str) -> Value:
-        """The typed value of a cell; a blank one is `None`.
+        """The typed value of a cell; an empty one is `None`.
 
         Raises `ValueError` where the cell is not written as the type wants it.
         """
@@ -213,7 +213,7 @@ class Resource:
 class Package:
     """The whole descriptor; `document` is all that it says, as it says it.
 
-    `created` is the day of the version as ISO text, blank where the descriptor does not say it.
+    `created` is the day of the version as ISO text, empty where the descriptor does not say it.
     `contributors` are names to cite.
     """
 
@@ -304,7 +304,7 @@ def _one_of(words: Sequence[str]) -> str:
 
 
 def _inside(path: Any) -> str:
-    """A relative path of signs that can be seen and that stays in the dataset."""
+    """A relative path of printable characters that stays in the dataset."""
     pure = PurePosixPath(str(path))
     outside = pure.is_absolute() or ".." in pure.parts
     if not isinstance(path, str) or outside or not path.isprintable():
@@ -448,7 +448,7 @@ def _follow(schemas: Mapping[str, TableSchema], schema: TableSchema, path: str) 
 
 
 def _read_object(root: Path, path: str) -> dict[str, Any]:
-    """A JSON file that holds an object."""
+    """The object in a JSON file."""
     try:
         value = json.loads(read_file(root / path, LARGEST_DOCUMENT_BYTES).decode("utf-8"))
     except OSError as error:

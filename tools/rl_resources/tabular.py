@@ -1,6 +1,6 @@
 """CSV text to rows that know where each cell begins, and back to canonical CSV text.
 
-The grammar is RFC 4180 with `\\n` or `\\r\\n` between records. No library tells the physical line
+The grammar is RFC 4180 with `\\n` or `\\r\\n` between records. No library reports the physical line
 and column of a cell, which is why this reader exists. It never gives up: a record that it cannot
 read becomes a defect and reading goes on at the next physical line.
 """
@@ -26,7 +26,7 @@ MOST_LINES_OF_A_CONFLICT = 10_000
 class Row(NamedTuple):
     """One record.
 
-    `line` is the physical line of its first cell. `starts` holds the line and column of every cell
+    `line` is the physical line of its first cell. `starts` has the line and column of every cell
     where a quoted cell made them other than a sum of lengths; it is empty for most rows.
     """
 
@@ -110,7 +110,7 @@ def _width(line: bytes) -> int:
 
 
 def read(text: str) -> Text:
-    """Split `text` into positioned records. The first record that is not blank is the header.
+    """Split `text` into positioned records. The first record that is not empty is the header.
 
     There is no header where that record cannot be read.
     """

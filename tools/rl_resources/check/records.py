@@ -180,7 +180,7 @@ class _Judge:
     def _of_copies(
         self, whole: Excerpt, copies: Sequence[tuple[int, int]], rules: Sequence[Rule]
     ) -> Iterator[Finding]:
-        """Each copy of a key beside the row that it copies, some at a time."""
+        """Each copy of a key with the row that it copies, some at a time."""
         for start in range(0, len(copies), ROWS_AT_ONCE):
             pairs = copies[start : start + ROWS_AT_ONCE]
             rows = self._rows({line for pair in pairs for line in pair})

@@ -133,7 +133,7 @@ class Table:
 
     @cached_property
     def separator(self) -> str:
-        """What stands between the column names: a comma, unless all of them fit another sign."""
+        """The separator of the column names: a comma, unless all of them fit another one."""
         for sign in ";\t|":
             if len(self.header) == 1 and tuple(self.header[0].split(sign)) == self.schema.names:
                 return sign
@@ -149,7 +149,7 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """The column of each cell of a row; empty for a cell that cannot be determined.
 
-        Where the header is wrong, the rows tell: they are read by the schema if they have its
+        Where the header is wrong, the rows decide: they are read by the schema if they have its
         width and not the header's. A name that is not known stands for the column of its place,
         one that stands twice is believed at its own, and of names that changed places none is.
         """
@@ -172,7 +172,7 @@ class Table:
 
     @cached_property
     def rows(self) -> tuple[tabular.Row, ...]:
-        """The records that can be read: as many cells as columns, not all blank, no header."""
+        """The records that can be read: as many cells as columns, not all empty, no header."""
         if self.separator != ",":
             return ()
         width, names = len(self.names), self.schema.names

@@ -15,7 +15,7 @@ _LENGTHS = {"minLength", "maxLength"}
 
 
 def property_schema(field: Field) -> dict[str, Any]:
-    """What a JSON value of this column may be. A blank cell is `null`, so no key is ever absent."""
+    """What a JSON value of this column may be. An empty cell is `null`, so no key is absent."""
     kind = dict(TYPES[field.type].json)
     schema: dict[str, Any] = {"title": field.title, "description": field.sentence}
     schema |= kind

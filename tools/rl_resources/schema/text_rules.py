@@ -83,7 +83,7 @@ _PART_OF_MARKUP = re.compile(
 
 _FORMULA_LATER = re.compile(r"; *[\"']*(?:[=@]|[+-] *[\w.$]+ *[+*/^(|!&])")
 _NUMBER = re.compile(r"(?:\+/?-|[+-]) ?\d[\d.,]* ?%?(?:$|[,;:]? +[(a-zA-Z])")
-"""What begins with a sign and is no formula: a number, alone or with words after it."""
+"""What begins with `+` or `-` and is no formula: a number, alone or with words after it."""
 
 _AT = r" ?[\[({<] ?(?i:at) ?[\])}>] ?| AT "
 _DOT = re.compile(r" ?[\[({<] ?(?i:dot) ?[\])}>] ?| DOT ")
@@ -171,9 +171,9 @@ def formula(cell: str) -> str:
 
 
 def no_formula(cell: str) -> str:
-    """A text without the sign of a formula at its start; empty where more is wrong with it.
+    """A text without the formula's first character; empty where more is wrong with it.
 
-    An option or an override keeps its sign and gets a word before it.
+    An option or an override gets a word before it.
     """
     meant = f"with {cell}" if re.match(r"[+-]{1,2}\w", cell) else cell.lstrip("=+-@> ")
     return "" if re.search(r"[(|!]", meant) or formula(meant) else meant

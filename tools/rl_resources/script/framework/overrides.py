@@ -38,7 +38,7 @@ _REFUSED = (OmegaConfBaseException, RecursionError, ValueError, LookupError, Typ
 _WORD = r"(?!(?:true|false|null|nan|inf)\b)[a-z_/][\w./-]*"
 _ITEM = rf"(?:{_WORD}|'{_WORD}'|\"{_WORD}\")"
 _PLAIN = re.compile(
-    r"(?P<sign>\+{0,2})(?P<key>[a-z_]\w*(?:\.[a-z_]\w*)*)="
+    r"(?P<prefix>\+{0,2})(?P<key>[a-z_]\w*(?:\.[a-z_]\w*)*)="
     r"(?:(?P<int>-?(?:0|[1-9]\d*))|(?P<float>-?(?:0|[1-9]\d*)(?:\.\d+|(?:\.\d+)?e-?\d+))"
     rf"|(?P<constant>true|false|null)|(?P<word>{_WORD})|(?P<list>\[{_ITEM}(?:, ?{_ITEM})*\]))",
     re.ASCII | re.IGNORECASE,
@@ -47,13 +47,13 @@ _CONSTANTS = {"true": True, "false": False, "null": None}
 
 
 class Override(NamedTuple):
-    """One override as Hydra reads it: `sign` is `+`, `++`, `~` or empty.
+    """One override as Hydra reads it: `prefix` is `+`, `++`, `~` or empty.
 
     `key` has the package of a config group, `group@package`. `sweep` is whether there are several
     values, of which none is given.
     """
 
-    sign: str
+    prefix: str
     key: str
     value: Any
     sweep: bool = False
@@ -73,7 +73,7 @@ def plain_override(text: str) -> Override | None:
         value = _CONSTANTS[match["constant"].lower()]
     elif match["list"]:
         value = re.findall(r"[\w./-]+", match["list"])
-    return Override(match["sign"], match["key"], value)
+    return Override(match["prefix"], match["key"], value)
 
 
 @cache
@@ -95,10 +95,10 @@ def parse(text: str) -> Override:
     except (HydraException, RecursionError) as error:
         line = str(error).partition("\n")[0]
         raise ValueError(f"is not Hydra's syntax: {line}") from None
-    sign = {"DEL": "~", "ADD": "+", "FORCE_ADD": "++"}.get(parsed.type.name, "")
+    prefix = {"DEL": "~", "ADD": "+", "FORCE_ADD": "++"}.get(parsed.type.name, "")
     key = parsed.key_or_group + (f"@{parsed.package}" if parsed.package else "")
     sweep = parsed.is_sweep_override()
-    return Override(sign, key, None if sweep else parsed.value(), sweep)
+    return Override(prefix, key, None if sweep else parsed.value(), sweep)
 
 
 def compose(source: Source, entry: Entry, overrides: Overrides) -> Composition:
@@ -149,7 +149,7 @@ class _Launch:
                 self._reject(at, override.key, kind, _reason(kind, base))
         result = replace(base, config=config)
         for at, override in applied.items():
-            if at not in self.unknown and override.sign != "~":
+            if at not in self.unknown and override.prefix != "~":
                 self._object(at, override, base, result)
         self.rejected.sort(key=lambda item: item.index)
         return replace(result, rejected=tuple(self.rejected))
@@ -204,9 +204,9 @@ def _apply(
     `config` is `base` with the overrides before.
     """
     key, value, exists = override.key, override.value, False
-    if unknown or override.sign == "+" or isinstance(value, dict | list):
+    if unknown or override.prefix == "+" or isinstance(value, dict | list):
         node = _select(config, key)
-        exists = override.sign == "+" and node is not None
+        exists = override.prefix == "+" and node is not None
         if unknown and OmegaConf.is_dict(node):  # what it makes of a section is not known
             return "existing-key" if exists else None
         if {type(node), type(value)} in ({DictConfig, list}, {ListConfig, dict}):
@@ -226,17 +226,17 @@ def _change(override: Override, config: DictConfig) -> None:
     key, value = override.key, override.value
     if "@" in key:
         raise LookupError(key)
-    now = OmegaConf.select(config, key, throw_on_missing=False) if override.sign else None
-    if override.sign == "~":
+    now = OmegaConf.select(config, key, throw_on_missing=False) if override.prefix else None
+    if override.prefix == "~":
         if now is None or value not in (None, now):
             raise LookupError(key)
         above, _, name = key.rpartition(".")
         with open_dict(config):
             del (OmegaConf.select(config, above) if above else config)[name]
         return
-    if override.sign == "+" and now is not None and not isinstance(value, dict | list):
+    if override.prefix == "+" and now is not None and not isinstance(value, dict | list):
         raise LookupError(key)
-    OmegaConf.update(config, key, value, merge=True, force_add=bool(override.sign))
+    OmegaConf.update(config, key, value, merge=True, force_add=bool(override.prefix))
 
 
 def _has_room(override: Override, config: DictConfig) -> bool:
@@ -245,7 +245,7 @@ def _has_room(override: Override, config: DictConfig) -> bool:
     Where it is not, Hydra would reject the override after it has made room for it.
     """
     above = override.key.rpartition(".")[0]
-    return bool(override.sign) or not above or OmegaConf.is_config(_select(config, above))
+    return bool(override.prefix) or not above or OmegaConf.is_config(_select(config, above))
 
 
 def _select(config: DictConfig, key: str) -> Any:

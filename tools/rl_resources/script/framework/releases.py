@@ -53,7 +53,7 @@ class Release(Source):
     _started: dict[tuple[str, ...], Composition] = field(default_factory=dict, repr=False)
 
     def groups(self, entry: Entry) -> Mapping[str, Sequence[str]]:
-        """The folders beside the configuration, with the names of their files."""
+        """The folders next to the configuration, with the names of their files."""
         folders = [path for path in (self.folder / entry.folder).iterdir() if path.is_dir()]
         return {path.name: sorted(file.stem for file in path.glob("*.yaml")) for path in folders}
 
@@ -62,7 +62,7 @@ class Release(Source):
         if not (self.folder / entry.folder / f"{entry.config_name}.yaml").is_file():
             reason = f"{self.framework} {self.version} has nothing of this name"
             raise CannotComposeError(reason, "no-configuration", entry.config_name)
-        words = [f"{choice.sign}{choice.key}={choice.value}" for choice in choices]
+        words = [f"{choice.prefix}{choice.key}={choice.value}" for choice in choices]
         key = (*entry, *words)
         if key not in self._started:
             self._started[key] = self._compose(entry, words)
@@ -134,7 +134,7 @@ def _fetch(wanted: str, folder: Path) -> None:
 def unpack(archive: zipfile.ZipFile, folder: Path) -> None:
     """Put the configuration files of a wheel, and no others, into a folder of the cache.
 
-    Raises `UnusableInput` for a wheel that holds no configuration.
+    Raises `UnusableInput` for a wheel without a configuration.
     """
     names = archive.namelist()
     modules = {

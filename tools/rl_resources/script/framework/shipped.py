@@ -1,6 +1,6 @@
 """The defaults of one release of a framework, shipped with this package.
 
-`rl-resources compat` writes the file from the newest release. It holds keys and default values of
+`rl-resources compat` writes the file from the newest release. It has keys and default values of
 the configurations that training scripts start from: the first one whole, the others as differences
 from it.
 """
@@ -57,7 +57,7 @@ class Shipped(Source):
             raise CannotComposeError(f"the defaults of `{entry.config_name}` are not shipped")
         choice = self.names[entry.config_name]
         for override in choices:
-            key = f"{override.sign}{override.key}"
+            key = f"{override.prefix}{override.key}"
             if key != self.group:
                 raise CannotComposeError(f"the choices of `{key}` are not shipped")
             choice = str(override.value)
@@ -129,7 +129,7 @@ def read_shipped(text: str) -> Shipped:
 def describe(release: Source) -> str:
     """The defaults file of one release: the same text for the same release.
 
-    Raises `UnusableInput` where the release has not the form that the file can hold.
+    Raises `UnusableInput` where the release has a form that the file cannot store.
     """
     entry = release.modules[MODULE]
     names = {name: _values(release, name, ()) for name in NAMES}

@@ -22,7 +22,7 @@ _FRACTIONS = ("alpha", "horizon", "timeout")
 def disagreement(key: str, default: Any, value: Any) -> str | None:
     """Why `value` cannot replace `default`, in words that fit after the key and a colon.
 
-    `default` and `value` hold no interpolations. `None` where they agree or nothing can be said.
+    `default` and `value` have no interpolations. `None` where they agree or nothing can be said.
     """
     name = key.rpartition(".")[2]
     if default is None or value is None or default == "???":
