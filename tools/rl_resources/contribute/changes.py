@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rl_resources.check import all_rules, check
+from rl_resources.check import all_rules, findings_in
 from rl_resources.check.dataset.form import canonical
 from rl_resources.check.snapshot import ScriptFile, Snapshot, Table
 from rl_resources.errors import InvalidDataset, UnusableInput
@@ -112,15 +112,11 @@ def preview(snapshot: Snapshot, changes: Sequence[Change]) -> Snapshot:
     return replace(snapshot, tables=tables, scripts=scripts)
 
 
-def findings_about(
-    snapshot: Snapshot, changes: Sequence[Change], *, tables_only: bool = False
-) -> list[Finding]:
-    """Findings about what the changes add: their scripts, and the new lines of their tables.
-
-    `tables_only` leaves out the rules that look at scripts.
-    """
-    rules = [rule.name for rule in all_rules().values() if rule.scope == "dataset"]
-    found = check(preview(snapshot, changes), rules if tables_only else ())
+def findings_about(snapshot: Snapshot, changes: Sequence[Change]) -> list[Finding]:
+    """Findings about what the changes add: their scripts, and the new lines of their tables."""
+    paths = {change.path for change in changes}
+    rules = list(all_rules().values())
+    found = findings_in(preview(snapshot, changes), rules, paths.__contains__)
     new = {(change.path, line) for change in changes for line in _new_lines(change)}
     whole = {change.path for change in changes if change.was is None}
     return [item for item in found if item.path in whole or (item.path, item.line) in new]
@@ -146,26 +142,23 @@ def write_changes(root: Path, changes: Sequence[Change]) -> None:
     cannot be written.
     """
     targets = [_target(root, change) for change in changes]
-    staged: list[tuple[Path, Path]] = []
+    temporary = [target.with_name(f".{target.name}.new") for target in targets]
     try:
-        for change, target in zip(changes, targets, strict=True):
-            if change.becomes is not None:
-                temporary = target.with_name(f".{target.name}.new")
-                staged.append((temporary, target))
-                _stage(temporary, target, change)
-        for temporary, target in staged:
-            temporary.replace(target)
-        for change, target in zip(changes, targets, strict=True):
+        for change, target, new in zip(changes, targets, temporary, strict=True):
+            _stage(new, target, change)
+        for change, target, new in zip(changes, targets, temporary, strict=True):
             if change.becomes is None:
                 target.unlink()
+            else:
+                new.replace(target)
     except OSError as error:
         raise UnusableInput(
             f"{error.filename or root}: cannot be written: {error.strerror}",
             "`git status` shows what was changed.",
         ) from error
     finally:
-        for temporary, _ in staged:
-            temporary.unlink(missing_ok=True)
+        for new in temporary:
+            new.unlink(missing_ok=True)
 
 
 def _target(root: Path, change: Change) -> Path:
@@ -186,7 +179,9 @@ def _target(root: Path, change: Change) -> Path:
 
 
 def _stage(temporary: Path, target: Path, change: Change) -> None:
+    if change.becomes is None:
+        return
     temporary.parent.mkdir(parents=True, exist_ok=True)
-    temporary.write_bytes(change.becomes or b"")
+    temporary.write_bytes(change.becomes)
     mode = (target if target.exists() else temporary).stat().st_mode
     temporary.chmod(mode | (mode & 0o444) >> 2 if change.executable else mode)
