@@ -12,6 +12,7 @@ from pathlib import Path
 from botched_tree import plant_frozen
 from conftest import program
 from rl_resources import load
+from rl_resources.cli import main
 from rl_resources.dataset import script_path
 from rl_resources.site.tuning_table import records_of_size
 
@@ -67,20 +68,6 @@ def test_find_in_python_as_printed_prints_answers_of_both_standings() -> None:
     assert "should-fit" in done.stdout
 
 
-def test_new_as_printed_makes_the_row_that_is_printed_beside_it(tmp_path: Path) -> None:
-    # Not the shipped records: somebody may have contributed just what is printed.
-    plant_frozen(tmp_path)
-    program_ = f"{sys.executable} -m rl_resources"
-    command = _block("sh", "rl-resources new").replace(".venv/bin/rl-resources", program_)
-    quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
-    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True, **quiet)  # type: ignore[call-overload]
-    script, _ = done.stdout.splitlines()
-    assert (tmp_path / script).is_file()
-    printed = _block("csv", ",untested,").strip()
-    table = (tmp_path / "records" / "tuning.csv").read_text(encoding="utf-8")
-    assert printed in table.splitlines()
-
-
 def test_the_finding_as_printed_is_that_of_the_printed_row(tmp_path: Path) -> None:
     plant_frozen(tmp_path)
     tuning = tmp_path / "records" / "tuning.csv"
@@ -96,34 +83,30 @@ def test_the_finding_as_printed_is_that_of_the_printed_row(tmp_path: Path) -> No
     assert any(line.startswith(printed[1].removesuffix(" …")) for line in told)
 
 
-def test_draft_as_printed_turns_the_untested_row_into_a_measured_run(tmp_path: Path) -> None:
+def test_new_and_draft_as_printed_make_the_printed_row_and_turn_it_into_a_measured_run(
+    tmp_path: Path,
+) -> None:
+    # Not the shipped records: somebody may have contributed just what is printed.
     plant_frozen(tmp_path)
-    program_ = f"{sys.executable} -m rl_resources"
-    new = _block("sh", "rl-resources new").replace(".venv/bin/rl-resources", program_)
-    done = subprocess.run(
-        ["bash", "-c", new],
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
+    new = _block("sh", "rl-resources new").replace(
+        ".venv/bin/rl-resources", f"{sys.executable} -m rl_resources"
     )
+    quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    done = subprocess.run(["bash", "-c", new], cwd=tmp_path, check=True, **quiet)  # type: ignore[call-overload]
     script, _ = done.stdout.splitlines()
-    log = "".join(f"step:{at} - timing_s/step:90.000\n" for at in range(1, 6))
-    (tmp_path / "run.log").write_text(log, encoding="utf-8")
+    assert (tmp_path / script).is_file()
+    table = tmp_path / "records" / "tuning.csv"
+    assert _block("csv", ",untested,").strip() in table.read_text(encoding="utf-8").splitlines()
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"step:{at} - timing_s/step:90.000\n" for at in range(1, 6)))
     (command,) = re.findall(r"`\.venv/bin/rl-resources (draft [^`]*)`", README)
-    words = {"SCRIPT": script, "LOG": "run.log", "HANDLE": "jane-doe"}
+    words = {"SCRIPT": str(tmp_path / script), "LOG": str(log), "HANDLE": "jane-doe"}
     arguments = [words.get(word, word) for word in command.split()]
-    subprocess.run(
-        [sys.executable, "-m", "rl_resources", *arguments],
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-    )
-    with (tmp_path / "records" / "tuning.csv").open(encoding="utf-8", newline="") as file:
+    assert main([*arguments, "--root", str(tmp_path)]) == 0
+    with table.open(encoding="utf-8", newline="") as file:
         (row,) = (row for row in csv.DictReader(file) if row["script"] == Path(script).name)
-    told = (row["status"], row["statement"], row["contributor"], row["step_seconds"])
-    assert told == ("reported", "measured-run", "jane-doe", "90")
+    read = (row["status"], row["statement"], row["contributor"], row["step_seconds"])
+    assert read == ("reported", "measured-run", "jane-doe", "90")
 
 
 def test_the_readme_names_every_option_and_standing_of_find() -> None:
