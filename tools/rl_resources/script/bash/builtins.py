@@ -12,7 +12,6 @@ from rl_resources.script.bash.script import Assignment, AssignmentKind, Option, 
 from rl_resources.script.bash.state import Content, State, Variable, any_number
 from rl_resources.script.bash.value import (
     Part,
-    Place,
     Quoted,
     Source,
     Value,
@@ -153,7 +152,6 @@ class Builtins(Conditions):
             return self._leave(name, arguments, state)
         method = {
             "set": self._set,
-            "shopt": self._shopt,
             "shift": self._shift,
             "unset": self._unset,
             "eval": self._eval,
@@ -161,7 +159,7 @@ class Builtins(Conditions):
         return False if name == "false" else method(arguments, state) if method else None
 
     def _leave(self, name: str, arguments: Sequence[Word], state: State) -> Status:
-        if name == "exit" or (name == "return" and not self.here.in_function):
+        if name == "exit" or (name == "return" and not self.locals):
             state.flow = "exit"
         elif name == "return":
             state.flow = "return"
@@ -181,23 +179,13 @@ class Builtins(Conditions):
                 return True
             for letter in flags[1:]:
                 named = letter == "o" and rest
-                name = (rest.pop(0).text or "") if named else _OPTIONS.get(letter, "")
-                self._switch(state, name, flags[0] == "-", word.place)
+                name = (rest.pop(0).text or "") if named else _OPTIONS.get(letter, letter)
+                on = flags[0] == "-"
+                self.options.append(Option(name, on, word.place))
+                state.options = state.options | {name} if on else state.options - {name}
         if rest:
             state.positional = tuple(word.value for word in rest)
         return True
-
-    def _switch(self, state: State, name: str, on: bool, place: Place) -> None:
-        if name:
-            self.options.append(Option(name, on, place))
-            state.options = state.options | {name} if on else state.options - {name}
-
-    def _shopt(self, arguments: Sequence[Word], state: State) -> Status:
-        flags = {word.text for word in arguments if (word.text or "").startswith("-")}
-        for word in arguments if flags & {"-s", "-u"} else ():
-            if word.text not in flags:
-                self._switch(state, word.text or "", "-s" in flags, word.place)
-        return None
 
     def _shift(self, arguments: Sequence[Word], state: State) -> Status:
         text = arguments[0].text if arguments else "1"
@@ -212,13 +200,11 @@ class Builtins(Conditions):
 
     def _unset(self, arguments: Sequence[Word], state: State) -> Status:
         for word in arguments:
-            name, bracket, _ = (word.text or "-").partition("[")
-            old = state.variables.get(name)
-            if bracket and old:
-                missing = any_number(lost(word.site, word.raw, "conditional"))
-                state.variables[name] = old._replace(content=missing)
-            elif not bracket and not name.startswith("-"):
-                state.variables[name] = Variable(None, word.site, bool(old and old.exported))
+            name, bracket, _ = (word.text or "").partition("[")
+            if bracket:
+                state.lose(name, word.site)
+            elif name.isidentifier():
+                state.variables[name] = Variable(None, word.site)
         return True
 
     def _read_names(self, command: str, arguments: Sequence[Word], state: State) -> Status:

@@ -11,8 +11,7 @@ from rl_resources.script.bash.builtins import Builtins
 from rl_resources.script.bash.conditions import Status, decided, either, matches, negated
 from rl_resources.script.bash.parser import Node, Tree
 from rl_resources.script.bash.script import AssignmentKind, Command, Redirection, Word
-from rl_resources.script.bash.state import State, Variable, joined
-from rl_resources.script.bash.trace import weaker
+from rl_resources.script.bash.state import State, Variable, joined, weaker
 from rl_resources.script.bash.value import Source, Value, literal, lost
 
 _ALONE = {"pipeline": (0, 1), "background": False, "after": ""}
@@ -191,13 +190,12 @@ class Evaluator(Builtins):
         redirects = statement.get("Redirs", ())
         start = min(item["Pos"] for item in (node, *redirects))
         end = max(item["End"] for item in (node, *(item["Word"] for item in redirects)))
-        self.spend(len(state.variables) // 256)
         here = self.here
         self.commands.append(
             Command(
                 words=tuple(words),
                 redirections=redirections,
-                environment={} if self.exhausted else {**state.exports(), **exports},
+                environment={**state.exports(), **exports},
                 raw=self.source.text[start:end],
                 place=self.source.place(start),
                 end=self.source.place(end),
@@ -236,7 +234,7 @@ class Evaluator(Builtins):
         for other, variable in exports.items():
             state.variables[other] = variable._replace(exported=True)
         with (
-            self.within(in_function=True, in_loop=False, **_ALONE),
+            self.within(in_loop=False, **_ALONE),
             self._frame(("return",), state) as left,
         ):
             status = self.statement(node["Body"], state)
@@ -251,8 +249,7 @@ class Evaluator(Builtins):
         for name, (node, source) in sorted(state.functions.items()):
             if name not in self.called:
                 self.source = source
-                with self.within(in_function=True):
-                    self.pass_over([node["Body"]], state)
+                self.pass_over([node["Body"]], state)
 
     # Branches
 
@@ -281,7 +278,6 @@ class Evaluator(Builtins):
         alive = [branch for branch in branches if not branch.flow] or left_early[:1] or branches[:1]
         met = alive[0]
         for branch in alive[1:]:
-            self.spend(len(branch.variables) // 64)
             met = joined(met, branch)
         state.become(met)
 

@@ -13,8 +13,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from rl_resources.script.bash.parser import Node
-from rl_resources.script.bash.state import State, any_number
-from rl_resources.script.bash.trace import SPECIAL, Trace
+from rl_resources.script.bash.state import SPECIAL, State, Trace, any_number
 from rl_resources.script.bash.value import (
     Part,
     Place,
@@ -31,12 +30,9 @@ Mode = Literal["split", "joined", "quoted"]
 """Where a part is: in a word of a command, in one that is not split, or in double quotes."""
 
 ALWAYS_SET = frozenset(
-    {"BASH", "BASHOPTS", "BASHPID", "BASH_REMATCH", "BASH_SOURCE", "BASH_VERSION", "BASH_VERSINFO"}
-    | {"COLUMNS", "DIRSTACK", "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS"}
-    | {"HOME", "HOSTNAME", "HOSTTYPE", "IFS", "LANG", "LINENO", "LINES", "LOGNAME", "MACHTYPE"}
-    | {"MAPFILE", "OLDPWD", "OPTERR", "OPTIND", "OSTYPE", "PATH", "PIPESTATUS", "PPID", "PS4"}
-    | {"PWD", "RANDOM", "REPLY", "SECONDS", "SHELL", "SHELLOPTS", "SHLVL", "SRANDOM", "TERM"}
-    | {"UID", "USER", "_"}
+    {"BASHPID", "BASH_SOURCE", "EUID", "FUNCNAME", "HOME", "HOSTNAME", "IFS", "LANG", "LINENO"}
+    | {"LOGNAME", "OLDPWD", "PATH", "PPID", "PWD", "RANDOM", "SECONDS", "SHELL", "TERM", "UID"}
+    | {"USER", "_"}
 )
 """Set by bash itself, by login or by every usual environment: their defaults are never taken."""
 

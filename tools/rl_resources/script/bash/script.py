@@ -117,7 +117,7 @@ class Command(NamedTuple):
 
 
 class Option(NamedTuple):
-    """An option that `set` or `shopt` turns on or off: `errexit`, `pipefail`, `nullglob`, …"""
+    """An option that `set` turns on or off: `errexit`, `pipefail`, `nounset`, …"""
 
     name: str
     on: bool
