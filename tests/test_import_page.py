@@ -15,33 +15,14 @@ from rl_resources.page.audit import audit, import_page
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import read_rows, tuning_csv
 from rl_resources.site.rst import device_tuning
+from test_audit import HEADER as TABLE
 
 SCRIPT = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh"
 ON_PAGE = ("script", "tag", "model", "task", "gpus", "device", "max_batch", "train", "infer")
 ON_PAGE += ("infer_version", "framework", "contributor")
 TEMPLATES = [None, "https://example.org/blob/main/{path}", "https://example.org/?of={script}"]
 
-HEADER = """\
-Runs
-====
-
-7B
-~~
-
-.. list-table::
-    :widths: auto
-    :header-rows: 1
-
-    * - Tag
-      - Model
-      - Task
-      - Resource
-      - MaxBatch
-      - Train
-      - Infer
-      - Link
-      - Contributor
-"""
+HEADER = f"Runs\n====\n\n7B\n~~\n\n{TABLE}"
 FIRST_ROW_LINE = 20
 GOOD = {
     "Tag": "MIN",
@@ -154,11 +135,9 @@ def test_a_short_row_is_one_finding_at_its_own_line_and_no_record(dataset: Datas
 
 
 def test_columns_may_stand_in_any_order_and_case(dataset: Dataset) -> None:
-    names = list(reversed(GOOD))
-    header = "    * - " + "\n      - ".join(name.upper() for name in names) + "\n"
-    row = "    * - " + "\n      - ".join(GOOD[name] for name in names) + "\n"
-    text = f".. list-table::\n    :header-rows: 1\n\n{header}{row}"
-    (record,), _ = _import(dataset, text)
+    rows = ([name.upper() for name in GOOD], list(GOOD.values()))
+    items = ["    * - " + "\n      - ".join(reversed(row)) + "\n" for row in rows]
+    (record,), _ = _import(dataset, ".. list-table::\n    :header-rows: 1\n\n" + "".join(items))
     assert (record["model"], record["tag"]) == ("Qwen/Qwen2.5-7B-Instruct", "MIN")
 
 
@@ -191,10 +170,8 @@ A100 = {"gpus": 8, "device": "a100-80g"}
         ("Model", "Qwen/Qwen2.5-7B-Instruct", {"model": "Qwen/Qwen2.5-7B-Instruct"}),
         ("Model", "QWEN2.5-7B-INSTRUCT", {"model": "Qwen/Qwen2.5-7B-Instruct"}),
         ("Resource", "2 * H800", {"gpus": 2, "device": "h800"}),
-        ("Resource", "2xH800", {"gpus": 2, "device": "h800"}),
         ("Resource", "2\u00d7h800", {"gpus": 2, "device": "h800"}),
         ("Resource", "8*A100-80GB", A100),
-        ("Resource", "8*A100 80G", A100),
         ("Resource", "8*A100 (80g)", A100),
         ("Infer", "vllm", {"infer": "vllm", "infer_version": None}),
         ("Infer", "vLLM 0.8.3", {"infer": "vllm", "infer_version": "0.8.3"}),
@@ -294,8 +271,6 @@ def test_roles_and_directives_of_sphinx_do_not_disturb_reading(dataset: Dataset)
         ".. include:: {secret}",
         ".. raw:: html\n   :file: {secret}",
         ".. csv-table:: t\n   :file: {secret}",
-        ".. csv-table:: t\n   :url: file://{secret}",
-        ".. literalinclude:: {secret}",
         ".. figure:: {secret}\n   :figwidth: image",
     ],
 )

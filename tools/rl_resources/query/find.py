@@ -358,7 +358,7 @@ def _smallest(matching: Iterable[Answer], query: Query) -> list[Nearest]:
         return []
     smallest = min(own or ran, key=_size)
     row = smallest.configuration
-    reason = smallest.reason if own else sentences.other_vendor(row, query.vendor)
+    reason = sentences.reason(row, "beyond" if own else "other-vendor", own=query.vendor)
     return [Nearest("smallest-tested", reason, smallest)]
 
 
@@ -369,7 +369,7 @@ def _smallest_of_size(rows: Iterable[Configuration], query: Query) -> list[Neare
     if any(_of(matching, *FITTING)):
         return []
     return [
-        Nearest("smallest-of-size", sentences.smallest_of_size(row), item.answer)
+        Nearest("smallest-of-size", sentences.reason(row, "smallest-of-size"), item.answer)
         for item in _smallest(matching, wider)
         if (row := item.answer.configuration).model != query.model and same_vendor(query, row)
     ]

@@ -85,19 +85,9 @@ def _claim(row: Configuration) -> str:
     return ""
 
 
-def reason(row: Configuration, fit: str) -> str:
-    """One sentence that says why a configuration is listed."""
-    return say(fit, **parts(row))
-
-
-def other_vendor(row: Configuration, own: str) -> str:
-    """What the smallest known run needed, where all runs are of another vendor than one's own."""
-    return say("other-vendor", own=own, **parts(row))
-
-
-def smallest_of_size(row: Configuration) -> str:
-    """What another model than the asked one needs at least."""
-    return say("smallest-of-size", **parts(row))
+def reason(row: Configuration, name: str, **words: object) -> str:
+    """One sentence that says why a configuration is listed: the message `name` in its words."""
+    return say(name, **parts(row), **words)
 
 
 def instead(kind: str, row: Configuration, fit: str) -> str:
