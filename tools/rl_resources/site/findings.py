@@ -156,10 +156,10 @@ def counted(
     if not found:
         words = [_counted(count, word) or f"no {word}" for word, count in (looked_at or {}).items()]
         return f"No findings{' in ' if words else ''}{' and '.join(words)}."
-    counts: Counter[Severity] = Counter()
-    for (severity, _), count in found.items():
-        counts[severity] += count
-    words = [_counted(counts[severity], severity) for severity in ("error", "warning")]
+    words = [
+        _counted(sum(count for (kind, _), count in found.items() if kind == severity), severity)
+        for severity in ("error", "warning")
+    ]
     files = len({path for _, path in found})
     return f"{' and '.join(filter(None, words))} in {_counted(files, 'file')}."
 
