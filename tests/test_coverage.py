@@ -167,11 +167,3 @@ def test_a_claim_of_a_report_stands_in_the_words_of_its_source(dataset: Dataset)
     page = pages(Site(_with_reports(dataset, tagged, weak)))["reports/7b.md"]
     assert "MIN: the source says “suggest at least”" in page
     assert ">the source says “I think”" in page
-
-
-def test_the_page_counts_reports_by_the_tag_of_their_source(dataset: Dataset) -> None:
-    found = _with_reports(dataset, {}, {"tag": "MIN"}, {"tag": "RECOMMENDED"}, {"tag": "MIN"})
-    page = charts.pages(Site(found))["coverage.md"]
-    assert ">4 reports</a>" in page
-    assert ">2 as MIN<" in page
-    assert ">1 as RECOMMENDED<" in page
