@@ -20,7 +20,6 @@ from rl_resources.check.dataset import (
     files,
     form,
     memory,
-    moves,
     provenance,
     scripts,
     tables,
@@ -70,8 +69,8 @@ FAMILIES: Mapping[str, Family] = {
     "tables": Family(
         "Records",
         "dataset",
-        "Each key is unique, each record has a contributor or a source, and notes say what is "
-        "disputed.",
+        "Each key is unique, each record has a contributor or a source, notes say what is "
+        "disputed, and an id that was published leads somewhere.",
         (tables,),
     ),
     "provenance": Family(
@@ -84,8 +83,8 @@ FAMILIES: Mapping[str, Family] = {
     "memory": Family(
         "Plausibility",
         "dataset",
-        "The devices have room for what trains, no peak is above a device's memory, no date lies "
-        "in the future, and contributors are real.",
+        "The devices have room for what trains, no peak is above a device's memory, and no date "
+        "is in the future.",
         (memory,),
     ),
     "scripts": Family(
@@ -99,12 +98,6 @@ FAMILIES: Mapping[str, Family] = {
         "dataset",
         "Rows are sorted and cells are quoted only where needed: `rl-resources fmt` does both.",
         (form,),
-    ),
-    "moves": Family(
-        "Moved ids",
-        "dataset",
-        "An id that was published before still leads to a record.",
-        (moves,),
     ),
     "compatibility": Family(
         "Compatibility with releases",

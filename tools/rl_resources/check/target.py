@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from rl_resources.check.dataset.broken import broken_places
+from rl_resources.check.dataset.broken import broken_keys
 from rl_resources.check.dataset.pairing import agreement_with_name, pairing, scripts
 from rl_resources.check.rule import Mistake
 from rl_resources.check.snapshot import Snapshot
@@ -207,12 +207,11 @@ def claims_by_row(snapshot: Snapshot) -> Mapping[int, Claim]:
 
 def _claim(snapshot: Snapshot, row: int, script: ScriptText) -> Claim:
     tuning, models = snapshot.tables["tuning"], snapshot.tables["models"]
-    broken = broken_places(snapshot)
+    broken = broken_keys(snapshot)
     said = {
         name: Said(cell, *tuning.place(row, name))
         for name in tuning.columns
-        if (cell := tuning.cell(row, name))
-        and (tuning.path, *tuning.place(row, name)) not in broken
+        if (cell := tuning.cell(row, name)) and (tuning.path, row, name) not in broken
     }
     model = snapshot.keys("models").get(tuning.cell(row, "model"))
     facts = {name: models.cell(model, name) for name in models.columns} if model is not None else {}

@@ -1,91 +1,143 @@
-"""Rows whose cells stand under the wrong names because one is missing or one too many."""
+"""What a line means that does not have its cells in the columns of the schema."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import pairwise
+from csv import Error as CsvError
+from csv import reader
+from functools import lru_cache
 
+from rl_resources.check.dataset.broken import vocabulary_of
+from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import TableSchema
 from rl_resources.schema.validation import failures
+from rl_resources.tabular import Row, write
+from rl_resources.words import shown
 
 MOST_CELLS_OFF = 3
-MOST_DECIMALS = 3
+MOST_ROWS_TO_CHOOSE = 3
+SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars"}
 
 Cells = tuple[str, ...]
 
 
-def realigned(
-    schema: TableSchema, cells: Cells, vocabulary: Mapping[str, Collection[str]]
-) -> list[Cells]:
-    """The rows that may be meant: all that differ from `cells` by blanks put in or taken out at one
-    place, by a decimal comma or by commas within one cell, and that break no constraint.
+def line_of(cells: Sequence[str]) -> str:
+    """The cells as one line of CSV, without its end."""
+    return write([cells]).removesuffix("\n")
+
+
+def separator_of(table: Table, row: Row) -> str:
+    """What separates the cells of a row that has no commas; mostly nothing does."""
+    line, width = table.line(row.line), len(table.names)
+    return next((sign for sign in SEPARATORS if len(line.split(sign)) == width), "")
+
+
+@lru_cache(maxsize=256)
+def meant_rows(snapshot: Snapshot, table: Table, row: Row) -> list[Cells]:
+    """The rows that one of another length may mean: all that differ from it by empty cells added or
+    removed at one place, or by commas within one cell, and that break no constraint.
     """
-    return fits(schema, _candidates(cells, len(schema.names)), vocabulary)
-
-
-def requoted(
-    schema: TableSchema, line: str, vocabulary: Mapping[str, Collection[str]]
-) -> list[Cells]:
-    """The rows that a line with a quote too many or too few may mean: with the quotes at the ends
-    of its cells taken off, and its superfluous commas within one cell.
-    """
-    raw = tuple(line.split(","))
-    over = len(raw) - len(schema.names)
-    rows = [raw] if over == 0 else _joined(raw, over) if over > 0 else []
-    bare = (tuple(_unquoted(cell) for cell in row) for row in rows)
-    return fits(schema, list(dict.fromkeys(bare)), vocabulary)
-
-
-def _unquoted(cell: str) -> str:
-    if len(cell) > 1 and cell.startswith('"') and cell.endswith('"'):
-        cell = cell[1:-1]
-    elif cell.count('"') % 2:
-        cell = cell[1:] if cell.startswith('"') else cell.removesuffix('"')
-    return cell.replace('""', '"')
-
-
-def _candidates(cells: Cells, width: int) -> list[Cells]:
-    off = width - len(cells)
-    if abs(off) > MOST_CELLS_OFF:
+    off = len(row.cells) - len(table.schema.names)
+    if table.names != table.schema.names or any("\n" in cell for cell in row.cells) or not off:
         return []
-    if off > 0:
-        return list(dict.fromkeys(_with_blanks(cells, off)))
-    points = _with_points(cells) if off == -1 else ()
-    return list(dict.fromkeys((*points, *_without_blanks(cells, -off), *_joined(cells, -off))))
+    if sign := separator_of(table, row):
+        return [tuple(table.line(row.line).split(sign))]
+    candidates = _shorter(row.cells, off) if off > 0 else _longer(row.cells, -off)
+    found = candidates if abs(off) <= MOST_CELLS_OFF else ()
+    return _sound(table.schema, found, vocabulary_of(snapshot, table))
 
 
-def _with_blanks(cells: Cells, count: int) -> Iterator[Cells]:
+def requoted(snapshot: Snapshot, table: Table, line: str) -> list[Cells]:
+    """The rows that a line with a quote too many or too few may mean: without the quotes at the
+    ends of its cells, and its superfluous commas within one cell.
+    """
+    cells = tuple(line.split(","))
+    off = len(cells) - len(table.schema.names)
+    rows = [cells] if not off else _joined(cells, off) if off > 0 else []
+    bare = (tuple(cell.strip('"').replace('""', '"') for cell in row) for row in rows)
+    known = table.names == table.schema.names
+    return _sound(table.schema, bare, vocabulary_of(snapshot, table)) if known else []
+
+
+def _longer(cells: Cells, count: int) -> Iterator[Cells]:
     for at in range(len(cells) + 1):
         yield (*cells[:at], *[""] * count, *cells[at:])
 
 
-def _without_blanks(cells: Cells, count: int) -> Iterator[Cells]:
+def _shorter(cells: Cells, count: int) -> Iterator[Cells]:
+    yield from _joined(cells, count)
     for at in range(len(cells) - count + 1):
         if not any(cells[at : at + count]):
             yield (*cells[:at], *cells[at + count :])
 
 
-def _with_points(cells: Cells) -> Iterator[Cells]:
-    """Rows in which the comma between two numbers was a decimal one."""
-    for at, (whole, part) in enumerate(pairwise(cells)):
-        if whole.isdecimal() and part.isdecimal() and len(part) <= MOST_DECIMALS:
-            yield (*cells[:at], f"{whole}.{part}", *cells[at + 2 :])
-
-
 def _joined(cells: Cells, count: int) -> Iterator[Cells]:
-    """Rows in which the commas between neighbours belong to one cell."""
+    """Rows in which the commas between some cells belong to one cell, or were decimal points."""
     for at in range(len(cells) - count):
-        whole = cells[at : at + count + 1]
-        if all(whole):
-            yield (*cells[:at], ",".join(whole), *cells[at + count + 1 :])
+        parts = cells[at : at + count + 1]
+        if all(parts):
+            numbers = count == 1 and all(part.isdecimal() for part in parts)
+            whole = ("." if numbers else ",").join(parts)
+            yield (*cells[:at], whole, *cells[at + count + 1 :])
 
 
-def fits(
-    schema: TableSchema, rows: Sequence[Cells], vocabulary: Mapping[str, Collection[str]]
+def _sound(
+    schema: TableSchema,
+    rows: Iterator[Cells] | Sequence[Cells],
+    words: Mapping[str, Collection[str]],
 ) -> list[Cells]:
     """Those of the rows that break no constraint of their columns."""
-    if not rows:
+    found = list(dict.fromkeys(rows))
+    if not found:
         return []
-    columns = dict(zip(schema.names, zip(*rows, strict=True), strict=True))
-    broken = {failure.row for failure in failures(schema, columns, vocabulary)}
-    return [row for at, row in enumerate(rows) if at not in broken]
+    columns = dict(zip(schema.names, zip(*found, strict=True), strict=True))
+    broken = {failure.row for failure in failures(schema, columns, words)}
+    return [row for at, row in enumerate(found) if at not in broken]
+
+
+def as_help(rows: Sequence[Cells]) -> str:
+    """What to write where a line means one of these rows; empty for none or too many."""
+    lines = [shown(line_of(cells), 2000) for cells in rows]
+    if not 0 < len(lines) <= MOST_ROWS_TO_CHOOSE:
+        return ""
+    return f"Write{'' if len(rows) == 1 else ' what is right'}: {' or: '.join(lines)}"
+
+
+@lru_cache(maxsize=8)
+def rearranged(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
+    """The lines of a table in the columns of the schema; a column that it lacks is empty.
+
+    Empty unless the header has some of these columns and no other, and every row has as many
+    cells. Where columns are in another order, all cells must fit the schema too: else the names
+    alone may be in disorder.
+    """
+    header, wanted = table.header, table.schema.names
+    rows = [row for row in table.text.rows if not row.blank]
+    known = [name for name in wanted if name in header]
+    sound = not table.text.defects and all(len(row.cells) == len(header) for row in rows)
+    if header == wanted or sorted(header) != sorted(known) or not (sound and table.has_header):
+        return {}
+    columns = {name: [row.cells[at] for row in rows] for at, name in enumerate(header)}
+    if list(header) != known and failures(table.schema, columns, vocabulary_of(snapshot, table)):
+        return {}
+    cells = [dict(zip(header, row.cells, strict=True)) for row in rows]
+    lines = [line_of([row.get(name, "") for name in wanted]) for row in cells]
+    first = table.text.header.line if table.text.header else 1
+    return {first: ",".join(wanted)} | dict(zip((row.line for row in rows), lines, strict=True))
+
+
+@lru_cache(maxsize=8)
+def comma_separated(table: Table) -> Mapping[int, str]:
+    """The lines of a table whose cells another character separates, with commas in its place.
+
+    Empty unless every row then has the cells of the schema.
+    """
+    lines = {number: line for number, line in enumerate(table.lines, 1) if line}
+    try:
+        rows = list(reader(lines.values(), delimiter=table.separator, strict=True))
+    except CsvError:
+        return {}
+    fitting = [row for row in rows if len(row) == len(table.schema.names)]
+    return (
+        dict(zip(lines, map(line_of, fitting), strict=True)) if len(fitting) == len(lines) else {}
+    )

@@ -1,23 +1,43 @@
-"""What is wrong with each cell, found once for all the rules that speak of cells."""
+"""What is wrong with each cell, and the rows whose cells are sound, for the rules about records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from rl_resources.check.rule import Mistake
 from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.order import number
 from rl_resources.package import Field, ForeignKey
 from rl_resources.schema.validation import failures
 from rl_resources.words import shown
 
-Vocabulary = tuple[tuple[str, frozenset[str]], ...]
-"""The words of each column that is a foreign key."""
+
+class Record(NamedTuple):
+    """One row of a table, as messages name it."""
+
+    table: Table
+    row: int
+
+    def text(self, name: str) -> str:
+        """The cell of a column; empty where the file lacks it."""
+        return self.table.cell(self.row, name)
+
+    def number(self, name: str) -> float:
+        """The number in a column; 0 where there is none."""
+        return number(self.text(name)) or 0
+
+    def mistake(self, name: str, wrong: str, fix: str) -> Mistake:
+        """A mistake in a column: `wrong` goes after the column, its record and its value."""
+        label = self.table.label(self.row)
+        whose = f" of {label}" if label and name not in self.table.schema.primary_key else ""
+        value = f"`{shown(self.text(name), 120)}`" if self.text(name) else "empty"
+        return self.table.mistake(self.row, name, f"{name}{whose} is {value}{wrong}", fix)
 
 
 class BrokenCell(NamedTuple):
-    """A cell that breaks `constraint` of its column, or holds what no text may hold."""
+    """A cell that breaks `constraint` of its column, or has what no text may contain."""
 
     table: Table
     row: int
@@ -36,40 +56,28 @@ class BrokenCell(NamedTuple):
 
     def mistake(self, wrong: str, fix: str) -> Mistake:
         """The mistake at this cell: `wrong` goes after the column and its value."""
-        table, name = self.table, self.field.name
-        value = f" is `{shown(self.cell)}`," if self.cell else ""
-        label = table.label(self.row)
-        whose = f" of {label}" if label and name not in table.schema.primary_key else ""
-        place = table.place(self.row, name)
-        return Mistake(table.path, *place, f"{name}{whose}{value} {wrong}", fix)
+        record = Record(self.table, self.row)
+        return record.mistake(self.field.name, f", {wrong}" if wrong else "", fix)
 
 
 @lru_cache(maxsize=1)
 def broken_cells(snapshot: Snapshot) -> tuple[BrokenCell, ...]:
-    """Every cell that a rule about cells speaks of, with the first thing that is wrong with it.
+    """Every cell that a rule about cells reports, with the first thing that is wrong with it.
 
-    What a text may not hold goes before the schema's constraints: the zero-width space in `h100`
-    is the mistake, not that no device is called so.
+    What a text may not contain goes before the schema's constraints: the zero-width space in `h100`
+    is the mistake, not that there is no such device.
     """
-    found: list[BrokenCell] = []
-    for table in snapshot.tables.values():
-        judge = _broken_of.__wrapped__ if table.outside else _broken_of  # they come once
-        found += judge(table, tuple(vocabulary_of(snapshot, table).items()))
-    return tuple(found)
-
-
-@lru_cache(maxsize=1)
-def broken_places(snapshot: Snapshot) -> frozenset[tuple[str, int, int]]:
-    """Path, line and column of every broken cell: what follows from such a cell is not told."""
-    return frozenset(
-        (broken.table.path, *broken.table.place(broken.row, broken.field.name))
-        for broken in broken_cells(snapshot)
+    return tuple(
+        BrokenCell(table, failure.row, table.schema.field(failure.field), failure.constraint)
+        for table in snapshot.tables.values()
+        if table.rows
+        for failure in failures(table.schema, table.columns, vocabulary_of(snapshot, table))
     )
 
 
 @lru_cache(maxsize=1)
 def broken_keys(snapshot: Snapshot) -> frozenset[tuple[str, int, str]]:
-    """Path, row and column name of every broken cell."""
+    """Path, row and column of every broken cell: what follows from one is not reported."""
     return frozenset(
         (broken.table.path, broken.row, broken.field.name) for broken in broken_cells(snapshot)
     )
@@ -77,16 +85,17 @@ def broken_keys(snapshot: Snapshot) -> frozenset[tuple[str, int, str]]:
 
 @lru_cache(maxsize=1)
 def broken_columns(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
-    """Path and column name of every column that has a broken cell."""
+    """Path and name of every column that has a broken cell."""
     return frozenset((path, name) for path, _, name in broken_keys(snapshot))
 
 
-@lru_cache(maxsize=24)
-def _broken_of(table: Table, vocabulary: Vocabulary) -> tuple[BrokenCell, ...]:
-    return tuple(
-        BrokenCell(table, failure.row, table.schema.field(failure.field), failure.constraint)
-        for failure in failures(table.schema, table.columns, dict(vocabulary))
-    )
+def records(snapshot: Snapshot, resource: str, *names: str) -> Iterator[Record]:
+    """The rows of a table whose cells in these columns are sound; none where it lacks a column."""
+    table, broken = snapshot.tables[resource], broken_keys(snapshot)
+    if table.columns.keys() >= set(names):
+        for row in range(len(table.rows)):
+            if broken.isdisjoint((table.path, row, name) for name in names):
+                yield Record(table, row)
 
 
 def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, frozenset[str]]:
@@ -99,8 +108,8 @@ def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, frozenset[st
 
 
 def _words_of(snapshot: Snapshot, key: ForeignKey) -> frozenset[str]:
-    """All words that a foreign key may hold. A script is known by its file, too: that its row is
-    missing or has another name is reported there.
+    """All words of a foreign key. A script is known by its file, too: that its row is missing or
+    has another name is reported there.
     """
     words = snapshot.tables[key.resource].mentioned(key.reference)
     scripts = {script.name for script in snapshot.scripts} if key.resource == "tuning" else set()

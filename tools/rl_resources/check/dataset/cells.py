@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 
 from rl_resources.check.dataset.broken import (
     BrokenCell,
     broken_cells,
     broken_columns,
+    records,
 )
 from rl_resources.check.dataset.compatibility import TABLE as COMPATIBILITY
-from rl_resources.check.dataset.compatibility import renamed_script
-from rl_resources.check.dataset.pairing import lines_about
-from rl_resources.check.dataset.spelling import certain, likely
-from rl_resources.check.dataset.tables import contradicted_slugs, new_row, slug_of
+from rl_resources.check.dataset.spelling import certain
+from rl_resources.check.dataset.tables import named_after_model, new_row, slug_of
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import TYPES, Field, ForeignKey
 from rl_resources.schema import text_rules as text
-from rl_resources.words import nearest, shown
+from rl_resources.words import lines_in_words, nearest, shown
 
 MOST_CHARACTERS_TO_FIX = 500
 
@@ -35,14 +34,13 @@ def required(snapshot: Snapshot) -> Iterator[Mistake]:
 
     Without it a reader cannot tell what was run on what.
 
-    Bad: a blank `device`
+    Bad: an empty `device`
     Good: `h100` as `device`
     """
     for broken in _cells(snapshot, "required"):
         example = broken.field.example
-        yield broken.mistake(
-            "is blank", f"Fill it. {broken.field.description} For example `{example}`."
-        )
+        fix = f"Fill it. {broken.field.description} For example `{example}`."
+        yield broken.mistake("", fix)
 
 
 @rule()
@@ -55,18 +53,15 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
     Good: `2` as `gpus`
     """
     for broken in _cells(snapshot, "type"):
-        kind = TYPES[broken.field.type]
-        if broken.field.type == "date" and re.fullmatch(kind.pattern, broken.cell):
-            wrong = "which is no day of the calendar"
-        else:
-            wrong = f"which is not {kind.words}"
-        unit = f" in {broken.field.unit}" if broken.field.unit else ""
-        blank = "" if broken.field.required else ", or leave it blank"
-        fix = f"Write {kind.words}{unit} and nothing else{blank}."
+        field, kind = broken.field, TYPES[broken.field.type]
+        unit = f" in {field.unit}" if field.unit else ""
+        fix = f"Write {kind.words}{unit} and nothing else{_or_empty(field)}."
         if (meant := certain(snapshot, broken)) is not None:
             fix = f"Write `{meant}`."
-        elif number := likely(broken.field, broken.cell):
-            fix = f"Write `{number}`: {kind.words}{unit} and nothing else."
+        elif found := re.fullmatch(r"~?\s*(\d+)(?:\s+\D*|[A-Za-z%]+)", broken.cell):
+            fix = f"Write `{found[1]}`: {kind.words}{unit} and nothing else."
+        day = field.type == "date" and re.fullmatch(kind.pattern, broken.cell)
+        wrong = "which is no day of the calendar" if day else f"which is not {kind.words}"
         yield broken.mistake(wrong, fix)
 
 
@@ -79,69 +74,50 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `h1000` as `device`
     Good: `h100` as `device`
     """
-    for broken, others in _grouped(_cells(snapshot, "enum")):
-        fix = nearest(broken.cell, _words(broken.limit)).sentence()
-        if meant := certain(snapshot, broken):
-            fix = f"Write `{meant}`."
-        yield broken.mistake(
-            f"which is no {broken.field.title.lower()}{_also(broken, others)}",
-            fix or f"The words are listed in {broken.table.schema.path}.",
-        )
-
-    @cache
-    def words(key: ForeignKey) -> list[str]:
-        return sorted(snapshot.tables[key.resource].mentioned(key.reference))
-
-    for broken, others in _grouped(_cells(snapshot, "vocabulary")):
+    for broken, others in _grouped(_cells(snapshot, "enum", "vocabulary")):
         key = broken.table.schema.foreign_key(broken.field.name)
         if key is None:
-            yield _wrong_item(broken)
+            yield _wrong_item(snapshot, broken, others)
             continue
         target = snapshot.tables[key.resource]
         if target.lost or _has_broken_key(snapshot, target, broken.cell):
             continue  # its row may be there and cannot be read, which is reported there
-        close = nearest(broken.cell, words(key))
-        yield broken.mistake(
-            f"which {target.path} does not hold{_also(broken, others)}",
-            _known_word(snapshot, broken)
-            or f"{close.sentence()} {new_row(target, broken.cell)}".strip(),
-        )
+        fix = nearest(broken.cell, _keys(snapshot, key)).sentence()
+        if meant := certain(snapshot, broken):
+            fix = f"Write `{shown(meant, 200)}`, or run `rl-resources check --fix`."
+        elif broken.table.resource.name == COMPATIBILITY:
+            fix = f"If the script is gone, delete its lines. {fix}".strip()
+        else:
+            fix = f"{fix} {new_row(target, broken.cell)}".strip()
+        yield broken.mistake(f"not found in {target.path}{_also(broken, others)}", fix)
 
 
-def _wrong_item(broken: BrokenCell) -> Mistake:
-    """The first item of a list that is not among the words of its column."""
-    field, words = broken.field, broken.field.item_words
-    items = broken.cell.split(field.delimiter)
-    wrong = next((item for item in items if item not in words), "")
-    listed = ", ".join(f"`{word}`" for word in words)
-    return broken.mistake(
-        f"where `{shown(wrong)}` is no {field.title.lower().removesuffix('s')}",
-        nearest(wrong, words).sentence()
-        or f"Known are {listed}, separated by `{field.delimiter}`.",
-    )
+@lru_cache(maxsize=16)
+def _keys(snapshot: Snapshot, key: ForeignKey) -> list[str]:
+    return sorted(snapshot.tables[key.resource].mentioned(key.reference))
 
 
-def _known_word(snapshot: Snapshot, broken: BrokenCell) -> str:
-    """What to write for a word that had a meaning once, or has it in another spelling."""
-    meant = certain(snapshot, broken)
-    places = [f"{where} of {path}" for path, where in lines_about(snapshot, broken.cell)]
-    if meant and meant == renamed_script(snapshot, broken.cell):
-        return (
-            f"The script is called `{shown(meant, 200)}` by now: run `rl-resources check --fix`, "
-            f"or write that in {' and '.join(places)}."
-        )
-    if meant:
-        return f"Write `{shown(meant)}`."
-    known = snapshot.tables.get(COMPATIBILITY)
-    gone = places and known and broken.cell in known.columns.get("script", ())
-    return f"The script is gone: delete {' and '.join(places)}." if gone else ""
+def _wrong_item(snapshot: Snapshot, broken: BrokenCell, others: Sequence[BrokenCell]) -> Mistake:
+    """A word, or the first item of a list, that its column does not have."""
+    field, cell = broken.field, broken.cell
+    words = field.item_words or _words(broken.limit)
+    items = cell.split(field.delimiter) if field.item_words else [cell]
+    wrong = next((item for item in items if item not in words), cell)
+    what = field.title.lower().removesuffix("s" if field.item_words else "")
+    which = f"where `{shown(wrong)}`" if field.item_words else "which"
+    listed = f"Known are {', '.join(f'`{word}`' for word in words)}."
+    fix = nearest(wrong, words).sentence() or listed
+    if meant := certain(snapshot, broken):
+        fix = f"Write `{meant}`."
+    return broken.mistake(f"{which} is no {what}{_also(broken, others)}", fix)
 
 
 def _has_broken_key(snapshot: Snapshot, table: Table, word: str) -> bool:
     """Whether a key of the table is reported as broken, or as a model whose slug is `word`."""
-    key = (table.path, table.schema.primary_key[0])
-    meant = table.resource.name == "models" and slug_of(word) in contradicted_slugs(snapshot)
-    return key in broken_columns(snapshot) or meant
+    models = records(snapshot, "models", "model", "slug")
+    slugs = (item.text("slug") for item in models if not named_after_model(item))
+    meant = table.resource.name == "models" and slug_of(word) in slugs
+    return meant or (table.path, table.schema.primary_key[0]) in broken_columns(snapshot)
 
 
 def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[BrokenCell]]]:
@@ -160,20 +136,24 @@ def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[Bro
 
 
 def _also(first: BrokenCell, others: Sequence[BrokenCell]) -> str:
-    here = [broken for broken in others if broken.table is first.table]
-    lines = [str(broken.table.rows[broken.row].line) for broken in here]
-    places = [f"line{'s' if len(lines) > 1 else ''} {_some(lines)}"] if lines else []
-    elsewhere = (broken for broken in others if broken.table is not first.table)
-    places += dict.fromkeys(broken.table.path for broken in elsewhere)
+    """Where else the same word is."""
+    here = [item.table.rows[item.row].line for item in others if item.table is first.table]
+    elsewhere = (item.table.path for item in others if item.table is not first.table)
+    places = [lines_in_words(here)] if here else []
+    places += dict.fromkeys(elsewhere)
     return f" (also in {' and '.join(places)})" if places else ""
-
-
-def _some(lines: Sequence[str]) -> str:
-    return ", ".join(lines[:5]) + (", …" if len(lines) > 5 else "")
 
 
 def _words(limit: object) -> list[str]:
     return [str(word) for word in limit] if isinstance(limit, list) else []
+
+
+_BOUNDS = {
+    "minimum": ("which is below {}", "at least {}"),
+    "exclusiveMinimum": ("which is not above {}", "more than {}"),
+    "maximum": ("which is above {}", "at most {}"),
+    "exclusiveMaximum": ("which is not below {}", "less than {}"),
+}
 
 
 @rule()
@@ -185,41 +165,34 @@ def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's na
     Bad: `0` as `gpus`
     Good: `1` as `gpus`
     """
-    sides = {
-        "minimum": "which is below {}",
-        "exclusiveMinimum": "which is not above {}",
-        "maximum": "which is above {}",
-        "exclusiveMaximum": "which is not below {}",
-    }
-    for broken in _cells(snapshot, *sides):
-        if broken.limit is None:  # more digits than a machine integer has
-            yield broken.mistake("which is no usable number", broken.field.description)
-            continue
-        unit = f" {broken.field.unit}" if broken.field.unit else ""
-        bounds = _bounds(broken.field)
-        blank = "" if broken.field.required else ", or leave it blank"
-        yield broken.mistake(
-            sides[broken.constraint].format(broken.limit),
-            f"Write {bounds}{unit}{blank}. {broken.field.title}: {broken.field.description}",
-        )
+    for broken in _cells(snapshot, *_BOUNDS):
+        field = broken.field
+        wrong = _BOUNDS[broken.constraint][0].format(broken.limit)
+        if broken.limit is None:
+            wrong = "which has more digits than a number can have"
+        fix = f"Write {_bounds(field)}{_unit(field)}{_or_empty(field)}."
+        yield broken.mistake(wrong, f"{fix} {field.title}: {field.description}")
 
 
 def _bounds(field: Field) -> str:
-    words = {
-        "minimum": "at least {}",
-        "exclusiveMinimum": "more than {}",
-        "maximum": "at most {}",
-        "exclusiveMaximum": "less than {}",
-    }
     limits = field.constraints
-    return " and ".join(text.format(limits[name]) for name, text in words.items() if name in limits)
+    words = [text.format(limits[name]) for name, (_, text) in _BOUNDS.items() if name in limits]
+    return " and ".join(words) or TYPES[field.type].words
+
+
+def _unit(field: Field) -> str:
+    return f" {field.unit}" if field.unit else ""
+
+
+def _or_empty(field: Field) -> str:
+    return "" if field.required else ", or leave it empty"
 
 
 @rule()
 def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
     """A text has the form that its column wants.
 
-    A version, an id or an address in another form is found by nobody.
+    A version, an id or a URL in another form is found by nobody.
 
     Bad: `v0.8.3` as `infer_version`
     Good: `0.8.3` as `infer_version`
@@ -228,34 +201,29 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
     for broken in _cells(snapshot, "pattern"):
         if broken.field.name == "script" and broken.cell in files:
             continue  # the name is reported at the file
-        meant = _meant(broken.field, broken.cell)
-        example = broken.field.example
-        yield broken.mistake(
-            "which does not have the form of its column",
-            f"Write `{meant}`."
-            if meant
-            else f"{broken.field.description} For example `{example}`.",
-        )
+        fix = f"{broken.field.description} For example `{broken.field.example}`."
+        if meant := _meant(broken.field.pattern or "", broken.cell):
+            fix = f"Write `{meant}`."
+        yield broken.mistake("which does not have the form of its column", fix)
 
 
-def _meant(field: Field, cell: str) -> str | None:
+def _meant(pattern: str, cell: str) -> str | None:
     """The cell as it was most likely meant, if one of the usual slips is all that is wrong."""
-    if field.pattern is None or len(cell) > MOST_CHARACTERS_TO_FIX:
-        return None
     slips = (
         re.sub(r"\A(?:[vV]\.?|@)", "", cell),
         cell.lower(),
         re.sub(r"\Ahttp://", "https://", cell),
         cell.replace("\\", "/").rstrip("/").rpartition("/")[2],
     )
-    return next((slip for slip in slips if re.fullmatch(field.pattern, slip)), None)
+    possible = slips if len(cell) <= MOST_CHARACTERS_TO_FIX else ()
+    return next((slip for slip in possible if re.fullmatch(pattern, slip)), None)
 
 
 @rule()
 def length(snapshot: Snapshot) -> Iterator[Mistake]:
     """A text is no longer than its column allows.
 
-    A table is read across; what needs more room belongs behind the source's address.
+    A table is read across; what needs more room belongs at the source's URL.
 
     Bad: a note of 600 characters
     Good: a note of 300 characters
@@ -299,7 +267,7 @@ def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
 def formula(snapshot: Snapshot) -> Iterator[Mistake]:
     """No text begins like a spreadsheet formula.
 
-    Whoever opens the CSV file in a spreadsheet would run it.
+    A spreadsheet that opens the CSV file would run it.
 
     Bad: `=HYPERLINK("https://example.org")`
     Good: `see the source`
@@ -316,7 +284,7 @@ def formula(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @rule()
 def markup(snapshot: Snapshot) -> Iterator[Mistake]:
-    """No text holds markup, a template expression or an address that runs code.
+    """No text contains markup, a template expression or a URL that runs code.
 
     The same cell is shown in HTML, Markdown and reStructuredText. What no browser knows, such
     as `<think>`, may stand.
@@ -329,12 +297,12 @@ def markup(snapshot: Snapshot) -> Iterator[Mistake]:
         fix = "Say it in plain words."
         if re.match(r"<\w", sign) and ">" not in broken.cell:
             fix += " If it means less, put a space after `<`."
-        yield broken.mistake(f"which holds `{shown(sign, 20)}` as markup or code does", fix)
+        yield broken.mistake(f"which contains the markup or code `{shown(sign, 20)}`", fix)
 
 
 @rule()
 def email_address(snapshot: Snapshot) -> Iterator[Mistake]:
-    """No cell holds an e-mail address.
+    """No cell contains an e-mail address.
 
     Records name a public handle and nothing else of a person.
 
@@ -343,15 +311,15 @@ def email_address(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "email"):
         yield broken.mistake(
-            "which holds an e-mail address",
+            "which contains an e-mail address",
             "Write the public handle alone. The address is in git's history already if it was "
-            "committed: make the commit anew.",
+            "committed: make the commit again.",
         )
 
 
 @rule()
 def outer_space(snapshot: Snapshot) -> Iterator[Mistake]:
-    """No text begins or ends with a space.
+    """No text has leading or trailing whitespace.
 
     `h100` and `h100 ` look the same and are not.
 
@@ -361,4 +329,4 @@ def outer_space(snapshot: Snapshot) -> Iterator[Mistake]:
     for broken in _cells(snapshot, "space"):
         bare = shown(broken.cell.strip(), 600)
         fix = f"Write `{bare}`." if bare else "Leave nothing between the commas, or fill the cell."
-        yield broken.mistake("which begins or ends with a space", fix)
+        yield broken.mistake("which has leading or trailing whitespace", fix)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from pathlib import PurePosixPath
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+from io import BytesIO
 
-from rl_resources.check.dataset.alignment import realigned, requoted
-from rl_resources.check.dataset.broken import vocabulary_of
-from rl_resources.check.dataset.header import header_mistakes, rearranged
+from rl_resources.check.dataset.alignment import (
+    SEPARATORS,
+    as_help,
+    comma_separated,
+    meant_rows,
+    rearranged,
+    requoted,
+    separator_of,
+)
 from rl_resources.check.dataset.pairing import scripts
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.snapshot import ScriptFile, Snapshot, Table
-from rl_resources.tabular import Defect, Row, conflicts, quote, write
-from rl_resources.words import shown
+from rl_resources.check.snapshot import Snapshot, Table, undecodable
+from rl_resources.tabular import Row, conflicts, line_ends, quote
+from rl_resources.words import nearest, shown
 
-MOST_ROWS_TO_CHOOSE = 3
+MOST_HEADER_MISTAKES = 3
+_FIX = "or run `rl-resources check --fix`."
 
 
 def _readable(snapshot: Snapshot) -> Iterator[Table]:
@@ -36,56 +42,36 @@ def file_missing(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: records/devices.csv deleted
     Good: records/devices.csv in place
     """
-    folders: dict[str, list[Table]] = defaultdict(list)
     for table in snapshot.tables.values():
-        folders[str(PurePosixPath(table.path).parent)].append(table)
-    for folder, tables in folders.items():
-        if len(tables) > 1 and all(table.problem == "does not exist" for table in tables):
-            message = f"no file of {folder}/ exists"
-            fix = f"Bring them back with `git checkout -- {folder}`."
-            yield Mistake(tables[0].path, 1, 1, message, fix)
-            continue
-        for table in tables:
-            if table.data is None:
-                message = f"the file {table.problem}"
-                yield Mistake(table.path, 1, 1, message, _missing_fix(table))
-
-
-def _missing_fix(table: Table) -> str:
-    if table.large:
-        return (
-            "The tables of the dataset are read whole. Keep more records elsewhere; "
-            f"`rl-resources check FILE --resource {table.resource.name}` reads any number of them."
-        )
-    remove = (
-        "" if table.problem == "does not exist" else "Take away what stands in its place, then "
-    )
-    restore = f"bring it back with `git checkout -- {table.path}`."
-    return remove + restore if remove else restore.capitalize()
+        if table.data is None:
+            fix = f"Bring it back with `git checkout -- {table.path}`."
+            if table.large:
+                name = table.resource.name
+                fix = "The tables of the dataset are read whole. Keep more records elsewhere; "
+                fix += f"`rl-resources check FILE --resource {name}` reads any number of them."
+            yield Mistake(table.path, 1, 1, f"the file {table.problem}", fix)
 
 
 @rule()
 def encoding(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A CSV file is UTF-8.
+    """A table and a script are UTF-8.
 
     Bytes of another encoding show as wrong letters, or stop the reader.
 
     Bad: `é` as the single byte E9 of Latin-1
     Good: `é` as the two bytes C3 A9 of UTF-8
     """
-    for table in _readable(snapshot):
-        if table.undecodable is None or table.data is None:
-            continue
-        before = table.data[: table.undecodable]
-        line_start = before.rfind(b"\n") + 1
-        byte = table.data[table.undecodable]
-        yield Mistake(
-            table.path,
-            before.count(b"\n") + 1,
-            len(before[line_start:].decode("utf-8").removeprefix("\ufeff")) + 1,
-            f"byte {byte:02X} is not text in UTF-8",
-            "Save the file as UTF-8 without a byte order mark. Nothing else in it was checked.",
-        )
+    files = {table.path: table.data for table in snapshot.tables.values()}
+    for path, data in (files | {item.path: item.data for item in scripts(snapshot)}).items():
+        at = undecodable(data or b"")
+        if data is not None and at is not None:
+            before = data[:at].removeprefix(BOM_UTF8)
+            line, column = before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode()) + 1
+            message = f"byte {data[at]:02X} is not text in UTF-8"
+            fix = (
+                "Save the file as UTF-8 without a byte order mark. Nothing else in it was checked."
+            )
+            yield Mistake(path, line, column, message, fix)
 
 
 @rule()
@@ -97,63 +83,33 @@ def byte_order_mark(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: EF BB BF before `script,tag,…`
     Good: `script,tag,…` from the first byte
     """
-    for table in _readable(snapshot):
-        if table.marked:
-            yield Mistake(
-                table.path,
-                1,
-                1,
-                "the file begins with a byte order mark",
-                "Save it as UTF-8 without BOM, or run `rl-resources fmt`.",
-            )
-    for script in marked_scripts(snapshot):
-        message = "the script begins with a byte order mark: no system finds its shebang"
-        fix = "Save it as UTF-8 without BOM, or run `rl-resources check --fix`."
-        yield Mistake(script.path, 1, 1, message, fix)
-
-
-def marked_scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
-    """The scripts that begin with a byte order mark."""
-    return (item for item in scripts(snapshot) if (item.text or "").startswith("\ufeff"))
+    tables = [table.path for table in _readable(snapshot) if table.marked]
+    marked = (item.path for item in scripts(snapshot) if (item.text or "").startswith("\ufeff"))
+    for path in (*tables, *marked):
+        fix = f"Save it as UTF-8 without BOM, {_FIX}"
+        yield Mistake(path, 1, 1, "the file begins with a byte order mark", fix)
 
 
 @rule()
 def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
-    """Lines end with LF, the last one too.
+    """Lines end with LF, the last one of a table too.
 
-    Mixed line ends make two contributions rewrite each other's lines.
+    Mixed line ends make two contributions rewrite each other's lines, and bash takes a CR for a
+    part of the last word.
 
     Bad: lines that end with CR LF
     Good: lines that end with LF
     """
-    fmt = "Save it with LF line ends, or run `rl-resources fmt`."
-    for table in _decoded(snapshot):
-        wrong, place = table.ends
-        if "\r" in table.decoded and "\n" not in table.decoded:
-            column = table.decoded.index("\r") + 1
-            yield Mistake(table.path, 1, column, "the lines end with CR, not LF", fmt)
-        elif wrong and place:
-            count = "1 line ends" if wrong == 1 else f"{wrong} lines end"
-            yield Mistake(table.path, *place, f"{count} with CR LF, not LF", fmt)
-        elif place:
-            end = "End it as every other line, or run `rl-resources fmt`."
-            yield Mistake(table.path, *place, "the last line has no line end", end)
-    for script in crlf_scripts(snapshot):
-        yield _script_line_ends(script)
-
-
-def crlf_scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
-    """The scripts with line ends of Windows."""
-    return (item for item in scripts(snapshot) if "\r\n" in (item.text or ""))
-
-
-def _script_line_ends(script: ScriptFile) -> Mistake:
-    lines = (script.text or "").split("\n")
-    wrong = [number for number, line in enumerate(lines, 1) if line.endswith("\r")]
-    count = "1 line ends" if len(wrong) == 1 else f"{len(wrong)} lines end"
-    message = f"{count} with CR LF: bash takes the CR for a part of the last word"
-    fix = "Save it with LF line ends, or run `rl-resources check --fix`."
-    return Mistake(script.path, wrong[0], len(lines[wrong[0] - 1]), message, fix)
+    files = [(table.path, table.ends, True) for table in _decoded(snapshot)]
+    texts = ((item.path, BytesIO((item.text or "").encode())) for item in scripts(snapshot))
+    files += [(path, line_ends(lines), False) for path, lines in texts]
+    for path, (wrong, place), is_table in files:
+        if wrong and place:
+            message = f"{wrong} line{' ends' if wrong == 1 else 's end'} with CR LF, not LF"
+            yield Mistake(path, *place, message, f"Save it with LF line ends, {_FIX}")
+        elif place and is_table:
+            message = "the last line has no line end"
+            yield Mistake(path, *place, message, f"End it as every other line, {_FIX}")
 
 
 @rule()
@@ -166,29 +122,23 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `script,tag,model,task,gpus,…`
     """
     for table in _decoded(snapshot):
-        yield from _header_mistakes(snapshot, table)
+        first = table.text.header
+        if first is None or not any(first.cells):
+            whole = f"The header must be: {','.join(table.schema.names)}"
+            if table.excerpt is None and not table.characters.strip():
+                yield Mistake(table.path, 1, 1, "the file is empty", whole)
+            continue
+        rows = table.excerpt or table.text.rows or table.text.defects
+        if not rows and (users := _users(snapshot, table)):
+            fix = f"Bring its rows back with `git checkout -- {table.path}`."
+            message = f"the file has no rows, but {users[0]} refers to them"
+            yield Mistake(table.path, first.line + 1, 1, message, fix)
+        for index, message, fix in _header_mistakes(snapshot, table):
+            yield Mistake(table.path, *first.place(index), message, fix)
         for row in table.text.rows:
             if row.cells == table.schema.names:
                 message = "the header is repeated here"
                 yield Mistake(table.path, row.line, 1, message, "Delete this line.")
-
-
-def _header_mistakes(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
-    header, whole = table.text.header, f"The header must be: {','.join(table.schema.names)}"
-    if table.excerpt is None and not table.characters.strip():
-        yield Mistake(table.path, 1, 1, "the file is empty", whole)
-        return
-    rows = table.excerpt or table.text.rows or table.text.defects
-    if not rows and (users := _users(snapshot, table)):
-        fix = f"Bring its rows back with `git checkout -- {table.path}`."
-        message = f"the file has no rows, but {users[0]} refers to them"
-        yield Mistake(table.path, header.line + 1 if header else 1, 1, message, fix)
-    if header is None or table.header == table.schema.names or header.blank:
-        return
-    if rearranged(snapshot, table):
-        whole = "Run `rl-resources check --fix`: it puts each cell under its name."
-    for index, message, fix in header_mistakes(table):
-        yield Mistake(table.path, *header.place(index), message, fix or whole)
 
 
 def _users(snapshot: Snapshot, table: Table) -> list[str]:
@@ -201,13 +151,52 @@ def _users(snapshot: Snapshot, table: Table) -> list[str]:
     return users + [script.path for script in snapshot.scripts if table.resource.name == "tuning"]
 
 
+def _header_mistakes(snapshot: Snapshot, table: Table) -> list[tuple[int, str, str]]:
+    """Index of the cell, message and fix of the header's mistakes, or the one behind them all."""
+    if table.separator != ",":
+        message = f"the columns are separated by {table.separator!r}, not by commas"
+        ours = f", {_FIX}" if comma_separated(table) else "."
+        return [(0, message, f"Separate the cells by commas, a cell with a comma in quotes{ours}")]
+    whole = f"The header must be: {','.join(table.schema.names)}"
+    if rearranged(snapshot, table):
+        whole = "Run `rl-resources check --fix`: it puts each cell under its name."
+    if not table.has_header:
+        return [(0, "the first line is not the header", whole)]
+    found = [(index, message, fix or whole) for index, message, fix in _wrong_columns(table)]
+    if len(found) <= MOST_HEADER_MISTAKES:
+        return found
+    index, first, _ = found[0]
+    return [(index, f"{len(found)} columns are not those of the schema: {first}, …", whole)]
+
+
+def _wrong_columns(table: Table) -> Iterator[tuple[int, str, str]]:
+    """Index, message, and the fix where it is not a new header."""
+    found, wanted = table.header, table.schema.names
+    missing = [name for name in wanted if name not in found]
+    for index, name in enumerate(found):
+        if name in wanted and found.index(name) == index:
+            continue
+        here = [other for other in missing if wanted.index(other) == index]
+        meant = [*nearest(name, missing).words, *here][:1] if name not in wanted else []
+        missing = [other for other in missing if other not in meant]
+        rows = "" if table.names == wanted else " and of every row"
+        fix = f"Write `{meant[0]}`." if meant else f"Take it out of the header{rows}."
+        repeated = f"the column {name!r} is repeated"
+        yield index, repeated if name in wanted else f"there is no column {shown(name)!r}", fix
+    for name in missing:
+        yield min(wanted.index(name), len(found) - 1), f"the column {name!r} is missing", ""
+    if sorted(found) == sorted(wanted) and found != wanted:
+        at = next(index for index, name in enumerate(found) if name != wanted[index])
+        yield at, f"the column is {found[at]!r} where {wanted[at]!r} is wanted", ""
+
+
 _DEFECTS = {
     "unclosed-quote": (
         "a quote opens here and is not closed on this line",
         'Close it with `"` at the end of its cell; write a quote inside a quoted cell as `""`.',
     ),
     "stray-quote": (
-        "text stands beside a quoted part of the cell",
+        "the cell has text outside of its quotes",
         'Put the whole cell in quotes and write each quote inside it as `""`.',
     ),
 }
@@ -225,67 +214,53 @@ def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
     for table in _decoded(snapshot):
         for defect in table.text.defects if table.separator == "," else ():
             if defect.kind in _DEFECTS:
-                yield _quoting_mistake(snapshot, table, defect)
-
-
-def _quoting_mistake(snapshot: Snapshot, table: Table, defect: Defect) -> Mistake:
-    message, fix = _DEFECTS[defect.kind]
-    line = table.line(defect.line)
-    if table.names == table.schema.names:
-        meant = requoted(table.schema, line, vocabulary_of(snapshot, table))
-        fix = written_rows(meant) if meant else fix
-    return Mistake(
-        table.path, defect.line, defect.column, f"{message}: {shown(defect.cell, 30)}", fix
-    )
+                message, fix = _DEFECTS[defect.kind]
+                meant = as_help(requoted(snapshot, table, table.line(defect.line)))
+                message = f"{message}: {shown(defect.cell, 30)}"
+                yield Mistake(table.path, defect.line, defect.column, message, meant or fix)
 
 
 @rule()
 def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
     """No merge conflict is left in a file.
 
-    Between the markers stand two versions of the same rows; a reader would get both.
+    Between the markers are two versions of the same lines; a reader would get both.
 
     Bad: `<<<<<<< HEAD`, two versions of a row, `>>>>>>> branch`
     Good: the one version that is right
     """
-    for table in _decoded(snapshot):
-        for defect in table.text.defects:
-            if defect.kind != "merge-conflict":
-                continue
-            message = f"the line is left of a merge conflict: {shown(defect.cell, 40)}"
-            fix = "Delete it, and keep only those rows around it that are right."
-            if defect.lines > 1:
-                last = defect.line + defect.lines - 1
-                message = f"lines {defect.line} to {last} are a merge conflict"
-                fix = "Keep the rows that are right and delete the lines that git put around them."
-            yield Mistake(table.path, defect.line, 1, message, fix)
-    for script in scripts(snapshot):
-        for first, last in conflicts(script.text or ""):
-            message = f"lines {first} to {last} are a merge conflict"
-            fix = "Keep the lines that are right and delete those that git put around them."
-            if first == last:
-                message, fix = "the line is left of a merge conflict", "Delete it."
-            yield Mistake(script.path, first, 1, message, fix)
+    places = [(table.path, *span) for table in _decoded(snapshot) for span in _spans(table)]
+    of_scripts = ((item.path, conflicts(item.text or "")) for item in scripts(snapshot))
+    places += [(path, *span) for path, spans in of_scripts for span in spans]
+    for path, first, last in places:
+        message = f"lines {first} to {last} are a merge conflict"
+        if first == last:
+            message = "the line is left of a merge conflict"
+        fix = "Keep the lines that are right and delete those that git put around them."
+        yield Mistake(path, first, 1, message, fix)
+
+
+def _spans(table: Table) -> list[tuple[int, int]]:
+    found = [defect for defect in table.text.defects if defect.kind == "merge-conflict"]
+    return [(defect.line, defect.line + defect.lines - 1) for defect in found]
 
 
 @rule()
 def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
     """Every row has as many cells as the header.
 
-    From the missing or extra cell on, every value stands under the wrong name.
+    From the missing or extra cell on, every value has the wrong name.
 
     Bad: `7B,4` under `size,position,from_parameters_b`
     Good: `7B,4,4.58` under `size,position,from_parameters_b`
     """
     for table in _decoded(snapshot):
-        if table.separator != ",":
-            continue
-        after_blank = 0
-        for row in table.text.rows:
+        after_empty = 0
+        for row in table.text.rows if table.separator == "," else ():
             if row.blank:
-                if table.outside or row.line != after_blank:
+                if table.outside or row.line != after_empty:
                     yield Mistake(table.path, row.line, 1, "the line is empty", "Delete it.")
-                after_blank = row.line + 1
+                after_empty = row.line + 1
             elif not any(row.cells):
                 yield Mistake(table.path, row.line, 1, "all cells are empty", "Delete the line.")
             elif len(row.cells) != len(table.names):
@@ -294,68 +269,28 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
     cells, wanted = len(row.cells), len(table.names)
-    message = f"the row has {cells} cells where {wanted} are wanted"
-    if sign := _other_separator(table, row):
-        column = len(table.line(row.line).split(sign)[0]) + 1
-        message = f"the row has {_SIGNS[sign]} between its cells where commas are wanted"
-        fix = f"Write: {shown(fixed_row(snapshot, table, row) or '', 2000)}"
-        return Mistake(table.path, row.line, column, message, fix)
-    meant = _rows_meant(snapshot, table, row)
-    if 0 < len(meant) <= MOST_ROWS_TO_CHOOSE:
-        fix = written_rows(meant)
-    elif cells < wanted:
-        fix = (
-            f"An empty cell needs its comma too. If all {cells} cells are right, "
-            f"write {wanted - cells} more `,` at the end of the line."
-        )
-    elif not any(row.cells[wanted:]):
-        fix = f"Take the last {cells - wanted} `,` off the line."
-    else:
-        fix = "A cell that holds a comma must be in quotes."
-        if (last := table.schema.fields[-1]).name == table.names[-1]:
-            cell = quote(",".join(row.cells[wanted - 1 :]))
-            fix += f" If it is {last.name}, write: {shown(cell, 600)}"
-    return Mistake(table.path, *row.place(min(wanted, cells) - 1), message, fix)
+    message, place = f"the row has {cells} cells, not {wanted}", row.place(min(wanted, cells) - 1)
+    if sign := separator_of(table, row):
+        message = f"the row has {SEPARATORS[sign]} between its cells, not commas"
+        place = row.line, len(table.line(row.line).split(sign)[0]) + 1
+    fix = as_help(meant_rows(snapshot, table, row))
+    return Mistake(table.path, *place, message, fix or _length_help(table, row))
 
 
-_SIGNS = {"\t": "tabs", ";": "semicolons", "|": "bars"}
-
-
-def _other_separator(table: Table, row: Row) -> str:
-    """What stands between the cells of a row that has none of its commas; mostly nothing does."""
-    line, width = table.line(row.line), len(table.names)
-    return next((sign for sign in _SIGNS if len(line.split(sign)) == width), "")
-
-
-@lru_cache(maxsize=256)
-def fixed_row(snapshot: Snapshot, table: Table, row: Row) -> str | None:
-    """The line that a row of another length certainly means; `None` where that is in doubt."""
-    if row.blank or table.names != table.schema.names or len(row.cells) == len(table.names):
-        return None
-    sign = _other_separator(table, row)
-    if sign:
-        return write([table.line(row.line).split(sign)]).rstrip("\n")
-    meant = _rows_meant(snapshot, table, row)
-    return write(meant).rstrip("\n") if len(meant) == 1 else None
-
-
-@lru_cache(maxsize=256)
-def _rows_meant(snapshot: Snapshot, table: Table, row: Row) -> list[tuple[str, ...]]:
-    """The rows that one of another length may mean."""
-    if table.names != table.schema.names or any("\n" in cell for cell in row.cells):
-        return []
-    return realigned(table.schema, row.cells, vocabulary_of(snapshot, table))
-
-
-def written_rows(rows: Sequence[tuple[str, ...]]) -> str:
-    """What to write where a line means one of these rows."""
-    lines = [shown(write([cells]).rstrip("\n"), 2000) for cells in rows[:MOST_ROWS_TO_CHOOSE]]
-    return f"Write{'' if len(rows) == 1 else ' what is right'}: {' or: '.join(lines)}"
+def _length_help(table: Table, row: Row) -> str:
+    cells, wanted, last = len(row.cells), len(table.names), table.schema.fields[-1].name
+    if cells < wanted:
+        commas = f"write {wanted - cells} more `,` at the end of the line."
+        return f"An empty cell needs its comma too. If all {cells} cells are right, {commas}"
+    if not any(row.cells[wanted:]):
+        return f"Take the last {cells - wanted} `,` off the line."
+    cell = shown(quote(",".join(row.cells[wanted - 1 :])), 600)
+    return f"A cell that has a comma must be in quotes. If it is {last}, write: {cell}"
 
 
 @rule()
 def line_break(snapshot: Snapshot) -> Iterator[Mistake]:
-    """No cell holds a line break.
+    """No cell contains a line break.
 
     One record on one line keeps line numbers, diffs and merges simple.
 
@@ -364,11 +299,9 @@ def line_break(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for table in _decoded(snapshot):
         for row in table.text.rows:
-            for index, cell in enumerate(row.cells if "\n" in "".join(row.cells) else ()):
+            for index, cell in enumerate(row.cells):
                 if "\n" in cell:
-                    yield Mistake(
-                        table.path,
-                        *row.place(index),
-                        f"the cell holds a line break: {shown(cell)}",
-                        f"Write it on one line: {shown(quote(' '.join(cell.split())), 600)}",
-                    )
+                    message = f"the cell contains a line break: {shown(cell)}"
+                    text = shown(quote(" ".join(cell.split())), 600)
+                    fix = f"Write it on one line: {text}"
+                    yield Mistake(table.path, *row.place(index), message, fix)

@@ -9,19 +9,19 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 from itertools import pairwise
 
-from rl_resources.check.dataset.broken import broken_places
+from rl_resources.check.dataset.broken import broken_cells
+from rl_resources.check.dataset.files import header
 from rl_resources.check.dataset.provenance import report_size
 from rl_resources.check.dataset.scripts import name_against_row
 from rl_resources.check.dataset.tables import duplicate_key, model_size
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import SortKey, sort_key
-from rl_resources.tabular import Row, quote, write
+from rl_resources.tabular import quote, write
 from rl_resources.words import shown
 
 FMT = "Run `rl-resources fmt`."
-
-Place = tuple[str, int, int]
+_DECIDING = (header, duplicate_key, model_size, report_size, name_against_row)
 
 
 @rule("warning")
@@ -35,75 +35,41 @@ def row_order(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: a 7B record before a 14B record; `h100`
     """
     for table in snapshot.tables.values():
-        yield from _misplaced_row(snapshot, table)
-        yield from _needless_quotes(snapshot, table)
-
-
-def _misplaced_row(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
-    """The first row whose order key is certain and less than that of a row before it."""
-    keys = order_keys(snapshot, table)
-    if keys == sorted(keys):
-        return
-    doubtful = _doubtful_places(snapshot)
-    sure = [row for row in range(len(keys)) if not _is_doubtful(snapshot, table, row, doubtful)]
-    for before, after in pairwise(sure):
-        if keys[after] < keys[before]:
-            first = table.rows[before].line
-            message = f"{table.label(after)} stands after line {first} but sorts before it"
+        keys = [] if _is_doubtful(snapshot) else order_keys(snapshot, table)
+        pairs = enumerate(pairwise(keys), 1)
+        if after := next((row for row, (key, later) in pairs if later < key), 0):
+            line = table.rows[after - 1].line
+            message = f"{table.label(after)} comes after line {line} but sorts before it"
             yield Mistake(table.path, table.rows[after].line, 1, message, FMT)
-            return
-
-
-def _needless_quotes(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
-    """The first cell in quotes that it does not need."""
-    needless = [
-        (row, index)
-        for row, index in _quoted_cells(table)
-        if quote(row.cells[index]) == row.cells[index]
-        and (table.path, *row.place(index)) not in broken_places(snapshot)
-    ]
-    lines = {row.line for row, _ in needless}
-    for row, index in needless[:1]:
-        more = f" (and {len(lines) - 1} more rows have such)" if len(lines) > 1 else ""
-        message = f'the cell "{shown(row.cells[index], 120)}" is in quotes that it does not need'
-        yield Mistake(table.path, *row.place(index), message + more, FMT)
-
-
-def _quoted_cells(table: Table) -> Iterator[tuple[Row, int]]:
-    """Every row and index of a cell in quotes."""
-    for row in filter(None, (table.text.header, *table.text.rows)):
-        for index, (line, column) in enumerate(row.starts):
-            if table.line(line).startswith('"', column - 1):
-                yield row, index
+        if found := _needless_quotes(snapshot, table):
+            lines = {line for line, *_ in found}
+            (line, column, cell), more = found[0], ""
+            if len(lines) > 1:
+                more = f" (and {len(lines) - 1} more rows have such)"
+            message = f'the cell "{shown(cell, 120)}" is in quotes that it does not need{more}'
+            yield Mistake(table.path, line, column, message, FMT)
 
 
 @lru_cache(maxsize=1)
-def _doubtful_places(snapshot: Snapshot) -> frozenset[Place]:
-    """Cells that another rule reports: where a row belongs is known when they are fixed."""
-    mistakes = (
-        *duplicate_key.mistakes(snapshot),
-        *model_size.mistakes(snapshot),
-        *report_size.mistakes(snapshot),
-        *name_against_row.mistakes(snapshot),
-    )
-    return broken_places(snapshot) | {(item.path, item.line, item.column) for item in mistakes}
+def _is_doubtful(snapshot: Snapshot) -> bool:
+    """Whether another rule reports a cell or row: where rows belong is known when it is fixed."""
+    lost = any(table.lost or table.data is None for table in snapshot.tables.values())
+    found = (mistake for rule in _DECIDING for mistake in rule.mistakes(snapshot))
+    return lost or bool(broken_cells(snapshot)) or any(found)
 
 
-def _is_doubtful(snapshot: Snapshot, table: Table, row: int, doubtful: frozenset[Place]) -> bool:
-    """Whether a cell that decides the row's place is in doubt, here or in a table it leads to."""
-    for path in table.schema.order_by:
-        at, index = table, row
-        for name in path.split("."):
-            if name not in at.columns or (at.path, *at.place(index, name)) in doubtful:
-                return True
-            key = at.schema.foreign_key(name)
-            if key is None or name == path.rpartition(".")[2]:
-                break
-            found = snapshot.keys(key.resource).get(at.cell(index, name))
-            if found is None:
-                return True
-            at, index = snapshot.tables[key.resource], found
-    return False
+def _needless_quotes(snapshot: Snapshot, table: Table) -> list[tuple[int, int, str]]:
+    """Line, column and text of the cells in quotes that they do not need."""
+    broken = {(item.row, item.field.name) for item in broken_cells(snapshot) if item.table is table}
+    return [
+        (line, column, row.cells[at])
+        for index, row in enumerate((table.text.header, *table.rows), -1)
+        if row is not None
+        for at, (line, column) in enumerate(row.starts)
+        if table.line(line).startswith('"', column - 1)
+        and quote(row.cells[at]) == row.cells[at]
+        and (index, table.names[at]) not in broken
+    ]
 
 
 def order_keys(snapshot: Snapshot, table: Table) -> list[SortKey]:

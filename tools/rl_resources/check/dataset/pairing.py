@@ -1,21 +1,20 @@
-"""Which script file belongs to which tuning record, also where the two are not called alike."""
+"""Which script file belongs to which tuning record, also where the two have different names."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from rl_resources.check.dataset.broken import broken_keys
-from rl_resources.check.dataset.tables import misplaced, role_of, size_of, slug_of
+from rl_resources.check.dataset.broken import Record, broken_keys
+from rl_resources.check.dataset.tables import OTHER_ROLE, misplaced, role_of, size_of, slug_of
 from rl_resources.check.snapshot import ScriptFile, Snapshot
 from rl_resources.package import SCRIPTS
 from rl_resources.script.name import PARTS, ScriptName, parsed
-from rl_resources.words import lines_in_words
 
 IGNORED = frozenset({"README.md"})
-LIKENESS = 0.8
+LIKENESS = 0.7
 
 TABLES: Mapping[str, tuple[str, str]] = {
     "model": ("models", "model"),
@@ -49,90 +48,68 @@ class Pairing:
 
 
 def scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
-    """The files that should be scripts: hidden ones and READMEs are nobody's business."""
+    """The files that should be scripts: not READMEs, hidden files and links."""
     return (
         script
         for script in snapshot.scripts
-        if script.name not in IGNORED and not script.name.startswith(".")
+        if script.name not in IGNORED and not script.name.startswith(".") and not script.target
     )
 
 
 @lru_cache(maxsize=1)
 def pairing(snapshot: Snapshot) -> Pairing:
-    """Pair files and rows by the script cell, and what is left by `_likely`."""
-    cells = snapshot.tables["tuning"].columns.get("script", ())
+    """Pair files and rows by the script cell, and what is left by likeness.
+
+    First those where the row's other cells say the script's name, then those of similar names.
+    """
     rows = {name: row for name, row in snapshot.keys("tuning").items() if name}
     files = {script.name: script for script in scripts(snapshot)}
-    lost = {
-        row: cell
-        for row, cell in enumerate(cells)
-        if cell not in files and rows.get(cell, row) == row
-    }
-    free = [script for script in scripts(snapshot) if script.name not in rows]
-    return Pairing(rows, files, dict(_likely(snapshot, free, lost)) if lost else {})
+    cells = enumerate(snapshot.tables["tuning"].columns.get("script", ()))
+    lost = {row: name for row, name in cells if name not in files and rows.get(name, row) == row}
+    free = [script for script in scripts(snapshot) if script.name not in rows] if lost else []
+    expected = {str(expected_name(snapshot, row)): row for row in lost} if free else {}
+    row_of = {}
+    for script in sorted(free, key=lambda script: script.name not in expected):
+        names = {name: row for row, name in lost.items()}
+        close = difflib.get_close_matches(script.name, filter(None, names), 1, LIKENESS)
+        row = expected.get(script.name, names[close[0]] if close else None)
+        if row in lost:
+            row_of[script.path] = row
+            del lost[row]
+    return Pairing(rows, files, row_of)
 
 
-def _likely(
-    snapshot: Snapshot, free: Sequence[ScriptFile], lost: Mapping[int, str]
-) -> Iterator[tuple[str, int]]:
-    """Pair scripts without a row and rows without a script.
-
-    First those where the row's other cells say the script's name, then those whose names are alike
-    in all but the model, then those of similar names.
-    """
-    by_cells = {str(expected_name(snapshot, row)): row for row in lost}
-    by_name = {cell: row for row, cell in lost.items() if cell}
-    left = set(lost)
-    for script in sorted(free, key=lambda script: script.name not in by_cells):
-        alike = [row for row, cell in lost.items() if _tail(cell) == _tail(script.name)]
-        close = difflib.get_close_matches(script.name, by_name, n=1, cutoff=LIKENESS)
-        candidates = [by_cells.get(script.name), *(alike if len(alike) == 1 else ())]
-        candidates += [by_name[other] for other in close]
-        row = next((row for row in candidates if row in left), None)
-        if row is not None:
-            left.remove(row)
-            yield script.path, row
-
-
-def _tail(file_name: str) -> tuple[str, ...]:
-    """All parts of a name but the model, which may contain the separator by mistake."""
-    return tuple(file_name.lower().split("_")[1 - len(PARTS) :])
-
-
-def expected_name(snapshot: Snapshot, row: int) -> ScriptName | None:
+def expected_name(snapshot: Snapshot, row: int | None) -> ScriptName | None:
     """The name that follows from a record's other cells, where they are all known."""
-    words = [word_in_name(snapshot, row, part) for part in PARTS]
-    return parsed("_".join(filter(None, words)) + ".sh") if all(words) else None
+    words = [] if row is None else [word_in_name(snapshot, row, part) for part in PARTS]
+    return parsed("_".join(filter(None, words)) + ".sh") if words and all(words) else None
 
 
 def word_in_name(snapshot: Snapshot, row: int, part: str) -> str | None:
-    """How a cell of a record stands in a name; `None` for a cell that another rule speaks of."""
-    tuning = snapshot.tables["tuning"]
-    cell = tuning.cell(row, part)
-    if not cell or is_told(snapshot, row, part):
+    """How a cell of a record appears in a name; `None` for a cell that another rule reports."""
+    cell = snapshot.tables["tuning"].cell(row, part)
+    if not cell or _is_reported(snapshot, row, part):
         return None
     if part == "model":
         return slug_of(cell)
     return str(int(cell)) if part == "gpus" else cell.lower()
 
 
-def is_told(snapshot: Snapshot, row: int, part: str) -> bool:
-    """Whether another rule speaks of this cell of a record."""
-    tuning = snapshot.tables["tuning"]
-    if (tuning.path, row, part) in broken_keys(snapshot):
-        return True
-    return part in {"train", "infer"} and misplaced(snapshot, row, part)
+def _is_reported(snapshot: Snapshot, row: int, part: str) -> bool:
+    """Whether another rule reports this cell of a record."""
+    table = snapshot.tables["tuning"]
+    broken = (table.path, row, part) in broken_keys(snapshot)
+    return broken or (part in OTHER_ROLE and misplaced(snapshot, Record(table, row), part))
 
 
 @lru_cache(maxsize=len(TABLES))
 def words_of_part(snapshot: Snapshot, part: str) -> Mapping[str, str]:
-    """The words that a part of a name may be, each with the key that it stands for."""
+    """The words that a part of a name may be, each with the key that it means."""
     resource, column = TABLES[part]
-    table = snapshot.tables[resource]
+    words = snapshot.tables[resource].mentioned(column)
     if part == "model":
-        return {slug_of(model): model for model in table.mentioned(column)}
-    other = {"train": "infer", "infer": "train"}.get(part)
-    words = table.mentioned(column)
+        return {slug_of(model): model for model in words}
+    other = OTHER_ROLE.get(part)
     return {word.lower(): word for word in words if not other or role_of(snapshot, word) != other}
 
 
@@ -140,8 +117,8 @@ def unknown_part(snapshot: Snapshot, name: ScriptName, row: int | None) -> str |
     """The first part of a name that no table knows, unless its row has it wrong, too."""
     for part in TABLES:
         words = words_of_part(snapshot, part)
-        told = row is not None and is_told(snapshot, row, part)
-        if words and getattr(name, part) not in words and not told:
+        reported = row is not None and _is_reported(snapshot, row, part)
+        if words and getattr(name, part) not in words and not reported:
             return part
     return None
 
@@ -149,7 +126,7 @@ def unknown_part(snapshot: Snapshot, name: ScriptName, row: int | None) -> str |
 def agreement_with_name(snapshot: Snapshot, file_name: str, row: int) -> Mapping[str, bool]:
     """For each part of a script's name whether the row's cell says the same.
 
-    A cell that another rule speaks of is left out, and all are where the name itself is in doubt.
+    A cell that another rule reports is excluded, and all are where the name itself is in doubt.
     """
     name = parsed(file_name)
     if name is None or row in pairing(snapshot).path_of or unknown_part(snapshot, name, row):
@@ -158,18 +135,7 @@ def agreement_with_name(snapshot: Snapshot, file_name: str, row: int) -> Mapping
     return {part: word == str(getattr(name, part)) for part, word in words.items() if word}
 
 
-def lines_about(snapshot: Snapshot, script: str) -> list[tuple[str, str]]:
-    """The other files with rows about a script, each with the lines of these rows in words."""
-    found = []
-    for table in snapshot.tables.values():
-        for key in table.schema.foreign_keys:
-            cells = table.columns.get(key.field, ()) if key.resource == "tuning" else ()
-            if lines := [table.rows[row].line for row, cell in enumerate(cells) if cell == script]:
-                found.append((table.path, lines_in_words(lines)))
-    return found
-
-
 def folder_of(snapshot: Snapshot, name: ScriptName | None) -> str | None:
-    """The folder that a script of this name belongs into, where the size of its model is known."""
+    """The folder of a script with this name, where the size of its model is known."""
     size = size_of(snapshot, name.model) if name else ""
     return f"{SCRIPTS}/{size.lower()}" if size else None

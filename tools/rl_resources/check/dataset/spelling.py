@@ -1,58 +1,50 @@
-"""What a cell means that is written in another way than its column wants."""
+"""What a cell certainly means that is written in another way than its column wants."""
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
-from datetime import date
+from collections.abc import Mapping
 from functools import lru_cache
 
 from rl_resources.check.dataset.broken import BrokenCell
-from rl_resources.check.dataset.compatibility import renamed_script
+from rl_resources.check.dataset.compatibility import TABLE as COMPATIBILITY
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.package import Field
 from rl_resources.schema.text_rules import as_seen, is_hidden, strange_characters
 
 MOST_CHARACTERS = 500
+LIKENESS = 0.8
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
 _COUNT = re.compile(r"\A\s*\d+\s*[xX\u00d7*]\s*")
-_YEAR_FIRST = re.compile(r"(?P<year>\d{4})(?P<sign>[-/.]?)(?P<month>\d\d?)(?P=sign)(?P<day>\d\d?)")
-_DAY_FIRST = re.compile(r"(?P<day>\d\d?)\.(?P<month>\d\d?)\.(?P<year>\d{4})")
-_SLASHES = re.compile(r"(?P<one>\d\d?)[/-](?P<other>\d\d?)[/-](?P<year>\d{4})")
+_BOOLEANS = {"true": "true", "yes": "true", "false": "false", "no": "false"}
 
 
 def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     """The text that a broken cell certainly means; `None` where somebody must decide."""
-    cell = broken.cell
+    cell, field = broken.cell, broken.field
     if len(cell) > MOST_CHARACTERS:
         return None
     match broken.constraint:
         case "space":
             meant: str | None = cell.strip()
         case "hidden" | "character":
-            meant = _seen(broken.field, cell)
+            meant = _seen(field, cell)
         case "type":
-            meant = _typed(broken.field, cell)
+            meant = _typed(field, cell)
         case "enum" | "vocabulary":
             return _word(snapshot, broken)
         case "pattern":
             meant = re.sub(r"\A(?:[vV]\.?|@)", "", cell)
         case _:
             return None
-    return meant if meant is not None and meant != cell and _fits(broken.field, meant) else None
-
-
-def likely(field: Field, cell: str) -> str | None:
-    """The one number of a cell that says more than a number."""
-    match = re.fullmatch(r"~?\s*(\d+(?:[.,]\d+)?)(?:\s+\D*|[A-Za-z%]+)", cell)
-    found = match[1].replace(",", ".") if match else ""
-    return found if field.type in {"integer", "number"} and found and _fits(field, found) else None
+    return meant if meant is not None and meant != cell and _fits(field, meant) else None
 
 
 def _seen(field: Field, cell: str) -> str | None:
     """The cell as it looks; hidden characters may have a purpose in free text."""
     free = field.type == "string" and not field.pattern and "maxLength" in field.constraints
-    if free and any(is_hidden(sign) or sign.isspace() for sign in strange_characters(cell)):
+    if free and any(is_hidden(one) or one.isspace() for one in strange_characters(cell)):
         return None
     seen = as_seen(cell).strip()
     return None if strange_characters(seen) else seen
@@ -67,75 +59,50 @@ def _fits(field: Field, cell: str) -> bool:
     return not field.pattern or not cell or re.fullmatch(field.pattern, cell) is not None
 
 
-def _typed(field: Field, cell: str) -> str | None:
+def _typed(field: Field, cell: str) -> str:
+    """The cell without quotes and unit, spelled as its type is: `1,024`, `8.0`, `2026/1/31`."""
     bare = cell.strip(_QUOTES).strip()
-    return _SPELLINGS[field.type](bare.removesuffix(f" {field.unit}" if field.unit else ""))
+    bare = bare.removesuffix(f" {field.unit}" if field.unit else "")
+    match field.type:
+        case "integer" | "number":
+            return _digits(bare, field.type)
+        case "boolean":
+            return _BOOLEANS.get(bare.lower(), bare)
+        case "date" if found := re.fullmatch(r"(\d{4})[-/.]?(\d\d?)[-/.]?(\d\d?)", bare):
+            return f"{found[1]}-{found[2]:>02}-{found[3]:>02}"
+    return bare
 
 
-def _integer(cell: str) -> str | None:
-    if re.fullmatch(r"\d{1,3}(?:[,' \u00a0\u202f]\d{3})+(?:\.0*)?", cell):
-        cell = re.sub(r"[^\d.]", "", cell)
-    return cell.partition(".")[0] if re.fullmatch(r"\d+\.0*", cell) else cell
+def _digits(cell: str, kind: str) -> str:
+    """A number without separators of thousands; a comma before one or two digits is a decimal one.
 
-
-def _number(cell: str) -> str | None:
-    """A comma before one or two digits can only be a decimal one."""
+    Before three it may be either, but in a whole number.
+    """
+    if re.fullmatch(r"\d{1,3}(?:[,' \u00a0\u202f]\d{3})+", cell) and kind == "integer":
+        return re.sub(r"\D", "", cell)
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+\.\d+", cell):
-        return cell.replace(",", "")
-    return cell.replace(",", ".") if re.fullmatch(r"\d+,(?:\d{1,2}|\d{4,})", cell) else cell
-
-
-def _boolean(cell: str) -> str | None:
-    return {"true": "true", "yes": "true", "false": "false", "no": "false"}.get(cell.lower())
-
-
-def _date(cell: str) -> str | None:
-    """Points stand after the day; between slashes only a number above 12 tells the day."""
-    if match := _YEAR_FIRST.fullmatch(cell) or _DAY_FIRST.fullmatch(cell):
-        return _day(match["year"], match["month"], match["day"])
-    if match := _SLASHES.fullmatch(cell):
-        one, other = int(match["one"]), int(match["other"])
-        if one == other or (one > 12) != (other > 12):
-            return _day(match["year"], str(min(one, other)), str(max(one, other)))
-    return None
-
-
-def _day(year: str, month: str, day: str) -> str | None:
-    try:
-        return date(int(year), int(month), int(day)).isoformat()
-    except ValueError:
-        return None
-
-
-_SPELLINGS: Mapping[str, Callable[[str], str | None]] = {
-    "integer": _integer,
-    "number": _number,
-    "boolean": _boolean,
-    "date": _date,
-    "string": str,
-    "list": str,
-}
+        cell = cell.replace(",", "")
+    elif re.fullmatch(r"\d+,(?:\d{1,2}|\d{4,})", cell) and kind == "number":
+        cell = cell.replace(",", ".")
+    return re.sub(r"\.0*\Z", "", cell) if kind == "integer" else cell
 
 
 def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
-    """The one word of the vocabulary that differs in case, signs around it, or is its alias."""
-    cell = broken.cell
-    for wanted in dict.fromkeys([_plain(cell), _plain(_COUNT.sub("", cell))]):
-        if found := set(_alike(snapshot, broken, wanted)):
-            return found.pop() if len(found) == 1 else None
-    return None
+    """The one word of the vocabulary that differs in case, in what surrounds it, or has this alias.
 
-
-def _alike(snapshot: Snapshot, broken: BrokenCell, wanted: str) -> Iterator[str]:
+    A script that was renamed has another name in the generated table of releases.
+    """
     key = broken.table.schema.foreign_key(broken.field.name)
     if key is None:
-        limit = broken.limit
-        words = [str(word) for word in limit] if isinstance(limit, list) else []
-        yield from (word for word in words if _plain(word) == wanted)
-        return
-    if key.resource == "tuning" and (script := renamed_script(snapshot, broken.cell)):
-        yield script
-    yield from words_meant(snapshot, key.resource).get(wanted, ())
+        words = broken.limit if isinstance(broken.limit, list) else []
+        known: Mapping[str, frozenset[str]] = {_plain(word): frozenset({word}) for word in words}
+    else:
+        known = words_meant(snapshot, key.resource)
+    cell = broken.cell
+    found = known.get(_plain(cell)) or known.get(_plain(_COUNT.sub("", cell))) or frozenset()
+    if not found and key and key.resource == "tuning":
+        found = frozenset(_renamed(snapshot, cell))
+    return next(iter(found)) if len(found) == 1 else None
 
 
 @lru_cache(maxsize=16)
@@ -152,3 +119,10 @@ def words_meant(snapshot: Snapshot, resource: str) -> Mapping[str, frozenset[str
 
 def _plain(word: str) -> str:
     return " ".join(word.strip(_QUOTES).split()).lower()
+
+
+def _renamed(snapshot: Snapshot, old: str) -> list[str]:
+    """The records like a script that has generated rows, of those that have none."""
+    known = set(snapshot.tables[COMPATIBILITY].columns.get("script", ()))
+    free = [name for name in snapshot.keys("tuning") if name and name not in known]
+    return difflib.get_close_matches(old, free, n=2, cutoff=LIKENESS) if old in known else []

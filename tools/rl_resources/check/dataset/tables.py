@@ -1,21 +1,26 @@
-"""Rules about a whole record, and about records beside each other."""
+"""Rules about a whole record, and about records of several tables."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from math import inf
 
-from rl_resources.check.dataset.broken import broken_columns, broken_keys, broken_places
+from rl_resources.check.dataset.broken import Record, broken_columns, broken_keys, records
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import number
 from rl_resources.package import Field
 from rl_resources.tabular import write
-from rl_resources.words import shown
+from rl_resources.words import nearest, shown
 
-_RUNS = ("tuning", "reports")
-_BOUNDS = frozenset({"from_parameters_b", "below_parameters_b"})
+RUNS = ("tuning", "reports")
+OTHER_ROLE = {"train": "infer", "infer": "train"}
+_PLACEHOLDERS = frozenset(
+    {"your-handle", "yourhandle", "your-name", "handle", "username", "user", "contributor", "name"}
+    | {"todo", "tbd", "me", "someone", "nobody", "anonymous", "unknown", "none", "example", "xxx"}
+)
 _NO_PART = re.compile(r"[^\w.-]|_")
 
 
@@ -29,50 +34,33 @@ def duplicate_key(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: one row for each `script`
     """
     for table in snapshot.tables.values():
-        told: set[int] = set()
-        for names in _unique_columns(table):
-            for copy, first in copies(table, names):
-                if copy in told:
-                    continue
-                told.add(copy)
-                values = shown(" ".join(table.cell(copy, name) for name in names), 120)
-                line, _ = table.place(first, names[0])
-                yield table.mistake(
-                    copy,
-                    names[0],
-                    f"{' and '.join(names)} `{values}` stands in line {line} already",
-                    _duplicate_fix(table, copy, first),
-                )
+        reported: set[int] = set()
+        for names in table.schema.unique_keys:
+            for copy, first in _copies(table, names):
+                if copy not in reported:
+                    reported.add(copy)
+                    yield _duplicate(table, names, copy, first)
 
 
-def _unique_columns(table: Table) -> list[tuple[str, ...]]:
-    """The keys of the schema, as far as the file has their columns."""
-    keys = table.schema.unique_keys
-    return [names for names in keys if all(name in table.columns for name in names)]
-
-
-def copies(table: Table, names: Sequence[str]) -> list[tuple[int, int]]:
-    """Rows whose cells in `names` together stood before: (copy, first) by index.
-
-    Rows with an empty cell in the key are left out.
-    """
-    if not all(name in table.columns for name in names):
-        return []
+def _copies(table: Table, names: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Rows with the same cells in `names` as one before, and that one; none with an empty cell."""
     first: dict[tuple[str, ...], int] = {}
-    found = []
     for row, key in enumerate(table.cells(names)):
         if all(key) and first.setdefault(key, row) != row:
-            found.append((row, first[key]))
-    return found
+            yield row, first[key]
 
 
-def _duplicate_fix(table: Table, copy: int, first: int) -> str:
-    if table.rows[copy].cells == table.rows[first].cells:
-        return "Delete this line: the two are the same."
-    differing = [
-        name for name in table.columns if table.cell(copy, name) != table.cell(first, name)
-    ]
-    return f"The two differ in {', '.join(differing)}. Keep one line, or fix the other."
+def _duplicate(table: Table, names: Sequence[str], copy: int, first: int) -> Mistake:
+    values = shown(" ".join(table.cell(copy, name) for name in names), 120)
+    line = table.rows[first].line
+    differ = [name for name in table.columns if table.cell(copy, name) != table.cell(first, name)]
+    fix = f"The two differ in {', '.join(differ)}. Keep one line, or fix the other."
+    return table.mistake(
+        copy,
+        names[0],
+        f"{' and '.join(names)} `{values}` is a duplicate of line {line}",
+        fix if differ else "Delete this line: the two are the same.",
+    )
 
 
 @rule()
@@ -84,124 +72,87 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `vllm` as `train`
     Good: `fsdp` as `train`
     """
-    for resource in _RUNS:
-        yield from _roles(snapshot, snapshot.tables[resource])
-
-
-def _roles(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
-    for row, train in enumerate(table.columns.get("train", ())):
-        infer = table.cell(row, "infer")
-        wrong = [
-            name
-            for name in ("train", "infer")
-            if misplaced(snapshot, row, name, table)
-            and (table.path, row, name) not in broken_keys(snapshot)
-        ]
-        if len(wrong) == 2 and role_of(snapshot, train) == "infer":
-            yield table.mistake(
-                row,
-                "train",
-                f"train and infer of {table.label(row)} are `{train}` and `{infer}`: "
-                "they have changed places",
-                f"Write `{infer}` as train and `{train}` as infer.",
-            )
-            continue
-        for name in wrong:
-            word = table.cell(row, name)
-            yield table.mistake(
-                row,
-                name,
-                f"{name} of {table.label(row)} is `{shown(word)}`, "
-                f"which is for `{role_of(snapshot, word)}`",
-                f"Backends for `{name}` are {_listed(words_for(snapshot, name))}.",
-            )
+    for resource in RUNS:
+        for record in records(snapshot, resource, *OTHER_ROLE):
+            wrong = [name for name in OTHER_ROLE if misplaced(snapshot, record, name)]
+            for name in wrong[:1]:
+                words = ", ".join(f"`{word}`" for word in _words_for(snapshot, name))
+                is_for, fix = f", which is for `{OTHER_ROLE[name]}`", f"Known are {words}."
+                if len(wrong) == 2:
+                    train, infer = map(record.text, wrong)
+                    is_for = f" and infer is `{infer}`: they are swapped"
+                    fix = f"Write `{infer}` as train and `{train}` as infer."
+                yield record.mistake(name, is_for, fix)
 
 
 def role_of(snapshot: Snapshot, backend: str) -> str:
-    """`train` or `infer`; blank for a backend that is not known or whose row does not say."""
-    row = snapshot.keys("backends").get(backend) if backend else None
-    return snapshot.tables["backends"].cell(row, "role") if row is not None else ""
+    """`train` or `infer`; empty for a backend that is not known or whose row does not say."""
+    cells = snapshot.find("backends", backend)
+    return cells("role") if backend and cells else ""
 
 
-def words_for(snapshot: Snapshot, role: str) -> list[str]:
-    """The backends of a role."""
-    return [word for word in snapshot.keys("backends") if role_of(snapshot, word) == role]
+def _words_for(snapshot: Snapshot, role: str) -> list[str]:
+    return [shown(word) for word in snapshot.keys("backends") if role_of(snapshot, word) == role]
 
 
-def misplaced(snapshot: Snapshot, row: int, name: str, table: Table | None = None) -> bool:
-    """Whether `train` or `infer` of a row, of a tuning record if no table is given, names a
-    backend of the other role.
-    """
-    other = {"train": "infer", "infer": "train"}[name]
-    return role_of(snapshot, (table or snapshot.tables["tuning"]).cell(row, name)) == other
-
-
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(f"`{shown(word)}`" for word in words)
+def misplaced(snapshot: Snapshot, record: Record, name: str) -> bool:
+    """Whether `train` or `infer` of a record names a backend of the other role."""
+    return role_of(snapshot, record.text(name)) == OTHER_ROLE[name]
 
 
 @rule()
 def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A model stands in the size that its parameters belong to.
+    """A model has the size that its parameters belong to.
 
     The size decides the page and the folder in which a reader looks.
 
     Bad: 7.61 billion parameters under `14B`
     Good: 7.61 billion parameters under `7B`
     """
-    models = snapshot.tables["models"]
-    for row, size in enumerate(models.columns.get("size", ())):
-        fitting = sizes_by_parameters(snapshot, row)
-        if size in snapshot.keys("sizes") and fitting and size not in fitting:
-            parameters = models.cell(row, "parameters_b")
-            yield models.mistake(
-                row,
-                "size",
-                f"size of {models.label(row)} is `{shown(size)}`, "
-                f"but {parameters} billion parameters belong to `{fitting[0]}`",
-                f"Write `{fitting[0]}`, or fix the parameters.",
-            )
+    for record in records(snapshot, "models", "size", "parameters_b"):
+        fitting = fitting_size(snapshot, record.row)
+        if fitting and record.text("size") != fitting:
+            parameters = record.text("parameters_b")
+            wrong = f", but {parameters} billion parameters belong to `{fitting}`"
+            yield record.mistake("size", wrong, f"Write `{fitting}`, or fix the parameters.")
 
 
-def sizes_by_parameters(snapshot: Snapshot, model: int) -> Sequence[str]:
-    """The sizes that the parameters of a row of models fit; none where bounds are in doubt."""
-    return _fitting_sizes(snapshot)[model]
+def fitting_size(snapshot: Snapshot, model: int) -> str:
+    """The size that the parameters of a row of models belong to; empty where that is in doubt."""
+    value = number(snapshot.tables["models"].cell(model, "parameters_b"))
+    sizes = (
+        size for size, (start, end) in _bounds(snapshot).items() if start <= (value or 0) < end
+    )
+    return next(sizes, "") if value is not None else ""
 
 
 @lru_cache(maxsize=1)
-def _fitting_sizes(snapshot: Snapshot) -> Sequence[Sequence[str]]:
-    """The sizes that each row of models fits."""
-    models, sizes = snapshot.tables["models"], snapshot.tables["sizes"]
-    told = any((sizes.path, name) in broken_columns(snapshot) for name in _BOUNDS)
-    words = {} if sizes.lost or told else snapshot.keys("sizes")
-    parameters = [number(models.cell(row, "parameters_b")) for row in range(len(models.rows))]
-    return [
-        [word for word, at in words.items() if value is not None and _holds(sizes, at, value)]
-        for value in parameters
-    ]
+def _bounds(snapshot: Snapshot) -> Mapping[str, tuple[float, float]]:
+    """From and below how many billion parameters each size is; empty where a bound is broken."""
+    sizes, names = snapshot.tables["sizes"], ("from_parameters_b", "below_parameters_b")
+    if sizes.lost or any((sizes.path, name) in broken_columns(snapshot) for name in names):
+        return {}
+    rows = {
+        size: [number(sizes.cell(row, name)) for name in names]
+        for size, row in snapshot.keys("sizes").items()
+    }
+    return {size: (start, end or inf) for size, (start, end) in rows.items() if start is not None}
 
 
 def size_of(snapshot: Snapshot, slug: str) -> str:
-    """The size of the model with this slug; blank where its row is in doubt."""
+    """The size of the model with this slug; empty where its row is in doubt."""
     models = snapshot.tables["models"]
-    row = rows_by_slug(snapshot).get(slug)
-    size = models.cell(row, "size") if row is not None else ""
-    if row is None or (models.path, *models.place(row, "size")) in broken_places(snapshot):
+    row = _rows_by_slug(snapshot).get(slug)
+    if row is None or (models.path, row, "size") in broken_keys(snapshot):
         return ""
-    fitting = sizes_by_parameters(snapshot, row)
-    return "" if fitting and size not in fitting else size
+    size = models.cell(row, "size")
+    return size if fitting_size(snapshot, row) in {size, ""} else ""
 
 
 @lru_cache(maxsize=1)
-def rows_by_slug(snapshot: Snapshot) -> Mapping[str, int]:
+def _rows_by_slug(snapshot: Snapshot) -> Mapping[str, int]:
     """Rows of the models by the slug that they should have."""
     return {slug_of(model): row for model, row in snapshot.keys("models").items()}
-
-
-def _holds(sizes: Table, row: int, parameters: float) -> bool:
-    start = number(sizes.cell(row, "from_parameters_b"))
-    end = number(sizes.cell(row, "below_parameters_b"))
-    return start is not None and start <= parameters and (end is None or parameters < end)
 
 
 @rule()
@@ -213,29 +164,19 @@ def model_slug(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `qwen-7b` for `Qwen/Qwen2.5-7B-Instruct`
     Good: `qwen2.5-7b-instruct` for `Qwen/Qwen2.5-7B-Instruct`
     """
-    models = snapshot.tables["models"]
-    for row, slug in enumerate(models.columns.get("slug", ())):
-        wanted = slug_of(models.cell(row, "model"))
-        told = {(models.path, row, name) for name in ("model", "slug")} & broken_keys(snapshot)
-        if slug and wanted and slug != wanted and not told:
-            yield models.mistake(
-                row,
-                "slug",
-                f"slug of {models.label(row)} is `{shown(slug)}`",
-                f"Write `{wanted}`, or fix the name of the model.",
-            )
+    for record in records(snapshot, "models", "model", "slug"):
+        if not named_after_model(record):
+            fix = f"Write `{slug_of(record.text('model'))}`, or fix the name of the model."
+            yield record.mistake("slug", ", not the name of its model", fix)
 
 
-@lru_cache(maxsize=1)
-def contradicted_slugs(snapshot: Snapshot) -> frozenset[str]:
-    """Slugs of models that are not those of their names: either may be the one that is meant."""
-    columns = snapshot.tables["models"].columns
-    pairs = zip(columns.get("model", ()), columns.get("slug", ()), strict=False)
-    return frozenset(slug for model, slug in pairs if slug != slug_of(model))
+def named_after_model(record: Record) -> bool:
+    """Whether a model's slug is that of its name; if not, either may be the right one."""
+    return record.text("slug") == slug_of(record.text("model"))
 
 
 def slug_of(model: str) -> str:
-    """The model's part of a script name; a sign that parts cannot hold becomes `-`."""
+    """The model's part of a script name; a character that parts cannot have becomes `-`."""
     return _NO_PART.sub("-", model.rpartition("/")[2].lower())
 
 
@@ -255,11 +196,8 @@ def new_row(table: Table, key: str) -> str:
 
 
 def _new_cell(table: Table, field: Field, key: str) -> str:
-    if field.name == table.schema.primary_key[0]:
-        return key
-    if field.name == "slug":
-        return slug_of(key)
-    return field.name.upper() if field.required else ""
+    known = {table.schema.primary_key[0]: key, "slug": slug_of(key)}
+    return known.get(field.name, field.name.upper() if field.required else "")
 
 
 @rule()
@@ -271,20 +209,12 @@ def whole_nodes(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: 8 `gpus` on 3 `nodes`
     Good: 8 `gpus` on 2 `nodes`
     """
-    for table in (snapshot.tables[resource] for resource in _RUNS):
-        for row, nodes in enumerate(table.columns.get("nodes", ())):
-            gpus = table.cell(row, "gpus")
-            if _counts(nodes) and _counts(gpus) and int(gpus) % int(nodes):
-                yield table.mistake(
-                    row,
-                    "nodes",
-                    f"nodes of {table.label(row)} is `{nodes}`, which does not divide {gpus} GPUs",
-                    "Write the number of machines, each with the same number of GPUs.",
-                )
-
-
-def _counts(cell: str) -> bool:
-    return cell.isascii() and cell.isdigit() and int(cell[:9]) > 0 and len(cell) < 10
+    for resource in RUNS:
+        for record in records(snapshot, resource, "nodes", "gpus"):
+            nodes, gpus = record.number("nodes"), record.text("gpus")
+            if nodes and gpus and int(gpus) % nodes:
+                fix = "Write the number of machines, each with the same number of GPUs."
+                yield record.mistake("nodes", f", which does not divide {gpus} GPUs", fix)
 
 
 @rule()
@@ -293,44 +223,34 @@ def disputed_note(snapshot: Snapshot) -> Iterator[Mistake]:
 
     A figure in doubt helps nobody unless the doubt is named.
 
-    Bad: `disputed` with blank `notes`
+    Bad: `disputed` with empty `notes`
     Good: `disputed` with `Published as 16, the trials reached 100.`
     """
-    table = snapshot.tables["tuning"]
-    if "notes" not in table.columns:
-        return
-    for row, status in enumerate(table.columns.get("status", ())):
-        if status == "disputed" and not table.cell(row, "notes"):
-            yield table.mistake(
-                row,
-                "notes",
-                f"notes of {table.label(row)} is blank, but the status is `disputed`",
-                "Say in one sentence which published facts contradict each other.",
-            )
+    for record in records(snapshot, "tuning", "status", "notes"):
+        if record.text("status") == "disputed" and not record.text("notes"):
+            fix = "Say in one sentence which published facts contradict each other."
+            yield record.mistake("notes", ", but the status is `disputed`", fix)
 
 
 @rule()
 def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A record that ran has a contributor or a source.
+    """A record that ran has a contributor or a source, and the contributor is somebody.
 
-    A claim that nobody made cannot be asked about.
+    A record that nobody made cannot be asked about, and neither can a placeholder.
 
-    Bad: blank `contributor` and blank `source`
+    Bad: empty `contributor` and empty `source`; `your-handle` as `contributor`
     Good: a handle as `contributor`
     """
-    table = snapshot.tables["tuning"]
-    if "source" not in table.columns:
-        return
-    for row, contributor in enumerate(table.columns.get("contributor", ())):
-        if contributor or table.cell(row, "source") or table.cell(row, "status") == "untested":
+    for record in records(snapshot, "tuning", "contributor", "status", "source"):
+        contributor = record.text("contributor")
+        if record.text("status") == "untested":
             continue
-        if (table.path, row, "status") not in broken_keys(snapshot):
-            yield table.mistake(
-                row,
-                "contributor",
-                f"contributor and source of {table.label(row)} are both blank",
-                "Write your public handle as contributor.",
-            )
+        if contributor.lower() in _PLACEHOLDERS:
+            fix = "Write your public handle, or leave it empty where the record has a source."
+            yield record.mistake("contributor", ", which is a placeholder", fix)
+        elif not contributor and not record.text("source"):
+            fix = "Write your public handle as contributor."
+            yield record.mistake("contributor", ", and so is source", fix)
 
 
 _BRANCH = re.compile(
@@ -344,23 +264,74 @@ _BRANCH = re.compile(
 def permalink(snapshot: Snapshot) -> Iterator[Mistake]:
     """A record's source and evidence name a commit, not a branch.
 
-    What a branch holds changes; next month the address shows other figures, or nothing.
+    A branch changes; next month the URL shows other figures, or nothing.
 
     Bad: `https://github.com/OWNER/REPOSITORY/blob/main/PATH`
     Good: `https://github.com/OWNER/REPOSITORY/blob/COMMIT/PATH`, COMMIT of 40 hexadecimal
         digits
     """
-    table = snapshot.tables["tuning"]
     for name in ("evidence", "source"):
-        for row, cell in enumerate(table.columns.get(name, ())):
-            match = _BRANCH.match(cell) if len(cell) < 2000 else None
-            if match is not None and (table.path, row, name) not in broken_keys(snapshot):
-                branch = match["branch"] or match["raw"]
-                yield table.mistake(
-                    row,
-                    name,
-                    f"{name} of {table.label(row)} shows whatever the branch `{shown(branch)}` "
-                    "holds on that day",
-                    f"Write the commit in the place of `{shown(branch)}`: on GitHub the key `y` "
-                    "puts it into the address.",
-                )
+        for record in records(snapshot, "tuning", name):
+            if match := _BRANCH.match(record.text(name)):
+                branch = shown(match["branch"] or match["raw"])
+                fix = f"Write the commit instead of `{branch}`: on GitHub the key `y` does that."
+                yield record.mistake(name, f", which follows the branch `{branch}`", fix)
+
+
+@rule()
+def moved_target(snapshot: Snapshot) -> Iterator[Mistake]:
+    """An id that has moved is gone from its table, and its replacement exists or has moved on.
+
+    One URL cannot show a record and say that the record is gone, and a reader of the old URL must
+    not be sent to a page that does not exist.
+
+    Bad: `moved_to` names a record that nobody has entered
+    Good: `id` was published once and is gone, `moved_to` names records of the same table
+    """
+    moved = _moved_ids(snapshot)
+    for record in records(snapshot, "moved", "resource", "id", "moved_to"):
+        resource, name = record.text("resource"), record.text("id")
+        known = _ids(snapshot, resource)
+        if name in known:
+            table = snapshot.tables[resource]
+            wrong = f", but {table.path}:{table.rows[known[name]].line} still has it"
+            yield record.mistake("id", wrong, "Delete this line, or give the record another id.")
+        for target in record.text("moved_to").split():
+            if target == name or (target not in known and (resource, target) not in moved):
+                wrong = f", but `{shown(target, 120)}` is no row of {resource}"
+                fix = nearest(target, known).sentence() or f"Name a row of {resource}."
+                yield record.mistake("moved_to", wrong, fix)
+
+
+def _ids(snapshot: Snapshot, resource: str) -> Mapping[str, int]:
+    """The ids of a table, with their rows."""
+    return {key.removesuffix(".sh"): row for key, row in snapshot.keys(resource).items()}
+
+
+def _moved_ids(snapshot: Snapshot) -> frozenset[tuple[str, ...]]:
+    return frozenset(snapshot.tables["moved"].cells(("resource", "id")))
+
+
+@rule()
+def lost_id(snapshot: Snapshot) -> Iterator[Mistake]:
+    """An id of the newest release is still there, or has a row that says where it went.
+
+    A link to a record, or a stored id, would be dead.
+
+    Bad: a record deleted or renamed, and nothing in `records/moved.csv`
+    Good: a row in `records/moved.csv` with what stands for it today, or empty
+        where nothing does
+    """
+    scripts = {script.name.removesuffix(".sh") for script in snapshot.scripts}
+    for resource, names in snapshot.published.items():
+        table, known = snapshot.tables[resource], _ids(snapshot, resource)
+        if not table.rows or table.lost:
+            continue
+        # A row whose script is still there has a typing error that other rules report.
+        known_or_reported = known.keys() | (scripts if resource == "tuning" else set())
+        for name in names:
+            if name not in known_or_reported and (resource, name) not in _moved_ids(snapshot):
+                message = f"id `{shown(name, 120)}` is published, and {resource} has no such row"
+                row = f"{resource},{shown(name, 120)},NEW-ID,VERSION,REASON"
+                fix = f"Bring it back, or add `{row}`, NEW-ID empty where nothing replaces it."
+                yield Mistake(snapshot.tables["moved"].path, 1, 1, message, fix)

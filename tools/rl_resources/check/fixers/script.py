@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rl_resources.check.fixers.tables import with_lines
+from rl_resources.check.fixers.dataset import with_lines
 from rl_resources.check.rule import Rewrite
 from rl_resources.check.script.content import shebang_below, unquoted
 from rl_resources.check.target import ScriptText

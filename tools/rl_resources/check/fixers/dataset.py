@@ -1,0 +1,199 @@
+"""Fixers of tables and of a script's name, place and mode.
+
+Every byte outside of the lines that they change stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from rl_resources.check.dataset import form
+from rl_resources.check.dataset.alignment import (
+    comma_separated,
+    line_of,
+    meant_rows,
+    rearranged,
+)
+from rl_resources.check.dataset.broken import broken_cells
+from rl_resources.check.dataset.compatibility import stale_rows
+from rl_resources.check.dataset.pairing import expected_name, folder_of, pairing, scripts
+from rl_resources.check.dataset.scripts import moved_path, not_executable
+from rl_resources.check.dataset.spelling import certain
+from rl_resources.check.rule import Edit, MakeExecutable, Move, Rewrite
+from rl_resources.check.snapshot import Snapshot, Table
+
+Lines = Mapping[int, str | None]
+"""New text by line number, without the line's end; `None` removes the line."""
+
+
+def with_lines(text: str, lines: Lines) -> str:
+    """The text with these lines replaced, each with the line's own end."""
+    return "".join(_replaced(text.split("\n"), lines)).removesuffix("\n")
+
+
+def _replaced(old: list[str], lines: Lines) -> Iterator[str]:
+    for number, line in enumerate(old, 1):
+        if number not in lines:
+            yield f"{line}\n"
+        elif (new := lines[number]) is not None:
+            yield f"{new}\r\n" if line.endswith("\r") else f"{new}\n"
+
+
+def _rewrite(table: Table, lines: Lines) -> Iterator[Rewrite]:
+    """The table's file with these lines; nothing where its lines are not those of the file."""
+    if lines and table.data is not None and table.characters is table.decoded:
+        mark = "\ufeff" if table.marked else ""
+        yield Rewrite(table.path, mark + with_lines(table.decoded, lines))
+
+
+def _with_cells(
+    snapshot: Snapshot, cells: Iterator[tuple[Table, int, str, str]]
+) -> Iterator[Rewrite]:
+    """The files with other text in some cells: table, row, column, text.
+
+    The rows are written in canonical form; those of more than one line are left alone.
+    """
+    changed: dict[tuple[Table, int], dict[str, str]] = {}
+    for table, row, name, text in cells:
+        changed.setdefault((table, row), {})[name] = text
+    for table in snapshot.tables.values():
+        lines = {}
+        for row, new in [(row, new) for (own, row), new in changed.items() if own is table]:
+            old = dict(zip(table.names, table.rows[row].cells, strict=True))
+            if "\n" not in "".join(old.values()):
+                lines[table.rows[row].line] = line_of([*(old | new).values()])
+        yield from _rewrite(table, lines)
+
+
+def spelling(*constraints: str) -> Callable[[Snapshot], Iterator[Rewrite]]:
+    """The fixer of cells that break one of these constraints and certainly mean another text."""
+
+    def fixer(snapshot: Snapshot) -> Iterator[Rewrite]:
+        cells = (cell for cell in broken_cells(snapshot) if cell.constraint in constraints)
+        meant = ((cell, certain(snapshot, cell)) for cell in cells)
+        return _with_cells(
+            snapshot,
+            (
+                (cell.table, cell.row, cell.field.name, text)
+                for cell, text in meant
+                if text is not None
+            ),
+        )
+
+    return fixer
+
+
+def byte_order_mark(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """Remove the mark."""
+    for path, text in _texts(snapshot):
+        yield Rewrite(path, text.removeprefix("\ufeff"))
+
+
+def line_ending(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """LF ends every line."""
+    for path, text in _texts(snapshot):
+        text = re.sub(r"\r\n?", "\n", text)
+        yield Rewrite(path, text if text.endswith("\n") or not text else f"{text}\n")
+
+
+def _texts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Path and text of every table and script in UTF-8."""
+    for table in snapshot.tables.values():
+        if table.undecodable is None and table.data is not None:
+            yield table.path, table.data.decode("utf-8")
+    yield from ((item.path, item.text) for item in scripts(snapshot) if item.text is not None)
+
+
+def header(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """Cells with another separator, columns in another order or missing, a repeated header."""
+    for table in snapshot.tables.values():
+        wanted = table.schema.names
+        names = tuple(name.strip().lower() for name in table.header)
+        if table.separator != ",":
+            yield from _rewrite(table, comma_separated(table))
+        elif table.text.header and names == wanted:
+            again = (row.line for row in table.text.rows if row.cells == wanted)
+            lines: dict[int, str | None] = dict.fromkeys(again)
+            yield from _rewrite(table, lines | {table.text.header.line: ",".join(wanted)})
+        else:
+            yield from _rewrite(table, rearranged(snapshot, table))
+
+
+def row_length(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """Remove empty lines; a row is unchanged where it is in doubt which cell is missing."""
+    for table in snapshot.tables.values():
+        lines: dict[int, str | None] = {}
+        for row in table.text.rows:
+            if not any(cell.strip() for cell in row.cells):
+                lines[row.line] = None
+            elif len(meant := meant_rows(snapshot, table, row)) == 1:
+                lines[row.line] = line_of(meant[0])
+        yield from _rewrite(table, lines)
+
+
+def row_order(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """Rows in order, where the whole file can be read, and only as many quotes as CSV needs."""
+    found = {mistake.path for mistake in form.row_order.mistakes(snapshot)}
+    for table in snapshot.tables.values():
+        text = form.canonical(snapshot, table) if table.path in found else None
+        if text is not None:
+            yield Rewrite(table.path, text)
+        elif table.path in found:
+            every = filter(None, (table.text.header, *table.rows))
+            rows = [row for row in every if "\n" not in "".join(row.cells)]
+            yield from _rewrite(table, {row.line: line_of(row.cells) for row in rows})
+
+
+def script_name(snapshot: Snapshot) -> Iterator[Edit]:
+    """Rename a script whose name differs by case and separators alone from the one in its row."""
+    taken = {script.path.lower(): script.path for script in snapshot.scripts}
+    for script in scripts(snapshot):
+        row = pairing(snapshot).row(script)
+        expected = expected_name(snapshot, row)
+        folder = folder_of(snapshot, expected)
+        new = f"{folder}/{expected}"
+        free = new != script.path and taken.get(new.lower(), script.path) == script.path
+        if row is not None and folder and free and _plain(script.name) == _plain(str(expected)):
+            yield Move(script.path, new)
+            old = snapshot.tables["tuning"].cell(row, "script")
+            yield from _with_cells(snapshot, _renamed_cells(snapshot, old, str(expected)))
+
+
+def _plain(name: str) -> str:
+    return "".join(character for character in name.lower() if character.isalnum())
+
+
+def _renamed_cells(snapshot: Snapshot, old: str, new: str) -> Iterator[tuple[Table, int, str, str]]:
+    """Every cell that names a script, with its new name."""
+    for table in snapshot.tables.values():
+        keys = {key.field for key in table.schema.foreign_keys if key.resource == "tuning"}
+        for name in keys or ({"script"} if table.resource.name == "tuning" else set()):
+            cells = enumerate(table.columns.get(name, ()))
+            yield from ((table, row, name, new) for row, cell in cells if cell == old)
+
+
+def script_place(snapshot: Snapshot) -> Iterator[Move]:
+    """Into the folder of its model's size, where no other script is in the way."""
+    taken = {script.path for script in snapshot.scripts}
+    for script in scripts(snapshot):
+        if (new := moved_path(snapshot, script)) not in taken:
+            yield Move(script.path, new)
+
+
+def executable_script(snapshot: Snapshot) -> Iterator[MakeExecutable]:
+    """Execute permission."""
+    return (MakeExecutable(script.path) for script in not_executable(snapshot))
+
+
+def stale_lines(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """The lines of keys that are in one other line today."""
+    stale = [item for found in stale_rows(snapshot).values() for item in found]
+    return _with_cells(
+        snapshot,
+        (
+            (*record, "rejected", "; ".join(map(str, today)))
+            for record, _, today in stale
+            if None not in today
+        ),
+    )
