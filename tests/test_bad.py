@@ -67,9 +67,7 @@ def findings(root: Path) -> list[Finding]:
 
 def text_of(found: Sequence[Finding]) -> str:
     form = "{path}:{line}:{column}: {severity}: {rule}: {message}\n  help: {help}\n"
-    return "".join(
-        form.format(**item._asdict() | {"path": printable(item.path)}) for item in found
-    )
+    return "".join(form.format(**item._asdict() | {"path": printable(item.path)}) for item in found)
 
 
 @pytest.mark.parametrize("case", FINDINGS.values(), ids=FINDINGS.keys())
