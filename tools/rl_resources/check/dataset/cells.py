@@ -12,7 +12,6 @@ from rl_resources.check.dataset.broken import (
     broken_columns,
     records,
 )
-from rl_resources.check.dataset.compatibility import TABLE as COMPATIBILITY
 from rl_resources.check.dataset.spelling import certain
 from rl_resources.check.dataset.tables import named_after_model, new_row, slug_of
 from rl_resources.check.rule import Mistake, rule
@@ -85,8 +84,8 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
         fix = nearest(broken.cell, _keys(snapshot, key)).sentence()
         if meant := certain(snapshot, broken):
             fix = f"Write `{shown(meant, 200)}`, or run `rl-resources check --fix`."
-        elif broken.table.resource.name == COMPATIBILITY:
-            fix = f"If the script is gone, delete its lines. {fix}".strip()
+        elif key.resource == "tuning":
+            fix = f"If the script is gone, delete the lines that name it. {fix}".strip()
         else:
             fix = f"{fix} {new_row(target, broken.cell)}".strip()
         yield broken.mistake(f"not found in {target.path}{_also(broken, others)}", fix)

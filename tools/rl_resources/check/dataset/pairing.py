@@ -70,8 +70,8 @@ def pairing(snapshot: Snapshot) -> Pairing:
     expected = {str(expected_name(snapshot, row)): row for row in lost} if free else {}
     row_of = {}
     for script in sorted(free, key=lambda script: script.name not in expected):
-        names = {name: row for row, name in lost.items()}
-        close = difflib.get_close_matches(script.name, filter(None, names), 1, LIKENESS)
+        names = {name.lower(): row for row, name in lost.items()}
+        close = difflib.get_close_matches(script.name.lower(), filter(None, names), 1, LIKENESS)
         row = expected.get(script.name, names[close[0]] if close else None)
         if row in lost:
             row_of[script.path] = row
