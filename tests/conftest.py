@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +20,6 @@ from website import ROOT, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-    from rl_resources.package import TableSchema
-    from rl_resources.schema.pandera_schema import Vocabulary
 
 # No deadline: a busy machine is no failure. CI tries the same examples every time.
 settings.register_profile("local", deadline=None)
@@ -79,28 +76,6 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> SharedFolder:
         return shared / name
 
     return folder
-
-
-@pytest.fixture(scope="session", autouse=True)
-def validated_once() -> Iterator[None]:
-    """Cells that one test has validated are not validated again: few tables differ by test."""
-    from rl_resources.schema import validation
-
-    own, known = validation.failures, dict[object, list[validation.Failure]]()
-
-    def failures(
-        schema: TableSchema, columns: Mapping[str, Sequence[str]], vocabulary: Vocabulary
-    ) -> list[validation.Failure]:
-        cells = tuple((name, tuple(column)) for name, column in columns.items())
-        words = tuple((name, frozenset(found)) for name, found in vocabulary.items())
-        key = repr(schema), cells, words
-        if key not in known:
-            known[key] = own(schema, columns, vocabulary)
-        return known[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(validation, "failures", failures)
-        yield
 
 
 @pytest.fixture(scope="session")
