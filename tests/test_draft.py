@@ -303,6 +303,14 @@ def test_a_search_in_comments_gives_limit_and_trials(
     assert [(int(row["batch"]), row["outcome"]) for row in draft.trials] == batches
 
 
+def test_a_titled_comment_states_what_the_settings_leave_open(
+    proposed: Callable[..., Draft],
+) -> None:
+    header = f"{HEADER}# Tag:   min (nearly)\n# Contributor: @{HANDLE}\n"
+    row = proposed(script(header, NO_OFFLOAD)).row
+    assert (row["tag"], row["contributor"]) == ("MIN", HANDLE)
+
+
 RELEASE = "Initializing a V1 LLM engine (v0.8.3) with config: x\n"
 NO_HOST_MEMORY = "(raylet) Task was killed due to the node running low on memory.\n"
 
