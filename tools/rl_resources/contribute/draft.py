@@ -16,6 +16,7 @@ from rl_resources.contribute.script_facts import (
     name_facts,
     run_facts,
     searched,
+    titled_facts,
 )
 from rl_resources.contribute.training_log import FIGURES, TrainingLog
 from rl_resources.dataset import Dataset
@@ -71,6 +72,7 @@ class Draft:
         if script is not None:
             named = name_facts(script, self.dataset)
             found += [run_facts(script, named, self.dataset), named]
+            found += [titled_facts(script, self.dataset)]
         return merged(found)
 
     @cached_property

@@ -19,7 +19,9 @@ from rl_resources.script.run import ACTOR, Run
 from rl_resources.script.settings import Setting
 from rl_resources.words import shown
 
+NOT_IN_COMMENTS = frozenset({"script", "framework", "status", "notes", "device"})
 _TABLES = {"task": "tasks", "device": "devices", "train": "backends", "infer": "backends"}
+_TITLED = re.compile(r"#+\s*([A-Za-z][A-Za-z ]{1,30}?)\s*:\s*(\S.*)")
 _MEMORY = re.compile(r"(\d+)\s*G(?:i?B)?\b", re.IGNORECASE)
 _OWN_MEMORY = re.compile(r"-\d+g$")
 _RELEASE = re.compile(
@@ -170,6 +172,23 @@ def searched(script: ScriptText) -> tuple[Trial, ...]:
     own = Trial(run.train_batch_size.number or 0, True)
     fits = [reading for reading in (trials, scaled) if own in reading]
     return fits[0] if len(fits) == 1 else ()
+
+
+def titled_facts(script: ScriptText, dataset: Dataset) -> Facts:
+    """The cells of comments such as `# Tag: MIN`, titled as the columns are."""
+    schema = dataset.package.resources["tuning"].schema
+    columns = {item.title.lower(): item for item in schema.fields}
+    found: dict[str, Fact] = {}
+    for comment in script.script.comments:
+        match = _TITLED.fullmatch(comment.text.strip())
+        column = columns.get(match[1].lower()) if match else None
+        if match is None or column is None or column.name in NOT_IN_COMMENTS:
+            continue
+        is_word = column.constraints.get("enum") or schema.foreign_key(column.name)
+        fact = cell(column, match[2].split()[0] if is_word else match[2])
+        if fact.text:
+            found.setdefault(column.name, fact)
+    return found
 
 
 def comment_facts(script: ScriptText, infer: str, dataset: Dataset) -> Facts:
