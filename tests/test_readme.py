@@ -78,9 +78,9 @@ def test_the_finding_as_printed_is_that_of_the_printed_row(tmp_path: Path) -> No
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     said = done.stdout.replace(wrong.partition(",")[0], "…")
     printed = [line.strip() for line in _block("text", "vocabulary").splitlines()]
-    told = {line.strip() for line in said.splitlines()}
-    assert printed[0] in told
-    assert any(line.startswith(printed[1].removesuffix(" …")) for line in told)
+    found = {line.strip() for line in said.splitlines()}
+    assert printed[0] in found
+    assert any(line.startswith(printed[1].removesuffix(" …")) for line in found)
 
 
 def test_new_and_draft_as_printed_make_the_printed_row_and_turn_it_into_a_measured_run(

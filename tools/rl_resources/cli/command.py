@@ -120,7 +120,7 @@ def has_errors(findings: Sequence[Finding]) -> bool:
 
 
 def show(findings: Sequence[Finding]) -> None:
-    """Write findings to standard error, beside a result."""
+    """Write findings to standard error, along with a result."""
     from rl_resources.site.findings import as_text, wants_color
 
     sys.stderr.writelines(as_text(findings, color=wants_color(sys.stderr, os.environ)))
