@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rl_resources.check.claim.max_batch import trials_in_comments
-from rl_resources.check.claim.same_model import likeness, model_in_path
+from rl_resources.check.pair.max_batch import trials_in_comments
+from rl_resources.check.pair.same_model import likeness, model_in_path
 from rl_resources.check.registry import all_rules
 from rl_resources.check.snapshot import take_snapshot
 from rl_resources.check.target import Claim, Said, ScriptText, Trial, claims

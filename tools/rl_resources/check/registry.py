@@ -12,8 +12,6 @@ from types import ModuleType
 from typing import NamedTuple
 
 from rl_resources.check import exemptions
-from rl_resources.check.claim import agreement, max_batch, running, tags
-from rl_resources.check.claim import memory as claim_memory
 from rl_resources.check.dataset import (
     cells,
     compatibility,
@@ -25,6 +23,7 @@ from rl_resources.check.dataset import (
     tables,
 )
 from rl_resources.check.fixers import FIXERS
+from rl_resources.check.pair import agreement, max_batch, running
 from rl_resources.check.rule import Rule, Scope
 from rl_resources.check.script import (
     arguments,
@@ -140,7 +139,7 @@ FAMILIES: Mapping[str, Family] = {
         "Agreement of row and script",
         "claim",
         "The row says what the script does, and the script does what its tag promises.",
-        (agreement, claim_memory, max_batch, tags),
+        (agreement, max_batch),
     ),
     "running": Family(
         "What the framework refuses at its start",

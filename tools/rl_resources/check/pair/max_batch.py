@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from rl_resources.check.claim.contradiction import cell, differs
+from rl_resources.check.pair.contradiction import cell, differs
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.target import Claim, Trial
 from rl_resources.script.bash import Script
@@ -35,8 +35,8 @@ def max_batch_agrees(claim: Claim) -> Iterator[Mistake]:
 
     By its own row the script then runs out of memory.
 
-    Bad: `64` as `max_batch` beside `data.train_batch_size=128`
-    Good: `128` as `max_batch` beside `data.train_batch_size=128`
+    Bad: `64` as `max_batch` with `data.train_batch_size=128`
+    Good: `128` as `max_batch` with `data.train_batch_size=128`
     """
     run, most = claim.run, claim.number("max_batch")
     if run is None or most is None or claim.disputed:
@@ -52,8 +52,8 @@ def max_batch_shown(claim: Claim) -> Iterator[Mistake]:
 
     Nobody can see that a batch fits which the script does not run.
 
-    Bad: `128` as `max_batch` beside `data.train_batch_size=64`, without a trial of 128
-    Good: `64` as `max_batch` beside `data.train_batch_size=64`
+    Bad: `128` as `max_batch` with `data.train_batch_size=64`, without a trial of 128
+    Good: `64` as `max_batch` with `data.train_batch_size=64`
     """
     run, most = claim.run, claim.number("max_batch")
     if run is None or most is None or claim.disputed or _contradiction(claim, run):
@@ -73,8 +73,8 @@ def max_batch_against_trials(claim: Claim) -> Iterator[Mistake]:
 
     A larger one ran out of memory; a smaller one is not the limit.
 
-    Bad: `16` as `max_batch` beside the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
-    Good: `100` as `max_batch` beside the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
+    Bad: `16` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
+    Good: `100` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
     """
     run = claim.run
     reason = _contradiction(claim, run) if claim.number("max_batch") is not None else ""
