@@ -22,7 +22,7 @@ from rl_resources.cli import main
 from rl_resources.finding import Finding
 from sample_tree import apply
 
-NIGHTLY = {"cells", "files", "pasted"}
+NIGHTLY = {"cells", "files", "pasted", "rows"}
 """Mistakes in the form of a table: `tests/bad` has each of them on a smaller dataset."""
 CASES = [
     pytest.param(case, id=name, marks=pytest.mark.nightly if path.stem in NIGHTLY else ())
@@ -71,19 +71,3 @@ def test_a_broken_contribution_is_reported_at_its_place_and_fixed_by_its_help(
     for step in case["follow"]:
         follow(root, step, found)
     assert check_root(root) == []
-
-
-def test_a_release_that_only_one_script_lacks_is_reported_with_the_command_that_adds_it(
-    sound: Mapping[bool, Path], tmp_path: Path
-) -> None:
-    root = tmp_path / "dataset"
-    shutil.copytree(sound[False], root)
-    apply(root, [{"file": "records/compatibility.csv", "delete_line": 2}])
-    (found,) = check_root(root)
-    assert (found.path, found.line, found.rule) == (
-        "records/compatibility.csv",
-        2,
-        "stale-lines",
-    )
-    assert found.message.endswith(" has no row for verl 0.1")
-    assert "`rl-resources compat`" in found.help
