@@ -1,24 +1,24 @@
-"""Files of records of any size, CSV and Parquet, read a block at a time by polars.
+"""Files of records of any size, CSV and Parquet, validated a block at a time.
 
-Only the records that need a look are handed on, each with its physical line: those with a cell that
-may break the schema, and in CSV whatever is no record on one line. A cell with line breaks that
-goes on in the next block is read as an unclosed quote.
+Only the records that need a look are handed on, each with its physical line: those that break the
+schema, and in CSV whatever is no record on one line. A cell with line breaks that goes on in the
+next block is read as an unclosed quote.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from rl_resources import tabular
-from rl_resources.package import NUMBERS, TEXTS, TYPES, Field, TableSchema
-from rl_resources.schema.text_rules import SUSPECT
-from rl_resources.schema.validation import BOUNDS, Vocabulary
+from rl_resources.package import Field, TableSchema
+from rl_resources.schema.pandera_schema import Vocabulary
+from rl_resources.schema.validation import Validator
 from rl_resources.tabular import CONFLICT, Defect, Row
 
 PARQUET = ".parquet"
@@ -27,13 +27,6 @@ BLOCK_ROWS = 100_000
 LONGEST_LINE_BYTES = 1 << 24
 WORKERS = 2
 
-_NUMBERS = {"integer": pl.Int64, "number": pl.Float64}
-_BREAKS: Mapping[str, Callable[[pl.Expr, Any], pl.Expr]] = {
-    **BOUNDS,
-    "enum": lambda value, words: ~value.is_in(words),
-    "minLength": lambda text, length: text.str.len_chars() < length,
-    "maxLength": lambda text, length: text.str.len_chars() > length,
-}
 _CELL = r'(?:[^",\r]*|"(?:[^"\r]|"")*")'
 LINE = "line"
 
@@ -41,13 +34,15 @@ LINE = "line"
 class Block(NamedTuple):
     """Some records of a file.
 
-    `items` are the records that need a look and what is no record, by line, `texts` their lines.
+    `failures` are the broken cells as `Failure`, with the line for the row. `items` are the records
+    with such cells and what is no record, by line; `texts` are their lines.
     `keys` has the line of every record and a hash of each of its keys, null where a key is empty.
     `data` are the bytes of a block of CSV that is no text, of which nothing else is known.
     """
 
     line: int
     records: int = 0
+    failures: pl.DataFrame = pl.DataFrame()
     items: Sequence[Row | Defect] = ()
     texts: Mapping[int, str] = {}
     keys: pl.DataFrame = pl.DataFrame(schema={LINE: pl.UInt32})
@@ -60,12 +55,13 @@ def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[
 
     Raises `OSError` and `polars.exceptions.PolarsError` for what cannot be read.
     """
+    validator = Validator(schema, vocabulary)
 
     def of_csv(block: tuple[int, bytes]) -> Block:
-        return _csv_block(schema, vocabulary, *block)
+        return _csv_block(validator, *block)
 
     def of_parquet(block: tuple[int, pl.DataFrame]) -> Block:
-        return _parquet_block(schema, vocabulary, *block)
+        return _parquet_block(validator, *block)
 
     if is_parquet(path):
         yield from map(of_parquet, _frames(path, schema))
@@ -97,67 +93,30 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
             line += data.count(b"\n")
 
 
-def _csv_block(schema: TableSchema, vocabulary: Vocabulary, first: int, data: bytes) -> Block:
+def _csv_block(validator: Validator, first: int, data: bytes) -> Block:
     try:
         lines = _texts(data)
     except UnicodeDecodeError:
         return Block(first, data=data)
-    width = len(schema.names)
+    width = len(validator.schema.names)
     record = rf"^{_CELL}(?:,{_CELL}){{{width - 1}}}$"
     is_record = lines.str.contains(record) & ~lines.str.contains(f"^(?:{CONFLICT}|\ufeff)")
     odd = {} if is_record.all() else _odd(lines.to_list(), is_record, width)
     places = is_record.arg_true()
-    frame = _split(schema, "\n".join(lines.gather(places)).encode() if odd else data)
-    doubtful = places.gather(doubtful_rows(schema, vocabulary, frame))
-    whole = {at: tabular.record([lines[at]], 0, width)[0] for at in doubtful}
+    frame = _split(validator.schema, "\n".join(lines.gather(places)).encode() if odd else data)
+    failures = validator.failures(frame)
+    failures = failures.with_columns(row=places.gather(failures["row"]))
+    broken = failures["row"].unique()
+    whole = {at: tabular.record([lines[at]], 0, width)[0] for at in broken}
     items = dict(sorted((odd | whole).items()))
     return Block(
         first,
         frame.height,
+        failures.with_columns(pl.col("row") + first),
         [item.at(first + at) for at, item in items.items()],
         {first + at: lines[at] for at in items},
-        _keys(schema, frame, places + first),
+        _keys(validator.schema, frame, places + first),
     )
-
-
-def doubtful_rows(schema: TableSchema, vocabulary: Vocabulary, frame: pl.DataFrame) -> pl.Series:
-    """The rows of a frame of text with a cell that may have a mistake, from 0.
-
-    All rows for which `validation.failures` finds one are among them.
-    """
-    fields = [field for field in schema.fields if field.name in frame.columns]
-    doubts = [doubt for field in fields for doubt in _doubts(field, vocabulary.get(field.name))]
-    empty_as_null = frame.lazy().with_columns(pl.all().replace("", None))
-    return empty_as_null.select(pl.any_horizontal(doubts)).collect().to_series().arg_true()
-
-
-def _doubts(field: Field, words: Collection[str] | None) -> Iterator[pl.Expr]:
-    """What may be wrong with the cells of a column; null where nothing is known of a cell."""
-    cell, constraints = pl.col(field.name), field.constraints
-    value = cell.cast(_NUMBERS[field.type], strict=False) if field.type in NUMBERS else cell
-    if field.required:
-        yield cell.is_null()
-    if field.type not in TEXTS:
-        yield cell.is_not_null() & ~_is_typed(field, cell, value)
-    elif words is None and "enum" not in constraints:
-        yield cell.str.contains(SUSPECT)
-    if field.pattern:
-        yield ~cell.str.contains(f"^(?:{field.pattern})$")
-    if words is not None:
-        yield ~cell.is_in(list(words))
-    for name, limit in constraints.items():
-        if name in _BREAKS:
-            yield _BREAKS[name](value, limit)
-
-
-def _is_typed(field: Field, cell: pl.Expr, value: pl.Expr) -> pl.Expr:
-    if field.type in NUMBERS:
-        return value.is_finite().fill_null(False)
-    if field.type == "boolean":
-        return cell.is_in(["true", "false"])
-    day = cell.str.to_date("%Y-%m-%d", strict=False)  # also of `2026-1-5` and `+999-01-01`
-    written = cell.str.contains(f"^{TYPES['date'].pattern}$")
-    return (day.dt.year() > 0).fill_null(False) & written
 
 
 def _odd(lines: list[str], is_record: pl.Series, width: int) -> dict[int, Row | Defect]:
@@ -192,13 +151,14 @@ def _split(schema: TableSchema, data: bytes) -> pl.DataFrame:
     return pl.read_csv(data, has_header=False, schema=types)
 
 
-def _parquet_block(
-    schema: TableSchema, vocabulary: Vocabulary, first: int, frame: pl.DataFrame
-) -> Block:
-    doubtful = doubtful_rows(schema, vocabulary, frame)
-    items = rows_of(frame[doubtful], doubtful + first)
+def _parquet_block(validator: Validator, first: int, frame: pl.DataFrame) -> Block:
+    failures = validator.failures(frame)
+    broken = failures["row"].unique().sort()
+    items = rows_of(frame[broken], broken + first)
     lines = pl.int_range(first, first + frame.height, eager=True)
-    return Block(first, frame.height, items, {}, _keys(schema, frame, lines))
+    keys = _keys(validator.schema, frame, lines)
+    by_line = failures.with_columns(pl.col("row") + first)
+    return Block(first, frame.height, by_line, items, {}, keys)
 
 
 def rows_of(frame: pl.DataFrame, lines: Iterable[int]) -> list[Row]:

@@ -1,22 +1,25 @@
-"""Table Schema to pandera, for tables beyond one machine: pandas, Dask, PySpark, Ibis databases.
+"""Table Schema to pandera: one translation for polars, pandas (also on Dask) and Ibis databases.
 
     schema = read_package(root).resources["tuning"].schema
     pandera_schema(schema, {"device": words}, "ibis").validate(table, lazy=True)
 
-Each check is named after its constraint. `rl-resources check` needs no pandera.
+Each check is named after its constraint. `rl-resources check` validates with polars.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import date, datetime, time
 from importlib import import_module
 from typing import Any, Literal
 
 from rl_resources.package import Field, TableSchema
-from rl_resources.schema.validation import VOCABULARY, Vocabulary
 
 Engine = Literal["polars", "pandas", "ibis"]
+Vocabulary = Mapping[str, Collection[str]]
+"""The words that a column with a foreign key may contain, by the name of the column."""
+
+VOCABULARY = "vocabulary"
 _CHECKS = {
     "enum": ("isin", "allowed_values"),
     "minimum": ("greater_than_or_equal_to", "min_value"),
@@ -28,6 +31,11 @@ _CHECKS = {
 }
 """Pandera's check of a constraint, and the argument that takes its value."""
 
+PRECEDENCE = ("type", "pattern", "enum", VOCABULARY, *[*_CHECKS][1:], "required")
+"""Of a cell that breaks several constraints the first of these is reported; a cell that is not
+written as its type wants it is empty for `required`.
+"""
+
 _TYPES = {"integer": int, "number": float, "boolean": bool, "date": date}
 _PANDAS = {"integer": "Int64", "number": "Float64", "boolean": "boolean", "date": "datetime64[s]"}
 
@@ -35,17 +43,19 @@ _PANDAS = {"integer": "Int64", "number": "Float64", "boolean": "boolean", "date"
 def pandera_schema(schema: TableSchema, vocabulary: Vocabulary, engine: Engine = "polars") -> Any:
     """The `DataFrameSchema` of typed columns; a list is one text, as in a cell."""
     api = import_module(f"pandera.{engine}")
-    types: dict[str, Any] = _PANDAS if engine == "pandas" else _TYPES
-    columns = {
-        field.name: api.Column(
-            types.get(field.type, "str" if engine == "pandas" else str),
-            [*_checks(api.Check, field, vocabulary.get(field.name), engine)],
-            nullable=not field.required,
-        )
-        for field in schema.fields
-    }
-    # The columns of Dask and Spark have types of their own.
-    return api.DataFrameSchema(columns, coerce=engine == "pandas")
+    return api.DataFrameSchema(
+        {
+            field.name: api.Column(
+                _PANDAS.get(field.type, "str")
+                if engine == "pandas"
+                else _TYPES.get(field.type, str),
+                [*_checks(api.Check, field, vocabulary.get(field.name), engine)],
+                nullable=not field.required,
+            )
+            for field in schema.fields
+        },
+        coerce=engine == "pandas",  # columns of Dask and Spark have types of their own
+    )
 
 
 def _checks(
@@ -53,7 +63,7 @@ def _checks(
 ) -> Iterator[Any]:
     if field.pattern:
         error = VOCABULARY if field.item_words else "pattern"
-        yield check.str_matches(f"^(?:{field.pattern})$", error=error)
+        yield check.str_matches(whole(field.pattern), error=error)
     for name, value in field.constraints.items():
         if name in _CHECKS:
             method, argument = _CHECKS[name]
@@ -62,9 +72,16 @@ def _checks(
         yield check.isin(list(words), error=VOCABULARY)
 
 
+def whole(pattern: str) -> str:
+    """The regular expression that matches all of a text."""
+    return f"^(?:{pattern})$"
+
+
 def _limit(field: Field, value: Any, engine: Engine) -> Any:
-    """A constraint's value as the engine compares it; pandas compares times with days."""
-    if field.type != "date" or isinstance(value, list):
+    """A constraint's value as the engine compares it; pandas compares moments with days."""
+    if isinstance(value, list):
+        return [_limit(field, item, engine) for item in value]
+    if field.type != "date":
         return value
     day = date.fromisoformat(value)
     return datetime.combine(day, time()) if engine == "pandas" else day

@@ -76,10 +76,6 @@ _MARKUP = "|".join(
     )
 )
 _ACTIVE = re.compile(f"{_TAG}|{_MARKUP}", re.IGNORECASE)
-_PART_OF_MARKUP = re.compile(
-    r"[]&\\{$`|!<]|%[\da-fu]|#[#{]|\bon[a-z]+ *=|[\"'].*=|(?<!https):|\.\.|--", re.IGNORECASE
-)
-"""Matches whatever `_ACTIVE` matches, in a quarter of the time."""
 
 _FORMULA_LATER = re.compile(r"; *[\"']*(?:[=@]|[+-] *[\w.$]+ *[+*/^(|!&])")
 _NUMBER = re.compile(r"(?:\+/?-|[+-]) ?\d[\d.,]* ?%?(?:$|[,;:]? +[(a-zA-Z])")
@@ -155,7 +151,7 @@ def _plain(character: str) -> str:
 
 def markup(cell: str) -> str:
     """The part of a text that is markup, a template or a URL that runs code; empty if none is."""
-    found = _ACTIVE.search(cell) if _PART_OF_MARKUP.search(cell) else None
+    found = _ACTIVE.search(cell)
     return found[0] if found else ""
 
 
@@ -181,6 +177,4 @@ def no_formula(cell: str) -> str:
 
 def _contains_mail(cell: str) -> bool:
     """Whether an `@`, in whatever spelling, stands between a name and a host."""
-    if "@" not in cell and "at" not in cell.lower():
-        return False
     return _MAIL.search(_DOT.sub(".", re.sub(_AT, "@", cell))) is not None

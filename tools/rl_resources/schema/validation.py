@@ -1,45 +1,33 @@
 """Validation of text cells against a Table Schema: the first thing that is wrong with each cell.
 
-This is the one implementation of the constraints; frictionless and pandera judge it in the tests.
+Cells are typed as the Table Schema says, pandera on polars checks the constraints, and
+`text_rules` adds what no text may contain. Rows are counted from 0; the caller knows where a cell
+stands in its file.
 """
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from rl_resources.package import NUMBERS, TEXTS, TYPES, Field, TableSchema
-from rl_resources.schema.text_rules import AFTER, text_mistake
+import polars as pl
 
-Vocabulary = Mapping[str, Collection[str]]
-"""The words that a column with a foreign key may contain, by the name of the column."""
+from rl_resources.package import TEXTS, TYPES, Field, TableSchema
+from rl_resources.schema.pandera_schema import PRECEDENCE, Vocabulary, pandera_schema
+from rl_resources.schema.text_rules import AFTER, BEFORE, SUSPECT, text_mistake
 
-VOCABULARY = "vocabulary"
-END_CHARACTERS = 5_000
-"""Of a very long cell the beginning and the end are searched for what no text may contain."""
-BOUNDS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "minimum": operator.lt,
-    "exclusiveMinimum": operator.le,
-    "maximum": operator.gt,
-    "exclusiveMaximum": operator.ge,
-}
-"""Whether a value breaks a bound, of one value or of a column."""
+ORDER = (*BEFORE, *PRECEDENCE, *AFTER)
+"""Of all that is wrong with a cell, the first of these is reported."""
 
-_BREAKS: Mapping[str, Callable[[Any, Any], bool]] = {
-    **BOUNDS,
-    "enum": lambda value, words: value not in words,
-    "minLength": lambda text, length: len(text) < length,
-    "maxLength": lambda text, length: len(text) > length,
-}
+_ORDER = pl.Enum(ORDER)
+_TYPES = {"integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date}
+_DATE_LENGTH = len("2026-01-31")
 
 
 class Failure(NamedTuple):
-    """Cell `field` of row `row` (from 0) breaks `constraint`: a word of Table Schema, `type`,
-    `vocabulary`, or a mistake of `text_rules`.
-    """
+    """Cell `field` of row `row` (from 0) breaks `constraint`, one of `ORDER`."""
 
     row: int
     field: str
@@ -49,63 +37,113 @@ class Failure(NamedTuple):
 def failures(
     schema: TableSchema, columns: Mapping[str, Sequence[str]], vocabulary: Vocabulary
 ) -> list[Failure]:
-    """All cells with a mistake, each once, by row and then by column.
+    """All cells that break a constraint, each once, by row and then by column.
 
     `columns` maps the columns that a file has to their cells; all have the same length.
     """
-    found: list[Failure] = []
-    for field in schema.fields:
-        cells, words = columns.get(field.name, ()), vocabulary.get(field.name)
-        wrong = {cell: kind for cell in set(cells) if (kind := mistake(field, words, cell))}
-        if wrong:
-            found += [
-                Failure(row, field.name, wrong[cell])
-                for row, cell in enumerate(cells)
-                if cell in wrong
-            ]
-    return sorted(found, key=lambda failure: failure.row)
+    names = [name for name in schema.names if name in columns]
+    frame = pl.DataFrame(
+        {name: columns[name] for name in names}, schema=dict.fromkeys(names, pl.String)
+    )
+    found = Validator(schema, vocabulary).failures(frame)
+    return [Failure(*values) for values in found.iter_rows()]
 
 
-def mistake(field: Field, words: Collection[str] | None, cell: str) -> str | None:
-    """The first thing that is wrong with a cell of a column with these `words`; else `None`.
+class Validator:
+    """A Table Schema with the words of its foreign keys, ready for any number of frames."""
 
-    An invisible character in `h100` goes before the vocabulary that lacks such a word. Where the
-    words of a column are known, only a broken cell has a mistake in its text.
-    """
-    broken = _broken_constraint(field, words, cell)
-    closed = words is not None or "enum" in field.constraints or field.type not in TEXTS
-    if closed and not broken:
-        return None
-    long = len(cell) > 2 * END_CHARACTERS
-    in_text = text_mistake(field, cell[:END_CHARACTERS] + cell[-END_CHARACTERS:] if long else cell)
-    return broken or in_text if in_text in AFTER else in_text or broken
+    def __init__(self, schema: TableSchema, vocabulary: Vocabulary) -> None:
+        self.schema = schema
+        self.pandera = pandera_schema(schema, vocabulary)
+        closed = {field.name for field in schema.fields if "enum" in field.constraints}
+        self.closed = closed | set(vocabulary)
+        self.columns = {"row": pl.UInt32(), "field": pl.Enum(schema.names), "constraint": _ORDER}
+
+    def failures(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """All broken cells of a frame of text columns, each once, by row and then by column.
+
+        The columns of the answer are those of `Failure`. An empty text is an empty cell, as null
+        is.
+        """
+        text = frame.with_columns(pl.all().replace("", None))
+        fields = [field for field in self.schema.fields if field.name in text.columns]
+        typed = text.with_columns(_typed(field) for field in fields if field.type in _TYPES)
+        mistyped = [item for field in fields for item in _mistyped(field, text, typed)]
+        found = pl.concat([self._broken(typed), self._frame(mistyped)])
+        mistakes = [item for field in fields for item in self._text_mistakes(field, text, found)]
+        every = pl.concat([found, self._frame(mistakes)]).sort("row", "field", "constraint")
+        return every.unique(["row", "field"], keep="first", maintain_order=True)
+
+    def _frame(self, found: Sequence[Failure]) -> pl.DataFrame:
+        return pl.DataFrame(found, schema=self.columns, orient="row")
+
+    def _broken(self, typed: pl.DataFrame) -> pl.DataFrame:
+        """The cells that break a constraint for pandera."""
+        from pandera.errors import SchemaErrors
+
+        missing = [name for name in self.schema.names if name not in typed.columns]
+        try:
+            self.pandera.remove_columns(missing).validate(typed, lazy=True)
+        except SchemaErrors as error:
+            cases = error.failure_cases.select(
+                row="index",
+                field="column",
+                constraint=pl.col("check").replace("not_nullable", "required"),
+            )
+            return cases.cast(self.columns)  # type: ignore[no-any-return]
+        return self._frame([])
+
+    def _text_mistakes(
+        self, field: Field, text: pl.DataFrame, broken: pl.DataFrame
+    ) -> Iterator[Failure]:
+        """What no text may contain, among the suspicious cells of a column.
+
+        Where its words are known or of a type, only broken cells can have such a mistake.
+        """
+        cells = text.select(pl.col(field.name).alias("cell")).with_row_index()
+        if field.type not in TEXTS or field.name in self.closed:
+            cells = cells[broken.filter(pl.col("field") == field.name)["row"]]
+        suspicious = cells.filter(pl.col("cell").str.contains(SUSPECT))
+        for row, cell in suspicious.iter_rows():
+            if mistake := text_mistake(field, cell):
+                yield Failure(row, field.name, mistake)
 
 
-def _broken_constraint(field: Field, words: Collection[str] | None, cell: str) -> str | None:
-    if not cell:
-        return "required" if field.required else None
-    if not _is_typed(field, cell):
-        return "type"
-    value = float(cell) if field.type in NUMBERS else cell  # dates compare as they are written
-    if field.pattern and not re.fullmatch(field.pattern, cell):
-        return VOCABULARY if field.item_words else "pattern"
-    if words is not None and cell not in words:
-        return VOCABULARY
-    for name, limit in field.constraints.items():
-        if name in _BREAKS and _BREAKS[name](value, limit):
-            return name
-    return None
+def _typed(field: Field) -> pl.Expr:
+    """A column of text as values; null for a cell that is not written as the type wants it."""
+    cell = pl.col(field.name)
+    if field.type == "boolean":
+        return cell.replace_strict({"true": True, "false": False}, default=None)
+    if field.type == "date":
+        return cell.str.to_date("%Y-%m-%d", strict=False)
+    return cell.cast(_TYPES[field.type], strict=False)
 
 
-def _is_typed(field: Field, cell: str) -> bool:
-    """Whether a cell is written as the type of its column wants it."""
+def _mistyped(field: Field, text: pl.DataFrame, typed: pl.DataFrame) -> Iterator[Failure]:
+    """The cells that are not written as their type, or are integers beyond those of machines."""
     if field.type in TEXTS:
-        return True
-    written = re.fullmatch(TYPES[field.type].pattern, cell) is not None
-    return written and (field.type != "date" or _is_day(cell))
+        return
+    cells, value = text[field.name], pl.col(field.name)
+    doubtful = value.is_null()
+    if field.type == "number":
+        doubtful |= ~value.is_finite()
+    if field.type == "date":  # polars reads `2026-1-5` and `+999-01-01`, too
+        doubtful |= (value.dt.year() < 1000) | (cells.str.len_bytes() != _DATE_LENGTH)
+    for row in (typed.select(doubtful).to_series() & cells.is_not_null()).arg_true():
+        if constraint := _type_failure(field, cells[row]):
+            yield Failure(row, field.name, constraint)
+
+
+def _type_failure(field: Field, cell: str) -> str | None:
+    if not re.fullmatch(TYPES[field.type].pattern, cell):
+        return "type"
+    if field.type == "integer":
+        return "minimum" if cell.startswith("-") else "maximum"
+    return "type" if field.type == "date" and not _is_day(cell) else None
 
 
 def _is_day(text: str) -> bool:
+    """Whether a text is a day of the calendar."""
     try:
         date.fromisoformat(text)
     except ValueError:

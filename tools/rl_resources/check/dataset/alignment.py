@@ -10,7 +10,6 @@ from functools import lru_cache
 from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import TableSchema
-from rl_resources.schema.validation import failures
 from rl_resources.tabular import Row, write
 from rl_resources.words import shown
 
@@ -90,6 +89,8 @@ def _sound(
     found = list(dict.fromkeys(rows))
     if not found:
         return []
+    from rl_resources.schema.validation import failures  # imports pandera
+
     columns = dict(zip(schema.names, zip(*found, strict=True), strict=True))
     broken = {failure.row for failure in failures(schema, columns, words)}
     return [row for at, row in enumerate(found) if at not in broken]
@@ -117,6 +118,8 @@ def rearranged(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
     sound = not table.text.defects and all(len(row.cells) == len(header) for row in rows)
     if header == wanted or sorted(header) != sorted(known) or not (sound and table.has_header):
         return {}
+    from rl_resources.schema.validation import failures  # imports pandera
+
     columns = {name: [row.cells[at] for row in rows] for at, name in enumerate(header)}
     if list(header) != known and failures(table.schema, columns, vocabulary_of(snapshot, table)):
         return {}

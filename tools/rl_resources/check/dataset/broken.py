@@ -10,7 +10,6 @@ from rl_resources.check.rule import Mistake
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import number
 from rl_resources.package import Field, ForeignKey
-from rl_resources.schema.validation import failures
 from rl_resources.words import shown
 
 
@@ -67,6 +66,8 @@ def broken_cells(snapshot: Snapshot) -> tuple[BrokenCell, ...]:
     What a text may not contain goes before the schema's constraints: the zero-width space in `h100`
     is the mistake, not that there is no such device.
     """
+    from rl_resources.schema.validation import failures  # imports pandera
+
     return tuple(
         BrokenCell(table, failure.row, table.schema.field(failure.field), failure.constraint)
         for table in snapshot.tables.values()
