@@ -27,12 +27,18 @@ from rl_resources.cli.command import (
 from rl_resources.errors import InvalidDataset, InvalidOutput, RlResourcesError, UnusableInput
 
 COMMANDS = (
-    answers.FIND,
-    answers.COVERAGE,
-    *contribution.COMMANDS,
-    *validation.COMMANDS,
-    answers.DIFF,
-    *publishing.COMMANDS,
+    answers.find,
+    answers.coverage,
+    contribution.draft,
+    contribution.new,
+    validation.check,
+    validation.fmt,
+    validation.import_page,
+    validation.rules,
+    answers.diff,
+    publishing.export,
+    publishing.build,
+    publishing.compat,
 )
 """In the order in which `--help` lists them."""
 

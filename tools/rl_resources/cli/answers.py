@@ -9,7 +9,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 from rl_resources.cli.command import (
     FOUND,
     Arguments,
-    Command,
+    command,
     dataset_of_answers,
     root_of,
     write_table,
@@ -47,7 +47,9 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _find(arguments: Arguments) -> int:
+@command(_find_options)
+def find(arguments: Arguments) -> int:
+    """Show what runs on your hardware, best first, and why."""
     from shutil import get_terminal_size
 
     from rl_resources.query.find import ask
@@ -79,7 +81,9 @@ def _coverage_options(parser: ArgumentParser) -> None:
     parser.add_argument("--format", choices=["text", "json", "csv"], default="text")
 
 
-def _coverage(arguments: Arguments) -> int:
+@command(_coverage_options)
+def coverage(arguments: Arguments) -> int:
+    """Show what the dataset holds and lacks."""
     from rl_resources.query.coverage import coverage
     from rl_resources.site import answers
 
@@ -101,7 +105,9 @@ def _diff_options(parser: ArgumentParser) -> None:
     add("--format", choices=["text", "json", "markdown"], default="text")
 
 
-def _diff(arguments: Arguments) -> int:
+@command(_diff_options)
+def diff(arguments: Arguments) -> int:
+    """Show which records differ between two states."""
     from rl_resources.query.diff import diff
     from rl_resources.revision import read_folder, read_state
     from rl_resources.site import changes
@@ -113,12 +119,3 @@ def _diff(arguments: Arguments) -> int:
     forms = {"text": changes.as_text, "json": changes.as_json, "markdown": changes.as_markdown}
     sys.stdout.write(forms[arguments.format](found))
     return 0
-
-
-FIND = Command(
-    "find", "Show what runs on your hardware, best first, and why.", _find_options, _find
-)
-COVERAGE = Command(
-    "coverage", "Show what the dataset holds and lacks.", _coverage_options, _coverage
-)
-DIFF = Command("diff", "Show which records differ between two states.", _diff_options, _diff)

@@ -41,6 +41,15 @@ class Command(NamedTuple):
     extra: str = ""
 
 
+def command(
+    options: Callable[[ArgumentParser], None], extra: str = ""
+) -> Callable[[Callable[[Arguments], int]], Command]:
+    """Make the decorated function the command of its name; its docstring is the help."""
+    return lambda run: Command(
+        run.__name__.replace("_", "-"), run.__doc__ or "", options, run, extra
+    )
+
+
 def root_of(arguments: Arguments) -> Path:
     """The folder of the dataset: `--root`, else the nearest one above the current folder.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 
-from rl_resources.cli.command import FOUND, Arguments, Command, root_of, show, write_table
+from rl_resources.cli.command import FOUND, Arguments, command, root_of, show, write_table
 
 EXAMPLES = {
     "model": "Qwen/Qwen2.5-7B-Instruct",
@@ -31,7 +31,9 @@ def _new_options(parser: ArgumentParser) -> None:
     add("--format", choices=["text", "json"], default="text")
 
 
-def _new(arguments: Arguments) -> int:
+@command(_new_options, "check")
+def new(arguments: Arguments) -> int:
+    """Write a script and its row; ask on a terminal for what is missing."""
     from rl_resources.contribute.new import new
 
     texts = {name: getattr(arguments, name) or "" for name in (*EXAMPLES, "nodes", "contributor")}
@@ -67,7 +69,9 @@ def _draft_options(parser: ArgumentParser) -> None:
     add("--format", choices=["csv", "json"], default="csv")
 
 
-def _draft(arguments: Arguments) -> int:
+@command(_draft_options, "check")
+def draft(arguments: Arguments) -> int:
+    """Propose the row of a script that ran."""
     from rl_resources.contribute.draft_files import draft_files
     from rl_resources.words import printable
 
@@ -88,15 +92,3 @@ def _draft(arguments: Arguments) -> int:
     else:
         write_table(drafted.as_csv())
     return FOUND if arguments.write and drafted.refused else 0
-
-
-COMMANDS = (
-    Command("draft", "Propose the row of a script that ran.", _draft_options, _draft, "check"),
-    Command(
-        "new",
-        "Write a script and its row; ask on a terminal for what is missing.",
-        _new_options,
-        _new,
-        "check",
-    ),
-)

@@ -7,7 +7,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rl_resources.cli.command import FOUND, Arguments, Command, report, root_of, root_of_answers
+from rl_resources.cli.command import FOUND, Arguments, command, report, root_of, root_of_answers
 from rl_resources.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ def _export_options(parser: ArgumentParser) -> None:
     add("--out", metavar="FILE", help="write to a file, not to standard output")
 
 
-def _export(arguments: Arguments) -> int:
+@command(_export_options, "check")
+def export(arguments: Arguments) -> int:
+    """Write one rendering alone."""
     from rl_resources.dataset import is_packaged, read_dataset
     from rl_resources.files import write_file
     from rl_resources.git import read_repository
@@ -73,7 +75,9 @@ def _build_options(parser: ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help="write DIR/site (default: build)")
 
 
-def _build(arguments: Arguments) -> int:
+@command(_build_options, "site")
+def build(arguments: Arguments) -> int:
+    """Build everything that is published."""
     from rl_resources.build import build
 
     root = root_of(arguments)
@@ -86,7 +90,9 @@ def _compat_options(parser: ArgumentParser) -> None:
     parser.add_argument("--framework-version", nargs="+", metavar="V", help=help_)
 
 
-def _compat(arguments: Arguments) -> int:
+@command(_compat_options, "check")
+def compat(arguments: Arguments) -> int:
+    """Compose every script's configuration with every release."""
     from rl_resources.compat import compat
     from rl_resources.files import write_file
 
@@ -99,16 +105,3 @@ def _compat(arguments: Arguments) -> int:
     for line in found.problems:
         print(f"rl-resources: {line}", file=sys.stderr)
     return FOUND if found.problems else 0
-
-
-COMMANDS = (
-    Command("export", "Write one rendering alone.", _export_options, _export, "check"),
-    Command("build", "Build everything that is published.", _build_options, _build, "site"),
-    Command(
-        "compat",
-        "Compose every script's configuration with every release.",
-        _compat_options,
-        _compat,
-        "check",
-    ),
-)

@@ -14,8 +14,8 @@ from rl_resources.cli.command import (
     FORMATS,
     FOUND,
     Arguments,
-    Command,
     among,
+    command,
     dataset_of_answers,
     has_errors,
     report,
@@ -49,7 +49,9 @@ def _names(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _check(arguments: Arguments) -> int:
+@command(_check_options, "check")
+def check(arguments: Arguments) -> int:
+    """Validate dataset and scripts against all rules."""
     from rl_resources.check import chosen_rules, findings_in
     from rl_resources.check.snapshot import take_snapshot
     from rl_resources.package import read_package
@@ -135,7 +137,9 @@ def _fmt_options(parser: ArgumentParser) -> None:
     add("--check", action="store_true", help="show what would change, change nothing")
 
 
-def _fmt(arguments: Arguments) -> int:
+@command(_fmt_options)
+def fmt(arguments: Arguments) -> int:
+    """Write the CSV files in canonical form."""
     from rl_resources.check.dataset.form import format_tables, unformattable
     from rl_resources.check.snapshot import take_snapshot
     from rl_resources.contribute.changes import Change, write_changes
@@ -174,7 +178,9 @@ def _import_page_options(parser: ArgumentParser) -> None:
     add("--format", choices=FORMATS, default="text", help=only_out)
 
 
-def _import_page(arguments: Arguments) -> int:
+@command(_import_page_options, "page")
+def import_page(arguments: Arguments) -> int:
+    """Check a hand-kept RST page and its scripts; write its records."""
     from rl_resources.files import write_file
     from rl_resources.page.audit import import_page
     from rl_resources.site.findings import summary
@@ -200,7 +206,9 @@ def _rules_options(parser: ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME")
 
 
-def _rules(arguments: Arguments) -> int:
+@command(_rules_options)
+def rules(arguments: Arguments) -> int:
+    """List the rules, or explain one."""
     from rl_resources.check import chosen_rules
     from rl_resources.rules import all_rules
 
@@ -211,19 +219,3 @@ def _rules(arguments: Arguments) -> int:
         if names:
             print(f"  why:  {rule.reason}\n  bad:  {rule.bad}\n  good: {rule.good}")
     return 0
-
-
-COMMANDS = (
-    Command(
-        "check", "Validate dataset and scripts against all rules.", _check_options, _check, "check"
-    ),
-    Command("fmt", "Write the CSV files in canonical form.", _fmt_options, _fmt),
-    Command(
-        "import-page",
-        "Check a hand-kept RST page and its scripts; write its records.",
-        _import_page_options,
-        _import_page,
-        "page",
-    ),
-    Command("rules", "List the rules, or explain one.", _rules_options, _rules),
-)
