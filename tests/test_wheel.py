@@ -244,7 +244,7 @@ def test_a_command_works_without_extras_or_says_in_two_lines_which_it_needs(
             assert status == 0, (command, err)
             continue
         assert status == 2, (command, err)
-        assert err.startswith(f"rl-resources: error: {command.split()[0]} needs "), err
+        assert "not installed" in err.partition("\n")[0], err
         assert err.endswith(f"pip install 'rl-resources[{extra}]'\n"), err
     assert not (checkout / "build").exists()
 
