@@ -13,8 +13,8 @@ from rl_resources.check.pair.max_batch import trials_in_comments
 from rl_resources.check.pair.same_model import likeness, model_in_path
 from rl_resources.check.registry import all_rules
 from rl_resources.check.snapshot import take_snapshot
-from rl_resources.check.target import Claim, Said, ScriptText, Trial, claims
-from rl_resources.finding import Finding
+from rl_resources.check.target import Pair, Said, ScriptText, Trial, pairs
+from rl_resources.errors import Finding
 from rl_resources.package import read_package
 from rl_resources.script.algorithm import ESTIMATORS
 from rl_resources.script.bash import read
@@ -83,14 +83,14 @@ def findings(
     text: str | None = None,
     memory_gb: float = 80,
 ) -> list[Finding]:
-    """What one rule finds in the sound claim with these changes; `-` leaves a setting out."""
+    """What one rule finds in the sound pair with these changes; `-` leaves a setting out."""
     cells = ROW | (row or {})
     said = {name: Said(cell, 2, at) for at, (name, cell) in enumerate(cells.items(), 1) if cell}
     script = ScriptText(PATH, text or script_of(SETTINGS | (settings or {}), before, start))
     facts = {"attention_heads": "28", "kv_heads": "4", "parameters_b": "7.6"}
     model = cells["model"]
     names = (model, model.rpartition("/")[2].lower())
-    claim = Claim(
+    pair = Pair(
         "records/tuning.csv",
         "a.sh",
         said,
@@ -100,7 +100,7 @@ def findings(
         facts,
         device_memory_gb=memory_gb,
     )
-    return list(all_rules()[rule].findings(claim))
+    return list(all_rules()[rule].findings(pair))
 
 
 CASES = tomllib.loads((ROOT / "tests/agreement.toml").read_text(encoding="utf-8"))["case"]
@@ -114,9 +114,9 @@ def test_a_sound_row_and_script_are_silent(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_shipped_rows_and_scripts_are_silent(rule: str) -> None:
-    shipped = claims(take_snapshot(read_package(ROOT)))
+    shipped = pairs(take_snapshot(read_package(ROOT)))
     assert len(shipped) >= 12
-    assert [found for claim in shipped for found in all_rules()[rule].findings(claim)] == []
+    assert [found for pair in shipped for found in all_rules()[rule].findings(pair)] == []
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -16,7 +16,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from rl_resources import InvalidOutput, load
 from rl_resources.query.diff import Table, diff
-from rl_resources.revision import Release
+from rl_resources.query.revision import Release
 from rl_resources.site import api
 from rl_resources.site.api_schema import files, schemas, validate
 

@@ -18,7 +18,7 @@ from rl_resources import load
 from rl_resources.check.target import ScriptText
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset
-from rl_resources.finding import Finding
+from rl_resources.errors import Finding
 from rl_resources.page.audit import audit
 from rl_resources.page.links import scripts_of
 from rl_resources.page.reader import read_page

@@ -23,10 +23,10 @@ from rl_resources.check import all_rules
 from rl_resources.check import check as all_findings
 from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
-from rl_resources.finding import Finding
+from rl_resources.errors import Finding
 from rl_resources.package import read_package
 from rl_resources.tabular import quote
-from rl_resources.words import printable
+from rl_resources.text import printable
 from sample_tree import apply, plant
 
 BAD = sorted((Path(__file__).parent / "bad").glob("*.toml"))

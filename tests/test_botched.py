@@ -19,7 +19,7 @@ import pytest
 from botched_tree import commit, load, plant_repository
 from rl_resources.check import all_rules, check_root
 from rl_resources.cli import main
-from rl_resources.finding import Finding
+from rl_resources.errors import Finding
 from sample_tree import apply
 
 NIGHTLY = {"cells", "files", "pasted", "rows"}

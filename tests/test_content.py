@@ -174,8 +174,8 @@ ONE_CAUSE = [
 
 @pytest.mark.parametrize(("first", "second", "name"), ONE_CAUSE)
 def test_one_mistake_is_one_finding_of_all_rules(first: str, second: str, name: str) -> None:
-    subject = ScriptText(PATH, f"#!/bin/bash\nset -euo pipefail\n{first}\n{second}\n")
-    names = [finding.rule for rule in RULES.values() for finding in rule.findings(subject)]
+    target = ScriptText(PATH, f"#!/bin/bash\nset -euo pipefail\n{first}\n{second}\n")
+    names = [finding.rule for rule in RULES.values() for finding in rule.findings(target)]
     assert names == [name]
 
 

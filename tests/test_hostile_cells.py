@@ -16,7 +16,7 @@ from rl_resources.check import check
 from rl_resources.check.dataset.broken import broken_cells
 from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
-from rl_resources.finding import Finding
+from rl_resources.errors import Finding
 from rl_resources.package import Field, TableSchema, read_package
 from rl_resources.schema.text_rules import SUSPECT, text_mistake
 from rl_resources.site.findings import as_github, as_sarif, as_text

@@ -13,8 +13,7 @@ from rl_resources.check.snapshot import take_snapshot
 from rl_resources.check.target import ScriptText
 from rl_resources.contribute.new import known_words, new_record
 from rl_resources.dataset import read_dataset
-from rl_resources.errors import UnusableInput
-from rl_resources.finding import Finding
+from rl_resources.errors import Finding, UnusableInput
 from rl_resources.package import read_package
 from rl_resources.script.bash.parser import parse
 
@@ -27,8 +26,8 @@ HEAD = "#!/usr/bin/env bash\nset -euo pipefail\n"
 
 
 def found(text: str, *, ours: bool = True) -> list[Finding]:
-    subject = ScriptText("x.sh", text, ours=ours)
-    return [finding for rule in RULES for finding in rule.findings(subject)]
+    target = ScriptText("x.sh", text, ours=ours)
+    return [finding for rule in RULES for finding in rule.findings(target)]
 
 
 def cases(kind: str) -> list[object]:

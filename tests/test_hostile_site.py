@@ -23,7 +23,7 @@ from rl_resources import publish
 from rl_resources.cli import main
 from rl_resources.package import read_package
 from rl_resources.site import api_schema
-from rl_resources.urls import is_web_address
+from rl_resources.text import is_web_address
 from website import MKDOCS_WITHOUT_RULES, ROOT, build_site, copy_checkout, served, visited
 
 AT_ONCE = 20

@@ -9,7 +9,7 @@ import pytest
 
 from rl_resources import UnusableInput, load, tabular
 from rl_resources.dataset import Dataset, typed_records
-from rl_resources.finding import Finding
+from rl_resources.errors import Finding
 from rl_resources.package import Record
 from rl_resources.page.audit import audit, import_page
 from rl_resources.page.reader import read_page

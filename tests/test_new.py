@@ -29,8 +29,7 @@ from rl_resources.contribute.start_values import (
     megatron_sizes,
 )
 from rl_resources.dataset import Dataset, read_dataset
-from rl_resources.errors import UnusableInput
-from rl_resources.finding import Finding
+from rl_resources.errors import Finding, UnusableInput
 from rl_resources.memory import parameters_in_name
 from rl_resources.package import Package, read_package
 from rl_resources.script.bash import read

@@ -9,12 +9,12 @@ from random import Random
 import polars as pl
 import pytest
 
-from rl_resources.check import chosen_rules, records
+from rl_resources.check import all_rules, records
 from rl_resources.check.records import judge_records
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
 from rl_resources.dataset import read_dataset
-from rl_resources.finding import Finding
+from rl_resources.errors import Finding
 from rl_resources.package import read_package
 from rl_resources.schema import bulk
 from sample_tree import plant
@@ -31,7 +31,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 
 def found_in(snapshot: Snapshot, path: Path, resource: str = "trials") -> list[Finding]:
-    judged = judge_records(snapshot, snapshot.tables[resource], path, chosen_rules([], []))
+    judged = judge_records(snapshot, snapshot.tables[resource], path, list(all_rules().values()))
     return sorted(judged.findings, key=lambda item: item.position)
 
 

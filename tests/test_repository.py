@@ -9,11 +9,10 @@ import pytest
 from rl_resources import load
 from rl_resources.check import check
 from rl_resources.check.snapshot import take_snapshot
-from rl_resources.finding import Finding
-from rl_resources.git import Repository, line_times, read_repository
+from rl_resources.errors import Finding
+from rl_resources.git import Repository, line_times, read_repository, repository_url
 from rl_resources.package import read_package
-from rl_resources.revision import read_releases
-from rl_resources.urls import repository_url
+from rl_resources.query.revision import read_releases
 from sample_tree import apply, plant
 
 RECORD = {"file": "records/tuning.csv", "line": 2}

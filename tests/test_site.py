@@ -17,7 +17,7 @@ from mkdocs.exceptions import PluginError
 from playwright.sync_api import Browser, Route
 
 from rl_resources import InvalidDataset, load
-from rl_resources.finding import Finding
+from rl_resources.errors import Finding
 from rl_resources.git import Repository
 from rl_resources.page.rows import HEADERS
 from rl_resources.site import record_page

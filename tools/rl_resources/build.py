@@ -16,6 +16,7 @@ from mkdocs.exceptions import MkDocsException
 from rl_resources.check import check_root
 from rl_resources.check.script import shellcheck
 from rl_resources.errors import (
+    Finding,
     InvalidDataset,
     InvalidOutput,
     RlResourcesError,
@@ -23,7 +24,6 @@ from rl_resources.errors import (
     UnusableInput,
 )
 from rl_resources.files import new_folder
-from rl_resources.finding import Finding
 from rl_resources.git import read_repository
 
 CONFIGURATION = "mkdocs.yml"

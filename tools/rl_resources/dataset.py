@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_resources import tabular
-from rl_resources.errors import InvalidDataset, UnreadableDataset
+from rl_resources.errors import Finding, InvalidDataset, UnreadableDataset
 from rl_resources.files import read_table
-from rl_resources.finding import Finding
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Record, Resource, Value, read_package
 
 if TYPE_CHECKING:

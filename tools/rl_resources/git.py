@@ -1,4 +1,4 @@
-"""What git knows of a checkout: its revision, its files at another one, the times of lines."""
+"""What git knows of a checkout: its revision, other files, times of lines; URLs on GitHub."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rl_resources.package import DESCRIPTOR
-from rl_resources.urls import repository_url
 
+THREAD = re.compile(
+    r"https://github\.com/[\w.-]+/[\w.-]+/(?:issues|pull|discussions)/[0-9]+(?:#[\w-]+)?"
+)
+_HTTPS = re.compile(r"https://(?:[^@/]+@)?(?P<host>[\w.-]+)/(?P<path>[\w./-]+?)(?:\.git)?/?")
+_SSH = re.compile(r"(?:ssh://)?git@(?P<host>[\w.-]+)[:/](?P<path>[\w./-]+?)(?:\.git)?/?")
 _BLAMED = re.compile(r"(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d+)")
 
 
@@ -94,3 +98,20 @@ def _git(root: Path, *arguments: str) -> bytes | None:
 def utc(seconds: int) -> str:
     """A time in seconds since 1970 as RFC 3339 writes it."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def permalink(repo: str, commit: str, path: str, lines: str) -> str:
+    """The URL of the first of some lines, such as `31` or `49-51+75`, of a file at a commit.
+
+    Without a path it is the URL of the commit, whose message the lines belong to.
+    """
+    if not path:
+        return f"https://github.com/{repo}/commit/{commit}"
+    first = lines.partition("+")[0].replace("-", "-L")
+    return f"https://github.com/{repo}/blob/{commit}/{path}" + (f"#L{first}" if first else "")
+
+
+def repository_url(remote: str) -> str | None:
+    """The https URL of a git remote, without credentials; `None` for anything not on the web."""
+    match = _HTTPS.fullmatch(remote) or _SSH.fullmatch(remote)
+    return f"https://{match['host']}/{match['path']}" if match else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from rl_resources.check.target import FRAMEWORK, ScriptText
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.git import Repository, line_times, read_repository
 from rl_resources.package import Record, read_package
-from rl_resources.revision import read_releases
+from rl_resources.query.revision import read_releases
 from rl_resources.rules import FAMILIES, rules_by_family
 from rl_resources.script.run import Run
 from rl_resources.site import (
@@ -25,9 +27,9 @@ from rl_resources.site import (
 )
 from rl_resources.site.downloads import downloads
 from rl_resources.site.environment import Site
-from rl_resources.urls import site_url as read_site_url
 
 Files = dict[str, str | bytes]
+_SITE = re.compile(r"https?://(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d+)?(?:/[^\s?#]*)?")
 
 
 def render(root: Path) -> Files:
@@ -40,7 +42,7 @@ def render(root: Path) -> Files:
     `UnreadableDataset` and `InvalidOutput`.
     """
     dataset, repository = read_dataset(read_package(root)), read_repository(root)
-    site = Site(dataset, repository.url, read_site_url())
+    site = Site(dataset, repository.url, site_url())
     files = render_dataset(site, _scripts(root, dataset), repository)
     paths = {name: dataset.package.resources[name].path for name in ("tuning", "moved")}
     times = {name: line_times(root, path) for name, path in paths.items()}
@@ -95,3 +97,12 @@ def _scripts(root: Path, dataset: Dataset) -> dict[str, str]:
         str(record["script"]): (root / script_path(dataset, record)).read_bytes().decode("utf-8")
         for record in dataset.records["tuning"]
     }
+
+
+def site_url() -> str | None:
+    """Where the site is published, with a closing slash, from `SITE_URL` in the environment.
+
+    `None` where that is no URL. MkDocs reads the same variable.
+    """
+    url = os.environ.get("SITE_URL", "")
+    return f"{url.rstrip('/')}/" if _SITE.fullmatch(url) else None

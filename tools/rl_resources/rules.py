@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 
 from rl_resources.check.registry import FAMILIES as OF_CONTRIBUTIONS
 from rl_resources.check.registry import Family, rules_of
 from rl_resources.check.rule import Rule
+from rl_resources.errors import UnusableInput
 from rl_resources.page import rules as of_pages
+from rl_resources.text import nearest
 
 FAMILIES: Mapping[str, Family] = {
     **OF_CONTRIBUTIONS,
@@ -33,3 +35,16 @@ def rules_by_family() -> dict[str, list[Rule]]:
     for rule in all_rules().values():
         found[rule.family].append(rule)
     return found
+
+
+def chosen_rules(select: Collection[str] = (), ignore: Collection[str] = ()) -> list[Rule]:
+    """The rules named by `select`, all if empty, without those named by `ignore`.
+
+    Raises `UnusableInput` for a name that no rule has.
+    """
+    known = all_rules()
+    for name in (*select, *ignore):
+        if name not in known:
+            raise UnusableInput(f"no rule is called {name!r}", nearest(name, known).sentence())
+    wanted = [name for name in known if not select or name in select]
+    return [known[name] for name in wanted if name not in ignore]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from rl_resources.check.exemptions import TABLE as EXEMPTIONS
 from rl_resources.check.exemptions import Outcome
-from rl_resources.check.registry import all_rules, chosen_rules
+from rl_resources.check.registry import all_rules
 from rl_resources.check.rule import Rule, Scope
 from rl_resources.check.script import shellcheck
 from rl_resources.check.snapshot import Snapshot, take_snapshot
-from rl_resources.check.target import claims, script_texts
-from rl_resources.finding import Finding
+from rl_resources.check.target import pairs, script_texts
+from rl_resources.errors import Finding
 from rl_resources.package import read_package
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "all_rules",
     "check",
     "check_root",
-    "chosen_rules",
     "findings_in",
     "findings_of",
     "targets_of",
@@ -32,17 +31,15 @@ def check_root(root: Path, ignore: Collection[str] = ()) -> list[Finding]:
 
     Raises `UnreadableDataset` where the descriptor or a schema cannot be used.
     """
-    return check(take_snapshot(read_package(root)), (), ignore)
+    return check(take_snapshot(read_package(root)), ignore=ignore)
 
 
 def check(
     snapshot: Snapshot, select: Collection[str] = (), ignore: Collection[str] = ()
 ) -> list[Finding]:
-    """All findings of the chosen rules, in the order of the files.
-
-    Raises `UnusableInput` for a name that no rule has.
-    """
-    return findings_in(snapshot, chosen_rules(select, ignore))
+    """All findings of these rules (all if `select` is empty), in the order of the files."""
+    rules = [rule for rule in all_rules().values() if not select or rule.name in select]
+    return findings_in(snapshot, [rule for rule in rules if rule.name not in ignore])
 
 
 Asked = Callable[[str], bool]
@@ -59,7 +56,7 @@ def findings_in(
 ) -> list[Finding]:
     """All findings of these rules in the files that are `asked` for, in the order of the files.
 
-    A rule on a script reports that script's file, one on a claim the script's or the claim's file.
+    A rule on a script reports that script's file, one on a pair the script's or the record's file.
     Unused exemptions are known only from all findings.
     """
     table = snapshot.tables.get(EXEMPTIONS)
@@ -92,8 +89,8 @@ def targets_of(snapshot: Snapshot, asked: Asked = everything) -> Targets:
     return {
         "dataset": lambda: [snapshot],
         "script": lambda: (text for text in script_texts(snapshot) if asked(text.path)),
-        "claim": lambda: (
-            claim for claim in claims(snapshot) if asked(claim.path) or asked(claim.script.path)
+        "pair": lambda: (
+            pair for pair in pairs(snapshot) if asked(pair.path) or asked(pair.script.path)
         ),
     }
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from rl_resources.check.rule import Mistake, Scope, rule
 from rl_resources.check.snapshot import Snapshot
-from rl_resources.finding import Finding
-from rl_resources.words import nearest, shown
+from rl_resources.errors import Finding
+from rl_resources.text import nearest, shown
 
 TABLE = "exemptions"
-EXEMPTABLE = frozenset({"script", "claim"})
+EXEMPTABLE = frozenset({"script", "pair"})
 ABOUT_MEMORY = frozenset({"least-memory", "unexplained-memory", "peak-memory"})
 
 

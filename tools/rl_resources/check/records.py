@@ -17,12 +17,11 @@ import polars as pl
 from rl_resources.check import Rule, findings_of, targets_of
 from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import Excerpt, Snapshot, Table
-from rl_resources.errors import UnusableInput
-from rl_resources.finding import Finding
+from rl_resources.errors import Finding, UnusableInput
 from rl_resources.package import Resource
 from rl_resources.schema import bulk
 from rl_resources.tabular import Defect, Row, Text, line_ends, read, record
-from rl_resources.words import nearest
+from rl_resources.text import nearest
 
 SMALL_BYTES = 1 << 22
 """A file up to this size is read as a table of the dataset."""

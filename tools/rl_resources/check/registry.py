@@ -5,7 +5,7 @@ A family is a heading of the page of rules and a line of the contribution checkl
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from types import ModuleType
@@ -35,8 +35,6 @@ from rl_resources.check.script import (
     shellcheck,
     variables,
 )
-from rl_resources.errors import UnusableInput
-from rl_resources.words import nearest
 
 
 class Family(NamedTuple):
@@ -137,13 +135,13 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "agreement": Family(
         "Agreement of row and script",
-        "claim",
+        "pair",
         "The row says what the script does, and the script does what its tag promises.",
         (agreement, max_batch),
     ),
     "running": Family(
         "What the framework refuses at its start",
-        "claim",
+        "pair",
         "Batches and parallel sizes divide as the framework asserts.",
         (running,),
     ),
@@ -170,18 +168,3 @@ def rules_of(families: Mapping[str, Family]) -> Iterator[Rule]:
                 if isinstance(rule, Rule) and rule.mistakes.__module__ == module.__name__:
                     fixer = FIXERS.get(rule.name)
                     yield replace(rule, family=name, scope=family.scope, fixer=fixer)
-
-
-def chosen_rules(
-    select: Collection[str], ignore: Collection[str], rules: Mapping[str, Rule] | None = None
-) -> list[Rule]:
-    """Those of `rules` (those of `check`) named by `select`, all if empty, without `ignore`.
-
-    Raises `UnusableInput` for a name that no rule has.
-    """
-    known = all_rules() if rules is None else rules
-    for name in (*select, *ignore):
-        if name not in known:
-            raise UnusableInput(f"no rule is called {name!r}", nearest(name, known).sentence())
-    wanted = [name for name in known if not select or name in select]
-    return [known[name] for name in wanted if name not in ignore]

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Any, Literal, NamedTuple
 
-from rl_resources.finding import Finding, Severity
-from rl_resources.words import printable
+from rl_resources.errors import Finding, Severity
+from rl_resources.text import printable
 
-Scope = Literal["dataset", "script", "claim", "page", "outcome"]
-"""What a rule looks at: a `Snapshot`, a `ScriptText`, a `Claim`, a page as `Reading`, or what the
+Scope = Literal["dataset", "script", "pair", "page", "outcome"]
+"""What a rule looks at: a `Snapshot`, a `ScriptText`, a `Pair`, a page as `Reading`, or what the
 other rules found, as `Outcome`.
 """
 
@@ -74,9 +74,9 @@ class Rule:
     scope: Scope = "dataset"
     fixer: Fixer | None = None
 
-    def findings(self, subject: object) -> Iterator[Finding]:
-        """Everything that breaks the rule in one subject of its scope."""
-        for mistake in self.mistakes(subject):
+    def findings(self, target: object) -> Iterator[Finding]:
+        """Everything that breaks the rule in one target of its scope."""
+        for mistake in self.mistakes(target):
             texts = printable(mistake.message), printable(mistake.help)
             yield Finding(self.name, self.severity, *mistake[:3], *texts)
 
@@ -85,9 +85,9 @@ class Rule:
         """Whether it has a fixer. A fixer leaves doubtful cases alone."""
         return self.fixer is not None
 
-    def edits(self, subject: object) -> Iterable[Edit]:
-        """What its fixer would change in a subject of its scope; nothing without a fixer."""
-        return self.fixer(subject) if self.fixer else ()
+    def edits(self, target: object) -> Iterable[Edit]:
+        """What its fixer would change in a target of its scope; nothing without a fixer."""
+        return self.fixer(target) if self.fixer else ()
 
 
 def rule(severity: Severity = "error") -> Callable[[Check], Rule]:

@@ -23,7 +23,7 @@ from rl_resources.files import read_table
 from rl_resources.git import file_at, released_versions
 from rl_resources.order import Cells
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 LARGEST_SCRIPT_BYTES = 1 << 20
 NEEDED = (

@@ -1,4 +1,4 @@
-"""The targets of rules on less than the dataset: one script, and one claim about a script.
+"""The targets of rules on less than the dataset: one script, and one pair about a script.
 
 Both are made from a dataset's snapshot here, and from a hand-kept page by `page`.
 """
@@ -129,12 +129,12 @@ class Trial(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Claim:
+class Pair:
     """What a record, or a row of a page, says of a script.
 
     `said` maps columns of the tuning table to their cells; a column that is blank or wrong by
-    another rule is left out. `path` is the file that the claim stands in, `label` what messages
-    call it. `models` are the names under which the claim's model is known: its id first.
+    another rule is left out. `path` is the file that the pair stands in, `label` what messages
+    call it. `models` are the names under which the pair's model is known: its id first.
     `named` says of columns whether the script's name agrees with the cell. `device_memory_gb` is
     the nominal memory of one device, 0 if unknown.
     """
@@ -156,7 +156,7 @@ class Claim:
 
     @property
     def disputed(self) -> bool:
-        """Whether the claim itself says that published facts contradict each other."""
+        """Whether the pair itself says that published facts contradict each other."""
         return self.text("status") == "disputed"
 
     def text(self, column: str) -> str:
@@ -169,7 +169,7 @@ class Claim:
         return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
     def place(self, column: str) -> tuple[str, int, int]:
-        """File, line and column of what is said; of the claim's beginning where nothing is."""
+        """File, line and column of what is said; of the pair's beginning where nothing is."""
         said = self.said.get(column) or next(iter(self.said.values()))
         return self.path, said.line, said.column
 
@@ -188,24 +188,24 @@ def script_texts(snapshot: Snapshot) -> tuple[ScriptText, ...]:
     )
 
 
-def claims(snapshot: Snapshot) -> tuple[Claim, ...]:
+def pairs(snapshot: Snapshot) -> tuple[Pair, ...]:
     """Every tuning record whose script can be read, with it."""
-    return tuple(claims_by_row(snapshot).values())
+    return tuple(pairs_by_row(snapshot).values())
 
 
 @lru_cache(maxsize=1)
-def claims_by_row(snapshot: Snapshot) -> Mapping[int, Claim]:
-    """The claims by the row that makes them."""
+def pairs_by_row(snapshot: Snapshot) -> Mapping[int, Pair]:
+    """The pairs by the row that makes them."""
     texts = {item.path: item for item in script_texts(snapshot)}
-    pairs = pairing(snapshot)
+    paired = pairing(snapshot)
     return {
-        row: _claim(snapshot, row, texts[path])
+        row: _pair(snapshot, row, texts[path])
         for path in texts
-        if (row := pairs.row(pairs.files[path.rpartition("/")[2]])) is not None
+        if (row := paired.row(paired.files[path.rpartition("/")[2]])) is not None
     }
 
 
-def _claim(snapshot: Snapshot, row: int, script: ScriptText) -> Claim:
+def _pair(snapshot: Snapshot, row: int, script: ScriptText) -> Pair:
     tuning, models = snapshot.tables["tuning"], snapshot.tables["models"]
     broken = broken_keys(snapshot)
     said = {
@@ -218,7 +218,7 @@ def _claim(snapshot: Snapshot, row: int, script: ScriptText) -> Claim:
     devices = snapshot.tables["devices"]
     device = snapshot.keys("devices").get(tuning.cell(row, "device"))
     memory = number(devices.cell(device, "memory_gb")) if device is not None else None
-    return Claim(
+    return Pair(
         tuning.path,
         tuning.label(row),
         said,

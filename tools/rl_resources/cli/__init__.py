@@ -119,7 +119,7 @@ class _Parser(ArgumentParser):
 
     def _check_value(self, action: Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
-            from rl_resources.words import nearest
+            from rl_resources.text import nearest
 
             close = nearest(str(value), map(str, action.choices)).sentence()
             raise ArgumentError(action, f"`{value}` is not known. {close}")

@@ -109,7 +109,7 @@ def _diff_options(parser: ArgumentParser) -> None:
 def diff(arguments: Arguments) -> int:
     """Show which records differ between two states."""
     from rl_resources.query.diff import diff
-    from rl_resources.revision import read_folder, read_state
+    from rl_resources.query.revision import read_folder, read_state
     from rl_resources.site import changes
 
     root = root_of(arguments)

@@ -13,7 +13,7 @@ from rl_resources.errors import UnreadableDataset, UnusableInput
 
 if TYPE_CHECKING:
     from rl_resources.dataset import Dataset
-    from rl_resources.finding import Finding
+    from rl_resources.errors import Finding
     from rl_resources.package import Package
 
 FOUND = 1
@@ -117,7 +117,7 @@ def _relative(package: Package, path: str) -> str:
 def write_table(text: str) -> None:
     """Write a table for other programs; a terminal shows control characters as escapes."""
     if sys.stdout.isatty():
-        from rl_resources.words import printable
+        from rl_resources.text import printable
 
         text = "\n".join(map(printable, text.split("\n")))
     sys.stdout.write(text)

@@ -73,7 +73,7 @@ def _draft_options(parser: ArgumentParser) -> None:
 def draft(arguments: Arguments) -> int:
     """Propose the row of a script that ran."""
     from rl_resources.contribute.draft_files import draft_files
-    from rl_resources.words import printable
+    from rl_resources.text import printable
 
     drafted = draft_files(
         root_of(arguments),

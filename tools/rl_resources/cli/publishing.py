@@ -63,7 +63,7 @@ def _rendered(dataset: Dataset, kind: str, size: str | None, script_url: str | N
 
 
 def _section(dataset: Dataset, size: str) -> str:
-    from rl_resources.words import nearest
+    from rl_resources.text import nearest
 
     known = {str(row["size"]).lower(): str(row["size"]) for row in dataset.records["sizes"]}
     if size.lower() not in known:

@@ -27,7 +27,7 @@ from rl_resources.errors import UnusableInput
 if TYPE_CHECKING:
     from rl_resources.check import Rule
     from rl_resources.check.snapshot import Snapshot
-    from rl_resources.finding import Finding, Severity
+    from rl_resources.errors import Finding, Severity
 
 MOST_COUNTED = 1000
 """Findings of which `check` counts those that `--fix` fixes, by trying."""
@@ -52,14 +52,14 @@ def _names(text: str) -> list[str]:
 @command(_check_options, "check")
 def check(arguments: Arguments) -> int:
     """Validate dataset and scripts against all rules."""
-    from rl_resources.check import chosen_rules, findings_in
+    from rl_resources.check import findings_in
     from rl_resources.check.snapshot import take_snapshot
     from rl_resources.package import read_package
-    from rl_resources.rules import all_rules
+    from rl_resources.rules import chosen_rules
     from rl_resources.site.findings import summary
 
     snapshot = take_snapshot(read_package(root_of(arguments)))
-    rules = chosen_rules(arguments.select, arguments.ignore, all_rules())
+    rules = chosen_rules(arguments.select, arguments.ignore)
     if arguments.resource or any(path.endswith(".parquet") for path in arguments.paths):
         return _check_records(arguments, snapshot, rules)
     asked = among(snapshot.package, arguments.paths)
@@ -209,11 +209,10 @@ def _rules_options(parser: ArgumentParser) -> None:
 @command(_rules_options)
 def rules(arguments: Arguments) -> int:
     """List the rules, or explain one."""
-    from rl_resources.check import chosen_rules
-    from rl_resources.rules import all_rules
+    from rl_resources.rules import chosen_rules
 
     names = [arguments.name] if arguments.name else []
-    for rule in chosen_rules(names, [], all_rules()):
+    for rule in chosen_rules(names):
         fixable = ", fixable" if rule.fixable else ""
         print(f"{rule.name} ({rule.severity}{fixable}): {rule.summary}")
         if names:

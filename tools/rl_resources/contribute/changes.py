@@ -10,11 +10,10 @@ from pathlib import Path
 from rl_resources.check import all_rules, findings_in
 from rl_resources.check.dataset.form import canonical
 from rl_resources.check.snapshot import ScriptFile, Snapshot, Table
-from rl_resources.errors import InvalidDataset, UnusableInput
-from rl_resources.finding import Finding
+from rl_resources.errors import Finding, InvalidDataset, UnusableInput
 from rl_resources.package import SCRIPTS
 from rl_resources.tabular import write
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 Row = Mapping[str, str]
 """The text of a row's cells by column; a column that is missing is empty."""

@@ -22,7 +22,7 @@ from rl_resources.contribute.training_log import FIGURES, TrainingLog
 from rl_resources.dataset import Dataset
 from rl_resources.package import SCRIPTS, TableSchema
 from rl_resources.script.name import PARTS, ScriptName
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 UNTESTED = "untested"
 ASSUMED: Facts = {"status": Fact("reported"), "statement": Fact("stated-run")}

@@ -22,11 +22,10 @@ from rl_resources.contribute.facts import Form, read_form, stated_facts
 from rl_resources.contribute.fix import fix
 from rl_resources.contribute.training_log import FIGURES, TrainingLog, read_excerpt, read_log
 from rl_resources.dataset import read_dataset
-from rl_resources.errors import UnusableInput
-from rl_resources.finding import Finding
+from rl_resources.errors import Finding, UnusableInput
 from rl_resources.package import SCRIPTS, Field, TableSchema, Value, read_package
 from rl_resources.tabular import write
-from rl_resources.words import json_text, shown
+from rl_resources.text import json_text, shown
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from rl_resources.errors import UnusableInput
 from rl_resources.package import TYPES, Field, TableSchema
-from rl_resources.words import nearest, shown
+from rl_resources.text import nearest, shown
 
 NO_ANSWER = frozenset({"", "_no response_", "none", "n/a", "-"})
 _HEADING_OR_CODE = re.compile(

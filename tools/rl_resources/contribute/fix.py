@@ -54,12 +54,12 @@ def _edits(snapshot: Snapshot, rule: Rule, paths: set[str]) -> list[Edit]:
     """The edits of a rule's fixer for the files with findings."""
     if not paths:
         return []
-    subjects = targets_of(snapshot).get(rule.scope, tuple)()
+    targets = targets_of(snapshot).get(rule.scope, tuple)()
     return [
         edit
-        for subject in subjects
-        if not isinstance(subject, ScriptText) or subject.path in paths
-        for edit in rule.edits(subject)
+        for target in targets
+        if not isinstance(target, ScriptText) or target.path in paths
+        for edit in rule.edits(target)
     ]
 
 

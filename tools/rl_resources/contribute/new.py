@@ -31,13 +31,12 @@ from rl_resources.contribute.new_script import (
 from rl_resources.contribute.script_facts import memory_cells
 from rl_resources.contribute.start_values import cluster_of
 from rl_resources.dataset import Dataset, read_dataset
-from rl_resources.errors import UnusableInput
-from rl_resources.finding import Finding
+from rl_resources.errors import Finding, UnusableInput
 from rl_resources.order import number
 from rl_resources.package import SCRIPTS, Record, items_of, read_package
 from rl_resources.script.framework import shipped
 from rl_resources.script.name import PARTS, ScriptName
-from rl_resources.words import MOST_LISTED, json_text, nearest, shown
+from rl_resources.text import MOST_LISTED, json_text, nearest, shown
 
 OPTIONS = (*PARTS, "tag")
 """Columns of the tuning table that make a configuration, each an option of the command."""

@@ -17,7 +17,7 @@ from rl_resources.script.backends import INFER_BACKENDS, SAME_BACKEND, TRAIN_BAC
 from rl_resources.script.name import parsed
 from rl_resources.script.run import ACTOR, Run
 from rl_resources.script.settings import Setting
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 NOT_IN_COMMENTS = frozenset({"script", "framework", "status", "notes", "device"})
 _TABLES = {"task": "tasks", "device": "devices", "train": "backends", "infer": "backends"}

@@ -25,7 +25,7 @@ from statistics import median
 from typing import IO, Any, NamedTuple, TextIO
 
 from rl_resources.errors import UnusableInput
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 NUMBERS = ("step", "_step", "global_step", "training/global_step", "trainer/global_step")
 SECONDS = ("timing_s/step", "perf/time_per_step", "timing/step")

@@ -11,11 +11,10 @@ from typing import NamedTuple
 from rl_resources.check import findings_of
 from rl_resources.check.rule import Rule
 from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, undecodable
-from rl_resources.check.target import Claim, Said, ScriptText
+from rl_resources.check.target import Pair, Said, ScriptText
 from rl_resources.dataset import Dataset
-from rl_resources.errors import UnusableInput
+from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_file
-from rl_resources.finding import Finding
 from rl_resources.package import Record
 from rl_resources.page.links import scripts_of
 from rl_resources.page.reader import read_page
@@ -98,11 +97,11 @@ def _against_script(
 ) -> list[Finding]:
     """What is wrong between a row and the script that it links."""
     script = texts.get(row.link.read or "")
-    claims = [_claim(reading, row, script)] if script else []
-    return findings_of((rule for rule in rules if rule.scope == "claim"), {"claim": lambda: claims})
+    pairs = [_pair(reading, row, script)] if script else []
+    return findings_of((rule for rule in rules if rule.scope == "pair"), {"pair": lambda: pairs})
 
 
-def _claim(reading: Reading, row: ReadRow, script: ScriptText) -> Claim:
+def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
     tables = reading.context.dataset.by_key
     model = tables["models"].get(row.record["model"], {})
     device = tables["devices"].get(row.record["device"], {})
@@ -110,7 +109,7 @@ def _claim(reading: Reading, row: ReadRow, script: ScriptText) -> Claim:
     memory = device.get("memory_gb")
     said = {name: found for name in HEADER_OF if (found := _said(reading, row, name))}
     names = [facts.get("model", ""), facts.get("slug", ""), row.text("Model")]
-    return Claim(
+    return Pair(
         reading.page.path,
         row.link.script,
         said,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from rl_resources.script.name import PARTS, parsed
-from rl_resources.words import nearest, shown
+from rl_resources.text import nearest, shown
 
 if TYPE_CHECKING:
     from rl_resources.page.reader import Cell

@@ -20,7 +20,7 @@ from docutils.utils import column_width, new_document
 
 from rl_resources.check.rule import Mistake
 from rl_resources.errors import UnusableInput
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 LONGEST_LINE = 1 << 20
 """Docutils reads nothing of a page with a longer line."""

@@ -15,7 +15,7 @@ from rl_resources.order import Cells, sort_key
 from rl_resources.package import Record, Resource, Value, text_of
 from rl_resources.page.links import Link, Problem, link_of, link_problems
 from rl_resources.script.name import ScriptName, parsed
-from rl_resources.words import nearest, shown
+from rl_resources.text import nearest, shown
 
 if TYPE_CHECKING:
     from rl_resources.page.reader import Cell, Page, Row, Table

@@ -16,7 +16,7 @@ from rl_resources.check.rule import Mistake, rule
 from rl_resources.page.links import link_as_text, orphans
 from rl_resources.page.rows import HEADER_OF
 from rl_resources.script.name import FORM, PARTS, parse, predicate
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 if TYPE_CHECKING:
     from rl_resources.page.rows import Reading, ReadRow

@@ -22,7 +22,7 @@ from rl_resources.query.vocabulary import (
     task_name,
     task_words,
 )
-from rl_resources.words import nearest, shown
+from rl_resources.text import nearest, shown
 
 MOST_GIGABYTES = 512
 """A larger number in place of a device is part of a device's name: `5090`."""

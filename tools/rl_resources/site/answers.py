@@ -18,7 +18,7 @@ from rl_resources.query.find import Answer, Found, Largest, ask, folded
 from rl_resources.query.messages import say
 from rl_resources.query.understand import Tokens
 from rl_resources.query.vocabulary import vocabulary
-from rl_resources.words import json_text, printable, unobeyed
+from rl_resources.text import json_text, printable, unobeyed
 
 if TYPE_CHECKING:
     import pandas as pd

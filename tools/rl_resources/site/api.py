@@ -19,7 +19,7 @@ from rl_resources.dataset import Dataset, script_path
 from rl_resources.git import utc
 from rl_resources.package import Record
 from rl_resources.query.moves import moves
-from rl_resources.revision import Release
+from rl_resources.query.revision import Release
 from rl_resources.site.changes import as_values
 from rl_resources.site.tuning_table import records_of_size, sizes
 

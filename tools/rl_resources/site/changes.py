@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from rl_resources.query.diff import Change, Key, Row, TableDiff, key_of
 from rl_resources.site.tuning_table import escape
-from rl_resources.words import printable, shown
+from rl_resources.text import printable, shown
 
 SAME = "No record differs."
 EMPTY = "(empty)"

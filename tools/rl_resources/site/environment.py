@@ -28,7 +28,7 @@ from rl_resources.query.sentences import resource
 from rl_resources.site.api import BASE
 from rl_resources.site.recipes import LOCAL
 from rl_resources.site.tuning_table import escape, records_of_size
-from rl_resources.urls import is_web_address
+from rl_resources.text import is_web_address
 
 TEMPLATES = PurePosixPath("site/templates")
 PAGES_OF_ROWS = ("models", "devices")

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import quote
 
-from rl_resources.errors import InvalidDataset, RlResourcesError
-from rl_resources.finding import Finding, Severity
-from rl_resources.words import printable
+from rl_resources.errors import Finding, InvalidDataset, RlResourcesError, Severity
+from rl_resources.text import printable
 
 if TYPE_CHECKING:
     from rl_resources.check.rule import Rule

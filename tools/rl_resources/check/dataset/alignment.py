@@ -11,7 +11,7 @@ from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import TableSchema
 from rl_resources.tabular import Row, write
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 MOST_CELLS_OFF = 3
 MOST_ROWS_TO_CHOOSE = 3

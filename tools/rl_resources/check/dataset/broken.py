@@ -10,7 +10,7 @@ from rl_resources.check.rule import Mistake
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import number
 from rl_resources.package import Field, ForeignKey
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 
 class Record(NamedTuple):

@@ -18,7 +18,7 @@ from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import TYPES, Field, ForeignKey
 from rl_resources.schema import text_rules as text
-from rl_resources.words import lines_in_words, nearest, shown
+from rl_resources.text import lines_in_words, nearest, shown
 
 MOST_CHARACTERS_TO_FIX = 500
 

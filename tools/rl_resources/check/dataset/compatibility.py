@@ -12,7 +12,7 @@ from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.check.target import ScriptText, script_texts
 from rl_resources.script.framework.history import Rejected, as_word, read_rejected
-from rl_resources.words import lines_in_words, shown
+from rl_resources.text import lines_in_words, shown
 
 TABLE = "compatibility"
 COMMAND = "Run `rl-resources compat`, which composes every script with every release."

@@ -19,7 +19,7 @@ from rl_resources.check.dataset.pairing import scripts
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table, undecodable
 from rl_resources.tabular import Row, conflicts, line_ends, quote
-from rl_resources.words import nearest, shown
+from rl_resources.text import nearest, shown
 
 MOST_HEADER_MISTAKES = 3
 _FIX = "or run `rl-resources check --fix`."

@@ -18,7 +18,7 @@ from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import SortKey, sort_key
 from rl_resources.tabular import quote, write
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 FMT = "Run `rl-resources fmt`."
 _DECIDING = (header, duplicate_key, model_size, report_size, name_against_row)

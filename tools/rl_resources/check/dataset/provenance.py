@@ -10,8 +10,8 @@ from rl_resources.check.dataset.broken import Record, broken_columns, records
 from rl_resources.check.dataset.tables import fitting_size
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot
-from rl_resources.urls import THREAD, permalink
-from rl_resources.words import nearest, shown
+from rl_resources.git import THREAD, permalink
+from rl_resources.text import nearest, shown
 
 PLACE = ("source_repo", "source_commit", "source_path", "source_lines")
 # Two reports that agree in all of these describe the same configuration.

@@ -26,7 +26,7 @@ from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, ScriptFile, Snapshot
 from rl_resources.package import SCRIPTS
 from rl_resources.script.name import FORM, ScriptName, parse, parsed, predicate
-from rl_resources.words import nearest, shown
+from rl_resources.text import nearest, shown
 
 _KINDS = {"train": "training backend", "infer": "rollout engine"}
 

@@ -13,7 +13,7 @@ from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import number
 from rl_resources.package import Field
 from rl_resources.tabular import write
-from rl_resources.words import nearest, shown
+from rl_resources.text import nearest, shown
 
 RUNS = ("tuning", "reports")
 OTHER_ROLE = {"train": "infer", "infer": "train"}

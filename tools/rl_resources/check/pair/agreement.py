@@ -1,6 +1,6 @@
 """Whether a row and its script say the same.
 
-Every rule looks at a `Claim`. What a script leaves out is the framework's default; what cannot be
+Every rule looks at a `Pair`. What a script leaves out is the framework's default; what cannot be
 known without running it is not reported.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from rl_resources.check.pair.contradiction import at, by_majority, cell, differs, said_by_script
 from rl_resources.check.pair.same_model import is_id, likeness, model_in_path
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.target import Claim
+from rl_resources.check.target import Pair
 from rl_resources.memory import least_memory_gb, parameters_in_name
 from rl_resources.order import number
 from rl_resources.script.algorithm import (
@@ -23,7 +23,7 @@ from rl_resources.script.algorithm import (
 from rl_resources.script.backends import INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
 from rl_resources.script.run import ACTOR, Run, is_on
 from rl_resources.script.settings import Setting
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 _COMPARED = (
     *("activation-checkpointing", "parameter-offload", "optimizer-offload", "sequence-packing"),
@@ -32,7 +32,7 @@ _COMPARED = (
 
 
 @rule()
-def model_agrees(claim: Claim) -> Iterator[Mistake]:
+def model_agrees(pair: Pair) -> Iterator[Mistake]:
     """The row's model is the one that its script trains.
 
     A reader who plans with the row trains another checkpoint.
@@ -40,11 +40,11 @@ def model_agrees(claim: Claim) -> Iterator[Mistake]:
     Bad: `Qwen/Qwen2-7B` with `actor_rollout_ref.model.path=Qwen/Qwen2-7B-Instruct`
     Good: `Qwen/Qwen2-7B-Instruct` with `actor_rollout_ref.model.path=Qwen/Qwen2-7B-Instruct`
     """
-    yield from _other_model(claim, family_alone=False)
+    yield from _other_model(pair, family_alone=False)
 
 
 @rule("warning")
-def model_variant(claim: Claim) -> Iterator[Mistake]:
+def model_variant(pair: Pair) -> Iterator[Mistake]:
     """A model that is named without its owner is named in full.
 
     `Qwen2.5-7B` is a checkpoint of its own; whoever downloads it trains something else.
@@ -52,37 +52,37 @@ def model_variant(claim: Claim) -> Iterator[Mistake]:
     Bad: `Qwen2.5-7B` with `actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct`
     Good: `Qwen2.5-7B-Instruct` with `actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct`
     """
-    yield from _other_model(claim, family_alone=True)
+    yield from _other_model(pair, family_alone=True)
 
 
-def _other_model(claim: Claim, *, family_alone: bool) -> Iterator[Mistake]:
+def _other_model(pair: Pair, *, family_alone: bool) -> Iterator[Mistake]:
     """The row's model against the script's.
 
     Of a name without an owner it may be that only family and size are meant: that the script trains
     another variant of these is then the milder mistake.
     """
-    run, known = claim.run, claim.models or tuple(filter(None, [claim.text("model")]))
+    run, known = pair.run, pair.models or tuple(filter(None, [pair.text("model")]))
     path = run.model_path_end if run else None
-    if run is None or not path or not claim.text("model") or path in claim.script.script.names:
+    if run is None or not path or not pair.text("model") or path in pair.script.script.names:
         return
     name = model_in_path(path, known)
     alike = likeness(name, known) if name else None
     if name is None or alike not in {"variant", "other"}:
         return
-    if family_alone != (alike == "variant" and "/" not in claim.text("model")):
+    if family_alone != (alike == "variant" and "/" not in pair.text("model")):
         return
     what = "another variant of it" if alike == "variant" else "another model"
-    where = said_by_script(claim, run, run.model_path._replace(value=path))
-    message = f"{cell(claim, 'model')}, but {where}: {what}"
+    where = said_by_script(pair, run, run.model_path._replace(value=path))
+    message = f"{cell(pair, 'model')}, but {where}: {what}"
     right = name if is_id(name) or "/" not in known[0] else f"the Hugging Face id of {name}"
     quoted = f"`{shown(right)}`" if right == name else right
-    found = Mistake(*claim.place("model"), message, f"Write {quoted}, or fix the script.")
+    found = Mistake(*pair.place("model"), message, f"Write {quoted}, or fix the script.")
     setting = run.model_path._replace(value=path)
-    yield from by_majority(claim, run, "model", setting, claim.text("model"), found)
+    yield from by_majority(pair, run, "model", setting, pair.text("model"), found)
 
 
 @rule()
-def task_agrees(claim: Claim) -> Iterator[Mistake]:
+def task_agrees(pair: Pair) -> Iterator[Mistake]:
     """The row's task is what its script trains: algorithm, and adapters or all weights.
 
     Another algorithm, or all weights instead of adapters, needs other hardware.
@@ -90,27 +90,27 @@ def task_agrees(claim: Claim) -> Iterator[Mistake]:
     Bad: `GRPO` with `actor_rollout_ref.model.lora_rank=32`
     Good: `GRPO-LoRA` with `actor_rollout_ref.model.lora_rank=32`
     """
-    run, task = claim.run, claim.text("task")
+    run, task = pair.run, pair.text("task")
     if run is None or not task:
         return
     setting = contradicting_algorithm(run, algorithm_of(task))
     if setting is not None:
-        message = f"{cell(claim, 'task')}, but {said_by_script(claim, run, setting)}"
+        message = f"{cell(pair, 'task')}, but {said_by_script(pair, run, setting)}"
         fix = "Write the task of the script, or fix the script."
-        found = Mistake(*claim.place("task"), message, fix)
+        found = Mistake(*pair.place("task"), message, fix)
         wanted = right_value(run, setting, algorithm_of(task))
-        yield from by_majority(claim, run, "task", setting, wanted, found)
+        yield from by_majority(pair, run, "task", setting, wanted, found)
     rank, adapters = run.lora_rank, bool(ADAPTERS.search(task))
     if rank.number is not None and (rank.number > 0) != adapters:
         right = ADAPTERS.sub("", task) if adapters else f"{task}-LoRA"
         trains = "all weights train" if adapters else "adapters alone train"
-        found = differs(claim, run, "task", rank, right)
+        found = differs(pair, run, "task", rank, right)
         found = found._replace(message=f"{found.message}: {trains}, which is `{shown(right)}`")
-        yield from by_majority(claim, run, "task", rank, "" if adapters else "0", found)
+        yield from by_majority(pair, run, "task", rank, "" if adapters else "0", found)
 
 
 @rule()
-def gpus_agree(claim: Claim) -> Iterator[Mistake]:
+def gpus_agree(pair: Pair) -> Iterator[Mistake]:
     """The row's GPUs and nodes are those that its script asks for.
 
     A reader would order the wrong number of GPUs.
@@ -118,31 +118,31 @@ def gpus_agree(claim: Claim) -> Iterator[Mistake]:
     Bad: `8` as `gpus` with `trainer.nnodes=2 trainer.n_gpus_per_node=8`
     Good: `16` as `gpus` with `trainer.nnodes=2 trainer.n_gpus_per_node=8`
     """
-    run = claim.run
+    run = pair.run
     if run is None:
         return
-    wanted, gpus = claim.number("gpus"), run.gpus.number
+    wanted, gpus = pair.number("gpus"), run.gpus.number
     if wanted is not None and gpus is not None and wanted != gpus:
-        parts = [said_by_script(claim, run, part) for part in (run.nodes, run.gpus_per_node)]
-        message = f"{cell(claim, 'gpus')}, but {' and '.join(parts)}, which makes `{gpus}`"
-        found = Mistake(*claim.place("gpus"), message, f"Write `{gpus}`, or fix the script.")
-        yield from by_majority(claim, run, "gpus", *_wrong_count(claim, run, wanted), found)
+        parts = [said_by_script(pair, run, part) for part in (run.nodes, run.gpus_per_node)]
+        message = f"{cell(pair, 'gpus')}, but {' and '.join(parts)}, which makes `{gpus}`"
+        found = Mistake(*pair.place("gpus"), message, f"Write `{gpus}`, or fix the script.")
+        yield from by_majority(pair, run, "gpus", *_wrong_count(pair, run, wanted), found)
         return
-    nodes, wanted = run.nodes, claim.number("nodes")
+    nodes, wanted = run.nodes, pair.number("nodes")
     if wanted is not None and nodes.number is not None and wanted != nodes.number:
-        yield differs(claim, run, "nodes", nodes, str(nodes.number))
+        yield differs(pair, run, "nodes", nodes, str(nodes.number))
 
 
-def _wrong_count(claim: Claim, run: Run, gpus: int) -> tuple[Setting, str]:
+def _wrong_count(pair: Pair, run: Run, gpus: int) -> tuple[Setting, str]:
     """The setting that keeps a script from `gpus` in all, and what it should be."""
     nodes, each = run.nodes.number or 1, run.gpus_per_node.number or 1
-    if gpus == each * (claim.number("nodes") or 0):
-        return run.nodes, claim.text("nodes")
+    if gpus == each * (pair.number("nodes") or 0):
+        return run.nodes, pair.text("nodes")
     return run.gpus_per_node, str(gpus // nodes) if gpus % nodes == 0 else ""
 
 
 @rule()
-def backends_agree(claim: Claim) -> Iterator[Mistake]:
+def backends_agree(pair: Pair) -> Iterator[Mistake]:
     """The row's backends are those that its script trains and generates with.
 
     Memory and speed are those of the backend that really ran; FSDP2 offloads and shards in its own
@@ -151,22 +151,22 @@ def backends_agree(claim: Claim) -> Iterator[Mistake]:
     Bad: `fsdp` as `train` with `actor_rollout_ref.actor.strategy=megatron`
     Good: `megatron` as `train` with `actor_rollout_ref.actor.strategy=megatron`
     """
-    run = claim.run
+    run = pair.run
     if run is None:
         return
     for column, setting, known in (
         ("train", run.train_backend, TRAIN_BACKENDS),
         ("infer", run.infer_backend, INFER_BACKENDS),
     ):
-        word = claim.text(column).lower()
+        word = pair.text(column).lower()
         said = SAME_BACKEND.get(word, word)
         if said and setting.text in known and said != setting.text:
-            found = differs(claim, run, column, setting, setting.text or "")
-            yield from by_majority(claim, run, column, setting, said, found)
+            found = differs(pair, run, column, setting, setting.text or "")
+            yield from by_majority(pair, run, column, setting, said, found)
 
 
 @rule()
-def lengths_agree(claim: Claim) -> Iterator[Mistake]:
+def lengths_agree(pair: Pair) -> Iterator[Mistake]:
     """The row's lengths and responses for each prompt are those of its script.
 
     Memory grows with length and with the number of responses.
@@ -174,7 +174,7 @@ def lengths_agree(claim: Claim) -> Iterator[Mistake]:
     Bad: `512` as `max_prompt_length` with `data.max_prompt_length=1024`
     Good: `1024` as `max_prompt_length` with `data.max_prompt_length=1024`
     """
-    run = claim.run
+    run = pair.run
     if run is None:
         return
     for column, setting in (
@@ -184,13 +184,13 @@ def lengths_agree(claim: Claim) -> Iterator[Mistake]:
         ("micro_batch_per_gpu", run.micro_batch_size_per_gpu),
         ("max_tokens_per_gpu", run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")),
     ):
-        wanted = claim.number(column)
+        wanted = pair.number(column)
         if wanted is not None and setting.number is not None and wanted != setting.number:
-            yield differs(claim, run, column, setting, str(setting.number))
+            yield differs(pair, run, column, setting, str(setting.number))
 
 
 @rule()
-def weights_agree(claim: Claim) -> Iterator[Mistake]:
+def weights_agree(pair: Pair) -> Iterator[Mistake]:
     """The row's weights are those that its script trains.
 
     LoRA needs a fraction of the memory of full fine-tuning.
@@ -198,13 +198,13 @@ def weights_agree(claim: Claim) -> Iterator[Mistake]:
     Bad: `full` with `actor_rollout_ref.model.lora_rank=32`
     Good: `lora` with `actor_rollout_ref.model.lora_rank=32`
     """
-    run, said = claim.run, claim.text("weights")
+    run, said = pair.run, pair.text("weights")
     if run is not None and said and run.weights and (said == "full") != (run.weights == "full"):
-        yield differs(claim, run, "weights", run.lora_rank, run.weights)
+        yield differs(pair, run, "weights", run.lora_rank, run.weights)
 
 
 @rule()
-def optimizations_agree(claim: Claim) -> Iterator[Mistake]:
+def optimizations_agree(pair: Pair) -> Iterator[Mistake]:
     """The row's memory optimizations are those that its script turns on.
 
     A reader who leaves one out, or plans with one that is off, runs out of memory.
@@ -214,7 +214,7 @@ def optimizations_agree(claim: Claim) -> Iterator[Mistake]:
     Good: `optimizer-offload` with
         `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`
     """
-    run, said = claim.run, claim.text("memory_optimizations")
+    run, said = pair.run, pair.text("memory_optimizations")
     if run is None or not said:
         return
     words = said.split("; ")
@@ -222,14 +222,14 @@ def optimizations_agree(claim: Claim) -> Iterator[Mistake]:
         setting = run.optimizations[word]
         if setting.known and is_on(setting) != (word in words):
             change = "Remove" if word in words else "Add"
-            message = f"{cell(claim, 'memory_optimizations')}, but "
-            message += said_by_script(claim, run, setting)
-            place = claim.place("memory_optimizations")
+            message = f"{cell(pair, 'memory_optimizations')}, but "
+            message += said_by_script(pair, run, setting)
+            place = pair.place("memory_optimizations")
             yield Mistake(*place, message, f"{change} `{word}`, or correct the script.")
 
 
 @rule()
-def run_memory(claim: Claim) -> Iterator[Mistake]:
+def run_memory(pair: Pair) -> Iterator[Mistake]:
     """The devices of a row have room for what its script trains.
 
     Below the bytes of weights, gradients and optimizer states no run is possible.
@@ -237,25 +237,25 @@ def run_memory(claim: Claim) -> Iterator[Mistake]:
     Bad: a script that trains all weights of a 72B model without offload, on `8` x `h100`
     Good: the same on `32` x `h100`, or with parameters and optimizer offloaded
     """
-    run, gpus = claim.run, claim.number("gpus")
-    weights = claim.text("weights") or (run.weights if run else "")
-    if not weights or not gpus or not claim.device_memory_gb or not claim.text("model"):
+    run, gpus = pair.run, pair.number("gpus")
+    weights = pair.text("weights") or (run.weights if run else "")
+    if not weights or not gpus or not pair.device_memory_gb or not pair.text("model"):
         return
-    said = claim.text("memory_optimizations")
+    said = pair.text("memory_optimizations")
     saved = said.split("; ") if said else run.optimizations_on if run else ()
-    told = number(claim.model_facts.get("parameters_b", ""))
-    parameters = told or parameters_in_name(claim.text("model"))
-    least, own = least_memory_gb(parameters, weights, saved), gpus * claim.device_memory_gb
+    told = number(pair.model_facts.get("parameters_b", ""))
+    parameters = told or parameters_in_name(pair.text("model"))
+    least, own = least_memory_gb(parameters, weights, saved), gpus * pair.device_memory_gb
     if least > own:
         message = (
-            f"{cell(claim, 'gpus')}: {own:g} GB together, but {parameters:g} billion parameters "
-            f"need {least:.0f} GB at the least, as {claim.script.path} trains them"
+            f"{cell(pair, 'gpus')}: {own:g} GB together, but {parameters:g} billion parameters "
+            f"need {least:.0f} GB at the least, as {pair.script.path} trains them"
         )
-        yield Mistake(*claim.place("gpus"), message, "Take more devices, or offload.")
+        yield Mistake(*pair.place("gpus"), message, "Take more devices, or offload.")
 
 
 @rule("warning")
-def min_saves_memory(claim: Claim) -> Iterator[Mistake]:
+def min_saves_memory(pair: Pair) -> Iterator[Mistake]:
     """The script of a MIN row has the memory optimizations on.
 
     MIN is the least hardware that will do; without them less would do.
@@ -269,22 +269,22 @@ def min_saves_memory(claim: Claim) -> Iterator[Mistake]:
     `_build_model_optimizer`, now verl/workers/engine/fsdp/transformer_impl.py. Megatron's follows
     the actor.
     """
-    run = claim.run
-    if run is None or claim.text("tag").upper() != "MIN":
+    run = pair.run
+    if run is None or pair.text("tag").upper() != "MIN":
         return
     off = [setting for setting in run.memory_savers if setting.flag is False]
     if not off:
         return
     keys = _listed(setting.key for setting in off)
-    message = f"tag of {shown(claim.label, 120)} is `MIN`, but the script does not turn on {keys}"
+    message = f"tag of {shown(pair.label, 120)} is `MIN`, but the script does not turn on {keys}"
     fix = f"Set {_listed(f'{setting.key}=True' for setting in off)}."
     set_off = [setting for setting in off if setting.place]
-    place = at(claim, run, set_off[0]) if set_off else claim.place("tag")
+    place = at(pair, run, set_off[0]) if set_off else pair.place("tag")
     yield Mistake(*place, message, fix)
 
 
 @rule("warning")
-def recommended_is_fast(claim: Claim) -> Iterator[Mistake]:
+def recommended_is_fast(pair: Pair) -> Iterator[Mistake]:
     """The script of a RECOMMENDED row does not offload what it trains.
 
     RECOMMENDED is hardware that need not pay for memory with time.
@@ -294,16 +294,16 @@ def recommended_is_fast(claim: Claim) -> Iterator[Mistake]:
 
     The reference model may be offloaded: it runs once a step.
     """
-    run = claim.run
-    if run is None or claim.text("tag").upper() != "RECOMMENDED":
+    run = pair.run
+    if run is None or pair.text("tag").upper() != "RECOMMENDED":
         return
     savers = (run.param_offload, run.optimizer_offload, run.offload_policy, run.optimizer_on_host)
     on = [setting for setting in savers if setting.flag]
     if on:
         keys = _listed(setting.key for setting in on)
-        message = f"tag of {shown(claim.label, 120)} is `RECOMMENDED`, but the script sets {keys}"
+        message = f"tag of {shown(pair.label, 120)} is `RECOMMENDED`, but the script sets {keys}"
         fix = f"Set {_listed(f'{setting.key}=False' for setting in on)}, or write `MIN`."
-        yield Mistake(*at(claim, run, on[0]), message, fix)
+        yield Mistake(*at(pair, run, on[0]), message, fix)
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -7,22 +7,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from rl_resources.check.rule import Mistake
-from rl_resources.check.target import Claim
+from rl_resources.check.target import Pair
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 
-def at(claim: Claim, run: Run, setting: Setting) -> tuple[str, int, int]:
+def at(pair: Pair, run: Run, setting: Setting) -> tuple[str, int, int]:
     """Where a setting is defined in the script; where it starts the run, for a default."""
     place = setting.origin or setting.place
     line, column = (place.line, place.column) if place else (run.launch.line, run.launch.column)
-    return claim.script.path, line, column
+    return pair.script.path, line, column
 
 
-def said_by_script(claim: Claim, run: Run, setting: Setting) -> str:
+def said_by_script(pair: Pair, run: Run, setting: Setting) -> str:
     """The script's side of a contradiction, in words."""
-    path, line = _shown_place(claim, run, setting)
+    path, line = _shown_place(pair, run, setting)
     value = shown(written(setting.value))
     if setting.place is None:
         return (
@@ -32,8 +32,8 @@ def said_by_script(claim: Claim, run: Run, setting: Setting) -> str:
     return f"{path}:{line} sets `{setting.key}` to `{value}`"
 
 
-def _shown_place(claim: Claim, run: Run, setting: Setting) -> tuple[str, int]:
-    path, line, _ = at(claim, run, setting)
+def _shown_place(pair: Pair, run: Run, setting: Setting) -> tuple[str, int]:
+    path, line, _ = at(pair, run, setting)
     return shown(path, 200), line
 
 
@@ -42,44 +42,44 @@ def written(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
-def cell(claim: Claim, column: str) -> str:
+def cell(pair: Pair, column: str) -> str:
     """The row's side of a contradiction, in words."""
-    return f"{column} of {shown(claim.label, 120)} is `{shown(claim.text(column))}`"
+    return f"{column} of {shown(pair.label, 120)} is `{shown(pair.text(column))}`"
 
 
-def differs(claim: Claim, run: Run, column: str, setting: Setting, right: str) -> Mistake:
+def differs(pair: Pair, run: Run, column: str, setting: Setting, right: str) -> Mistake:
     """A cell that says something else than the script."""
-    message = f"{cell(claim, column)}, but {said_by_script(claim, run, setting)}"
+    message = f"{cell(pair, column)}, but {said_by_script(pair, run, setting)}"
     fix = f"Write `{shown(right)}`, or fix the script."
-    return Mistake(*claim.place(column), message, fix)
+    return Mistake(*pair.place(column), message, fix)
 
 
 def by_majority(
-    claim: Claim, run: Run, column: str, setting: Setting, wanted: str, found: Mistake
+    pair: Pair, run: Run, column: str, setting: Setting, wanted: str, found: Mistake
 ) -> Iterator[Mistake]:
     """`found`, a cell that contradicts its script, unless the script's name decides who is wrong.
 
     Where the name contradicts the cell, the rule about names reports it. Where it agrees with
     the cell, the script is wrong: its `setting` should be `wanted`.
     """
-    match claim.named.get(column):
+    match pair.named.get(column):
         case None:
             yield found
         case True:
-            path, line, place = at(claim, run, setting)
+            path, line, place = at(pair, run, setting)
             verb = "is" if setting.place else "is not set, and the framework takes"
             message = (
                 f"`{setting.key}` {verb} `{shown(written(setting.value))}`, but the script's name "
-                f"and {column} in {claim.path}:{claim.place(column)[1]} say "
-                f"`{shown(claim.text(column))}`"
+                f"and {column} in {pair.path}:{pair.place(column)[1]} say "
+                f"`{shown(pair.text(column))}`"
             )
-            yield Mistake(path, line, place, message, _script_fix(claim, setting, wanted))
+            yield Mistake(path, line, place, message, _script_fix(pair, setting, wanted))
 
 
-def _script_fix(claim: Claim, setting: Setting, wanted: str) -> str:
+def _script_fix(pair: Pair, setting: Setting, wanted: str) -> str:
     if not wanted:
         return f"Set `{setting.key}` so that the script does what its name says."
-    text, origin = claim.script.text, setting.origin or setting.place
+    text, origin = pair.script.text, setting.origin or setting.place
     value = written(setting.value)
     if origin and re.compile(re.escape(value) + r"(?![\w.-])").match(text, origin.offset):
         begin = text.rfind("\n", 0, origin.offset) + 1

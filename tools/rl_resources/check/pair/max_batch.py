@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from rl_resources.check.pair.contradiction import cell, differs
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.target import Claim, Trial
+from rl_resources.check.target import Pair, Trial
 from rl_resources.script.bash import Script
 from rl_resources.script.run import Run
 
@@ -30,7 +30,7 @@ _ABOUT_ELSE = re.compile(
 
 
 @rule()
-def max_batch_agrees(claim: Claim) -> Iterator[Mistake]:
+def max_batch_agrees(pair: Pair) -> Iterator[Mistake]:
     """A script's batch is not larger than the row's max_batch.
 
     By its own row the script then runs out of memory.
@@ -38,16 +38,16 @@ def max_batch_agrees(claim: Claim) -> Iterator[Mistake]:
     Bad: `64` as `max_batch` with `data.train_batch_size=128`
     Good: `128` as `max_batch` with `data.train_batch_size=128`
     """
-    run, most = claim.run, claim.number("max_batch")
-    if run is None or most is None or claim.disputed:
+    run, most = pair.run, pair.number("max_batch")
+    if run is None or most is None or pair.disputed:
         return
     batch = run.train_batch_size
     if batch.number is not None and batch.number > most:
-        yield differs(claim, run, "max_batch", batch, str(batch.number))
+        yield differs(pair, run, "max_batch", batch, str(batch.number))
 
 
 @rule("warning")
-def max_batch_shown(claim: Claim) -> Iterator[Mistake]:
+def max_batch_shown(pair: Pair) -> Iterator[Mistake]:
     """A script runs the row's max_batch, or a trial shows that it ran.
 
     Nobody can see that a batch fits which the script does not run.
@@ -55,20 +55,20 @@ def max_batch_shown(claim: Claim) -> Iterator[Mistake]:
     Bad: `128` as `max_batch` with `data.train_batch_size=64`, without a trial of 128
     Good: `64` as `max_batch` with `data.train_batch_size=64`
     """
-    run, most = claim.run, claim.number("max_batch")
-    if run is None or most is None or claim.disputed or _contradiction(claim, run):
+    run, most = pair.run, pair.number("max_batch")
+    if run is None or most is None or pair.disputed or _contradiction(pair, run):
         return
     batch = run.train_batch_size
     shown_to_run = any(
         any(trial.ran and trial.batch == most for trial in reading)
-        for reading in _readings(claim, run)
+        for reading in _readings(pair, run)
     )
     if batch.number is not None and batch.number < most and not shown_to_run:
-        yield differs(claim, run, "max_batch", batch, str(batch.number))
+        yield differs(pair, run, "max_batch", batch, str(batch.number))
 
 
 @rule()
-def max_batch_against_trials(claim: Claim) -> Iterator[Mistake]:
+def max_batch_against_trials(pair: Pair) -> Iterator[Mistake]:
     """A row's max_batch is the largest batch of its trials that ran.
 
     A larger one ran out of memory; a smaller one is not the limit.
@@ -76,37 +76,37 @@ def max_batch_against_trials(claim: Claim) -> Iterator[Mistake]:
     Bad: `16` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
     Good: `100` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
     """
-    run = claim.run
-    reason = _contradiction(claim, run) if claim.number("max_batch") is not None else ""
-    if not reason or claim.disputed:
+    run = pair.run
+    reason = _contradiction(pair, run) if pair.number("max_batch") is not None else ""
+    if not reason or pair.disputed:
         return
-    trials = next(iter(_readings(claim, run)))
+    trials = next(iter(_readings(pair, run)))
     largest = max((trial.batch for trial in trials if trial.ran), default=None)
     fix = "Fix the number or the trials, or mark the row as disputed and say why."
-    if largest is not None and len(_readings(claim, run)) == 1:
+    if largest is not None and len(_readings(pair, run)) == 1:
         fix = f"Write `{largest}`, the largest batch that ran; or mark the row as disputed."
-    yield Mistake(*claim.place("max_batch"), f"{cell(claim, 'max_batch')}, but {reason}", fix)
+    yield Mistake(*pair.place("max_batch"), f"{cell(pair, 'max_batch')}, but {reason}", fix)
 
 
-def _readings(claim: Claim, run: Run | None) -> list[tuple[Trial, ...]]:
+def _readings(pair: Pair, run: Run | None) -> list[tuple[Trial, ...]]:
     """The trials as batches of all GPUs, in each way that they can be meant.
 
     Records give the whole batch; a comment may give it for each GPU.
     """
-    if claim.trials:
-        return [claim.trials]
-    trials = trials_in_comments(claim.script.script)
-    gpus = (run.gpus.number if run else None) or claim.number("gpus")
+    if pair.trials:
+        return [pair.trials]
+    trials = trials_in_comments(pair.script.script)
+    gpus = (run.gpus.number if run else None) or pair.number("gpus")
     if not trials or gpus is None:
         return []
     scaled = tuple(Trial(trial.batch * gpus, trial.ran) for trial in trials)
     return [trials] if gpus == 1 else [trials, scaled]
 
 
-def _contradiction(claim: Claim, run: Run | None) -> str:
+def _contradiction(pair: Pair, run: Run | None) -> str:
     """Why the trials forbid the row's max_batch, however they are read; empty where they do not."""
-    most = claim.number("max_batch")
-    reasons = [_forbids(reading, most or 0) for reading in _readings(claim, run)]
+    most = pair.number("max_batch")
+    reasons = [_forbids(reading, most or 0) for reading in _readings(pair, run)]
     return reasons[0] if reasons and all(reasons) else ""
 
 

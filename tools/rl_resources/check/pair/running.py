@@ -1,4 +1,4 @@
-"""What the framework and its engines refuse when a run starts: the run that a claim describes.
+"""What the framework and its engines refuse when a run starts: the run that a record describes.
 
 Rules about assertions of the framework name the file and function that asserts, and the first
 release in which it does. What every release since then asserts is an error; what only newer ones
@@ -13,13 +13,13 @@ from rl_resources.check.pair.contradiction import at, written
 from rl_resources.check.pair.same_model import likeness, model_in_path
 from rl_resources.check.pair.sizes import batch_problems, parallel_problems
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.target import Claim
+from rl_resources.check.target import Pair
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
 from rl_resources.script.run import ACTOR, REFERENCE, ROLLOUT, Run
 
 
 @rule()
-def group_size(claim: Claim) -> Iterator[Mistake]:
+def group_size(pair: Pair) -> Iterator[Mistake]:
     """An estimator that compares responses gets more than one for each prompt.
 
     A group of one has nothing to compare with: there is no relative advantage.
@@ -32,7 +32,7 @@ def group_size(claim: Claim) -> Iterator[Mistake]:
     verl/trainer/ppo/core_algos.py, `compute_grpo_outcome_advantage` and those of the other
     estimators; `compute_grpo_passk_outcome_advantage` asserts two.
     """
-    run = claim.run
+    run = pair.run
     if run is None:
         return
     estimator, size = run.estimator, run.rollout_n
@@ -42,14 +42,14 @@ def group_size(claim: Claim) -> Iterator[Mistake]:
         return
     known = "is" if size.place else "is not set, and the framework then takes"
     message = f"`{estimator.text}` compares responses, but `{size.key}` {known} `{size.number}`"
-    place = at(claim, run, size if size.place else estimator)
+    place = at(pair, run, size if size.place else estimator)
     yield Mistake(
         *place, message, f"Set `{size.key}` to the responses for each prompt, at least 2."
     )
 
 
 @rule()
-def parallel_sizes(claim: Claim) -> Iterator[Mistake]:
+def parallel_sizes(pair: Pair) -> Iterator[Mistake]:
     """Parallel sizes divide the GPUs and the model's attention heads.
 
     The run stops at its start with an assertion.
@@ -73,33 +73,33 @@ def parallel_sizes(claim: Claim) -> Iterator[Mistake]:
     * Heads: vLLM's `ModelConfig.verify_with_parallel_config`, from its first releases on;
       Megatron-Core's `TransformerConfig.__post_init__`. Of SGLang they are not asked.
     """
-    run = claim.run
-    if run is None or _has_other_gpus(claim, run):
+    run = pair.run
+    if run is None or _has_other_gpus(pair, run):
         return
-    for setting, problem in parallel_problems(run, _heads(claim, run)):
+    for setting, problem in parallel_problems(run, _heads(pair, run)):
         message = f"`{setting.key}` is `{written(setting.value)}`: {problem}"
         fix = "Choose a size that divides both the GPUs and the heads, or other GPUs."
         if setting.key.endswith("use_remove_padding"):
             fix = f"Set `{setting.key}=True`, or the sequence parallel size to 1."
-        yield Mistake(*at(claim, run, setting), message, fix)
+        yield Mistake(*at(pair, run, setting), message, fix)
 
 
-def _has_other_gpus(claim: Claim, run: Run) -> bool:
+def _has_other_gpus(pair: Pair, run: Run) -> bool:
     """Whether row and script differ in their GPUs: sizes follow from that."""
-    said, gpus = claim.number("gpus"), run.gpus.number
+    said, gpus = pair.number("gpus"), run.gpus.number
     return said is not None and gpus is not None and said != gpus
 
 
-def _heads(claim: Claim, run: Run) -> int | None:
+def _heads(pair: Pair, run: Run) -> int | None:
     """Attention heads of the model that both the row and the script name."""
-    text, path = claim.model_facts.get("attention_heads", ""), run.model_path_end
-    name = model_in_path(path, claim.models) if path else None
-    same = name is not None and likeness(name, claim.models) == "same"
+    text, path = pair.model_facts.get("attention_heads", ""), run.model_path_end
+    name = model_in_path(path, pair.models) if path else None
+    same = name is not None and likeness(name, pair.models) == "same"
     return int(text) if same and text.isascii() and text.isdigit() and int(text) else None
 
 
 @rule()
-def batch_divisibility(claim: Claim) -> Iterator[Mistake]:
+def batch_divisibility(pair: Pair) -> Iterator[Mistake]:
     """Batches divide as the framework asserts.
 
     The run stops at its start, or at its first update, with an assertion.
@@ -119,17 +119,17 @@ def batch_divisibility(claim: Claim) -> Iterator[Mistake]:
     * Update by ranks and, with Megatron, micro batches: verl/workers/engine_workers.py
       `train_mini_batch` since 0.8.0; older workers round down.
     """
-    run = claim.run
-    if run is None or run.dynamic_batch.flag is not False or _has_other_gpus(claim, run):
+    run = pair.run
+    if run is None or run.dynamic_batch.flag is not False or _has_other_gpus(pair, run):
         return
     if any(parallel_problems(run, None)):
         return
     for setting, message, fix in batch_problems(run):
-        yield Mistake(*at(claim, run, setting), message, fix)
+        yield Mistake(*at(pair, run, setting), message, fix)
 
 
 @rule()
-def batched_tokens(claim: Claim) -> Iterator[Mistake]:
+def batched_tokens(pair: Pair) -> Iterator[Mistake]:
     """Without chunked prefill, a whole sequence fits into max_num_batched_tokens.
 
     vLLM refuses to start: no prompt of full length could ever be scheduled. verl 0.9.1 raises
@@ -145,7 +145,7 @@ def batched_tokens(claim: Claim) -> Iterator[Mistake]:
     verl hands the number over in verl/workers/rollout/vllm_rollout/ since 0.2; 0.9.1 raises it and
     warns, 0.8.0 does not yet: vllm_async_server.py `_validate_configs`.
     """
-    run = claim.run
+    run = pair.run
     if run is None or run.infer_backend.text != "vllm" or run.chunked_prefill.flag is not False:
         return
     tokens, needed = run.max_num_batched_tokens, _sequence_length(run)
@@ -156,7 +156,7 @@ def batched_tokens(claim: Claim) -> Iterator[Mistake]:
             "and chunked prefill is off"
         )
         fix = f"Set it to {needed} or more, or `{run.chunked_prefill.key}=True`."
-        yield Mistake(*at(claim, run, place), message, fix)
+        yield Mistake(*at(pair, run, place), message, fix)
 
 
 def _sequence_length(run: Run) -> int | None:
@@ -168,7 +168,7 @@ def _sequence_length(run: Run) -> int | None:
 
 
 @rule()
-def micro_batch_keys(claim: Claim) -> Iterator[Mistake]:
+def micro_batch_keys(pair: Pair) -> Iterator[Mistake]:
     """A micro batch is given for each GPU, and not as a total as well.
 
     The framework refuses a run that gives both, or neither.
@@ -181,17 +181,17 @@ def micro_batch_keys(claim: Claim) -> Iterator[Mistake]:
     Now verl/utils/config.py `validate_config` and verl/workers/config/actor.py `ActorConfig`. With
     dynamic batches neither is read.
     """
-    run = claim.run
+    run = pair.run
     if run is None or run.dynamic_batch.flag is not False:
         return
     for key in _micro_batch_keys(run):
         total, each = run.setting(key), run.setting(f"{key}_per_gpu")
         if total.number is not None and each.number is not None:
             message = f"both `{total.key}` and `{each.key}` are set"
-            yield Mistake(*at(claim, run, total), message, f"Leave out `{total.key}`.")
+            yield Mistake(*at(pair, run, total), message, f"Leave out `{total.key}`.")
         elif total.value is None and each.value is None:
             message = f"neither `{each.key}` nor its total is set, and `{_DYNAMIC}` is off"
-            yield Mistake(*at(claim, run, each), message, f"Set `{each.key}`.")
+            yield Mistake(*at(pair, run, each), message, f"Set `{each.key}`.")
 
 
 _DYNAMIC = f"{ACTOR}.use_dynamic_bsz"

@@ -14,7 +14,7 @@ from rl_resources.script.bash import Place
 from rl_resources.script.framework import Composition, Rejection, shipped
 from rl_resources.script.launch import Launch
 from rl_resources.script.override import Override, Stray
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 
 def _once(mistakes: Iterator[Mistake]) -> Iterator[Mistake]:
@@ -27,7 +27,7 @@ def _once(mistakes: Iterator[Mistake]) -> Iterator[Mistake]:
 
 
 @rule()
-def stray_argument(subject: ScriptText) -> Iterator[Mistake]:
+def stray_argument(target: ScriptText) -> Iterator[Mistake]:
     """Every argument of the training program is an override `key=value`.
 
     Hydra stops at a word that is none; it is left over by a lost quote or a space.
@@ -36,26 +36,26 @@ def stray_argument(subject: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.total_epochs=1`
     """
     yield from _once(
-        _stray_mistake(subject, launch, stray)
-        for launch in subject.launches
-        if is_frameworks(subject, launch)
+        _stray_mistake(target, launch, stray)
+        for launch in target.launches
+        if is_frameworks(target, launch)
         for stray in launch.stray
-        if not _is_before_lost(subject, stray)
+        if not _is_before_lost(target, stray)
     )
 
 
-def _is_before_lost(subject: ScriptText, stray: Stray) -> bool:
+def _is_before_lost(target: ScriptText, stray: Stray) -> bool:
     """Whether it is the escaped space that cut off a lost line, or a comment behind it."""
-    line = subject.script.lines[stray.place.line - 1][: stray.place.column]
+    line = target.script.lines[stray.place.line - 1][: stray.place.column]
     escaped = stray.raw.startswith("\\") or re.search(r"\\\s+#", line) is not None
-    return escaped and any(item.cause_line == stray.place.line for item in subject.lost)
+    return escaped and any(item.cause_line == stray.place.line for item in target.lost)
 
 
-def _stray_mistake(subject: ScriptText, launch: Launch, stray: Stray) -> Mistake:
+def _stray_mistake(target: ScriptText, launch: Launch, stray: Stray) -> Mistake:
     text = stray.value.text or ""
     if stray.raw.startswith("\\") and not text.strip():
         message = "a space after the backslash makes an argument of its own"
-        return subject.mistake(stray.place, message, "Delete what follows the backslash.")
+        return target.mistake(stray.place, message, "Delete what follows the backslash.")
     message = f"`{shown(stray.raw)}` is no override"
     before = [
         item
@@ -68,11 +68,11 @@ def _stray_mistake(subject: ScriptText, launch: Launch, stray: Stray) -> Mistake
         fix = "Remove it: the program knows no such option."
     else:
         fix = "Write it as `key=value`, in quotes where the value has spaces."
-    return subject.mistake(stray.place, message, fix)
+    return target.mistake(stray.place, message, fix)
 
 
 @rule()
-def contradicting_override(subject: ScriptText) -> Iterator[Mistake]:
+def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
     """No key is set to two values in one command.
 
     The later one wins and nothing says so; a reader sees the first.
@@ -81,19 +81,19 @@ def contradicting_override(subject: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
     """
     yield from _once(
-        subject.mistake(
+        target.mistake(
             later.place,
             f"`{later.key}` is `{_value(first)}` in line {first.line} and `{_value(later)}` here, "
             "which wins",
             f"Delete one of the two; today the run uses `{_value(later)}`.",
         )
-        for first, later in _repeated(subject)
+        for first, later in _repeated(target)
         if _value(first) != _value(later)
     )
 
 
 @rule("warning")
-def repeated_override(subject: ScriptText) -> Iterator[Mistake]:
+def repeated_override(target: ScriptText) -> Iterator[Mistake]:
     """No key is set twice in one command.
 
     A reader who changes one of the two changes nothing, or makes them contradict.
@@ -102,12 +102,12 @@ def repeated_override(subject: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
     """
     yield from _once(
-        subject.mistake(
+        target.mistake(
             later.place,
             f"`{later.key}` is set in line {first.line} already, to the same value",
             "Delete one of the two.",
         )
-        for first, later in _repeated(subject)
+        for first, later in _repeated(target)
         if _value(first) == _value(later)
     )
 
@@ -116,9 +116,9 @@ def _value(override: Override) -> str:
     return shown(override.content.shown) if override.content else ""
 
 
-def _repeated(subject: ScriptText) -> Iterator[tuple[Override, Override]]:
+def _repeated(target: ScriptText) -> Iterator[tuple[Override, Override]]:
     """Overrides of one key that are written in one list: in the command, or in one array."""
-    for launch in subject.launches:
+    for launch in target.launches:
         seen: dict[str, Override] = {}
         for override in launch.overrides:
             first = seen.get(override.key)
@@ -126,24 +126,24 @@ def _repeated(subject: ScriptText) -> Iterator[tuple[Override, Override]]:
             group = "@" in override.key or "/" in override.key or "~" in override.prefix
             if first is None or group or first.place == override.place:
                 continue
-            if _list_of(subject, launch, first) == _list_of(subject, launch, override):
+            if _list_of(target, launch, first) == _list_of(target, launch, override):
                 yield first, override
 
 
-def _list_of(subject: ScriptText, launch: Launch, override: Override) -> Place:
+def _list_of(target: ScriptText, launch: Launch, override: Override) -> Place:
     """Where the list begins that an override is written in.
 
     One in the command after an array replaces on purpose what the array has.
     """
     at = override.place.offset
-    for item in subject.script.assignments:
+    for item in target.script.assignments:
         if item.place.offset <= at < item.place.offset + len(item.raw):
             return item.place
     return launch.command.place
 
 
 @rule()
-def unknown_key(subject: ScriptText) -> Iterator[Mistake]:
+def unknown_key(target: ScriptText) -> Iterator[Mistake]:
     """Every key exists in the framework's configuration.
 
     Hydra stops at a key that does not exist, before anything runs.
@@ -155,20 +155,20 @@ def unknown_key(subject: ScriptText) -> Iterator[Mistake]:
 
     Keys that another choice of backend has are one mistake: the choice is missing.
     """
-    yield from _once(_unknown(subject))
+    yield from _once(_unknown(target))
 
 
-def _unknown(subject: ScriptText) -> Iterator[Mistake]:
+def _unknown(target: ScriptText) -> Iterator[Mistake]:
     chosen: set[str] = set()
-    for item in rejections(subject):
+    for item in rejections(target):
         rejection = item.rejection
-        choice = _other_choice(subject, rejection)
+        choice = _other_choice(target, rejection)
         elsewhere = item.last_release or item.first_release
         if rejection.kind in _UNKNOWN and not elsewhere and choice not in chosen:
             chosen |= {choice} - {""}
             reason = rejection.reason.partition("; the nearest is")[0]
             message = f"`{shown(rejection.key, 120)}`: {reason}"
-            yield subject.mistake(
+            yield target.mistake(
                 item.place, message, choice or _key_fix(rejection, item.composition)
             )
 
@@ -176,9 +176,9 @@ def _unknown(subject: ScriptText) -> Iterator[Mistake]:
 _UNKNOWN = ("unknown-key", "existing-key", "group", "reference", "no-module")
 
 
-def _other_choice(subject: ScriptText, rejection: Rejection) -> str:
+def _other_choice(target: ScriptText, rejection: Rejection) -> str:
     """The fix where another choice of backend has the key; empty where none has."""
-    known = shipped(subject.framework)
+    known = shipped(target.framework)
     choice = known.choice_with(rejection.key) if rejection.kind == "unknown-key" else None
     if choice is None or choice == next(iter(known.choices)):
         return ""
@@ -198,7 +198,7 @@ def _key_fix(rejection: Rejection, composition: Composition) -> str:
 
 
 @rule()
-def value_type(subject: ScriptText) -> Iterator[Mistake]:
+def value_type(target: ScriptText) -> Iterator[Mistake]:
     """Every value has the type that the framework's configuration has for its key.
 
     Hydra takes `train_batch_size=abc`; the run fails later, far from the mistake.
@@ -206,14 +206,14 @@ def value_type(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo data.train_batch_size=1k`
     Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=1024`
     """
-    for launch, _, rejection in rejections(subject):
+    for launch, _, rejection in rejections(target):
         if rejection.kind in ("type", "syntax", "sweep") and rejection.index >= 0:
             override = launch.overrides[rejection.index]
             following = (item for item in launch.stray if item.place.line == override.line)
             if override.value != "" or not any(item.place > override.place for item in following):
                 message = f"`{shown(override.key, 120)}`: {shown(rejection.reason, 200)}"
                 fix = f"Fix the value `{_value(override)}`."
-                yield subject.mistake(override.origin, message, fix)
+                yield target.mistake(override.origin, message, fix)
 
 
 _ROLLOUT = "actor_rollout_ref.rollout"
@@ -231,7 +231,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
 
 
 @rule()
-def value_range(subject: ScriptText) -> Iterator[Mistake]:
+def value_range(target: ScriptText) -> Iterator[Mistake]:
     """A number is one that the framework accepts.
 
     The run stops at a share above 1 or a size of 0.
@@ -241,14 +241,14 @@ def value_range(subject: ScriptText) -> Iterator[Mistake]:
         actor_rollout_ref.rollout.gpu_memory_utilization=0.6`
     """
     yield from _once(
-        subject.mistake(
+        target.mistake(
             override.origin,
             f"`{override.key}` is `{shown(override.value or '')}`, which is no number "
             f"{_range(*bounds)}",
             "Fix the number.",
         )
-        for launch in subject.launches
-        if is_frameworks(subject, launch)
+        for launch in target.launches
+        if is_frameworks(target, launch)
         for override in launch.overrides
         if (bounds := _BOUNDS.get(override.key)) is not None
         and (number := _number(override.value or "")) is not None

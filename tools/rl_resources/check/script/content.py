@@ -17,7 +17,7 @@ from rl_resources.script.bash import Command, Place, Reference
 from rl_resources.script.bash.parser import parse
 from rl_resources.script.bash.value import Source
 from rl_resources.script.launch import Launch, Lost
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 _NO_LAUNCHERS = COMMANDS | {
     *(
@@ -49,7 +49,7 @@ _IGNORED = re.compile(r"\s*\|\|\s*(true|:|echo|printf)(?![\w-])")
 
 
 @rule()
-def no_launcher(subject: ScriptText) -> Iterator[Mistake]:
+def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     """A script starts a training program.
 
     A reader who runs a script without one gets nothing, and nothing of its row is true.
@@ -57,17 +57,17 @@ def no_launcher(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `#!/bin/bash ⏎ set -e ⏎ echo start`
     Good: `#!/bin/bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
     """
-    script = subject.script
-    if subject.launches or subject.lost or script.problems or not script.complete:
+    script = target.script
+    if target.launches or target.lost or script.problems or not script.complete:
         return
     if all(not command.words or command.name in _NO_LAUNCHERS for command in script.commands):
         message = "the script starts no program"
         fix = "Add the command that trains, such as `python3 -m verl.trainer.main_ppo …`."
-        yield Mistake(subject.path, 1, 1, message, fix)
+        yield Mistake(target.path, 1, 1, message, fix)
 
 
 @rule()
-def syntax(subject: ScriptText) -> Iterator[Mistake]:
+def syntax(target: ScriptText) -> Iterator[Mistake]:
     """A script is one that bash accepts.
 
     bash stops at the place that it cannot read; the lines below never run.
@@ -75,24 +75,24 @@ def syntax(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `echo "start`
     Good: `echo "start"`
     """
-    if "\r\n" in subject.text:
+    if "\r\n" in target.text:
         return  # ShellCheck reports it
-    for problem in subject.script.problems[:1]:  # the others follow from the first
+    for problem in target.script.problems[:1]:  # the others follow from the first
         message = f"bash cannot read the script: {problem.kind}"
         fix = "Fix it here, then see that `bash -n` is silent about the script."
-        yield _unclosed_quote(subject) or subject.mistake(problem.place, message, fix)
+        yield _unclosed_quote(target) or target.mistake(problem.place, message, fix)
 
 
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*"|(?<!\S)#.*""")
 _MOST_LINES_TRIED = 20
 
 
-def _unclosed_quote(subject: ScriptText) -> Mistake | None:
+def _unclosed_quote(target: ScriptText) -> Mistake | None:
     """The quote that was forgotten: few go over a line, and with it closed the script parses.
 
     bash pairs each quote with the next one and gives up far below.
     """
-    lines = subject.text.split("\n")
+    lines = target.text.split("\n")
     outside = (_QUOTED.sub(lambda found: "." * len(found[0]), line) for line in lines)
     opened = ((at, found) for at, line in enumerate(outside) if (found := re.search("['\"]", line)))
     for at, quote in islice(opened, _MOST_LINES_TRIED):
@@ -101,12 +101,12 @@ def _unclosed_quote(subject: ScriptText) -> Mistake | None:
         if parse("\n".join([*lines[:at], closed, *lines[at + 1 :]])).problem is None:
             message = "bash cannot read the script: this quote is never closed"
             fix = f"Write: {shown(closed.strip(), 600)}"
-            return Mistake(subject.path, at + 1, quote.start() + 1, message, fix)
+            return Mistake(target.path, at + 1, quote.start() + 1, message, fix)
     return None
 
 
 @rule()
-def lost_line(subject: ScriptText) -> Iterator[Mistake]:
+def lost_line(target: ScriptText) -> Iterator[Mistake]:
     r"""Every argument of the training program reaches it.
 
     An argument behind a broken continuation runs as a command of its own: the run goes on with
@@ -116,19 +116,19 @@ def lost_line(subject: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 \ ⏎ trainer.total_epochs=1`
     """
     seen: set[int] = set()
-    for item in subject.lost:
+    for item in target.lost:
         if item.cause_line not in seen:
             seen.add(item.cause_line)
-            yield _lost_mistake(subject, item)
+            yield _lost_mistake(target, item)
 
 
-def _lost_mistake(subject: ScriptText, item: Lost) -> Mistake:
+def _lost_mistake(target: ScriptText, item: Lost) -> Mistake:
     cause, fix = _CAUSES[item.cause]
     first = shown(item.command.words[0].raw, 80)
     count = max(len(item.overrides), 1)
     what = f"`{first}`" + (f" and {count - 1} more" if count > 1 else "")
     verb = "does not" if count == 1 else "do not"
-    line = subject.script.lines[item.cause_line - 1]
+    line = target.script.lines[item.cause_line - 1]
     message = (
         f"{cause} ends the command: {what} in line {item.command.place.line} {verb} reach the "
         "program"
@@ -137,11 +137,11 @@ def _lost_mistake(subject: ScriptText, item: Lost) -> Mistake:
         bare = line.rstrip().rstrip("\\").rstrip()
         fix = f"Write: {shown(f'{bare.strip()}', 600)} \\"
     column = len(line.rstrip()) + 1 if item.cause in _CONTINUED else 1
-    return Mistake(subject.path, item.cause_line, column, message, fix)
+    return Mistake(target.path, item.cause_line, column, message, fix)
 
 
 @rule("warning")
-def shebang(subject: ScriptText) -> Iterator[Mistake]:
+def shebang(target: ScriptText) -> Iterator[Mistake]:
     """A script's first line is `#!/usr/bin/env bash` or another that starts bash.
 
     Without it the system, or the user who starts the script, chooses the shell.
@@ -149,29 +149,29 @@ def shebang(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `set -e ⏎ python3 -m verl.trainer.main_ppo`
     Good: `#!/usr/bin/env bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
     """
-    first = subject.script.lines[0].removeprefix("\ufeff")
+    first = target.script.lines[0].removeprefix("\ufeff")
     fix = "Begin the file with the line `#!/usr/bin/env bash`."
     if not first.startswith("#!"):
-        below = shebang_below(subject)
+        below = shebang_below(target)
         message = (
             f"the shebang is in line {below}, where it is a comment"
             if below
             else "the script has no shebang"
         )
-        yield Mistake(subject.path, 1, 1, message, fix)
+        yield Mistake(target.path, 1, 1, message, fix)
     elif re.fullmatch(r"#!\s*\S*?(?:/|env\s+)(?:da|a)?sh(?:\s.*)?", first.rstrip()):
         message = f"`{shown(first.strip())}` starts another shell than bash"
-        yield Mistake(subject.path, 1, 1, message, "Write `#!/usr/bin/env bash`.")
+        yield Mistake(target.path, 1, 1, message, "Write `#!/usr/bin/env bash`.")
 
 
-def shebang_below(subject: ScriptText) -> int | None:
+def shebang_below(target: ScriptText) -> int | None:
     """The line of a shebang that is not the first line."""
-    lines = enumerate(subject.script.lines[:10], 1)
+    lines = enumerate(target.script.lines[:10], 1)
     return next((number for number, line in lines if re.match(r"\s*#!\s*/", line)), None)
 
 
 @rule("warning")
-def strict_mode(subject: ScriptText) -> Iterator[Mistake]:
+def strict_mode(target: ScriptText) -> Iterator[Mistake]:
     """A script stops at its first error: `set -e`, best as `set -euo pipefail`.
 
     Without it a failed preparation is followed by a run on what was there before.
@@ -179,7 +179,7 @@ def strict_mode(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `#!/bin/bash ⏎ set -x ⏎ python3 -m verl.trainer.main_ppo`
     Good: `#!/bin/bash ⏎ set -euo pipefail ⏎ python3 -m verl.trainer.main_ppo`
     """
-    script = subject.script
+    script = target.script
     turned_on = any(option.name == "errexit" and option.on for option in script.options)
     if turned_on or re.match(r"#!.*\s-[a-z]*e", script.lines[0]):
         return
@@ -188,19 +188,19 @@ def strict_mode(subject: ScriptText) -> Iterator[Mistake]:
     if others:
         names = ", ".join(dict.fromkeys(f"`{option.name}`" for option in others))
         message = f"the script goes on after an error: of the options only {names} is set"
-        yield Mistake(subject.path, others[0].place.line, 1, message, fix)
+        yield Mistake(target.path, others[0].place.line, 1, message, fix)
     else:
         message = "the script goes on after an error: it does not set `-e`"
-        yield Mistake(subject.path, _first_line(subject), 1, message, fix)
+        yield Mistake(target.path, _first_line(target), 1, message, fix)
 
 
-def _first_line(subject: ScriptText) -> int:
+def _first_line(target: ScriptText) -> int:
     """The line of the first command: there the option is missing."""
-    return min((command.place.line for command in subject.script.commands), default=1)
+    return min((command.place.line for command in target.script.commands), default=1)
 
 
 @rule("warning")
-def unquoted_arguments(subject: ScriptText) -> Iterator[Mistake]:
+def unquoted_arguments(target: ScriptText) -> Iterator[Mistake]:
     """Arguments and arrays are passed on in quotes: `"$@"`.
 
     Without quotes bash splits each argument at spaces and matches its `*`, `?` and `[…]`
@@ -209,17 +209,17 @@ def unquoted_arguments(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo $@`
     Good: `python3 -m verl.trainer.main_ppo "$@"`
     """
-    for place, right in unquoted(subject):
+    for place, right in unquoted(target):
         raw = shown(right.strip('"'))
         message = f"`{raw}` without quotes splits and globs every argument"
-        yield subject.mistake(place, message, f"Write `{shown(right)}`.")
+        yield target.mistake(place, message, f"Write `{shown(right)}`.")
 
 
-def unquoted(subject: ScriptText) -> Iterator[tuple[Place, str]]:
+def unquoted(target: ScriptText) -> Iterator[tuple[Place, str]]:
     """Where lists of arguments have no quotes, and what to write there."""
-    if subject.script.problems:
+    if target.script.problems:
         return  # what is quoted there is not what its author sees
-    for reference in subject.script.references:
+    for reference in target.script.references:
         if reference.reach != "never" and not reference.quoted and _is_list(reference):
             whole = '"$@"' if reference.name in "@*" else f'"{reference.raw}"'
             yield reference.place, whole.replace("[*]", "[@]")
@@ -232,7 +232,7 @@ def _is_list(reference: Reference) -> bool:
 
 
 @rule("warning")
-def masked_exit_status(subject: ScriptText) -> Iterator[Mistake]:
+def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
     """A run that fails makes its script fail.
 
     A scheduler, a chain of scripts or a reader takes a masked failure for success.
@@ -241,48 +241,48 @@ def masked_exit_status(subject: ScriptText) -> Iterator[Mistake]:
     Good: `set -eo pipefail ⏎ python3 -m verl.trainer.main_ppo | tee log`
     """
     seen: set[int] = set()
-    for launch in subject.launches:
-        found = _masked(subject, launch)
+    for launch in target.launches:
+        found = _masked(target, launch)
         if found is not None and launch.command.place.offset not in seen:
             seen.add(launch.command.place.offset)
-            yield subject.mistake(*found)
+            yield target.mistake(*found)
 
 
-def _masked(subject: ScriptText, launch: Launch) -> tuple[Place, str, str] | None:
+def _masked(target: ScriptText, launch: Launch) -> tuple[Place, str, str] | None:
     """Where a failure is lost, what loses it, and the fix."""
     command = launch.rest[-1] if launch.rest else launch.command
-    place = _operator_after(subject, command)
+    place = _operator_after(target, command)
     index, count = command.pipeline
-    ignored = _IGNORED.match(subject.text, command.end.offset)
-    if index < count - 1 and not _has_pipefail(subject, command):
+    ignored = _IGNORED.match(target.text, command.end.offset)
+    if index < count - 1 and not _has_pipefail(target, command):
         message = "the run's exit status is lost in a pipe: that of the last command counts"
         return place, message, "Write `set -o pipefail` before it."
     if ignored and command.after == "||" and not command.in_condition:
         message = f"the run's failure is hidden by `|| {ignored[1]}`"
         return place, message, f"Delete `|| {ignored[1]}` and what belongs to it."
-    if command.background and not _is_waited_for(subject, command):
+    if command.background and not _is_waited_for(target, command):
         message = "the run is started in the background and nothing waits for it"
         fix = "Delete the `&`, or end the script with `wait` for its process."
         return place, message, fix
     return None
 
 
-def _operator_after(subject: ScriptText, command: Command) -> Place:
+def _operator_after(target: ScriptText, command: Command) -> Place:
     """The place of the `|`, `||` or `&` after a command; of its beginning, if there is none."""
-    match = re.compile(r"(?:\s|\\\n)*(?=[|&])").match(subject.text, command.end.offset)
-    return Source(subject.text).place(match.end()) if match else command.place
+    match = re.compile(r"(?:\s|\\\n)*(?=[|&])").match(target.text, command.end.offset)
+    return Source(target.text).place(match.end()) if match else command.place
 
 
-def _has_pipefail(subject: ScriptText, command: Command) -> bool:
-    if "PIPESTATUS" in subject.text:
+def _has_pipefail(target: ScriptText, command: Command) -> bool:
+    if "PIPESTATUS" in target.text:
         return True
-    options = [item for item in subject.script.options if item.name == "pipefail"]
+    options = [item for item in target.script.options if item.name == "pipefail"]
     before = [item.on for item in options if item.place.offset < command.place.offset]
     return before[-1:] == [True]
 
 
-def _is_waited_for(subject: ScriptText, command: Command) -> bool:
+def _is_waited_for(target: ScriptText, command: Command) -> bool:
     return any(
         later.name in ("wait", "fg", "tail") and later.place.offset > command.place.offset
-        for later in subject.script.commands
+        for later in target.script.commands
     )

@@ -10,7 +10,7 @@ from rl_resources.check.script.variables import contradiction, is_undollared, sp
 from rl_resources.check.target import ScriptText, trains
 from rl_resources.script.bash import Part, Place, Value
 from rl_resources.script.override import Override
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 _DATA_KEYS = ("data.train_files", "data.val_files")
 _PRIVATE = re.compile(
@@ -46,7 +46,7 @@ _OWN_SETTINGS = (
 
 
 @rule("warning")
-def private_path(subject: ScriptText) -> Iterator[Mistake]:
+def private_path(target: ScriptText) -> Iterator[Mistake]:
     """A script names no path, host, proxy or account that only its author has.
 
     Nobody else has `/home/ann` or `/mnt/team`; the run stops, or trains on other data. It waits for
@@ -57,7 +57,7 @@ def private_path(subject: ScriptText) -> Iterator[Mistake]:
         data.train_files="$DATA_DIR/gsm8k/train.parquet"`
     """
     seen: set[int] = set()
-    for place, path in _private_paths(subject):
+    for place, path in _private_paths(target):
         if place.offset not in seen:
             seen.add(place.offset)
             fix = (
@@ -66,40 +66,40 @@ def private_path(subject: ScriptText) -> Iterator[Mistake]:
             if own := _OWN_HOME.match(path):
                 fix = f"Write `${{HOME}}{shown(path[own.end() :])}`."
             message = f"`{shown(path)}` is a path of its author's machine"
-            yield subject.mistake(place, message, fix)
+            yield target.mistake(place, message, fix)
     lines: set[int] = set()
-    for place, message in (*_private_settings(subject), *_private_hosts(subject)):
+    for place, message in (*_private_settings(target), *_private_hosts(target)):
         if place.line not in lines:
             lines.add(place.line)
             fix = "Delete it, or make it a setting that is read from the environment."
-            yield subject.mistake(place, message, fix)
+            yield target.mistake(place, message, fix)
 
 
-def _private_paths(subject: ScriptText) -> Iterator[tuple[Place, str]]:
-    for value in values(subject):
+def _private_paths(target: ScriptText) -> Iterator[tuple[Place, str]]:
+    for value in values(target):
         for path, part, at in places(_PRIVATE, value):
             if not part.default or _HOME.match(path):
-                yield subject.place_in(part, at), path
+                yield target.place_in(part, at), path
 
 
-def _private_settings(subject: ScriptText) -> Iterator[tuple[Place, str]]:
-    for item in subject.script.assignments:
+def _private_settings(target: ScriptText) -> Iterator[tuple[Place, str]]:
+    for item in target.script.assignments:
         text = item.value.text or ""
         for name, own, what in _OWN_SETTINGS if not item.default and item.reach != "never" else ():
             if re.fullmatch(name, item.name) and re.fullmatch(own, text):
                 yield item.place, f"`{shown(item.raw)}` names {what}"
 
 
-def _private_hosts(subject: ScriptText) -> Iterator[tuple[Place, str]]:
-    for value in values(subject, but="no_proxy"):
+def _private_hosts(target: ScriptText) -> Iterator[tuple[Place, str]]:
+    for value in values(target, but="no_proxy"):
         for host, part, at in places(_PRIVATE_HOST, value):
             if not part.default and "no_proxy" not in (part.text or "").lower():
-                place = subject.place_in(part, at)
+                place = target.place_in(part, at)
                 yield place, f"`{shown(host)}` is an address in its author's network"
 
 
 @rule("warning")
-def relative_path(subject: ScriptText) -> Iterator[Mistake]:
+def relative_path(target: ScriptText) -> Iterator[Mistake]:
     """Data files are found from wherever a script is started.
 
     A relative path counts from the directory that the reader happens to be in.
@@ -107,27 +107,27 @@ def relative_path(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo data.train_files=data/gsm8k/train.parquet`
     Good: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/data/gsm8k/train.parquet"`
     """
-    if any(command.name in ("cd", "pushd") for command in subject.script.commands):
+    if any(command.name in ("cd", "pushd") for command in target.script.commands):
         return
     seen: set[int] = set()
-    for override in (item for launch in subject.launches for item in launch.overrides):
+    for override in (item for launch in target.launches for item in launch.overrides):
         content = override.content
         if override.key not in _DATA_KEYS or content is None or content.default:
             continue
         for path, part, at in places(_RELATIVE, content):
-            place = subject.place_in(part, at)
-            if place.offset not in seen and not is_undollared(subject, override):
+            place = target.place_in(part, at)
+            if place.offset not in seen and not is_undollared(target, override):
                 seen.add(place.offset)
                 message = f"`{shown(path)}` counts from the directory that the script is started in"
                 fix = f'Begin it with a directory that everybody has: `"$HOME/{shown(path)}"`.'
-                yield subject.mistake(place, message, fix)
+                yield target.mistake(place, message, fix)
 
 
 _RELATIVE = re.compile(r"(?:^|(?<=[\[,'\" ]))(?:\.\.?/)?[\w-][\w.-]*(?:/[\w.-]+)+")
 
 
 @rule("warning")
-def data_split(subject: ScriptText) -> Iterator[Mistake]:
+def data_split(target: ScriptText) -> Iterator[Mistake]:
     """A script trains on training data and validates on other data.
 
     Scores on the data of the training say nothing; training on test data spoils them.
@@ -137,17 +137,17 @@ def data_split(subject: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/a/train.parquet"
         data.val_files="$HOME/a/test.parquet"`
     """
-    for launch in filter(trains, subject.launches):
+    for launch in filter(trains, target.launches):
         files = {item.key: item for item in launch.overrides if item.key in _DATA_KEYS}
         train, held_out = (files.get(key) for key in _DATA_KEYS)
-        wrong = [item for item in (train, held_out) if item and _is_other_split(subject, item)]
+        wrong = [item for item in (train, held_out) if item and _is_other_split(target, item)]
         if train and held_out and not wrong and _same(train, held_out):
             message = f"`{held_out.key}` is the file that `{train.key}` is"
-            yield subject.mistake(held_out.place, message, "Name the held-out file.")
+            yield target.mistake(held_out.place, message, "Name the held-out file.")
         for item in wrong:
             shown_value = shown(item.content.shown) if item.content else ""
             message = f"`{item.key}` is `{shown_value}`, a file of the other split"
-            yield subject.mistake(item.origin, message, "Name the file of the split.")
+            yield target.mistake(item.origin, message, "Name the file of the split.")
 
 
 def _same(train: Override, held_out: Override) -> bool:
@@ -157,7 +157,7 @@ def _same(train: Override, held_out: Override) -> bool:
     return bool(first) and first == second and plain and split_of(first) == ""
 
 
-def _is_other_split(subject: ScriptText, override: Override) -> bool:
+def _is_other_split(target: ScriptText, override: Override) -> bool:
     """Whether the file's name says the other split, and no variable's name is to blame."""
     text = override.content.shown if override.content else ""
     files = re.findall(r"[^\s,'\"\[\]]+\.(?:parquet|jsonl?)", text)
@@ -166,7 +166,7 @@ def _is_other_split(subject: ScriptText, override: Override) -> bool:
     if not files or "" in splits or wanted in splits:
         return False
     names = set(override.content.names) if override.content else set()
-    blamed = (item for item in subject.script.assignments if item.name in names)
+    blamed = (item for item in target.script.assignments if item.name in names)
     return not any(contradiction(item) for item in blamed)
 
 
@@ -174,12 +174,12 @@ _NO_USES = frozenset({"echo", "printf", "export", "declare", "typeset", "local",
 """Commands whose words are only shown, or are assignments, which are looked at as such."""
 
 
-def values(subject: ScriptText, but: str = "") -> Iterator[Value]:
+def values(target: ScriptText, but: str = "") -> Iterator[Value]:
     """Every value that the script sets, `but` one variable's, or gives to a program."""
-    for item in subject.script.assignments:
+    for item in target.script.assignments:
         if item.reach != "never" and item.elements is None and item.name.lower() != but:
             yield item.value
-    for command in subject.script.commands:
+    for command in target.script.commands:
         if command.reach != "never" and command.name not in _NO_USES:
             for word in command.words:
                 yield word.value

@@ -18,7 +18,7 @@ from rl_resources.script.framework import UNKNOWN, Composition, Rejection
 from rl_resources.script.framework.history import History, history
 from rl_resources.script.launch import Launch
 from rl_resources.script.override import Override
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 
 class Rejected(NamedTuple):
@@ -58,18 +58,18 @@ def _configuration(launch: Launch, past: History) -> str:
     return next(named, next(iter(past.gone)))
 
 
-def is_frameworks(subject: ScriptText, launch: Launch) -> bool:
+def is_frameworks(target: ScriptText, launch: Launch) -> bool:
     """Whether a launch starts a module of the framework, and not somebody's own."""
-    return launch.module.partition(".")[0] == subject.framework
+    return launch.module.partition(".")[0] == target.framework
 
 
-def rejections(subject: ScriptText) -> Iterator[Rejected]:
+def rejections(target: ScriptText) -> Iterator[Rejected]:
     """What is rejected; not what a lost `$` explains, nor programs of somebody else."""
-    for launch, composition in subject.composed:
-        known = not composition.problem and is_frameworks(subject, launch)
+    for launch, composition in target.composed:
+        known = not composition.problem and is_frameworks(target, launch)
         for rejection in composition.rejected if known else ():
             explained = rejection.kind != "unknown-key" and rejection.index >= 0
-            if not explained or not is_undollared(subject, launch.overrides[rejection.index]):
+            if not explained or not is_undollared(target, launch.overrides[rejection.index]):
                 yield Rejected(launch, composition, rejection)
 
 
@@ -139,14 +139,14 @@ class _Use(NamedTuple):
     fix: str
 
 
-def _reported(subject: ScriptText, uses: Iterable[_Use], message: str) -> Iterator[Mistake]:
+def _reported(target: ScriptText, uses: Iterable[_Use], message: str) -> Iterator[Mistake]:
     """All uses as one mistake, at the first; `{}` of the message becomes their words."""
     found = sorted({use.place.offset: use for use in uses}.items())
     if found:
         first = found[0][1].place
         words = [_with_line(use, first) for _, use in found]
         fixes = " ".join(dict.fromkeys(use.fix for _, use in found))
-        yield subject.mistake(first, message.format(", ".join(words)), fixes)
+        yield target.mistake(first, message.format(", ".join(words)), fixes)
 
 
 def _with_line(use: _Use, first: Place) -> str:
@@ -155,7 +155,7 @@ def _with_line(use: _Use, first: Place) -> str:
 
 
 @rule("warning")
-def outdated_key(subject: ScriptText) -> Iterator[Mistake]:
+def outdated_key(target: ScriptText) -> Iterator[Mistake]:
     """A script's settings are those of the framework's newest release.
 
     A reader who installs the framework today cannot start it: the settings are of older releases.
@@ -167,8 +167,8 @@ def outdated_key(subject: ScriptText) -> Iterator[Mistake]:
 
     Keys that are gone are one mistake, and so are keys behind a `+` that they no longer need.
     """
-    newest = history(subject.framework).releases
-    rejected = list(rejections(subject))
+    newest = history(target.framework).releases
+    rejected = list(rejections(target))
     gone = [(item, last) for item in rejected if (last := item.last_release)]
     if gone:
         last = min((last for _, last in gone), key=newest.index)
@@ -176,8 +176,8 @@ def outdated_key(subject: ScriptText) -> Iterator[Mistake]:
         older = f"Say that the script is for {last} or older, or rewrite it."
         keys = [(item.place, item.rejection.key) for item, _ in gone]
         uses = (_Use(place, key, REMOVED.get(key, older)) for place, key in keys)
-        message = f"{subject.framework} {newest[-1]} no longer has {{}}; {last} is the last release"
-        yield from _reported(subject, uses, f"{message} that accepts {accepts}")
+        message = f"{target.framework} {newest[-1]} no longer has {{}}; {last} is the last release"
+        yield from _reported(target, uses, f"{message} that accepts {accepts}")
     added = [(item, since) for item in rejected if (since := item.first_release)]
     fix = "Leave out the `+`, or say that the script is for older releases."
     for release in dict.fromkeys(since for _, since in added):
@@ -186,12 +186,12 @@ def outdated_key(subject: ScriptText) -> Iterator[Mistake]:
             for item, since in added
             if since == release
         )
-        message = f"{{}}: {subject.framework} has it without `+` since {release}"
-        yield from _reported(subject, uses, message)
+        message = f"{{}}: {target.framework} has it without `+` since {release}"
+        yield from _reported(target, uses, message)
 
 
 @rule("warning")
-def total_micro_batch_size(subject: ScriptText) -> Iterator[Mistake]:
+def total_micro_batch_size(target: ScriptText) -> Iterator[Mistake]:
     """Micro batch sizes are given per GPU.
 
     verl composes the total sizes still, but its workers assert since 0.8.0 that the sizes per
@@ -210,15 +210,15 @@ def total_micro_batch_size(subject: ScriptText) -> Iterator[Mistake]:
             "Write each with `_per_gpu`: the total divided by the GPUs, times the sequence "
             "parallel size.",
         )
-        for launch, composition in subject.composed
+        for launch, composition in target.composed
         for override in launch.overrides
         if override.value not in (None, "null") and _is_read(override.key, composition)
     )
     message = (
-        f"{subject.framework} {TOTALS_REFUSED_SINCE} and later reject the total {{}} without "
+        f"{target.framework} {TOTALS_REFUSED_SINCE} and later reject the total {{}} without "
         "the size per GPU"
     )
-    yield from _reported(subject, uses, message)
+    yield from _reported(target, uses, message)
 
 
 def _is_read(key: str, composition: Composition) -> bool:
@@ -231,7 +231,7 @@ def _is_read(key: str, composition: Composition) -> bool:
 
 
 @rule("warning")
-def deprecated_key(subject: ScriptText) -> Iterator[Mistake]:
+def deprecated_key(target: ScriptText) -> Iterator[Mistake]:
     """A script has no setting that the framework calls deprecated, or refuses after composing.
 
     The next release may reject it; the new setting does the same today.
@@ -240,13 +240,13 @@ def deprecated_key(subject: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=64`
     """
     by_cause: dict[str, list[_Use]] = {}
-    rejected = {item.place for item in rejections(subject)}
-    for launch in subject.launches:
-        for use, cause in _deprecated(launch) if is_frameworks(subject, launch) else ():
+    rejected = {item.place for item in rejections(target)}
+    for launch in target.launches:
+        for use, cause in _deprecated(launch) if is_frameworks(target, launch) else ():
             if use.place not in rejected:
                 by_cause.setdefault(cause, []).append(use)
     for cause, uses in by_cause.items():
-        yield from _reported(subject, uses, f"{{}} {cause}")
+        yield from _reported(target, uses, f"{{}} {cause}")
 
 
 def _deprecated(launch: Launch) -> Iterator[tuple[_Use, str]]:

@@ -12,7 +12,7 @@ from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash import Command
 from rl_resources.script.bash.parser import Node, parse
 from rl_resources.script.bash.value import Source
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 _SHAPE = frozenset(
     {"CallExpr", "DeclClause", "IfClause", "CaseClause", "TestClause", "ArithmCmd", "BinaryCmd"}
@@ -45,7 +45,7 @@ _KEPT = re.compile(r"(?!/(?:var/tmp|tmp|dev/shm)/.)/|(?:~|\$\{?HOME\b\}?)(?!/\.c
 
 
 @rule()
-def hidden_character(subject: ScriptText) -> Iterator[Mistake]:
+def hidden_character(target: ScriptText) -> Iterator[Mistake]:
     """Every character of a script is visible.
 
     A character that changes the order of others shows a reader another script than bash runs.
@@ -53,16 +53,16 @@ def hidden_character(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `rm x # ⟨U+202E⟩txet`
     Good: `rm x # text`
     """
-    for number, line in enumerate(subject.text.split("\n"), 1):
+    for number, line in enumerate(target.text.split("\n"), 1):
         at = next((at for at in hidden_places(line) if line[at] not in "\t\r"), None)
         if at is not None:
             message = f"U+{ord(line[at]):04X} is an invisible character"
             fix = "Delete it, or write it as an escape such as `\\x1b`."
-            yield Mistake(subject.path, number, at + 1, message, fix)
+            yield Mistake(target.path, number, at + 1, message, fix)
 
 
 @rule()
-def unexpected_command(subject: ScriptText) -> Iterator[Mistake]:
+def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
     """A script consists of settings and the command that trains.
 
     Readers run it on machines with their data, keys and colleagues, and what a tuning script
@@ -75,26 +75,26 @@ def unexpected_command(subject: ScriptText) -> Iterator[Mistake]:
     Of the scripts of a page, which nobody is asked to run, only what deletes or ends.
     """
     # what a lost `$` or backslash has made a command is reported as that
-    seen = {item.command.place.line for item in subject.lost}
-    seen |= {item.place.line for item in undollared(subject)}
-    source = Source(subject.script.text)
-    for start, end, wrong in _unexpected(subject) if subject.ours else _destructive(subject):
+    seen = {item.command.place.line for item in target.lost}
+    seen |= {item.place.line for item in undollared(target)}
+    source = Source(target.script.text)
+    for start, end, wrong in _unexpected(target) if target.ours else _destructive(target):
         place = source.place(start)
         if place.line not in seen:
             seen.add(place.line)
             message = f"`{shown(source.text[start:end].strip(), 80)}` {wrong}"
             fix = "Delete it; say in a comment what a reader has to prepare."
-            yield subject.mistake(place, message, fix)
+            yield target.mistake(place, message, fix)
 
 
 Part = tuple[int, int, str]
 """Where a part of a script begins and ends, and what is wrong with it."""
 
 
-def _unexpected(subject: ScriptText) -> Iterator[Part]:
+def _unexpected(target: ScriptText) -> Iterator[Part]:
     """The outermost parts of a script that are not of the known shape."""
-    trainers = {item.place.offset for item in subject.script.commands if _trains(subject, item)}
-    text = subject.script.text
+    trainers = {item.place.offset for item in target.script.commands if _trains(target, item)}
+    text = target.script.text
     nodes: list[Node] = list(reversed(parse(text).statements))
     while nodes:
         node = nodes.pop()
@@ -142,19 +142,19 @@ def _is_log(word: str) -> bool:
     return bool(_LOG.fullmatch(re.sub("[\"']", "", word)))
 
 
-def _trains(subject: ScriptText, command: Command) -> bool:
+def _trains(target: ScriptText, command: Command) -> bool:
     """Whether it starts a module of the framework, and nothing else comes before the module."""
     texts = [word.text or "" for word in command.words]
     if "-m" not in texts[1:-1] or not _PYTHON.fullmatch(texts[0]):
         return False
     at = texts.index("-m")
-    ours = texts[at + 1].partition(".")[0] in {subject.framework, "recipe"}
+    ours = texts[at + 1].partition(".")[0] in {target.framework, "recipe"}
     return ours and all(map(_BEFORE_MODULE.fullmatch, texts[1:at]))
 
 
-def _destructive(subject: ScriptText) -> Iterator[Part]:
+def _destructive(target: ScriptText) -> Iterator[Part]:
     """The commands that delete or end what may be somebody else's."""
-    for command in subject.script.commands:
+    for command in target.script.commands:
         part = command.place.offset, command.end.offset
         deletes = command.name == "rm" and re.search(r"(?: -\w*[rR]| --rec)", command.raw)
         words = [word for word in command.words[1:] if not word.raw.endswith('/*"')]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.paths import values
 from rl_resources.check.target import ScriptText
-from rl_resources.words import shown
+from rl_resources.text import shown
 
 _LONGEST_LINE = 4096
 """What follows on a line is not searched: some patterns take its square in time."""
@@ -131,7 +131,7 @@ def _encoded(line: str) -> Iterator[_Secret]:
 
 
 @rule()
-def secret(subject: ScriptText) -> Iterator[Mistake]:
+def secret(target: ScriptText) -> Iterator[Mistake]:
     """A script has no password, token or key.
 
     What was published once is read by programs within minutes; it must be revoked.
@@ -139,24 +139,24 @@ def secret(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `export HF_TOKEN=hf_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3g`
     Good: `export HF_TOKEN=${HF_TOKEN:-}`
     """
-    for number, line in enumerate(subject.script.lines, 1):
+    for number, line in enumerate(target.script.lines, 1):
         if found := _first_secret(line):
-            yield _secret_mistake(subject, number, found.at + 1, found)
-    for value in values(subject):
+            yield _secret_mistake(target, number, found.at + 1, found)
+    for value in values(target):
         joined = value.text
-        if joined and joined not in subject.text and (found := _first_secret(joined)):
+        if joined and joined not in target.text and (found := _first_secret(joined)):
             place = value.parts[0].origin
-            yield _secret_mistake(subject, place.line, place.column, found)
+            yield _secret_mistake(target, place.line, place.column, found)
 
 
-def _secret_mistake(subject: ScriptText, line: int, column: int, found: _Secret) -> Mistake:
+def _secret_mistake(target: ScriptText, line: int, column: int, found: _Secret) -> Mistake:
     message = f"this looks like a {found.kind}: `{shown(found.text[:4])}…`"
     fix = "Revoke it, delete it, and read it from the environment."
-    return Mistake(subject.path, line, column, message, fix)
+    return Mistake(target.path, line, column, message, fix)
 
 
 @rule("warning")
-def mail_address(subject: ScriptText) -> Iterator[Mistake]:
+def mail_address(target: ScriptText) -> Iterator[Mistake]:
     """A script has no e-mail address.
 
     Addresses in public files are collected; the author is in the history.
@@ -164,8 +164,8 @@ def mail_address(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `# written by ann.lee@university.edu`
     Good: `# written by Ann Lee`
     """
-    for number, line in enumerate(subject.script.lines, 1):
+    for number, line in enumerate(target.script.lines, 1):
         for match in _MAIL.finditer(line[:_LONGEST_LINE]):
             if not _NO_MAIL.search(match[0]):
                 message = f"`{shown(match[0])}` is an e-mail address"
-                yield Mistake(subject.path, number, match.start() + 1, message, "Delete it.")
+                yield Mistake(target.path, number, match.start() + 1, message, "Delete it.")

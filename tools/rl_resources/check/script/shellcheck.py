@@ -74,7 +74,7 @@ def _answer(text: str) -> Iterator[Comment]:
 
 
 @rule()
-def shellcheck_error(subject: ScriptText) -> Iterator[Mistake]:
+def shellcheck_error(target: ScriptText) -> Iterator[Mistake]:
     """ShellCheck finds no error in a script.
 
     ShellCheck knows the traps of the shell; its errors change what the script does.
@@ -82,11 +82,11 @@ def shellcheck_error(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `if [ 1 -eq 1]; then true; fi`
     Good: `if [ 1 -eq 1 ]; then true; fi`
     """
-    yield from _shellcheck(subject, "error")
+    yield from _shellcheck(target, "error")
 
 
 @rule("warning")
-def shellcheck(subject: ScriptText) -> Iterator[Mistake]:
+def shellcheck(target: ScriptText) -> Iterator[Mistake]:
     """ShellCheck warns of nothing in a script.
 
     ShellCheck knows the traps of the shell; most of its warnings are bugs to be.
@@ -94,20 +94,20 @@ def shellcheck(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `for file in $(ls *.sh | grep run) "$@"; do echo '$file'; done 2>&1 >log`
     Good: `for file in *.sh; do echo "$file"; done >log 2>&1`
     """
-    yield from _shellcheck(subject, "warning")
+    yield from _shellcheck(target, "warning")
 
 
-def _shellcheck(subject: ScriptText, level: str) -> Iterator[Mistake]:
+def _shellcheck(target: ScriptText, level: str) -> Iterator[Mistake]:
     places: set[tuple[int, int]] = set()
-    parses = not subject.script.problems
-    lost = {line for item in subject.lost for line in (item.cause_line, item.command.place.line)}
-    for comment in comments(subject.text):
+    parses = not target.script.problems
+    lost = {line for item in target.lost for line in (item.cause_line, item.command.place.line)}
+    for comment in comments(target.text):
         own = comment.code < 2000 and not parses  # `syntax` reports it
         place = comment.code, 0 if comment.code == 1017 else comment.line
         if comment.level != level or own or comment.code in _LEFT_OUT or {comment.line} & lost:
             continue
-        if place not in places and not ("\r\n" in subject.text and comment.code != 1017):
+        if place not in places and not ("\r\n" in target.text and comment.code != 1017):
             places.add(place)
             message = f"ShellCheck SC{comment.code}: {comment.message}"
             fix = f"See the page of SC{comment.code} in ShellCheck's wiki."
-            yield Mistake(subject.path, comment.line, comment.column, message, fix)
+            yield Mistake(target.path, comment.line, comment.column, message, fix)

@@ -12,7 +12,7 @@ from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Assignment, Part, Place, Reference
 from rl_resources.script.framework import shipped
 from rl_resources.script.override import Override
-from rl_resources.words import is_slip, shown
+from rl_resources.text import is_slip, shown
 
 _FOR_PROGRAMS = re.compile(
     r"_|PATH|IFS|PS[0-4]|LANG|LC_\w+|SECONDS|OPTIND|REPLY|TZ|HOME|TERM|TMPDIR|LD_LIBRARY_PATH"
@@ -34,7 +34,7 @@ _INDIRECT = re.compile(
 
 
 @rule()
-def undefined_variable(subject: ScriptText) -> Iterator[Mistake]:
+def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
     """Every variable that is read is set somewhere.
 
     bash puts nothing in the place of a variable that is not set, and says nothing.
@@ -43,12 +43,12 @@ def undefined_variable(subject: ScriptText) -> Iterator[Mistake]:
     Good: `model=Qwen/Qwen3-8B; echo "$model"`
     """
     seen: set[str] = set()
-    for reference in subject.script.references:
-        found = None if reference.name in seen else _undefined(subject, reference)
+    for reference in target.script.references:
+        found = None if reference.name in seen else _undefined(target, reference)
         if found is not None:
             seen.add(reference.name)
             message = f"`{shown(reference.raw)}` is not set{found.before}"
-            yield subject.mistake(reference.place, message, found.fix)
+            yield target.mistake(reference.place, message, found.fix)
 
 
 class _Undefined(NamedTuple):
@@ -59,57 +59,57 @@ class _Undefined(NamedTuple):
     meant: str = ""
 
 
-def _undefined(subject: ScriptText, reference: Reference) -> _Undefined | None:
+def _undefined(target: ScriptText, reference: Reference) -> _Undefined | None:
     """What is wrong with a reference; `None` where its name may come from outside."""
     name = reference.name
     unset = reference.defined == "no" and reference.reach != "never"
     if not unset or reference.operator in _WITH_DEFAULT or not re.fullmatch(r"[A-Za-z_]\w*", name):
         return None
-    if _SHARED.fullmatch(name) or _is_indirect(subject) or _is_tested(subject, name):
+    if _SHARED.fullmatch(name) or _is_indirect(target) or _is_tested(target, name):
         return None
-    own = [item for item in subject.script.assignments if item.name == name]
+    own = [item for item in target.script.assignments if item.name == name]
     if own:
         below = all(item.place.offset > reference.place.offset for item in own)
-        stops = not name.isupper() or _stops_at(subject, reference, own)
+        stops = not name.isupper() or _stops_at(target, reference, own)
         before = f" before line {own[0].place.line}"
         return (
             _Undefined("Set it above the line that reads it.", before) if below and stops else None
         )
-    if meant := _similar(subject, name):
+    if meant := _similar(target, name):
         return _Undefined(f"Did you mean `{meant}`?", meant=meant)
     return None if name.isupper() else _Undefined(f"Set it, or give a default: `${{{name}:-…}}`.")
 
 
-def _stops_at(subject: ScriptText, reference: Reference, own: list[Assignment]) -> bool:
+def _stops_at(target: ScriptText, reference: Reference, own: list[Assignment]) -> bool:
     """Whether `set -u` stops at a name that the script sets for certain further down."""
-    options = [item for item in subject.script.options if item.name == "nounset"]
+    options = [item for item in target.script.options if item.name == "nounset"]
     before = [item.on for item in options if item.place.offset < reference.place.offset]
     return before[-1:] == [True] and all(item.reach == "always" for item in own)
 
 
-def _is_tested(subject: ScriptText, name: str) -> bool:
+def _is_tested(target: ScriptText, name: str) -> bool:
     """Whether the script asks if the name is set: then it may come from outside."""
     alone = rf"""\[\s+["']?\$\{{?{name}\}}?["']?\s+\]"""
     asked = rf"""-[nzv]\s+["']?\$?\{{?{name}\b|\$\{{{name}:?[-+?=]|{alone}"""
-    return re.search(asked, subject.text) is not None
+    return re.search(asked, target.text) is not None
 
 
-def _similar(subject: ScriptText, name: str) -> str:
+def _similar(target: ScriptText, name: str) -> str:
     """An assigned name that differs by one slip of the fingers, or by its case."""
-    names = sorted(subject.script.names) if len(name) > 3 else []
+    names = sorted(target.script.names) if len(name) > 3 else []
     same = [known for known in names if known.lower() == name.lower()]
     slips = [known for known in names if len(known) > 3 and is_slip(known, name)]
     return next(iter(same + slips), "")
 
 
 @lru_cache(maxsize=64)
-def _is_indirect(subject: ScriptText) -> bool:
+def _is_indirect(target: ScriptText) -> bool:
     """Whether names may be read or set where the text does not show it."""
-    return not subject.script.complete or bool(_INDIRECT.search(without_comments(subject)))
+    return not target.script.complete or bool(_INDIRECT.search(without_comments(target)))
 
 
 @rule("warning")
-def unused_variable(subject: ScriptText) -> Iterator[Mistake]:
+def unused_variable(target: ScriptText) -> Iterator[Mistake]:
     """Every variable that is set is read.
 
     A setting that nothing reads looks as if it had an effect.
@@ -117,10 +117,10 @@ def unused_variable(subject: ScriptText) -> Iterator[Mistake]:
     Bad: `batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size=32`
     Good: `batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size="$batch_size"`
     """
-    if _is_indirect(subject) or any(o.name == "allexport" and o.on for o in subject.script.options):
+    if _is_indirect(target) or any(o.name == "allexport" and o.on for o in target.script.options):
         return
-    seen = _read_names(subject)
-    for item in subject.script.assignments:
+    seen = _read_names(target)
+    for item in target.script.assignments:
         if item.name in seen or not _should_be_used(item):
             continue
         seen.add(item.name)
@@ -129,7 +129,7 @@ def unused_variable(subject: ScriptText) -> Iterator[Mistake]:
         if re.fullmatch(r"(?:CUDA|NCCL|VLLM|RAY|HYDRA|TORCH|TOKENIZERS|WANDB|HF)_\w+", item.name):
             message = f"`{item.name}` is set, but not exported: no program sees it"
             fix = f"Write `export {item.name}=…`."
-        yield subject.mistake(item.place, message, fix)
+        yield target.mistake(item.place, message, fix)
 
 
 def _should_be_used(item: Assignment) -> bool:
@@ -137,22 +137,22 @@ def _should_be_used(item: Assignment) -> bool:
     return known and not _FOR_PROGRAMS.fullmatch(item.name)
 
 
-def _read_names(subject: ScriptText) -> set[str]:
+def _read_names(target: ScriptText) -> set[str]:
     """Names that are read or exported, and those that another rule says were meant to be."""
-    script = subject.script
-    read = set(re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)", without_comments(subject)))
+    script = target.script
+    read = set(re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)", without_comments(target)))
     read |= {item.name for item in script.references}
     read |= {item.name for item in script.assignments if item.exported}
     for command in script.commands:
         if command.name in ("export", "declare", "typeset", "readonly", "let", "unset", "read"):
             read |= {(word.text or "").partition("=")[0] for word in command.words[1:]}
-    read |= {found.name for found in undollared(subject)}
-    meant = (_undefined(subject, reference) for reference in script.references)
+    read |= {found.name for found in undollared(target)}
+    meant = (_undefined(target, reference) for reference in script.references)
     return read | {found.meant for found in meant if found is not None}
 
 
 @rule()
-def missing_dollar(subject: ScriptText) -> Iterator[Mistake]:
+def missing_dollar(target: ScriptText) -> Iterator[Mistake]:
     """A variable's value is written with `$`: `${NAME}`.
 
     Without it the program gets the name for the value, and looks for a model or a file of that
@@ -163,8 +163,8 @@ def missing_dollar(subject: ScriptText) -> Iterator[Mistake]:
     Good: `model_path=Qwen/Qwen3-8B ⏎ python3 -m verl.trainer.main_ppo
         actor_rollout_ref.model.path="$model_path"`
     """
-    for found in undollared(subject):
-        yield subject.mistake(found.place, found.message, found.fix)
+    for found in undollared(target):
+        yield target.mistake(found.place, found.message, found.fix)
 
 
 _QUOTED = re.compile(r"\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\})")
@@ -182,35 +182,35 @@ class Undollared(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def undollared(subject: ScriptText) -> tuple[Undollared, ...]:
+def undollared(target: ScriptText) -> tuple[Undollared, ...]:
     """Every variable of the script whose `$` is lost in an argument, once for each place."""
-    if "${!" in subject.text or not subject.script.complete:
+    if "${!" in target.text or not target.script.complete:
         return ()
     found: dict[int, Undollared] = {}
-    for override in (item for launch in subject.launches for item in launch.overrides):
-        for item in _in_override(subject, override):
+    for override in (item for launch in target.launches for item in launch.overrides):
+        for item in _in_override(target, override):
             found.setdefault(item.place.offset, item)
     return tuple(found[offset] for offset in sorted(found))
 
 
-def is_undollared(subject: ScriptText, override: Override) -> bool:
+def is_undollared(target: ScriptText, override: Override) -> bool:
     """Whether the value of an override has such a name, which explains what else is wrong."""
-    return next(_in_override(subject, override), None) is not None
+    return next(_in_override(target, override), None) is not None
 
 
-def _in_override(subject: ScriptText, override: Override) -> Iterator[Undollared]:
-    names = subject.script.names - {function.name for function in subject.script.functions}
+def _in_override(target: ScriptText, override: Override) -> Iterator[Undollared]:
+    names = target.script.names - {function.name for function in target.script.functions}
     for part in override.content.parts if override.content else ():
-        for name, at, message, fix in _in_part(subject, override, part):
+        for name, at, message, fix in _in_part(target, override, part):
             if name in names:
-                yield Undollared(name, subject.place_in(part, at), message, fix)
+                yield Undollared(name, target.place_in(part, at), message, fix)
 
 
 def _in_part(
-    subject: ScriptText, override: Override, part: Part
+    target: ScriptText, override: Override, part: Part
 ) -> Iterator[tuple[str, int, str, str]]:
     """Words that may be names of variables, their places, what is wrong and the fix."""
-    text, known = part.text or "", shipped(subject.framework)
+    text, known = part.text or "", shipped(target.framework)
     for match in _QUOTED.finditer(text):
         if match["plain"] or known.choice_with(match["braced"]) is None:  # Hydra's own reference
             message = f"`{match[0]}` is quoted from bash: the program gets it as it is written"
@@ -223,7 +223,7 @@ def _in_part(
         bare += [
             (name, match)
             for name, match in items
-            if _is_alone(override, part, match) and _is_telling(subject, name, default)
+            if _is_alone(override, part, match) and _is_telling(target, name, default)
         ]
     for name, match in bare:
         word = match[0].partition("/")[0]
@@ -238,16 +238,16 @@ def _is_alone(override: Override, part: Part, match: re.Match[str]) -> bool:
     return ends and (match.start() > 0 or part is parts[0])
 
 
-def _is_telling(subject: ScriptText, name: str, default: object) -> bool:
+def _is_telling(target: ScriptText, name: str, default: object) -> bool:
     """Whether a word can hardly be meant as it is written."""
-    if any(item.name == name and item.value.text == name for item in subject.script.assignments):
+    if any(item.name == name and item.value.text == name for item in target.script.assignments):
         return False
     long = "_" in name.strip("_") or (name.isupper() and len(name) > 1)
     return long or isinstance(default, int | float)
 
 
 @rule("warning")
-def visible_devices(subject: ScriptText) -> Iterator[Mistake]:
+def visible_devices(target: ScriptText) -> Iterator[Mistake]:
     """A script does not choose the devices of the machine that it runs on.
 
     The numbers are those of its author's machine; elsewhere they are taken or missing, and the
@@ -257,16 +257,16 @@ def visible_devices(subject: ScriptText) -> Iterator[Mistake]:
         trainer.n_gpus_per_node=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=2`
     """
-    for item in subject.script.assignments:
+    for item in target.script.assignments:
         seen = (item.exported or item.kind == "prefix") and item.reach != "never"
         chosen = re.match(r"(?!-1)[^,\s]", item.value.text or "") and not item.default
         if seen and chosen and _DEVICES.fullmatch(item.name):
             message = f"`{shown(item.raw)}` chooses devices of its author's machine"
-            yield subject.mistake(item.place, message, "Delete the line.")
+            yield target.mistake(item.place, message, "Delete the line.")
 
 
 @rule("warning")
-def misleading_name(subject: ScriptText) -> Iterator[Mistake]:
+def misleading_name(target: ScriptText) -> Iterator[Mistake]:
     """A variable is what its name says: data set, split.
 
     A reader believes the name, and copies the line.
@@ -276,22 +276,22 @@ def misleading_name(subject: ScriptText) -> Iterator[Mistake]:
 
     A variable that nothing reads is reported for that alone.
     """
-    unread = {(item.line, item.column) for item in unused_variable.mistakes(subject)}
-    wrong = {item.name for item in subject.script.assignments if contradiction(item)}
-    for item in subject.script.assignments:
+    unread = {(item.line, item.column) for item in unused_variable.mistakes(target)}
+    wrong = {item.name for item in target.script.assignments if contradiction(item)}
+    for item in target.script.assignments:
         found = contradiction(item)
         place = item.place.line, item.place.column
         if found is not None and place not in unread and not wrong & set(item.value.names):
             said, held = found
             value = shown(item.value.shown)
             message = f"`{item.name}` says {said}, its value `{value}` says {held}"
-            yield subject.mistake(item.place, message, "Correct the one that is wrong.")
+            yield target.mistake(item.place, message, "Correct the one that is wrong.")
 
 
-def without_comments(subject: ScriptText) -> str:
+def without_comments(target: ScriptText) -> str:
     """The text with spaces in place of every comment."""
-    text = subject.text
-    for comment in subject.script.comments:
+    text = target.text
+    for comment in target.script.comments:
         start = comment.place.offset
         end = start + len(comment.text)
         text = text[:start] + " " * (end - start) + text[end:]

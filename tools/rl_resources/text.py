@@ -1,4 +1,4 @@
-"""The nearest known words to one that is not known."""
+"""Texts in messages: the nearest known words, line numbers, printable text; what is a URL."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import NamedTuple
 MOST_LISTED = 12
 MOST_COMPARED = 100
 """Letters of a word that are compared; from 200 on difflib would leave out what is frequent."""
+
+_WEB = re.compile(r"https://[A-Za-z0-9.-]+(?::[0-9]+)?(?:[/?#][\w.~:/?#@!$&'()*+,;=%-]*)?", re.A)
 
 
 class Nearest(NamedTuple):
@@ -127,3 +129,8 @@ def _visible(character: str) -> str:
 def _escaped(character: str) -> str:
     code = ord(character)
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def is_web_address(text: str) -> bool:
+    """Whether a text may become a link: a URL as a whole, made of its characters alone."""
+    return _WEB.fullmatch(text) is not None
