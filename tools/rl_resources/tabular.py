@@ -16,7 +16,7 @@ CONFLICT_MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 """With what the lines begin that git puts around a merge conflict."""
 CONFLICT = rf"(?:{'|'.join(map(re.escape, CONFLICT_MARKS))})"
 
-_NEEDS_QUOTES = re.compile(rf'[,"\n\r]|^{CONFLICT}')
+_NEEDS_QUOTES = re.compile(r'[,"\n\r]')
 _MARKER = re.compile(rf"{CONFLICT}(?: .*)?")
 
 MOST_LINES_OF_A_CELL = 50
@@ -234,7 +234,9 @@ def conflicts(text: str) -> list[tuple[int, int]]:
 
 def quote(cell: str) -> str:
     """The cell in canonical form: in quotes only where it must be."""
-    return '"' + cell.replace('"', '""') + '"' if _NEEDS_QUOTES.search(cell) else cell
+    if _NEEDS_QUOTES.search(cell) or cell.startswith(CONFLICT_MARKS):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell
 
 
 def write(records: Iterable[Iterable[str]]) -> str:

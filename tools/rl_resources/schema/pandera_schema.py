@@ -36,26 +36,37 @@ PRECEDENCE = ("type", "pattern", "enum", VOCABULARY, *[*_CHECKS][1:], "required"
 written as its type wants it is empty for `required`.
 """
 
-_TYPES = {"integer": int, "number": float, "boolean": bool, "date": date}
-_PANDAS = {"integer": "Int64", "number": "Float64", "boolean": "boolean", "date": "datetime64[s]"}
+_TYPES: Mapping[str, Any] = {"integer": int, "number": float, "boolean": bool, "date": date}
+_PANDAS: Mapping[str, Any] = {
+    "integer": "Int64",
+    "number": "Float64",
+    "boolean": "boolean",
+    "date": "datetime64[s]",
+}
 
 
 def pandera_schema(schema: TableSchema, vocabulary: Vocabulary, engine: Engine = "polars") -> Any:
     """The `DataFrameSchema` of typed columns; a list is one text, as in a cell."""
+    columns = {column.name: column for column in pandera_columns(schema, vocabulary, engine)}
+    coerce = engine == "pandas"  # columns of Dask and Spark have types of their own
+    return import_module(f"pandera.{engine}").DataFrameSchema(columns, coerce=coerce)
+
+
+def pandera_columns(
+    schema: TableSchema, vocabulary: Vocabulary, engine: Engine = "polars"
+) -> list[Any]:
+    """The `Column` of each field, which can validate by itself."""
     api = import_module(f"pandera.{engine}")
-    return api.DataFrameSchema(
-        {
-            field.name: api.Column(
-                _PANDAS.get(field.type, "str")
-                if engine == "pandas"
-                else _TYPES.get(field.type, str),
-                [*_checks(api.Check, field, vocabulary.get(field.name), engine)],
-                nullable=not field.required,
-            )
-            for field in schema.fields
-        },
-        coerce=engine == "pandas",  # columns of Dask and Spark have types of their own
-    )
+    types = _PANDAS if engine == "pandas" else _TYPES
+    return [
+        api.Column(
+            types.get(field.type, str),
+            [*_checks(api.Check, field, vocabulary.get(field.name), engine)],
+            nullable=not field.required,
+            name=field.name,
+        )
+        for field in schema.fields
+    ]
 
 
 def _checks(

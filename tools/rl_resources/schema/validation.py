@@ -15,7 +15,7 @@ from typing import NamedTuple
 import polars as pl
 
 from rl_resources.package import TEXTS, TYPES, Field, TableSchema
-from rl_resources.schema.pandera_schema import PRECEDENCE, Vocabulary, pandera_schema
+from rl_resources.schema.pandera_schema import PRECEDENCE, Vocabulary, pandera_columns
 from rl_resources.schema.text_rules import AFTER, BEFORE, SUSPECT, text_mistake
 
 ORDER = (*BEFORE, *PRECEDENCE, *AFTER)
@@ -54,7 +54,8 @@ class Validator:
 
     def __init__(self, schema: TableSchema, vocabulary: Vocabulary) -> None:
         self.schema = schema
-        self.pandera = pandera_schema(schema, vocabulary)
+        columns = pandera_columns(schema, vocabulary)
+        self.pandera = [column for column in columns if column.checks or not column.nullable]
         closed = {field.name for field in schema.fields if "enum" in field.constraints}
         self.closed = closed | set(vocabulary)
         self.columns = {"row": pl.UInt32(), "field": pl.Enum(schema.names), "constraint": _ORDER}
@@ -69,44 +70,52 @@ class Validator:
         fields = [field for field in self.schema.fields if field.name in text.columns]
         typed = text.with_columns(_typed(field) for field in fields if field.type in _TYPES)
         mistyped = [item for field in fields for item in _mistyped(field, text, typed)]
-        found = pl.concat([self._broken(typed), self._frame(mistyped)])
-        mistakes = [item for field in fields for item in self._text_mistakes(field, text, found)]
+        found = pl.concat([*self._broken(typed), self._frame(mistyped)])
+        mistakes = self._text_mistakes(fields, text, found)
         every = pl.concat([found, self._frame(mistakes)]).sort("row", "field", "constraint")
         return every.unique(["row", "field"], keep="first", maintain_order=True)
 
     def _frame(self, found: Sequence[Failure]) -> pl.DataFrame:
         return pl.DataFrame(found, schema=self.columns, orient="row")
 
-    def _broken(self, typed: pl.DataFrame) -> pl.DataFrame:
-        """The cells that break a constraint for pandera."""
+    def _broken(self, typed: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """The cells of each column that break a constraint for pandera.
+
+        A `DataFrameSchema` would copy all columns for each validation.
+        """
         from pandera.errors import SchemaErrors
 
-        missing = [name for name in self.schema.names if name not in typed.columns]
-        try:
-            self.pandera.remove_columns(missing).validate(typed, lazy=True)
-        except SchemaErrors as error:
-            cases = error.failure_cases.select(
-                row="index",
-                field="column",
-                constraint=pl.col("check").replace("not_nullable", "required"),
-            )
-            return cases.cast(self.columns)  # type: ignore[no-any-return]
-        return self._frame([])
+        for column in self.pandera:
+            if column.name in typed.columns:
+                try:
+                    column.validate(typed.select(column.name), lazy=True)
+                except SchemaErrors as error:
+                    check = pl.col("check").replace("not_nullable", "required")
+                    cases = error.failure_cases.select(
+                        row="index", field="column", constraint=check
+                    )
+                    yield cases.cast(self.columns)
 
     def _text_mistakes(
-        self, field: Field, text: pl.DataFrame, broken: pl.DataFrame
-    ) -> Iterator[Failure]:
-        """What no text may contain, among the suspicious cells of a column.
+        self, fields: Sequence[Field], text: pl.DataFrame, broken: pl.DataFrame
+    ) -> list[Failure]:
+        """What no text may contain, among the suspicious cells.
 
         Where its words are known or of a type, only broken cells can have such a mistake.
         """
-        cells = text.select(pl.col(field.name).alias("cell")).with_row_index()
-        if field.type not in TEXTS or field.name in self.closed:
-            cells = cells[broken.filter(pl.col("field") == field.name)["row"]]
-        suspicious = cells.filter(pl.col("cell").str.contains(SUSPECT))
-        for row, cell in suspicious.iter_rows():
-            if mistake := text_mistake(field, cell):
-                yield Failure(row, field.name, mistake)
+        open_names = {field.name for field in fields if field.type in TEXTS} - self.closed
+        suspicious = text.select(pl.col([*open_names]).str.contains(SUSPECT))
+        rows = {column.name: column.arg_true() for column in suspicious}
+        for (name,), cells in broken.group_by("field"):
+            if name not in open_names:
+                at = cells["row"]
+                rows[name] = at.filter(text[name].gather(at).str.contains(SUSPECT))
+        return [
+            Failure(row, name, mistake)
+            for name in rows
+            for row in rows[name]
+            if (mistake := text_mistake(self.schema.field(name), text[row, name]))
+        ]
 
 
 def _typed(field: Field) -> pl.Expr:

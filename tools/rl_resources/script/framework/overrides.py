@@ -101,8 +101,14 @@ def parse(text: str) -> Override:
     return Override(prefix, key, None if sweep else parsed.value(), sweep)
 
 
-def compose(source: Source, entry: Entry, overrides: Overrides) -> Composition:
-    """The configuration of one launch; raises what `Source.start` raises."""
+@lru_cache(maxsize=32)
+def compose(
+    source: Source, entry: Entry, overrides: tuple[tuple[str, str | None], ...]
+) -> Composition:
+    """The configuration of one launch; raises what `Source.start` raises.
+
+    A preview composes the same launches again and again.
+    """
     return _Launch(source, entry, overrides).composition()
 
 

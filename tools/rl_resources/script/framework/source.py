@@ -62,7 +62,7 @@ class Source(ABC):
 
         try:
             entry = self._entry(module_name(module), config_name, config_path)
-            return compose(self, entry, overrides)
+            return compose(self, entry, tuple(overrides))
         except CannotComposeError as error:
             rejected = (error.rejection,) if error.rejection else ()
             problem = "" if rejected else str(error)
