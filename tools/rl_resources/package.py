@@ -252,7 +252,7 @@ def read_package(root: Path) -> Package:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UnreadableDataset(
-            f"{DESCRIPTOR}: {_missing(error)}",
+            f"{DESCRIPTOR}: {_reason(error)}",
             "Take the descriptor of the last release and make your change to it again.",
         ) from error
     _check_references(package)
@@ -266,9 +266,11 @@ def _version(text: Any) -> str:
     return str(text)
 
 
-def _missing(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"property {error.args[0]!r} is missing"
+    if isinstance(error, ValueError):
+        return str(error)
     return f"a property is not of the kind that Data Package 2.0 wants ({error})"
 
 
@@ -318,21 +320,19 @@ def _inside(path: Any) -> str:
 def _table_schema(root: Path, path: Any) -> TableSchema:
     raw = _read_object(root, _inside(path))
     try:
-        fields = tuple(_field(path, item) for item in raw["fields"])
         return TableSchema(
             path=path,
             title=str(raw["title"]),
             description=str(raw["description"]),
-            fields=fields,
+            fields=tuple(map(_field, raw["fields"])),
             primary_key=_texts(raw["primaryKey"]),
             foreign_keys=tuple(map(_foreign_key, raw.get("foreignKeys", ()))),
             order_by=_texts(raw["orderBy"]),
             document=raw,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UnreadableDataset(
-            f"{path}: {_missing(error)}", "See ARCHITECTURE.md for the form of a schema file."
-        ) from error
+        help_ = "See Table Schema in the Data Package standard, and ARCHITECTURE.md for the rest."
+        raise UnreadableDataset(f"{path}: {_reason(error)}", help_) from error
 
 
 def _text(value: Any) -> str:
@@ -349,50 +349,17 @@ def _texts(values: Any) -> tuple[str, ...]:
     return tuple(map(_text, values))
 
 
-def _field(path: str, raw: Mapping[str, Any]) -> Field:
+def _field(raw: Mapping[str, Any]) -> Field:
+    """One column. Raises `ValueError` for what no rule would check."""
     texts = {key: _text(value) for key, value in raw.items() if key not in _NO_TEXT}
-    name = texts["name"]
     constraints = dict(raw.get("constraints", {}))
-    field_format = texts.get("format", "default")
-    for kind, found, known in (
-        ("property", set(raw), _FIELD_PROPERTIES),
-        ("constraint", set(constraints), set(CONSTRAINTS)),
-        ("type", {texts["type"]}, set(TYPES)),
-        ("format", {field_format}, _FORMATS),
-    ):
-        if unknown := found - known:
-            raise UnreadableDataset(
-                f"{path}: field {name!r} has the {kind} {min(unknown)!r}, which nothing checks",
-                f"Known are: {', '.join(sorted(known))}.",
-            )
-    for word, limit in constraints.items():
-        if not _is_usable(texts["type"], word, limit):
-            raise UnreadableDataset(
-                f"{path}: field {name!r} is {texts['type']}, "
-                f"its constraint {word!r} cannot be {json.dumps(limit)}",
-                "See Table Schema in the Data Package standard for what the constraint may be.",
-            )
-    if "itemPattern" in texts and texts["type"] != "list":
-        raise TypeError(f"itemPattern of field {name!r}, which is no list")
-    if pattern := constraints.get("pattern") or texts.get("itemPattern"):
-        if re.search(r"\(\?<?[=!]|\\[1-9]", _text(pattern)):
-            raise UnreadableDataset(
-                f"{path}: pattern of field {name!r} is none that every engine knows",
-                "Write it without look-around and without references to groups.",
-            )
-        try:
-            re.compile(pattern)
-        except (re.error, OverflowError, RecursionError) as error:
-            raise UnreadableDataset(
-                f"{path}: pattern of field {name!r} is not a regular expression: {error}"
-            ) from error
-    return Field(
-        name=name,
+    field = Field(
+        name=texts["name"],
         type=texts["type"],
         title=texts["title"],
         description=texts["description"],
         constraints=constraints,
-        format=field_format,
+        format=texts.get("format", "default"),
         delimiter=texts.get("delimiter", ",") or ",",
         item_pattern=texts.get("itemPattern", ""),
         item_reference=texts.get("itemReference", ""),
@@ -400,6 +367,36 @@ def _field(path: str, raw: Mapping[str, Any]) -> Field:
         example=texts.get("example", ""),
         mlperf=texts.get("mlperf", ""),
     )
+    for kind, found, known in (
+        ("property", set(raw), _FIELD_PROPERTIES),
+        ("constraint", set(constraints), set(CONSTRAINTS)),
+        ("type", {field.type}, set(TYPES)),
+        ("format", {field.format}, _FORMATS),
+    ):
+        if unknown := found - known:
+            what = f"field {field.name!r} has the {kind} {min(unknown)!r}, which nothing checks"
+            raise ValueError(f"{what}; known are {', '.join(sorted(known))}")
+    _check_constraints(field)
+    return field
+
+
+def _check_constraints(field: Field) -> None:
+    """Raise `ValueError` where a constraint or pattern of a column cannot be used."""
+    for word, limit in field.constraints.items():
+        if not _is_usable(field.type, word, limit):
+            what = f"field {field.name!r} is {field.type}, its constraint {word!r}"
+            raise ValueError(f"{what} cannot be {json.dumps(limit)}")
+    if field.item_pattern and field.type != "list":
+        raise ValueError(f"field {field.name!r} is {field.type} and has an itemPattern")
+    pattern = field.constraints.get("pattern") or field.item_pattern
+    if re.search(r"\(\?<?[=!]|\\[1-9]", pattern):
+        what = f"pattern of field {field.name!r} is none that every engine knows"
+        raise ValueError(f"{what}: write it without look-around and without references to groups")
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        what = f"pattern of field {field.name!r} is not a regular expression"
+        raise ValueError(f"{what}: {error}") from error
 
 
 def _is_usable(kind: str, constraint: str, value: Any) -> bool:

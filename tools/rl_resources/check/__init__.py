@@ -59,8 +59,7 @@ def findings_in(
     A rule on a script reports that script's file, one on a pair the script's or the record's file.
     Unused exemptions are known only from all findings.
     """
-    table = snapshot.tables.get(EXEMPTIONS)
-    exemptions = table is not None and asked(table.path)
+    exemptions = asked(snapshot.tables[EXEMPTIONS].path)
     looked_at = everything if exemptions else asked
     if any(rule.name in shellcheck.RULES for rule in rules):
         _start_parsers(script.text for script in script_texts(snapshot) if looked_at(script.path))

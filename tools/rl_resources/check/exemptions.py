@@ -6,11 +6,11 @@ file that cannot be read has no excuse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from rl_resources.check.rule import Mistake, Scope, rule
-from rl_resources.check.snapshot import Snapshot
+from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.errors import Finding
 from rl_resources.text import nearest, shown
 
@@ -37,21 +37,20 @@ class Outcome:
         return ABOUT_MEMORY | {name for name, scope in self.scopes.items() if scope in EXEMPTABLE}
 
     @property
+    def table(self) -> Table:
+        """The exemptions."""
+        return self.snapshot.tables[TABLE]
+
+    @property
     def reported(self) -> list[Finding]:
         """The findings without an exemption."""
-        exempt = set(_exemptions(self))
-        scripts = _scripts_of_lines(self.snapshot)
-        return [item for item in self.findings if _exemption(item, scripts) not in exempt]
-
-
-def _exemptions(outcome: Outcome) -> Iterator[tuple[str, str]]:
-    """Record and rule of every exemption that may be had."""
-    table = outcome.snapshot.tables.get(TABLE)
-    rules = outcome.exemptable
-    for row in range(len(table.rows) if table else 0):
-        name = table.cell(row, "rule") if table else ""
-        if table and name in rules:
-            yield table.cell(row, "record"), name
+        exempt = set(self.table.cells(("record", "rule")))
+        scripts, rules = _scripts_of_lines(self.snapshot), self.exemptable
+        return [
+            item
+            for item in self.findings
+            if item.rule not in rules or _exemption(item, scripts) not in exempt
+        ]
 
 
 def _exemption(finding: Finding, scripts: dict[tuple[str, int], str]) -> tuple[str, str]:
@@ -79,23 +78,18 @@ def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
     Bad: `min-saves-memry` as `rule`
     Good: `min-saves-memory` as `rule`
     """
-    rules = outcome.exemptable
-    table = outcome.snapshot.tables.get(TABLE)
-    if table is None:
-        return
-    for row, name in enumerate(table.columns.get("rule", ())):
+    rules, table = outcome.exemptable, outcome.table
+    records = [*_scripts_of_lines(outcome.snapshot).values()]
+    for row, (record, name) in enumerate(table.cells(("record", "rule"))):
         if name and name not in rules:
             known = name in outcome.scopes
             wrong = "is about no single script" if known else "is no rule"
             fix = "Delete this line, and fix what the rule reports." if known else ""
             message = f"rule of {table.label(row)} is `{shown(name)}`, which {wrong}"
-            place = table.place(row, "rule")
-            yield Mistake(table.path, *place, message, fix or nearest(name, rules).sentence())
-    known_records = [*_scripts_of_lines(outcome.snapshot).values()]
-    for row, record in enumerate(table.columns.get("record", ())):
-        if record not in known_records:
+            yield table.mistake(row, "rule", message, fix or nearest(name, rules).sentence())
+        if record not in records:
             message = f"record of {table.label(row)} is `{shown(record)}`, which is no record"
-            close = nearest(record, known_records).sentence()
+            close = nearest(record, records).sentence()
             yield table.mistake(row, "record", message, close or "Delete this line.")
 
 
@@ -108,17 +102,10 @@ def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
     Bad: an exemption from `min-saves-memory` for a script that turns all offloading on
     Good: no exemption
     """
-    table = outcome.snapshot.tables.get(TABLE)
-    if table is None:
-        return
-    used = _used(outcome.findings, _scripts_of_lines(outcome.snapshot))
-    for row in range(len(table.rows)):
-        script, name = table.cell(row, "record"), table.cell(row, "rule")
+    scripts = _scripts_of_lines(outcome.snapshot)
+    used = {_exemption(finding, scripts) for finding in outcome.findings}
+    for row, (record, name) in enumerate(outcome.table.cells(("record", "rule"))):
         known = name in outcome.ran and name in outcome.exemptable
-        if known and (script, name) not in used:
-            message = f"{shown(script, 120)} no longer violates `{name}`: unused exemption"
-            yield table.mistake(row, "record", message, "Delete this line.")
-
-
-def _used(findings: Iterable[Finding], scripts: dict[tuple[str, int], str]) -> set[tuple[str, str]]:
-    return {_exemption(finding, scripts) for finding in findings}
+        if known and (record, name) not in used:
+            message = f"{shown(record, 120)} no longer violates `{name}`: unused exemption"
+            yield outcome.table.mistake(row, "record", message, "Delete this line.")
