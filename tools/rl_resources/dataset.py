@@ -194,18 +194,11 @@ def read_dataset(package: Package) -> Dataset:
             text = read_table(package.root / resource.path).decode("utf-8")
             records[name] = _rows(resource, text)
         except (OSError, ValueError) as error:
-            line, column, message = _first_place(error)
-            findings.append(
-                Finding(
-                    rule="unreadable",
-                    severity="error",
-                    path=resource.path,
-                    line=line,
-                    column=column,
-                    message=message,
-                    help="`rl-resources check` reports every error in the file with a fix.",
-                )
-            )
+            place = error.place if isinstance(error, _CellError) else (1, 1)
+            message = getattr(error, "strerror", None) or str(error)
+            help_ = "`rl-resources check` reports every error in the file with a fix."
+            found = Finding("unreadable", "error", resource.path, *place, message, help_)
+            findings.append(found)
     if findings:
         raise InvalidDataset(findings)
     return Dataset(package, records)
@@ -218,14 +211,11 @@ def _rows(resource: Resource, text: str) -> tuple[Record, ...]:
 
 
 class _CellError(ValueError):
-    """A cell that is not of its type; its arguments are line, column and message."""
+    """A cell that is not of its type, and its line and column."""
 
-
-def _first_place(error: OSError | ValueError) -> tuple[int, int, str]:
-    if isinstance(error, _CellError):
-        line, column, message = error.args
-        return line, column, message
-    return 1, 1, getattr(error, "strerror", None) or str(error)
+    def __init__(self, line: int, column: int, message: str) -> None:
+        super().__init__(message)
+        self.place = line, column
 
 
 def typed_records(resource: Resource, text: tabular.Text) -> tuple[Record, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -25,9 +25,11 @@ class Nearest(NamedTuple):
     def sentence(self) -> str:
         """What to write instead: the nearest, else all when they are few."""
         if self.words:
-            return f"Did you mean {_alternatives(self.words)}?"
+            *others, last = (f"`{shown(word, 200)}`" for word in self.words)
+            before = f"{', '.join(others)} or " if others else ""
+            return f"Did you mean {before}{last}?"
         if 0 < len(self.known) <= MOST_LISTED:
-            return f"Known are {_listed(self.known)}."
+            return f"Known are {', '.join(f'`{shown(word, 200)}`' for word in self.known)}."
         return ""
 
 
@@ -67,15 +69,6 @@ def is_slip(first: str, second: str) -> bool:
     return max(len(one), len(other)) == 1 or (len(one) == 2 and one == other[::-1])
 
 
-def _alternatives(words: tuple[str, ...]) -> str:
-    quoted = [f"`{shown(word, 200)}`" for word in words]
-    return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + f" or {quoted[-1]}"
-
-
-def _listed(words: tuple[str, ...]) -> str:
-    return ", ".join(f"`{shown(word, 200)}`" for word in words)
-
-
 def lines_in_words(lines: Sequence[int]) -> str:
     """Line numbers, ascending, as `line 7` or `lines 2 to 8, 11 and 12`."""
     runs: list[list[int]] = []
@@ -96,12 +89,14 @@ def shown(value: str, most: int = 60) -> str:
     return printable(value if len(value) <= most else value[:most] + "…")
 
 
-def printable(text: str) -> str:
+def printable(text: str, escape: Callable[[str], str] | None = None) -> str:
     """The text with every character that a terminal would not show, or would obey, as an escape.
 
     GitHub's runner obeys what follows `##[` anywhere in a line of a log.
     """
-    text = text if text.isprintable() else "".join(map(_visible, text))
+    if not text.isprintable():
+        escape = escape or _escaped
+        text = "".join(one if one.isprintable() else escape(one) for one in text)
     return text.replace("##[", "#\\u0023[")
 
 
@@ -112,18 +107,12 @@ def unobeyed(line: str) -> str:
 
 def json_text(value: object, indent: int) -> str:
     """JSON in lines of printable characters, so that a terminal or a runner's log shows it all."""
-    text = json.dumps(value, indent=indent, ensure_ascii=False, default=str).replace(
-        "##[", f"#{_escaped('#')}["
-    )
-    if not text.replace("\n", "").isprintable():
-        text = "".join(
-            one if one == "\n" or one.isprintable() else json.dumps(one)[1:-1] for one in text
-        )
-    return f"{text}\n"
+    lines = json.dumps(value, indent=indent, ensure_ascii=False, default=str).split("\n")
+    return "".join(f"{printable(line, _json_escaped)}\n" for line in lines)
 
 
-def _visible(character: str) -> str:
-    return character if character.isprintable() else _escaped(character)
+def _json_escaped(character: str) -> str:
+    return json.dumps(character)[1:-1]
 
 
 def _escaped(character: str) -> str:

@@ -10,7 +10,6 @@ import os
 import stat
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from io import BytesIO
@@ -19,7 +18,7 @@ from pathlib import Path
 from rl_resources import tabular
 from rl_resources.check.rule import Mistake
 from rl_resources.errors import UnreadableDataset
-from rl_resources.files import read_table
+from rl_resources.files import read_file, read_table
 from rl_resources.git import file_at, released_versions
 from rl_resources.order import Cells
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
@@ -359,19 +358,17 @@ def _script_files(root: Path) -> list[ScriptFile]:
     top = root / SCRIPTS
     if top.is_symlink():
         return [_script_file(root, top)]
-    found = []
+    found: list[ScriptFile] = []
     for folder, folders, files in os.walk(top):
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
-        for name in (*files, *links):
-            path = Path(folder) / name
-            found.append(_script_file(root, path))
+        found += [_script_file(root, Path(folder) / name) for name in (*files, *links)]
     return sorted(found, key=lambda script: script.path)
 
 
 def _script_file(root: Path, path: Path) -> ScriptFile:
     relative = path.relative_to(root).as_posix()
     if not path.is_symlink():
-        return ScriptFile(relative, data=_script_data(path), executable=_executable(path))
+        return ScriptFile(relative, data=script_data(path), executable=_executable(path))
     folder = (root / SCRIPTS).parent.resolve() / SCRIPTS.name
     leaves = not Path(os.path.realpath(path)).is_relative_to(folder)
     return ScriptFile(relative, str(path.readlink()), leaves)
@@ -382,8 +379,9 @@ def _executable(path: Path) -> bool | None:
     return None if os.name == "nt" else bool(path.lstat().st_mode & stat.S_IXUSR)
 
 
-def _script_data(path: Path) -> bytes | None:
-    with suppress(OSError):
-        if path.is_file() and path.stat().st_size <= LARGEST_SCRIPT_BYTES:
-            return path.read_bytes()
-    return None
+def script_data(path: Path) -> bytes | None:
+    """The bytes of a script; `None` where it is no ordinary file that can be read, or too large."""
+    try:
+        return read_file(path, LARGEST_SCRIPT_BYTES)
+    except OSError:
+        return None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rl_resources.check import findings_of
 from rl_resources.check.rule import Rule
-from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, undecodable
+from rl_resources.check.snapshot import ScriptFile, script_data
 from rl_resources.check.target import Pair, Said, ScriptText
 from rl_resources.dataset import Dataset
 from rl_resources.errors import Finding, UnusableInput
@@ -159,12 +159,10 @@ def _text(page: Path) -> str:
     """Raises `UnusableInput` for what is no text."""
     try:
         return read_file(page, LARGEST_PAGE_BYTES).decode("utf-8")
-    except OSError as error:
-        message = f"{page}: cannot be read: {error.strerror}"
-        raise UnusableInput(message, "Name a page that can be read.") from error
-    except UnicodeDecodeError as error:
-        message = f"{page}: is not UTF-8 (byte {error.start})"
-        raise UnusableInput(message, "Save it as UTF-8.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        message = f"{page}: cannot be read: {reason}"
+        raise UnusableInput(message, "Name a page that is UTF-8 text.") from error
 
 
 def _script_paths(folder: Path) -> list[str]:
@@ -184,10 +182,8 @@ def _script_texts(folder: Path, reading: Reading) -> dict[str, ScriptText]:
     found: dict[str, ScriptText] = {}
     for name in scripts_of(reading):
         path = folder / name
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_SCRIPT_BYTES:
-            continue
-        data = path.read_bytes()
-        if undecodable(data) is None:
-            text, framework = data.decode("utf-8"), reading.context.framework
+        text = None if path.is_symlink() else ScriptFile(name, data=script_data(path)).text
+        if text is not None:
+            framework = reading.context.framework
             found[name] = ScriptText(path.as_posix(), text, framework, ours=False)
     return found

@@ -153,15 +153,13 @@ def read_rows(
     """
     context = Context(dataset, scripts, framework, Devices(dataset), _spellings(dataset))
     tables = tuple(table for table in page.tables if _is_of_runs(table))
-    rows: list[ReadRow] = []
-    mistakes = list(page.mistakes)
-    for table in tables:
-        for read, place, problem in _table_rows(table, context):
-            rows += [read] if read else []
-            if problem and place:
-                mistake = Mistake(page.path, place.line, place.column, *problem[1:])
-                mistakes.append((problem.rule, mistake))
-    return Reading(page, context, tables, tuple(rows), tuple(mistakes))
+    found = [item for table in tables for item in _table_rows(table, context)]
+    rows = tuple(item for item in found if isinstance(item, ReadRow))
+    mistakes = (
+        (problem.rule, Mistake(page.path, place.line, place.column, *problem[1:]))
+        for place, problem in (item for item in found if not isinstance(item, ReadRow))
+    )
+    return Reading(page, context, tables, rows, (*page.mistakes, *mistakes))
 
 
 def _is_of_runs(table: Table) -> bool:
@@ -175,7 +173,7 @@ def _columns(header: Row) -> dict[str, int]:
     return {name: words.index(name.lower()) for name in HEADERS if name.lower() in words}
 
 
-Found = tuple[ReadRow | None, "Row | Cell | None", Problem | None]
+Found = ReadRow | tuple["Row | Cell", Problem]
 
 
 def _table_rows(table: Table, context: Context) -> Iterator[Found]:
@@ -186,15 +184,14 @@ def _table_rows(table: Table, context: Context) -> Iterator[Found]:
     if filled and not MAY_LACK.issuperset(missing):
         message = f"the table has no column {', '.join(missing)}, so none of its rows is read"
         fix = f"Give it the columns {', '.join(HEADERS)}."
-        yield None, table.header, Problem("page-table-columns", message, fix)
+        yield table.header, Problem("page-table-columns", message, fix)
         return
     for row in filled:
         if len(row.cells) != len(table.header.cells):
-            yield None, row, _row_length(row, table.header)
+            yield row, _row_length(row, table.header)
         else:
-            yield from _row(
-                table, row, {name: row.cells[at] for name, at in known.items()}, context
-            )
+            cells = {name: row.cells[at] for name, at in known.items()}
+            yield from _row(table, row, cells, context)
 
 
 def _row_length(row: Row, header: Row) -> Problem:
@@ -212,16 +209,15 @@ def _row(table: Table, row: Row, cells: Mapping[str, Cell], context: Context) ->
     if link is None:
         message = "the row names no script, so it cannot become a record"
         fix = "Link its script, which lies in examples/tuning/<size>/."
-        yield None, cells["Link"], Problem("page-no-script", message, fix)
+        yield cells["Link"], Problem("page-no-script", message, fix)
         return
     text = {name: cell.text.strip() for name, cell in cells.items()}
     facts = _facts(text, link.script, context)
-    yield ReadRow(table, row, cells, link, _record(text, facts, link, context)), None, None
+    yield ReadRow(table, row, cells, link, _record(text, facts, link, context))
     for name, fact in facts.items():
         if isinstance(fact, Problem) and fact.rule:
-            yield None, cells[HEADER_OF[name]], fact
-    for problem in link_problems(link, context.scripts):
-        yield None, cells["Link"], problem
+            yield cells[HEADER_OF[name]], fact
+    yield from ((cells["Link"], problem) for problem in link_problems(link, context.scripts))
 
 
 Facts = dict[str, Value | Problem]
