@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from rl_resources import load
 from rl_resources.build import build
+from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.script.framework.releases import Release, configuration
+from sample_tree import plant
 from website import ROOT, served
 
 if TYPE_CHECKING:
@@ -55,6 +58,18 @@ def release_of_verl(version: str) -> Release:
         pytest.skip(f"needs verl {version}: {error}")
 
 
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The sample dataset, to be changed."""
+    return plant(tmp_path / "dataset")
+
+
+@pytest.fixture(scope="session")
+def dataset() -> Dataset:
+    """The dataset of this checkout."""
+    return load(ROOT)
+
+
 SharedFolder = Callable[[str, Callable[[Path], object]], Path]
 
 
@@ -81,7 +96,6 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> SharedFolder:
 @pytest.fixture(scope="session")
 def downloads_folder(shared_folder: SharedFolder) -> Path:
     """Everything under `/downloads` and nothing else, as somebody has it who took it all."""
-    from rl_resources.dataset import load
     from rl_resources.site.downloads import downloads
     from rl_resources.site.environment import Site
 

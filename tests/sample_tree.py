@@ -34,6 +34,12 @@ def plant(root: Path) -> Path:
     return root
 
 
+def files(root: Path) -> dict[str, bytes]:
+    """What each file below a folder holds."""
+    paths = (path for path in root.rglob("*") if path.is_file())
+    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
+
+
 @cache
 def _blank_tables() -> list[tuple[str, str]]:
     resources = read_package(REPOSITORY).resources.values()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,8 @@ import pytest
 from rl_resources.check.pair.max_batch import trials_in_comments
 from rl_resources.check.pair.same_model import likeness, model_in_path
 from rl_resources.check.registry import all_rules
-from rl_resources.check.snapshot import take_snapshot
-from rl_resources.check.target import Pair, Said, ScriptText, Trial, pairs
+from rl_resources.check.target import Pair, Said, ScriptText, Trial
 from rl_resources.errors import Finding
-from rl_resources.package import read_package
 from rl_resources.script.algorithm import ESTIMATORS
 from rl_resources.script.bash import read
 
@@ -72,6 +71,11 @@ def script_of(settings: dict[str, str], before: str = "", start: str = START) ->
     return before + " \\\n    ".join(lines) + "\n"
 
 
+@cache
+def script_text(text: str) -> ScriptText:
+    return ScriptText(PATH, text)
+
+
 def findings(
     rule: str,
     row: dict[str, str] | None = None,
@@ -86,7 +90,9 @@ def findings(
     """What one rule finds in the sound pair with these changes; `-` leaves a setting out."""
     cells = ROW | (row or {})
     said = {name: Said(cell, 2, at) for at, (name, cell) in enumerate(cells.items(), 1) if cell}
-    script = ScriptText(PATH, text or script_of(SETTINGS | (settings or {}), before, start))
+    if text is None:
+        text = script_of(SETTINGS | (settings or {}), before, start)
+    script = script_text(text)
     facts = {"attention_heads": "28", "kv_heads": "4", "parameters_b": "7.6"}
     model = cells["model"]
     names = (model, model.rpartition("/")[2].lower())
@@ -107,34 +113,20 @@ CASES = tomllib.loads((ROOT / "tests/agreement.toml").read_text(encoding="utf-8"
 RULES = [name for name, rule in all_rules().items() if rule.family in {"agreement", "running"}]
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_a_sound_row_and_script_are_silent(rule: str) -> None:
-    assert findings(rule) == []
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_the_shipped_rows_and_scripts_are_silent(rule: str) -> None:
-    shipped = pairs(take_snapshot(read_package(ROOT)))
-    assert len(shipped) >= 12
-    assert [found for pair in shipped for found in all_rules()[rule].findings(pair)] == []
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_nothing_is_said_where_nothing_is_known(rule: str) -> None:
-    for text in (
+@pytest.mark.parametrize(
+    "text",
+    [
+        script_of(SETTINGS),  # as the row has it
         "",
         "echo done\n",
         f'{START} "$@"\n'.replace("main_ppo", "main_generation_server"),
         f"{START} data.train_batch_size=$BATCH trainer.nnodes=$N $MORE\n",
         script_of(SETTINGS) + script_of(SETTINGS | {"trainer.nnodes": "7"}),
-    ):
-        assert findings(rule, text=text) == []
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_a_command_that_is_cut_off_hides_no_default(rule: str) -> None:
-    text = f"{START} \\\n    a.b=1\necho\n    trainer.nnodes=1\n"
-    assert findings(rule, text=text) == []
+        f"{START} \\\n    a.b=1\necho\n    trainer.nnodes=1\n",  # cut off: no default shows
+    ],
+)
+def test_nothing_is_found_where_all_agrees_or_nothing_is_known(text: str) -> None:
+    assert [item for rule in RULES for item in findings(rule, text=text)] == []
 
 
 def test_the_base_model_may_be_called_base_where_its_plain_name_is_the_base() -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from rl_resources import load
 from rl_resources.check.target import ScriptText
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset
@@ -38,11 +37,6 @@ CASES = tomllib.loads((FILES / "cases.toml").read_text(encoding="utf-8"))
 HEADER = PAGE[PAGE.index(".. list-table") : PAGE.index("    * - MIN")]
 LORA_ROW = PAGE[PAGE.index("    * - MIN\n      - Qwen2.5-7B") : PAGE.index("\n14B\n")]
 FOURTEEN_ROW = PAGE[PAGE.index("    * - MIN\n      - Qwen2.5-14B") :]
-
-
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return load()
 
 
 @pytest.fixture
@@ -150,11 +144,6 @@ def test_what_is_right_is_not_reported(
     dataset: Dataset, scripts: Path, case: dict[str, str]
 ) -> None:
     assert _findings(dataset, scripts, _edited((case["old"], case["new"]))) == []
-
-
-def test_a_table_without_rows_is_right(dataset: Dataset, scripts: Path) -> None:
-    row = "    * - \\\n" + "      - \\\n" * 8
-    assert _findings(dataset, scripts, f"{PAGE}\n405B\n~~~~\n\n{HEADER}{row}") == []
 
 
 @pytest.mark.parametrize(

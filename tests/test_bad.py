@@ -144,28 +144,6 @@ def _sample() -> Snapshot:
         return take_snapshot(read_package(plant(Path(folder) / "dataset")))
 
 
-@pytest.mark.nightly
-@given(st.data())
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_a_file_contains_is_answered_in_order(data: st.DataObject) -> None:
-    """No exception, no place outside the file, nothing that a terminal would obey, nothing long."""
-    sample = _sample()
-    name = data.draw(st.sampled_from(sorted(sample.tables)))
-    table = sample.tables[name]
-    spoilt = table.data or b""
-    for spoiler in data.draw(st.lists(SPOILERS, min_size=1, max_size=3)):
-        at, end = (data.draw(st.integers(0, len(spoilt))) for _ in range(2))
-        spoilt = spoilt[:at] + spoiler + spoilt[end if at < end < at + 40 else at :]
-    tables = {**sample.tables, name: Table(table.resource, spoilt)}
-    found = all_findings(Snapshot(sample.package, tables, sample.scripts), RULES)
-    lines = max(spoilt.count(b"\n"), spoilt.count(b"\r")) + 1
-    assert all(1 <= finding.line <= lines for finding in found if finding.path == table.path)
-    assert all(finding.column >= 1 and finding.help for finding in found)
-    assert all((finding.message + finding.help).isprintable() for finding in found)
-    assert all(len(finding.message) < 500 for finding in found)
-    assert found == sorted(found, key=lambda finding: finding.position)
-
-
 SLIPS: dict[str, Callable[[list[str], int], list[str]]] = {
     "another last letter": lambda cells, at: _with(cells, at, quote(cells[at][:-1] + "x")),
     "empty": lambda cells, at: _with(cells, at, ""),

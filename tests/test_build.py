@@ -5,37 +5,26 @@ from __future__ import annotations
 import filecmp
 import hashlib
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from urllib.parse import unquote, urljoin
 
 import pytest
-from jinja2 import Environment, FileSystemLoader, UndefinedError
 
 from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, publish
-from rl_resources import build as building
 from rl_resources.build import MARK, build, judge
 from rl_resources.check import check_root
 from rl_resources.check.script import shellcheck
 from rl_resources.cli import main
-from rl_resources.cli.command import INTERRUPTED
 from rl_resources.files import new_folder
-from rl_resources.site.findings import error_as_text
-from sample_tree import plant
+from sample_tree import files, plant
 from website import RECORD, ROOT, copy_checkout, edit_row, replace_in
 
 OLD = [f"site/{MARK}", "site/index.html"]
 
 
 def _files(folder: Path) -> list[str]:
-    return sorted(
-        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
-    )
+    return sorted(files(folder))
 
 
 @pytest.fixture
@@ -141,17 +130,6 @@ def test_bad_data_stop_the_build_and_keep_the_old_output(
     assert _files(out) == OLD
 
 
-def test_what_is_wrong_with_the_configuration_is_reported_before_the_rules_are_asked(
-    copy: Path, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with (copy / "mkdocs.yml").open("a", encoding="utf-8") as file:
-        file.write("plugins: [none-of-that-name]\n")
-    monkeypatch.setattr(building, "check_root", pytest.fail)
-    with pytest.raises(InvalidOutput, match="none-of-that-name"):
-        build(copy, out)
-    assert _files(out) == OLD
-
-
 def test_no_name_leads_out_of_the_folder_even_if_no_rule_was_asked(copy: Path) -> None:
     edit_row(copy, "tuning", f"{RECORD}.sh", script="../../../../escaped.sh")
     (copy.parent / "escaped.sh").write_text("echo hello\n")
@@ -167,15 +145,6 @@ def test_where_nothing_can_be_written_the_help_names_the_option(
     message, _, help_ = capsys.readouterr().err.partition("help: ")
     assert "cannot be written" in message
     assert "--out DIR" in help_
-
-
-def test_a_mistake_in_a_template_is_reported_where_the_template_has_it(tmp_path: Path) -> None:
-    page = tmp_path / "page.jinja"
-    page.write_text("\n{{ nothing.at_all }}\n")
-    template = Environment(loader=FileSystemLoader(tmp_path)).get_template(page.name)  # noqa: S701
-    with pytest.raises(UndefinedError) as raised:
-        template.render()
-    assert error_as_text(raised.value).startswith(f"{page}:2: UndefinedError: ")
 
 
 def test_a_root_without_pages_cannot_be_built(tmp_path: Path) -> None:
@@ -218,21 +187,3 @@ def test_a_folder_that_we_did_not_build_is_never_replaced(out: Path) -> None:
     with pytest.raises(UnusableInput, match="not built by this program"):
         build(ROOT, out)
     assert _files(out) == ["site/index.html"]
-
-
-@pytest.mark.nightly
-def test_an_interrupted_build_says_so_in_one_line_and_leaves_nothing_running_or_lying_about(
-    copy: Path, out: Path
-) -> None:
-    command = [sys.executable, *f"-m rl_resources build --root {copy} --out {out}".split()]
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        while process.poll() is None and not any(out.glob(".site.*/site/*")):
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        assert process.communicate()[1] == "rl-resources: interrupted\n"
-    assert process.returncode == INTERRUPTED
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)
-    assert _files(out) == OLD

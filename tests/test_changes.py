@@ -10,26 +10,15 @@ from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.contribute.changes import Change, add_rows, write_changes
 from rl_resources.errors import UnusableInput
 from rl_resources.package import read_package
-from sample_tree import plant
+from sample_tree import files
 
 DEVICES = "records/devices.csv"
 DEVICE = {"device": "h900", "name": "H900", "vendor": "NVIDIA", "memory_gb": "80"}
 GONE = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return plant(tmp_path / "dataset")
-
-
 def snapshot(root: Path) -> Snapshot:
     return take_snapshot(read_package(root))
-
-
-def files(root: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()
-    }
 
 
 def changes(root: Path) -> tuple[Change, ...]:

@@ -48,12 +48,6 @@ def test_each_point_of_memory_is_the_least_of_its_class() -> None:
         assert (point.value, point.of) == (min(alike), len(alike))
 
 
-def test_of_many_records_of_a_class_the_largest_batch_is_shown() -> None:
-    more = with_tuning({"max_batch": 8}, {"max_batch": 40000})
-    (point,) = (point for point in largest_batches(more).points if point.value == 40000)
-    assert point.of >= 2
-
-
 def test_an_untested_record_takes_the_place_of_none_that_ran() -> None:
     points = least_memory(with_tuning({"device": "t4", "status": "untested"})).points
     (least,) = (point for point in points if point.untested)

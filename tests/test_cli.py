@@ -15,15 +15,9 @@ from rl_resources import load
 from rl_resources.cli import main
 from rl_resources.cli.command import INTERRUPTED
 from rl_resources.rules import all_rules
-from sample_tree import plant
 
 ROOT = Path(__file__).parents[1]
 Output = pytest.CaptureFixture[str]
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return plant(tmp_path / "dataset")
 
 
 @pytest.fixture
@@ -126,15 +120,6 @@ def test_sarif_names_every_rule_and_places_every_finding(wrong: Path, capsys: Ou
     assert (result["ruleId"], result["level"]) == ("vocabulary", "error")
     assert place["artifactLocation"]["uri"] == "records/tuning.csv"
     assert place["region"]["startLine"] == 2
-
-
-def test_a_file_that_fmt_cannot_read_is_said_to_be_left_alone(root: Path, capsys: Output) -> None:
-    tuning = root / "records" / "tuning.csv"
-    broken = tuning.read_text(encoding="utf-8") + '"unclosed,'
-    tuning.write_text(broken, encoding="utf-8")
-    assert main(["fmt", "--root", str(root)]) == 1
-    assert "left alone" in capsys.readouterr().err
-    assert tuning.read_text(encoding="utf-8") == broken
 
 
 def _on_a_terminal(root: Path, *arguments: str, **environment: str) -> str:

@@ -13,7 +13,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from rl_resources import load
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset
 from rl_resources.query.compatibility import Ages
@@ -21,11 +20,6 @@ from rl_resources.query.coverage import coverage
 from rl_resources.site import charts
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import pages
-
-
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return load()
 
 
 def _with_reports(dataset: Dataset, *changes: dict[str, Any]) -> Dataset:

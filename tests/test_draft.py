@@ -25,7 +25,7 @@ from rl_resources.contribute.fix import Fixed
 from rl_resources.contribute.training_log import read_excerpt
 from rl_resources.dataset import read_dataset
 from rl_resources.package import Package, read_package
-from sample_tree import plant
+from sample_tree import files, plant
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "examples" / "tuning").rglob("*.sh"))
@@ -140,10 +140,6 @@ def saved(tmp_path: Path, text: str, name: str = "run.log") -> Path:
 def table(root: Path, name: str) -> list[dict[str, str]]:
     with (root / "records" / f"{name}.csv").open(newline="") as file:
         return list(csv.DictReader(file))
-
-
-def files(root: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
 
 
 @pytest.mark.nightly
@@ -452,30 +448,6 @@ def test_what_a_rule_objects_to_is_reported_and_not_written(
     assert said.format(mine=mine) in found["said"]
     assert "Nothing was written: " in found["said"]
     assert files(root) == before
-
-
-def test_another_script_in_its_place_is_not_overwritten(
-    run: Run, mine: Path, root: Path, unchecked: None
-) -> None:
-    (root / PLACE).write_text("#!/usr/bin/env bash\necho another\n")
-    before = files(root)
-    assert run(mine, "--contributor", HANDLE, "--write")["exit"] == 2
-    assert files(root) == before
-
-
-def test_a_record_that_new_made_waits_for_the_log_of_its_first_run(
-    run: Run, tmp_path: Path, root: Path, unchecked: None
-) -> None:
-    asked = {"model": "Qwen/Qwen2.5-3B-Instruct", "task": "GRPO", "gpus": "4", "device": "h100"}
-    asked |= {"train": "fsdp", "infer": "vllm", "tag": "MIN", "contributor": HANDLE}
-    record = new_module.new(root, asked, {}, write=True, terminal=False)
-    path = root / record.path
-    row = run(path)["row"]
-    assert (row["status"], row["statement"]) == ("untested", None)
-    assert run(path, "--log", saved(tmp_path, RAN), "--write")["exit"] == 0
-    (row,) = (row for row in table(root, "tuning") if row["script"] == path.name)
-    assert (row["status"], row["statement"]) == ("reported", "measured-run")
-    assert (row["step_seconds"], row["framework_version"]) == ("90", "")
 
 
 def test_a_log_of_another_release_fills_nothing(

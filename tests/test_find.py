@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from rl_resources import UnusableInput, load
+from rl_resources import UnusableInput
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset
 from rl_resources.devices import device_label
 from rl_resources.query.configurations import Configuration, configurations, in_series
-from rl_resources.query.find import ALTERNATIVES, LAST_RESORTS, Found, ask, find, folded
-from rl_resources.query.messages import MESSAGES
+from rl_resources.query.find import Found, ask, find, folded
 from rl_resources.query.sentences import figures, resource, series
 from rl_resources.query.understand import Query, understand
 from rl_resources.query.vocabulary import Vocabulary, vocabulary
@@ -182,10 +181,6 @@ def test_the_reasons_say_what_is_needed() -> None:
     assert answer.reason.startswith("Should fit, not tested on your hardware: a run that its")
 
 
-def test_every_kind_of_answer_has_a_message() -> None:
-    assert MESSAGES.keys() >= {one.kind for one in (*ALTERNATIVES, *LAST_RESORTS)}
-
-
 @pytest.mark.parametrize(
     ("row", "words"),
     [
@@ -258,11 +253,6 @@ def test_figures_are_listed_with_their_units() -> None:
     row = _report(batch=8, batch_unit="unstated", rollout_n=5, peak_memory_gb=7.5)
     words = ["batch 8 (unit not stated)", "5 rollouts per prompt", "peak 7.5 GB"]
     assert list(figures(row)) == words
-
-
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return load()
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ A test's words are the rule's name, then what was wrong.
 
 from __future__ import annotations
 
-import stat
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -13,15 +13,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl_resources.check import all_rules, check
-from rl_resources.check.snapshot import ScriptFile, Snapshot, Table, take_snapshot
+from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
 from rl_resources.contribute.fix import Fixed, fix
 from rl_resources.package import read_package
-from sample_tree import SAMPLE, apply, plant
+from sample_tree import SAMPLE, apply, files, plant
 
 SCRIPT = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 TUNING = "records/tuning.csv"
@@ -125,38 +125,29 @@ FIRST: dict[str, list[Edit]] = {
 """What the sample lacks for a case."""
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return plant(tmp_path / "dataset")
-
-
-def contents(root: Path) -> dict[str, tuple[bytes, int]]:
-    files = (path for path in root.rglob("*") if path.is_file())
-    return {
-        str(path.relative_to(root)): (path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
-        for path in files
-    }
-
-
-@pytest.mark.parametrize("name", [name for name in MENDED if name != "everything at once"])
-def test_a_certain_mend_is_made_and_nothing_else_changes(
-    name: str, root: Path, capsys: Output
-) -> None:
-    apply(root, FIRST.get(name, []))
-    sound = contents(root)
-    apply(root, MENDED[name])
-    assert contents(root) != sound
-    assert name.split()[0] in {item.rule for item in check(take_snapshot(read_package(root)))}
-    assert main(["check", "--fix", "--strict", "--root", str(root)]) == 0
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert f"({name.split()[0]})\n" in shown.err
-    assert shown.err.endswith("No findings in 4 records and 4 scripts.\n")
+@pytest.mark.parametrize("name", MENDED)
+def test_a_certain_fix_is_made_and_nothing_else_changes(name: str, root: Path) -> None:
+    sound = in_memory(root, *FIRST.get(name, []))
+    found = fixed(in_memory(root, *MENDED[name]))
+    assert name.split()[0] in {*found.rules, "everything"}
+    assert check(found.snapshot) == []
     if name != "strict-mode missing":  # where the options stand is a matter of taste
-        assert contents(root) == sound
-    fixed = contents(root)
-    assert main(["check", "--fix", "--root", str(root)]) == 0
-    assert contents(root) == fixed
+        assert found.snapshot.scripts == sound.scripts
+        assert [table.data for table in found.snapshot.tables.values()] == [
+            table.data for table in sound.tables.values()
+        ]
+
+
+def test_the_command_writes_what_it_fixes_and_names_the_rules(root: Path, capsys: Output) -> None:
+    sound = files(root)
+    apply(root, MENDED["everything at once"])
+    assert main(["check", "--fix", "--strict", "--root", str(root)]) == 0
+    out, err = capsys.readouterr()
+    assert (out, files(root)) == ("", sound)
+    assert (root / SCRIPT).stat().st_mode & 0o111
+    rules = re.findall(r"\(([a-z-]+)\)\n", err)
+    assert {"line-ending", "type", "script-name", "executable-script"} <= {*rules}
+    assert err.endswith("No findings in 4 records and 4 scripts.\n")
 
 
 def test_every_fixer_is_tested_and_has_its_rule() -> None:
@@ -176,16 +167,6 @@ def in_memory(root: Path, *edits: Edit) -> Snapshot:
 
 def fixed(snapshot: Snapshot) -> Fixed:
     return fix(snapshot, list(all_rules().values()))
-
-
-def test_several_mends_of_one_file_are_all_made(root: Path) -> None:
-    sound = in_memory(root)
-    found = fixed(in_memory(root, *MENDED["everything at once"]))
-    assert check(found.snapshot) == []
-    for name, table in found.snapshot.tables.items():
-        assert table.data == sound.tables[name].data
-    assert found.snapshot.scripts == sound.scripts
-    assert not fixed(found.snapshot).changes
 
 
 DOUBTFUL: dict[str, list[Edit]] = {
@@ -221,9 +202,9 @@ def test_what_is_in_doubt_is_left_to_a_person(edits: list[Edit], root: Path) -> 
 
 def test_only_the_files_and_rules_that_are_named_change(root: Path, capsys: Output) -> None:
     apply(root, [crlf(TRIALS), tuning(device="H800"), crlf(TUNING)])
-    before = contents(root)
+    before = files(root)
     assert main(["check", "--root", str(root), "--fix", str(root / TRIALS)]) == 0
-    assert {path for path, content in contents(root).items() if content != before[path]} == {TRIALS}
+    assert {path for path, content in files(root).items() if content != before[path]} == {TRIALS}
     assert main(["check", "--root", str(root), "--fix", "--select", "line-ending"]) == 0
     assert b"\r" not in (root / TUNING).read_bytes()
     assert b",H800," in (root / TUNING).read_bytes()
@@ -232,11 +213,11 @@ def test_only_the_files_and_rules_that_are_named_change(root: Path, capsys: Outp
 
 def test_check_says_how_many_findings_are_fixable(root: Path, capsys: Output) -> None:
     apply(root, [crlf(TRIALS), tuning(task="GPRO")])
-    before = contents(root)
+    before = files(root)
     assert main(["check", "--root", str(root)]) == 1
     shown = capsys.readouterr().err.splitlines()
     assert shown == ["2 errors in 2 files.", "Fixable with `rl-resources check --fix`: 1."]
-    assert contents(root) == before
+    assert files(root) == before
 
 
 SIGNS = '"|,|\t| |;|\ufeff|\u200b|\u00a0|H100|1.0|$@|é|\r\n|\r|\n|\n\n|<<<<<<< a\n|set -x\n|\\ \n'
@@ -251,27 +232,16 @@ def _sample() -> Snapshot:
 
 @pytest.mark.nightly
 @given(st.data())
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-def test_whatever_a_file_holds_a_second_fix_finds_nothing_to_do(data: st.DataObject) -> None:
-    sample = _sample()
-    path = data.draw(st.sampled_from([TRIALS, TUNING, BACKENDS, SCRIPT]))
-    spoilt = _with(sample, path, _spoilt(data, _bytes(sample, path).decode()).encode())
-    assert not fixed(fixed(spoilt).snapshot).changes
-
-
-@pytest.mark.nightly
-@given(st.data())
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-def test_whatever_a_file_holds_a_fix_of_its_form_loses_no_row(data: st.DataObject) -> None:
+@settings(max_examples=25, deadline=None)
+def test_whatever_a_file_contains_a_fix_of_its_form_loses_no_row_and_leaves_no_other(
+    data: st.DataObject,
+) -> None:
     sample = _sample()
     path = data.draw(st.sampled_from([TRIALS, TUNING, BACKENDS]))
     spoilt = _with(sample, path, _spoilt(data, _bytes(sample, path).decode()).encode())
     after = fix(spoilt, [all_rules()[name] for name in FORM]).snapshot
     assert _rows(after, path) == _rows(spoilt, path)
+    assert not fixed(fixed(spoilt).snapshot).changes
 
 
 FORM = ["byte-order-mark", "line-ending", "row-length", "row-order"]
@@ -285,9 +255,8 @@ def _spoilt(data: st.DataObject, text: str) -> str:
 
 
 def _bytes(snapshot: Snapshot, path: str) -> bytes:
-    files = {table.path: table.data for table in snapshot.tables.values()}
-    files |= {script.path: script.data for script in snapshot.scripts}
-    return files[path] or b""
+    (found,) = (table.data for table in snapshot.tables.values() if table.path == path)
+    return found or b""
 
 
 def _with(snapshot: Snapshot, path: str, data: bytes) -> Snapshot:
@@ -295,11 +264,7 @@ def _with(snapshot: Snapshot, path: str, data: bytes) -> Snapshot:
         name: Table(table.resource, data) if table.path == path else table
         for name, table in snapshot.tables.items()
     }
-    scripts = tuple(
-        ScriptFile(path, data=data, executable=True) if script.path == path else script
-        for script in snapshot.scripts
-    )
-    return Snapshot(snapshot.package, tables, scripts)
+    return Snapshot(snapshot.package, tables, snapshot.scripts)
 
 
 def _rows(snapshot: Snapshot, path: str) -> Counter[str]:

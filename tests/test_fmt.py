@@ -7,19 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rl_resources.check.dataset.form import format_tables
-from rl_resources.check.snapshot import take_snapshot
 from rl_resources.cli import main
-from rl_resources.package import read_package
-from sample_tree import apply, plant
+from sample_tree import apply
 
 TRIALS = "records/trials.csv"
 Output = pytest.CaptureFixture[str]
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return plant(tmp_path / "dataset")
 
 
 def fmt(root: Path, *arguments: str) -> int:
@@ -47,11 +39,6 @@ def test_what_cannot_be_seen_is_shown_in_the_diff(root: Path, capsys: Output) ->
     assert "-\\ufeffscript,order" in capsys.readouterr().out
 
 
-def test_a_canonical_dataset_shows_nothing(root: Path, capsys: Output) -> None:
-    assert fmt(root, "--check") == 0
-    assert capsys.readouterr() == ("", "")
-
-
 def test_only_the_files_that_are_named_are_written(root: Path, capsys: Output) -> None:
     for path in (TRIALS, "records/tuning.csv"):
         apply(root, [{"file": path, "replace": "\n", "with": "\r\n", "all": True}])
@@ -72,16 +59,6 @@ def test_a_file_that_cannot_be_read_is_left_alone_and_the_others_are_written(
     assert f"{TRIALS}: rewritten" in shown
     assert "records/tuning.csv: left alone" in shown
     assert (root / "records/tuning.csv").read_bytes() == before
-
-
-def test_after_fmt_there_is_nothing_to_format(root: Path) -> None:
-    apply(root, [{"file": TRIALS, "replace": ",", "with": '","', "all": True}])
-    apply(root, [{"file": TRIALS, "replace": "\n", "with": '"\r\n"', "all": True}])
-    apply(root, [{"file": TRIALS, "replace": 'script","', "with": '"script","'}])
-    text = (root / TRIALS).read_text(encoding="utf-8").rstrip('"')
-    (root / TRIALS).write_text(text, encoding="utf-8")
-    assert fmt(root) == 0
-    assert format_tables(take_snapshot(read_package(root))) == {}
 
 
 def test_fix_adds_a_column_that_the_schema_has_and_the_file_lacks(root: Path) -> None:

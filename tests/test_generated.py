@@ -11,7 +11,6 @@ import yaml
 
 from rl_resources import generate
 from rl_resources.dataset import load
-from rl_resources.errors import UnusableInput
 from rl_resources.package import read_package
 from rl_resources.rules import FAMILIES, all_rules, rules_by_family
 from rl_resources.site.community_files import DECIDED_IN_REVIEW, issue_form
@@ -51,12 +50,6 @@ def test_a_stale_file_is_reported_and_then_written_and_what_is_by_hand_stays(
     assert generate.main(command) == 0
     assert generate.main([*command, "--check"]) == 0
     assert (checkout / "CONTRIBUTING.md").read_text(encoding="utf-8").startswith("By hand.\n")
-
-
-def test_a_page_that_lost_its_marks_is_reported(checkout: Path) -> None:
-    (checkout / "CONTRIBUTING.md").write_text("Nothing.\n")
-    with pytest.raises(UnusableInput, match=r"CONTRIBUTING\.md: has the marks"):
-        generate.main(["--root", str(checkout)])
 
 
 @pytest.mark.parametrize("path", ["CONTRIBUTING.md", "site/pages/contributing.md"])

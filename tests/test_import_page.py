@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rl_resources import UnusableInput, load, tabular
+from rl_resources import UnusableInput, tabular
 from rl_resources.dataset import Dataset, typed_records
 from rl_resources.errors import Finding
 from rl_resources.package import Record
@@ -49,11 +49,6 @@ PLACEHOLDER = """\
    \\      \\      \\        \\        \\      \\      \\
    ====== ====== ====== ======== ======== ====== ====== ======
 """
-
-
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return load()
 
 
 def _row(**cells: str) -> str:

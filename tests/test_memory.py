@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rl_resources.memory import device_memory_gb, least_memory_gb, parameters_in_name
+from rl_resources.memory import least_memory_gb, parameters_in_name
 
 
 @pytest.mark.parametrize(
@@ -28,10 +28,6 @@ def test_each_parameter_takes_so_many_bytes(
     weights: str, saved: tuple[str, ...], bytes_each: float
 ) -> None:
     assert least_memory_gb(7, weights, saved) == 7 * bytes_each
-
-
-def test_a_device_of_80_gb_has_80_gib() -> None:
-    assert device_memory_gb(80) == pytest.approx(85.9, abs=0.01)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
@@ -12,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from botched_tree import commit, git, plant_frozen
-from conftest import release_of_verl
+from botched_tree import plant_frozen
 from rl_resources.check import check
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
@@ -35,6 +33,7 @@ from rl_resources.package import Package, read_package
 from rl_resources.script.bash import read
 from rl_resources.script.framework import compose_launch, shipped
 from rl_resources.script.launch import launches
+from sample_tree import files
 
 ROOT = Path(__file__).parents[1]
 ASKED = {
@@ -90,11 +89,6 @@ def _arguments(root: Path, *more: str, **changed: str | None) -> list[str]:
     asked = {**ASKED, **changed}
     pairs = [(f"--{name}", text) for name, text in asked.items() if text is not None]
     return ["new", "--root", str(root), *chain.from_iterable(pairs), *more]
-
-
-def _files(root: Path) -> dict[str, bytes]:
-    paths = [path for path in root.rglob("*") if path.is_file()]
-    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
 
 def _made(
@@ -230,26 +224,6 @@ def test_the_tag_turns_every_memory_switch_of_the_backend(
     assert sorted(found) == sorted(always | switched if on else always)
 
 
-@pytest.mark.nightly
-def test_scripts_compose_with_the_framework_s_own_configuration(
-    dataset: Dataset, snapshot: Snapshot
-) -> None:
-    real = release_of_verl(shipped("verl").version)
-    pairs = product(known_words(dataset, "task"), TRAINS, ("MIN", "RECOMMENDED"))
-    combinations = (
-        (EXPERTS, task, "16", "h100", train, "vllm", tag)
-        for task, train, tag in pairs
-        if task in {"PPO", "PPO-LoRA", "GRPO-LoRA"} or (train, tag) == ("fsdp2", "MIN")
-    )
-    made = _made(combinations, dataset, snapshot)
-    assert len(made) > 20
-    for record in made.values():
-        (launch,) = launches(read(_text(record)))
-        composed = compose_launch(real, launch)
-        assert composed.accepted, (record.path, composed.rejected, composed.problem)
-        assert composed.missing == ("reward.reward_model.rollout.name",)
-
-
 @pytest.mark.parametrize(
     ("changed", "wanted"),
     [
@@ -268,7 +242,7 @@ def test_the_row_says_what_the_script_sets_and_that_nobody_has_run_it(
 
 
 def test_new_writes_a_script_that_can_be_started_and_its_row(root: Path, capsys: Output) -> None:
-    before = _files(root)
+    before = files(root)
     cells = ("--add-model", "parameters_b=9", f"source={SOURCE}")
     assert main(_arguments(root, *cells, model="Some/Thing-9B")) == 0
     out, err = capsys.readouterr()
@@ -276,7 +250,7 @@ def test_new_writes_a_script_that_can_be_started_and_its_row(root: Path, capsys:
     assert out.splitlines() == [path, "records/models.csv", "records/tuning.csv"]
     assert f"bash {path}" in err and "--contributor HANDLE --write" in err
     assert (root / path).stat().st_mode & 0o111
-    after = _files(root)
+    after = files(root)
     assert {name for name in after if after[name] != before.get(name)} == set(out.splitlines())
     text = (root / path).read_text()
     assert "\n# Hardware: 8 x NVIDIA H100" in text and "nobody has run it yet" in text
@@ -313,18 +287,18 @@ def test_what_cannot_be_is_refused_with_everything_that_is_wrong(
     root: Path,
     capsys: Output,
 ) -> None:
-    before = _files(root)
+    before = files(root)
     assert main(_arguments(root, *more, **changed)) == 2
     err = capsys.readouterr().err
     assert [message for message in messages if message not in err] == []
-    assert _files(root) == before
+    assert files(root) == before
 
 
 def test_a_configuration_without_room_is_refused(root: Path, capsys: Output) -> None:
-    before = _files(root)
+    before = files(root)
     assert main(_arguments(root, model=LARGE, device="t4", gpus="4")) == 1
     assert "run-memory: gpus of qwen2.5-72b-instruct_grpo_4_t4" in capsys.readouterr().err
-    assert _files(root) == before
+    assert files(root) == before
 
 
 def test_nothing_is_overwritten(root: Path, capsys: Output, unchecked: list[Finding]) -> None:
@@ -333,16 +307,16 @@ def test_nothing_is_overwritten(root: Path, capsys: Output, unchecked: list[Find
     assert "exists already, and nothing is overwritten" in capsys.readouterr().err
     (root / PATH).unlink()
     assert main(_arguments(root)) == 0
-    before = _files(root)
+    before = files(root)
     assert main(_arguments(root, tag="RECOMMENDED")) == 2
     assert f"there is a row for {NAME} already" in capsys.readouterr().err
-    assert _files(root) == before
+    assert files(root) == before
 
 
 def test_a_dry_run_shows_the_changes_and_makes_none(
     root: Path, capsys: Output, unchecked: list[Finding]
 ) -> None:
-    before = _files(root)
+    before = files(root)
     assert main(_arguments(root, "--dry-run", gpus="16", nodes="1")) == 0
     out = capsys.readouterr().out
     assert "+qwen2.5-7b-instruct_grpo_16_h100_fsdp_vllm.sh,MIN," in out
@@ -351,7 +325,7 @@ def test_a_dry_run_shows_the_changes_and_makes_none(
     found = json.loads(capsys.readouterr().out)
     assert (found["written"], found["row"]["contributor"]) == (False, "some-body")
     assert found["files"] == [found["script"], "records/tuning.csv"]
-    assert _files(root) == before
+    assert files(root) == before
 
 
 def test_at_a_terminal_what_is_missing_is_asked_for(
@@ -382,33 +356,10 @@ def test_at_a_terminal_what_is_missing_is_asked_for(
 
 
 def test_a_dialogue_that_is_left_writes_nothing(root: Path) -> None:
-    before = _files(root)
+    before = files(root)
     with pytest.raises(UnusableInput, match="stopped before the last answer"):
         new(root, {}, {}, write=True, terminal=True)
-    assert _files(root) == before
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Qwen/Qwen2.5-14B", "Qwen/Qwen3-8B"),  # next to each other in canonical order
-        ("deepseek-ai/DeepSeek-V3", "deepseek-ai/DeepSeek-R1"),  # both after the last row
-    ],
-)
-def test_two_branches_that_add_a_record_of_different_models_merge_without_conflict(
-    one: str, other: str, root: Path
-) -> None:
-    shutil.copy(ROOT / ".gitattributes", root)
-    git(root, "init", "-b", "main")
-    commit(root)
-    for branch, model in (("one", one), ("other", other)):
-        git(root, "checkout", "-b", branch, "main")
-        assert main(_arguments(root, model=model, gpus="64")) == 0
-        commit(root)
-    git(root, "-c", "user.name=nobody", "-c", "user.email=", "merge", "one")
-    assert main(["check", "--strict", "--root", str(root)]) == 0
-    assert (root / "records/tuning.csv").read_text().count(",untested,") == 2
+    assert files(root) == before
 
 
 def test_engines_are_the_smallest_that_hold_the_weights_twice() -> None:
@@ -438,10 +389,10 @@ def test_a_warning_about_what_was_written_is_shown_and_an_error_prevents_writing
     severity: str, status: int, root: Path, capsys: Output, unchecked: list[Finding]
 ) -> None:
     unchecked.append(Finding("some-rule", severity, "x.sh", 1, 1, "is not good", "Fix it."))  # type: ignore[arg-type]
-    before = _files(root)
+    before = files(root)
     assert main(_arguments(root, gpus="13")) == status
     out, err = capsys.readouterr()
     assert f"x.sh:1:1: {severity}: some-rule: is not good" in err
-    assert (_files(root) == before) == (out == "") == (status == 1)
+    assert (files(root) == before) == (out == "") == (status == 1)
     assert ("Fix this before you commit" in err) == (status == 0)
     assert ("It has 13 nodes of 1 GPU; --nodes changes that" in err) == (status == 0)

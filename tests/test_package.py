@@ -17,9 +17,8 @@ import pytest
 import rl_resources
 from rl_resources import InvalidDataset, UnreadableDataset
 from rl_resources.cli import main
-from rl_resources.dataset import find_root
 from rl_resources.package import Field, read_package
-from sample_tree import apply, plant
+from sample_tree import apply
 
 ROOT = Path(__file__).parents[1]
 
@@ -84,19 +83,6 @@ def test_a_cell_of_another_type_is_refused(field_type: str, cell: str) -> None:
         Field("name", field_type, "Title", "Text.", {}).read(cell)
 
 
-def test_the_root_is_found_from_a_folder_below(tmp_path: Path) -> None:
-    (tmp_path / "datapackage.json").write_text("{}")
-    below = tmp_path / "a" / "b"
-    below.mkdir(parents=True)
-    assert find_root(below) == tmp_path
-
-
-def test_no_root_is_an_error_that_says_how_to_name_one(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableDataset) as caught:
-        find_root(tmp_path)
-    assert "--root" in caught.value.help
-
-
 def test_an_unreadable_cell_is_told_with_its_place(tmp_path: Path) -> None:
     fields = [{"name": "n", "type": "integer", "title": "N", "description": "A number."}]
     schema = {"title": "T", "description": "D", "fields": fields, "primaryKey": ["n"]}
@@ -150,9 +136,8 @@ SCHEMAS_THAT_ARE_NONE: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 @pytest.mark.parametrize("change", SCHEMAS_THAT_ARE_NONE.values(), ids=SCHEMAS_THAT_ARE_NONE.keys())
 def test_a_schema_that_is_none_is_told_with_its_file(
-    change: Callable[[dict[str, Any]], Any], tmp_path: Path
+    change: Callable[[dict[str, Any]], Any], root: Path
 ) -> None:
-    root = plant(tmp_path / "dataset")
     path = root / "schema" / "sizes.json"
     schema = json.loads(path.read_text())
     change(schema)
@@ -162,8 +147,7 @@ def test_a_schema_that_is_none_is_told_with_its_file(
 
 
 @pytest.mark.parametrize("version", ["", "1", "2026", "2026.13.0", "2026.01", None, 2026.1, {}])
-def test_a_version_that_is_no_month_is_told(version: object, tmp_path: Path) -> None:
-    root = plant(tmp_path / "dataset")
+def test_a_version_that_is_no_month_is_told(version: object, root: Path) -> None:
     path = root / "datapackage.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"version": version}))
     with pytest.raises(UnreadableDataset, match=r"^datapackage\.json: .* is not YYYY\.MM\.N"):
@@ -172,9 +156,8 @@ def test_a_version_that_is_no_month_is_told(version: object, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("gone", ["trials", "reports", "compatibility", "moved"])
 def test_an_answer_from_a_package_that_lacks_a_table_says_which(
-    gone: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    gone: str, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    root = plant(tmp_path / "dataset")
     path = root / "datapackage.json"
     document = json.loads(path.read_text())
     document["resources"] = [item for item in document["resources"] if item["name"] != gone]
@@ -185,9 +168,8 @@ def test_an_answer_from_a_package_that_lacks_a_table_says_which(
 
 
 def test_an_answer_that_stumbles_over_a_cell_tells_what_is_wrong_with_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    root = plant(tmp_path / "dataset")
     apply(root, [{"file": "records/reports.csv", "line": 2, "set": {"statement": "guessed"}}])
     assert main(["find", "--root", str(root)]) == 1
     assert "records/reports.csv:2:" in capsys.readouterr().err

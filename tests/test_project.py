@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,12 @@ import pytest
 import yaml
 
 from rl_resources import load
-from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.cli import main
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
-LICENSES = [("Apache-2.0", "LICENSE", "Apache License"), ("CC0-1.0", "LICENSE-DATA", "CC0 1.0")]
 
 workflow = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 lock = pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
@@ -89,12 +86,6 @@ def test_code_of_a_pull_request_runs_with_read_access(path: Path) -> None:
         assert not any("permissions" in job for job in loaded["jobs"].values())
 
 
-def test_a_workflow_runs_the_slow_tests_on_a_schedule() -> None:
-    loaded: dict[Any, Any] = yaml.safe_load(_read(".github/workflows/nightly.yml"))
-    assert "schedule" in loaded[True]
-    assert "make nightly" in _read(".github/workflows/nightly.yml")
-
-
 @lock
 def test_every_requirement_has_one_version_and_hashes(path: Path) -> None:
     entries = [entry for entry in re.split(r"\n(?!\s)", _read(path)) if entry[:1].isalnum()]
@@ -132,24 +123,6 @@ def test_hooks_call_commands_that_exist(capsys: pytest.CaptureFixture[str]) -> N
         with pytest.raises(SystemExit, match="0"):
             main([command, "--help"])
         assert capsys.readouterr().out.startswith(f"usage: {name} {command}")
-
-
-def test_the_security_page_states_the_limit_that_holds() -> None:
-    text = _read("SECURITY.md")
-    assert "@" not in text
-    assert "above a mebibyte" in text.replace("\n  ", " ")
-    assert LARGEST_SCRIPT_BYTES == 1 << 20
-
-
-@pytest.mark.parametrize(("name", "file", "title"), LICENSES)
-def test_every_place_names_the_same_licenses(name: str, file: str, title: str) -> None:
-    assert title in _read(file)
-    assert f"[{name}]({file})" in _read("README.md")
-    project = tomllib.loads(_read("pyproject.toml"))["project"]
-    assert name in project["license"].split(" AND ")
-    assert file in project["license-files"]
-    (footer,) = re.findall(r"^copyright:.*", _read("mkdocs.yml"), re.MULTILINE)
-    assert name.replace("-", " ") in footer
 
 
 def test_the_citation_states_version_and_license_of_the_data() -> None:

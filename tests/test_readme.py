@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 import subprocess
 import sys
@@ -107,19 +106,6 @@ def test_new_and_draft_as_printed_make_the_printed_row_and_turn_it_into_a_measur
         (row,) = (row for row in csv.DictReader(file) if row["script"] == Path(script).name)
     read = (row["status"], row["statement"], row["contributor"], row["step_seconds"])
     assert read == ("reported", "measured-run", "jane-doe", "90")
-
-
-def test_the_readme_names_every_option_and_standing_of_find() -> None:
-    asked = README.partition("## Ask")[2].partition("## Add a record")[0]
-    assert {"--weights", "--framework", "--scenario", "--length", "--all"} <= set(
-        re.findall(r"--[a-z]+", asked)
-    )
-    fields = json.loads((ROOT / "schema/tuning.json").read_text(encoding="utf-8"))["fields"]
-    (weights,) = [field["constraints"] for field in fields if field["name"] == "weights"]
-    for word in weights["enum"]:
-        assert f"`{word}`" in asked or f"--weights {word}`" in asked
-    for standing in ("Tested", "Should fit", "Claimed"):
-        assert f"*{standing}*" in asked
 
 
 def test_every_target_that_the_readme_names_exists() -> None:

@@ -50,11 +50,6 @@ PARSER_SETTINGS = {
 }
 
 
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return load()
-
-
 def _with_tuning(dataset: Dataset, rows: Sequence[Record]) -> Dataset:
     return dataclasses.replace(dataset, records={**dataset.records, "tuning": tuple(rows)})
 

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from mkdocs.config import load_config
 from mkdocs.exceptions import PluginError
 from playwright.sync_api import Browser, Route
 
@@ -21,7 +20,7 @@ from rl_resources.errors import Finding
 from rl_resources.git import Repository
 from rl_resources.page.rows import HEADERS
 from rl_resources.site import record_page
-from rl_resources.site.environment import Site, coded, labelled
+from rl_resources.site.environment import Site
 from rl_resources.site.pages import pages
 from website import PAGES, RECORD, ROOT, broken_links, build_site, served, visited
 
@@ -49,14 +48,6 @@ def record_pages(remote: str | None = None, **cells: str) -> str:
     repository, scripts = Repository(None, None, remote), {f"{RECORD}.sh": "true\n"}
     found = record_page.pages(Site(dataset, remote), scripts, lambda _: None, repository)
     return found[f"records/{RECORD}.md"]
-
-
-def test_a_build_cannot_delete_the_sources_of_pages() -> None:
-    config = load_config(config_file=str(ROOT / "mkdocs.yml"))
-    sources = ROOT / "site"
-    assert Path(config.docs_dir).is_relative_to(sources)
-    assert not Path(config.site_dir).is_relative_to(sources)
-    assert not sources.is_relative_to(config.site_dir)
 
 
 def test_a_size_without_records_says_how_to_add_one() -> None:
@@ -92,15 +83,6 @@ def test_a_url_that_is_not_https_never_becomes_a_link() -> None:
     page = record_pages(evidence="javascript:alert(1)", source="http://a/")
     assert "<td>javascript:alert(1)</td>" in page
     assert "<td>http://a/</td>" in page
-
-
-def test_filters_of_templates() -> None:
-    rows = '<tr id="a"><th>1</th><td class="b">2</td></tr><tr><td colspan="2">c</td></tr>'
-    assert labelled(rows, ["A", '"B"']) == (
-        '<tr id="a"><th data-label="A">1</th><td data-label="&#34;B&#34;" class="b">2</td></tr>'
-        '<tr><td colspan="2">c</td></tr>'
-    )
-    assert coded("<a> `b` c`") == "&lt;a&gt; <code>b</code> c`"
 
 
 # The built site
@@ -256,16 +238,6 @@ def test_a_mistake_before_there_is_any_page_ends_mkdocs(
     hooks.on_startup(command=command)
     with pytest.raises(PluginError, match=r"records/tuning\.csv:5:9: error"):
         hooks.on_pre_build(CONFIG)
-
-
-def test_tables_are_taken_out_of_generated_pages_and_put_back(hooks: Any) -> None:
-    hooks.on_pre_build(CONFIG)
-    table = "<table>\n<tr><td>`x`</td></tr>\n</table>"
-    text = f"# A\n\n{table}\n\n```\n{table}\n```\n"
-    page = SimpleNamespace(file=SimpleNamespace(src_uri="a.md"))
-    cut = hooks.on_page_markdown(text, page)
-    assert cut.count("<table>") == 1  # in the code block
-    assert hooks.on_page_content(cut) == text
 
 
 def test_mkdocs_serve_watches_all_that_pages_are_made_of(hooks: Any) -> None:

@@ -89,15 +89,6 @@ def test_two_quotes_that_nobody_closed_do_not_close_each_other() -> None:
     assert [row.cells for row in text.rows] == [("4", "5", "6")]
 
 
-def test_a_line_break_in_a_cell_moves_the_places_after_it() -> None:
-    text = read('a,b,c\n1,"x\ny",3\n4,5,6\n')
-    assert [row.place(2) for row in text.rows] == [(3, 4), (4, 5)]
-
-
-def test_past_the_last_cell_the_place_is_where_the_next_would_begin() -> None:
-    assert Row(2, ("ab", "c")).place(2) == (2, 6)
-
-
 def test_the_header_is_the_first_line_that_is_not_blank() -> None:
     text = read("\na,b\n1,2\n")
     assert text.header == Row(2, ("a", "b"))
