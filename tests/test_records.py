@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from rl_resources.check import all_rules, records
-from rl_resources.check.records import judge_records
+from rl_resources.check.records import RecordsFile
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
 from rl_resources.dataset import read_dataset
@@ -31,8 +31,9 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 
 def found_in(snapshot: Snapshot, path: Path, resource: str = "trials") -> list[Finding]:
-    judged = judge_records(snapshot, snapshot.tables[resource], path, list(all_rules().values()))
-    return sorted(judged.findings, key=lambda item: item.position)
+    rules = list(all_rules().values())
+    file = RecordsFile(snapshot, snapshot.tables[resource], path, rules)
+    return sorted(file.findings(), key=lambda item: item.position)
 
 
 def places(findings: list[Finding]) -> list[tuple[str, int, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -33,14 +33,6 @@ _OF_TEXT = frozenset({"quoting", "merge-conflict", "byte-order-mark", "line-endi
 _FAMILIES = frozenset({"files", "cells"})
 
 
-@dataclass
-class Judged:
-    """The findings in a file, in an order of its own; `records` is known when all were read."""
-
-    findings: Iterator[Finding]
-    records: int = 0
-
-
 def table_of(snapshot: Snapshot, path: Path, resource: str) -> Table:
     """The table that a file is validated against: the one of that name, or of the file's name.
 
@@ -55,42 +47,33 @@ def table_of(snapshot: Snapshot, path: Path, resource: str) -> Table:
     return snapshot.tables[name]
 
 
-def judge_records(snapshot: Snapshot, table: Table, path: Path, rules: Sequence[Rule]) -> Judged:
-    """Apply the rules on single records and on duplicate keys to a file.
+class RecordsFile:
+    """One file of records and the rules to apply: those on single records and duplicate keys.
 
-    Raises `UnusableInput` where the file cannot be read, also while its findings are read.
+    `records` is their number once all findings were read. Raises `UnusableInput` where the file
+    cannot be read.
     """
-    if path.is_dir() and not bulk.parquet_files(path):
-        raise UnusableInput(
-            f"{path}: there is no {bulk.PARQUET} file in it", "Name a folder with such files."
-        )
-    if not (path.is_file() or path.is_dir()):
-        raise UnusableInput(f"{path}: cannot be read: no such file, or no ordinary one")
-    judge = _Judge(snapshot, replace(table.resource, path=path.as_posix()), path, rules)
-    judged = Judged(iter(()))
-    judged.findings = judge.findings(judged)
-    return judged
 
+    def __init__(self, snapshot: Snapshot, table: Table, path: Path, rules: Sequence[Rule]) -> None:
+        if path.is_dir() and not bulk.parquet_files(path):
+            what = f"{path}: there is no {bulk.PARQUET} file in it"
+            raise UnusableInput(what, "Name a folder with such files.")
+        if not (path.is_file() or path.is_dir()):
+            raise UnusableInput(f"{path}: cannot be read: no such file, or no ordinary one")
+        self.path, self.rules, self.records = path, rules, 0
+        self.resource = replace(table.resource, path=path.as_posix())
+        self.vocabulary = vocabulary_of(snapshot, table)
+        self.snapshot = _others(snapshot, self.resource)
 
-class _Judge:
-    """One file with the rules that it is judged by."""
-
-    def __init__(
-        self, snapshot: Snapshot, resource: Resource, path: Path, rules: Sequence[Rule]
-    ) -> None:
-        self.resource, self.path, self.rules = resource, path, rules
-        self.vocabulary = vocabulary_of(snapshot, snapshot.tables[resource.name])
-        self.snapshot = _others(snapshot, resource)
-
-    def findings(self, judged: Judged) -> Iterator[Finding]:
-        """All findings; counts the records. Raises `UnusableInput`."""
+    def findings(self) -> Iterator[Finding]:
+        """All findings, in an order of their own. Raises `UnusableInput`."""
         try:
             if bulk.is_parquet(self.path):
-                yield from self._of_parquet(judged)
+                yield from self._of_parquet()
             elif self._is_small_or_another():
-                yield from self._of_table(judged)
+                yield from self._of_table()
             else:
-                yield from self._of_csv(judged)
+                yield from self._of_csv()
         except (OSError, pl.exceptions.PolarsError) as error:
             words = getattr(error, "strerror", None) or error
             raise UnusableInput(f"{self.path}: cannot be read: {words}") from error
@@ -102,48 +85,44 @@ class _Judge:
         another = header is None or header.cells != self.resource.schema.names
         return another or self.path.stat().st_size <= SMALL_BYTES
 
-    def _of_table(self, judged: Judged) -> Iterator[Finding]:
+    def _of_table(self) -> Iterator[Finding]:
         """As of a table of the dataset; of a large file under another header, its first lines."""
         with self.path.open("rb") as file:
             data = file.read(SMALL_BYTES) + file.readline(bulk.LONGEST_LINE_BYTES)
             rest = bool(file.read(1))
         table = Table(self.resource, data, outside=True)
-        judged.records = len(table.rows)
+        self.records = len(table.rows)
         last = data.count(b"\n")
         note = f"; nothing after line {last} was checked" if rest else ""
         chosen = [rule for rule in self.rules if rule.family in _FAMILIES or rule.name in _OF_ROWS]
-        for item in self._told(table, chosen):
+        for item in self._found(table, chosen):
             noted = item.message + note if item.rule == "header" else item.message
             yield item._replace(message=noted)
 
-    def _of_csv(self, judged: Judged) -> Iterator[Finding]:
+    def _of_csv(self) -> Iterator[Finding]:
         with self.path.open("rb") as file:
             header = read(file.readline().decode("utf-8-sig")).header
         with self.path.open("rb") as file:
             marked = file.read(3) == b"\xef\xbb\xbf"
             file.seek(0)
             whole = Excerpt(Text(header, ()), marked=marked, ends=line_ends(file))
-        yield from self._of_blocks(judged, whole)
+        yield from self._of_blocks(whole)
 
-    def _of_parquet(self, judged: Judged) -> Iterator[Finding]:
+    def _of_parquet(self) -> Iterator[Finding]:
         names = bulk.scan_parquet(self.path, self.resource.schema).collect_schema().names()
         header = Row(1, tuple(names), tuple((1, at) for at in range(1, len(names) + 1)))
-        found = self._of_blocks(judged, Excerpt(Text(header, ())))
+        found = self._of_blocks(Excerpt(Text(header, ())))
         yield from _with_files(self.path, found) if self.path.is_dir() else found
 
-    def _of_blocks(self, judged: Judged, whole: Excerpt) -> Iterator[Finding]:
+    def _of_blocks(self, whole: Excerpt) -> Iterator[Finding]:
         """The findings in the file as a whole, in its records by line, and duplicate keys."""
-        rules = [
-            rule
-            for rule in self.rules
-            if rule.family == "cells" or rule.name in _OF_ROWS | _OF_TEXT
-        ]
-        of_file = self._told(Table(self.resource, b"", excerpt=whole, outside=True), rules)
-        yield from of_file
+        names = _OF_ROWS | _OF_TEXT
+        rules = [rule for rule in self.rules if rule.family == "cells" or rule.name in names]
+        yield from self._found(Table(self.resource, b"", excerpt=whole, outside=True), rules)
         of_rows = [rule for rule in rules if rule.name not in {"header", _DUPLICATES}]
         keys = []
         for block in bulk.blocks(self.path, self.resource.schema, self.vocabulary):
-            judged.records += block.records
+            self.records += block.records
             if block.data:
                 yield from self._of_no_text(block)
                 continue
@@ -166,14 +145,14 @@ class _Judge:
         rows = tuple(item for item in items if isinstance(item, Row))
         defects = tuple(item for item in items if isinstance(item, Defect))
         excerpt = Excerpt(Text(whole.text.header, rows, defects), texts)
-        return self._told(Table(self.resource, b"", excerpt=excerpt, outside=True), rules)
+        return self._found(Table(self.resource, b"", excerpt=excerpt, outside=True), rules)
 
     def _of_no_text(self, block: bulk.Block) -> Iterator[Finding]:
         """The finding at the first byte of a block that is not text in UTF-8."""
         header = ",".join(self.resource.schema.names).encode() + b"\n"
         table = Table(self.resource, header + block.data, outside=True)
         rules = [rule for rule in self.rules if rule.name == "encoding"]
-        for item in self._told(table, rules):
+        for item in self._found(table, rules):
             yield item._replace(line=item.line + block.line - 2)
 
     def _of_copies(
@@ -199,7 +178,7 @@ class _Judge:
         lines = ((at, text.rstrip("\r\n")) for at, text in texts.items())
         return [record([text], 0, width)[0].at(at) for at, text in lines]
 
-    def _told(self, own: Table, rules: Sequence[Rule]) -> list[Finding]:
+    def _found(self, own: Table, rules: Sequence[Rule]) -> list[Finding]:
         tables = {**self.snapshot.tables, own.resource.name: own}
         found = findings_of(rules, targets_of(Snapshot(self.snapshot.package, tables, ())))
         return [item for item in found if item.path == own.path]

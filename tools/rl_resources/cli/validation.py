@@ -79,7 +79,7 @@ def check(arguments: Arguments) -> int:
 
 def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rule]) -> int:
     """Validate files of records from anywhere against the tables that they are like."""
-    from rl_resources.check.records import judge_records, table_of
+    from rl_resources.check.records import RecordsFile, table_of
     from rl_resources.site.findings import counted
 
     if arguments.fix or not arguments.paths:
@@ -89,16 +89,16 @@ def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rul
         )
     paths = map(Path, arguments.paths)
     tables = [(path, table_of(snapshot, path, arguments.resource)) for path in paths]
-    judged = [judge_records(snapshot, table, path, rules) for path, table in tables]
+    files = [RecordsFile(snapshot, table, path, rules) for path, table in tables]
     counts: Counter[tuple[Severity, str]] = Counter()
 
     def noted() -> Iterator[Finding]:
-        for finding in chain.from_iterable(of_file.findings for of_file in judged):
+        for finding in chain.from_iterable(file.findings() for file in files):
             counts[finding.severity, finding.path] += 1
             yield finding
 
     write_findings(noted(), arguments.format, snapshot.package.version)
-    looked_at = {"record": sum(of_file.records for of_file in judged)}
+    looked_at = {"record": sum(file.records for file in files)}
     sys.stderr.write(f"{counted(counts, looked_at)}\n")
     return _status(arguments, {severity for severity, _ in counts})
 
