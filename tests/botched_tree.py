@@ -170,6 +170,7 @@ def commit(root: Path) -> None:
     git(root, *identity, "commit", "--quiet", "--message", "All")
 
 
-def git(root: Path, *arguments: str) -> None:
-    """Run git in `root`; raises where it fails."""
-    subprocess.run(["git", "-C", str(root), *arguments], check=True, capture_output=True)
+def git(root: Path, *arguments: str) -> str:
+    """What git prints in `root`; raises where it fails."""
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout

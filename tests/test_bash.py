@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import program
-from rl_resources.script.bash import Command, Script, Value, Word, read, reread
+from rl_resources.script.bash import Command, Script, Value, Word, read
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = sorted((ROOT / "examples" / "tuning").glob("*/*.sh"))
@@ -409,17 +409,6 @@ def test_options_are_listed_in_order() -> None:
     options = read("set -xeuo pipefail\nset +x\n").options
     assert [("+-"[option.on] + option.name) for option in options] == [
         *("-xtrace", "-errexit", "-nounset", "-pipefail", "+xtrace")
-    ]
-
-
-def test_a_value_can_be_read_as_a_script_with_the_outer_places() -> None:
-    script = read('CMD="python3 a=$N \\\n  b=2"\neval "$CMD"\n')
-    (word,) = script.commands[-1].words[1:]
-    (command,) = reread(script, word.value).commands
-    assert [(word.value.shown, word.place.line) for word in command.words] == [
-        ("python3", 1),
-        ("a=$N", 1),
-        ("b=2", 2),
     ]
 
 

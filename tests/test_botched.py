@@ -22,8 +22,8 @@ from rl_resources.cli import main
 from rl_resources.errors import Finding
 from sample_tree import apply
 
-NIGHTLY = {"cells", "files", "pasted", "rows"}
-"""Mistakes in the form of a table: `tests/bad` has each of them on a smaller dataset."""
+NIGHTLY = {"cells", "files", "names", "pasted", "rows", "scripts"}
+"""Mistakes that `tests/bad` or `tests/script_rules.toml` has on a smaller dataset."""
 CASES = [
     pytest.param(case, id=name, marks=pytest.mark.nightly if path.stem in NIGHTLY else ())
     for path in sorted((Path(__file__).parent / "botched").glob("*.toml"))

@@ -137,16 +137,6 @@ def test_no_name_leads_out_of_the_folder_even_if_no_rule_was_asked(copy: Path) -
         publish.render(copy)
 
 
-def test_where_nothing_can_be_written_the_help_names_the_option(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "file").touch()
-    assert main(["build", "--root", str(ROOT), "--out", str(tmp_path / "file")]) == 2
-    message, _, help_ = capsys.readouterr().err.partition("help: ")
-    assert "cannot be written" in message
-    assert "--out DIR" in help_
-
-
 def test_a_root_without_pages_cannot_be_built(tmp_path: Path) -> None:
     with pytest.raises(UnreadableDataset, match=r"mkdocs\.yml"):
         build(tmp_path, tmp_path)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 
+from botched_tree import commit, git
 from rl_resources.cli import main
 from rl_resources.query.diff import Table, TableDiff, diff
 from rl_resources.site import changes
@@ -132,30 +131,20 @@ def test_nothing_that_a_contributor_wrote_is_active_in_markdown() -> None:
 def repository(tmp_path: Path) -> Path:
     """A checkout with the sample below its top folder, committed and tagged `one`."""
     root = plant(tmp_path / "top" / "data")
-    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"], ["tag", "one"]):
-        _git(tmp_path / "top", *arguments)
+    git(tmp_path / "top", "init", "-q")
+    commit(tmp_path / "top")
+    git(tmp_path / "top", "tag", "one")
     return root
-
-
-def _git(root: Path, *arguments: str) -> str:
-    names = {
-        f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
-    }
-    done = subprocess.run(
-        ["git", *arguments], cwd=root, check=True, capture_output=True, text=True,
-        env={**os.environ, **names, "GIT_CONFIG_GLOBAL": "/dev/null"},
-    )  # fmt: skip
-    return done.stdout
 
 
 def test_a_revision_is_compared_with_the_files_here_and_nothing_is_checked_out(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     apply(repository, [{"file": "records/trials.csv", "delete_line": 2}])
-    before = _git(repository, "status", "--porcelain")
+    before = git(repository, "status", "--porcelain")
     assert main(["diff", "--root", str(repository), "one"]) == 0
     assert capsys.readouterr().out.startswith("trials: 1 removed\n")
-    assert _git(repository, "status", "--porcelain") == before
+    assert git(repository, "status", "--porcelain") == before
 
 
 def test_a_revision_may_lack_tables_and_hold_properties_that_nobody_knows_today(
@@ -166,7 +155,7 @@ def test_a_revision_may_lack_tables_and_hold_properties_that_nobody_knows_today(
     (repository / "datapackage.json").write_text(json.dumps({"resources": resources}))
     tasks = repository / "schema" / "tasks.json"
     tasks.write_text(json.dumps({"fields": [{"odd": 1}], "primaryKey": "task"}))
-    _git(repository, "commit", "-qam", "two")
+    commit(repository)
     assert main(["diff", "--root", str(repository), "one", "HEAD"]) == 0
     assert capsys.readouterr().out.startswith("trials: ")
 

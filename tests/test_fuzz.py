@@ -37,19 +37,8 @@ TARGETS = {
     "issue.md": (["draft --issue {}"], 8),
 }
 NOISE = (
-    *(
-        b'"',
-        b"'",
-        b",",
-        b"\n",
-        b"\r",
-        b"\0",
-        b"\xff",
-        b"\xef\xbb\xbf",
-        b"\xe2\x80\xae",
-        b"{",
-        b"[[[",
-    ),
+    *(b'"', b"'", b",", b"\n", b"\r", b"\0", b"\xff", b"\xef\xbb\xbf", b"\xe2\x80\xae", b"{"),
+    b"[[[",
     *(b"$(", b"${x", b"`", b"\\\n", b"fi", b"=1 ", b"#", b"<<E\n", b"1e999", b"-", b"9" * 5000),
     *(b"\n    * - ", b"### Script\n", b"step:", b"null", b"<script>", b"::", b"=HYPERLINK(1)"),
 )

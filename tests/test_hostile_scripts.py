@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from itertools import product
 from pathlib import Path
 
 import pytest
 
 from rl_resources.check import all_rules
-from rl_resources.check.snapshot import take_snapshot
 from rl_resources.check.target import ScriptText
-from rl_resources.contribute.new import known_words, new_record
-from rl_resources.dataset import read_dataset
-from rl_resources.errors import Finding, UnusableInput
-from rl_resources.package import read_package
+from rl_resources.errors import Finding
 from rl_resources.script.bash.parser import parse
 
 HERE = Path(__file__).parent
@@ -63,22 +58,3 @@ def test_what_is_only_said_is_no_danger() -> None:
     said = [text for text in lines if not {"\n", "'", "`"} & set(text) and "$(" not in text]
     script = HEAD + "".join(f"echo '{text}'\n# {text}\n" for text in said)
     assert list(RULES[0].findings(ScriptText("x.sh", script))) == []
-
-
-@pytest.mark.nightly
-def test_no_script_that_new_writes_is_reported() -> None:
-    package = read_package(HERE.parent)
-    dataset, snapshot = read_dataset(package), take_snapshot(package)
-    options = ("task", "train", "infer")
-    every = product(*(known_words(dataset, name) for name in options), ("MIN", "RECOMMENDED"))
-    size = {"model": "Qwen/Qwen3-30B-A3B", "gpus": "16", "device": "h100"}
-    texts = set()
-    for words in every:
-        asked = {**size, **dict(zip((*options, "tag"), words, strict=True))}
-        try:
-            change = new_record(asked, {}, dataset, snapshot).changes[0]
-        except UnusableInput:
-            continue
-        texts.add((change.becomes or b"").decode())
-    assert len(texts) > 100
-    assert [text for text in texts if found(text)] == []

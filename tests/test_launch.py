@@ -207,11 +207,3 @@ def test_quoted_overrides_arrive_as_they_were_written(pairs: list[tuple[str, str
     words = ["'" + f"{key}={value}".replace("'", "'\\''") + "'" for key, value in pairs]
     launch = _only(f"{MAIN} \\\n  " + " \\\n  ".join(words) + "\n")
     assert [(o.prefix + o.key, o.value) for o in launch.overrides] == pairs
-
-
-@pytest.mark.nightly
-@given(text=st.text())
-@settings(max_examples=150, deadline=None)
-def test_any_arguments_can_be_sorted(text: str) -> None:
-    for launch in launches(read(f"{MAIN} {text}")):
-        assert launch.module

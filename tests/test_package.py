@@ -41,13 +41,6 @@ def test_load_gives_typed_frames() -> None:
     assert tuning["tested_on"].dtype.kind == "M"
 
 
-def test_importing_the_package_imports_nothing_heavy() -> None:
-    heavy = "{'pandas', 'polars', 'pandera', 'mkdocs', 'docutils', 'jsonschema', 'jinja2'}"
-    code = f"import sys, rl_resources.cli; print(sorted({heavy} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
 def test_all_public_names_are_there_before_they_are_asked_for() -> None:
     code = "import rl_resources as r; print(*(name in dir(r) for name in r.__all__), r.lod)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import tarfile
 from datetime import date
 from pathlib import Path
 
 import pytest
 
+from botched_tree import git
 from rl_resources import release
 from rl_resources.generate import stale
 from rl_resources.package import read_package
@@ -56,22 +56,17 @@ def test_a_section_counts_all_tables_and_names_the_records() -> None:
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of this checkout in a repository of their own, with one commit."""
     root = tmp_path_factory.mktemp("release") / "checkout"
-    names = _git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
+    names = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
     for name in names:
         if (ROOT / name).is_file():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, root / name)
-    _git(root, "init", "-q", "-b", "main")
-    _git(root, "config", "user.name", "x")
-    _git(root, "config", "user.email", "x")
-    _git(root, "add", ".")
-    _git(root, "commit", "-qm", "All")
+    git(root, "init", "-q", "-b", "main")
+    git(root, "config", "user.name", "x")
+    git(root, "config", "user.email", "x")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "All")
     return root
-
-
-def _git(root: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(root), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def test_a_section_is_begun_where_the_changelog_has_none(checkout: Path) -> None:
@@ -88,7 +83,7 @@ def test_a_section_is_begun_where_the_changelog_has_none(checkout: Path) -> None
 def test_a_dry_run_writes_nothing(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     release.main(["--dry-run", "--root", str(checkout)])
     assert f"\n## {read_package(checkout).version} (" in capsys.readouterr().out
-    assert _git(checkout, "status", "--porcelain") == ""
+    assert git(checkout, "status", "--porcelain") == ""
 
 
 def test_changes_that_are_not_committed_are_refused(checkout: Path) -> None:
@@ -100,13 +95,13 @@ def test_changes_that_are_not_committed_are_refused(checkout: Path) -> None:
 
 @pytest.mark.nightly
 def test_a_release_commits_version_and_changelog_and_writes_its_artifacts(checkout: Path) -> None:
-    _git(checkout, "tag", f"v{read_package(checkout).version}")
+    git(checkout, "tag", f"v{read_package(checkout).version}")
     trials = checkout / "records" / "trials.csv"
     trials.write_text("\n".join(trials.read_text(encoding="utf-8").split("\n")[:-2]) + "\n")
-    _git(checkout, "commit", "-qam", "One trial less")
+    git(checkout, "commit", "-qam", "One trial less")
     told = release.release(checkout, DAY)
-    assert _git(checkout, "status", "--porcelain") == ""
-    assert _git(checkout, "log", "-1", "--format=%s") == "Release 2027.1.0\n"
+    assert git(checkout, "status", "--porcelain") == ""
+    assert git(checkout, "log", "-1", "--format=%s") == "Release 2027.1.0\n"
     assert json.loads((checkout / "datapackage.json").read_text())["version"] == "2027.1.0"
     assert read_package(checkout).created == DAY.isoformat()
     assert stale(checkout) == {}

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import tarfile
 import tomllib
 import venv
 import zipfile
@@ -107,17 +106,6 @@ def test_the_wheel_holds_package_data_scripts_and_licences_and_nothing_else(whee
     names = ("METADATA", "RECORD", "WHEEL", "entry_points.txt")
     names += ("licenses/LICENSE", "licenses/LICENSE-DATA")
     assert _names(wheel) == sorted([*package, *data, *(f"{about}{name}" for name in names)])
-
-
-@pytest.mark.nightly
-def test_the_source_archive_builds_the_same_wheel(tmp_path: Path, wheel: Path) -> None:
-    with tarfile.open(_build("sdist", ROOT, tmp_path)) as archive:
-        archive.extractall(tmp_path, filter="data")
-    (unpacked,) = [path for path in tmp_path.iterdir() if path.is_dir()]
-    again = _build("wheel", unpacked, tmp_path)
-    one, other = zipfile.ZipFile(wheel), zipfile.ZipFile(again)
-    assert _names(again) == _names(wheel)
-    assert [name for name in _names(wheel) if one.read(name) != other.read(name)] == []
 
 
 def _run(python: Path, arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
