@@ -12,13 +12,11 @@ from urllib.parse import unquote, urljoin
 import pytest
 
 from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, publish
-from rl_resources.build import MARK, build, judge
-from rl_resources.check import check_root
-from rl_resources.check.script import shellcheck
+from rl_resources.build import MARK, build
 from rl_resources.cli import main
 from rl_resources.files import new_folder
-from sample_tree import files, plant
-from website import RECORD, ROOT, copy_checkout, edit_row, replace_in
+from sample_tree import files
+from website import RECORD, ROOT, copy_checkout, edit_row
 
 OLD = [f"site/{MARK}", "site/index.html"]
 
@@ -150,18 +148,6 @@ def test_a_folder_takes_the_place_of_the_old_one_as_a_whole_or_not_at_all(out: P
     with new_folder(out / "site") as staging:
         (staging / "new").touch()
     assert _files(out) == ["site/new"]
-
-
-def test_all_rules_but_shellcheck_s_are_asked_of_what_is_built(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = plant(tmp_path / "dataset")
-    script = min((root / "examples").rglob("*.sh"))
-    replace_in(script, "set -", "if [ 1 -eq 1]; then echo $@; fi\nset -")
-    found = {item.rule for item in check_root(root)}
-    monkeypatch.setattr(shellcheck, "ask", lambda _: pytest.fail("asked"))
-    assert {item.rule for item in judge(root)} == found - shellcheck.RULES
-    assert "shellcheck-error" in found
 
 
 @pytest.mark.parametrize("target", [".", "site", "records/new", "examples"])

@@ -26,6 +26,7 @@ from rl_resources.contribute.training_log import read_excerpt
 from rl_resources.dataset import read_dataset
 from rl_resources.package import Package, read_package
 from sample_tree import files, plant
+from website import read_rows
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "examples" / "tuning").rglob("*.sh"))
@@ -138,8 +139,7 @@ def saved(tmp_path: Path, text: str, name: str = "run.log") -> Path:
 
 
 def table(root: Path, name: str) -> list[dict[str, str]]:
-    with (root / "records" / f"{name}.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
+    return read_rows(root / "records" / f"{name}.csv")
 
 
 @pytest.mark.nightly

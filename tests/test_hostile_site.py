@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import shutil
@@ -24,7 +23,16 @@ from rl_resources.cli import main
 from rl_resources.package import read_package
 from rl_resources.site import api_schema
 from rl_resources.text import is_web_address
-from website import MKDOCS_WITHOUT_RULES, ROOT, build_site, copy_checkout, served, visited
+from website import (
+    MKDOCS_WITHOUT_RULES,
+    ROOT,
+    build_site,
+    copy_checkout,
+    read_rows,
+    served,
+    visited,
+    write_rows,
+)
 
 AT_ONCE = 20
 NOTES = [" ¦ ".join(PAYLOADS[at : at + AT_ONCE]) for at in range(0, len(PAYLOADS), AT_ONCE)]
@@ -43,25 +51,13 @@ SHAPES = """async (addresses) => Promise.all(addresses.map(async (address) => {
 }))"""
 
 
-def _read(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def _write(path: Path, rows: list[dict[str, str]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 def _fill(root: Path, name: str) -> None:
     """Give a table one row more for each payload, which stands in all its free columns.
 
     Also in the URL of a report's source, where no rule is asked for its form.
     """
     resource = read_package(root).resources[name]
-    rows = _read(root / resource.path)
+    rows = read_rows(root / resource.path)
     free = [field.name for field in free_columns(resource.schema)]
     free += [field for field in ("source_url",) if field in resource.schema.names]
     (key,) = resource.schema.primary_key
@@ -69,30 +65,30 @@ def _fill(root: Path, name: str) -> None:
         {**rows[0], **dict.fromkeys(free, text), key: f"payload-{number}"}
         for number, text in enumerate(PAYLOADS)
     ]
-    _write(root / resource.path, rows)
+    write_rows(root / resource.path, rows)
 
 
 def _annotate(root: Path) -> None:
     """Put all notes into new records."""
     path = root / "records/tuning.csv"
-    rows = _read(path)
+    rows = read_rows(path)
     good = next(row for row in rows if row["script"] == f"{RECORD.format(1)}.sh")
     script = root / "examples/tuning/7b" / good["script"]
     for number, note in enumerate(NOTES, FIRST):
         name = f"{RECORD.format(number)}.sh"
         shutil.copy(script, script.with_name(name))
         rows.append({**good, "script": name, "gpus": str(number), "notes": note})
-    _write(path, rows)
+    write_rows(path, rows)
 
 
 def _spread(root: Path, name: str) -> None:
     """Put payloads into the free columns of the rows that a table has."""
     resource = read_package(root).resources[name]
-    rows = _read(root / resource.path)
+    rows = read_rows(root / resource.path)
     places = [(row, field.name) for row in rows for field in free_columns(resource.schema)]
     for (row, column), text in zip(places, PAYLOADS * len(places), strict=False):
         row[column] = text
-    _write(root / resource.path, rows)
+    write_rows(root / resource.path, rows)
 
 
 def _plant(folder: Path) -> None:
@@ -210,7 +206,7 @@ def test_every_download_gives_every_payload_back(
     document = json.loads((files / f"api/v1/{api}.json").read_text(encoding="utf-8"))
     with closing(sqlite3.connect(folder / "rl-resources.sqlite")) as base:
         by_format = {
-            "csv": [row[column] for row in _read(folder / f"{table}.csv")],
+            "csv": [row[column] for row in read_rows(folder / f"{table}.csv")],
             "json": [item[column] for item in document[api]],
             "parquet": pl.read_parquet(folder / f"{table}.parquet")[column].to_list(),
             "sqlite": [row[0] for row in base.execute(f"SELECT {column} FROM {table}")],  # noqa: S608

@@ -120,15 +120,6 @@ def test_placeholders_of_eight_columns_hold_no_records(dataset: Dataset) -> None
     assert (len(records), findings) == (1, [])
 
 
-def test_a_short_row_is_one_finding_at_its_own_line_and_no_record(dataset: Dataset) -> None:
-    short = "    * - MIN\n" + "      - fsdp\n" * 5
-    records, findings = _import(dataset, HEADER + _row() + short + _row(Tag="RECOMMENDED"))
-    assert [record["tag"] for record in records] == ["MIN", "RECOMMENDED"]
-    (finding,) = [item for item in findings if item.rule == "page-row-length"]
-    assert (finding.path, finding.line, finding.column) == ("page.rst", FIRST_ROW_LINE + 9, 5)
-    assert "6 cells" in finding.message
-
-
 def test_columns_may_stand_in_any_order_and_case(dataset: Dataset) -> None:
     rows = ([name.upper() for name in GOOD], list(GOOD.values()))
     items = ["    * - " + "\n      - ".join(reversed(row)) + "\n" for row in rows]
@@ -196,13 +187,6 @@ def test_a_name_that_several_models_share_is_settled_by_the_script(dataset: Data
     record, (finding,) = _one(both, Link="``run.sh``")
     assert (record["model"], finding.rule) == (None, "page-unknown-model")
     assert "other/Qwen2.5-7B-Instruct" in finding.message
-
-
-def test_of_label_and_address_the_script_that_exists_is_meant(dataset: Dataset) -> None:
-    text = HEADER + _row(Link=f"`{SCRIPT} <https://example.org/gone.sh>`_", Contributor="a")
-    (record,), findings = _import(dataset, text, [SCRIPT])
-    assert (record["script"], _rules(findings)) == (SCRIPT, ["page-missing-script"])
-    assert "gone.sh, which does not exist" in findings[0].message
 
 
 def test_links_may_be_named_and_resolved_elsewhere_on_the_page(dataset: Dataset) -> None:

@@ -91,24 +91,25 @@ def test_a_header_is_a_button_for_the_keyboard_that_tells_its_order(page: Page) 
     assert told == ["ascending", "descending", None]
 
 
-def test_rows_that_belong_together_stay_together(page: Page) -> None:
-    bodies = "".join(
-        f"<tbody><tr><td>{name}</td></tr><tr><td>note of {name}</td></tr></tbody>" for name in "ba"
-    )
+@pytest.mark.parametrize(
+    ("body", "sorted_"),
+    [
+        (
+            "<tr><td>{0}</td></tr><tr><td>note of {0}</td></tr>",
+            ["a", "note of a", "b", "note of b"],
+        ),
+        (
+            "<tr><th scope=rowgroup>{0}</th></tr><tr><td>{0} 2</td></tr><tr><td>{0} 1</td></tr>",
+            ["b", "b 1", "b 2", "a", "a 1", "a 2"],
+        ),
+    ],
+    ids=["a row and its note", "a heading and its rows"],
+)
+def test_rows_that_belong_together_stay_together(page: Page, body: str, sorted_: list[str]) -> None:
+    bodies = "".join(f"<tbody>{body.format(name)}</tbody>" for name in "ba")
     found = table(page, {"Name": []}, bodies)
     found.get_by_role("button", name="Name").click()
-    assert order(found) == ["a", "note of a", "b", "note of b"]
-
-
-def test_rows_under_a_heading_stay_under_it(page: Page) -> None:
-    bodies = "".join(
-        f"<tbody><tr><th scope=rowgroup>{name}</th></tr><tr><td>{name} 2</td></tr>"
-        f"<tr><td>{name} 1</td></tr></tbody>"
-        for name in "ba"
-    )
-    found = table(page, {"Name": []}, bodies)
-    found.get_by_role("button", name="Name").click()
-    assert order(found) == ["b", "b 1", "b 2", "a", "a 1", "a 2"]
+    assert order(found) == sorted_
 
 
 def test_a_table_of_one_row_or_marked_as_plain_is_left_alone(page: Page) -> None:

@@ -235,28 +235,3 @@ def test_a_command_works_without_extras_or_says_in_two_lines_which_it_needs(
         assert "not installed" in err.partition("\n")[0], err
         assert err.endswith(f"pip install 'rl-resources[{extra}]'\n"), err
     assert not (checkout / "build").exists()
-
-
-CONSUMER = """\
-import rl_resources
-
-data: rl_resources.Dataset = rl_resources.load()
-found = data.find(size="7B", gpus=1, device="h100")
-script: str = data.script("x.sh").name
-reveal_type(data.version)
-data.find(gpus="one")
-data.nothing
-"""
-
-
-@pytest.mark.nightly
-def test_a_strict_type_checker_knows_what_the_package_gives(python: Path, tmp_path: Path) -> None:
-    (tmp_path / "consumer.py").write_text(CONSUMER, encoding="utf-8")
-    command = ["-m", "mypy", "--strict", "--python-executable", str(python), "consumer.py"]
-    done = _run(Path(sys.executable), command, tmp_path)
-    assert [line.partition(": ")[2] for line in done.stdout.splitlines()][:-1] == [
-        'note: Revealed type is "str"',
-        'error: Argument "gpus" to "find" of "Dataset" has incompatible type "str"; expected '
-        '"int | None"  [arg-type]',
-        'error: "Dataset" has no attribute "nothing"  [attr-defined]',
-    ]

@@ -148,16 +148,26 @@ def broken_links(site: Path) -> list[str]:
     return broken
 
 
-def edit_row(root: Path, table: str, key: str, **cells: str) -> None:
-    """Change cells of the row whose first cell is `key`."""
-    path = root / "records" / f"{table}.csv"
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file by column."""
     with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    next(row for row in rows if next(iter(row.values())) == key).update(cells)
+        return list(csv.DictReader(file))
+
+
+def write_rows(path: Path, rows: list[dict[str, str]]) -> None:
+    """Write rows as a CSV file."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+
+
+def edit_row(root: Path, table: str, key: str, **cells: str) -> None:
+    """Change cells of the row whose first cell is `key`."""
+    path = root / "records" / f"{table}.csv"
+    rows = read_rows(path)
+    next(row for row in rows if next(iter(row.values())) == key).update(cells)
+    write_rows(path, rows)
 
 
 def replace_in(path: Path, old: str, new: str) -> None:
