@@ -7,6 +7,7 @@ exported. What depends on anything else is unknown, and says why.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from rl_resources.script.bash.evaluate import Evaluator
 from rl_resources.script.bash.parser import Tree, parse
@@ -45,6 +46,7 @@ __all__ = [
 LONGEST_SCRIPT = 1 << 17  # three times the longest launch script that we know of
 
 
+@lru_cache(maxsize=32)
 def read(script: str | bytes) -> Script:
     """Read a script; nothing in it is executed.
 
