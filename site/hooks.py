@@ -23,7 +23,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from rl_resources import publish
-from rl_resources.build import FINDINGS, MARK, UNKNOWN_DAY, judge
+from rl_resources.build import FINDINGS, MARK, UNKNOWN_DAY, valid_or_raise
 from rl_resources.site.findings import error_as_text
 
 WATCHED = ("records", "schema", "examples", "site/templates", "site/assets")
@@ -55,7 +55,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
     """Check and render before MkDocs empties the folder of the last build."""
     root = Path(config.config_file_path).parent
     try:
-        config.extra[FINDINGS] = judge(root)
+        config.extra[FINDINGS] = valid_or_raise(root)
         _session.files = publish.render(root)
         _session.mistakes = ""
     except Exception as error:  # whatever is wrong, a server must live on to show it

@@ -197,7 +197,7 @@ def hooks(monkeypatch: pytest.MonkeyPatch) -> Any:
     assert spec.loader
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "judge", lambda root: [])
+    monkeypatch.setattr(module, "valid_or_raise", lambda root: [])
     monkeypatch.setattr(module.publish, "render", lambda root: {"a.md": "# A", "b.md": b"raw"})
     return module
 
@@ -208,7 +208,7 @@ def _break(hooks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(root: Path) -> list[Finding]:
         raise InvalidDataset([finding])
 
-    monkeypatch.setattr(hooks, "judge", fail)
+    monkeypatch.setattr(hooks, "valid_or_raise", fail)
 
 
 CONFIG: Any = SimpleNamespace(config_file_path=str(ROOT / "mkdocs.yml"), extra={})

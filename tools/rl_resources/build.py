@@ -61,7 +61,7 @@ def build(root: Path, out: Path, warn: Callable[[Sequence[Finding]], object] = l
     return target
 
 
-def judge(root: Path) -> list[Finding]:
+def valid_or_raise(root: Path) -> list[Finding]:
     """The findings of all rules but ShellCheck's, which takes longer than all pages.
 
     Raises `InvalidDataset` where a finding is an error.

@@ -72,7 +72,7 @@ class Dataset:
 
     @property
     def reports(self) -> pd.DataFrame:
-        """Configurations published elsewhere, one claim a row."""
+        """Configurations published elsewhere, one statement a row."""
         return self.frame("reports")
 
     @property
@@ -180,7 +180,7 @@ def find_root(start: Path) -> Path:
         if (folder / DESCRIPTOR).is_file():
             return folder
     raise UnreadableDataset(
-        f"{start}: neither this folder nor one above it holds {DESCRIPTOR}",
+        f"{start}: neither this folder nor one above it has {DESCRIPTOR}",
         "Go into a checkout of the dataset, or name one with --root.",
     )
 

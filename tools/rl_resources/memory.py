@@ -1,4 +1,4 @@
-"""The minimum memory of a run: arithmetic alone, below which a claim cannot be right."""
+"""The minimum memory of a run: arithmetic alone, below which a statement cannot be right."""
 
 from __future__ import annotations
 

@@ -451,7 +451,7 @@ def _read_object(root: Path, path: str) -> dict[str, Any]:
     except OSError as error:
         raise UnreadableDataset(
             f"{path}: cannot be read: {error.strerror}",
-            f"Name the folder that holds {DESCRIPTOR} with --root, or bring the file back.",
+            f"Name the folder that has {DESCRIPTOR} with --root, or bring the file back.",
         ) from error
     except UnicodeDecodeError as error:
         raise UnreadableDataset(
@@ -465,7 +465,7 @@ def _read_object(root: Path, path: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UnreadableDataset(f"{path}: is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise UnreadableDataset(f"{path}: holds no JSON object", "See ARCHITECTURE.md.")
+        raise UnreadableDataset(f"{path}: contains no JSON object", "See ARCHITECTURE.md.")
     return value
 
 

@@ -133,9 +133,12 @@ class Table:
     @cached_property
     def separator(self) -> str:
         """The separator of the column names: a comma, unless all of them fit another one."""
-        for sign in ";\t|":
-            if len(self.header) == 1 and tuple(self.header[0].split(sign)) == self.schema.names:
-                return sign
+        for separator in ";\t|":
+            if (
+                len(self.header) == 1
+                and tuple(self.header[0].split(separator)) == self.schema.names
+            ):
+                return separator
         return ","
 
     @cached_property
@@ -196,8 +199,8 @@ class Table:
 
     def cells(self, names: Sequence[str]) -> list[tuple[str, ...]]:
         """The texts of these columns in each of `rows`, empty where the file lacks one."""
-        blank = ("",) * len(self.rows)
-        return list(zip(*(self.columns.get(name, blank) for name in names), strict=True))
+        empty = ("",) * len(self.rows)
+        return list(zip(*(self.columns.get(name, empty) for name in names), strict=True))
 
     def place(self, row: int, name: str) -> tuple[int, int]:
         """Physical line and column of a cell; of the row where the file lacks the column."""
@@ -236,8 +239,8 @@ class Table:
 
 def _split(cells: tuple[str, ...]) -> tuple[str, ...]:
     """The cells of a row that was pasted from a spreadsheet, with tabs or semicolons."""
-    sign = next((sign for sign in "\t;" if sign in cells[0]), "")
-    return tuple(sign.join(cells).split(sign)) if sign else cells
+    separator = next((one for one in "\t;" if one in cells[0]), "")
+    return tuple(separator.join(cells).split(separator)) if separator else cells
 
 
 @dataclass(frozen=True)

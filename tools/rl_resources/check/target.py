@@ -132,8 +132,8 @@ class Trial(NamedTuple):
 class Pair:
     """What a record, or a row of a page, says of a script.
 
-    `said` maps columns of the tuning table to their cells; a column that is blank or wrong by
-    another rule is left out. `path` is the file that the pair stands in, `label` what messages
+    `said` maps columns of the tuning table to their cells; a column that is empty or wrong by
+    another rule is left out. `path` is the file of the record or row, `label` what messages
     call it. `models` are the names under which the pair's model is known: its id first.
     `named` says of columns whether the script's name agrees with the cell. `device_memory_gb` is
     the nominal memory of one device, 0 if unknown.
