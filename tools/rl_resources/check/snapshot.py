@@ -133,13 +133,9 @@ class Table:
     @cached_property
     def separator(self) -> str:
         """The separator of the column names: a comma, unless all of them fit another one."""
-        for separator in ";\t|":
-            if (
-                len(self.header) == 1
-                and tuple(self.header[0].split(separator)) == self.schema.names
-            ):
-                return separator
-        return ","
+        header = self.header[0] if len(self.header) == 1 else ""
+        fits = (one for one in ";\t|" if tuple(header.split(one)) == self.schema.names)
+        return next(fits, ",")
 
     @cached_property
     def has_header(self) -> bool:
