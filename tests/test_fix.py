@@ -1,4 +1,4 @@
-"""`check --fix`: each fixer mends what its rule tells, loses nothing, and has nothing left to do.
+"""`check --fix`: each fixer fixes what its rule finds, loses nothing, and leaves nothing to do.
 
 A test's words are the rule's name, then what was wrong.
 """
@@ -56,7 +56,7 @@ def tuning_without(column: str) -> Edit:
 NAME = SCRIPT.rpartition("/")[2]
 LAST_TRIAL = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh,3,100,ran\n"
 UPPER = "Qwen2-7B-Instruct_GRPO_2_H800_FSDP_vLLM.SH"
-MENDED: dict[str, list[Edit]] = {
+FIXES: dict[str, list[Edit]] = {
     "byte-order-mark of a table": [swap(TRIALS, "script,", "\ufeffscript,")],
     "byte-order-mark of a script": [swap(SCRIPT, "#!/usr", "\ufeff#!/usr")],
     "line-ending of Windows in a table": [crlf(TRIALS)],
@@ -125,10 +125,10 @@ FIRST: dict[str, list[Edit]] = {
 """What the sample lacks for a case."""
 
 
-@pytest.mark.parametrize("name", MENDED)
+@pytest.mark.parametrize("name", FIXES)
 def test_a_certain_fix_is_made_and_nothing_else_changes(name: str, root: Path) -> None:
     sound = in_memory(root, *FIRST.get(name, []))
-    found = fixed(in_memory(root, *MENDED[name]))
+    found = fixed(in_memory(root, *FIXES[name]))
     assert name.split()[0] in {*found.rules, "everything"}
     assert check(found.snapshot) == []
     if name != "strict-mode missing":  # where the options stand is a matter of taste
@@ -140,7 +140,7 @@ def test_a_certain_fix_is_made_and_nothing_else_changes(name: str, root: Path) -
 
 def test_the_command_writes_what_it_fixes_and_names_the_rules(root: Path, capsys: Output) -> None:
     sound = files(root)
-    apply(root, MENDED["everything at once"])
+    apply(root, FIXES["everything at once"])
     assert main(["check", "--fix", "--strict", "--root", str(root)]) == 0
     out, err = capsys.readouterr()
     assert (out, files(root)) == ("", sound)
@@ -151,7 +151,7 @@ def test_the_command_writes_what_it_fixes_and_names_the_rules(root: Path, capsys
 
 
 def test_every_fixer_is_tested_and_has_its_rule() -> None:
-    assert {name.split()[0] for name in MENDED} - {"everything"} == set(FIXABLE)
+    assert {name.split()[0] for name in FIXES} - {"everything"} == set(FIXABLE)
 
 
 def test_rules_say_whether_they_are_fixable(capsys: Output) -> None:

@@ -75,7 +75,7 @@ def test_a_closed_column_takes_no_text_that_only_looks_active(name: str) -> None
     assert {column for column, _ in passed} <= open_ended | told_by_rule
 
 
-def test_an_exemption_of_what_is_no_record_is_told_whatever_it_says() -> None:
+def test_an_exemption_of_what_is_no_record_is_reported_whatever_it_says() -> None:
     table = snapshot().tables["exemptions"]
     texts = [text for text in SHOWN if "\n" not in text]
     rows = [(text, "min-saves-memory", "As published.") for text in texts]

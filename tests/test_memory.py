@@ -34,5 +34,5 @@ def test_each_parameter_takes_so_many_bytes(
     ("name", "billions"),
     [("Qwen2.5-7B", 7), ("Qwen3-30B-A3B", 30), ("Mixtral 8x7B", 0), ("OPT-6.7b", 6.7), ("R1", 0)],
 )
-def test_a_name_tells_all_parameters_of_a_model_or_none(name: str, billions: float) -> None:
+def test_a_name_says_all_parameters_of_a_model_or_none(name: str, billions: float) -> None:
     assert parameters_in_name(name) == billions

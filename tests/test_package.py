@@ -76,7 +76,7 @@ def test_a_cell_of_another_type_is_refused(field_type: str, cell: str) -> None:
         Field("name", field_type, "Title", "Text.", {}).read(cell)
 
 
-def test_an_unreadable_cell_is_told_with_its_place(tmp_path: Path) -> None:
+def test_an_unreadable_cell_is_reported_with_its_place(tmp_path: Path) -> None:
     fields = [{"name": "n", "type": "integer", "title": "N", "description": "A number."}]
     schema = {"title": "T", "description": "D", "fields": fields, "primaryKey": ["n"]}
     (tmp_path / "t.json").write_text(json.dumps({**schema, "orderBy": ["n"]}))
@@ -118,7 +118,7 @@ SCHEMAS_THAT_ARE_NONE: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 @pytest.mark.parametrize("change", SCHEMAS_THAT_ARE_NONE.values(), ids=SCHEMAS_THAT_ARE_NONE.keys())
-def test_a_schema_that_is_none_is_told_with_its_file(
+def test_a_schema_that_is_none_is_reported_with_its_file(
     change: Callable[[dict[str, Any]], Any], root: Path
 ) -> None:
     path = root / "schema" / "sizes.json"
@@ -130,7 +130,7 @@ def test_a_schema_that_is_none_is_told_with_its_file(
 
 
 @pytest.mark.parametrize("version", ["", "1", "2026", "2026.13.0", "2026.01", None, 2026.1, {}])
-def test_a_version_that_is_no_month_is_told(version: object, root: Path) -> None:
+def test_a_version_that_is_no_month_is_reported(version: object, root: Path) -> None:
     path = root / "datapackage.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"version": version}))
     with pytest.raises(UnreadableDataset, match=r"^datapackage\.json: .* is not YYYY\.MM\.N"):
@@ -150,7 +150,7 @@ def test_an_answer_from_a_package_that_lacks_a_table_says_which(
     assert main(["find", "--root", str(root)]) in (0, 2)
 
 
-def test_an_answer_that_stumbles_over_a_cell_tells_what_is_wrong_with_it(
+def test_an_answer_that_stumbles_over_a_cell_says_what_is_wrong_with_it(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     apply(root, [{"file": "records/reports.csv", "line": 2, "set": {"statement": "guessed"}}])

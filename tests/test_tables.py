@@ -78,7 +78,7 @@ def test_equal_cells_keep_the_order_given_in_either_direction(page: Page) -> Non
     assert order(found, 2) == ["1", "3", "2", "4"]
 
 
-def test_a_header_is_a_button_for_the_keyboard_that_tells_its_order(page: Page) -> None:
+def test_a_header_is_a_button_for_the_keyboard_that_says_its_order(page: Page) -> None:
     found = table(page, {"Task": ["b", "a"], "Place": ["1", "2"]})
     header = found.locator("th").first
     page.keyboard.press("Tab")
@@ -122,7 +122,7 @@ def test_a_table_of_one_row_or_marked_as_plain_is_left_alone(page: Page) -> None
     assert page.get_by_role("button").count() == 0
 
 
-def test_every_word_of_the_filter_must_stand_in_the_row_and_the_count_is_told(
+def test_every_word_of_the_filter_must_stand_in_the_row_and_the_count_is_reported(
     browser: Browser, address: str
 ) -> None:
     with visited(browser, address + REPORTS) as (page, wrong):

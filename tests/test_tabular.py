@@ -57,7 +57,7 @@ def test_a_cell_stands_where_its_place_says(table: list[list[str]]) -> None:
 
 
 @given(NASTY_TEXT)
-def test_of_any_text_each_line_is_told_once(text: str) -> None:
+def test_of_any_text_each_line_is_reported_once(text: str) -> None:
     found = read(text)
     rows = [*filter(None, [found.header]), *found.rows]
     spans = [(row.line, 1 + sum(cell.count("\n") for cell in row.cells)) for row in rows]

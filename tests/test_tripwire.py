@@ -83,7 +83,7 @@ def test_no_command_runs_or_imports_anything_of_a_dataset(trapped: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "huge"])
-def test_what_is_no_ordinary_script_is_told_and_not_read(
+def test_what_is_no_ordinary_script_is_reported_and_not_read(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = plant(tmp_path / "dataset")

@@ -91,7 +91,7 @@ def test_every_constraint_that_a_schema_may_use_is_tested() -> None:
     assert set(PRECEDENCE) == tested | {"type", VOCABULARY}
 
 
-def test_a_word_outside_the_vocabulary_is_told_and_a_blank_is_not() -> None:
+def test_a_word_outside_the_vocabulary_is_reported_and_a_empty_is_not() -> None:
     assert kinds(field(), "h100", "h1000", "", words=frozenset({"h100"})) == [
         None,
         VOCABULARY,
@@ -99,7 +99,7 @@ def test_a_word_outside_the_vocabulary_is_told_and_a_blank_is_not() -> None:
     ]
 
 
-def test_a_cell_that_breaks_several_constraints_is_told_once_for_the_first() -> None:
+def test_a_cell_that_breaks_several_constraints_is_reported_once_for_the_first() -> None:
     column = field(pattern="[a-z]+", enum=["ran"], minLength=3)
     assert kinds(column, "R", "r", "ran") == ["pattern", "enum", None]
 
