@@ -151,7 +151,7 @@ def test_signs_and_words_after_numbers_are_trials() -> None:
     )
 
 
-def test_a_comment_of_a_number_and_a_long_empty_is_read_in_the_end() -> None:
+def test_a_comment_of_a_number_and_a_long_space_is_read_in_the_end() -> None:
     assert trials_in_comments(read(f"# batch 64{' ' * 300_000}?\n")) == ()
 
 

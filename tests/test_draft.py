@@ -232,7 +232,7 @@ REFERENCE += " actor_rollout_ref.rollout.free_cache_engine=False"
         (TOKENS, {"memory_optimizations": f"{ALL_ON}; dynamic-batch; rollout-sleep"}),
         (f"{ACTOR}.fsdp_config.dtype=float16", {"precision": "fp16"}),
         (REFERENCE, {"memory_optimizations": WITH_REFERENCE}),
-        (OFF, {"tag": "RECOMFIXES"}),
+        (OFF, {"tag": "RECOMMENDED"}),
         (NO_OFFLOAD, {"tag": ""}),
         ("algorithm.adv_estimator=gae", {"task": "PPO"}),
         (f"{ACTOR}.policy_loss.loss_mode=gspo", {"task": "GSPO"}),

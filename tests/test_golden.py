@@ -32,7 +32,7 @@ WORDS = {
     "framework": ["verl", "trl", "nemo-rl", "OpenRLHF"],
     "train": ["fsdp", "megatron", "deepspeed"],
     "infer": ["vllm", "sglang"],
-    "tag": ["MIN", "RECOMFIXES"],
+    "tag": ["MIN", "RECOMMENDED"],
     "length": ["16K", "32k", "8192", "1024"],
 }
 SHARES = dict(zip(WORDS, (0.8, 0.6, 0.45, 0.5, 0.15, 0.1, 0.15, 0.12, 0.1, 0.2), strict=True))

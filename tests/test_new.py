@@ -133,7 +133,7 @@ def _lacks_room(record: NewRecord, dataset: Dataset) -> bool:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("tag", ["MIN", "RECOMFIXES"])
+@pytest.mark.parametrize("tag", ["MIN", "RECOMMENDED"])
 def test_every_combination_that_is_offered_is_clean_where_it_has_room(
     tag: str, dataset: Dataset, snapshot: Snapshot
 ) -> None:
@@ -166,9 +166,9 @@ def test_a_sample_of_what_is_offered_is_clean(dataset: Dataset, snapshot: Snapsh
     made = _made(
         [
             (SMALL, "PPO-LoRA", "8", "h100", "fsdp2", "vllm", "MIN"),
-            (EXPERTS, "DAPO", "16", "h200", "megatron", "sglang", "RECOMFIXES"),
-            (EXPERTS, "GSPO", "16", "h200", "torchtitan", "sglang", "RECOMFIXES"),
-            (EXPERTS, "RLOO", "16", "h200", "veomni", "sglang", "RECOMFIXES"),
+            (EXPERTS, "DAPO", "16", "h200", "megatron", "sglang", "RECOMMENDED"),
+            (EXPERTS, "GSPO", "16", "h200", "torchtitan", "sglang", "RECOMMENDED"),
+            (EXPERTS, "RLOO", "16", "h200", "veomni", "sglang", "RECOMMENDED"),
             (SMALL, "GRPO", "8", "ascend-910b3", "mindspeed", "vllm-ascend", "MIN"),
             (LARGE, "RLOO", "4", "t4", "fsdp2", "trtllm", "MIN"),
         ],
@@ -199,7 +199,7 @@ def test_every_task_and_backend_is_offered_or_refused_with_what_is(
 
 
 @pytest.mark.parametrize("train", TRAINS)
-@pytest.mark.parametrize(("tag", "on"), [("MIN", True), ("RECOMFIXES", False)])
+@pytest.mark.parametrize(("tag", "on"), [("MIN", True), ("RECOMMENDED", False)])
 def test_the_tag_turns_every_memory_switch_of_the_backend(
     train: str, tag: str, on: bool, dataset: Dataset, snapshot: Snapshot
 ) -> None:
@@ -231,7 +231,7 @@ def test_the_tag_turns_every_memory_switch_of_the_backend(
         ({}, {"weights": "full", "lora_rank": "", "precision": "bf16", "micro_batch_per_gpu": ""}),
         ({"task": "GRPO-LoRA"}, {"weights": "lora", "lora_rank": "32"}),
         ({"tag": "MIN"}, {"max_tokens_per_gpu": "2048", "gpu_memory_utilization": "0.6"}),
-        ({"tag": "RECOMFIXES"}, {"max_tokens_per_gpu": "8192", "gpu_memory_utilization": "0.4"}),
+        ({"tag": "RECOMMENDED"}, {"max_tokens_per_gpu": "8192", "gpu_memory_utilization": "0.4"}),
     ],
 )
 def test_the_row_says_what_the_script_sets_and_that_nobody_has_run_it(
@@ -308,7 +308,7 @@ def test_nothing_is_overwritten(root: Path, capsys: Output, unchecked: list[Find
     (root / PATH).unlink()
     assert main(_arguments(root)) == 0
     before = files(root)
-    assert main(_arguments(root, tag="RECOMFIXES")) == 2
+    assert main(_arguments(root, tag="RECOMMENDED")) == 2
     assert f"there is a row for {NAME} already" in capsys.readouterr().err
     assert files(root) == before
 
@@ -351,7 +351,7 @@ def test_at_a_terminal_what_is_missing_is_asked_for(
     record = new(root, asked, {}, write=False, terminal=True)
     assert (Path(record.path).name, record.row["contributor"]) == (NAME, "me")
     err = capsys.readouterr().err
-    for said in ("Tag (MIN, RECOMFIXES): ", "`many` is not a whole", "mean `h100`", "mean `vllm`"):
+    for said in ("Tag (MIN, RECOMMENDED): ", "`many` is not a whole", "mean `h100`", "mean `vllm`"):
         assert said in err
 
 

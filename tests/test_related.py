@@ -61,9 +61,9 @@ CASES: dict[str, tuple[list[Configuration], list[tuple[str, str]]]] = {
     ),
     "the other tag": (
         [
-            other("fast", gpus=8, tag="RECOMFIXES"),
+            other("fast", gpus=8, tag="RECOMMENDED"),
             other("tagless", gpus=8, tag=""),
-            other("elsewhere", gpus=8, tag="RECOMFIXES", model="o/n", **BIG),
+            other("elsewhere", gpus=8, tag="RECOMMENDED", model="o/n", **BIG),
         ],
         [("other-tag", "fast")],
     ),

@@ -181,7 +181,7 @@ def test_the_page_has_one_section_for_each_size_with_a_table_of_nine_columns(
         assert {len(row) for row in rows} == {len(HEADERS)}
 
 
-def test_a_size_without_record_has_a_empty_row_and_says_how_to_add_one(dataset: Dataset) -> None:
+def test_a_size_without_record_has_an_empty_row_and_says_how_to_add_one(dataset: Dataset) -> None:
     bare = dataclasses.replace(dataset, records={**dataset.records, "tuning": ()})
     section = _sections(_doctree(device_tuning(bare, None)))[SIZES.index("405B")]
     assert _rows(section)[1:] == [[""] * len(HEADERS)]
