@@ -12,6 +12,7 @@ import pytest
 
 from rl_resources import load
 from rl_resources.dataset import Dataset
+from rl_resources.errors import UnusableInput
 from rl_resources.site.environment import Site
 from rl_resources.site.feed import feed
 from rl_resources.site.metadata import llms_txt
@@ -95,3 +96,9 @@ def test_llms_txt_has_the_form_of_the_proposal() -> None:
     assert f"- [What fits]({URL}what-fits/): Least &amp; most" in lines
     for path in ("contributing/", "api/v1/index.json"):
         assert any(f"({URL}{path})" in line for line in lines)
+
+
+@pytest.mark.parametrize("text", ["# No front matter\n", "---\ntitle: No description\n---\n"])
+def test_a_page_needs_title_and_description(text: str) -> None:
+    with pytest.raises(UnusableInput, match=r"site/pages/a\.md has no title and description"):
+        llms_txt(Site(DATASET, None, URL), {"a.md": text})

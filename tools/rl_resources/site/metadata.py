@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from rl_resources.errors import UnusableInput
 from rl_resources.package import Field, Package, Resource
 from rl_resources.site.environment import Site, page_url
 from rl_resources.site.tuning_table import tuning_rows
@@ -168,7 +169,10 @@ def _described_pages(texts: Mapping[str, str | bytes]) -> Iterator[tuple[str, st
     """URL, title and description of each page at the top, from its front matter."""
     for path, text in texts.items():
         if isinstance(text, str) and path.endswith(".md") and "/" not in path:
-            _, front, _ = text.split("---\n", 2)
-            meta = yaml.safe_load(front)
+            front = text.split("---\n", 2)[1] if text.startswith("---\n") else ""
+            meta = yaml.safe_load(front) or {}
+            if not {"title", "description"} <= meta.keys():
+                problem = f"{HAND_WRITTEN}/{path} has no title and description"
+                raise UnusableInput(problem, "Begin it like site/pages/contributing.md.")
             title, description = (html.unescape(meta[key]) for key in ("title", "description"))
             yield page_url(path), title, description
