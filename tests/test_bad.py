@@ -111,7 +111,7 @@ def test_one_answer_in_all_formats(root: Path, capsys: Output) -> None:
     assert [line.split(" ")[0] for line in lines] == ["::error"] * 20
     assert lines[0] == (
         "::error file=records/tuning.csv,line=2,col=44,title=vocabulary::"
-        "tag of qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh is `MAX1`, which is no tag"
+        "tag of qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh is `MAX1`, which is not a known tag"
         "%0Ahelp: Known are `MIN`, `RECOMMENDED`."
     )
 

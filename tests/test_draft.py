@@ -352,13 +352,13 @@ def test_a_log_gives_figures_releases_and_a_trial(
         (("{mine}", "--set", "gpus=eight"), "is not a whole number from"),
         (("{mine}", "--set", "tag=SMALL"), "is not one of its words"),
         (("{mine}", "--set", "device"), "COLUMN=VALUE"),
-        (("{mine}", "--set", "script=x.sh"), "is no column"),
+        (("{mine}", "--set", "script=x.sh"), "is not a column"),
         ((), "no script is named"),
         (("none.sh",), "none.sh: cannot be read"),
         (("{mine}", "--log", "none.log"), "none.log: cannot be read"),
         (("--issue", "none.md"), "none.md: cannot be read"),
         (("--issue", "{mine}"), "has no answer of an issue form"),
-        (("{binary}",), "is no text in UTF-8 (byte 0)"),
+        (("{binary}",), "is not text in UTF-8 (byte 0)"),
         (("{large}",), "larger than 1 MiB"),
     ],
 )
@@ -521,7 +521,7 @@ def test_an_answer_that_does_not_fit_its_column_is_reported() -> None:
     found = read_form(body, SCHEMA)
     assert found.facts["gpus"].text == ""
     assert "`GPUs`: `two` is not a whole number from" in found.remarks[0]
-    assert found.remarks[1] == "`Devise` is no column. Did you mean `device`?"
+    assert found.remarks[1] == "`Devise` is not a column. Did you mean `device`?"
 
 
 def test_every_column_can_be_answered_by_its_title() -> None:

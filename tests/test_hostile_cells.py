@@ -83,7 +83,7 @@ def test_an_exemption_of_what_is_no_record_is_reported_whatever_it_says() -> Non
     whole = replace(snapshot(), tables={**snapshot().tables, "exemptions": spoilt})
     told = check(whole, ["exemption-rule"])
     assert {item.line for item in told} == {row.line for row in spoilt.rows}
-    assert all(item.message.endswith("which is no record") for item in told)
+    assert all(item.message.endswith("which is not a record") for item in told)
 
 
 def test_an_honest_note_is_accepted() -> None:

@@ -272,7 +272,7 @@ REFUSED: list[tuple[dict[str, str | None], tuple[str, ...], list[str]]] = [
             "Did you mean `GRPO`",
         ],
     ),
-    ({**MODEL}, ("--add-model", "parameters=9"), ["`parameters` is no column", "parameters_b"]),
+    ({**MODEL}, ("--add-model", "parameters=9"), ["`parameters` is not a column", "parameters_b"]),
     ({**MODEL}, ("--add-model", "nonsense"), ["nonsense: is not COLUMN=VALUE"]),
     ({**MODEL}, ("--add-model", "parameters_b=nine"), ["`nine` is not a number"]),
     ({"gpus": "16", "nodes": "3"}, (), ["16 GPUs cannot be divided over 3 nodes"]),

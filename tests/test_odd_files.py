@@ -1,4 +1,4 @@
-"""What is no ordinary file, or too large, is reported in one sentence."""
+"""What is not an ordinary file, or too large, is reported in one sentence."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def test_published_parquet_of_every_table_is_clean(tmp_path: Path, sample: Snaps
     [
         (["missing.csv", "--resource", "trials"], "cannot be read"),
         (["missing.csv", "--resource", "trails"], "Did you mean `trials`"),
-        (["other.parquet"], "is no table of the dataset"),
+        (["other.parquet"], "is not a table of the dataset"),
         (["--resource", "trials"], "Name the files"),
         (["/dev/null", "--resource", "trials"], "no ordinary one"),
     ],

@@ -221,9 +221,9 @@ def test_a_packed_log_is_unpacked_as_far_as_it_goes(
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b"", "holds no training step"),
-        (b"\x00" * 5000, "holds no training step"),
-        (b"step:0 - val-core/x/acc:0.5\n", "holds no training step"),
+        (b"", "has no training step"),
+        (b"\x00" * 5000, "has no training step"),
+        (b"step:0 - val-core/x/acc:0.5\n", "has no training step"),
         (b"\x1f\x8b not gzip", "breaks off"),
         (b'"Step","a - timing_s/step","b - timing_s/step"\n1,2,3\n', "2 columns of `timing_s/"),
     ],

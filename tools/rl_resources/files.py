@@ -18,7 +18,7 @@ MOST_TABLE_COLUMNS = 10_000
 
 
 def read_file(path: Path, most: int = LARGEST_BYTES) -> bytes:
-    """The bytes of a file. Raises `OSError` for what is no ordinary file, or larger than `most`."""
+    """The bytes of a file. Raises `OSError` if it is not an ordinary file or too large."""
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "Not an ordinary file", str(path))
     if path.stat().st_size > most:
@@ -30,7 +30,7 @@ def read_file(path: Path, most: int = LARGEST_BYTES) -> bytes:
 def read_table(path: Path) -> bytes:
     """The bytes of a table that is read whole: each of its lines and columns takes memory.
 
-    Raises `OSError` for what is no ordinary file, or has too many bytes, lines or columns.
+    Raises `OSError` for what is not an ordinary file, or has too many bytes, lines or columns.
     """
     data = read_file(path, LARGEST_TABLE_BYTES)
     if max(data.count(b"\n"), data.count(b"\r")) > MOST_TABLE_LINES:

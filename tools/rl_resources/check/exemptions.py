@@ -83,12 +83,12 @@ def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
     for row, (record, name) in enumerate(table.cells(("record", "rule"))):
         if name and name not in rules:
             known = name in outcome.scopes
-            wrong = "is about no single script" if known else "is no rule"
+            wrong = "is about no single script" if known else "is not a rule"
             fix = "Delete this line, and fix what the rule reports." if known else ""
             message = f"rule of {table.label(row)} is `{shown(name)}`, which {wrong}"
             yield table.mistake(row, "rule", message, fix or nearest(name, rules).sentence())
         if record not in records:
-            message = f"record of {table.label(row)} is `{shown(record)}`, which is no record"
+            message = f"record of {table.label(row)} is `{shown(record)}`, which is not a record"
             close = nearest(record, records).sentence()
             yield table.mistake(row, "record", message, close or "Delete this line.")
 

@@ -41,7 +41,7 @@ def table_of(snapshot: Snapshot, path: Path, resource: str) -> Table:
     name = resource or path.stem
     if name not in snapshot.tables:
         raise UnusableInput(
-            f"{path}: {name!r} is no table of the dataset",
+            f"{path}: {name!r} is not a table of the dataset",
             f"Name one with --resource. {nearest(name, snapshot.tables).sentence()}".strip(),
         )
     return snapshot.tables[name]
@@ -148,7 +148,7 @@ class RecordsFile:
         return self._found(Table(self.resource, b"", excerpt=excerpt, outside=True), rules)
 
     def _of_no_text(self, block: bulk.Block) -> Iterator[Finding]:
-        """The finding at the first byte of a block that is not text in UTF-8."""
+        """The finding at the first byte of a block that is not UTF-8 text."""
         header = ",".join(self.resource.schema.names).encode() + b"\n"
         table = Table(self.resource, header + block.data, outside=True)
         rules = [rule for rule in self.rules if rule.name == "encoding"]

@@ -34,7 +34,7 @@ LASTING = ("tuning", "reports")
 
 
 def undecodable(data: bytes) -> int | None:
-    """Offset of the first byte that is not text in UTF-8; a NUL byte is not."""
+    """Offset of the first byte that is not UTF-8 text; a NUL byte is not."""
     nul = data.find(b"\x00")
     try:
         data.decode("utf-8")
@@ -243,7 +243,7 @@ def _split(cells: tuple[str, ...]) -> tuple[str, ...]:
 class ScriptFile:
     """One entry below the folder of scripts. `target` is where a symbolic link leads.
 
-    `data` is `None` where the entry is no ordinary file that can be read, or is too large for one.
+    `data` is `None` where the entry is not an ordinary file that can be read, or is too large.
     `executable` is `None` where the system does not know.
     """
 
@@ -345,7 +345,7 @@ def _read_table(root: Path, resource: Resource) -> Table:
     if not path.exists():
         return Table(resource, None, "does not exist")
     if not path.is_file():
-        return Table(resource, None, "is a folder" if path.is_dir() else "is no ordinary file")
+        return Table(resource, None, "is a folder" if path.is_dir() else "is not an ordinary file")
     try:
         return Table(resource, read_table(path))
     except OSError as error:

@@ -83,7 +83,7 @@ def _coverage_options(parser: ArgumentParser) -> None:
 
 @command(_coverage_options)
 def coverage(arguments: Arguments) -> int:
-    """Show what the dataset holds and lacks."""
+    """Show what the dataset covers and lacks."""
     from rl_resources.query.coverage import coverage
     from rl_resources.site import answers
 

@@ -188,7 +188,7 @@ def _form(name: str, schema: TableSchema) -> Form:
     if form == Form():
         raise UnusableInput(
             f"{shown(name, 500)}: has no answer of an issue form",
-            "An answer stands under a heading with its column's title, as in `### Device`.",
+            "Write each answer under a heading with its column's title, as in `### Device`.",
         )
     return form
 
@@ -214,7 +214,7 @@ def _decoded(name: str, help_: str) -> bytes:
     if len(data) > LARGEST_SCRIPT_BYTES:
         raise UnusableInput(f"{label}: is larger than {LARGEST_SCRIPT_BYTES >> 20} MiB")
     if (at := undecodable(data)) is not None:
-        raise UnusableInput(f"{label}: is no text in UTF-8 (byte {at})", help_)
+        raise UnusableInput(f"{label}: is not text in UTF-8 (byte {at})", help_)
     return data
 
 

@@ -96,7 +96,7 @@ def stated_facts(option: str, pairs: Iterable[str], schema: TableSchema) -> dict
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or name not in columns:
-            problem = f"`{shown(name)}` is no column" if equals else "is not COLUMN=VALUE"
+            problem = f"`{shown(name)}` is not a column" if equals else "is not COLUMN=VALUE"
             help_ = nearest(name, columns).sentence() or f"Its columns are {', '.join(columns)}."
             raise UnusableInput(f"{option} {shown(pair)}: {problem}", help_)
         found[name] = cell(schema.field(name), value)
@@ -139,7 +139,7 @@ def read_form(body: str, schema: TableSchema) -> Form:
             fact = facts.setdefault(column.name, cell(column, answer))
             remarks += [f"`{column.title}`: {fact.doubt}"] if fact.doubt else []
         elif (likely := nearest(title, columns)).words:
-            remarks.append(f"`{shown(title)}` is no column. {likely.sentence()}")
+            remarks.append(f"`{shown(title)}` is not a column. {likely.sentence()}")
     return Form(facts, script, log, tuple(remarks))
 
 

@@ -122,7 +122,7 @@ def _model(run: Run, dataset: Dataset) -> Fact:
     found = [key for key, pair in names.items() if name and likeness(name, pair) == "same"]
     if len(found) == 1:
         return Fact(found[0])
-    return Fact(doubt=f"the script trains `{shown(path)}`, which is no model of the dataset")
+    return Fact(doubt=f"the script trains `{shown(path)}`, which is not a model of the dataset")
 
 
 def _task(run: Run, named: str, dataset: Dataset) -> Fact:

@@ -206,7 +206,7 @@ def _read(file: TextIO, label: str) -> TrainingLog:
             log.add(step)
     if not log.steps and not log.out_of_memory:
         broken = f", and breaks off: {shown(log.broken)}" if log.broken else ""
-        raise UnusableInput(f"{label}: holds no training step{broken}", _WANTED)
+        raise UnusableInput(f"{label}: has no training step{broken}", _WANTED)
     return log
 
 

@@ -157,7 +157,7 @@ def _parse(source: str, path: str, messages: list[nodes.system_message]) -> node
     except Exception as error:
         reason = "is nested too deeply" if isinstance(error, RecursionError) else shown(str(error))
         raise UnusableInput(
-            f"{path}: is no reStructuredText that docutils can read: {reason}",
+            f"{path}: is not reStructuredText that docutils can read: {reason}",
             "Build the page with Sphinx and fix what it reports.",
         ) from error
     finally:

@@ -273,7 +273,7 @@ def _known(kind: str, text: str, context: Context, confirmed: str | None = None)
         known = [key.rpartition("/")[2] for key in context.keys(kind)]
         like = nearest(text, known).sentence()
         fix = like or f"The dataset has no {kind} like it; add it there."
-        return Problem(rule, f"`{shown(text)}` is no known {kind}", fix)
+        return Problem(rule, f"`{shown(text)}` is not a known {kind}", fix)
     if confirmed is not None and confirmed in words:
         return confirmed
     if len(words) == 1:
@@ -303,7 +303,7 @@ def _model(text: str, context: Context, confirmed: str | None) -> str | Problem:
         sizes = ", ".join(f"{listed[size]}B" for size in sorted(listed))
         message = f"there is no model `{shown(text)}`: {family.rstrip('-')} comes in {sizes}"
         return known._replace(message=message)
-    message = f"`{shown(text)}` is no model that the dataset lists"
+    message = f"`{shown(text)}` is not a model that the dataset lists"
     return Problem("page-unlisted-model", message, known.help)
 
 

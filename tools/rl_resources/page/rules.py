@@ -80,7 +80,7 @@ def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
     """
     for heading in reading.page.headings:
         if not heading.made:
-            message = f"`{shown(heading.title)}` is no heading: its underline is too short"
+            message = f"`{shown(heading.title)}` is not a heading: its underline is too short"
             fix = f"Write `{shown(heading.underline[0] * len(heading.title))}` below it."
             yield Mistake(reading.page.path, heading.line, 1, message, fix)
 
@@ -266,7 +266,7 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
         cell = row.cells["Link"]
         source = reading.page.lines[cell.line - 1][cell.column - 1 :].strip()
         if link_as_text(cell):
-            message = "the link is no link in reStructuredText: its markup is shown as text"
+            message = "the link is not a link in reStructuredText: its markup is shown as text"
         elif cell.target is None and re.search(r"\.sh(?:`_|_)_?$", source):
             message = "the link has no address: nothing on the page says where it leads"
         else:

@@ -154,7 +154,7 @@ class _Configurations:
         self._without_room = {row["record"] for row in exemptions if row["rule"] in NO_ROOM}
 
     def of(self, row: Record) -> Configuration:
-        """A record or a report; a field that is no column of its table is derived."""
+        """A record or a report; a field that is not a column of its table is derived."""
         cells: dict[str, Any] = {name: row.get(name) or empty for name, empty in _EMPTY.items()}
         cells |= self._of_record(row) if "script" in row else _of_report(row)
         if cells["size"]:

@@ -63,7 +63,7 @@ class Flag(NamedTuple):
 
 
 class Stray(NamedTuple):
-    """An argument that is no override: a word cut off by a space, or left by a lost quote."""
+    """An argument that is not an override: a word cut off by a space, or left by a lost quote."""
 
     value: Value
     raw: str

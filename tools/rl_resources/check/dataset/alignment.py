@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from csv import Error as CsvError
 from csv import reader
 from functools import lru_cache
 
 from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import Snapshot, Table
-from rl_resources.package import TableSchema
 from rl_resources.tabular import Row, write
 from rl_resources.text import shown
 
@@ -26,9 +25,9 @@ def line_of(cells: Sequence[str]) -> str:
 
 
 def separator_of(table: Table, row: Row) -> str:
-    """What separates the cells of a row that has no commas; mostly nothing does."""
+    """What separates the cells of a row that has no commas; empty for most rows."""
     line, width = table.line(row.line), len(table.names)
-    return next((sign for sign in SEPARATORS if len(line.split(sign)) == width), "")
+    return next((mark for mark in SEPARATORS if len(line.split(mark)) == width), "")
 
 
 @lru_cache(maxsize=256)
@@ -39,11 +38,12 @@ def meant_rows(snapshot: Snapshot, table: Table, row: Row) -> list[Cells]:
     off = len(row.cells) - len(table.schema.names)
     if table.names != table.schema.names or any("\n" in cell for cell in row.cells) or not off:
         return []
-    if sign := separator_of(table, row):
-        return [tuple(table.line(row.line).split(sign))]
+    if separator := separator_of(table, row):
+        return [tuple(table.line(row.line).split(separator))]
+    if abs(off) > MOST_CELLS_OFF:
+        return []
     candidates = _shorter(row.cells, off) if off > 0 else _longer(row.cells, -off)
-    found = candidates if abs(off) <= MOST_CELLS_OFF else ()
-    return _sound(table.schema, found, vocabulary_of(snapshot, table))
+    return _sound(snapshot, table, candidates)
 
 
 def requoted(snapshot: Snapshot, table: Table, line: str) -> list[Cells]:
@@ -54,8 +54,7 @@ def requoted(snapshot: Snapshot, table: Table, line: str) -> list[Cells]:
     off = len(cells) - len(table.schema.names)
     rows = [cells] if not off else _joined(cells, off) if off > 0 else []
     bare = (tuple(cell.strip('"').replace('""', '"') for cell in row) for row in rows)
-    known = table.names == table.schema.names
-    return _sound(table.schema, bare, vocabulary_of(snapshot, table)) if known else []
+    return _sound(snapshot, table, bare) if table.names == table.schema.names else []
 
 
 def _longer(cells: Cells, count: int) -> Iterator[Cells]:
@@ -80,19 +79,16 @@ def _joined(cells: Cells, count: int) -> Iterator[Cells]:
             yield (*cells[:at], whole, *cells[at + count + 1 :])
 
 
-def _sound(
-    schema: TableSchema,
-    rows: Iterator[Cells] | Sequence[Cells],
-    words: Mapping[str, Collection[str]],
-) -> list[Cells]:
-    """Those of the rows that break no constraint of their columns."""
+def _sound(snapshot: Snapshot, table: Table, rows: Iterable[Cells]) -> list[Cells]:
+    """Those of the rows that break no constraint of their columns; each once."""
     found = list(dict.fromkeys(rows))
     if not found:
         return []
     from rl_resources.schema.validation import failures  # imports pandera
 
-    columns = dict(zip(schema.names, zip(*found, strict=True), strict=True))
-    broken = {failure.row for failure in failures(schema, columns, words)}
+    columns = dict(zip(table.schema.names, zip(*found, strict=True), strict=True))
+    words = vocabulary_of(snapshot, table)
+    broken = {failure.row for failure in failures(table.schema, columns, words)}
     return [row for at, row in enumerate(found) if at not in broken]
 
 
@@ -118,15 +114,13 @@ def rearranged(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
     sound = not table.text.defects and all(len(row.cells) == len(header) for row in rows)
     if header == wanted or sorted(header) != sorted(known) or not (sound and table.has_header):
         return {}
-    from rl_resources.schema.validation import failures  # imports pandera
-
-    columns = {name: [row.cells[at] for row in rows] for at, name in enumerate(header)}
-    if list(header) != known and failures(table.schema, columns, vocabulary_of(snapshot, table)):
+    cells = (dict(zip(header, row.cells, strict=True)) for row in rows)
+    moved = [tuple(row.get(name, "") for name in wanted) for row in cells]
+    if list(header) != known and set(_sound(snapshot, table, moved)) != set(moved):
         return {}
-    cells = [dict(zip(header, row.cells, strict=True)) for row in rows]
-    lines = [line_of([row.get(name, "") for name in wanted]) for row in cells]
     first = table.text.header.line if table.text.header else 1
-    return {first: ",".join(wanted)} | dict(zip((row.line for row in rows), lines, strict=True))
+    lines = (row.line for row in rows)
+    return {first: ",".join(wanted)} | dict(zip(lines, map(line_of, moved), strict=True))
 
 
 @lru_cache(maxsize=8)
@@ -140,7 +134,5 @@ def comma_separated(table: Table) -> Mapping[int, str]:
         rows = list(reader(lines.values(), delimiter=table.separator, strict=True))
     except CsvError:
         return {}
-    fitting = [row for row in rows if len(row) == len(table.schema.names)]
-    return (
-        dict(zip(lines, map(line_of, fitting), strict=True)) if len(fitting) == len(lines) else {}
-    )
+    whole = len(rows) == len(lines) and {len(row) for row in rows} == {len(table.schema.names)}
+    return dict(zip(lines, map(line_of, rows), strict=True)) if whole else {}

@@ -60,7 +60,7 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
         elif found := re.fullmatch(r"~?\s*(\d+)(?:\s+\D*|[A-Za-z%]+)", broken.cell):
             fix = f"Write `{found[1]}`: {kind.words}{unit} and nothing else."
         day = field.type == "date" and re.fullmatch(kind.pattern, broken.cell)
-        wrong = "which is no day of the calendar" if day else f"which is not {kind.words}"
+        wrong = "which is not a calendar date" if day else f"which is not {kind.words}"
         yield broken.mistake(wrong, fix)
 
 
@@ -108,7 +108,7 @@ def _wrong_item(snapshot: Snapshot, broken: BrokenCell, others: Sequence[BrokenC
     fix = nearest(wrong, words).sentence() or listed
     if meant := certain(snapshot, broken):
         fix = f"Write `{meant}`."
-    return broken.mistake(f"{which} is no {what}{_also(broken, others)}", fix)
+    return broken.mistake(f"{which} is not a known {what}{_also(broken, others)}", fix)
 
 
 def _has_broken_key(snapshot: Snapshot, table: Table, word: str) -> bool:
@@ -123,7 +123,7 @@ def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[Bro
     """Cells with the same word in the same column: the first and the others.
 
     A row that is missing in another table is one mistake, however often and in however many
-    tables its word stands. Cells of a file from outside stay by themselves.
+    tables its word is. Cells of a file from outside stay by themselves.
     """
     groups: dict[tuple[str, str, str, int], list[BrokenCell]] = {}
     for broken in cells:
@@ -249,8 +249,8 @@ def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "hidden", "character"):
         strange = dict.fromkeys(text.strange_characters(broken.cell))
-        hidden = [sign for sign in strange if text.is_hidden(sign) or sign.isspace()]
-        points = " and ".join(f"U+{ord(sign):04X}" for sign in [*(hidden or strange)][:3])
+        hidden = [one for one in strange if text.is_hidden(one) or one.isspace()]
+        points = " and ".join(f"U+{ord(one):04X}" for one in [*(hidden or strange)][:3])
         meant = text.as_seen(broken.cell).strip()
         if hidden:
             wrong = f"which contains the invisible character {points}"
@@ -272,13 +272,13 @@ def formula(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `see the source`
     """
     for broken in _cells(snapshot, "formula"):
-        sign = text.formula(broken.cell)
+        found = text.formula(broken.cell)
         where, fix = "begins with", "Begin with a letter or a digit."
-        if len(sign) > 1:
+        if len(found) > 1:
             where, fix = "goes on with", "Write a letter or a digit after the semicolon."
         elif meant := text.no_formula(broken.cell):
             fix = f"Write `{shown(meant, 600)}`."
-        yield broken.mistake(f"which {where} `{sign}` as a spreadsheet formula does", fix)
+        yield broken.mistake(f"which {where} `{found}` as a spreadsheet formula does", fix)
 
 
 @rule()
@@ -292,11 +292,11 @@ def markup(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `ran out of memory below 8 GPUs`
     """
     for broken in _cells(snapshot, "markup"):
-        sign = text.markup(broken.cell)
+        found = text.markup(broken.cell)
         fix = "Say it in plain words."
-        if re.match(r"<\w", sign) and ">" not in broken.cell:
+        if re.match(r"<\w", found) and ">" not in broken.cell:
             fix += " If it means less, put a space after `<`."
-        yield broken.mistake(f"which contains the markup or code `{shown(sign, 20)}`", fix)
+        yield broken.mistake(f"which contains the markup or code `{shown(found, 20)}`", fix)
 
 
 @rule()

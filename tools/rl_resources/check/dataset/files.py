@@ -67,7 +67,7 @@ def encoding(snapshot: Snapshot) -> Iterator[Mistake]:
         if data is not None and at is not None:
             before = data[:at].removeprefix(BOM_UTF8)
             line, column = before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode()) + 1
-            message = f"byte {data[at]:02X} is not text in UTF-8"
+            message = f"byte {data[at]:02X} is not UTF-8 text"
             fix = (
                 "Save the file as UTF-8 without a byte order mark. Nothing else in it was checked."
             )
@@ -270,9 +270,9 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
 def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
     cells, wanted = len(row.cells), len(table.names)
     message, place = f"the row has {cells} cells, not {wanted}", row.place(min(wanted, cells) - 1)
-    if sign := separator_of(table, row):
-        message = f"the row has {SEPARATORS[sign]} between its cells, not commas"
-        place = row.line, len(table.line(row.line).split(sign)[0]) + 1
+    if separator := separator_of(table, row):
+        message = f"the row has {SEPARATORS[separator]} between its cells, not commas"
+        place = row.line, len(table.line(row.line).split(separator)[0]) + 1
     fix = as_help(meant_rows(snapshot, table, row))
     return Mistake(table.path, *place, message, fix or _length_help(table, row))
 

@@ -57,7 +57,7 @@ def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> str:
     if part is None:
         return ""
     path = snapshot.tables[TABLES[part][0]].path
-    return f"its {part} part `{getattr(name, part)}` is no {_KINDS.get(part, part)} of {path}"
+    return f"its {part} part `{getattr(name, part)}` is not a {_KINDS.get(part, part)} in {path}"
 
 
 def _name_help(snapshot: Snapshot, script: ScriptFile) -> str:
@@ -222,7 +222,7 @@ def script_text(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: the script itself
     """
     for script in snapshot.scripts:
-        message = f"the script is no ordinary file, or larger than {LARGEST_SCRIPT_BYTES} bytes"
+        message = f"the script is not an ordinary file, or larger than {LARGEST_SCRIPT_BYTES} bytes"
         if script.target is not None:
             message = f"the script is a symbolic link to {shown(script.target, 120)}"
         if script.data is None and script.name != "README.md":

@@ -298,7 +298,7 @@ def moved_target(snapshot: Snapshot) -> Iterator[Mistake]:
             yield record.mistake("id", wrong, "Delete this line, or give the record another id.")
         for target in record.text("moved_to").split():
             if target == name or (target not in known and (resource, target) not in moved):
-                wrong = f", but `{shown(target, 120)}` is no row of {resource}"
+                wrong = f", but `{shown(target, 120)}` is not a row of {resource}"
                 fix = nearest(target, known).sentence() or f"Name a row of {resource}."
                 yield record.mistake("moved_to", wrong, fix)
 

@@ -70,16 +70,12 @@ def spelling(*constraints: str) -> Callable[[Snapshot], Iterator[Rewrite]]:
     """The fixer of cells that break one of these constraints and certainly mean another text."""
 
     def fixer(snapshot: Snapshot) -> Iterator[Rewrite]:
-        cells = (cell for cell in broken_cells(snapshot) if cell.constraint in constraints)
-        meant = ((cell, certain(snapshot, cell)) for cell in cells)
-        return _with_cells(
-            snapshot,
-            (
-                (cell.table, cell.row, cell.field.name, text)
-                for cell, text in meant
-                if text is not None
-            ),
+        meant = (
+            (cell.table, cell.row, cell.field.name, text)
+            for cell in broken_cells(snapshot)
+            if cell.constraint in constraints and (text := certain(snapshot, cell)) is not None
         )
+        return _with_cells(snapshot, meant)
 
     return fixer
 
@@ -133,16 +129,11 @@ def row_length(snapshot: Snapshot) -> Iterator[Rewrite]:
 
 
 def row_order(snapshot: Snapshot) -> Iterator[Rewrite]:
-    """Rows in order, where the whole file can be read, and only as many quotes as CSV needs."""
+    """Rows in order and only as many quotes as CSV needs, where the whole file can be read."""
     found = {mistake.path for mistake in form.row_order.mistakes(snapshot)}
     for table in snapshot.tables.values():
-        text = form.canonical(snapshot, table) if table.path in found else None
-        if text is not None:
+        if table.path in found and (text := form.canonical(snapshot, table)) is not None:
             yield Rewrite(table.path, text)
-        elif table.path in found:
-            every = filter(None, (table.text.header, *table.rows))
-            rows = [row for row in every if "\n" not in "".join(row.cells)]
-            yield from _rewrite(table, {row.line: line_of(row.cells) for row in rows})
 
 
 def script_name(snapshot: Snapshot) -> Iterator[Edit]:
@@ -188,12 +179,10 @@ def executable_script(snapshot: Snapshot) -> Iterator[MakeExecutable]:
 
 def stale_lines(snapshot: Snapshot) -> Iterator[Rewrite]:
     """The lines of keys that are in one other line today."""
-    stale = [item for found in stale_rows(snapshot).values() for item in found]
-    return _with_cells(
-        snapshot,
-        (
-            (*record, "rejected", "; ".join(map(str, today)))
-            for record, _, today in stale
-            if None not in today
-        ),
+    meant = (
+        (*record, "rejected", "; ".join(map(str, today)))
+        for stale in stale_rows(snapshot).values()
+        for record, _, today in stale
+        if None not in today
     )
+    return _with_cells(snapshot, meant)

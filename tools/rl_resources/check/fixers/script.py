@@ -72,7 +72,7 @@ def unquoted_arguments(target: ScriptText) -> Iterator[Rewrite]:
 
 
 def lost_line(target: ScriptText) -> Iterator[Rewrite]:
-    """What stands after a backslash goes; where there is none, it comes."""
+    """Remove the spaces after a backslash; add a backslash that is missing."""
     lines: dict[int, str | None] = {}
     for item in target.lost:
         line = target.script.lines[item.cause_line - 1]

@@ -56,7 +56,7 @@ def _stray_mistake(target: ScriptText, launch: Launch, stray: Stray) -> Mistake:
     if stray.raw.startswith("\\") and not text.strip():
         message = "a space after the backslash makes an argument of its own"
         return target.mistake(stray.place, message, "Delete what follows the backslash.")
-    message = f"`{shown(stray.raw)}` is no override"
+    message = f"`{shown(stray.raw)}` is not an override"
     before = [
         item
         for item in launch.overrides
@@ -243,7 +243,7 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
     yield from _once(
         target.mistake(
             override.origin,
-            f"`{override.key}` is `{shown(override.value or '')}`, which is no number "
+            f"`{override.key}` is `{shown(override.value or '')}`, which is not a number "
             f"{_range(*bounds)}",
             "Fix the number.",
         )

@@ -133,7 +133,7 @@ _NO_LOG = "reads or writes what may be no log in the working directory"
 def _wrong_call(words: list[Node], text: str) -> str:
     raw = [text[word["Pos"] : word["End"]] for word in words]
     if raw[0] not in COMMANDS and not _RAY.match(" ".join(raw)):
-        return "is no command that a tuning script needs"
+        return "is not a command that a tuning script needs"
     files = [word for word in raw[1:] if word not in ("-a", "-i", "--append")]
     return _NO_LOG if raw[0] == "tee" and not all(map(_is_log, files)) else ""
 
