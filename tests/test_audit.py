@@ -19,9 +19,9 @@ from rl_resources.cli import main
 from rl_resources.dataset import Dataset
 from rl_resources.errors import Finding
 from rl_resources.page.audit import audit
-from rl_resources.page.links import scripts_of
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import read_rows, tuning_csv
+from rl_resources.page.scripts import scripts_of
 from rl_resources.rules import all_rules
 from sample_tree import REPOSITORY
 

@@ -26,9 +26,17 @@ from rl_resources.compat import Script, compat, row_of
 from rl_resources.order import in_order
 from rl_resources.query.compatibility import accepted_by
 from rl_resources.script import bash
-from rl_resources.script.framework import UNKNOWN, Composition, Shipped, compose_launch, shipped
+from rl_resources.script.framework import (
+    UNKNOWN,
+    Composition,
+    Shipped,
+    compose_launch,
+    compose_module,
+    shipped,
+)
+from rl_resources.script.framework.composition import Override
 from rl_resources.script.framework.history import HISTORY, history, write_history
-from rl_resources.script.framework.overrides import Override, plain_override
+from rl_resources.script.framework.overrides import plain_override
 from rl_resources.script.framework.releases import Release, configuration, releases, unpack
 from rl_resources.script.framework.shipped import DEFAULTS, describe, read_shipped
 from rl_resources.script.framework.value_types import disagreement
@@ -139,7 +147,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Release, S
 
 def both(small: tuple[Release, Shipped], *overrides: tuple[str, str | None]) -> Composition:
     """Compose from both sources, demand the same result, and return it."""
-    one, other = (known.compose(MODULE, None, None, overrides) for known in small)
+    one, other = (compose_module(known, MODULE, None, None, overrides) for known in small)
     assert one.problem == other.problem
     assert one.values == other.values
     assert [(item.index, item.key, item.kind) for item in one.rejected] == [
@@ -307,17 +315,19 @@ def test_a_launch_names_its_configuration(
     kind: str | None,
 ) -> None:
     for known in small:
-        composed = known.compose(module, name, path, [("data.seed", "1")])
+        composed = compose_module(known, module, name, path, [("data.seed", "1")])
         assert problem in composed.problem
         assert bool(composed.problem) is bool(problem)
         assert [item.kind for item in composed.rejected] == ([kind] if kind else [])
 
 
 def test_a_release_composes_what_is_not_shipped(small: tuple[Release, Shipped]) -> None:
-    own, other = (known.compose("verl.extra.main", None, None, [("x", "2")]) for known in small)
+    own, other = (
+        compose_module(known, "verl.extra.main", None, None, [("x", "2")]) for known in small
+    )
     assert (own.value("x"), own.value("data.train_batch_size")) == (2, 1024)
     assert other.problem == "the defaults of `own` are not shipped"
-    (rejection,) = small[0].compose(MODULE, "nothing", None, []).rejected
+    (rejection,) = compose_module(small[0], MODULE, "nothing", None, []).rejected
     assert rejection.kind == "no-configuration"
 
 
@@ -380,7 +390,7 @@ def test_a_release_is_fetched_once_and_never_run(cache: Path, tmp_path: Path) ->
     configuration("verl", "0.9.1")
     shutil.rmtree(tmp_path / "index")
     again = configuration("verl", "0.9.1")
-    assert again.compose(MODULE, None, None, []).accepted
+    assert compose_module(again, MODULE, None, None, []).accepted
     kept = {str(path.relative_to(again.folder)) for path in again.folder.rglob("*.*")}
     assert kept == {"entries.json", *(name for name in FILES if "/config/" in name)}
     with pytest.raises(UnusableInput, match="the package registry does not answer") as caught:
@@ -412,7 +422,9 @@ def test_a_release_that_does_not_compose_is_a_problem_not_a_crash(
     cache: Path, path: str, text: str
 ) -> None:
     cached(cache, **{f"{CONFIG}/{path}": text})
-    composed = configuration("verl", "9.0").compose(MODULE, None, None, [("data.seed", "1")])
+    composed = compose_module(
+        configuration("verl", "9.0"), MODULE, None, None, [("data.seed", "1")]
+    )
     assert composed.accepted is None
     assert composed.problem.startswith("`ppo_trainer` fails: ")
 

@@ -16,9 +16,9 @@ from rl_resources.dataset import Dataset
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_file
 from rl_resources.package import Record
-from rl_resources.page.links import scripts_of
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, read_rows, tuning_csv
+from rl_resources.page.scripts import scripts_of
 from rl_resources.rules import all_rules
 
 FRAMEWORK = "verl"

@@ -9,12 +9,11 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from rl_resources.script.name import PARTS, parsed
+from rl_resources.script.name import parsed
 from rl_resources.text import nearest, shown
 
 if TYPE_CHECKING:
     from rl_resources.page.reader import Cell
-    from rl_resources.page.rows import Reading
 
 _SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
 _AS_TEXT = re.compile(r"([^\s<>\[\]()\"`]+\.sh)[`\]]?\s*[<(]\s*([^\s<>()]+\.sh)\s*[>)]")
@@ -105,11 +104,11 @@ def _may_lie_in(path: PurePosixPath, size: str | None) -> bool:
 
 def _meant(name: str, scripts: Sequence[PurePosixPath]) -> str | None:
     """The one script whose name is the same but for case and for `_` in place of `-`."""
-    alike = [path for path in scripts if _plain(path.name) == _plain(name)]
+    alike = [path for path in scripts if plain_name(path.name) == plain_name(name)]
     return str(alike[0]) if len(alike) == 1 else None
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """A name in lower case with `-` for every separator."""
     return re.sub(r"[_-]+", "-", name.lower())
 
@@ -144,45 +143,3 @@ def _missing(link: Link, scripts: Sequence[str]) -> tuple[str, str]:
         fix = rename if parsed(link.script) else f"link `{called}`"
         return message, f"The file is called `{called}`: {fix}."
     return message, nearest(link.script, paths).sentence() or "Link a script that exists."
-
-
-def scripts_of(reading: Reading) -> list[str]:
-    """The scripts that rows link, that the page names anywhere, or whose names have the form."""
-    linked = [row.link.read for row in reading.rows if row.link.read]
-    return list(dict.fromkeys([*linked, *_named(reading), *_of_form(reading)]))
-
-
-def orphans(reading: Reading) -> list[str]:
-    """Scripts that no row means.
-
-    None where a row cannot be read and names no script: it may mean any of them.
-    """
-    rows = [row for table in reading.tables for row in table.rows if not row.empty]
-    scripts = reading.context.scripts
-    links = [[link for cell in row.cells if (link := link_of(cell, scripts))] for row in rows]
-    if not all(links):
-        return []
-    names = {PurePosixPath(path).name: path for path in scripts or ()}
-    meant = {*_named(reading)}
-    for link, *_ in links:
-        nearby = (names[name] for name in nearest(link.script, names).words)
-        meant.add(link.read or next(nearby, ""))
-    return [path for path in _of_form(reading) if path not in meant] if links else []
-
-
-def _of_form(reading: Reading) -> list[str]:
-    """The scripts that are named after the form, though its first part may contain a `_`."""
-    found = []
-    for path in reading.context.scripts or ():
-        parts = PurePosixPath(path).stem.split("_")
-        if len(parts) >= len(PARTS) and parts[PARTS.index("gpus") - len(PARTS)].isdigit():
-            found.append(path)
-    return found
-
-
-def _named(reading: Reading) -> list[str]:
-    """The scripts whose names the page says, in a row or in its text, or nearly so."""
-    text = _plain(unquote("\n".join(reading.page.lines).replace("\\", "")))
-    paths = reading.context.scripts or ()
-    stems = {path: re.escape(_plain(PurePosixPath(path).stem)) for path in paths}
-    return [path for path in paths if re.search(rf"(?<![\w.-]){stems[path]}(?![\w-])", text)]

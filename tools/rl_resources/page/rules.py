@@ -13,8 +13,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.page.links import link_as_text, orphans
+from rl_resources.page.links import link_as_text
 from rl_resources.page.rows import HEADER_OF
+from rl_resources.page.scripts import orphans
 from rl_resources.script.name import FORM, PARTS, parse, predicate
 from rl_resources.text import shown
 

@@ -35,12 +35,7 @@ def row_order(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: a 7B record before a 14B record; `h100`
     """
     for table in snapshot.tables.values():
-        keys = [] if _is_doubtful(snapshot) else order_keys(snapshot, table)
-        pairs = enumerate(pairwise(keys), 1)
-        if after := next((row for row, (key, later) in pairs if later < key), 0):
-            line = table.rows[after - 1].line
-            message = f"{table.label(after)} comes after line {line} but sorts before it"
-            yield Mistake(table.path, table.rows[after].line, 1, message, FMT)
+        yield from _misplaced_row(snapshot, table)
         if found := _needless_quotes(snapshot, table):
             lines = {line for line, *_ in found}
             (line, column, cell), more = found[0], ""
@@ -50,12 +45,47 @@ def row_order(snapshot: Snapshot) -> Iterator[Mistake]:
             yield Mistake(table.path, line, column, message, FMT)
 
 
+def _misplaced_row(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
+    """The first row whose order key is certain and less than that of a row before it."""
+    keys = order_keys(snapshot, table)
+    if keys == sorted(keys):
+        return
+    certain = [row for row in range(len(keys)) if not _is_doubtful(snapshot, table, row)]
+    for before, after in pairwise(certain):
+        if keys[after] < keys[before]:
+            line = table.rows[before].line
+            message = f"{table.label(after)} comes after line {line} but sorts before it"
+            yield Mistake(table.path, table.rows[after].line, 1, message, FMT)
+            return
+
+
 @lru_cache(maxsize=1)
-def _is_doubtful(snapshot: Snapshot) -> bool:
-    """Whether another rule reports a cell or row: where rows belong is known when it is fixed."""
-    lost = any(table.lost or table.data is None for table in snapshot.tables.values())
+def _reported_places(snapshot: Snapshot) -> frozenset[tuple[str, int, int]]:
+    """Path, line and column of the cells that another rule reports."""
+    places = {
+        (item.table.path, *item.table.place(item.row, item.field.name))
+        for item in broken_cells(snapshot)
+    }
     found = (mistake for rule in _DECIDING for mistake in rule.mistakes(snapshot))
-    return lost or bool(broken_cells(snapshot)) or any(found)
+    return frozenset(places | {(item.path, item.line, item.column) for item in found})
+
+
+def _is_doubtful(snapshot: Snapshot, table: Table, row: int) -> bool:
+    """Whether a cell that decides the row's place is in doubt, here or in a table it leads to."""
+    for path in table.schema.order_by:
+        here, at = table, row
+        for name in path.split("."):
+            place = (here.path, *here.place(at, name)) if name in here.columns else None
+            if place is None or place in _reported_places(snapshot):
+                return True
+            key = here.schema.foreign_key(name)
+            if key is None or name == path.rpartition(".")[2]:
+                break
+            found = snapshot.keys(key.resource).get(here.cell(at, name))
+            if found is None:
+                return True
+            here, at = snapshot.tables[key.resource], found
+    return False
 
 
 def _needless_quotes(snapshot: Snapshot, table: Table) -> list[tuple[int, int, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -40,6 +40,21 @@ Kind = Literal[
     "no-module",
     "no-configuration",
 ]
+
+
+class Override(NamedTuple):
+    """One override as Hydra reads it: `prefix` is `+`, `++`, `~` or empty.
+
+    `key` has the package of a config group, `group@package`. `sweep` is whether there are several
+    values, of which none is given.
+    """
+
+    prefix: str
+    key: str
+    value: Any
+    sweep: bool = False
+
+
 Overrides = Sequence[tuple[str, str | None]]
 """Prefix and key (`+data.seed`, `~data.seed`), and the value's text.
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from rl_resources.script.framework.composing import compose_module
 from rl_resources.script.framework.shipped import DEFAULTS, MODULE, NAMES
 from rl_resources.script.framework.source import Source
 
@@ -53,7 +54,7 @@ def write_history(releases: Sequence[Source]) -> str:
     """The file's text from all releases of one framework, oldest first."""
     had = {
         name: {
-            release.version: set(release.compose(MODULE, name, None, ()).values)
+            release.version: set(compose_module(release, MODULE, name, None, ()).values)
             for release in releases
         }
         for name in NAMES

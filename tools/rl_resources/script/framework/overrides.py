@@ -11,7 +11,7 @@ import re
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
@@ -21,6 +21,7 @@ from rl_resources.script.framework.composition import (
     UNKNOWN,
     Composition,
     Kind,
+    Override,
     Overrides,
     Rejection,
 )
@@ -44,19 +45,6 @@ _PLAIN = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _CONSTANTS = {"true": True, "false": False, "null": None}
-
-
-class Override(NamedTuple):
-    """One override as Hydra reads it: `prefix` is `+`, `++`, `~` or empty.
-
-    `key` has the package of a config group, `group@package`. `sweep` is whether there are several
-    values, of which none is given.
-    """
-
-    prefix: str
-    key: str
-    value: Any
-    sweep: bool = False
 
 
 def plain_override(text: str) -> Override | None:
@@ -102,7 +90,7 @@ def parse(text: str) -> Override:
 
 
 @lru_cache(maxsize=32)
-def compose(
+def composed(
     source: Source, entry: Entry, overrides: tuple[tuple[str, str | None], ...]
 ) -> Composition:
     """The configuration of one launch; raises what `Source.start` raises.

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rl_resources.errors import UnusableInput
+from rl_resources.script.framework.composing import compose_module
 from rl_resources.script.framework.composition import UNKNOWN, Composition, Overrides
 from rl_resources.script.framework.source import CannotComposeError, Entry, Source
 
 if TYPE_CHECKING:
-    from rl_resources.script.framework.overrides import Override
+    from rl_resources.script.framework.composition import Override
 
 DEFAULTS = "tools/rl_resources/script/framework"
 """Where a checkout keeps the defaults files, one a framework: `FRAMEWORK.json`."""
@@ -156,7 +157,7 @@ def describe(release: Source) -> str:
 
 
 def _values(release: Source, name: str, overrides: Overrides) -> Mapping[str, Any]:
-    composed = release.compose(MODULE, name, None, overrides)
+    composed = compose_module(release, MODULE, name, None, overrides)
     if not composed.accepted:
         raise UnusableInput(f"{release.framework} {release.version}: `{name}` does not compose")
     return composed.values

@@ -6,14 +6,10 @@ import posixpath
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from rl_resources.script.framework.composition import Composition, Kind, Overrides, Rejection
-
-if TYPE_CHECKING:
-    from rl_resources.script.framework.overrides import Override
-    from rl_resources.script.launch import Launch
+from rl_resources.script.framework.composition import Composition, Kind, Override, Rejection
 
 
 class CannotComposeError(Exception):
@@ -54,21 +50,11 @@ class Source(ABC):
         Raises `CannotComposeError`.
         """
 
-    def compose(
-        self, module: str, config_name: str | None, config_path: str | None, overrides: Overrides
-    ) -> Composition:
-        """The configuration of `python3 -m MODULE --config-path … --config-name … OVERRIDES`."""
-        from rl_resources.script.framework.overrides import compose
+    def entry(self, module: str, name: str | None, path: str | None) -> Entry:
+        """What `module` starts from, with these names on its command line or its own.
 
-        try:
-            entry = self._entry(module_name(module), config_name, config_path)
-            return compose(self, entry, tuple(overrides))
-        except CannotComposeError as error:
-            rejected = (error.rejection,) if error.rejection else ()
-            problem = "" if rejected else str(error)
-            return Composition(self.framework, self.version, None, rejected, problem)
-
-    def _entry(self, module: str, name: str | None, path: str | None) -> Entry:
+        Raises `CannotComposeError`.
+        """
         entry = self.modules.get(module)
         if entry is None:
             packages = {found.folder.partition("/")[0] for found in self.modules.values()}
@@ -82,35 +68,3 @@ class Source(ABC):
         if outside or "://" in (path or ""):
             raise CannotComposeError(f"`{path or name}` lies outside the framework's package")
         return Entry(folder, re.sub(r"\.ya?ml$", "", name or entry.config_name))
-
-
-def module_name(path: str) -> str:
-    """The dotted name of a module or its file, as `python3 -m` wants it."""
-    name = path.removesuffix(".py").removeprefix("./").replace("/", ".")
-    return name.removesuffix(".__main__").removesuffix(".__init__")
-
-
-def compose_launch(source: Source, launch: Launch) -> Composition:
-    """The configuration of one launch; the index of a rejection is that of `launch.overrides`.
-
-    The result has a `problem` where an argument that matters is not known statically.
-    """
-    overrides = [(f"{item.prefix}{item.key}", item.value) for item in launch.overrides]
-    composed = source.compose(launch.module, launch.config_name, launch.config_path, overrides)
-    if launch.multirun:
-        kept = tuple(item for item in composed.rejected if item.kind != "sweep")
-        composed = replace(composed, rejected=kept)
-    problem = _hidden(launch)
-    return replace(composed, config=None, problem=problem) if problem else composed
-
-
-def _hidden(launch: Launch) -> str:
-    """Why it is not known from what configuration the launch starts; empty where it is."""
-    for flag in launch.flags:
-        if flag.name == "config-dir":
-            return "`--config-dir` adds configurations from outside the framework's package"
-        if flag.name.startswith("config-") and (flag.value is None or flag.value.text is None):
-            return f"the value of `--{flag.name}` is not known without running the script"
-    if any(item.key == "hydra.searchpath" for item in launch.hydra):
-        return "`hydra.searchpath` adds configurations from outside the framework's package"
-    return ""
