@@ -40,7 +40,7 @@ class Row(NamedTuple):
         return Row(line, self.cells, tuple((on + down, column) for on, column in self.starts))
 
     @property
-    def blank(self) -> bool:
+    def empty(self) -> bool:
         """Whether the record is a line with nothing on it but spaces."""
         return len(self.cells) == 1 and not self.cells[0].strip()
 
@@ -117,7 +117,7 @@ def read(text: str) -> Text:
     items = list(_records(text))
     rows = [item for item in items if isinstance(item, Row)]
     defects = tuple(item for item in items if isinstance(item, Defect))
-    first = next((item for item in items if isinstance(item, Defect) or not item.blank), None)
+    first = next((item for item in items if isinstance(item, Defect) or not item.empty), None)
     header = first if isinstance(first, Row) else rows[0] if rows and first is None else None
     return Text(header, tuple(row for row in rows if row is not header), defects)
 
@@ -131,7 +131,7 @@ def _records(text: str) -> Iterator[Row | Defect]:
     while number < len(lines):
         item, taken = record(lines, number, width)
         yield item
-        if isinstance(item, Row) and not item.blank:
+        if isinstance(item, Row) and not item.empty:
             width = width or len(item.cells)
         number += taken
 

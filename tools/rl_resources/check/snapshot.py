@@ -227,7 +227,7 @@ class Table:
     def lost(self) -> tuple[tuple[str, ...], ...]:
         """The cells, as far as they can be determined, of records that cannot be read."""
         width = len(self.names)
-        ragged = [row.cells for row in self.text.rows if len(row.cells) != width and not row.blank]
+        ragged = [row.cells for row in self.text.rows if len(row.cells) != width and not row.empty]
         broken = [record for defect in self.text.defects for record in defect.records]
         header = [] if self.has_header else [self.header]
         return (*map(_split, ragged), *broken, *header)

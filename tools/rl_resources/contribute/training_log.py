@@ -172,7 +172,7 @@ def read_log(path: Path) -> TrainingLog:
     """Read verl's console output, its JSON lines, or a CSV export of a run's metrics.
 
     A file packed by gzip, bzip2 or xz is unpacked. Raises `UnusableInput` where the file cannot be
-    read, or has neither a step nor an end for want of memory.
+    read, or has neither a step nor an out-of-memory.
     """
     label = shown(str(path), 500)
     try:
@@ -188,7 +188,7 @@ def read_log(path: Path) -> TrainingLog:
 def read_excerpt(text: str, label: str) -> TrainingLog:
     """Read lines of a log that somebody pasted under the heading `label`.
 
-    Raises `UnusableInput` where they have neither a step nor an end for want of memory.
+    Raises `UnusableInput` where they have neither a step nor an out-of-memory.
     """
     return _read(StringIO(text, newline=None), label)
 

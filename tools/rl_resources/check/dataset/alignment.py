@@ -109,7 +109,7 @@ def rearranged(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
     alone may be in disorder.
     """
     header, wanted = table.header, table.schema.names
-    rows = [row for row in table.text.rows if not row.blank]
+    rows = [row for row in table.text.rows if not row.empty]
     known = [name for name in wanted if name in header]
     sound = not table.text.defects and all(len(row.cells) == len(header) for row in rows)
     if header == wanted or sorted(header) != sorted(known) or not (sound and table.has_header):

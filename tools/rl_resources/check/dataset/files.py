@@ -257,7 +257,7 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
     for table in _decoded(snapshot):
         after_empty = 0
         for row in table.text.rows if table.separator == "," else ():
-            if row.blank:
+            if row.empty:
                 if table.outside or row.line != after_empty:
                     yield Mistake(table.path, row.line, 1, "the line is empty", "Delete it.")
                 after_empty = row.line + 1

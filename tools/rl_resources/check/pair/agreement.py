@@ -47,7 +47,7 @@ def model_agrees(pair: Pair) -> Iterator[Mistake]:
 def model_variant(pair: Pair) -> Iterator[Mistake]:
     """A model that is named without its owner is named in full.
 
-    `Qwen2.5-7B` is a checkpoint of its own; whoever downloads it trains something else.
+    `Qwen2.5-7B` is a checkpoint of its own; a run that downloads it trains something else.
 
     Bad: `Qwen2.5-7B` with `actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct`
     Good: `Qwen2.5-7B-Instruct` with `actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct`
@@ -243,8 +243,8 @@ def run_memory(pair: Pair) -> Iterator[Mistake]:
         return
     said = pair.text("memory_optimizations")
     saved = said.split("; ") if said else run.optimizations_on if run else ()
-    told = number(pair.model_facts.get("parameters_b", ""))
-    parameters = told or parameters_in_name(pair.text("model"))
+    stated = number(pair.model_facts.get("parameters_b", ""))
+    parameters = stated or parameters_in_name(pair.text("model"))
     least, own = least_memory_gb(parameters, weights, saved), gpus * pair.device_memory_gb
     if least > own:
         message = (

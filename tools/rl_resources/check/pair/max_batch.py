@@ -13,7 +13,7 @@ from rl_resources.script.run import Run
 
 _RAN = r"√|✓|✔|✅|(?:ok|okay|pass|passed|passes|ran|runs|fits|works)\b"
 _FAILED = r"[✗✘❌]|(?:oom|fail|failed|fails)\b"
-# A cross after a blank is a product (8 times H800) unless the list ends or goes on after it, and so
+# A cross after a space is a product (8 times H800) unless the list ends or goes on after it, and so
 # is one before a letter or digit (`2x8`).
 _TRIAL = re.compile(
     rf"(?<![\w.])(?P<batch>\d{{1,6}})"
@@ -121,7 +121,7 @@ def _forbids(trials: Iterable[Trial], batch: int) -> str:
 def trials_in_comments(script: Script) -> tuple[Trial, ...]:
     """The trials of batch sizes, where they agree that smaller ones ran and larger ones did not.
 
-    Empty unless both outcomes are reported: a single sign beside a number may mean anything.
+    Empty unless both outcomes are reported: a single mark next to a number may mean anything.
     """
     trials = tuple(_trials(script))
     ran = [trial.batch for trial in trials if trial.ran]

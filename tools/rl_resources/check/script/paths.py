@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.script.variables import contradiction, is_undollared, split_of
+from rl_resources.check.script.variables import contradiction, lacks_dollar, split_of
 from rl_resources.check.target import ScriptText, trains
 from rl_resources.script.bash import Part, Place, Value
 from rl_resources.script.override import Override
@@ -116,7 +116,7 @@ def relative_path(target: ScriptText) -> Iterator[Mistake]:
             continue
         for path, part, at in places(_RELATIVE, content):
             place = target.place_in(part, at)
-            if place.offset not in seen and not is_undollared(target, override):
+            if place.offset not in seen and not lacks_dollar(target, override):
                 seen.add(place.offset)
                 message = f"`{shown(path)}` counts from the directory that the script is started in"
                 fix = f'Begin it with a directory that everybody has: `"$HOME/{shown(path)}"`.'

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.script.variables import is_undollared
+from rl_resources.check.script.variables import lacks_dollar
 from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Place
 from rl_resources.script.framework import UNKNOWN, Composition, Rejection
@@ -69,7 +69,7 @@ def rejections(target: ScriptText) -> Iterator[Rejected]:
         known = not composition.problem and is_frameworks(target, launch)
         for rejection in composition.rejected if known else ():
             explained = rejection.kind != "unknown-key" and rejection.index >= 0
-            if not explained or not is_undollared(target, launch.overrides[rejection.index]):
+            if not explained or not lacks_dollar(target, launch.overrides[rejection.index]):
                 yield Rejected(launch, composition, rejection)
 
 

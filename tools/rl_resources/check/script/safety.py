@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.script.variables import undollared
+from rl_resources.check.script.variables import missing_dollars
 from rl_resources.check.target import ScriptText
 from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash import Command
@@ -76,7 +76,7 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
     """
     # what a lost `$` or backslash has made a command is reported as that
     seen = {item.command.place.line for item in target.lost}
-    seen |= {item.place.line for item in undollared(target)}
+    seen |= {item.place.line for item in missing_dollars(target)}
     source = Source(target.script.text)
     for start, end, wrong in _unexpected(target) if target.ours else _destructive(target):
         place = source.place(start)

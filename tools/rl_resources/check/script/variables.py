@@ -146,7 +146,7 @@ def _read_names(target: ScriptText) -> set[str]:
     for command in script.commands:
         if command.name in ("export", "declare", "typeset", "readonly", "let", "unset", "read"):
             read |= {(word.text or "").partition("=")[0] for word in command.words[1:]}
-    read |= {found.name for found in undollared(target)}
+    read |= {found.name for found in missing_dollars(target)}
     meant = (_undefined(target, reference) for reference in script.references)
     return read | {found.meant for found in meant if found is not None}
 
@@ -163,7 +163,7 @@ def missing_dollar(target: ScriptText) -> Iterator[Mistake]:
     Good: `model_path=Qwen/Qwen3-8B ⏎ python3 -m verl.trainer.main_ppo
         actor_rollout_ref.model.path="$model_path"`
     """
-    for found in undollared(target):
+    for found in missing_dollars(target):
         yield target.mistake(found.place, found.message, found.fix)
 
 
@@ -172,7 +172,7 @@ _BRACED = re.compile(r"(?<![\w$\\{])\{([A-Za-z_]\w*)\}")
 _ITEM = re.compile(r"(?<![^\s,\[\]'\"(])[^\s,\[\]'\"(){}]+")
 
 
-class Undollared(NamedTuple):
+class MissingDollar(NamedTuple):
     """A variable's name in a value, and what is wrong with it there."""
 
     name: str
@@ -182,28 +182,28 @@ class Undollared(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def undollared(target: ScriptText) -> tuple[Undollared, ...]:
+def missing_dollars(target: ScriptText) -> tuple[MissingDollar, ...]:
     """Every variable of the script whose `$` is lost in an argument, once for each place."""
     if "${!" in target.text or not target.script.complete:
         return ()
-    found: dict[int, Undollared] = {}
+    found: dict[int, MissingDollar] = {}
     for override in (item for launch in target.launches for item in launch.overrides):
         for item in _in_override(target, override):
             found.setdefault(item.place.offset, item)
     return tuple(found[offset] for offset in sorted(found))
 
 
-def is_undollared(target: ScriptText, override: Override) -> bool:
+def lacks_dollar(target: ScriptText, override: Override) -> bool:
     """Whether the value of an override has such a name, which explains what else is wrong."""
     return next(_in_override(target, override), None) is not None
 
 
-def _in_override(target: ScriptText, override: Override) -> Iterator[Undollared]:
+def _in_override(target: ScriptText, override: Override) -> Iterator[MissingDollar]:
     names = target.script.names - {function.name for function in target.script.functions}
     for part in override.content.parts if override.content else ():
         for name, at, message, fix in _in_part(target, override, part):
             if name in names:
-                yield Undollared(name, target.place_in(part, at), message, fix)
+                yield MissingDollar(name, target.place_in(part, at), message, fix)
 
 
 def _in_part(

@@ -65,8 +65,8 @@ def _parsed(text: str) -> Tree:
 @lru_cache(maxsize=1)
 def _program() -> str:
     """The binary of the installed package, or else one on the path."""
-    beside = Path(sys.executable).with_name("shfmt")
-    found = str(beside) if beside.is_file() else which("shfmt")
+    next_to_python = Path(sys.executable).with_name("shfmt")
+    found = str(next_to_python) if next_to_python.is_file() else which("shfmt")
     if found is None:
         raise UnusableInput(
             "scripts are parsed by shfmt, which is not installed",
