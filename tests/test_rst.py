@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from docutils import nodes
 from docutils.core import publish_doctree
 from hypothesis import given, settings
@@ -141,7 +140,6 @@ def test_hostile_cells_are_the_text_that_they_are(dataset: Dataset) -> None:
         assert f"hostile-{number}.sh (disputed): {payload}" in notes
 
 
-@pytest.mark.nightly
 def test_sphinx_shows_every_record_and_hostile_cells_as_the_text_that_they_are(
     dataset: Dataset, tmp_path: Path
 ) -> None:
