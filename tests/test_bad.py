@@ -1,7 +1,7 @@
 """Every file in `tests/bad` breaks the sample in one way and says exactly what `check` answers.
 
 The message is the contract: a contributor who has never seen the project must be able to fix the
-mistake by it. Where the help says literally what to write, `mend` does so and nothing is left.
+mistake by it. Where the help says literally what to write, `fix` does so and nothing is left.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def test_the_answer_is_exactly_and_following_its_help_leaves_nothing(
         found = findings(root)
         assert text_of(found) == expected
         assert any(item.severity == "error" for item in found) == case["status"]
-    if "mend" in case or "run" in case:
-        apply(root, case.get("mend", []))
+    if "fix" in case or "run" in case:
+        apply(root, case.get("fix", []))
         assert main(case.get("run", ["rules"])) == 0
         assert findings(root) == []
 

@@ -67,7 +67,9 @@ def test_a_broken_contribution_is_reported_at_its_place_and_fixed_by_its_help(
     if any("git mv" in step.get("run", "") for step in case["follow"]):
         commit(root)
     found = check_root(root)
-    assert sorted(f"{item.path}:{item.line} {item.rule}" for item in found) == sorted(case["told"])
+    assert sorted(f"{item.path}:{item.line} {item.rule}" for item in found) == sorted(
+        case["reported"]
+    )
     for step in case["follow"]:
         follow(root, step, found)
     assert check_root(root) == []

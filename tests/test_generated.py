@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rl_resources import generate
-from rl_resources.dataset import load
+from rl_resources import generate, load
 from rl_resources.package import read_package
 from rl_resources.rules import FAMILIES, all_rules, rules_by_family
 from rl_resources.site.community_files import DECIDED_IN_REVIEW, issue_form
@@ -55,8 +54,8 @@ def test_a_stale_file_is_reported_and_then_written_and_what_is_by_hand_stays(
 @pytest.mark.parametrize("path", ["CONTRIBUTING.md", "site/pages/contributing.md"])
 def test_the_checklist_has_a_line_for_each_family_of_a_contribution_and_no_other(path: str) -> None:
     page = (ROOT / path).read_text(encoding="utf-8")
-    told = [family for family in FAMILIES.values() if family.summary in page]
-    assert told == [family for family in FAMILIES.values() if family.scope != "page"]
+    reported = [family for family in FAMILIES.values() if family.summary in page]
+    assert reported == [family for family in FAMILIES.values() if family.scope != "page"]
 
 
 def test_one_page_has_all_that_the_registry_says_of_every_rule_at_an_anchor_of_its_own() -> None:

@@ -50,8 +50,8 @@ def refused_in(name: str, columns: list[Field], texts: list[str]) -> list[tuple[
     assert len(spoilt.rows) == len(tried)
     words = {key: other for key, other in snapshot().tables.items() if key != "reports"}
     whole = replace(snapshot(), tables={**words, name: spoilt})
-    told = {(cell.row, cell.field.name) for cell in broken_cells(whole) if cell.table is spoilt}
-    return [item for row, item in enumerate(tried) if (row, item[0]) in told]
+    reported = {(cell.row, cell.field.name) for cell in broken_cells(whole) if cell.table is spoilt}
+    return [item for row, item in enumerate(tried) if (row, item[0]) in reported]
 
 
 @pytest.mark.parametrize("name", snapshot().tables)
@@ -70,9 +70,9 @@ def test_a_closed_column_takes_no_text_that_only_looks_active(name: str) -> None
     passed = {(f.name, text) for f in closed for text in active} - set(
         refused_in(name, closed, active)
     )
-    told_by_rule = {"record"} if name == "exemptions" else set()
+    reported_by_rule = {"record"} if name == "exemptions" else set()
     open_ended = {"aliases", "script_path", "source_path", "script"}
-    assert {column for column, _ in passed} <= open_ended | told_by_rule
+    assert {column for column, _ in passed} <= open_ended | reported_by_rule
 
 
 def test_an_exemption_of_what_is_no_record_is_reported_whatever_it_says() -> None:
@@ -81,9 +81,9 @@ def test_an_exemption_of_what_is_no_record_is_reported_whatever_it_says() -> Non
     rows = [(text, "min-saves-memory", "As published.") for text in texts]
     spoilt = Table(table.resource, write([table.schema.names, *rows]).encode())
     whole = replace(snapshot(), tables={**snapshot().tables, "exemptions": spoilt})
-    told = check(whole, ["exemption-rule"])
-    assert {item.line for item in told} == {row.line for row in spoilt.rows}
-    assert all(item.message.endswith("which is not a record") for item in told)
+    reported = check(whole, ["exemption-rule"])
+    assert {item.line for item in reported} == {row.line for row in spoilt.rows}
+    assert all(item.message.endswith("which is not a record") for item in reported)
 
 
 def test_an_honest_note_is_accepted() -> None:
@@ -156,5 +156,5 @@ def test_nothing_of_a_payload_reaches_terminal_or_runner_as_a_command(
 def test_no_words_of_a_cell_are_a_link_in_sarif() -> None:
     finding = Finding("markup", "error", "x.csv", 1, 1, "is `[x](https://a.example)`", "See [1].")
     (run,) = json.loads("".join(as_sarif([finding], [], "1")))["runs"]
-    told = run["results"][0]["message"]["text"]
-    assert told == "is `\\[x\\](https://a.example)`\nhelp: See [1]."
+    reported = run["results"][0]["message"]["text"]
+    assert reported == "is `\\[x\\](https://a.example)`\nhelp: See [1]."

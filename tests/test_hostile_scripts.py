@@ -58,3 +58,11 @@ def test_what_is_only_said_is_no_danger() -> None:
     said = [text for text in lines if not {"\n", "'", "`"} & set(text) and "$(" not in text]
     script = HEAD + "".join(f"echo '{text}'\n# {text}\n" for text in said)
     assert list(RULES[0].findings(ScriptText("x.sh", script))) == []
+
+
+@pytest.mark.parametrize("opened", ["(", "echo $((", "${a:-"])
+def test_deep_nesting_is_refused_before_a_parser_takes_it(opened: str) -> None:
+    text = f"{HEAD}{opened * 5000}\n"
+    rules = [all_rules()[name] for name in ("syntax", "shellcheck-error")]
+    reported = [item for rule in rules for item in rule.findings(ScriptText("x.sh", text))]
+    assert [(item.rule, "too deeply" in item.message) for item in reported] == [("syntax", True)]

@@ -84,11 +84,11 @@ def test_a_header_is_a_button_for_the_keyboard_that_says_its_order(page: Page) -
     page.keyboard.press("Tab")
     while page.evaluate("document.activeElement.textContent") != "Task":
         page.keyboard.press("Tab")
-    told = []
+    reported = []
     for _ in range(3):
         page.keyboard.press("Enter")
-        told.append(header.get_attribute("aria-sort"))
-    assert told == ["ascending", "descending", None]
+        reported.append(header.get_attribute("aria-sort"))
+    assert reported == ["ascending", "descending", None]
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,8 @@ def test_of_any_text_each_line_is_reported_once(text: str) -> None:
     rows = [*filter(None, [found.header]), *found.rows]
     spans = [(row.line, 1 + sum(cell.count("\n") for cell in row.cells)) for row in rows]
     spans += [(defect.line, defect.lines) for defect in found.defects]
-    told = [line + more for line, count in sorted(spans) for more in range(count)]
-    assert told == list(range(1, 1 + text.removesuffix("\n").count("\n") + bool(text)))
+    reported = [line + more for line, count in sorted(spans) for more in range(count)]
+    assert reported == list(range(1, 1 + text.removesuffix("\n").count("\n") + bool(text)))
 
 
 @given(st.lists(st.tuples(WORD, WORD), min_size=1, max_size=6), st.data())

@@ -27,15 +27,15 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from rl_resources.dataset import Dataset, load
+    from rl_resources.frames import Dataset, load
 else:
 
     def __getattr__(name: str) -> object:
         """Import what reads data when it is asked for: before, a command can be interrupted."""
         if name in __all__:
-            from rl_resources import dataset
+            from rl_resources import frames
 
-            return getattr(dataset, name)
+            return getattr(frames, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:

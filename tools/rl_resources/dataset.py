@@ -1,7 +1,7 @@
 """The package's files as typed tables. Nothing else in the project reads the CSV files.
 
-`load()` gives what users want, DataFrames. The rest of the project works on `records`, plain
-mappings, so that answering a question needs no DataFrame library.
+`records` are plain mappings, so that answering a question needs no DataFrame library. `frames.py`
+gives users DataFrames.
 """
 
 from __future__ import annotations
@@ -10,15 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rl_resources import tabular
 from rl_resources.errors import Finding, InvalidDataset, UnreadableDataset
 from rl_resources.files import read_table
-from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Record, Resource, Value, read_package
-
-if TYPE_CHECKING:
-    import pandas as pd
+from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Record, Resource, Value
 
 _PACKAGED = Path(__file__).parent / "_data"
 _CHECKOUT = Path(__file__).parents[2]
@@ -60,105 +56,6 @@ class Dataset:
                 for row in self.records[name]:
                     of_script.setdefault(row["script"], []).append(row)
         return found
-
-    def frame(self, resource: str) -> pd.DataFrame:
-        """One table as a DataFrame; numbers with blanks are nullable, dates are `datetime64`."""
-        return _frame(self.package.resources[resource], self.records[resource])
-
-    @property
-    def tuning(self) -> pd.DataFrame:
-        """Tested configurations, one a row."""
-        return self.frame("tuning")
-
-    @property
-    def reports(self) -> pd.DataFrame:
-        """Configurations published elsewhere, one statement a row."""
-        return self.frame("reports")
-
-    @property
-    def trials(self) -> pd.DataFrame:
-        """Batch sizes tried while a record's limit was searched."""
-        return self.frame("trials")
-
-    @property
-    def models(self) -> pd.DataFrame:
-        """Models with their shapes."""
-        return self.frame("models")
-
-    @property
-    def devices(self) -> pd.DataFrame:
-        """Accelerators with memory and speed."""
-        return self.frame("devices")
-
-    @property
-    def tasks(self) -> pd.DataFrame:
-        """RL algorithms."""
-        return self.frame("tasks")
-
-    @property
-    def backends(self) -> pd.DataFrame:
-        """Training backends and rollout engines."""
-        return self.frame("backends")
-
-    @property
-    def frameworks(self) -> pd.DataFrame:
-        """RL frameworks."""
-        return self.frame("frameworks")
-
-    @property
-    def sizes(self) -> pd.DataFrame:
-        """Sections by total parameters."""
-        return self.frame("sizes")
-
-    def script(self, name: str) -> Path:
-        """Where the script of a record lies; `name` is its key in `tuning`.
-
-        Raises `KeyError` where no record has it.
-        """
-        return self.package.root / script_path(self, self.by_key["tuning"][name])
-
-    def find(
-        self,
-        *,
-        model: str | None = None,
-        size: str | None = None,
-        task: str | None = None,
-        weights: str | None = None,
-        scenario: str | None = None,
-        gpus: int | None = None,
-        device: str | None = None,
-        memory: float | str | None = None,
-        length: int | str | None = None,
-        framework: str | None = None,
-        train: str | None = None,
-        infer: str | None = None,
-        tag: str | None = None,
-    ) -> pd.DataFrame:
-        """What runs on this hardware, best first, one answer a row, as `rl-resources find` does.
-
-        `memory` is that of one device, in GB; ask either it or the device. `length` is the minimum
-        context, prompt and response together, in tokens: `16384` or `16K`. `fit` is `tested`,
-        `should-fit` or `claimed`, `reason` says why. There is no row where nothing fits; what comes
-        nearest, what ran out of memory and all else that the command shows are in `frame.attrs`,
-        as `find --format json` has them.
-
-        Raises `UnusableInput` with the nearest known words.
-        """
-        from rl_resources.site.answers import as_frame
-
-        words: dict[str, object] = {"model": model, "size": size, "task": task, "gpus": gpus}
-        words |= {"weights": weights, "scenario": scenario, "framework": framework}
-        words |= {"device": device, "memory": memory, "length": length}
-        words |= {"train": train, "infer": infer, "tag": tag}
-        return as_frame(self, {name: str(word) for name, word in words.items() if word is not None})
-
-
-def load(root: str | Path | None = None) -> Dataset:
-    """Load the dataset at `root`; by default the one that this package was installed with.
-
-    Raises `UnreadableDataset` where there is none, `InvalidDataset` where a cell cannot be read.
-    """
-    return read_dataset(read_package(Path(root) if root is not None else installed_root()))
 
 
 def installed_root() -> Path:
@@ -250,26 +147,3 @@ def script_path(dataset: Dataset, record: Record) -> str:
     """Where the script of a tuning record lies, relative to the root."""
     size = dataset.by_key["models"][record["model"]]["size"]
     return str(SCRIPTS / str(size).lower() / str(record["script"]))
-
-
-_PANDAS_TYPES = {
-    "string": "string",
-    "integer": "Int64",
-    "number": "Float64",
-    "boolean": "boolean",
-    "date": "datetime64[s]",
-    "list": "object",
-}
-
-
-def _frame(resource: Resource, rows: Sequence[Record]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(
-        {
-            field.name: pd.Series(
-                [row[field.name] for row in rows], dtype=_PANDAS_TYPES[field.type]
-            )
-            for field in resource.schema.fields
-        }
-    )

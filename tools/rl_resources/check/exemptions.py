@@ -83,7 +83,7 @@ def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
     for row, (record, name) in enumerate(table.cells(("record", "rule"))):
         if name and name not in rules:
             known = name in outcome.scopes
-            wrong = "is about no single script" if known else "is not a rule"
+            wrong = "has no exemptions" if known else "is not a rule"
             fix = "Delete this line, and fix what the rule reports." if known else ""
             message = f"rule of {table.label(row)} is `{shown(name)}`, which {wrong}"
             yield table.mistake(row, "rule", message, fix or nearest(name, rules).sentence())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from rl_resources.errors import UnreadableDataset, UnusableInput
+from rl_resources.package import SCRIPTS
 
 if TYPE_CHECKING:
     from rl_resources.dataset import Dataset
@@ -71,7 +72,6 @@ def root_of_answers(arguments: Arguments) -> Path:
     Other data packages have a descriptor of that name too.
     """
     from rl_resources.dataset import installed_root
-    from rl_resources.package import SCRIPTS
 
     try:
         root = root_of(arguments)
@@ -91,7 +91,8 @@ def dataset_of_answers(arguments: Arguments) -> Dataset:
 def among(package: Package, paths: Sequence[str]) -> Callable[[str], bool]:
     """Whether a path, relative to the root, is one of `paths` or lies below one; any for none.
 
-    Raises `UnusableInput` for a path that does not exist or lies outside the dataset.
+    Raises `UnusableInput` for a path that does not exist, lies outside the dataset, or is no file
+    that rules look at.
     """
     wanted = [_relative(package, path) for path in paths]
     return lambda path: not wanted or any(f"{path}/".startswith(folder) for folder in wanted)
@@ -100,17 +101,20 @@ def among(package: Package, paths: Sequence[str]) -> Callable[[str], bool]:
 def _relative(package: Package, path: str) -> str:
     """A path with `/` at its end, relative to the root; the root itself is empty."""
     top, help_ = package.root.resolve(), "Name files or folders of the dataset."
+    other = "To validate records in it, name the table that they are like: --resource TABLE."
     # The last part is not followed, so that findings about a link name the link.
     place = Path(os.path.normpath(Path(path).absolute()))
     place = place.parent.resolve() / place.name
     if place.resolve() == top:
         return ""
     if not place.is_relative_to(top):
-        raise UnusableInput(f"{path}: lies outside the dataset at {package.root}", help_)
+        raise UnusableInput(f"{path}: lies outside the dataset at {package.root}", other)
     relative = place.relative_to(top).as_posix()
     known = any(item.path == relative for item in package.resources.values())
     if not (known or place.exists() or place.is_symlink()):
         raise UnusableInput(f"{path}: does not exist", help_)
+    if place.is_file() and not known and not relative.startswith(f"{SCRIPTS}/"):
+        raise UnusableInput(f"{path}: is neither a table nor a script of the dataset", other)
     return f"{relative}/"
 
 

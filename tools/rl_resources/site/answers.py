@@ -8,42 +8,22 @@ import posixpath
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_type_hints
+from typing import Any, Literal, NamedTuple
 
 from rl_resources.dataset import Dataset, is_packaged
 from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, Coverage
-from rl_resources.query.find import Answer, Found, Largest, ask, folded
+from rl_resources.query.find import Answer, Found, Largest, folded
 from rl_resources.query.messages import say
-from rl_resources.query.understand import Tokens
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.text import json_text, printable, unobeyed
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-_PANDAS_TYPES: Mapping[type, str] = {str: "string", int: "Int64", float: "Float64"}
-_COLUMN_TYPES: Mapping[str, str] = {"fit": "string", "reason": "string"} | {
-    name: _PANDAS_TYPES.get(kind, "object") for name, kind in get_type_hints(Configuration).items()
-}
+COLUMNS = ("fit", "reason", *Configuration._fields)
+"""Of an answer as a row."""
 _MOST_ASIDE, _MOST_BEFORE = 5, 2
 _NARROWEST = 40
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
-
-
-def as_frame(dataset: Dataset, tokens: Tokens) -> pd.DataFrame:
-    """The answers as a DataFrame, one row each; all else is in its `attrs`.
-
-    Raises `UnusableInput` where a word of the question is not known.
-    """
-    import pandas as pd
-
-    value = as_value(dataset, *ask(dataset, tokens))
-    rows = value.pop("answers")
-    frame = pd.DataFrame(rows, columns=list(_COLUMN_TYPES)).astype(_COLUMN_TYPES)
-    frame.attrs.update(value)
-    return frame
 
 
 def as_json(dataset: Dataset, found: Found, notes: Sequence[str]) -> str:
@@ -117,7 +97,7 @@ def as_csv(found: Found) -> str:
         {k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in _flat(item).items()}
         for item in found.answers
     ]
-    return _csv(_COLUMN_TYPES, rows)
+    return _csv(COLUMNS, rows)
 
 
 def _csv(names: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:

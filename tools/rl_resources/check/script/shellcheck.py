@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.target import ScriptText
+from rl_resources.script.bash.parser import nests_too_deeply
 
 RULES = frozenset({"shellcheck", "shellcheck-error"})
 """The rules that ask it."""
@@ -59,7 +60,7 @@ def _program() -> str | None:
 
 def _answer(text: str) -> Iterator[Comment]:
     program = _program()
-    if program is None:
+    if program is None or nests_too_deeply(text):
         return
     command, data = [program, *_OPTIONS], text.encode("utf-8", "replace")
     try:

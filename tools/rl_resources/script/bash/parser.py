@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from shutil import which
 from typing import Any, NamedTuple
@@ -31,6 +32,10 @@ class Tree(NamedTuple):
     problem: tuple[int, str] | None = None
 
 
+DEEPEST_NESTING = 200
+_TOO_DEEP = Tree(problem=(0, "this is nested too deeply"))
+
+
 def parse(text: str) -> Tree:
     """The tree of a text; where bash would refuse it, of the lines above the error.
 
@@ -45,7 +50,15 @@ def ask(text: str) -> Future[Tree]:
     return _WORKERS.submit(_parsed, text)
 
 
+def nests_too_deeply(text: str) -> bool:
+    """Whether brackets nest so deeply that parsers take the square of it in time."""
+    depths = accumulate(1 if one in "({" else -1 for one in re.findall(r"[(){}]", text))
+    return max(depths, default=0) > DEEPEST_NESTING
+
+
 def _parsed(text: str) -> Tree:
+    if nests_too_deeply(text):
+        return _TOO_DEEP
     plain = re.sub(r"\r|(?<!\\)\\\Z", " ", text)
     done = subprocess.run(
         [_program(), "-ln=bash", "--to-json"],
@@ -57,7 +70,7 @@ def _parsed(text: str) -> Tree:
     try:
         tree = _tree(text, done.stdout)
     except RecursionError:
-        return Tree(problem=(0, "this is nested too deeply"))
+        return _TOO_DEEP
     without = _without_continued_comments(text, tree.comments)
     return tree if without == text else _parsed(without)
 

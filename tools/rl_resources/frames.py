@@ -1,0 +1,147 @@
+"""The dataset as users of Python want it: tables and answers as DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import get_type_hints
+
+import pandas as pd
+
+from rl_resources import dataset
+from rl_resources.dataset import installed_root, read_dataset, script_path
+from rl_resources.package import Record, Resource, read_package
+from rl_resources.query.configurations import Configuration
+from rl_resources.query.find import ask
+from rl_resources.site.answers import as_value
+
+_COLUMN_TYPES = {
+    "string": "string",
+    "integer": "Int64",
+    "number": "Float64",
+    "boolean": "boolean",
+    "date": "datetime64[s]",
+    "list": "object",
+}
+_PANDAS_TYPES: Mapping[type, str] = {str: "string", int: "Int64", float: "Float64"}
+_ANSWER_TYPES: Mapping[str, str] = {"fit": "string", "reason": "string"} | {
+    name: _PANDAS_TYPES.get(kind, "object") for name, kind in get_type_hints(Configuration).items()
+}
+
+
+class Dataset(dataset.Dataset):
+    """All tables of one root, each a DataFrame."""
+
+    def frame(self, resource: str) -> pd.DataFrame:
+        """One table as a DataFrame; numbers with blanks are nullable, dates are `datetime64`."""
+        return _frame(self.package.resources[resource], self.records[resource])
+
+    @property
+    def tuning(self) -> pd.DataFrame:
+        """Tested configurations, one a row."""
+        return self.frame("tuning")
+
+    @property
+    def reports(self) -> pd.DataFrame:
+        """Configurations published elsewhere, one statement a row."""
+        return self.frame("reports")
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        """Batch sizes tried while a record's limit was searched."""
+        return self.frame("trials")
+
+    @property
+    def models(self) -> pd.DataFrame:
+        """Models with their shapes."""
+        return self.frame("models")
+
+    @property
+    def devices(self) -> pd.DataFrame:
+        """Accelerators with memory and speed."""
+        return self.frame("devices")
+
+    @property
+    def tasks(self) -> pd.DataFrame:
+        """RL algorithms."""
+        return self.frame("tasks")
+
+    @property
+    def backends(self) -> pd.DataFrame:
+        """Training backends and rollout engines."""
+        return self.frame("backends")
+
+    @property
+    def frameworks(self) -> pd.DataFrame:
+        """RL frameworks."""
+        return self.frame("frameworks")
+
+    @property
+    def sizes(self) -> pd.DataFrame:
+        """Sections by total parameters."""
+        return self.frame("sizes")
+
+    def script(self, name: str) -> Path:
+        """Where the script of a record lies; `name` is its key in `tuning`.
+
+        Raises `KeyError` where no record has it.
+        """
+        return self.package.root / script_path(self, self.by_key["tuning"][name])
+
+    def find(
+        self,
+        *,
+        model: str | None = None,
+        size: str | None = None,
+        task: str | None = None,
+        weights: str | None = None,
+        scenario: str | None = None,
+        gpus: int | None = None,
+        device: str | None = None,
+        memory: float | str | None = None,
+        length: int | str | None = None,
+        framework: str | None = None,
+        train: str | None = None,
+        infer: str | None = None,
+        tag: str | None = None,
+    ) -> pd.DataFrame:
+        """What runs on this hardware, best first, one answer a row, as `rl-resources find` does.
+
+        `memory` is that of one device, in GB; ask either it or the device. `length` is the minimum
+        context, prompt and response together, in tokens: `16384` or `16K`. `fit` is `tested`,
+        `should-fit` or `claimed`, `reason` says why. There is no row where nothing fits; what comes
+        nearest, what ran out of memory and all else that the command shows are in `frame.attrs`,
+        as `find --format json` has them.
+
+        Raises `UnusableInput` with the nearest known words.
+        """
+        words: dict[str, object] = {"model": model, "size": size, "task": task, "gpus": gpus}
+        words |= {"weights": weights, "scenario": scenario, "framework": framework}
+        words |= {"device": device, "memory": memory, "length": length}
+        words |= {"train": train, "infer": infer, "tag": tag}
+        tokens = {name: str(word) for name, word in words.items() if word is not None}
+        value = as_value(self, *ask(self, tokens))
+        rows = value.pop("answers")
+        frame = pd.DataFrame(rows, columns=list(_ANSWER_TYPES)).astype(_ANSWER_TYPES)
+        frame.attrs.update(value)
+        return frame
+
+
+def load(root: str | Path | None = None) -> Dataset:
+    """Load the dataset at `root`; by default the one that this package was installed with.
+
+    Raises `UnreadableDataset` where there is none, `InvalidDataset` where a cell cannot be read.
+    """
+    plain = read_dataset(read_package(Path(root) if root is not None else installed_root()))
+    return Dataset(plain.package, plain.records)
+
+
+def _frame(resource: Resource, rows: Sequence[Record]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            field.name: pd.Series(
+                [row[field.name] for row in rows], dtype=_COLUMN_TYPES[field.type]
+            )
+            for field in resource.schema.fields
+        }
+    )
