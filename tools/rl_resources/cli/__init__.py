@@ -28,6 +28,7 @@ from rl_resources.errors import InvalidDataset, InvalidOutput, RlResourcesError,
 
 COMMANDS = (
     answers.find,
+    answers.estimate,
     answers.coverage,
     contribution.draft,
     contribution.new,

@@ -77,6 +77,35 @@ def find(arguments: Arguments) -> int:
     return 0 if found.answers else FOUND
 
 
+def _estimate_options(parser: ArgumentParser) -> None:
+    from rl_resources.query.estimate import NUMBERS
+
+    add = parser.add_argument
+    add("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run")
+    help_of = {name: (metavar, help_) for name, metavar, help_ in FIELDS}
+    for option in ("gpus", "device", "memory", "task", "weights", "train", "infer"):
+        metavar, help_ = help_of[option]
+        add(f"--{option}", metavar=metavar, help=help_)
+    add("--model", metavar="M", help="Hugging Face id, its short name, or a config.json")
+    for option, help_ in NUMBERS.items():
+        add(f"--{option.replace('_', '-')}", metavar="N", help=help_)
+    help_ = "an input of the formula (see /estimate/) or a key of verl, for example fill=0.5"
+    add("--set", action="append", default=[], metavar="KEY=VALUE", help=help_)
+    add("--format", choices=["text", "json"], default="text")
+
+
+@command(_estimate_options)
+def estimate(arguments: Arguments) -> int:
+    """Estimate the memory of a run, and show what would lower it."""
+    from rl_resources.query.estimate import NUMBERS, WORDS, estimate
+    from rl_resources.site.estimate import as_json, as_text
+
+    asked = {name: getattr(arguments, name) or "" for name in (*WORDS, *NUMBERS)}
+    found = estimate(dataset_of_answers(arguments), asked, arguments.set, arguments.script)
+    sys.stdout.write(as_json(found) if arguments.format == "json" else as_text(found))
+    return 0
+
+
 def _coverage_options(parser: ArgumentParser) -> None:
     parser.add_argument("--format", choices=["text", "json", "csv"], default="text")
 

@@ -1,0 +1,306 @@
+"""What an estimate is asked for: the inputs of the formula, and where each value is from."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rl_resources.errors import UnusableInput
+from rl_resources.estimate.formula import Number, formula
+from rl_resources.files import read_file
+from rl_resources.package import Record
+from rl_resources.script.run import ACTOR, Run
+from rl_resources.script.settings import Setting
+from rl_resources.text import nearest, shown
+
+REQUIRED = ("layers", "hidden_size", "attention_heads", "kv_heads", "vocab_size")
+_EXPERTS = ("experts", "experts_per_token", "moe_intermediate_size")
+_CONFIG_JSON: Mapping[str, tuple[str, ...]] = {
+    "layers": ("num_hidden_layers", "n_layer"),
+    "hidden_size": ("hidden_size", "n_embd"),
+    "intermediate_size": ("intermediate_size",),
+    "attention_heads": ("num_attention_heads", "n_head"),
+    "kv_heads": ("num_key_value_heads",),
+    "head_dim": ("head_dim",),
+    "vocab_size": ("vocab_size",),
+    "tie_word_embeddings": ("tie_word_embeddings",),
+    "experts": ("num_experts", "n_routed_experts", "num_local_experts"),
+    "experts_per_token": ("num_experts_per_tok",),
+    "moe_intermediate_size": ("moe_intermediate_size",),
+}
+_LARGEST_CONFIG = 2**20
+_WORDS: Mapping[str, Number] = {
+    **{"true": 1, "false": 0, "null": 0, "none": 0, "full": 1, "selective": 0},
+    **{"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2, "fp8": 1},
+}
+
+
+class Assumed(NamedTuple):
+    """An input that nobody gave: the value taken, and why."""
+
+    input: str
+    value: Number
+    reason: str
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The inputs of the formula with what they belong to.
+
+    `lines` are the lines of the script where an input stands, `keys` the framework's keys by input.
+    """
+
+    model: str
+    train: str
+    inputs: Mapping[str, Number]
+    assumed: tuple[Assumed, ...] = ()
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+    def key(self, name: str) -> str:
+        """The framework's key of an input; empty where it has none."""
+        keys = inputs_by_name()[name].get("key", {})
+        return str(keys.get(self.train, keys.get("any", "")) if self.train in _OF_VERL else "")
+
+
+_OF_TRAINING = frozenset(
+    f"{kind}_parallel" for kind in ("tensor", "pipeline", "context", "expert", "expert_tensor")
+)
+_OF_VERL = frozenset({"fsdp", "fsdp2", "megatron"})
+
+
+@cache
+def inputs_by_name() -> Mapping[str, Mapping[str, Any]]:
+    """The inputs of the formula file by name."""
+    return {item["name"]: item for item in formula()["input"]}
+
+
+def model_figures(model: Record) -> tuple[dict[str, Number], list[Assumed]]:
+    """The figures of a model, a row of the table `models`; a figure that it lacks is 0.
+
+    Raises `UnusableInput` with the figures without which there is no estimate.
+    """
+    names = ("parameters_b", "head_dim", "intermediate_size", *REQUIRED, *_EXPERTS)
+    figures: dict[str, Number] = {name: _number(model.get(name)) for name in names}
+    lacking = [name for name in REQUIRED if not figures[name]]
+    lacking += [] if figures["intermediate_size"] or figures["experts"] else ["intermediate_size"]
+    lacking += [name for name in _EXPERTS[1:2] if figures["experts"] and not figures[name]]
+    if lacking:
+        raise UnusableInput(
+            f"{model['model']}: no {' and '.join(lacking)} known",
+            "Pass the model's config.json: --model path/to/config.json",
+        )
+    tied = model.get("tie_word_embeddings")
+    if tied is not None:
+        return {**figures, "tie_word_embeddings": int(bool(tied))}, []
+    guess = Assumed("tie_word_embeddings", 0, "not known of this model")
+    return {**figures, "tie_word_embeddings": 0}, [guess]
+
+
+def _number(value: object) -> Number:
+    return value if isinstance(value, int | float) else 0
+
+
+def read_config(path: Path) -> Record:
+    """The figures of a model's `config.json`, under the names of the table `models`.
+
+    Raises `UnusableInput` for a file that is none.
+    """
+    try:
+        found = json.loads(read_file(path, _LARGEST_CONFIG))
+    except (ValueError, OSError) as error:
+        raise UnusableInput(f"{path}: cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise UnusableInput(f"{path}: is not the configuration of a model")
+    known = {**found, **(found.get("text_config") or {})}
+    figures = {name: _first(known, keys) for name, keys in _CONFIG_JSON.items()}
+    if figures["kv_heads"] is None:
+        figures["kv_heads"] = figures["attention_heads"]
+    if figures["tie_word_embeddings"] is None:
+        figures["tie_word_embeddings"] = False
+    return {"model": str(path), **figures}
+
+
+def _first(known: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    found = (known[key] for key in keys if isinstance(known.get(key), int | float))
+    return next(found, None)
+
+
+@dataclass
+class Inputs:
+    """Collects the inputs of one question; what is given first stays."""
+
+    train: str
+    values: dict[str, Number] = field(default_factory=dict)
+    assumed: list[Assumed] = field(default_factory=list)
+    lines: dict[str, int] = field(default_factory=dict)
+
+    def give(self, name: str, value: Number, line: int = 0) -> None:
+        """Take a value that somebody gave. Raises `UnusableInput` where it is out of range."""
+        item = inputs_by_name()[name]
+        if not (math.isfinite(value) and item["minimum"] <= value <= item["maximum"]):
+            raise UnusableInput(f"{name}: {value:g} is out of range", f"{name}: {_range(name)}")
+        self.values.setdefault(name, value)
+        if line:
+            self.lines.setdefault(name, line)
+
+    def assume(self, name: str, value: Number, reason: str) -> None:
+        """Take a value that nobody gave, and say so."""
+        if name not in self.values:
+            self.values[name] = value
+            self.assumed.append(Assumed(name, value, reason))
+
+    def set(self, text: str, option: str = "--set") -> None:
+        """Take `KEY=VALUE`, of an input or of a key of verl. Raises `UnusableInput`."""
+        key, equals, value = text.strip().partition("=")
+        name = key if key in inputs_by_name() else self._named(key)
+        number = as_number(value) if value else None
+        wrong = f"{option} {shown(text)}"
+        if not equals:
+            raise UnusableInput(f"{wrong}: is not KEY=VALUE")
+        if name is None:
+            known = nearest(key, [*inputs_by_name(), *self._keys()])
+            raise UnusableInput(f"{wrong}: unknown setting", known.sentence())
+        if number is None:
+            raise UnusableInput(
+                f"{wrong}: `{shown(value)}` is not a number", f"{name}: {_range(name)}"
+            )
+        self.values.pop(name, None)
+        self.give(name, number)
+
+    def _keys(self) -> dict[str, str]:
+        wanted = ("any", self.train)
+        return {
+            key: name
+            for name, item in inputs_by_name().items()
+            for backend, key in item.get("key", {}).items()
+            if backend in wanted
+        }
+
+    def _named(self, key: str) -> str | None:
+        return self._keys().get(key.lstrip("+"))
+
+    def finished(self, model: Record) -> Configuration:
+        """The configuration, with a default for what nobody gave, each of them listed."""
+        figures, guesses = model_figures(model)
+        own = formula()["train"][formula()["same_train"].get(self.train, self.train)]
+        for name, item in inputs_by_name().items():
+            if name in own:
+                self.assume(name, own[name], f"what {self.train} does by default")
+            elif "default" in item:
+                self.assume(name, item["default"], "not given")
+        _check_parallel(self.values)
+        values = {**figures, **self.values}
+        return Configuration(
+            str(model["model"]), self.train, values, (*self.assumed, *guesses), self.lines
+        )
+
+
+def _range(name: str) -> str:
+    """What an input may be."""
+    item = inputs_by_name()[name]
+    return f"{item['title']}, from {item['minimum']} to {item['maximum']}."
+
+
+def as_number(value: object) -> Number | None:
+    """A setting as a number, also flags and names of precisions; `None` where it is none."""
+    if isinstance(value, int | float):
+        return value
+    text = "null" if value is None else str(value).strip().lower()
+    if text in _WORDS:
+        return _WORDS[text]
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def divides(values: Mapping[str, Number]) -> bool:
+    """Whether the parallel sizes divide the GPUs."""
+    stages, tensor = values["pipeline_parallel"], values["tensor_parallel"]
+    experts = values["expert_parallel"] * values["expert_tensor_parallel"]
+    dense = stages * tensor * values["context_parallel"]
+    return values["gpus"] % dense == 0 and values["gpus"] % (stages * experts) == 0
+
+
+def _check_parallel(values: Mapping[str, Number]) -> None:
+    """Raise `UnusableInput` where the parallel sizes do not divide the GPUs."""
+    if not divides(values):
+        sizes = (name for name in values if name.endswith("_parallel") and name in _OF_TRAINING)
+        written = ", ".join(f"{name} {values[name]:g}" for name in sizes if values[name] != 1)
+        raise UnusableInput(
+            f"{values['gpus']:g} GPUs are not divided by {written}",
+            "Tensor x pipeline x context, and pipeline x expert parallel, must divide them.",
+        )
+
+
+def of_run(run: Run, inputs: Inputs) -> None:
+    """Take what a script sets, and the defaults of its framework; what is unknown is listed."""
+    for name, setting in _settings(run, inputs.train):
+        number = as_number(setting.value) if setting.known else None
+        line = setting.place.line if setting.place else 0
+        if number is None:
+            where = f" (line {line})" if line else ""
+            _assume(inputs, name, f"{setting.key} is not known without running the script{where}")
+        elif line:
+            inputs.give(name, number, line)
+        else:
+            inputs.assume(name, number, "default of the framework")
+
+
+def _settings(run: Run, train: str) -> Iterator[tuple[str, Setting]]:
+    """The settings of a run by input; those that do not bear on it are left out."""
+    special = _special(run)
+    for name, item in inputs_by_name().items():
+        keys = item.get("key", {})
+        key = keys.get(train) or keys.get("any", "")
+        if name in special:
+            yield name, special[name]
+        elif key and (name != "max_tokens" or run.dynamic_batch.flag):
+            yield name, run.setting(key)
+
+
+def _special(run: Run) -> dict[str, Setting]:
+    """The inputs that are not a key of their own."""
+    reference, tensor = run.uses_reference, run.tensor_parallel_size
+    kl = run.setting(f"{ACTOR}.use_kl_loss")
+    etp, share = run.expert_tensor_parallel_size, run.optimizer_fraction_on_host
+    entropy = run.setting(f"{ACTOR}.entropy_coeff")
+    found = {
+        "gpus": run.gpus,
+        "lora_rank": run.lora_rank,
+        "micro_batch": run.micro_batch,
+        "fsdp_size": _changed(run.setting(f"{ACTOR}.fsdp_config.fsdp_size"), _all_as_0),
+        "has_engine": Setting("actor_rollout_ref.hybrid_engine", value=True),
+        "has_critic": _changed(run.estimator, lambda name: name == "gae"),
+        "entropy_bytes": _changed(entropy, lambda number: 2 if number else 0),
+    }
+    if reference is not None:
+        found["has_reference"] = kl._replace(value=reference and run.weights == "full")
+    if run.trains_with_megatron:
+        found["expert_tensor_parallel"] = tensor if etp.value is None else etp
+        on = run.optimizer_on_host.flag
+        found["optimizer_on_host"] = share if on else run.optimizer_on_host
+    else:
+        found["context_parallel"] = run.sequence_parallel_size
+    return found
+
+
+def _changed(setting: Setting, change: Callable[[Any], Number]) -> Setting:
+    return setting._replace(value=change(setting.value)) if setting.known else setting
+
+
+def _all_as_0(size: Any) -> Number:
+    """FSDP's size of a sharding group, where -1 stands for all GPUs."""
+    return max(0, size) if isinstance(size, int) else 0
+
+
+def _assume(inputs: Inputs, name: str, reason: str) -> None:
+    """Take the default of an input that a script leaves open."""
+    default = inputs_by_name()[name].get("default")
+    if default is not None:
+        inputs.assume(name, default, reason)

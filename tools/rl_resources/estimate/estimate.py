@@ -1,0 +1,135 @@
+"""An estimate: what a GPU holds in each phase, its peak with an interval, and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+from rl_resources.estimate.configuration import Configuration
+from rl_resources.estimate.formula import Number, evaluate, formula
+
+GB = 1e9
+ROLLOUT = "rollout"
+Verdict = Literal["fits", "tight", "unlikely", "cannot fit"]
+VERDICTS: Mapping[Verdict, str] = {
+    "fits": "The whole interval is below the memory of the GPU.",
+    "tight": "The memory of the GPU lies within the interval.",
+    "unlikely": "The whole interval is above the memory of the GPU.",
+    "cannot fit": "Weights, gradients and optimizer alone are more than the GPU has.",
+}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What one GPU holds at one moment of a phase: GB (10⁹ bytes) by component."""
+
+    phase: str
+    name: str
+    components: Mapping[str, float]
+
+    @property
+    def peak_gb(self) -> float:
+        """The sum of its components."""
+        return sum(self.components.values())
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The estimate for a configuration. GB are 10⁹ bytes of one GPU."""
+
+    configuration: Configuration
+
+    @cached_property
+    def values(self) -> Mapping[str, Number]:
+        """Every term of the formula by its name."""
+        return evaluate(self.configuration.inputs)
+
+    @cached_property
+    def phases(self) -> Mapping[str, Moment]:
+        """The largest moment of each phase; no rollout where no engine shares the GPUs."""
+        found: dict[str, Moment] = {}
+        for item in formula()["moment"]:
+            phase, name, terms = item["phase"], item["name"], item["components"]
+            held = {title: self.values[term] / GB for title, term in terms.items()}
+            moment = Moment(phase, name, {title: size for title, size in held.items() if size})
+            largest = phase not in found or moment.peak_gb > found[phase].peak_gb
+            if largest and (phase != ROLLOUT or self.values["has_engine"]):
+                found[phase] = moment
+        return found
+
+    @property
+    def training(self) -> Moment:
+        """The largest moment of the phases that train."""
+        found = (moment for phase, moment in self.phases.items() if phase != ROLLOUT)
+        return max(found, key=lambda moment: moment.peak_gb)
+
+    @property
+    def peak_gb(self) -> float:
+        """The peak while training."""
+        return self.training.peak_gb
+
+    @property
+    def interval_gb(self) -> tuple[float, float]:
+        """Where the measured peak lies in nine of ten cases."""
+        low, high = formula()["interval"]["lora" if self.values["lora_rank"] else "full"]
+        return self.peak_gb * low, self.peak_gb * high
+
+    @property
+    def device_gb(self) -> float:
+        """What a run can use of one GPU, 0 where its memory is not known."""
+        return self.values["device_bytes"] / GB
+
+    @property
+    def rollout_fits(self) -> bool:
+        """Whether the engine starts: there is room for it, and for the cache of one sequence."""
+        if ROLLOUT not in self.phases:
+            return True
+        enough = self.values["kv_tokens"] >= self.values["sequence_length"]
+        return enough and self.phases[ROLLOUT].peak_gb <= self.device_gb
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it fits the GPU, one of `VERDICTS`."""
+        low, high = self.interval_gb
+        if self.values["floor"] / GB > self.device_gb:
+            return "cannot fit"
+        if low > self.device_gb:
+            return "unlikely"
+        return "fits" if high <= self.device_gb and self.rollout_fits else "tight"
+
+    @property
+    def host_memory_gb(self) -> float:
+        """What all GPUs of the run together need in host memory for what is offloaded."""
+        return self.values["host_state"] / GB
+
+    def with_inputs(self, **inputs: Number) -> Estimate:
+        """The same question with other inputs."""
+        configuration = self.configuration
+        return Estimate(replace(configuration, inputs={**configuration.inputs, **inputs}))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The estimate as JSON holds it, without its knobs."""
+        low, high = self.interval_gb
+        return {
+            "peak_gb": round(self.peak_gb, 2),
+            "interval_gb": [round(low, 2), round(high, 2)],
+            "device_gb": round(self.device_gb, 2),
+            "verdict": self.verdict,
+            "phases": {phase: _as_dict(moment) for phase, moment in self.phases.items()},
+            "components": _as_dict(self.training)["components"],
+            "host_memory_gb": round(self.host_memory_gb, 2),
+            "kv_cache_tokens": int(self.values["kv_tokens"]) if ROLLOUT in self.phases else None,
+            "inputs": dict(self.configuration.inputs),
+            "assumed": [item._asdict() for item in self.configuration.assumed],
+        }
+
+
+def _as_dict(moment: Moment) -> dict[str, Any]:
+    components = {title: round(size, 2) for title, size in moment.components.items()}
+    return {
+        "moment": moment.name,
+        "peak_gb": round(moment.peak_gb, 2),
+        "components": components,
+    }

@@ -1,0 +1,104 @@
+"""The formula of the estimate: named terms over named inputs, evaluated in their order.
+
+`formula.toml` is the only place where it is written. `published()` is the same as JSON, each
+formula also as a tree of lists, `["*", "layers", ["+", 1, 2]]`, so that a browser evaluates it
+without `eval`; `site/assets/javascripts/estimate.js` does.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+Number = int | float
+Tree = Number | str | list[Any]
+
+_OPERATORS: Mapping[type[ast.AST], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.Gt: ">",
+    ast.Lt: "<",
+}
+_FUNCTIONS: Mapping[str, Callable[..., Number]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    ">": operator.gt,
+    "<": operator.lt,
+    "min": min,
+    "max": max,
+    "sqrt": math.sqrt,
+}
+
+
+@cache
+def formula() -> Mapping[str, Any]:
+    """The file: `constants`, `train`, `input`, `term`, `moment`, `knob`."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+@cache
+def terms() -> Mapping[str, Tree]:
+    """The tree of each term, by its name, in the order of evaluation."""
+    return {item["name"]: parse(item["formula"]) for item in formula()["term"]}
+
+
+def parse(text: str) -> Tree:
+    """The tree of a formula. Raises `ValueError` for anything but arithmetic on names."""
+    return _tree(ast.parse(text, mode="eval").body)
+
+
+def _tree(node: ast.AST) -> Tree:
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            return value
+        case ast.Name(id=name):
+            return name
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return [_OPERATORS[type(op)], _tree(left), _tree(right)]
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
+            return [_OPERATORS[type(op)], _tree(left), _tree(right)]
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return ["if", _tree(test), _tree(body), _tree(orelse)]
+        case ast.Call(func=ast.Name(id=name), args=arguments) if name in _FUNCTIONS:
+            return [name, *map(_tree, arguments)]
+    raise ValueError(f"{ast.unparse(node)!r} is no arithmetic")
+
+
+def evaluate(inputs: Mapping[str, Number]) -> dict[str, Number]:
+    """All terms of these inputs, with the inputs and the constants, by name.
+
+    Raises `KeyError` with the name of an input that is missing.
+    """
+    values: dict[str, Number] = {**formula()["constants"], **inputs}
+    for name, tree in terms().items():
+        values[name] = _value(tree, values)
+    return values
+
+
+def _value(tree: Tree, values: Mapping[str, Number]) -> Number:
+    if isinstance(tree, str):
+        return values[tree]
+    if not isinstance(tree, list):
+        return tree
+    name, *arguments = tree
+    if name == "if":
+        test, body, orelse = arguments
+        return _value(body if _value(test, values) else orelse, values)
+    return _FUNCTIONS[name](*(_value(argument, values) for argument in arguments))
+
+
+def published() -> dict[str, Any]:
+    """The formula as the JSON document that the site publishes."""
+    found = formula()
+    written: Sequence[Mapping[str, Any]] = found["term"]
+    return {**found, "term": [{**item, "tree": terms()[item["name"]]} for item in written]}

@@ -1,0 +1,129 @@
+"""What would lower a peak, and what would still fit: GPUs, micro batch, length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rl_resources.estimate.configuration import divides, inputs_by_name
+from rl_resources.estimate.estimate import Estimate
+from rl_resources.estimate.formula import Number, formula
+
+_SMALLEST_GB = 0.05
+_MOST_GPUS = 4096
+_MOST = 2**20
+_LENGTH_STEP = 256
+_FLAG = "0 or 1"
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A setting that would lower a peak: its value, what it saves by phase (GB), and its price.
+
+    `line` is where the script sets it, 0 where it does not.
+    """
+
+    input: str
+    setting: str
+    saves: Mapping[str, float]
+    price: str
+    line: int
+
+    @property
+    def saves_gb(self) -> float:
+        """What the peak of the whole run falls by, or of the phase that gains most."""
+        return max(self.saves.values())
+
+
+def knobs(estimate: Estimate) -> list[Knob]:
+    """The settings that would lower a peak, that of the tightest phase first."""
+    found = (_knob(estimate, item) for item in formula()["knob"])
+    tightest = max(estimate.phases, key=lambda phase: estimate.phases[phase].peak_gb)
+    worth = [knob for knob in found if knob and knob.saves_gb >= _SMALLEST_GB]
+    return sorted(worth, key=lambda knob: (-knob.saves.get(tightest, 0), -knob.saves_gb))
+
+
+def _knob(estimate: Estimate, item: Mapping[str, Any]) -> Knob | None:
+    """What a row of the table would do here; `None` where it changes nothing or cannot be set."""
+    name, configuration = str(item["input"]), estimate.configuration
+    before = estimate.values[name]
+    after = _turned(item, before)
+    backends = inputs_by_name()[name].get("key", {})
+    settable = not backends or "any" in backends or configuration.train in backends
+    if after == before or not settable or not divides({**estimate.values, name: after}):
+        return None
+    changed = estimate.with_inputs(**{name: after})
+    saves = {
+        phase: saved
+        for phase, moment in estimate.phases.items()
+        if abs(saved := moment.peak_gb - changed.phases[phase].peak_gb) >= _SMALLEST_GB
+    }
+    line = configuration.lines.get(name, 0)
+    if not saves:
+        return None
+    return Knob(name, _written(estimate, name, after), saves, str(item["price"]), line)
+
+
+def _turned(item: Mapping[str, Any], before: Number) -> Number:
+    if "from" in item:
+        return item["value"] if before == item["from"] else before
+    after = before * item["times"]
+    after = after if after < 1 else int(after)
+    return after if after >= item.get("least", 0) else before
+
+
+def _written(estimate: Estimate, name: str, value: Number) -> str:
+    """The setting as the framework writes it; the input's own name where it has no key for it."""
+    key = estimate.configuration.key(name) or name
+    if name == "parameter_bytes":
+        return f"{key}=bf16"
+    if inputs_by_name()[name].get("unit") == _FLAG:
+        return f"{key}=full" if "recompute" in key else f"{key}={bool(value)}"
+    return f"{key}={value:g}"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far one can go with all else unchanged, each `None` where nothing fits.
+
+    `gpus` are the fewest of this device; `micro_batch` sequences, or `max_tokens` where micro
+    batches are filled up by tokens; `response_length` tokens.
+    """
+
+    gpus: int | None
+    micro_batch: int | None
+    max_tokens: int | None
+    response_length: int | None
+
+
+def limits(estimate: Estimate) -> Limits:
+    """The limits of a configuration, where a run fits with the whole interval."""
+    by_tokens = estimate.values["max_tokens"] > 0
+
+    def fits(**inputs: Number) -> bool:
+        return estimate.with_inputs(**inputs).verdict == "fits"
+
+    return Limits(
+        _fewest_gpus(estimate),
+        None if by_tokens else _largest(lambda size: fits(micro_batch=size)),
+        _largest(lambda size: fits(max_tokens=size), _LENGTH_STEP) if by_tokens else None,
+        _largest(lambda size: fits(response_length=size), _LENGTH_STEP),
+    )
+
+
+def _fewest_gpus(estimate: Estimate) -> int | None:
+    counts = (2**power for power in range(_MOST_GPUS.bit_length()))
+    able = (gpus for gpus in counts if divides({**estimate.values, "gpus": gpus}))
+    return next((n for n in able if estimate.with_inputs(gpus=n).verdict == "fits"), None)
+
+
+def _largest(fits: Callable[[int], bool], step: int = 1) -> int | None:
+    """The largest multiple of `step` that fits, found by doubling and halving."""
+    low, high = 0, step
+    while high <= _MOST and fits(high):
+        low, high = high, 2 * high
+    while high - low > step:
+        middle = (low + high) // (2 * step) * step
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low or None

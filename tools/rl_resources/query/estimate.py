@@ -1,0 +1,153 @@
+"""A person's question about memory: a script, or words for model, GPUs and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES
+from rl_resources.check.target import ScriptText
+from rl_resources.dataset import Dataset
+from rl_resources.devices import device_label
+from rl_resources.errors import UnusableInput
+from rl_resources.estimate.configuration import Inputs, of_run, read_config
+from rl_resources.estimate.estimate import Estimate
+from rl_resources.estimate.formula import formula
+from rl_resources.files import read_file
+from rl_resources.package import Record
+from rl_resources.query.understand import Query, understand
+from rl_resources.query.vocabulary import vocabulary
+from rl_resources.script.name import ScriptName, parsed
+from rl_resources.text import nearest, shown
+
+WORDS = ("model", "gpus", "device", "memory", "task", "weights", "train", "infer")
+"""What is asked in a person's words; all else are inputs of the formula."""
+NUMBERS: Mapping[str, str] = {
+    "prompt_length": "tokens of a prompt, at most",
+    "response_length": "tokens of a response, at most",
+    "micro_batch": "sequences that a GPU trains at once",
+    "lora_rank": "rank of the LoRA adapters",
+}
+"""Inputs with an option of their own."""
+DEFAULT_TRAIN = "fsdp"
+DEFAULT_RANK = 32
+
+
+def estimate(
+    dataset: Dataset, asked: Mapping[str, str], sets: Sequence[str] = (), script: str = ""
+) -> Estimate:
+    """The estimate for words by option, settings as `KEY=VALUE`, and a script that is never run.
+
+    What is asked wins over what the script says. Raises `UnusableInput`.
+    """
+    asked = {name: text.strip() for name, text in asked.items() if text.strip()}
+    text = _script(script) if script else None
+    name = parsed(Path(script).name) if script else None
+    words = {**_of_name(dataset, name), **{key: asked[key] for key in WORDS if key in asked}}
+    run = text.training or text.run if text else None
+    if text and run is None:
+        raise UnusableInput(f"{script}: starts no training that is known")
+    if run and "model" not in words and run.model_path.text:
+        words["model"] = run.model_path.text
+    if run and run.train_backend.text:
+        words.setdefault("train", run.train_backend.text)
+    model, rest = _model(dataset, words)
+    query, _ = understand(vocabulary(dataset), rest)
+    if model is None and not query.model:
+        raise UnusableInput(
+            f"{shown(words['model'])}: a size, not a model",
+            "Name a model: --model Qwen/Qwen2.5-7B-Instruct",
+        )
+    inputs = Inputs(_train(words.get("train", "")))
+    for setting in sets:
+        inputs.set(setting)
+    for option in NUMBERS:
+        if option in asked:
+            inputs.set(f"{option}={asked[option]}", f"--{option.replace('_', '-')}")
+    _hardware(dataset, query, inputs)
+    _what_trains(query, inputs)
+    if run:
+        of_run(run, inputs)
+    else:
+        _of_words(query, inputs, "infer" in words)
+    _gpus(inputs, name)
+    return Estimate(inputs.finished(model or dataset.by_key["models"][query.model]))
+
+
+def _script(path: str) -> ScriptText:
+    """A script as text. Raises `UnusableInput` where it cannot be read."""
+    try:
+        data = read_file(Path(path), LARGEST_SCRIPT_BYTES)
+        return ScriptText(Path(path).name, data.decode("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UnusableInput(f"{path}: cannot be read: {error}") from error
+
+
+def _of_name(dataset: Dataset, name: ScriptName | None) -> dict[str, str]:
+    """What the name of a script says, where its model and device are known."""
+    if name is None:
+        return {}
+    models = {str(row["slug"]): str(row["model"]) for row in dataset.records["models"]}
+    found = {"model": models.get(name.model, ""), "device": name.device}
+    known = {"device": dataset.by_key["devices"], "model": models.values()}
+    return {word: text for word, text in found.items() if text in known[word]}
+
+
+def _model(dataset: Dataset, words: Mapping[str, str]) -> tuple[Record | None, dict[str, str]]:
+    """The model where it is a `config.json`, and the words without it."""
+    named = words.get("model", "")
+    if not named:
+        raise UnusableInput("which model?", "Name it: --model Qwen/Qwen2.5-7B-Instruct")
+    if named.endswith(".json"):
+        rest = {key: text for key, text in words.items() if key != "model"}
+        return read_config(Path(named)), rest
+    return None, dict(words)
+
+
+def _train(word: str) -> str:
+    """The training backend, one that the formula knows. Raises `UnusableInput`."""
+    known = [*formula()["train"], *formula()["same_train"]]
+    if word and word not in known:
+        raise UnusableInput(
+            f"{shown(word)}: no estimate for this training backend", nearest(word, known).sentence()
+        )
+    return word or DEFAULT_TRAIN
+
+
+def _hardware(dataset: Dataset, query: Query, inputs: Inputs) -> None:
+    if query.gpus:
+        inputs.give("gpus", query.gpus)
+    if not query.memory_gb:
+        named = f"{device_label(query.devices[0])}: its memory is not known" if query.device else ""
+        raise UnusableInput(named or "which GPU?", "Name it, or its GB: --device h100, --memory 80")
+    if len(query.devices) > 1:
+        reason = f"the smallest of {', '.join(query.devices)}"
+        inputs.assume("device_gb", query.memory_gb, reason)
+    inputs.give("device_gb", query.memory_gb)
+
+
+def _what_trains(query: Query, inputs: Inputs) -> None:
+    if query.weights in {"lora", "qlora"} or query.task.endswith("-LoRA"):
+        inputs.assume("lora_rank", DEFAULT_RANK, "LoRA of a usual rank")
+    if query.weights == "qlora":
+        inputs.give("quantized", 1)
+    if query.weights == "full":
+        inputs.give("lora_rank", 0)
+
+
+def _of_words(query: Query, inputs: Inputs, has_engine: bool) -> None:
+    """What follows from the task and the rollout engine where no script says it."""
+    if query.task.startswith("PPO"):
+        inputs.assume("has_critic", 1, "PPO trains a critic")
+    if has_engine:
+        inputs.give("has_engine", 1)
+    else:
+        inputs.assume("has_engine", 0, "no --infer: no rollout engine shares the GPUs")
+
+
+def _gpus(inputs: Inputs, name: ScriptName | None) -> None:
+    """The number of GPUs: asked, set by the script, or in its name."""
+    if "gpus" not in inputs.values and name:
+        inputs.assume("gpus", name.gpus, "the script's name")
+    if "gpus" not in inputs.values:
+        raise UnusableInput("how many GPUs?", "Say it: --gpus 8")
