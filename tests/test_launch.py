@@ -153,20 +153,6 @@ def test_places_of_an_override_are_those_of_its_key_and_of_the_text_of_its_value
     assert (launch.line, launch.column) == (7, 1)
 
 
-def test_eval_expands_a_command_again_where_it_stands() -> None:
-    text = (
-        "export LR=1e-6 PART\n"
-        "CMD=(python3 -m verl.trainer.main_ppo\n"
-        "  a.lr=\\$LR a.tags=\\'[x]\\' \\$PART)\n"
-        "LR=2e-6\n"
-        'main() { local PART=b.c=3; eval "${CMD[@]}" "$@"; }\n'
-        'main "$@"\n'
-    )
-    launch = _only(text)
-    assert _values(launch) == {"a.lr": "2e-6", "a.tags": "[x]", "b.c": "3"}
-    assert [override.line for override in launch.overrides][:2] == [3, 3]
-
-
 def test_a_launch_behind_a_placeholder_is_found_although_the_script_stops_before_it() -> None:
     guard = 'DATA={your_path}\nif [ "$DATA" = "{your_path}" ]; then exit 1; fi\n'
     assert _values(_only(f"{guard}{MAIN} a.b=$DATA\n")) == {"a.b": "{your_path}"}

@@ -88,7 +88,7 @@ def launches(script: Script) -> tuple[Launch, ...]:
 
 
 def _launches(script: Script, command: Command) -> Iterator[Launch]:
-    """What a command starts itself, or as the text of an `eval`."""
+    """What a command starts."""
     program = _program(command.words)
     if program is not None:
         launch = Launch(module=program.module, command=command)
@@ -98,10 +98,6 @@ def _launches(script: Script, command: Command) -> Iterator[Launch]:
         )
         dotted = sum("." in item.key for item in (*launch.overrides, *launch.hydra))
         if trains or dotted > 1:
-            yield launch
-    for nested in command.inner:
-        for launch in _launches(script, nested):
-            launch.command = command
             yield launch
 
 

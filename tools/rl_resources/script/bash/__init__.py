@@ -6,9 +6,6 @@ exported. What depends on anything else is unknown, and says why.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
-
 from rl_resources.script.bash.evaluate import Evaluator
 from rl_resources.script.bash.parser import Tree, parse
 from rl_resources.script.bash.script import (
@@ -18,13 +15,12 @@ from rl_resources.script.bash.script import (
     Function,
     Option,
     Problem,
-    Redirection,
     Reference,
     Script,
     Word,
 )
-from rl_resources.script.bash.state import State, Variable
-from rl_resources.script.bash.value import Part, Place, Quoted, Source, Value
+from rl_resources.script.bash.state import State
+from rl_resources.script.bash.value import Part, Place, Source, Value
 
 __all__ = [
     "Assignment",
@@ -35,18 +31,15 @@ __all__ = [
     "Part",
     "Place",
     "Problem",
-    "Redirection",
     "Reference",
     "Script",
     "Value",
     "Word",
     "read",
-    "reread",
 ]
 LONGEST_SCRIPT = 1 << 17  # three times the longest launch script that we know of
 
 
-@lru_cache(maxsize=32)
 def read(script: str | bytes) -> Script:
     """Read a script; nothing in it is executed.
 
@@ -56,22 +49,8 @@ def read(script: str | bytes) -> Script:
     is not installed.
     """
     text = script if isinstance(script, str) else script.decode("utf-8", "surrogateescape")
-    return _evaluated(Source(text[:LONGEST_SCRIPT]), text, {})
-
-
-def reread(script: Script, value: Value, environment: Mapping[str, Value] | None = None) -> Script:
-    """Read a value of a script, such as the argument of `bash -c`, as a script of its own.
-
-    It is followed with only the variables of the environment set. Places are those of the outer
-    script.
-    """
-    return _evaluated(Quoted(value, script.text), script.text, environment or {})
-
-
-def _evaluated(source: Source, text: str, environment: Mapping[str, Value]) -> Script:
-    tree, place = parse(source.text), source.place(0)
-    state = State({name: Variable(value, place, True) for name, value in environment.items()})
-    evaluator = Evaluator(source)
+    source = Source(text[:LONGEST_SCRIPT])
+    tree, state, evaluator = parse(source.text), State(), Evaluator(source)
     try:
         evaluator.run(tree.statements, state)
         evaluator.run_uncalled(state)
@@ -95,8 +74,7 @@ def _script(text: str, source: Source, tree: Tree, evaluator: Evaluator, state: 
         assignments=tuple(item for _, item in sorted(evaluator.assignments.items())),
         references=tuple(item for _, item in sorted(evaluator.references.items())),
         functions=tuple(
-            Function(name, home.place(node["Pos"]))
-            for name, (node, home) in state.functions.items()
+            Function(name, source.place(node["Pos"])) for name, node in state.functions.items()
         ),
         options=tuple(evaluator.options),
         comments=tuple(_comment(source, node["Pos"]) for node in tree.comments),

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 
 from rl_resources.script.bash.conditions import Conditions, Status, test
-from rl_resources.script.bash.parser import Node, Tree, parse
+from rl_resources.script.bash.parser import Node
 from rl_resources.script.bash.script import Assignment, AssignmentKind, Option, Word
 from rl_resources.script.bash.state import Content, State, Variable, any_number
-from rl_resources.script.bash.value import (
-    Part,
-    Quoted,
-    Source,
-    Value,
-    bounded,
-    literal,
-    lost,
-)
+from rl_resources.script.bash.value import Value, bounded, lost
 
 _ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)(?:\[[^\]]*\])?(?:\+\+|--|[-+*/%&|^<>]{0,2}=)")
 _KINDS: Mapping[str, AssignmentKind] = {
@@ -39,14 +30,6 @@ _READING = frozenset({"read", "mapfile", "readarray", "getopts"})
 
 class Builtins(Conditions):
     """Does what builtin commands do to the state."""
-
-    def __init__(self, source: Source) -> None:
-        super().__init__(source)
-        self.locals: list[set[str]] = []
-
-    @abstractmethod
-    def evaluate(self, source: Source, tree: Tree, state: State) -> Status:
-        """Follow what the command noted last, an `eval`, has read."""
 
     # Assignments
 
@@ -105,28 +88,15 @@ class Builtins(Conditions):
         """Do what `export`, `declare`, `local` or `readonly` does with its names."""
         command, given = node["Variant"]["Value"], [word.text or "" for word in words[1:]]
         flags = {flag for text in given if text.startswith("-") for flag in text[1:]}
-        if flags & set("fFp"):
-            return
         if flags - set("aAgrx"):
             self.give_up()
         kind: AssignmentKind = "export" if "x" in flags else _KINDS.get(command, "declare")
         for item in node.get("Args", ()):
             if item.get("Name"):
-                if kind in ("local", "declare") and "g" not in flags:
-                    self._hide(item["Name"]["Value"], state)
                 if not item.get("Naked"):
                     self.assign(item, state, kind)
                 else:
                     self._declared(item, kind, bool(flags & set("aA")), state)
-        for text, word in zip(given, words[1:], strict=True):
-            if word.raw[:1] in "\"'{$" and "=" in text:
-                state.lose(text.partition("=")[0], word.place)
-
-    def _hide(self, name: str, state: State) -> None:
-        """Begin a variable that ends with the function being called."""
-        if self.locals and name not in self.locals[-1]:
-            self.locals[-1].add(name)
-            state.variables[name] = Variable(None, self.source.place(0))
 
     def _declared(self, node: Node, kind: AssignmentKind, array: bool, state: State) -> None:
         """A name without a value: exported, or declared and still unset."""
@@ -148,62 +118,29 @@ class Builtins(Conditions):
         if name in ("test", "["):
             values = [word.value for word in arguments]
             return test(values if name == "test" else values[:-1])
-        if name in ("exit", "return", "break", "continue"):
-            return self._leave(name, arguments, state)
-        method = {
-            "set": self._set,
-            "shift": self._shift,
-            "unset": self._unset,
-            "eval": self._eval,
-        }.get(name)
+        if name == "exit":
+            state.ended = True
+        method = {"set": self._set, "unset": self._unset, "eval": self._eval}.get(name)
         return False if name == "false" else method(arguments, state) if method else None
-
-    def _leave(self, name: str, arguments: Sequence[Word], state: State) -> Status:
-        if name == "exit" or (name == "return" and not self.locals):
-            state.flow = "exit"
-        elif name == "return":
-            state.flow = "return"
-            return True if [word.text for word in arguments] == ["0"] else None
-        elif self.here.in_loop:
-            state.flow = name
-            if arguments:
-                self.give_up()  # it may leave several loops at once
-        return None
 
     def _set(self, arguments: Sequence[Word], state: State) -> Status:
         rest = list(arguments)
         while rest and (flags := rest[0].text) is not None and flags[:1] in ("-", "+"):
             word = rest.pop(0)
             if flags in ("--", "-"):
-                state.positional = tuple(word.value for word in rest)
-                return True
+                break
             for letter in flags[1:]:
                 named = letter == "o" and rest
                 name = (rest.pop(0).text or "") if named else _OPTIONS.get(letter, letter)
                 on = flags[0] == "-"
                 self.options.append(Option(name, on, word.place))
                 state.options = state.options | {name} if on else state.options - {name}
-        if rest:
-            state.positional = tuple(word.value for word in rest)
         return True
-
-    def _shift(self, arguments: Sequence[Word], state: State) -> Status:
-        text = arguments[0].text if arguments else "1"
-        if state.positional is None:
-            return None
-        first = state.positional[: int(text)] if text and re.fullmatch("[0-9]{1,5}", text) else ()
-        if str(len(first)) == text and not any(value.many for value in first):
-            state.positional = state.positional[len(first) :]
-            return True
-        state.positional = (lost(self.source.place(0), "$@", "argument", many=True),)
-        return None
 
     def _unset(self, arguments: Sequence[Word], state: State) -> Status:
         for word in arguments:
-            name, bracket, _ = (word.text or "").partition("[")
-            if bracket:
-                state.lose(name, word.site)
-            elif name.isidentifier():
+            name = word.text or ""
+            if name.isidentifier():
                 state.variables[name] = Variable(None, word.site)
         return True
 
@@ -222,15 +159,7 @@ class Builtins(Conditions):
         return None
 
     def _eval(self, arguments: Sequence[Word], state: State) -> Status:
-        parts: list[Part] = []
-        for word in arguments:
-            parts += [*word.value.parts, literal(" ", word.site)]
-        source = Quoted(Value(tuple(parts)), self.source.whole)
-        self.spend(1 + len(source.text) // 32)
-        tree = Tree(problem=(0, "")) if self.exhausted else parse(source.text)
-        status = None if tree.problem else self.evaluate(source, tree, state)
-        if not tree.problem and all(word.text is not None for word in arguments):
-            return status
+        """What is run is not followed; what it may assign is unknown."""
         for word in arguments:
             for name in _ASSIGNED.findall(word.value.shown):
                 state.lose(name, word.place)

@@ -90,13 +90,11 @@ def test(arguments: Sequence[Value]) -> Status:
     """The status of `test` with these arguments."""
     if arguments and arguments[0].text == "!":
         return negated(test(arguments[1:]))
-    if any(argument.many for argument in arguments) or len(arguments) > 3:
+    if any(argument.many for argument in arguments) or len(arguments) not in (2, 3):
         return None
-    if len(arguments) == 1:
-        return _filled(arguments[0])
     if len(arguments) == 2:
         return _unary(arguments[0].text, arguments[1])
-    return _compared(arguments[0], arguments[1].text or "", arguments[2]) if arguments else False
+    return _compared(arguments[0], arguments[1].text or "", arguments[2])
 
 
 def _filled(value: Value) -> Status:
@@ -144,7 +142,7 @@ class Conditions(Expander):
     def number(self, node: Node | None, state: State) -> int | None:
         """The value of an expression; a variable that it assigns is unknown from then on."""
         if node is None:
-            return 0
+            return None
         kind = node["Type"]
         if kind == "ParenArithm":
             return self.number(node["X"], state)
@@ -152,11 +150,10 @@ class Conditions(Expander):
             return self._calculated(node, state)
         if kind != "UnaryArithm":
             return self._operand(node, state)
+        self.number(node["X"], state)  # for the references in it
         if node["Op"] in ("++", "--"):
             self._lose_target(node, state)
-            return None
-        value = self.number(node["X"], state)
-        return -value if node["Op"] == "-" and value is not None else None
+        return None
 
     def _calculated(self, node: Node, state: State) -> int | None:
         sign, right = node["Op"], self.number(node["Y"], state)
@@ -206,14 +203,9 @@ class Conditions(Expander):
         return either(any_true, all_true)
 
     def _primary(self, node: Node, state: State) -> Status:
-        kind = node["Type"]
-        if kind == "ParenTest":
-            return self.double_bracket(node["X"], state)
-        if kind == "UnaryTest":
+        if node["Type"] == "UnaryTest":
             return _unary(node["Op"], self.value(node["X"], state))
-        if kind == "BinaryTest":
-            return self._comparison(node, state)
-        return _filled(self.value(node, state))
+        return self._comparison(node, state) if node["Type"] == "BinaryTest" else None
 
     def _comparison(self, node: Node, state: State) -> Status:
         sign, left, right = node["Op"], self.value(node["X"], state), self.value(node["Y"], state)

@@ -1,21 +1,23 @@
-"""Follows a script statement by statement, on every branch that may be taken. Nothing is run."""
+"""Follows a script statement by statement, on every branch that may be taken. Nothing is run.
+
+The body of a function or a loop is a branch: what it changes is unknown where it may not have run.
+`break`, `continue` and `return` are taken for guards, after which the body may still go on.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from rl_resources.script.bash.builtins import Builtins
 from rl_resources.script.bash.conditions import Status, decided, either, matches, negated
-from rl_resources.script.bash.parser import Node, Tree
-from rl_resources.script.bash.script import AssignmentKind, Command, Redirection, Word
-from rl_resources.script.bash.state import State, Variable, joined, weaker
+from rl_resources.script.bash.parser import Node
+from rl_resources.script.bash.script import AssignmentKind, Command, Word
+from rl_resources.script.bash.state import State, joined
 from rl_resources.script.bash.value import Source, Value, literal, lost
 
 _ALONE = {"pipeline": (0, 1), "background": False, "after": ""}
-_LEAVING = re.compile(r"\b(?:break|continue|return)\b")
 Follow = Callable[[State], object]
 
 
@@ -24,9 +26,7 @@ class Evaluator(Builtins):
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self.called: set[str] = set()
-        self._frames: list[tuple[Sequence[str], list[State]]] = []
-        """The calls and turns of loops around, what ends them, and the states that may have."""
+        self._called: set[str] = set()
 
     # Statements
 
@@ -34,7 +34,7 @@ class Evaluator(Builtins):
         """Follow statements in order; the status of the last one."""
         status: Status = True
         for index, statement in enumerate(statements):
-            if state.flow:
+            if state.ended:
                 self.pass_over(statements[index:], state)
                 break
             if self.exhausted:
@@ -95,7 +95,7 @@ class Evaluator(Builtins):
         return method(node, state) if method else None
 
     def _define(self, node: Node, state: State) -> Status:
-        state.functions = {**state.functions, node["Name"]["Value"]: (node, self.source)}
+        state.functions = {**state.functions, node["Name"]["Value"]: node}
         return True
 
     def _arithmetic(self, expressions: Sequence[Node], state: State) -> Status:
@@ -110,7 +110,7 @@ class Evaluator(Builtins):
             return self._pipeline(node, state)
         with self.within(after=operator):
             status = self.statement(node["X"], state)
-        if state.flow or status is (operator == "||"):
+        if state.ended or status is (operator == "||"):
             self.pass_over([node["Y"]], state)
             return status
         if status is not None:
@@ -118,7 +118,7 @@ class Evaluator(Builtins):
         branch = state.copy()
         with self.maybe():
             second = self.statement(node["Y"], branch)
-        self._meet(state, [branch, state.copy()])
+        _meet(state, branch)
         # `unknown && false` is false, `unknown || true` is true
         return second if second is (operator == "||") else None
 
@@ -134,21 +134,20 @@ class Evaluator(Builtins):
     def _simple(self, node: Node, statement: Node, state: State) -> Status:
         args = node.get("Args", ())
         words = [word for arg in args for word in self.words_of(arg, state)]
-        redirections = self._redirections(statement, state)
+        self._redirections(statement, state)
         target = state.copy() if words else state
         kind: AssignmentKind = "prefix" if words else "plain"
         made = [self.assign(item, target, kind) for item in node.get("Assigns", ())]
-        exports = {item.name: item.value for item in made} if words else {}
-        self._note_command(node, statement, words, redirections, state, exports)
+        self._note_command(node, statement, words)
         if not words:
             return None if any(item.value.text is None for item in made) else True
         name = words[0].text
         if name is None:
             return None
         if name in state.functions:
-            return self._call(name, words[1:], state, {n: target.variables[n] for n in exports})
+            return self._call(name, target, state)
         if name == "exec" and len(words) > 1:
-            state.flow = "exit"
+            state.ended = True
         return self.builtin(name, words[1:], state)
 
     def _declaration(self, node: Node, statement: Node, state: State) -> Status:
@@ -159,8 +158,8 @@ class Evaluator(Builtins):
                 words.append(self._as_written(item))
             else:
                 words += self.words_of(item["Value"], state)
-        redirections = self._redirections(statement, state)
-        self._note_command(node, statement, words, redirections, state, {})
+        self._redirections(statement, state)
+        self._note_command(node, statement, words)
         self.declare(node, words, state)
         return True
 
@@ -168,25 +167,15 @@ class Evaluator(Builtins):
         raw, place = self.raw(node), self.place(node)
         return Word(Value((literal(raw, place),)), raw, place)
 
-    def _redirections(self, statement: Node, state: State) -> tuple[Redirection, ...]:
-        return tuple(self._redirection(item, state) for item in statement.get("Redirs", ()))
+    def _redirections(self, statement: Node, state: State) -> None:
+        """Note what is read in the targets of redirections and in here-documents."""
+        for node in statement.get("Redirs", ()):
+            body, word = node.get("Hdoc"), node["Word"]
+            if body and not re.search(r"[\"'\\]", self.raw(word)):
+                self.expand(body.get("Parts", ()), state, "quoted")
+            self.value(word, state)
 
-    def _redirection(self, node: Node, state: State) -> Redirection:
-        body, word = node.get("Hdoc"), node["Word"]
-        if body and not re.search(r"[\"'\\]", self.raw(word)):
-            self.expand(body.get("Parts", ()), state, "quoted")
-        target = Word(self.value(word, state), self.raw(word), self.place(word))
-        return Redirection(node["Op"], target)
-
-    def _note_command(
-        self,
-        node: Node,
-        statement: Node,
-        words: Sequence[Word],
-        redirections: tuple[Redirection, ...],
-        state: State,
-        exports: Mapping[str, Value],
-    ) -> None:
+    def _note_command(self, node: Node, statement: Node, words: Sequence[Word]) -> None:
         redirects = statement.get("Redirs", ())
         start = min(item["Pos"] for item in (node, *redirects))
         end = max(item["End"] for item in (node, *(item["Word"] for item in redirects)))
@@ -194,12 +183,10 @@ class Evaluator(Builtins):
         self.commands.append(
             Command(
                 words=tuple(words),
-                redirections=redirections,
-                environment={**state.exports(), **exports},
                 raw=self.source.text[start:end],
                 place=self.source.place(start),
                 end=self.source.place(end),
-                reach=weaker(here.reach) if any(left for _, left in self._frames) else here.reach,
+                reach=here.reach,
                 in_substitution=here.in_substitution,
                 in_condition=here.in_condition,
                 pipeline=here.pipeline,
@@ -208,78 +195,25 @@ class Evaluator(Builtins):
             )
         )
 
-    def evaluate(self, source: Source, tree: Tree, state: State) -> Status:
-        """Follow what the command noted last, an `eval`, has read."""
-        outer, commands = self.source, self.commands
-        self.source, self.commands = source, []
-        with self.within(**_ALONE):
-            status = self.run(tree.statements, state)
-        commands[-1] = commands[-1]._replace(inner=tuple(self.commands))
-        self.source, self.commands = outer, commands
-        return status
-
     # Functions
 
-    def _call(
-        self, name: str, arguments: Sequence[Word], state: State, exports: Mapping[str, Variable]
-    ) -> Status:
-        self.called.add(name)
-        if self.here.reach == "never" or self.exhausted:
-            return None
-        node, source = state.functions[name]
-        outer, before, positional = self.source, dict(state.variables), state.positional
-        self.source = source
-        state.positional = tuple(word.value for word in arguments)
-        self.locals.append(set(exports))
-        for other, variable in exports.items():
-            state.variables[other] = variable._replace(exported=True)
-        with (
-            self.within(in_loop=False, **_ALONE),
-            self._frame(("return",), state) as left,
-        ):
-            status = self.statement(node["Body"], state)
-        for other in self.locals.pop():
-            state.variables.pop(other, None)
-            state.variables |= {other: before[other]} if other in before else {}
-        self.source, state.positional = outer, positional
-        return None if left else status
+    def _call(self, name: str, inner: State, state: State) -> Status:
+        """Follow a function in a state of its own; what it changes may be changed."""
+        self._called.add(name)
+        if self.here.reach != "never" and not self.exhausted:
+            with self.maybe(), self.within(**_ALONE):
+                self.statement(state.functions[name]["Body"], inner)
+            _meet(state, inner)
+            state.ended = inner.ended
+        return None
 
     def run_uncalled(self, state: State) -> None:
         """Note what is in functions that nobody calls."""
-        for name, (node, source) in sorted(state.functions.items()):
-            if name not in self.called:
-                self.source = source
+        for name, node in sorted(state.functions.items()):
+            if name not in self._called:
                 self.pass_over([node["Body"]], state)
 
     # Branches
-
-    @contextmanager
-    def _frame(self, ends: Sequence[str], state: State) -> Iterator[list[State]]:
-        """A call or a turn of a loop: at its end, those states are met that have left it early."""
-        left: list[State] = []
-        self._frames.append((ends, left))
-        yield left
-        self._frames.pop()
-        state.flow = "" if state.flow in ends else state.flow
-        if left:
-            self._meet(state, [state.copy(), *(branch.running() for branch in left)])
-
-    def _meet(self, state: State, branches: Sequence[State]) -> None:
-        """Continue with what is known wherever the branches came from.
-
-        A branch that leaves the script is a guard and says nothing of what follows. One that leaves
-        a loop or function is met again at its end.
-        """
-        for branch in branches:
-            frames = [left for ends, left in self._frames if branch.flow in ends]
-            if frames:
-                frames[-1].append(branch)
-        left_early = [branch for branch in branches if branch.flow not in ("", "exit")]
-        alive = [branch for branch in branches if not branch.flow] or left_early[:1] or branches[:1]
-        met = alive[0]
-        for branch in alive[1:]:
-            met = joined(met, branch)
-        state.become(met)
 
     def _either(
         self, status: Status, body: Sequence[Node], otherwise: Follow, state: State
@@ -290,7 +224,7 @@ class Evaluator(Builtins):
             with self.maybe():
                 self.run(body, state)
                 otherwise(other)
-            self._meet(state, [state.copy(), other])
+            _meet(state, other)
         elif status:
             self.run(body, state)
             with self.within(reach="never"):
@@ -312,10 +246,8 @@ class Evaluator(Builtins):
             return self.run(statements, state)
 
     def _case(self, node: Node, state: State) -> Status:
-        items = node.get("Items", ())
-        if any(item["Op"] != ";;" for item in items):
-            self.give_up()
-        return self._clauses(items, decided(self.value(node["Word"], state)), state)
+        text = decided(self.value(node["Word"], state))
+        return self._clauses(node.get("Items", ()), text, state)
 
     def _clauses(self, items: Sequence[Node], text: str | None, state: State) -> Status:
         """The clauses of a `case` of which the first that matches is followed."""
@@ -331,36 +263,21 @@ class Evaluator(Builtins):
     # Loops
 
     def _for(self, node: Node, state: State) -> Status:
-        loop, body = node["Loop"], node["Do"]
+        loop = node["Loop"]
         if loop["Type"] == "CStyleLoop":
             self.number(loop.get("Init"), state)
-            return self._loop(partial(self._step, loop), body, state)
-        values = None if node.get("Select") else self._loop_values(loop, state)
-        if values is None or _LEAVING.search(self.raw(node)):
-            name = loop["Name"]
-            missing = lost(self.place(name), f"${{{name['Value']}}}", "conditional")
-            return self._loop(partial(self._set_name, name, missing), body, state)
-        for value in values:
-            self.spend()
-            self._set_name(loop["Name"], value, state)
-            self.run(body, state)
-        return None
+            return self._loop(partial(self._step, loop), node["Do"], state)
+        for word in loop.get("Items", ()):
+            self.words(word, state)
+        return self._loop(partial(self._set_name, loop["Name"]), node["Do"], state)
 
     def _step(self, loop: Node, state: State) -> None:
         """The condition and the step of a loop over numbers."""
         self.number(loop.get("Cond"), state)
         self.number(loop.get("Post"), state)
 
-    def _loop_values(self, loop: Node, state: State) -> Sequence[Value] | None:
-        """The values to run over, `None` where they are unknown."""
-        words = loop.get("Items")
-        if words is None:
-            values = state.positional if "InPos" not in loop else ()
-        else:
-            values = tuple(value for word in words for value in self.words(word, state))
-        return None if values is None or any(value.many for value in values) else values
-
-    def _set_name(self, name: Node, value: Value, state: State) -> None:
+    def _set_name(self, name: Node, state: State) -> None:
+        value = lost(self.place(name), f"${{{name['Value']}}}", "conditional")
         state.set(name["Value"], value, self.place(name))
         self.note_assignment(name["Value"], value, name, "for")
 
@@ -373,22 +290,28 @@ class Evaluator(Builtins):
             before = None
             while before != state.variables and not self.exhausted:
                 before = state.variables
-                once = self._turn(begin, body, state)
-                state.become(state if once.flow else joined(state, once))
-        self._meet(state, [state.copy(), self._turn(begin, body, state)])
+                _meet(state, self._turn(begin, body, state))
+        _meet(state, self._turn(begin, body, state))
         return None
 
     def _turn(self, begin: Follow, body: Sequence[Node], state: State) -> State:
         """The state after a turn that may be taken."""
         once = state.copy()
-        with (
-            self.maybe(),
-            self.within(in_loop=True),
-            self._frame(("break", "continue"), once),
-        ):
+        with self.maybe():
             begin(once)
             self.run(body, once)
         return once
+
+
+def _meet(state: State, branch: State) -> None:
+    """Continue with what is known with and without the branch.
+
+    One that leaves the script is a guard and says nothing of what follows.
+    """
+    if state.ended:
+        state.become(branch)
+    elif not branch.ended:
+        state.become(joined(state, branch))
 
 
 def _piped(node: Node) -> list[Node]:

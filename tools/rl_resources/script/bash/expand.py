@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from rl_resources.script.bash.parser import Node
-from rl_resources.script.bash.state import SPECIAL, State, Trace, any_number
+from rl_resources.script.bash.state import SPECIAL, State, Trace
 from rl_resources.script.bash.value import (
     Part,
     Place,
@@ -98,9 +98,7 @@ class Expander(Trace):
         fragments = self.expand(word["Parts"], state, "split", start=True)
         literals = [self.raw(part) for part in word["Parts"] if part["Type"] == "Lit"]
         braces = any("{" in text for text in literals) and re.search(",|[.][.]", self.raw(word))
-        split = any(item and item.expanded and item.part.text for item in fragments)
-        other_separator = "IFS" in state.variables and split
-        if braces or other_separator or _may_join(word["Parts"], fragments):
+        if braces:
             return [lost(self.place(word), self.raw(word), "form", many=True)]
         return list(_fields(fragments, self.source, "noglob" not in state.options))
 
@@ -138,9 +136,6 @@ class Expander(Trace):
 
     def _part(self, node: Node, state: State, mode: Mode) -> Fragments:
         kind = node["Type"]
-        outer = self.source.unknown_at(node["Pos"])
-        if outer is not None and kind != "DblQuoted":
-            return [_fragment(outer._replace(many=outer.many or mode == "split"), mode)]
         if kind == "SglQuoted":
             return [self._single_quoted(node, mode)]
         if kind == "DblQuoted":
@@ -224,10 +219,8 @@ class Expander(Trace):
     def _found(self, node: Node, state: State) -> Found:
         """What the name stands for; without subscript an array is its first element."""
         name = node["Param"]["Value"]
-        if name.isdigit() and name != "0":
-            return _argument(int(name), state)
-        if name == "#":
-            return self._count(node, state)
+        if name == "#" or (name.isdigit() and name != "0"):
+            return Found(None, "argument", absent=name != "#")
         if name in SPECIAL:
             return Found(None, "special")
         variable = state.variables.get(name)
@@ -237,11 +230,6 @@ class Expander(Trace):
         if isinstance(variable.content, tuple):
             return _element(variable.content, key)
         return Found(variable.content) if key == 0 else Found(None, "form")
-
-    def _count(self, node: Node, state: State) -> Found:
-        if state.positional is None or any(value.many for value in state.positional):
-            return Found(None, "argument")
-        return Found(Value((literal(str(len(state.positional)), self.place(node)),)))
 
     def _conditional(self, node: Node, found: Found, state: State, mode: Mode) -> Fragments:
         """`-`, `=`, `+` and `?`: what is taken depends on whether the variable is set, or empty."""
@@ -255,18 +243,11 @@ class Expander(Trace):
             return [self._missing(node, found.reason or "environment", mode)]
         parts = word.get("Parts", ()) if word and bool(present) == ("+" in operator) else ()
         fragments = self.expand(parts, state, mode, start=mode != "quoted")
-        if "=" in operator:
-            self._assign_default(node, fragments, found, state)
         place = self.place(node)
+        if "=" in operator:
+            state.lose(node["Param"]["Value"], place)
         empty = _fragment(Part("", place, place), mode)
         return [item and _as_default(item, mode, found.absent) for item in fragments or [empty]]
-
-    def _assign_default(self, node: Node, fragments: Fragments, found: Found, state: State) -> None:
-        name, value = node["Param"]["Value"], joined(fragments)
-        parts = (part._replace(default=found.absent) for part in value.parts)
-        value = Value(tuple(parts))
-        state.set(name, any_number(value) if node.get("Index") else value, self.place(node))
-        self.note_assignment(name, value, node, "default")
 
     def _changed(self, node: Node, value: Value, state: State) -> Value:
         """The value after a change of its text; unknown where either is."""
@@ -276,8 +257,6 @@ class Expander(Trace):
             reason = (value.unknown and value.unknown.reason) or "form"
             name = node["Param"]["Value"]
             return lost(place, self.raw(node), reason, name=name, many=value.many)
-        if result == text:
-            return value
         return Value((Part(result, place, value.origin or place, default=value.default),))
 
     def _change(self, node: Node, text: str, state: State) -> str | None:
@@ -308,7 +287,7 @@ class Expander(Trace):
         if values is None:
             return [self._missing(node, reason, mode)]
         changed = node.get("Excl") or node.get("Length") or _operator(node)
-        uncountable = "IFS" in state.variables or any(value.many for value in values)
+        uncountable = any(value.many for value in values)
         if changed or (uncountable and not separate):
             return [self._missing(node, "form", mode)]
         self.spend(len(values) // 2)
@@ -354,7 +333,7 @@ def _operator(node: Node) -> str:
 def _elements(name: str, state: State) -> tuple[tuple[Value, ...] | None, Reason]:
     """What `[@]` or `$@` stands for, or `None` and why it is unknown."""
     if name in ("@", "*"):
-        return state.positional, "argument"
+        return None, "argument"
     variable = state.variables.get(name)
     content = variable.content if variable else ()
     values = (content,) if isinstance(content, Value) else content or ()
@@ -365,12 +344,6 @@ def _element(values: tuple[Value, ...], key: int | None) -> Found:
     if key is None or key < 0 or any(value.many for value in values[: key + 1]):
         return Found(None, "conditional")
     return Found(values[key] if key < len(values) else None)
-
-
-def _argument(number: int, state: State) -> Found:
-    if state.positional is None:
-        return Found(None, "argument", absent=True)
-    return _element(state.positional, number - 1)
 
 
 def _present(found: Found, *, empty_counts: bool) -> bool | None:
@@ -401,14 +374,6 @@ def _trimmed(text: str, pattern: str, operator: str) -> str:
     return rests[-1 if len(operator) == 2 else 0] if rests else text
 
 
-def _may_join(parts: Sequence[Node], fragments: Fragments) -> bool:
-    """Whether text next to a list joins another element if an unknown one turns out to be none."""
-    only = len(parts) == 1 and parts[0]["Type"] == "DblQuoted"
-    inner = parts[0].get("Parts", ()) if only else parts
-    uncountable = any(item is not None and item.part.many for item in fragments)
-    return len(inner) > 1 and uncountable and None in fragments
-
-
 # Word splitting
 
 
@@ -416,8 +381,6 @@ def joined(fragments: Fragments) -> Value:
     """Fragments as one value, as an assignment takes them: separate words joined by a space."""
     place = next((item.part.place for item in fragments if item), Place(0, 1, 1))
     parts = [item.part if item else literal(" ", place) for item in fragments]
-    if None in fragments and any(part.many for part in parts):
-        return lost(place, Value(tuple(parts)).shown, "conditional")
     return bounded(part._replace(many=False) for part in parts)
 
 
@@ -457,7 +420,7 @@ def _cut(current: list[Fragment], item: Fragment, source: Source) -> list[list[F
 def _piece(part: Part, start: int, text: str, source: Source) -> Part:
     """A stretch of a part, with its own place where it is written there."""
     offset = part.origin.offset + start
-    if text == part.text or not source.whole.startswith(text, offset):
+    if text == part.text or not source.text.startswith(text, offset):
         return part._replace(text=text)
     place = source.place(offset)
     return part._replace(text=text, place=place, origin=place)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -11,9 +10,7 @@ from rl_resources.script.bash.value import Place, Value
 
 Reach = Literal["always", "maybe", "never"]
 Defined = Literal["yes", "maybe", "no"]
-AssignmentKind = Literal[
-    "plain", "export", "declare", "local", "readonly", "prefix", "for", "read", "default"
-]
+AssignmentKind = Literal["plain", "export", "declare", "local", "readonly", "prefix", "for", "read"]
 
 
 class Word(NamedTuple):
@@ -81,24 +78,14 @@ class Reference(NamedTuple):
     reach: Reach
 
 
-class Redirection(NamedTuple):
-    """A redirection, such as `2>`, and its target."""
-
-    operator: str
-    target: Word
-
-
 class Command(NamedTuple):
     """A simple command each time that it is run, in the order of running.
 
     `pipeline` is its index and the number of commands in its pipeline. `after` is the `&&` or `||`
-    behind that pipeline. `environment` is what the script exports to it. `inner` are
-    the commands that an `eval` reads in its arguments and runs.
+    behind that pipeline.
     """
 
     words: tuple[Word, ...]
-    redirections: tuple[Redirection, ...]
-    environment: Mapping[str, Value]
     raw: str
     place: Place
     end: Place
@@ -108,7 +95,6 @@ class Command(NamedTuple):
     pipeline: tuple[int, int]
     background: bool
     after: str
-    inner: tuple[Command, ...] = ()
 
     @property
     def name(self) -> str | None:

@@ -40,15 +40,13 @@ class Variable(NamedTuple):
 class State:
     """All that commands change. A name that is not in `variables` is left to the environment.
 
-    `positional` is `None` while the arguments are those of the script itself. `flow` says what
-    ended the statements so far: `exit`, `return`, `break` or `continue`.
+    `ended` says whether the statements so far leave the script.
     """
 
     variables: dict[str, Variable] = field(default_factory=dict)
-    positional: tuple[Value, ...] | None = None
-    functions: Mapping[str, tuple[Node, Source]] = field(default_factory=dict)
+    functions: Mapping[str, Node] = field(default_factory=dict)
     options: frozenset[str] = frozenset()
-    flow: str = ""
+    ended: bool = False
 
     def copy(self) -> State:
         """A state of its own, as a subshell has one."""
@@ -56,18 +54,16 @@ class State:
 
     def running(self) -> State:
         """A copy in which nothing has ended yet."""
-        return replace(self, variables=dict(self.variables), flow="")
+        return replace(self, variables=dict(self.variables), ended=False)
 
     def become(self, other: State) -> None:
         """Take over another state."""
-        self.variables, self.positional = other.variables, other.positional
-        self.functions, self.options, self.flow = other.functions, other.options, other.flow
+        self.variables, self.functions = other.variables, other.functions
+        self.options, self.ended = other.options, other.ended
 
     def set(self, name: str, content: Content, place: Place, exported: bool = False) -> None:
         """Give a variable new content; it stays exported."""
         old = self.variables.get(name) or Variable(None, place)
-        if isinstance(old.content, tuple) and isinstance(content, Value):
-            content = any_number(content)  # it is the new first element
         exported = exported or old.exported or "allexport" in self.options
         self.variables[name] = Variable(content, place, exported)
 
@@ -75,14 +71,6 @@ class State:
         """From here on the value of a variable comes from outside of the script."""
         if name.isidentifier():
             self.set(name, lost(place, f"${{{name}}}", reason), place)
-
-    def exports(self) -> dict[str, Value]:
-        """What the script adds to the environment of a command."""
-        return {
-            name: variable.content
-            for name, variable in self.variables.items()
-            if variable.exported and isinstance(variable.content, Value)
-        }
 
 
 def joined(first: State, second: State) -> State:
@@ -94,7 +82,6 @@ def joined(first: State, second: State) -> State:
             variables[name] = _joined_variable(name, left, right)
     return State(
         variables,
-        first.positional if first.positional == second.positional else None,
         {**first.functions, **second.functions},
         first.options & second.options,
     )
@@ -122,8 +109,7 @@ def _joined_content(left: Content, right: Content, missing: Value) -> Content:
         return _joined_values(left, right, missing)
     if isinstance(left, tuple) and isinstance(right, tuple):
         return _joined_arrays(left, right, missing)
-    many = isinstance(left, tuple) or isinstance(right, tuple)
-    return any_number(missing) if many else missing
+    return any_number(missing)
 
 
 def _joined_arrays(
@@ -157,7 +143,6 @@ class Context(NamedTuple):
     """What encloses the command that is evaluated."""
 
     reach: Reach = "always"
-    in_loop: bool = False
     in_substitution: bool = False
     in_condition: bool = False
     background: bool = False

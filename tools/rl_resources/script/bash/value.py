@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from typing import Literal, NamedTuple
 
 Reason = Literal[
@@ -26,14 +25,10 @@ class Place:
 
 
 class Source:
-    """A text that knows the place of each of its characters.
-
-    `whole` is the text that offsets of places count in.
-    """
+    """A text that knows the place of each of its characters."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.whole = text
         starts = [0]
         at = text.find("\n")
         while at >= 0:
@@ -45,10 +40,6 @@ class Source:
         """The place of the character at `offset`."""
         line = bisect_right(self._starts, offset)
         return Place(offset, line, offset - self._starts[line - 1] + 1)
-
-    def unknown_at(self, offset: int) -> Part | None:
-        """The unknown part of a value that stands at `offset`; a script's own text has none."""
-        return None
 
 
 class Part(NamedTuple):
@@ -118,43 +109,6 @@ class Value:
     def origin(self) -> Place | None:
         """Where its text is defined, if it is one piece; where it is written otherwise."""
         return self.parts[0].origin if len(self.parts) == 1 else self.place
-
-
-class Quoted(Source):
-    """The text of a value, read as a script of its own: places are those of the outer script.
-
-    Parts that are not known stand as they are written, or as `$?` where bash would not take that
-    for an expansion; `unknown_at` finds them.
-    """
-
-    def __init__(self, value: Value, whole: str) -> None:
-        super().__init__(whole)
-        self._outer = super().place
-        self._parts = value.parts
-        texts = [_as_code(part) for part in value.parts]
-        self.text = "".join(texts)
-        self._part_starts = [0, *accumulate(map(len, texts))][: len(texts)]
-
-    def place(self, offset: int) -> Place:
-        """The place in the outer script; within a changed text that of its beginning."""
-        index = bisect_right(self._part_starts, offset) - 1
-        if index < 0:
-            return Place(0, 1, 1)
-        part = self._parts[index]
-        if part.text is None or not self.whole.startswith(part.text, part.origin.offset):
-            return part.origin
-        return self._outer(part.origin.offset + offset - self._part_starts[index])
-
-    def unknown_at(self, offset: int) -> Part | None:
-        """The unknown part that stands at `offset`."""
-        index = bisect_right(self._part_starts, offset) - 1
-        return self._parts[index] if index >= 0 and self._parts[index].text is None else None
-
-
-def _as_code(part: Part) -> str:
-    if part.text is not None:
-        return part.text
-    return part.source if part.source[:1] in ("$", "`") else "$?"
 
 
 def bounded(parts: Iterable[Part]) -> Value:
