@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-MOST_LISTED = 12
+MOST_LISTED = 15
 MOST_COMPARED = 100
 """Letters of a word that are compared; from 200 on difflib would leave out what is frequent."""
 
