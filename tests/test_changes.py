@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rl_resources.check.snapshot import Snapshot, take_snapshot
-from rl_resources.contribute.changes import Change, add_rows, write_changes
+from rl_resources.contribute.changes import Change, changes_between, with_rows, write_changes
 from rl_resources.errors import UnusableInput
 from rl_resources.package import read_package
 from sample_tree import files
@@ -23,7 +23,8 @@ def snapshot(root: Path) -> Snapshot:
 
 def changes(root: Path) -> tuple[Change, ...]:
     """A new file in new folders, a table with a new row, a file that goes."""
-    (row,) = add_rows(snapshot(root), {"devices": [DEVICE]})
+    before = snapshot(root)
+    (row,) = changes_between(before, with_rows(before, {"devices": [DEVICE]}))
     new = Change("examples/tuning/new/deep/new.sh", None, b"#!/bin/sh\n", executable=True)
     return new, row, Change(GONE, (root / GONE).read_bytes(), None)
 
@@ -38,25 +39,29 @@ def test_rows_go_where_the_canonical_order_wants_them_and_no_other_line_changes(
     rows += [record | {"script": "a.sh", "model": "Some/Tiny"}]
     path = root / DEVICES
     path.write_bytes(path.read_bytes().removesuffix(b"\n"))
-    devices = [DEVICE | {"device": device} for device in ("zz3", "a1", "zz1")]
-    found = add_rows(snapshot(root), {"models": [model, large], "tuning": rows, "devices": devices})
+    new = [DEVICE | {"device": device} for device in ("zz3", "a1", "zz1")]
+    before = snapshot(root)
+    wanted = {"models": [model, large], "tuning": rows, "devices": new}
+    found = list(changes_between(before, with_rows(before, wanted)))
     for change in found:
-        before, after = (set((data or b"").split(b"\n")) for data in (change.was, change.becomes))
-        assert before < after
+        old, new = (set((data or b"").split(b"\n")) for data in (change.was, change.becomes))
+        assert old < new
         assert (change.becomes or b"").endswith(b"\n")
-    keys = [
-        [line.partition(b",")[0] for line in (item.becomes or b"").splitlines()] for item in found
-    ]
-    assert keys[1].index(b"a.sh") < keys[1].index(b"b.sh")
-    assert keys[2][1:] == sorted(keys[2][1:])
+    keys = {
+        item.path: [line.partition(b",")[0] for line in (item.becomes or b"").splitlines()]
+        for item in found
+    }
+    scripts, devices = keys["records/tuning.csv"], keys[DEVICES]
+    assert scripts.index(b"a.sh") < scripts.index(b"b.sh")
+    assert devices[1:] == sorted(devices[1:])
 
 
 def test_a_row_that_cannot_be_added_is_refused(root: Path) -> None:
     with pytest.raises(UnusableInput, match=r"records/devices.csv:2: there is a row for h100 al"):
-        add_rows(snapshot(root), {"devices": [DEVICE | {"device": "h100"}]})
+        with_rows(snapshot(root), {"devices": [DEVICE | {"device": "h100"}]})
     (root / DEVICES).write_bytes((root / DEVICES).read_bytes() + b'"open\n')
     with pytest.raises(UnusableInput, match="cannot be read"):
-        add_rows(snapshot(root), {"devices": [DEVICE]})
+        with_rows(snapshot(root), {"devices": [DEVICE]})
 
 
 def test_changes_create_replace_and_remove_and_their_diff_says_so(root: Path) -> None:

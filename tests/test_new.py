@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
@@ -16,8 +15,8 @@ from rl_resources.check import check
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
 from rl_resources.contribute import new as new_module
-from rl_resources.contribute.changes import add_rows, preview
-from rl_resources.contribute.new import OPTIONS, NewRecord, known_words, new, new_record
+from rl_resources.contribute.changes import with_rows, with_script
+from rl_resources.contribute.new import OPTIONS, NewRecord, known_words, new_record
 from rl_resources.contribute.new_script import ALGORITHMS, engines, strategies
 from rl_resources.contribute.start_values import (
     Cluster,
@@ -71,9 +70,8 @@ def snapshot(package: Package) -> Snapshot:
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the dataset as it was once; nobody is at a terminal."""
-    monkeypatch.setattr("sys.stdin", Path(os.devnull).open())  # noqa: SIM115
+def root(tmp_path: Path) -> Path:
+    """A copy of the dataset as it was once."""
     return plant_frozen(tmp_path)
 
 
@@ -114,9 +112,10 @@ def _assert_clean_if_there_is_room(
     made: Mapping[str, NewRecord], dataset: Dataset, snapshot: Snapshot
 ) -> None:
     """What all rules report of a dataset with these records added at once."""
-    rows = add_rows(snapshot, {"tuning": [record.row for record in made.values()]})
-    scripts = [record.changes[0] for record in made.values()]
-    found = [f"{item.rule}: {item.message}" for item in check(preview(snapshot, [*scripts, *rows]))]
+    after = with_rows(snapshot, {"tuning": [record.row for record in made.values()]})
+    for path, record in made.items():
+        after = with_script(after, path, _text(record).encode())
+    found = [f"{item.rule}: {item.message}" for item in check(after)]
     small = [Path(path).name for path, record in made.items() if _lacks_room(record, dataset)]
     reported = [item.split(" is `")[0] for item in found]
     assert sorted(reported) == sorted(f"run-memory: gpus of {name}" for name in small)
@@ -247,7 +246,7 @@ def test_new_writes_a_script_that_can_be_started_and_its_row(root: Path, capsys:
     assert main(_arguments(root, *cells, model="Some/Thing-9B")) == 0
     out, err = capsys.readouterr()
     path = "examples/tuning/7b/thing-9b_grpo_8_h100_fsdp_vllm.sh"
-    assert out.splitlines() == [path, "records/models.csv", "records/tuning.csv"]
+    assert out.splitlines() == [path, "records/tuning.csv", "records/models.csv"]
     assert f"bash {path}" in err and "--contributor HANDLE --write" in err
     assert (root / path).stat().st_mode & 0o111
     after = files(root)
@@ -265,10 +264,11 @@ REFUSED: list[tuple[dict[str, str | None], tuple[str, ...], list[str]]] = [
         {"tag": None, "infer": None, "device": "h1000", "gpus": "0", "task": "GRP0"},
         (),
         [
-            "missing: --infer, --tag",
+            "missing: --infer",
+            "--tag (MIN, RECOMMENDED)",
             "`h1000` is not known. Did you mean `h100`",
             "--add-device name=… vendor=… source=… adds it to records/devices.csv",
-            "gpus `0` is not a whole number from 1 to 100000",
+            "--gpus: `0` is not a whole number from 1 to 100000",
             "Did you mean `GRPO`",
         ],
     ),
@@ -325,40 +325,6 @@ def test_a_dry_run_shows_the_changes_and_makes_none(
     found = json.loads(capsys.readouterr().out)
     assert (found["written"], found["row"]["contributor"]) == (False, "some-body")
     assert found["files"] == [found["script"], "records/tuning.csv"]
-    assert files(root) == before
-
-
-def test_at_a_terminal_what_is_missing_is_asked_for(
-    root: Path, capsys: Output, unchecked: list[Finding], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers = iter(
-        [
-            "qwen2.5-7b-instruct",
-            "",
-            "grpo",
-            "many",
-            "8",
-            "h101",
-            "H100",
-            "vllm",
-            "min",
-            "no h",
-            "me",
-        ]
-    )
-    monkeypatch.setattr("builtins.input", lambda: next(answers))
-    asked = {"train": "fsdp", "infer": "vlm"}
-    record = new(root, asked, {}, write=False, terminal=True)
-    assert (Path(record.path).name, record.row["contributor"]) == (NAME, "me")
-    err = capsys.readouterr().err
-    for said in ("Tag (MIN, RECOMMENDED): ", "`many` is not a whole", "mean `h100`", "mean `vllm`"):
-        assert said in err
-
-
-def test_a_dialogue_that_is_left_writes_nothing(root: Path) -> None:
-    before = files(root)
-    with pytest.raises(UnusableInput, match="stopped before the last answer"):
-        new(root, {}, {}, write=True, terminal=True)
     assert files(root) == before
 
 

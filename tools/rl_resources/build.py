@@ -17,11 +17,11 @@ from rl_resources.check import check_root
 from rl_resources.check.script import shellcheck
 from rl_resources.errors import (
     Finding,
-    InvalidDataset,
     InvalidOutput,
     RlResourcesError,
     UnreadableDataset,
     UnusableInput,
+    refuse_errors,
 )
 from rl_resources.files import new_folder
 from rl_resources.git import read_repository
@@ -67,8 +67,7 @@ def valid_or_raise(root: Path) -> list[Finding]:
     Raises `InvalidDataset` where a finding is an error.
     """
     findings = check_root(root, ignore=shellcheck.RULES)
-    if any(item.severity == "error" for item in findings):
-        raise InvalidDataset(findings)
+    refuse_errors(findings)
     return findings
 
 

@@ -9,7 +9,7 @@ RlResourcesError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning"]
@@ -80,3 +80,14 @@ class InvalidDataset(RlResourcesError):  # noqa: N818
     def __reduce__(self) -> tuple[type[InvalidDataset], tuple[Sequence[Finding]]]:
         """Pickled, it is made of its findings again."""
         return type(self), (self.findings,)
+
+
+def has_errors(findings: Iterable[Finding]) -> bool:
+    """Whether one of them is an error."""
+    return any(finding.severity == "error" for finding in findings)
+
+
+def refuse_errors(findings: Sequence[Finding]) -> None:
+    """Raise `InvalidDataset` with all findings if one is an error."""
+    if has_errors(findings):
+        raise InvalidDataset(findings)

@@ -20,11 +20,16 @@ from rl_resources.cli.command import (
     INTERRUPTED,
     UNUSABLE,
     Arguments,
-    has_errors,
     report,
     root_of,
 )
-from rl_resources.errors import InvalidDataset, InvalidOutput, RlResourcesError, UnusableInput
+from rl_resources.errors import (
+    InvalidDataset,
+    InvalidOutput,
+    RlResourcesError,
+    UnusableInput,
+    refuse_errors,
+)
 
 COMMANDS = (
     answers.find,
@@ -104,9 +109,7 @@ def _refuse_broken(arguments: Arguments) -> None:
     """
     from rl_resources.check import check_root
 
-    findings = check_root(root_of(arguments))
-    if has_errors(findings):
-        raise InvalidDataset(findings)
+    refuse_errors(check_root(root_of(arguments)))
 
 
 def _complain(error: RlResourcesError) -> None:

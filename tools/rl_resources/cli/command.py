@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from rl_resources.errors import UnreadableDataset, UnusableInput
+from rl_resources.errors import UnreadableDataset, UnusableInput, has_errors
 from rl_resources.package import SCRIPTS
 
 if TYPE_CHECKING:
@@ -125,11 +125,6 @@ def write_table(text: str) -> None:
 
         text = "\n".join(map(printable, text.split("\n")))
     sys.stdout.write(text)
-
-
-def has_errors(findings: Sequence[Finding]) -> bool:
-    """Whether one of them is an error."""
-    return any(finding.severity == "error" for finding in findings)
 
 
 def show(findings: Sequence[Finding]) -> None:

@@ -33,15 +33,15 @@ def _new_options(parser: ArgumentParser) -> None:
 
 @command(_new_options, "check")
 def new(arguments: Arguments) -> int:
-    """Write a script and its row; ask on a terminal for what is missing."""
+    """Write a script that nobody has run yet, and its row."""
     from rl_resources.contribute.new import new
 
     texts = {name: getattr(arguments, name) or "" for name in (*EXAMPLES, "nodes", "contributor")}
     asked = {name: text.strip() for name, text in texts.items() if text.strip()}
     growing = {"model": arguments.add_model, "device": arguments.add_device}
     added = {option: cells for option, cells in growing.items() if cells is not None}
-    written, terminal = not arguments.dry_run, sys.stdin.isatty()
-    record = new(root_of(arguments), asked, added, write=written, terminal=terminal)
+    written = not arguments.dry_run
+    record = new(root_of(arguments), asked, added, write=written)
     form = record.as_json if arguments.format == "json" else record.as_text
     sys.stdout.write(form(written=written))
     show(record.findings)

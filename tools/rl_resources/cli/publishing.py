@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_resources.cli.command import FOUND, Arguments, command, report, root_of, root_of_answers
-from rl_resources.errors import UnusableInput
+from rl_resources.errors import UnusableInput, refuse_errors
 
 if TYPE_CHECKING:
     from rl_resources.dataset import Dataset
@@ -35,8 +35,7 @@ def export(arguments: Arguments) -> int:
     if not is_packaged(root):
         from rl_resources.check import check_root
 
-        if errors := [item for item in check_root(root) if item.severity == "error"]:
-            return report(errors)
+        refuse_errors(check_root(root))
         script_url = script_url or read_repository(root).script_url()
     dataset = read_dataset(read_package(root))
     size = _section(dataset, arguments.size) if arguments.size else None

@@ -17,20 +17,16 @@ from rl_resources.cli.command import (
     among,
     command,
     dataset_of_answers,
-    has_errors,
     report,
     root_of,
     write_findings,
 )
-from rl_resources.errors import UnusableInput
+from rl_resources.errors import UnusableInput, has_errors
 
 if TYPE_CHECKING:
     from rl_resources.check import Rule
     from rl_resources.check.snapshot import Snapshot
     from rl_resources.errors import Finding, Severity
-
-MOST_COUNTED = 1000
-"""Findings of which `check` counts those that `--fix` fixes, by trying."""
 
 
 def _check_options(parser: ArgumentParser) -> None:
@@ -70,10 +66,8 @@ def check(arguments: Arguments) -> int:
     looked_at = {"record": len(snapshot.tables["tuning"].rows), "script": len(snapshot.scripts)}
     sys.stderr.write(f"{summary(found, looked_at)}\n")
     fixable = {rule.name for rule in rules if rule.fixable} & {item.rule for item in found}
-    if fixable and not arguments.fix and len(found) <= MOST_COUNTED:
-        count = _fixable(snapshot, rules, asked, len(found))
-        if count > 0:
-            print(f"Fixable with `rl-resources check --fix`: {count}.", file=sys.stderr)
+    if fixable and not arguments.fix:
+        print("`rl-resources check --fix` applies the fixes that are certain.", file=sys.stderr)
     return _status(arguments, {item.severity for item in found})
 
 
@@ -119,16 +113,6 @@ def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], boo
     for line in fixed.done:
         print(line, file=sys.stderr)
     return take_snapshot(snapshot.package)
-
-
-def _fixable(
-    snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], bool], found: int
-) -> int:
-    """How many findings `--fix` would fix, which is known by trying."""
-    from rl_resources.check import findings_in
-    from rl_resources.contribute.fix import fix
-
-    return found - len(findings_in(fix(snapshot, rules, asked).snapshot, rules, asked))
 
 
 def _fmt_options(parser: ArgumentParser) -> None:

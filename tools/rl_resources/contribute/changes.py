@@ -1,19 +1,19 @@
-"""Changes to files of the dataset: made as values, validated by the rules, then written."""
+"""Contributions as edits of a snapshot: validated by the rules, then written to its files."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 
 from rl_resources.check import all_rules, findings_in
 from rl_resources.check.dataset.form import canonical
 from rl_resources.check.snapshot import ScriptFile, Snapshot, Table
-from rl_resources.errors import Finding, InvalidDataset, UnusableInput
-from rl_resources.package import SCRIPTS
+from rl_resources.errors import Finding, UnusableInput
+from rl_resources.package import TableSchema
 from rl_resources.tabular import write
-from rl_resources.text import shown
 
 Row = Mapping[str, str]
 """The text of a row's cells by column; a column that is missing is empty."""
@@ -47,91 +47,95 @@ class Change:
         return "".join(line if line.endswith("\n") else line + missing_end for line in lines)
 
 
-def add_rows(snapshot: Snapshot, rows: Mapping[str, Sequence[Row]]) -> tuple[Change, ...]:
-    """The tables with new rows, by resource, in canonical form.
+def with_rows(
+    snapshot: Snapshot, rows: Mapping[str, Sequence[Row]], *, replacing: bool = False
+) -> Snapshot:
+    """The dataset with new rows, by resource, in canonical form.
 
-    Raises `UnusableInput` where a table cannot be read or has the key already, and `KeyError` for
-    a column that the schema lacks.
+    A row whose key is there takes that row's place if `replacing`. Raises `UnusableInput` where it
+    may not, or a table cannot be read, and `KeyError` for a column that the schema lacks.
     """
-    longer = {name: _appended(snapshot.tables[name], new) for name, new in rows.items()}
-    after = replace(snapshot, tables={**snapshot.tables, **longer})
-    return tuple(_canonical(after, snapshot.tables[name], table) for name, table in longer.items())
+    for name, new in rows.items():
+        snapshot = _with_text(snapshot, name, _joined(snapshot, name, new, replacing=replacing))
+    for name in rows:
+        snapshot = _with_text(snapshot, name, canonical(snapshot, snapshot.tables[name]) or "")
+    return snapshot
 
 
-def replace_row(snapshot: Snapshot, resource: str, at: int, row: Row) -> Change:
-    """The table with the cells of row `at` of its `rows` replaced, in canonical form."""
-    table = snapshot.tables[resource]
-    rows = [list(item.cells) for item in table.rows]
-    rows[at] = [row[name] for name in table.schema.names]
-    text = write([table.schema.names, *rows])
-    return _canonical(snapshot, table, Table(table.resource, text.encode()))
+def _with_text(snapshot: Snapshot, name: str, text: str) -> Snapshot:
+    table = Table(snapshot.package.resources[name], text.encode())
+    return replace(snapshot, tables={**snapshot.tables, name: table})
 
 
-def _appended(table: Table, rows: Sequence[Row]) -> Table:
-    names, keys = table.schema.names, table.schema.primary_key
-    held = {cells: row.line for cells, row in zip(table.cells(keys), table.rows, strict=True)}
-    for row in rows:
-        for name in row:
-            table.schema.field(name)
-        key = tuple(row.get(name, "") for name in keys)
-        if key in held:
-            raise UnusableInput(
-                f"{table.path}:{held[key]}: there is a row for {shown(' '.join(key), 120)} already",
-                "Change that row, or choose another configuration; the tag is no part of a name.",
-            )
-    data = (table.data or b"").removesuffix(b"\n") + b"\n"
-    text = write([[row.get(name, "") for name in names] for row in rows])
-    return Table(table.resource, data + text.encode())
-
-
-def _canonical(snapshot: Snapshot, old: Table, new: Table) -> Change:
-    text = canonical(snapshot, new) if canonical(snapshot, old) is not None else None
-    if text is None:
+def _joined(snapshot: Snapshot, name: str, new: Sequence[Row], *, replacing: bool) -> str:
+    """A table's text with new rows at its end, or in the place of those with their keys."""
+    table = snapshot.tables[name]
+    if canonical(snapshot, table) is None:
         raise UnusableInput(
-            f"{old.path}: cannot be read, so nothing is added to it",
+            f"{table.path}: cannot be read, so nothing is added to it",
             "`rl-resources check` reports every error in the file and its fix.",
         )
-    return Change(old.path, old.data, text.encode())
+    rows: list[Sequence[str]] = [row.cells for row in table.rows]
+    places = {key: place for place, key in enumerate(table.cells(table.schema.primary_key))}
+    for row in new:
+        place = places.get(tuple(row.get(column, "") for column in table.schema.primary_key))
+        if place is None:
+            rows.append(_cells(table.schema, row))
+        elif replacing:
+            rows[place] = _cells(table.schema, row)
+        else:
+            raise UnusableInput(
+                f"{table.path}:{table.rows[place].line}: there is a row for {table.label(place)} "
+                "already",
+                "Change that row, or choose another configuration; the tag is no part of a name.",
+            )
+    return write([table.schema.names, *rows])
 
 
-def preview(snapshot: Snapshot, changes: Sequence[Change]) -> Snapshot:
-    """The dataset as it would be."""
-    becomes = {change.path: change.becomes for change in changes}
-    tables = {
-        name: Table(table.resource, becomes[table.path]) if table.path in becomes else table
-        for name, table in snapshot.tables.items()
-    }
-    kept = [script for script in snapshot.scripts if script.path not in becomes]
-    new = [
-        ScriptFile(path, data=data)
-        for path, data in becomes.items()
-        if data is not None and path.startswith(f"{SCRIPTS}/")
+def _cells(schema: TableSchema, row: Row) -> list[str]:
+    found = [""] * len(schema.names)
+    for column, text in row.items():
+        found[schema.index(column)] = text
+    return found
+
+
+def with_script(snapshot: Snapshot, path: str, data: bytes, moved_from: str = "") -> Snapshot:
+    """The dataset with an executable script at `path` that no longer is where it was moved from."""
+    others = [script for script in snapshot.scripts if script.path not in {path, moved_from}]
+    scripts = [*others, ScriptFile(path, data=data, executable=True)]
+    return replace(snapshot, scripts=tuple(sorted(scripts, key=attrgetter("path"))))
+
+
+def changes_between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
+    """The files that differ between two states of a dataset."""
+    before = {script.path: script for script in old.scripts}
+    after = {script.path: script for script in new.scripts}
+    for path, script in after.items():
+        was = before.get(path)
+        if script != was:
+            executable = bool(script.executable) and not (was and was.executable)
+            yield Change(path, was.data if was else None, script.data, executable)
+    for path in before.keys() - after.keys():
+        yield Change(path, before[path].data, None)
+    for name, table in new.tables.items():
+        if table.data != old.tables[name].data:
+            yield Change(table.path, old.tables[name].data, table.data)
+
+
+def findings_about(old: Snapshot, new: Snapshot) -> list[Finding]:
+    """Findings about what is new: whole scripts, and the new lines of tables."""
+    changes = {change.path: change for change in changes_between(old, new)}
+    found = findings_in(new, list(all_rules().values()), changes.__contains__)
+    lines = {path: _new_lines(change) for path, change in changes.items()}
+    return [
+        item for item in found if changes[item.path].was is None or item.line in lines[item.path]
     ]
-    scripts = tuple(sorted([*kept, *new], key=lambda script: script.path))
-    return replace(snapshot, tables=tables, scripts=scripts)
 
 
-def findings_about(snapshot: Snapshot, changes: Sequence[Change]) -> list[Finding]:
-    """Findings about what the changes add: their scripts, and the new lines of their tables."""
-    paths = {change.path for change in changes}
-    rules = list(all_rules().values())
-    found = findings_in(preview(snapshot, changes), rules, paths.__contains__)
-    new = {(change.path, line) for change in changes for line in _new_lines(change)}
-    whole = {change.path for change in changes if change.was is None}
-    return [item for item in found if item.path in whole or (item.path, item.line) in new]
-
-
-def refuse_errors(findings: Sequence[Finding]) -> None:
-    """Raise `InvalidDataset` with all findings if one is an error."""
-    if any(finding.severity == "error" for finding in findings):
-        raise InvalidDataset(findings)
-
-
-def _new_lines(change: Change) -> Iterator[int]:
+def _new_lines(change: Change) -> set[int]:
     before = set((change.was or b"").split(b"\n"))
-    for number, line in enumerate((change.becomes or b"").split(b"\n"), start=1):
-        if line not in before:
-            yield number
+    lines = enumerate((change.becomes or b"").split(b"\n"), start=1)
+    return {number for number, line in lines if line not in before}
 
 
 def write_changes(root: Path, changes: Sequence[Change]) -> None:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from rl_resources.check.dataset.tables import slug_of
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.check.target import ScriptText, Trial
-from rl_resources.contribute.changes import Change, Row, add_rows, replace_row
+from rl_resources.contribute.changes import Row, with_rows, with_script
 from rl_resources.contribute.facts import Fact, Facts, Form, cell, merged
-from rl_resources.contribute.script_facts import (
-    comment_facts,
-    name_facts,
-    run_facts,
-    searched,
-    titled_facts,
-)
+from rl_resources.contribute.script_facts import device_fact, name_facts, run_facts, searched
 from rl_resources.contribute.training_log import FIGURES, TrainingLog
 from rl_resources.dataset import Dataset
 from rl_resources.package import SCRIPTS, TableSchema
@@ -41,7 +35,7 @@ class Sources:
 
     script: ScriptText | None = None
     data: bytes = b""
-    held: str | None = None
+    held: str = ""
     log: TrainingLog | None = None
     form: Form = field(default_factory=Form)
     stated: Facts = field(default_factory=dict)
@@ -66,19 +60,19 @@ class Draft:
 
     @cached_property
     def _certain(self) -> Facts:
-        """What decides the script's name, and all else that needs no log."""
+        """All that needs no log."""
         script = self.sources.script
         found = [self.sources.stated, self.sources.form.facts]
         if script is not None:
             named = name_facts(script, self.dataset)
             found += [run_facts(script, named, self.dataset), named]
-            found += [titled_facts(script, self.dataset)]
+            found += [{"device": device_fact(script, self.dataset)}]
         return merged(found)
 
     @cached_property
-    def _comments(self) -> Facts:
-        script, infer = self.sources.script, self._certain.get("infer", Fact()).text
-        return comment_facts(script, infer, self.dataset) if script else {}
+    def _parts(self) -> dict[str, str]:
+        """The parts of the script's name as cells."""
+        return {part: self._certain.get(part, Fact()).text for part in PARTS}
 
     @cached_property
     def name(self) -> str:
@@ -91,12 +85,6 @@ class Draft:
         return str(ScriptName(**{**words, "model": slug, "gpus": int(words["gpus"])}))  # type: ignore[arg-type]
 
     @cached_property
-    def _parts(self) -> dict[str, str]:
-        """The parts of the script's name as cells; comments may state the device."""
-        found = merged([self._certain, {"device": self._comments.get("device", Fact())}])
-        return {part: found.get(part, Fact()).text for part in PARTS}
-
-    @cached_property
     def path(self) -> str | None:
         """Where the script belongs; `None` if the size of its model is not known."""
         model = self.dataset.by_key["models"].get(self._parts["model"])
@@ -105,14 +93,10 @@ class Draft:
         return str(SCRIPTS / str(model["size"]).lower() / self.name)
 
     @cached_property
-    def _held_at(self) -> int | None:
-        return self.snapshot.keys("tuning").get(self.name) if self.name else None
-
-    @cached_property
     def _held(self) -> Row:
         """The row that the dataset has; empty if it has none."""
-        table, at = self.snapshot.tables["tuning"], self._held_at
-        return {} if at is None else {name: table.cell(at, name) for name in self.schema.names}
+        find = self.snapshot.find("tuning", self.name) if self.name else None
+        return {name: find(name) for name in self.schema.names} if find else {}
 
     @property
     def _batch(self) -> int | None:
@@ -121,30 +105,30 @@ class Draft:
         return run.train_batch_size.number if run else None
 
     @cached_property
-    def _of_another_batch(self) -> bool:
-        """Whether the log is of a run with another batch than the script's."""
-        logged = self.sources.log.batch if self.sources.log else None
-        return None not in (logged, self._batch) and logged != self._batch
-
-    @cached_property
     def _log(self) -> Facts:
-        """The cells that the log states.
-
-        Figures of a run with another batch belong to no row of this script.
-        """
+        """The cells that the log states."""
         log, infer = self.sources.log, self._certain.get("infer", Fact()).text
         if log is None:
             return {}
-        figures = (
-            {} if self._of_another_batch else {name: self._figure(log, name) for name in FIGURES}
-        )
+        programs = {"infer_version": ENGINES.get(infer, infer), "framework_version": "verl"}
+        releases = {name: self._release(log, name, program) for name, program in programs.items()}
+        if self._of_another_run(log, releases):
+            return releases
         measured = {"statement": Fact("measured-run")} if log.measured and log.fits else {}
-        return {
-            **figures,
-            "infer_version": self._release(log, ENGINES.get(infer, infer), "infer_version"),
-            "framework_version": self._release(log, "verl", "framework_version"),
-            **measured,
-        }
+        return {**{name: self._figure(log, name) for name in FIGURES}, **releases, **measured}
+
+    def _of_another_run(self, log: TrainingLog, releases: Facts) -> bool:
+        """Whether the log is of another batch than the script's, or other releases than the row's.
+
+        Its figures then belong to no row of this script.
+        """
+        others = {name: fact.text for name, fact in releases.items() if fact.text}
+        return self._of_another_batch(log) or any(
+            self._held.get(name, "") not in {"", text} for name, text in others.items()
+        )
+
+    def _of_another_batch(self, log: TrainingLog) -> bool:
+        return None not in (log.batch, self._batch) and log.batch != self._batch
 
     def _figure(self, log: TrainingLog, name: str) -> Fact:
         if name in log.figures:
@@ -155,7 +139,7 @@ class Draft:
             return Fact(doubt="the log has no step after warm-up that neither validates nor saves")
         return Fact(doubt="the log does not show it")
 
-    def _release(self, log: TrainingLog, program: str, column: str) -> Fact:
+    def _release(self, log: TrainingLog, column: str, program: str) -> Fact:
         found = log.versions.get(program, set())
         if len(found) > 1:
             return Fact(doubt=f"the log names several releases of {program}")
@@ -163,7 +147,7 @@ class Draft:
 
     @cached_property
     def _facts(self) -> Facts:
-        found = (self.sources.stated, self._log, self._certain, self._comments, ASSUMED)
+        found = (self.sources.stated, self._log, self._certain, ASSUMED)
         return merged([*found, {"max_batch": self._limit}])
 
     @property
@@ -177,35 +161,32 @@ class Draft:
         return Fact(doubt=f"nothing shows that larger batches were tried{own}")
 
     @cached_property
-    def _trials(self) -> tuple[Trial, ...]:
+    def _trials(self) -> list[Trial]:
         """Those of the dataset, of the script's comments and of the log.
 
         A lack of host memory says nothing of the GPUs, so it is no trial.
         """
-        found = [
-            *self._held_trials,
-            *(searched(self.sources.script) if self.sources.script else ()),
-        ]
-        if (log := self.sources.log) is not None:
-            tried = log.batch or self._batch
+        script, log = self.sources.script, self.sources.log
+        found = [*self._held_trials, *(searched(script) if script else ())]
+        if log is not None and (tried := log.batch or self._batch):
             shows = log.measured if log.fits else log.lacked == "accelerator"
-            found += [Trial(tried, log.fits)] if tried and shows else []
-        return tuple(dict.fromkeys(found))
+            found += [Trial(tried, log.fits)] if shows else []
+        return list(dict.fromkeys(found))
 
-    @property
-    def _held_trials(self) -> list[Trial]:
-        return [
-            Trial(int(str(row["batch"])), row["outcome"] == OUTCOMES[True])
+    @cached_property
+    def _held_trials(self) -> Mapping[Trial, int]:
+        """The trials that the dataset has, each with its `order`."""
+        return {
+            Trial(int(str(row["batch"])), row["outcome"] == OUTCOMES[True]): int(str(row["order"]))
             for row in self.dataset.records["trials"]
             if row["script"] == self.name
-        ]
+        }
 
     @property
     def trials(self) -> list[Row]:
         """New rows of trials, after those that the dataset has."""
-        rows = self.dataset.records["trials"]
-        orders = [int(str(row["order"])) for row in rows if row["script"] == self.name]
-        new = [trial for trial in self._trials if self.name and trial not in self._held_trials]
+        held = self._held_trials
+        new = [trial for trial in self._trials if self.name and trial not in held]
         return [
             {
                 "script": self.name,
@@ -213,35 +194,25 @@ class Draft:
                 "batch": str(trial.batch),
                 "outcome": OUTCOMES[trial.ran],
             }
-            for order, trial in enumerate(new, start=max(orders, default=0) + 1)
+            for order, trial in enumerate(new, start=max(held.values(), default=0) + 1)
         ]
 
     @cached_property
-    def _proposed(self) -> dict[str, str]:
+    def _proposed(self) -> Row:
         known = {name: self._facts.get(name, Fact()).text for name in self.schema.names}
         return {**known, "script": self.name}
 
     @cached_property
     def row(self) -> Row:
-        """A cell for every column.
-
-        A log of other releases than the row's is of another run, so nothing is taken from it.
-        """
+        """A cell for every column."""
         held, new = self._held, self._proposed
-        if not held or self._other_releases:
-            return held or new
+        if not held:
+            return new
         filled = {name: held[name] or new[name] for name in held}
         if held["status"] != UNTESTED:
             return filled
         ran = self.sources.log is not None and self.sources.log.fits
         return filled | ({"status": new["status"]} if ran else {"statement": ""})
-
-    @property
-    def _other_releases(self) -> list[str]:
-        """The columns of releases in which the log contradicts the row of the dataset."""
-        held = self._held
-        logged = [name for name in self._log if name.endswith("_version") and self._log[name].text]
-        return [name for name in logged if held.get(name, "") not in {"", self._log[name].text}]
 
     @property
     def unknown(self) -> dict[str, str]:
@@ -269,21 +240,16 @@ class Draft:
                 "the script's batch to one that ran; its log then adds this one as a trial"
             )
 
-    def changes(self) -> Iterator[Change]:
-        """The tables and the script as they shall be.
+    def written_to(self, snapshot: Snapshot) -> Snapshot:
+        """The dataset with the row, its trials, and the script in its place.
 
         Raises `UnusableInput` where a table cannot take a row.
         """
-        rows: dict[str, Sequence[Row]] = {"trials": self.trials} if self.trials else {}
-        if self._held_at is None:
-            rows = {"tuning": [self.row], **rows}
-        elif self.row != self._held:
-            yield replace_row(self.snapshot, "tuning", self._held_at, self.row)
-        yield from add_rows(self.snapshot, rows)
-        path, held, data = self.path, self.sources.held, self.sources.data
-        if path is not None and held != path:
-            yield from [Change(held, data, None)] if held else []
-            yield Change(path, None, data, executable=True)
+        rows = {"tuning": [self.row], "trials": self.trials}
+        after = with_rows(snapshot, rows, replacing=True)
+        if self.path is None or self.sources.held == self.path:
+            return after
+        return with_script(after, self.path, self.sources.data, self.sources.held)
 
     @property
     def remarks(self) -> Iterator[str]:
@@ -295,7 +261,7 @@ class Draft:
             yield "the script starts no training that is known, or several that differ"
         if self.path and held and held != self.path:
             yield f"{shown(held, 200)} belongs at {self.path}: --write moves it there"
-        elif self.path and script and held is None:
+        elif self.path and script and not held:
             yield f"the script belongs at {self.path}: --write puts a copy there"
         model = self.row["model"]
         if model and model not in self.dataset.by_key["models"]:
@@ -314,25 +280,23 @@ class Draft:
             yield f"earlier runs in the same log are excluded ({log.earlier_runs})"
         if not log.fits:
             yield f"out of {log.lacked} memory: {shown(log.out_of_memory, 160)}"
-        if self._of_another_batch:
+        if self._of_another_batch(log):
             yield (
                 f"the run used a batch of {log.batch}, but the script asks for {self._batch}: "
                 "its figures are not used"
             )
-        if log.broken:
-            yield f"the file breaks off ({shown(log.broken, 100)}); what comes before counts"
+        elif self._of_another_run(log, self._log):
+            yield (
+                "the log is of another release than the row, so no figure of it is used; edit the "
+                "row if the new run shall replace the old one"
+            )
         for program, versions in sorted(log.versions.items()):
             yield f"printed release of {program}: {shown(', '.join(sorted(versions)), 100)}"
 
     def _differences(self) -> Iterator[str]:
         table = self.snapshot.tables["tuning"]
-        line = table.rows[self._held_at or 0].line
+        line = table.rows[self.snapshot.keys("tuning")[self.name]].line
         yield f"{table.path}:{line} has this configuration; no cell of it is overwritten"
-        if others := self._other_releases:
-            yield (
-                f"the log is of another {' and '.join(others)} than the row, so no figure of it is "
-                "used; edit the row if the new run shall replace the old one"
-            )
         assumed = {"script", *ASSUMED} - self._log.keys()
         for name, new in self._proposed.items():
             if name not in assumed and new not in {"", self.row[name]}:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rl_resources.check import all_rules
-from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, Snapshot, take_snapshot, undecodable
+from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, take_snapshot, undecodable
 from rl_resources.check.target import ScriptText
 from rl_resources.contribute.changes import (
     FIX_FIRST,
     Change,
     Row,
+    changes_between,
     findings_about,
-    preview,
     write_changes,
 )
 from rl_resources.contribute.draft import Draft, Sources
@@ -22,7 +22,7 @@ from rl_resources.contribute.facts import Form, read_form, stated_facts
 from rl_resources.contribute.fix import fix
 from rl_resources.contribute.training_log import FIGURES, TrainingLog, read_excerpt, read_log
 from rl_resources.dataset import read_dataset
-from rl_resources.errors import Finding, UnusableInput
+from rl_resources.errors import Finding, UnusableInput, has_errors
 from rl_resources.package import SCRIPTS, Field, TableSchema, Value, read_package
 from rl_resources.tabular import write
 from rl_resources.text import json_text, shown
@@ -36,16 +36,23 @@ class Drafted:
     """
 
     draft: Draft
-    changes: tuple[Change, ...]
-    findings: Sequence[Finding]
+    changes: tuple[Change, ...] = ()
+    findings: Sequence[Finding] = ()
     fixed: Sequence[str] = ()
     written: bool = False
 
     @property
+    def obstacles(self) -> list[str]:
+        """Why nothing can be written, but for findings."""
+        path = self.draft.path
+        taken = any(change.path == path and change.was is not None for change in self.changes)
+        other = [f"{path} exists already, and nothing is overwritten"] if taken else []
+        return [*self.draft.obstacles, *other]
+
+    @property
     def refused(self) -> bool:
         """Whether nothing of it may be written."""
-        wrong = any(finding.severity == "error" for finding in self.findings)
-        return wrong or any(self.draft.obstacles)
+        return bool(self.obstacles) or has_errors(self.findings)
 
     def as_csv(self) -> str:
         """The header and the row."""
@@ -61,7 +68,7 @@ class Drafted:
             "trials": [_typed(trials, row) for row in self.draft.trials],
             "unknown": self.draft.unknown,
             "remarks": list(self.draft.remarks),
-            "obstacles": list(self.draft.obstacles),
+            "obstacles": self.obstacles,
             "findings": [finding.as_dict() for finding in self.findings],
             "fixed": self.fixed,
             "written": self.written,
@@ -75,7 +82,7 @@ class Drafted:
             yield f"trial {row['order']}: a batch of {row['batch']}: {row['outcome']}"
         for name, reason in self.draft.unknown.items():
             yield f"{name} is not known: {reason}. {_how(self.draft.schema.field(name))}".strip()
-        for obstacle in self.draft.obstacles:
+        for obstacle in self.obstacles:
             yield f"cannot be written yet: {obstacle}"
         if self.fixed:
             done = "fixed in the script" if self.written else "--write fixes in the script"
@@ -134,53 +141,38 @@ def draft_files(
     sources = Sources(
         ScriptText(name, text.decode()) if text or script else None,
         text,
-        _held(root, Path(script)) if script else None,
+        _held(root, Path(script)) if script else "",
         run,
         form,
         stated_facts("--set", stated, schema),
     )
-    drafted = _validated(Draft(sources, dataset, snapshot), snapshot, script)
+    drafted = _validated(Draft(sources, dataset, snapshot), script)
     if not write or not drafted.changes or drafted.refused:
         return drafted
     write_changes(root, drafted.changes)
     return replace(drafted, written=True)
 
 
-def _validated(draft: Draft, snapshot: Snapshot, script: str) -> Drafted:
+def _validated(draft: Draft, script: str) -> Drafted:
     """The draft with what is certain fixed in its script, and the findings about it.
 
     If it is refused all the same, the findings are about the script as its author has it.
     """
     if any(draft.obstacles):
-        return Drafted(draft, (), ())
-    own = tuple(draft.changes())
-    changes, fixed = _fixed(snapshot, own)
-    drafted = Drafted(draft, changes, findings_about(snapshot, changes), fixed)
-    if not drafted.refused:
-        return drafted
+        return Drafted(draft)
+    before, own = draft.snapshot, draft.written_to(draft.snapshot)
+    new = {change.path for change in changes_between(before, own)} & {draft.path}
+    fixed = fix(own, list(all_rules().values()) if new else [], new.__contains__)
+    changes = tuple(changes_between(before, fixed.snapshot))
+    rules = fixed.rules if any(change.path in new for change in changes) else ()
+    found = findings_about(before, fixed.snapshot)
+    if not has_errors(found):
+        return Drafted(draft, changes, found, rules)
     found = [
         item._replace(path=script) if script and item.path == draft.path else item
-        for item in findings_about(snapshot, own)
+        for item in findings_about(before, own)
     ]
-    return Drafted(draft, own, found)
-
-
-def _fixed(
-    snapshot: Snapshot, changes: tuple[Change, ...]
-) -> tuple[tuple[Change, ...], tuple[str, ...]]:
-    """The changes with every certain fix of their scripts, and the rules of these fixes.
-
-    A script that the dataset has in that form already is no change.
-    """
-    new = {change.path for change in changes if change.path.startswith(f"{SCRIPTS}/")}
-    if not new:
-        return changes, ()
-    fixed = fix(preview(snapshot, changes), list(all_rules().values()), new.__contains__)
-    becomes = {change.path: change.becomes for change in fixed.changes}
-    held = {script.path: script.data for script in snapshot.scripts}
-    changed = [replace(item, becomes=becomes.get(item.path, item.becomes)) for item in changes]
-    kept = tuple(item for item in changed if item.was != item.becomes != held.get(item.path))
-    return kept, fixed.rules if any(item.path in new for item in kept) else ()
+    return Drafted(draft, changes, found)
 
 
 def _form(name: str, schema: TableSchema) -> Form:
@@ -218,9 +210,9 @@ def _decoded(name: str, help_: str) -> bytes:
     return data
 
 
-def _held(root: Path, path: Path) -> str | None:
-    """The path relative to the root if it is an ordinary file among the dataset's scripts."""
+def _held(root: Path, path: Path) -> str:
+    """The path relative to the root of an ordinary file among the dataset's scripts, else empty."""
     place, top = path.resolve(), root.resolve()
     if path.is_symlink() or not place.is_relative_to(top / SCRIPTS):
-        return None
+        return ""
     return place.relative_to(top).as_posix()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from rl_resources.check import findings_in, targets_of
 from rl_resources.check.rule import Edit, MakeExecutable, Move, Rewrite, Rule
 from rl_resources.check.snapshot import ScriptFile, Snapshot
 from rl_resources.check.target import ScriptText
-from rl_resources.contribute.changes import Change
+from rl_resources.contribute.changes import Change, changes_between
 
 MOST_ROUNDS = 12
 
@@ -47,7 +47,7 @@ def fix(
         if now is before:
             break
     names = tuple(dict.fromkeys(done.values()))
-    return Fixed(now, tuple(_changes(snapshot, now)), tuple(done), names)
+    return Fixed(now, tuple(changes_between(snapshot, now)), tuple(done), names)
 
 
 def _edits(snapshot: Snapshot, rule: Rule, paths: set[str]) -> list[Edit]:
@@ -95,18 +95,3 @@ def _edited_script(script: ScriptFile, edit: Edit) -> ScriptFile:
         case Move(_, to):
             return replace(script, path=to)
     return replace(script, executable=True)
-
-
-def _changes(old: Snapshot, new: Snapshot) -> Iterator[Change]:
-    for name, table in new.tables.items():
-        if table.data != old.tables[name].data:
-            yield Change(table.path, old.tables[name].data, table.data)
-    before = {script.path: script for script in old.scripts}
-    after = {script.path: script for script in new.scripts}
-    for path, script in after.items():
-        was = before.get(path)
-        if script != was:
-            executable = bool(script.executable) and not (was and was.executable)
-            yield Change(path, was.data if was else None, script.data, executable)
-    for path in before.keys() - after.keys():
-        yield Change(path, before[path].data, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,12 +13,13 @@ from rl_resources.contribute.changes import (
     FIX_FIRST,
     Change,
     Row,
-    add_rows,
+    changes_between,
     findings_about,
-    refuse_errors,
+    with_rows,
+    with_script,
     write_changes,
 )
-from rl_resources.contribute.facts import cell, stated_facts
+from rl_resources.contribute.facts import Fact, cell, stated_facts
 from rl_resources.contribute.new_script import (
     FRAMEWORK,
     PROMPT_TOKENS,
@@ -31,7 +31,7 @@ from rl_resources.contribute.new_script import (
 from rl_resources.contribute.script_facts import memory_cells
 from rl_resources.contribute.start_values import cluster_of
 from rl_resources.dataset import Dataset, read_dataset
-from rl_resources.errors import Finding, UnusableInput
+from rl_resources.errors import Finding, UnusableInput, refuse_errors
 from rl_resources.order import number
 from rl_resources.package import SCRIPTS, Record, items_of, read_package
 from rl_resources.script.framework import shipped
@@ -50,16 +50,16 @@ Asked = Mapping[str, str]
 """What was asked for, by option: those of `OPTIONS`, `nodes` and `contributor`."""
 
 
-class UnknownWord(ValueError):  # noqa: N818
-    """A text that is no word of its column; the message says so and names the nearest."""
-
-
 @dataclass(frozen=True)
 class NewRecord:
-    """The path of a new script, its row, the files to write, and what the rules report of them."""
+    """The path of a new script, its row, the dataset with both, and what the rules report of them.
+
+    `changes` are the files to write.
+    """
 
     path: str
     row: Row
+    dataset: Snapshot
     changes: tuple[Change, ...]
     findings: Sequence[Finding] = ()
 
@@ -87,13 +87,11 @@ class NewRecord:
         )
 
 
-def new(
-    root: Path, asked: Asked, added: Mapping[str, Iterable[str]], *, write: bool, terminal: bool
-) -> NewRecord:
+def new(root: Path, asked: Asked, added: Mapping[str, Iterable[str]], *, write: bool) -> NewRecord:
     """Make the record that is asked for; `write` its files.
 
-    `added` has the cells of new rows as `column=value`, by the option whose word they add. What is
-    missing is asked for on a `terminal`. Raises `UnusableInput` and `InvalidDataset`.
+    `added` has the cells of new rows as `column=value`, by the option whose word they add. Raises
+    `UnusableInput` and `InvalidDataset`.
     """
     package = read_package(root)
     dataset, snapshot = read_dataset(package), take_snapshot(package)
@@ -103,10 +101,8 @@ def new(
         facts = stated_facts(f"--add-{option}", pairs, schema)
         cells = {name: fact.text for name, fact in facts.items()}
         rows[GROWING[option]] = {option: asked.get(option, ""), **cells}
-    if terminal:
-        asked = _completed(asked, rows, dataset)
     record = new_record(asked, rows, dataset, snapshot)
-    found = findings_about(snapshot, record.changes)
+    found = findings_about(snapshot, record.dataset)
     refuse_errors(found)
     if write:
         write_changes(root, record.changes)
@@ -143,23 +139,33 @@ def new_record(
         **(memory_cells(run) if run else {}),
     }
     rows = {resource: [one] for resource, one in {**added, "tuning": row}.items()}
-    script = Change(path, None, text.encode(), executable=True)
-    return NewRecord(path, row, (script, *add_rows(snapshot, rows)))
+    with_row = with_rows(snapshot, rows)
+    if path in {script.path for script in snapshot.scripts}:
+        raise UnusableInput(
+            f"{path}: exists already, and nothing is overwritten",
+            "Move that file away first, or choose another configuration.",
+        )
+    after = with_script(with_row, path, text.encode())
+    return NewRecord(path, row, after, tuple(changes_between(snapshot, after)))
 
 
 def _words(asked: Asked, added: Mapping[str, Row], dataset: Dataset) -> dict[str, str]:
     """The dataset's words for what is asked for. Raises `UnusableInput` with all problems."""
-    missing = [f"--{option}" for option in OPTIONS if option not in asked]
+    missing = [_with_known_words(option, dataset) for option in OPTIONS if option not in asked]
     problems = [f"missing: {', '.join(missing)}"] if missing else []
     words = dict(asked)
     for option in asked:
-        try:
-            if GROWING.get(option) not in added:
-                words[option] = read_word(dataset, option, asked[option])
-        except UnknownWord as error:
-            problems.append(f"--{option}: {error}")
+        if GROWING.get(option) not in added:
+            word = read_word(dataset, option, asked[option])
+            words[option] = word.text
+            problems += [f"--{option}: {word.doubt}"] if word.doubt else []
     _refuse(problems)
     return words
+
+
+def _with_known_words(option: str, dataset: Dataset) -> str:
+    known = known_words(dataset, option)
+    return f"--{option} ({', '.join(known)})" if 0 < len(known) <= MOST_LISTED else f"--{option}"
 
 
 def _refuse(problems: Sequence[str]) -> None:
@@ -179,23 +185,20 @@ def known_words(dataset: Dataset, option: str) -> tuple[str, ...]:
     return tuple(str(row[key.reference]) for row in rows if row.get("role", option) == option)
 
 
-def read_word(dataset: Dataset, option: str, text: str) -> str:
-    """The word of the dataset that `text` means. Raises `UnknownWord`.
+def read_word(dataset: Dataset, option: str, text: str) -> Fact:
+    """The word of the dataset that `text` means, or why it is none.
 
     Case does not matter; a model may be named by its slug, a device by an alias.
     """
     words = known_words(dataset, option)
     if not words:
-        fact = cell(dataset.package.resources["tuning"].schema.field(option), text)
-        if fact.doubt:
-            raise UnknownWord(f"{option} {fact.doubt}")
-        return fact.text
+        return cell(dataset.package.resources["tuning"].schema.field(option), text)
     meant = {other.lower(): word for word, other in _other_names(dataset, option)}
     meant |= {word.lower(): word for word in words}
     if text.lower() in meant:
-        return meant[text.lower()]
+        return Fact(meant[text.lower()])
     help_ = filter(None, (nearest(text, words).sentence(), _how_to_add(dataset, option)))
-    raise UnknownWord(" ".join([f"{option} `{shown(text)}` is not known.", *help_]))
+    return Fact(doubt=" ".join([f"{option} `{shown(text)}` is not known.", *help_]))
 
 
 def _other_names(dataset: Dataset, option: str) -> Iterator[tuple[str, str]]:
@@ -253,41 +256,3 @@ def _configuration(words: Asked, added: Mapping[str, Row], dataset: Dataset) -> 
         tag=words["tag"],
         cluster=cluster_of(int(words["gpus"]), nodes, device),
     )
-
-
-def _completed(asked: Asked, added: Mapping[str, Row], dataset: Dataset) -> Asked:
-    """The options with an answer from the terminal for each that is missing or not known."""
-    found = dict(asked)
-    for option in (*OPTIONS, "contributor"):
-        if GROWING.get(option) not in added:
-            found[option] = _known_word(dataset, option, asked.get(option, ""))
-    return {option: text for option, text in found.items() if text}
-
-
-def _known_word(dataset: Dataset, option: str, text: str) -> str:
-    """The word that the text means; as long as there is none it is asked for."""
-    while True:
-        text = text or _answer(dataset, option)
-        try:
-            if text or option == "contributor":
-                return read_word(dataset, option, text)
-        except UnknownWord as error:
-            print(error, file=sys.stderr)  # noqa: T201
-        text = ""
-
-
-def _answer(dataset: Dataset, option: str) -> str:
-    """The answer to a question on standard error. Raises `UnusableInput` at the end of input."""
-    column = dataset.package.resources["tuning"].schema.field(option)
-    known = known_words(dataset, option)
-    hint = (
-        f" ({', '.join(known)})" if 0 < len(known) <= MOST_LISTED else f", such as {column.example}"
-    )
-    if option == "contributor":
-        hint = ", your public handle [Enter: none]"
-    print(f"{column.title}{hint}: ", end="", file=sys.stderr, flush=True)  # noqa: T201
-    try:
-        return input().strip()
-    except (EOFError, KeyboardInterrupt):
-        print(file=sys.stderr)  # noqa: T201
-        raise UnusableInput("stopped before the last answer", "Nothing was written.") from None

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from rl_resources.check.pair.max_batch import trials_in_comments
 from rl_resources.check.pair.same_model import is_id, likeness, model_in_path
 from rl_resources.check.target import ScriptText, Trial
-from rl_resources.contribute.facts import Fact, Facts, cell, one_line
+from rl_resources.contribute.facts import Fact, Facts, one_line
 from rl_resources.dataset import Dataset
 from rl_resources.package import items_of
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
@@ -19,21 +19,11 @@ from rl_resources.script.run import ACTOR, Run
 from rl_resources.script.settings import Setting
 from rl_resources.text import shown
 
-NOT_IN_COMMENTS = frozenset({"script", "framework", "status", "notes", "device"})
 _TABLES = {"task": "tasks", "device": "devices", "train": "backends", "infer": "backends"}
-_TITLED = re.compile(r"#+\s*([A-Za-z][A-Za-z ]{1,30}?)\s*:\s*(\S.*)")
 _MEMORY = re.compile(r"(\d+)\s*G(?:i?B)?\b", re.IGNORECASE)
 _OWN_MEMORY = re.compile(r"-\d+g$")
-_RELEASE = re.compile(
-    r"(?<![\w/.-])(vllm|sglang|verl)\s*(?:==|[=@:\s])\s*v?(\d++\.\d++[\w.]*+)"
-    r"(?!\s*(?:[+-]|or\b|and (?:above|later|newer|up)))",
-    re.IGNORECASE,
-)
 _HARDWARE = re.compile(
     r"#+\s*(?:hardware|devices?|gpus?|resources?|accelerators?)\b", re.IGNORECASE
-)
-_NOT_RUN_WITH = re.compile(
-    r"requires?|needs?|at least|since|minimum|>|<|~|\bfor (?:vllm|sglang|verl)\b", re.IGNORECASE
 )
 
 
@@ -174,48 +164,12 @@ def searched(script: ScriptText) -> tuple[Trial, ...]:
     return fits[0] if len(fits) == 1 else ()
 
 
-def titled_facts(script: ScriptText, dataset: Dataset) -> Facts:
-    """The cells of comments such as `# Tag: MIN`, titled as the columns are."""
-    schema = dataset.package.resources["tuning"].schema
-    columns = {item.title.lower(): item for item in schema.fields}
-    found: dict[str, Fact] = {}
-    for comment in script.script.comments:
-        match = _TITLED.fullmatch(comment.text.strip())
-        column = columns.get(match[1].lower()) if match else None
-        if match is None or column is None or column.name in NOT_IN_COMMENTS:
-            continue
-        is_word = column.constraints.get("enum") or schema.foreign_key(column.name)
-        fact = cell(column, match[2].split()[0] if is_word else match[2])
-        if fact.text:
-            found.setdefault(column.name, fact)
-    return found
-
-
-def comment_facts(script: ScriptText, infer: str, dataset: Dataset) -> Facts:
-    """Device and releases, if comments and file name mention exactly one of each."""
+def device_fact(script: ScriptText, dataset: Dataset) -> Fact:
+    """The device that comments on hardware mention; without one, all comments and the file name."""
     comments = [one_line(comment.text) for comment in script.script.comments]
-    stem = PurePosixPath(script.path).stem.replace("_", " ")
     of_hardware = _device((text for text in comments if _HARDWARE.match(text)), dataset)
-    engine = infer.partition("-")[0]
-    return {
-        "device": of_hardware if of_hardware.text else _device([*comments, stem], dataset),
-        "infer_version": _release(engine, comments, dataset, "infer_version"),
-        "framework_version": _release(script.framework, comments, dataset, "framework_version"),
-    }
-
-
-def _release(program: str, comments: Iterable[str], dataset: Dataset, column: str) -> Fact:
-    found = {
-        match[2].rstrip(".")
-        for text in comments
-        if not _NOT_RUN_WITH.search(text)
-        for match in _RELEASE.finditer(text)
-        if match[1].lower() == program
-    }
-    if len(found) > 1:
-        return Fact(doubt=f"its comments name {', '.join(sorted(found))}")
-    field = dataset.package.resources["tuning"].schema.field(column)
-    return cell(field, found.pop()) if found else Fact()
+    stem = PurePosixPath(script.path).stem.replace("_", " ")
+    return of_hardware if of_hardware.text else _device([*comments, stem], dataset)
 
 
 def _device(texts: Iterable[str], dataset: Dataset) -> Fact:

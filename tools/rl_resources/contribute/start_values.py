@@ -64,14 +64,9 @@ class Shape:
 def shape_of(model: Record) -> Shape:
     """The figures of a row of `models`."""
     names = ("layers", "attention_heads", "kv_heads", "experts")
-    layers, heads, kv_heads, experts = (_figure(model, name) for name in names)
-    return Shape(
-        _figure(model, "parameters_b"),
-        int(layers or 1),
-        int(heads) if heads else None,
-        int(kv_heads) if kv_heads else None,
-        int(experts or 0),
-    )
+    layers, heads, kv_heads, experts = (int(_figure(model, name) or 0) for name in names)
+    parameters = _figure(model, "parameters_b")
+    return Shape(parameters, layers or 1, heads or None, kv_heads or None, experts)
 
 
 def _figure(row: Record, name: str) -> float | None:

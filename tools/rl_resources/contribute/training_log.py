@@ -7,22 +7,18 @@ function from a line to metrics and choose it in `_parser_for`.
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import json
-import lzma
 import math
 import re
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from io import StringIO, TextIOWrapper
+from io import StringIO
 from itertools import chain
 from pathlib import Path
 from statistics import median
-from typing import IO, Any, NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from rl_resources.errors import UnusableInput
 from rl_resources.text import shown
@@ -45,17 +41,11 @@ Metrics = Mapping[str, object]
 Parser = Callable[[str], Metrics | None]
 """The metrics on a line; `None` where it has none."""
 
-_PACKED: Mapping[bytes, Callable[[IO[bytes]], Any]] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ": lzma.open,
-}
-_BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError)
 _WANTED = (
     "Wanted is verl's console output (lines with `step:12 - …timing_s/step:93.5 - …`), the file "
     "of its `file` logger (JSON lines), or a CSV export with columns such as `timing_s/step`, as "
-    "text in UTF-8 or packed by gzip, bzip2 or xz. Figures that another log shows are stated with "
-    "--set, as in --set step_seconds=93.5."
+    "text in UTF-8, not compressed. Figures that another log shows are stated with --set, as in "
+    "--set step_seconds=93.5."
 )
 _STEP = re.compile(r"(?<![\w/.@-])step:\s?(\d{1,12}) - ")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|\x00")
@@ -109,8 +99,7 @@ class TrainingLog:
 
     `out_of_memory` is the line that ended the run and `lacked` the memory, `accelerator` or `host`;
     both are empty where the run did not end so. `batch` is the `train_batch_size` of the printed
-    configuration. `versions` has every release that each program printed. `broken` says why the
-    file could not be read to its end.
+    configuration. `versions` has every release that each program printed.
     """
 
     steps: list[Step] = field(default_factory=list)
@@ -119,7 +108,6 @@ class TrainingLog:
     lacked: str = ""
     batch: int | None = None
     versions: dict[str, set[str]] = field(default_factory=dict)
-    broken: str = ""
 
     @property
     def fits(self) -> bool:
@@ -171,16 +159,13 @@ class TrainingLog:
 def read_log(path: Path) -> TrainingLog:
     """Read verl's console output, its JSON lines, or a CSV export of a run's metrics.
 
-    A file packed by gzip, bzip2 or xz is unpacked. Raises `UnusableInput` where the file cannot be
-    read, or has neither a step nor an out-of-memory.
+    Raises `UnusableInput` where the file cannot be read, or has neither a step nor an
+    out-of-memory.
     """
     label = shown(str(path), 500)
     try:
-        with path.open("rb") as file:
-            beginning = file.peek(8)
-            unpack = [by for magic, by in _PACKED.items() if beginning.startswith(magic)]
-            text = TextIOWrapper(unpack[0](file) if unpack else file, "utf-8-sig", "replace")
-            return _read(text, label)
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            return _read(file, label)
     except OSError as error:
         raise UnusableInput(f"{label}: cannot be read: {error.strerror}") from error
 
@@ -195,7 +180,7 @@ def read_excerpt(text: str, label: str) -> TrainingLog:
 
 def _read(file: TextIO, label: str) -> TrainingLog:
     log = TrainingLog()
-    lines = _lines(file, log)
+    lines = _lines(file)
     first = next(lines, "")
     parse = _parser_for(first, label)
     for number, line in enumerate(chain([first], lines)):
@@ -205,19 +190,15 @@ def _read(file: TextIO, label: str) -> TrainingLog:
         elif step := _step_of(metrics):
             log.add(step)
     if not log.steps and not log.out_of_memory:
-        broken = f", and breaks off: {shown(log.broken)}" if log.broken else ""
-        raise UnusableInput(f"{label}: has no training step{broken}", _WANTED)
+        raise UnusableInput(f"{label}: has no training step", _WANTED)
     return log
 
 
-def _lines(file: TextIO, log: TrainingLog) -> Iterator[str]:
+def _lines(file: TextIO) -> Iterator[str]:
     """The lines that are not empty, also those that end in CR; a very long one in pieces."""
-    try:
-        for line in iter(partial(file.readline, LONGEST_LINE), ""):
-            if not line.isspace():
-                yield line.rstrip("\n")
-    except _BROKEN as error:
-        log.broken = str(error) or type(error).__name__
+    for line in iter(partial(file.readline, LONGEST_LINE), ""):
+        if not line.isspace():
+            yield line.rstrip("\n")
 
 
 def _parser_for(line: str, label: str) -> Parser:
