@@ -15,7 +15,7 @@ from rl_resources.check.script.safety import COMMANDS
 from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Command, Place, Reference
 from rl_resources.script.bash.parser import parse
-from rl_resources.script.bash.value import Source
+from rl_resources.script.bash.script import Source
 from rl_resources.script.launch import Launch, Lost
 from rl_resources.text import shown
 

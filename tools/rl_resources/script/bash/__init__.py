@@ -14,13 +14,16 @@ from rl_resources.script.bash.script import (
     Comment,
     Function,
     Option,
+    Part,
+    Place,
     Problem,
     Reference,
     Script,
+    Source,
+    Value,
     Word,
 )
 from rl_resources.script.bash.state import State
-from rl_resources.script.bash.value import Part, Place, Source, Value
 
 __all__ = [
     "Assignment",

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 
 from rl_resources.script.bash.expand import LONGEST_MATCHED, Expander
 from rl_resources.script.bash.parser import Node
+from rl_resources.script.bash.script import Part, Source, Value, unknown
 from rl_resources.script.bash.state import State
-from rl_resources.script.bash.value import Part, Source, Value, unknown
 
 Status = bool | None
 """Whether a command succeeds; `None` where that is unknown."""

@@ -13,8 +13,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from rl_resources.script.bash.parser import Node
-from rl_resources.script.bash.state import SPECIAL, State, Trace
-from rl_resources.script.bash.value import (
+from rl_resources.script.bash.script import (
     Part,
     Place,
     Reason,
@@ -25,6 +24,7 @@ from rl_resources.script.bash.value import (
     lost,
     unknown,
 )
+from rl_resources.script.bash.state import SPECIAL, State, Trace
 
 Mode = Literal["split", "joined", "quoted"]
 """Where a part is: in a word of a command, in one that is not split, or in double quotes."""

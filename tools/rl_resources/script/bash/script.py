@@ -1,12 +1,143 @@
-"""What is known of a script without running it."""
+"""What is known of a script without running it.
+
+A value is text as far as it is known, and where it is written.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from rl_resources.script.bash.value import Place, Value
+Reason = Literal[
+    "environment", "argument", "substitution", "conditional", "special", "pathname", "limit", "form"
+]
+MOST_PARTS = 1024
+LONGEST_TEXT = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A physical position. `line` and `column` count from 1, `offset` from 0, in characters."""
+
+    offset: int
+    line: int
+    column: int
+
+
+class Source:
+    """A text that knows the place of each of its characters."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        starts = [0]
+        at = text.find("\n")
+        while at >= 0:
+            starts.append(at + 1)
+            at = text.find("\n", at + 1)
+        self._starts = starts
+
+    def place(self, offset: int) -> Place:
+        """The place of the character at `offset`."""
+        line = bisect_right(self._starts, offset)
+        return Place(offset, line, offset - self._starts[line - 1] + 1)
+
+
+class Part(NamedTuple):
+    """A stretch of a value.
+
+    `text` is what bash makes of it, or `None` where that is unknown; `source` is
+    then the expression as written and `reason` says why. `place` is its position among its
+    neighbors, `origin` where its text is defined: they differ for `${N}`, written in one line
+    and got its value in another, and then `name` is the variable. `default` says that it is the
+    default of a `${NAME:-…}` which the script does not set. `many` marks an unknown that may become
+    any number of words.
+    """
+
+    text: str | None
+    place: Place
+    origin: Place
+    source: str = ""
+    reason: Reason | None = None
+    name: str = ""
+    default: bool = False
+    many: bool = False
+
+
+@dataclass(frozen=True)
+class Value:
+    """A sequence of parts. The empty value has none."""
+
+    parts: tuple[Part, ...] = ()
+
+    @cached_property
+    def text(self) -> str | None:
+        """The whole text, or `None` where any part of it is unknown."""
+        texts = [part.text for part in self.parts]
+        return None if None in texts else "".join(text for text in texts if text is not None)
+
+    @cached_property
+    def shown(self) -> str:
+        """The text with each unknown part as it is written in the script."""
+        return "".join(part.source if part.text is None else part.text for part in self.parts)
+
+    @property
+    def many(self) -> bool:
+        """Whether it may become any number of words."""
+        return any(part.many for part in self.parts)
+
+    @property
+    def default(self) -> bool:
+        """Whether any of it is a default that the environment may replace."""
+        return any(part.default for part in self.parts)
+
+    @property
+    def unknown(self) -> Part | None:
+        """The first part that is not known."""
+        return next((part for part in self.parts if part.text is None), None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables that it came through, in order."""
+        return tuple(dict.fromkeys(part.name for part in self.parts if part.name))
+
+    @property
+    def place(self) -> Place | None:
+        """Where it is written; `None` for the empty value."""
+        return self.parts[0].place if self.parts else None
+
+    @property
+    def origin(self) -> Place | None:
+        """Where its text is defined, if it is one piece; where it is written otherwise."""
+        return self.parts[0].origin if len(self.parts) == 1 else self.place
+
+
+def bounded(parts: Iterable[Part]) -> Value:
+    """The parts as a value, those without text left out; one unknown where they are too many."""
+    kept = tuple(part for part in parts if part.text != "" or part.default)
+    if len(kept) > MOST_PARTS or sum(len(part.text or part.source) for part in kept) > LONGEST_TEXT:
+        return lost(kept[0].place, "…", "limit")
+    return Value(kept)
+
+
+def literal(text: str, place: Place) -> Part:
+    """A part whose text is written in the script as it is."""
+    return Part(text, place, place)
+
+
+def unknown(
+    place: Place, source: str, reason: Reason, *, name: str = "", many: bool = False
+) -> Part:
+    """A part that is unknown until the script runs."""
+    return Part(None, place, place, source, reason, name, many=many)
+
+
+def lost(place: Place, source: str, reason: Reason, *, name: str = "", many: bool = False) -> Value:
+    """A value of which nothing is known."""
+    return Value((unknown(place, source, reason, name=name, many=many),))
+
 
 Reach = Literal["always", "maybe", "never"]
 Defined = Literal["yes", "maybe", "no"]

@@ -15,11 +15,15 @@ from rl_resources.script.bash.script import (
     Command,
     Defined,
     Option,
+    Place,
     Reach,
+    Reason,
     Reference,
+    Source,
+    Value,
     Word,
+    lost,
 )
-from rl_resources.script.bash.value import Place, Reason, Source, Value, lost
 
 MOST_STEPS = 10_000
 SPECIAL = frozenset("?$!-0_")

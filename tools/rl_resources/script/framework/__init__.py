@@ -9,10 +9,9 @@ Two sources compose a launch with Hydra, both to a `Composition`:
 No code of a framework is imported or run: its wheel is read as data.
 """
 
-from rl_resources.script.framework.composing import compose_launch, compose_module
 from rl_resources.script.framework.composition import UNKNOWN, Composition, Rejection
 from rl_resources.script.framework.shipped import Shipped, shipped
-from rl_resources.script.framework.source import Source
+from rl_resources.script.framework.source import Source, compose_launch, compose_module
 
 __all__ = [
     "UNKNOWN",

@@ -12,9 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from rl_resources.script.framework.composing import compose_module
 from rl_resources.script.framework.shipped import DEFAULTS, MODULE, NAMES
-from rl_resources.script.framework.source import Source
+from rl_resources.script.framework.source import Source, compose_module
 
 HISTORY = f"{DEFAULTS}/history"
 """Where a checkout keeps the histories, one a framework: `FRAMEWORK.json`."""

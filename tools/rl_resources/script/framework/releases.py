@@ -26,12 +26,12 @@ from yaml import YAMLError
 
 from rl_resources.errors import UnusableInput
 from rl_resources.order import in_order
-from rl_resources.script.framework.composing import module_name
 from rl_resources.script.framework.composition import Composition, Override
 from rl_resources.script.framework.source import (
     CannotComposeError,
     Entry,
     Source,
+    module_name,
 )
 
 DISTRIBUTIONS: Mapping[str, str] = {"verl": "verl"}

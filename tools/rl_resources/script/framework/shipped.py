@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rl_resources.errors import UnusableInput
-from rl_resources.script.framework.composing import compose_module
 from rl_resources.script.framework.composition import UNKNOWN, Composition, Overrides
-from rl_resources.script.framework.source import CannotComposeError, Entry, Source
+from rl_resources.script.framework.source import CannotComposeError, Entry, Source, compose_module
 
 if TYPE_CHECKING:
     from rl_resources.script.framework.composition import Override
