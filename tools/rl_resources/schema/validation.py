@@ -86,9 +86,9 @@ class Validator:
         queries = [*self._queries(typed)]
         answers = pl.collect_all([query for *_, query in queries])
         for (name, constraint, _), holds in zip(queries, answers, strict=True):
-            rows = (~holds.to_series()).arg_true()
-            if len(rows):
-                cells = {"row": rows, "field": name, "constraint": constraint}
+            broken = ~holds.to_series()
+            if broken.any():
+                cells = {"row": broken.arg_true(), "field": name, "constraint": constraint}
                 yield pl.DataFrame(cells, self.columns)
 
     def _queries(self, typed: pl.DataFrame) -> Iterator[tuple[str, str, pl.LazyFrame]]:
@@ -115,7 +115,7 @@ class Validator:
         """
         open_names = {field.name for field in fields if field.type in TEXTS} - self.closed
         suspicious = text.select(pl.col([*open_names]).str.contains(SUSPECT))
-        rows = {column.name: column.arg_true() for column in suspicious}
+        rows = {column.name: column.arg_true() for column in suspicious if column.any()}
         for (name,), cells in broken.group_by("field"):
             if name not in open_names:
                 at = cells["row"]
@@ -148,7 +148,8 @@ def _mistyped(field: Field, text: pl.DataFrame, typed: pl.DataFrame) -> Iterator
         doubtful |= ~value.is_finite()
     if field.type == "date":  # polars reads `2026-1-5` and `+999-01-01`, too
         doubtful |= (value.dt.year() < 1000) | (cells.str.len_bytes() != _DATE_LENGTH)
-    for row in (typed.select(doubtful).to_series() & cells.is_not_null()).arg_true():
+    suspicious = typed.select(doubtful).to_series() & cells.is_not_null()
+    for row in suspicious.arg_true() if suspicious.any() else ():  # `arg_true` is slow
         if constraint := _type_failure(field, cells[row]):
             yield Failure(row, field.name, constraint)
 
