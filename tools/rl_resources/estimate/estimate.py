@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
+from math import prod
 from typing import Any, Literal
 
-from rl_resources.estimate.configuration import Configuration
+from rl_resources.estimate.configuration import Assumed, Configuration, divides
 from rl_resources.estimate.formula import Number, evaluate, formula
 
 GB = 1e9
@@ -73,7 +75,8 @@ class Estimate:
     @property
     def interval_gb(self) -> tuple[float, float]:
         """Where the measured peak lies in nine of ten cases."""
-        low, high = formula()["interval"]["lora" if self.values["lora_rank"] else "full"]
+        known = self.values["fill"] or self.values["max_tokens"]
+        low, high = formula()["interval"]["tokens" if known else "longest"]
         return self.peak_gb * low, self.peak_gb * high
 
     @property
@@ -124,6 +127,35 @@ class Estimate:
             "inputs": dict(self.configuration.inputs),
             "assumed": [item._asdict() for item in self.configuration.assumed],
         }
+
+
+def with_parallel_sizes(estimate: Estimate) -> Estimate:
+    """The estimate at the smallest sizes of model parallelism that fit, else at the best ones.
+
+    For Megatron, where nobody gave them: it holds every weight that they do not split.
+    """
+    every = [estimate.with_inputs(**sizes) for sizes in _sizes(estimate.values)]
+    found = next((item for item in every if item.verdict == "fits"), None)
+    found = found or min(every, key=lambda item: item.peak_gb)
+    chosen = {name: found.values[name] for name in PARALLEL}
+    assumed = [item for item in estimate.configuration.assumed if item.input not in chosen]
+    assumed += [Assumed(name, size, "the smallest that fit") for name, size in chosen.items()]
+    return Estimate(replace(found.configuration, assumed=tuple(assumed)))
+
+
+PARALLEL = ("tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_tensor_parallel")
+_TENSOR, _PIPELINE, _EXPERT = (1, 2, 4, 8), (1, 2, 4, 8, 16), (1, 2, 4, 8, 16, 32, 64)
+
+
+def _sizes(values: Mapping[str, Number]) -> Iterator[Mapping[str, Number]]:
+    """Sizes of model parallelism that divide the GPUs, the smallest first."""
+    experts = [size for size in _EXPERT if size <= max(1, values["experts"])]
+    every = sorted(product(_PIPELINE, _TENSOR, experts), key=prod)
+    for pipeline, tensor, expert in every:
+        within = tensor if expert == 1 else 1
+        sizes = dict(zip(PARALLEL, (tensor, pipeline, expert, within), strict=True))
+        if pipeline <= values["layers"] and divides({**values, **sizes}):
+            yield sizes
 
 
 def _as_dict(moment: Moment) -> dict[str, Any]:

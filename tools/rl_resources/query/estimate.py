@@ -11,7 +11,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import device_label
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.configuration import Inputs, of_run, read_config
-from rl_resources.estimate.estimate import Estimate
+from rl_resources.estimate.estimate import Estimate, with_parallel_sizes
 from rl_resources.estimate.formula import formula
 from rl_resources.files import read_file
 from rl_resources.package import Record
@@ -29,6 +29,8 @@ NUMBERS: Mapping[str, str] = {
     "lora_rank": "rank of the LoRA adapters",
 }
 """Inputs with an option of their own."""
+MODEL_PARALLEL = frozenset({"megatron", "mindspeed"})
+PARALLEL = frozenset({"tensor_parallel", "pipeline_parallel", "expert_parallel"})
 DEFAULT_TRAIN = "fsdp"
 DEFAULT_RANK = 32
 
@@ -71,7 +73,9 @@ def estimate(
     else:
         _of_words(query, inputs, "infer" in words)
     _gpus(inputs, name)
-    return Estimate(inputs.finished(model or dataset.by_key["models"][query.model]))
+    sized = run or inputs.train not in MODEL_PARALLEL or PARALLEL & inputs.values.keys()
+    found = Estimate(inputs.finished(model or dataset.by_key["models"][query.model]))
+    return found if sized else with_parallel_sizes(found)
 
 
 def _script(path: str) -> ScriptText:
