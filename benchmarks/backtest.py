@@ -1,7 +1,7 @@
 """The estimate against measured runs: `benchmarks/backtest.csv` and a table of errors.
 
-Run `make backtest`. Peaks are compared as they were read: what PyTorch allocated has no CUDA context
-and no fragmentation, what it reserved has no context.
+Run `make backtest`. Peaks are compared as they were read: what PyTorch allocated has no CUDA
+context and no fragmentation, what it reserved has no context.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -135,12 +135,25 @@ def with_parallel_sizes(estimate: Estimate) -> Estimate:
     For Megatron, where nobody gave them: it holds every weight that they do not split.
     """
     every = [estimate.with_inputs(**sizes) for sizes in _sizes(estimate.values)]
-    found = next((item for item in every if item.verdict == "fits"), None)
-    found = found or min(every, key=lambda item: item.peak_gb)
-    chosen = {name: found.values[name] for name in PARALLEL}
-    assumed = [item for item in estimate.configuration.assumed if item.input not in chosen]
-    assumed += [Assumed(name, size, "the smallest that fit") for name, size in chosen.items()]
-    return Estimate(replace(found.configuration, assumed=tuple(assumed)))
+    found = next((item for item in every if item.interval_gb[1] <= item.device_gb), None)
+    return _assuming(found or min(every, key=lambda item: item.peak_gb), PARALLEL)
+
+
+def with_engine_size(estimate: Estimate) -> Estimate:
+    """The estimate at the fewest GPUs of one rollout engine with which it starts."""
+    if ROLLOUT not in estimate.phases:
+        return estimate
+    sizes = [size for size in _TENSOR if estimate.values["gpus"] % size == 0]
+    every = [estimate.with_inputs(engine_tensor_parallel=size) for size in sizes]
+    found = next((item for item in every if item.rollout_fits), every[-1])
+    return _assuming(found, ("engine_tensor_parallel",))
+
+
+def _assuming(found: Estimate, names: Sequence[str]) -> Estimate:
+    """The estimate, with these inputs listed as chosen."""
+    others = [item for item in found.configuration.assumed if item.input not in names]
+    chosen = [Assumed(name, found.values[name], "the smallest that fit") for name in names]
+    return Estimate(replace(found.configuration, assumed=(*others, *chosen)))
 
 
 PARALLEL = ("tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_tensor_parallel")

@@ -11,7 +11,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import device_label
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.configuration import Inputs, of_run, read_config
-from rl_resources.estimate.estimate import Estimate, with_parallel_sizes
+from rl_resources.estimate.estimate import Estimate, with_engine_size, with_parallel_sizes
 from rl_resources.estimate.formula import formula
 from rl_resources.files import read_file
 from rl_resources.package import Record
@@ -73,9 +73,11 @@ def estimate(
     else:
         _of_words(query, inputs, "infer" in words)
     _gpus(inputs, name)
-    sized = run or inputs.train not in MODEL_PARALLEL or PARALLEL & inputs.values.keys()
+    given = frozenset(inputs.values)
+    sized = run or inputs.train not in MODEL_PARALLEL or PARALLEL & given
     found = Estimate(inputs.finished(model or dataset.by_key["models"][query.model]))
-    return found if sized else with_parallel_sizes(found)
+    found = found if sized else with_parallel_sizes(found)
+    return found if run or "engine_tensor_parallel" in given else with_engine_size(found)
 
 
 def _script(path: str) -> ScriptText:
