@@ -55,8 +55,7 @@ class Row(NamedTuple):
 class Defect(NamedTuple):
     """A place at which the text stops being CSV; `cell` is the text as far as it can be determined.
 
-    `lines` is how many physical lines are lost with it. `records` are their cells as far as they
-    can be determined: good for knowing which words the file mentions, for nothing else.
+    `lines` is how many physical lines are lost with it.
     """
 
     kind: Literal["unclosed-quote", "stray-quote", "merge-conflict"]
@@ -64,7 +63,6 @@ class Defect(NamedTuple):
     column: int
     cell: str
     lines: int = 1
-    records: tuple[tuple[str, ...], ...] = ()
 
     def at(self, line: int) -> Defect:
         """The same on other lines, of which `line` is the first."""
@@ -160,11 +158,8 @@ def _conflict(lines: Sequence[str], number: int) -> Defect:
             if lines[at].startswith(">>>>>>>"):
                 last = at
                 break
-    between = (line.removesuffix("\r") for line in lines[number + 1 : last])
-    inner = [_cells(line, 1) for line in between if line[:7] not in CONFLICT_MARKS]
-    records = [item.records[0] if isinstance(item, Defect) else item.cells for item in inner]
     marker = lines[number].removesuffix("\r")
-    return Defect("merge-conflict", number + 1, 1, marker, last - number + 1, tuple(records))
+    return Defect("merge-conflict", number + 1, 1, marker, last - number + 1)
 
 
 def _quoted_record(lines: Sequence[str], number: int, width: int) -> tuple[Row | Defect, int]:
@@ -204,7 +199,7 @@ def _cells(text: str, line: int) -> Row | Defect:
         starts.append((line, column))
         match = _CELL.match(text, at)
         if match is None or (match["quoted"] is None and text.startswith('"', at)):
-            return Defect("unclosed-quote", line, column, text[at:], records=(tuple(cells),))
+            return Defect("unclosed-quote", line, column, text[at:])
         cells.append(match["bare"] or (match["quoted"] or "").replace('""', '"'))
         breaks = match[0].count("\n")
         if breaks:
@@ -215,7 +210,7 @@ def _cells(text: str, line: int) -> Row | Defect:
             return Row(starts[0][0], tuple(cells), tuple(starts))
         if text[at] != ",":
             place = (line, at - line_start + 1)
-            return Defect("stray-quote", *place, text[match.start() :], records=(tuple(cells),))
+            return Defect("stray-quote", *place, text[match.start() :])
         at += 1
 
 

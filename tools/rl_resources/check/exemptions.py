@@ -65,7 +65,7 @@ def _scripts_of_lines(snapshot: Snapshot) -> dict[tuple[str, int], str]:
     return {
         (table.path, table.rows[row].line): name
         for table, key in ((snapshot.tables[table], key) for table, key in keys)
-        for row, name in enumerate(table.columns.get(key, ()))
+        for row, name in enumerate(table.columns[key])
     }
 
 

@@ -7,6 +7,7 @@ and of Parquet, the rules see only the records that `bulk` found to need a look.
 from __future__ import annotations
 
 from bisect import bisect
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -70,7 +71,7 @@ class RecordsFile:
         try:
             if bulk.is_parquet(self.path):
                 yield from self._of_parquet()
-            elif self._is_small_or_another():
+            elif self.path.stat().st_size <= SMALL_BYTES:
                 yield from self._of_table()
             else:
                 yield from self._of_csv()
@@ -78,35 +79,22 @@ class RecordsFile:
             words = getattr(error, "strerror", None) or error
             raise UnusableInput(f"{self.path}: cannot be read: {words}") from error
 
-    def _is_small_or_another(self) -> bool:
-        with self.path.open("rb") as file:
-            line = file.readline(bulk.LONGEST_LINE_BYTES)
-        header = read(line.decode("utf-8-sig", "replace")).header
-        another = header is None or header.cells != self.resource.schema.names
-        return another or self.path.stat().st_size <= SMALL_BYTES
-
     def _of_table(self) -> Iterator[Finding]:
-        """As of a table of the dataset; of a large file under another header, its first lines."""
-        with self.path.open("rb") as file:
-            data = file.read(SMALL_BYTES) + file.readline(bulk.LONGEST_LINE_BYTES)
-            rest = bool(file.read(1))
-        table = Table(self.resource, data, outside=True)
+        """As of a table of the dataset."""
+        table = Table(self.resource, self.path.read_bytes(), outside=True)
         self.records = len(table.rows)
-        last = data.count(b"\n")
-        note = f"; nothing after line {last} was checked" if rest else ""
         chosen = [rule for rule in self.rules if rule.family in _FAMILIES or rule.name in _OF_ROWS]
-        for item in self._found(table, chosen):
-            noted = item.message + note if item.rule == "header" else item.message
-            yield item._replace(message=noted)
+        yield from self._found(table, chosen)
 
     def _of_csv(self) -> Iterator[Finding]:
         with self.path.open("rb") as file:
-            header = read(file.readline().decode("utf-8-sig")).header
-        with self.path.open("rb") as file:
-            marked = file.read(3) == b"\xef\xbb\xbf"
+            line = file.readline(bulk.LONGEST_LINE_BYTES)
             file.seek(0)
-            whole = Excerpt(Text(header, ()), marked=marked, ends=line_ends(file))
-        yield from self._of_blocks(whole)
+            ends = line_ends(file)
+        marked = line.startswith(BOM_UTF8)
+        yield from self._of_blocks(
+            Excerpt(read(line.decode("utf-8-sig", "replace")), {}, marked, ends)
+        )
 
     def _of_parquet(self) -> Iterator[Finding]:
         names = bulk.scan_parquet(self.path, self.resource.schema).collect_schema().names()
@@ -115,10 +103,14 @@ class RecordsFile:
         yield from _with_files(self.path, found) if self.path.is_dir() else found
 
     def _of_blocks(self, whole: Excerpt) -> Iterator[Finding]:
-        """The findings in the file as a whole, in its records by line, and duplicate keys."""
+        """The findings in the file as a whole; under the right header also in its records by line,
+        and duplicate keys.
+        """
         names = _OF_ROWS | _OF_TEXT
         rules = [rule for rule in self.rules if rule.family == "cells" or rule.name in names]
         yield from self._found(Table(self.resource, b"", excerpt=whole, outside=True), rules)
+        if whole.text.header is None or whole.text.header.cells != self.resource.schema.names:
+            return
         of_rows = [rule for rule in rules if rule.name not in {"header", _DUPLICATES}]
         keys = []
         for block in bulk.blocks(self.path, self.resource.schema, self.vocabulary):

@@ -131,76 +131,41 @@ class Table:
         return self.text.header.cells if self.text.header else ()
 
     @cached_property
-    def separator(self) -> str:
-        """The separator of the column names: a comma, unless all of them fit another one."""
-        header = self.header[0] if len(self.header) == 1 else ""
-        fits = (one for one in ";\t|" if tuple(header.split(one)) == self.schema.names)
-        return next(fits, ",")
-
-    @cached_property
-    def has_header(self) -> bool:
-        """Whether the first record is a header at all, right or wrong."""
-        known = {name.strip().lower() for name in self.header} & set(self.schema.names)
-        return len(known) * 2 >= len(self.schema.names)
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The column of each cell of a row; empty for a cell that cannot be determined.
-
-        Where the header is wrong, the rows decide: they are read by the schema if they have its
-        width and not the header's. A name that is not known stands for the column of its place,
-        one that stands twice is believed at its own, and of names that changed places none is.
-        """
-        header, wanted = self.header, self.schema.names
-        widths = [len(row.cells) for row in self.text.rows]
-        if not self.has_header or widths.count(len(wanted)) > widths.count(len(header)):
-            return wanted
-        if sorted(header) == sorted(wanted):
-            pairs = zip(header, wanted, strict=True)
-            return tuple(name if name == other else "" for name, other in pairs)
-        return tuple(self._meant(at, name) for at, name in enumerate(header))
-
-    def _meant(self, at: int, name: str) -> str:
-        wanted = self.schema.names
-        if name in wanted:
-            places = [place for place, other in enumerate(self.header) if other == name]
-            own = wanted.index(name)
-            return name if at == (own if own in places else places[0]) else ""
-        return wanted[at] if at < len(wanted) and wanted[at] not in self.header else ""
-
-    @cached_property
     def rows(self) -> tuple[tabular.Row, ...]:
-        """The records that can be read: as many cells as columns, not all empty, no header."""
-        if self.separator != ",":
+        """The records that can be read: none under another header than the schema's."""
+        names = self.schema.names
+        if self.header != names:
             return ()
-        width, names = len(self.names), self.schema.names
-        full = (row for row in self.text.rows if len(row.cells) == width and any(row.cells))
+        full = (row for row in self.text.rows if len(row.cells) == len(names) and any(row.cells))
         return tuple(row for row in full if row.cells != names)
 
     @cached_property
-    def columns(self) -> Mapping[str, tuple[str, ...]]:
-        """Cells of `rows` by column, for the columns that file and schema have in common."""
-        cells = list(zip(*(row.cells for row in self.rows), strict=True))
-        return {name: cells[index] if cells else () for name, index in self._indices.items()}
+    def lost(self) -> bool:
+        """Whether there are records that cannot be read: a key that is not found may be theirs."""
+        width = len(self.schema.names)
+        ragged = (len(row.cells) != width and not row.empty for row in self.text.rows)
+        return self.header != self.schema.names or bool(self.text.defects) or any(ragged)
 
     @cached_property
-    def _indices(self) -> Mapping[str, int]:
-        if self.separator != "," or (self.text.header is None and not self.rows):
-            return {}
-        return {name: self.names.index(name) for name in self.names if name}
+    def columns(self) -> Mapping[str, tuple[str, ...]]:
+        """Cells of `rows` by column."""
+        names = self.schema.names
+        cells = (
+            zip(*(row.cells for row in self.rows), strict=True) if self.rows else [()] * len(names)
+        )
+        return dict(zip(names, cells, strict=True))
 
     def cell(self, row: int, name: str) -> str:
-        """The text of column `name` in row `row` of `rows`; empty where the file lacks it."""
+        """The text of column `name` in row `row` of `rows`; empty where there is no such column."""
         return self.columns[name][row] if name in self.columns else ""
 
     def cells(self, names: Sequence[str]) -> list[tuple[str, ...]]:
-        """The texts of these columns in each of `rows`, empty where the file lacks one."""
-        empty = ("",) * len(self.rows)
-        return list(zip(*(self.columns.get(name, empty) for name in names), strict=True))
+        """The texts of these columns in each of `rows`."""
+        return list(zip(*(self.columns[name] for name in names), strict=True))
 
     def place(self, row: int, name: str) -> tuple[int, int]:
-        """Physical line and column of a cell; of the row where the file lacks the column."""
-        return self.rows[row].place(self._indices.get(name, 0))
+        """Physical line and column of a cell."""
+        return self.rows[row].place(self.schema.names.index(name))
 
     def mistake(self, row: int, name: str, message: str, fix: str) -> Mistake:
         """A mistake in column `name` of row `row` of `rows`."""
@@ -210,33 +175,6 @@ class Table:
         """What a message calls a row: its key, fit to be shown."""
         words = (self.cell(row, name) for name in self.schema.primary_key)
         return shown(" ".join(filter(None, words)), 120)
-
-    def mentioned(self, name: str) -> frozenset[str]:
-        """All cells of column `name`, also of records that cannot be read otherwise.
-
-        A row that is reported as ragged or badly quoted still names its key; who refers to
-        that key has made no mistake.
-        """
-        if name not in self.columns:
-            return frozenset()
-        at = self._indices[name]
-        lost = (record[at] for record in self.lost if at < len(record))
-        return frozenset({*self.columns[name], *lost})
-
-    @cached_property
-    def lost(self) -> tuple[tuple[str, ...], ...]:
-        """The cells, as far as they can be determined, of records that cannot be read."""
-        width = len(self.names)
-        ragged = [row.cells for row in self.text.rows if len(row.cells) != width and not row.empty]
-        broken = [record for defect in self.text.defects for record in defect.records]
-        header = [] if self.has_header else [self.header]
-        return (*map(_split, ragged), *broken, *header)
-
-
-def _split(cells: tuple[str, ...]) -> tuple[str, ...]:
-    """The cells of a row that was pasted from a spreadsheet, with tabs or semicolons."""
-    separator = next((one for one in "\t;" if one in cells[0]), "")
-    return tuple(separator.join(cells).split(separator)) if separator else cells
 
 
 @dataclass(frozen=True)
@@ -284,7 +222,7 @@ class Snapshot:
     @cached_property
     def _keys(self) -> Mapping[str, Mapping[str, int]]:
         return {
-            name: _first_rows(table.columns.get(table.schema.primary_key[0], ()))
+            name: _first_rows(table.columns[table.schema.primary_key[0]])
             for name, table in self.tables.items()
         }
 

@@ -235,6 +235,6 @@ def _trials(snapshot: Snapshot, script: str) -> tuple[Trial, ...]:
     table = snapshot.tables["trials"]
     return tuple(
         Trial(int(table.cell(row, "batch")), table.cell(row, "outcome") == "ran")
-        for row, name in enumerate(table.columns.get("script", ()))
+        for row, name in enumerate(table.columns["script"])
         if name == script and table.cell(row, "batch").isdigit()
     )

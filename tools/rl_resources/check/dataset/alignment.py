@@ -26,7 +26,7 @@ def line_of(cells: Sequence[str]) -> str:
 
 def separator_of(table: Table, row: Row) -> str:
     """What separates the cells of a row that has no commas; empty for most rows."""
-    line, width = table.line(row.line), len(table.names)
+    line, width = table.line(row.line), len(table.schema.names)
     return next((mark for mark in SEPARATORS if len(line.split(mark)) == width), "")
 
 
@@ -36,7 +36,7 @@ def meant_rows(snapshot: Snapshot, table: Table, row: Row) -> list[Cells]:
     removed at one place, or by commas within one cell, and that break no constraint.
     """
     off = len(row.cells) - len(table.schema.names)
-    if table.names != table.schema.names or any("\n" in cell for cell in row.cells) or not off:
+    if not off or any("\n" in cell for cell in row.cells):
         return []
     if separator := separator_of(table, row):
         return [tuple(table.line(row.line).split(separator))]
@@ -54,7 +54,7 @@ def requoted(snapshot: Snapshot, table: Table, line: str) -> list[Cells]:
     off = len(cells) - len(table.schema.names)
     rows = [cells] if not off else _joined(cells, off) if off > 0 else []
     bare = (tuple(cell.strip('"').replace('""', '"') for cell in row) for row in rows)
-    return _sound(snapshot, table, bare) if table.names == table.schema.names else []
+    return _sound(snapshot, table, bare)
 
 
 def _longer(cells: Cells, count: int) -> Iterator[Cells]:
@@ -109,18 +109,23 @@ def rearranged(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
     alone may be in disorder.
     """
     header, wanted = table.header, table.schema.names
-    rows = [row for row in table.text.rows if not row.empty]
     known = [name for name in wanted if name in header]
-    sound = not table.text.defects and all(len(row.cells) == len(header) for row in rows)
-    if header == wanted or sorted(header) != sorted(known) or not (sound and table.has_header):
+    rows = [row for row in table.text.rows if not row.empty]
+    whole = not table.text.defects and all(len(row.cells) == len(header) for row in rows)
+    if not known or header == wanted or sorted(header) != sorted(known) or not whole:
         return {}
     cells = (dict(zip(header, row.cells, strict=True)) for row in rows)
     moved = [tuple(row.get(name, "") for name in wanted) for row in cells]
     if list(header) != known and set(_sound(snapshot, table, moved)) != set(moved):
         return {}
-    first = table.text.header.line if table.text.header else 1
-    lines = (row.line for row in rows)
-    return {first: ",".join(wanted)} | dict(zip(lines, map(line_of, moved), strict=True))
+    lines = [table.text.header.line if table.text.header else 1, *(row.line for row in rows)]
+    return dict(zip(lines, map(line_of, [wanted, *moved]), strict=True))
+
+
+def separator_of_header(table: Table) -> str:
+    """What separates the column names in place of commas; empty for most tables."""
+    line = table.header[0] if len(table.header) == 1 else ""
+    return next((mark for mark in SEPARATORS if tuple(line.split(mark)) == table.schema.names), "")
 
 
 @lru_cache(maxsize=8)
@@ -131,7 +136,7 @@ def comma_separated(table: Table) -> Mapping[int, str]:
     """
     lines = {number: line for number, line in enumerate(table.lines, 1) if line}
     try:
-        rows = list(reader(lines.values(), delimiter=table.separator, strict=True))
+        rows = list(reader(lines.values(), delimiter=separator_of_header(table), strict=True))
     except CsvError:
         return {}
     whole = len(rows) == len(lines) and {len(row) for row in rows} == {len(table.schema.names)}

@@ -20,7 +20,7 @@ class Record(NamedTuple):
     row: int
 
     def text(self, name: str) -> str:
-        """The cell of a column; empty where the file lacks it."""
+        """The cell of a column; empty where there is no such column."""
         return self.table.cell(self.row, name)
 
     def number(self, name: str) -> float:
@@ -91,20 +91,19 @@ def broken_columns(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
 
 
 def records(snapshot: Snapshot, resource: str, *names: str) -> Iterator[Record]:
-    """The rows of a table whose cells in these columns are sound; none where it lacks a column."""
+    """The rows of a table whose cells in these columns are sound."""
     table, broken = snapshot.tables[resource], broken_keys(snapshot)
-    if table.columns.keys() >= set(names):
-        for row in range(len(table.rows)):
-            if broken.isdisjoint((table.path, row, name) for name in names):
-                yield Record(table, row)
+    for row in range(len(table.rows)):
+        if broken.isdisjoint((table.path, row, name) for name in names):
+            yield Record(table, row)
 
 
 def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, frozenset[str]]:
-    """The words of every foreign key whose own table can be read and has rows."""
+    """The words of every foreign key whose own table can be read whole and has rows."""
     return {
-        key.field: words
+        key.field: _words_of(snapshot, key)
         for key in table.schema.foreign_keys
-        if (words := _words_of(snapshot, key)) and snapshot.tables[key.resource].rows
+        if snapshot.tables[key.resource].rows and not snapshot.tables[key.resource].lost
     }
 
 
@@ -112,6 +111,6 @@ def _words_of(snapshot: Snapshot, key: ForeignKey) -> frozenset[str]:
     """All words of a foreign key. A script is known by its file, too: that its row is missing or
     has another name is reported there.
     """
-    words = snapshot.tables[key.resource].mentioned(key.reference)
+    words = frozenset(snapshot.tables[key.resource].columns[key.reference])
     scripts = {script.name for script in snapshot.scripts} if key.resource == "tuning" else set()
     return words | scripts

@@ -79,8 +79,8 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
             yield _wrong_item(snapshot, broken, others)
             continue
         target = snapshot.tables[key.resource]
-        if target.lost or _has_broken_key(snapshot, target, broken.cell):
-            continue  # its row may be there and cannot be read, which is reported there
+        if _has_broken_key(snapshot, target, broken.cell):
+            continue  # that is reported
         fix = nearest(broken.cell, _keys(snapshot, key)).sentence()
         if meant := certain(snapshot, broken):
             fix = f"Write `{shown(meant, 200)}`, or run `rl-resources check --fix`."
@@ -93,7 +93,7 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @lru_cache(maxsize=16)
 def _keys(snapshot: Snapshot, key: ForeignKey) -> list[str]:
-    return sorted(snapshot.tables[key.resource].mentioned(key.reference))
+    return sorted(snapshot.tables[key.resource].columns[key.reference])
 
 
 def _wrong_item(snapshot: Snapshot, broken: BrokenCell, others: Sequence[BrokenCell]) -> Mistake:

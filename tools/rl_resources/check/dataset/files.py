@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 
 from rl_resources.check.dataset.alignment import (
@@ -14,6 +14,7 @@ from rl_resources.check.dataset.alignment import (
     rearranged,
     requoted,
     separator_of,
+    separator_of_header,
 )
 from rl_resources.check.dataset.pairing import scripts
 from rl_resources.check.rule import Mistake, rule
@@ -21,7 +22,6 @@ from rl_resources.check.snapshot import Snapshot, Table, undecodable
 from rl_resources.tabular import Row, conflicts, line_ends, quote
 from rl_resources.text import nearest, shown
 
-MOST_HEADER_MISTAKES = 3
 _FIX = "or run `rl-resources check --fix`."
 
 
@@ -112,6 +112,11 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
             yield Mistake(path, *place, message, f"End it as every other line, {_FIX}")
 
 
+def _has_known_header(table: Table) -> bool:
+    """Whether the header is the schema's, or is reported as no CSV; else nothing else is asked."""
+    return table.text.header is None or table.header == table.schema.names
+
+
 @rule()
 def header(snapshot: Snapshot) -> Iterator[Mistake]:
     """The header names exactly the columns of the schema, in its order, and rows follow it.
@@ -133,7 +138,8 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
             fix = f"Bring its rows back with `git checkout -- {table.path}`."
             message = f"the file has no rows, but {users[0]} refers to them"
             yield Mistake(table.path, first.line + 1, 1, message, fix)
-        for index, message, fix in _header_mistakes(snapshot, table):
+        if first.cells != table.schema.names:
+            index, message, fix = _header_mistake(snapshot, table)
             yield Mistake(table.path, *first.place(index), message, fix)
         for row in table.text.rows:
             if row.cells == table.schema.names:
@@ -151,43 +157,49 @@ def _users(snapshot: Snapshot, table: Table) -> list[str]:
     return users + [script.path for script in snapshot.scripts if table.resource.name == "tuning"]
 
 
-def _header_mistakes(snapshot: Snapshot, table: Table) -> list[tuple[int, str, str]]:
-    """Index of the cell, message and fix of the header's mistakes, or the one behind them all."""
-    if table.separator != ",":
-        message = f"the columns are separated by {table.separator!r}, not by commas"
+def _header_mistake(snapshot: Snapshot, table: Table) -> tuple[int, str, str]:
+    """Index of the first wrong name, message and fix."""
+    found, wanted = table.header, table.schema.names
+    if separator := separator_of_header(table):
+        message = f"the columns are separated by {separator!r}, not by commas"
         ours = f", {_FIX}" if comma_separated(table) else "."
-        return [(0, message, f"Separate the cells by commas, a cell with a comma in quotes{ours}")]
-    whole = f"The header must be: {','.join(table.schema.names)}"
+        return 0, message, f"Separate the cells by commas, a cell with a comma in quotes{ours}"
+    whole = f"The header must be: {','.join(wanted)}"
     if rearranged(snapshot, table):
         whole = "Run `rl-resources check --fix`: it puts each cell under its name."
-    if not table.has_header:
-        return [(0, "the first line is not the header", whole)]
-    found = [(index, message, fix or whole) for index, message, fix in _wrong_columns(table)]
-    if len(found) <= MOST_HEADER_MISTAKES:
-        return found
-    index, first, _ = found[0]
-    return [(index, f"{len(found)} columns are not those of the schema: {first}, …", whole)]
+    if len({name.strip().lower() for name in found} & set(wanted)) * 2 < len(wanted):
+        return 0, "the first line is not the header", whole
+    (index, message, fix), *others = _wrong_columns(found, wanted)
+    if others:
+        message = f"{1 + len(others)} columns are not those of the schema: {message}, …"
+    return index, message, whole if others else fix or whole
 
 
-def _wrong_columns(table: Table) -> Iterator[tuple[int, str, str]]:
+def _wrong_columns(found: Sequence[str], wanted: Sequence[str]) -> list[tuple[int, str, str]]:
     """Index, message, and the fix where it is not a new header."""
-    found, wanted = table.header, table.schema.names
     missing = [name for name in wanted if name not in found]
+    wrong = []
     for index, name in enumerate(found):
         if name in wanted and found.index(name) == index:
             continue
         here = [other for other in missing if wanted.index(other) == index]
         meant = [*nearest(name, missing).words, *here][:1] if name not in wanted else []
         missing = [other for other in missing if other not in meant]
-        rows = "" if table.names == wanted else " and of every row"
-        fix = f"Write `{meant[0]}`." if meant else f"Take it out of the header{rows}."
+        fix = (
+            f"Write `{meant[0]}`."
+            if meant
+            else "Take it out of the header and of the rows that have it."
+        )
         repeated = f"the column {name!r} is repeated"
-        yield index, repeated if name in wanted else f"there is no column {shown(name)!r}", fix
+        what = repeated if name in wanted else f"there is no column {shown(name)!r}"
+        wrong.append((index, what, fix))
     for name in missing:
-        yield min(wanted.index(name), len(found) - 1), f"the column {name!r} is missing", ""
-    if sorted(found) == sorted(wanted) and found != wanted:
+        at = min(wanted.index(name), len(found) - 1)
+        wrong.append((at, f"the column {name!r} is missing", ""))
+    if not wrong:
         at = next(index for index, name in enumerate(found) if name != wanted[index])
-        yield at, f"the column is {found[at]!r} where {wanted[at]!r} is wanted", ""
+        wrong = [(at, f"the column is {found[at]!r} where {wanted[at]!r} is wanted", "")]
+    return wrong
 
 
 _DEFECTS = {
@@ -212,7 +224,7 @@ def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `…,"published as 16",…`
     """
     for table in _decoded(snapshot):
-        for defect in table.text.defects if table.separator == "," else ():
+        for defect in table.text.defects if _has_known_header(table) else ():
             if defect.kind in _DEFECTS:
                 message, fix = _DEFECTS[defect.kind]
                 meant = as_help(requoted(snapshot, table, table.line(defect.line)))
@@ -256,19 +268,19 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for table in _decoded(snapshot):
         after_empty = 0
-        for row in table.text.rows if table.separator == "," else ():
+        for row in table.text.rows if _has_known_header(table) else ():
             if row.empty:
                 if table.outside or row.line != after_empty:
                     yield Mistake(table.path, row.line, 1, "the line is empty", "Delete it.")
                 after_empty = row.line + 1
             elif not any(row.cells):
                 yield Mistake(table.path, row.line, 1, "all cells are empty", "Delete the line.")
-            elif len(row.cells) != len(table.names):
+            elif len(row.cells) != len(table.schema.names):
                 yield _length_mistake(snapshot, table, row)
 
 
 def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
-    cells, wanted = len(row.cells), len(table.names)
+    cells, wanted = len(row.cells), len(table.schema.names)
     message, place = f"the row has {cells} cells, not {wanted}", row.place(min(wanted, cells) - 1)
     if separator := separator_of(table, row):
         message = f"the row has {SEPARATORS[separator]} between its cells, not commas"
@@ -278,7 +290,7 @@ def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
 
 
 def _length_help(table: Table, row: Row) -> str:
-    cells, wanted, last = len(row.cells), len(table.names), table.schema.fields[-1].name
+    cells, wanted, last = len(row.cells), len(table.schema.names), table.schema.fields[-1].name
     if cells < wanted:
         commas = f"write {wanted - cells} more `,` at the end of the line."
         return f"An empty cell needs its comma too. If all {cells} cells are right, {commas}"

@@ -75,8 +75,7 @@ def _is_doubtful(snapshot: Snapshot, table: Table, row: int) -> bool:
     for path in table.schema.order_by:
         here, at = table, row
         for name in path.split("."):
-            place = (here.path, *here.place(at, name)) if name in here.columns else None
-            if place is None or place in _reported_places(snapshot):
+            if (here.path, *here.place(at, name)) in _reported_places(snapshot):
                 return True
             key = here.schema.foreign_key(name)
             if key is None or name == path.rpartition(".")[2]:
@@ -98,7 +97,7 @@ def _needless_quotes(snapshot: Snapshot, table: Table) -> list[tuple[int, int, s
         for at, (line, column) in enumerate(row.starts)
         if table.line(line).startswith('"', column - 1)
         and quote(row.cells[at]) == row.cells[at]
-        and (index, table.names[at]) not in broken
+        and (index, table.schema.names[at]) not in broken
     ]
 
 
@@ -110,9 +109,7 @@ def order_keys(snapshot: Snapshot, table: Table) -> list[SortKey]:
 
 def canonical(snapshot: Snapshot, table: Table) -> str | None:
     """The whole file with LF, minimal quotes and rows in order; `None` where it cannot be read."""
-    if table.data is None or table.undecodable is not None or table.text.defects:
-        return None
-    if table.header != table.schema.names or len(table.rows) != len(table.text.rows):
+    if table.lost or len(table.rows) != len(table.text.rows):
         return None
     keys = order_keys(snapshot, table)
     order = sorted(range(len(keys)), key=keys.__getitem__)

@@ -64,7 +64,7 @@ def pairing(snapshot: Snapshot) -> Pairing:
     """
     rows = {name: row for name, row in snapshot.keys("tuning").items() if name}
     files = {script.name: script for script in scripts(snapshot)}
-    cells = enumerate(snapshot.tables["tuning"].columns.get("script", ()))
+    cells = enumerate(snapshot.tables["tuning"].columns["script"])
     lost = {row: name for row, name in cells if name not in files and rows.get(name, row) == row}
     free = [script for script in scripts(snapshot) if script.name not in rows] if lost else []
     expected = {str(expected_name(snapshot, row)): row for row in lost} if free else {}
@@ -104,9 +104,10 @@ def _is_reported(snapshot: Snapshot, row: int, part: str) -> bool:
 
 @lru_cache(maxsize=len(TABLES))
 def words_of_part(snapshot: Snapshot, part: str) -> Mapping[str, str]:
-    """The words that a part of a name may be, each with the key that it means."""
+    """The words that a part of a name may be, each with the key that it means; none if unknown."""
     resource, column = TABLES[part]
-    words = snapshot.tables[resource].mentioned(column)
+    table = snapshot.tables[resource]
+    words = () if table.lost else table.columns[column]
     if part == "model":
         return {slug_of(model): model for model in words}
     other = OTHER_ROLE.get(part)

@@ -129,7 +129,7 @@ def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: a new script and its row
     """
     tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
-    if tuning.lost or not tuning.columns.get("script"):
+    if tuning.lost or not tuning.rows:
         return  # a row that cannot be read may name it, which is reported there
     for script in scripts(snapshot):
         if pairs.row(script) is None and not _wrong_name(snapshot, script):

@@ -110,7 +110,7 @@ def words_meant(snapshot: Snapshot, resource: str) -> Mapping[str, frozenset[str
     """The keys of a table by what else they are called: in any case, by name or alias."""
     table = snapshot.tables[resource]
     found: dict[str, set[str]] = {}
-    for row, word in enumerate(table.columns.get(table.schema.primary_key[0], ())):
+    for row, word in enumerate(table.columns[table.schema.primary_key[0]]):
         aliases = table.cell(row, "aliases").split("; ")
         for name in (word, table.cell(row, "name"), *aliases):
             found.setdefault(_plain(name), set()).add(word)
@@ -123,6 +123,6 @@ def _plain(word: str) -> str:
 
 def _renamed(snapshot: Snapshot, old: str) -> list[str]:
     """The records like a script that has generated rows, of those that have none."""
-    known = set(snapshot.tables[COMPATIBILITY].columns.get("script", ()))
+    known = set(snapshot.tables[COMPATIBILITY].columns["script"])
     free = [name for name in snapshot.keys("tuning") if name and name not in known]
     return difflib.get_close_matches(old, free, n=2, cutoff=LIKENESS) if old in known else []

@@ -14,6 +14,7 @@ from rl_resources.check.dataset.alignment import (
     line_of,
     meant_rows,
     rearranged,
+    separator_of_header,
 )
 from rl_resources.check.dataset.broken import broken_cells
 from rl_resources.check.dataset.compatibility import stale_rows
@@ -60,7 +61,7 @@ def _with_cells(
     for table in snapshot.tables.values():
         lines = {}
         for row, new in [(row, new) for (own, row), new in changed.items() if own is table]:
-            old = dict(zip(table.names, table.rows[row].cells, strict=True))
+            old = dict(zip(table.schema.names, table.rows[row].cells, strict=True))
             if "\n" not in "".join(old.values()):
                 lines[table.rows[row].line] = line_of([*(old | new).values()])
         yield from _rewrite(table, lines)
@@ -106,7 +107,7 @@ def header(snapshot: Snapshot) -> Iterator[Rewrite]:
     for table in snapshot.tables.values():
         wanted = table.schema.names
         names = tuple(name.strip().lower() for name in table.header)
-        if table.separator != ",":
+        if separator_of_header(table):
             yield from _rewrite(table, comma_separated(table))
         elif table.text.header and names == wanted:
             again = (row.line for row in table.text.rows if row.cells == wanted)
@@ -120,7 +121,7 @@ def row_length(snapshot: Snapshot) -> Iterator[Rewrite]:
     """Remove empty lines; a row is unchanged where it is in doubt which cell is missing."""
     for table in snapshot.tables.values():
         lines: dict[int, str | None] = {}
-        for row in table.text.rows:
+        for row in table.text.rows if table.header == table.schema.names else ():
             if not any(cell.strip() for cell in row.cells):
                 lines[row.line] = None
             elif len(meant := meant_rows(snapshot, table, row)) == 1:
@@ -160,7 +161,7 @@ def _renamed_cells(snapshot: Snapshot, old: str, new: str) -> Iterator[tuple[Tab
     for table in snapshot.tables.values():
         keys = {key.field for key in table.schema.foreign_keys if key.resource == "tuning"}
         for name in keys or ({"script"} if table.resource.name == "tuning" else set()):
-            cells = enumerate(table.columns.get(name, ()))
+            cells = enumerate(table.columns[name])
             yield from ((table, row, name, new) for row, cell in cells if cell == old)
 
 
