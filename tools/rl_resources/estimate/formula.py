@@ -2,7 +2,7 @@
 
 `formula.toml` is the only place where it is written. `published()` is the same as JSON, each
 formula also as a tree of lists, `["*", "layers", ["+", 1, 2]]`, so that a browser evaluates it
-without `eval`; `site/assets/javascripts/estimate.js` does.
+without `eval`; `site/assets/javascripts/estimate/estimate.js` does.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ast
 import math
 import operator
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,34 @@ def _value(tree: Tree, values: Mapping[str, Number]) -> Number:
 
 
 def published() -> dict[str, Any]:
-    """The formula as the JSON document that the site publishes."""
+    """The formula as JSON: every key always there, sources as URLs, each term with its tree."""
     found = formula()
-    written: Sequence[Mapping[str, Any]] = found["term"]
-    return {**found, "term": [{**item, "tree": terms()[item["name"]]} for item in written]}
+    own = {name: {"like": None, **row} for name, row in found["train"].items()}
+    same = {name: {**own[like], "like": like} for name, like in found["same_train"].items()}
+    return {
+        "constants": found["constants"],
+        "backends": [_backend(name, row) for name, row in (own | same).items()],
+        "inputs": [
+            _row(item, "name unit title default minimum maximum key") for item in found["input"]
+        ],
+        "terms": [
+            {**_row(item, "name unit title formula"), "tree": terms()[item["name"]], **_cited(item)}
+            for item in found["term"]
+        ],
+        "moments": found["moment"],
+        "knobs": [_row(item, "input from value times least price") for item in found["knob"]],
+        "interval": found["interval"],
+    }
+
+
+def _backend(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    defaults = {key: value for key, value in row.items() if key not in {"source", "like"}}
+    return {"backend": name, "like": row["like"], "defaults": defaults, **_cited(row)}
+
+
+def _row(item: Mapping[str, Any], names: str) -> dict[str, Any]:
+    return {name: item.get(name) for name in names.split()}
+
+
+def _cited(item: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {"sources": [formula()["sources"][name] for name in item.get("source", ())]}

@@ -80,7 +80,7 @@ def _written(estimate: Estimate, name: str, value: Number) -> str:
         return f"{key}=bf16"
     if inputs_by_name()[name].get("unit") == _FLAG:
         return f"{key}=full" if "recompute" in key else f"{key}={bool(value)}"
-    return f"{key}={value:g}"
+    return f"{key}={value:.10g}"
 
 
 @dataclass(frozen=True)

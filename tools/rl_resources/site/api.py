@@ -16,6 +16,8 @@ from typing import Any
 from urllib.parse import quote
 
 from rl_resources.dataset import Dataset, script_path
+from rl_resources.estimate.estimate import VERDICTS
+from rl_resources.estimate.formula import published
 from rl_resources.git import utc
 from rl_resources.package import Record
 from rl_resources.query.moves import moves
@@ -96,6 +98,7 @@ def documents(dataset: Dataset, publication: Publication) -> list[Document]:
         *(size_document(dataset, size) for size in sizes(dataset)),
         *_by_id(dataset),
         *_changes(dataset, publication.releases),
+        estimate_document(dataset),
         Document("all.json", "all", _head(dataset, publication) | whole),
     ]
     return [_index(dataset, publication, listed), *listed]
@@ -112,6 +115,12 @@ def size_document(dataset: Dataset, size: str) -> Document:
     section = {"size": _row(dataset.by_key["sizes"][size])}
     value = _version(dataset) | section | {"count": len(rows), "records": rows}
     return Document(f"sizes/{size.lower()}.json", "size", value, "sizes/{size}.json")
+
+
+def estimate_document(dataset: Dataset) -> Document:
+    """The formula of the estimate of memory, with the words of its verdicts."""
+    value = _version(dataset) | published() | {"verdicts": dict(VERDICTS)}
+    return Document("estimate.json", "estimate", value)
 
 
 def _table(dataset: Dataset, name: str, rows: Iterator[dict[str, Any]]) -> Document:

@@ -194,6 +194,7 @@ def _documents(dataset: Dataset) -> Iterator[tuple[str, Schema]]:
         ),
     )
     yield from _changes(counted)
+    yield "estimate", _estimate()
 
 
 def _changes(counted: Mapping[str, Schema]) -> Iterator[tuple[str, Schema]]:
@@ -215,6 +216,50 @@ def _changes(counted: Mapping[str, Schema]) -> Iterator[tuple[str, Schema]]:
             in_release=_array(change, "What it changed in `previous`; nothing for the first."),
             since_release=_array(change, "What has changed from that release to this data."),
         ),
+    )
+
+
+def _estimate() -> Schema:
+    number: Schema = {"type": "number"}
+    maybe: Schema = {"type": ["number", "null"]}
+    sources = _array({**_TEXT, "format": "uri"}, "Where it is from.")
+    tree = {
+        "type": ["number", "string", "array"],
+        "description": "A number, a name, or an operator with its operands, which are trees.",
+    }
+    named: Schema = {"name": _TEXT, "unit": _MAYBE, "title": _MAYBE}
+    return _object(
+        "The estimate of GPU memory: inputs, and terms that are evaluated in their order",
+        dataset_version=_VERSION,
+        constants=_map(number, "Values by name."),
+        backends=_array(
+            _object(
+                backend=_TEXT,
+                like={**_MAYBE, "description": "The backend whose defaults these are."},
+                defaults=_map(number, "Values by input."),
+                sources=sources,
+            )
+        ),
+        inputs=_array(
+            _object(
+                **named,
+                default={**maybe, "description": "Null where the backend has one, or none has."},
+                minimum=number,
+                maximum=number,
+                key={**_map(_TEXT, "Keys of verl by backend."), "type": ["object", "null"]},
+            )
+        ),
+        terms=_array(_object(**named, formula=_TEXT, tree=tree, sources=sources)),
+        moments=_array(
+            _object(phase=_TEXT, name=_TEXT, components=_map(_TEXT, "Terms by component."))
+        ),
+        knobs=_array(
+            _object(
+                input=_TEXT, **{"from": maybe}, value=maybe, times=maybe, least=maybe, price=_TEXT
+            )
+        ),
+        interval=_map(_array(number), "Factors of the peak, low and high, by what trains."),
+        verdicts=_map(_TEXT, "Sentences by verdict."),
     )
 
 
@@ -243,6 +288,10 @@ def _object(description: str = "", /, **properties: Schema) -> Schema:
 def _array(items: Schema, description: str = "") -> Schema:
     about = {"description": description} if description else {}
     return {"type": "array", "items": items, **about}
+
+
+def _map(values: Schema, description: str) -> Schema:
+    return {"type": "object", "description": description, "additionalProperties": values}
 
 
 def _ref(component: str) -> Schema:

@@ -1,0 +1,159 @@
+/**
+ * The memory of a run by the published formula: `tools/rl_resources/estimate/` in a browser. A test
+ * compares both. GB are 10⁹ bytes of one GPU.
+ *
+ * @typedef {Record<string, any>} Formula `api/v1/estimate.json`
+ * @typedef {Record<string, number>} Values figures by name
+ * @typedef {{train: string, inputs: Values}} Configuration
+ */
+
+const GB = 1e9;
+const ROLLOUT = "rollout";
+const SMALLEST_GB = 0.05;
+const MOST_GPUS = 4096;
+const MOST = 2 ** 20;
+const LENGTH_STEP = 256;
+const FLAG = "0 or 1";
+const OF_VERL = ["fsdp", "fsdp2", "megatron"];
+
+/** @type {Record<string, (...figures: any[]) => any>} */
+const FUNCTIONS = {
+  "+": (a, b) => a + b,
+  "-": (a, b) => a - b,
+  "*": (a, b) => a * b,
+  "/": (a, b) => a / b,
+  ">": (a, b) => a > b,
+  "<": (a, b) => a < b,
+  min: Math.min,
+  max: Math.max,
+  sqrt: Math.sqrt,
+};
+
+/** @param {any} tree @param {Values} values @returns {any} */
+function valueOf(tree, values) {
+  if (typeof tree === "string") return values[tree];
+  if (!Array.isArray(tree)) return tree;
+  const [name, ...operands] = tree;
+  if (name === "if") return valueOf(operands[valueOf(operands[0], values) ? 1 : 2], values);
+  return FUNCTIONS[name](...operands.map((one) => valueOf(one, values)));
+}
+
+/** All terms by name, the largest moment of each phase, the peak with its interval, and the verdict. @param {Formula} formula @param {Configuration} configuration */
+export function estimate(formula, configuration) {
+  const values = { ...formula.constants, ...configuration.inputs };
+  for (const { name, tree } of formula.terms) values[name] = valueOf(tree, values);
+  const phases = phasesOf(formula, values);
+  const training = Object.entries(phases).filter(([phase]) => phase !== ROLLOUT).map(([, moment]) => moment);
+  const peak = Math.max(...training.map((moment) => moment.peak));
+  const [low, high] = formula.interval[values.lora_rank ? "lora" : "full"].map((/** @type {number} */ factor) => factor * peak);
+  const found = { configuration, values, phases, peak, low, high, device: values.device_bytes / GB };
+  return { ...found, host: values.host_state / GB, rollout: rolloutOf(found), verdict: verdictOf(found) };
+}
+
+/** @typedef {ReturnType<typeof estimate>} Estimate */
+
+/** @param {Formula} formula @param {Values} values */
+function phasesOf(formula, values) {
+  /** @type {Record<string, {name: string, components: Values, peak: number}>} */
+  const found = {};
+  for (const { phase, name, components } of formula.moments) {
+    const held = Object.entries(components).map(([title, term]) => [title, values[term] / GB]).filter(([, gb]) => gb);
+    const peak = held.reduce((sum, [, gb]) => sum + Number(gb), 0);
+    if ((phase === ROLLOUT && !values.has_engine) || peak <= found[phase]?.peak) continue;
+    found[phase] = { name, components: Object.fromEntries(held), peak };
+  }
+  return found;
+}
+
+/** Why the rollout engine does not start; empty where it does, or there is none. @param {Record<string, any>} found */
+function rolloutOf({ phases, values, device }) {
+  if (!phases[ROLLOUT]) return "";
+  if (phases[ROLLOUT].peak > device) return "memory";
+  return values.kv_tokens < values.sequence_length ? "cache" : "";
+}
+
+/** @param {Record<string, any>} found */
+function verdictOf(found) {
+  const { values, low, high, device } = found;
+  if (values.floor / GB > device) return "cannot fit";
+  if (low > device) return "unlikely";
+  return high <= device && !rolloutOf(found) ? "fits" : "tight";
+}
+
+/** The same question with other inputs. @param {Formula} formula @param {Estimate} before @param {Values} inputs */
+const changed = (formula, { configuration }, inputs) =>
+  estimate(formula, { ...configuration, inputs: { ...configuration.inputs, ...inputs } });
+
+/** Whether the parallel sizes divide the GPUs. @param {Values} values */
+export function divides(values) {
+  const stages = values.pipeline_parallel;
+  const experts = values.expert_parallel * values.expert_tensor_parallel;
+  return values.gpus % (stages * values.tensor_parallel * values.context_parallel) === 0
+    && values.gpus % (stages * experts) === 0;
+}
+
+/** What would lower a peak, that of the tightest phase first. @param {Formula} formula @param {Estimate} before */
+export function knobs(formula, before) {
+  const peaks = Object.entries(before.phases).map(([phase, { peak }]) => ({ phase, peak }));
+  const { phase: tightest } = peaks.reduce((most, one) => (one.peak > most.peak ? one : most));
+  return formula.knobs.map((/** @type {any} */ row) => knobOf(formula, before, row))
+    .filter((/** @type {any} */ knob) => knob?.most >= SMALLEST_GB)
+    .sort((/** @type {any} */ a, /** @type {any} */ b) =>
+      (b.saves[tightest] ?? 0) - (a.saves[tightest] ?? 0) || b.most - a.most);
+}
+
+/** @param {Formula} formula @param {Estimate} before @param {any} row */
+function knobOf(formula, before, row) {
+  const item = formula.inputs.find((/** @type {any} */ input) => input.name === row.input);
+  const after = turned(row, before.values[row.input]);
+  const { train } = before.configuration;
+  const settable = !item.key || "any" in item.key || train in item.key;
+  const same = after === before.values[row.input];
+  if (same || !settable || !divides({ ...before.values, [row.input]: after })) return undefined;
+  const { phases } = changed(formula, before, { [row.input]: after });
+  const saves = Object.fromEntries(Object.entries(before.phases)
+    .map(([phase, { peak }]) => /** @type {const} */ ([phase, peak - phases[phase].peak]))
+    .filter(([, gb]) => Math.abs(gb) >= SMALLEST_GB));
+  return { input: row.input, value: after, setting: written(item, train, after), saves,
+    most: Math.max(...Object.values(saves)), price: row.price };
+}
+
+/** @param {any} row @param {number} before */
+function turned({ from, value, times, least }, before) {
+  if (from !== null) return before === from ? value : before;
+  const after = before * times < 1 ? before * times : Math.trunc(before * times);
+  return after >= (least ?? 0) ? after : before;
+}
+
+/** The setting as the framework writes it. @param {any} item @param {string} train @param {number} value */
+function written({ name, key, unit }, train, value) {
+  const found = (OF_VERL.includes(train) && (key?.[train] ?? key?.any)) || name;
+  if (name === "parameter_bytes") return `${found}=bf16`;
+  if (unit !== FLAG) return `${found}=${Number(value.toPrecision(10))}`;
+  if (found.includes("recompute")) return `${found}=full`;
+  return `${found}=${value ? "True" : "False"}`;
+}
+
+/** How far one can go with all else unchanged; 0 where nothing fits. @param {Formula} formula @param {Estimate} before */
+export function limits(formula, before) {
+  const fits = (/** @type {Values} */ inputs) => changed(formula, before, inputs).verdict === "fits";
+  const filled = before.values.max_tokens > 0;
+  const counts = Array.from({ length: Math.log2(MOST_GPUS) + 1 }, (_, power) => 2 ** power);
+  const batch = filled ? "max_tokens" : "micro_batch";
+  return {
+    gpus: counts.find((gpus) => divides({ ...before.values, gpus }) && fits({ gpus })) ?? 0,
+    [batch]: largest((size) => fits({ [batch]: size }), filled ? LENGTH_STEP : 1),
+    response_length: largest((size) => fits({ response_length: size }), LENGTH_STEP),
+  };
+}
+
+/** The largest multiple of `step` that fits, found by doubling and halving. @param {(size: number) => boolean} fits @param {number} step */
+function largest(fits, step) {
+  let [low, high] = [0, step];
+  while (high <= MOST && fits(high)) [low, high] = [high, 2 * high];
+  while (high - low > step) {
+    const middle = Math.floor((low + high) / (2 * step)) * step;
+    [low, high] = fits(middle) ? [middle, high] : [low, middle];
+  }
+  return low;
+}

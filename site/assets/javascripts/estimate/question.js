@@ -1,0 +1,71 @@
+/**
+ * The question of the form or the address as inputs of the formula: `query/estimate.py` in a browser.
+ *
+ * @typedef {import("./estimate.js").Formula} Formula
+ * @typedef {Record<string, any>} Row of the published tables
+ * @typedef {{input: string, value: number, reason: string}} Assumed
+ */
+
+import { divides } from "./estimate.js";
+
+const REQUIRED = ["layers", "hidden_size", "attention_heads", "kv_heads", "vocab_size"];
+const OTHERS = ["parameters_b", "head_dim", "intermediate_size", "experts", "experts_per_token", "moe_intermediate_size"];
+const USUAL_RANK = 32;
+
+/** A question without an answer; the message says why. */
+export class Unusable extends Error {}
+
+/** What is asked, in inputs, and what nobody gave. Throws `Unusable`. @param {Formula} formula @param {Record<string, string>} words by field of the form @param {Row} model @param {Row | undefined} device */
+export function configuration(formula, words, model, device) {
+  const train = words.train || "fsdp";
+  const backend = formula.backends.find((/** @type {Row} */ one) => one.backend === train);
+  if (!backend) throw new Unusable(`No estimate for the training backend ${train}.`);
+  const { given, assumed } = ofWords(formula, words, device);
+  for (const { name, minimum, maximum, default: usual } of formula.inputs) {
+    if (name in given) {
+      const inRange = given[name] >= minimum && given[name] <= maximum;
+      if (!inRange) throw new Unusable(`${name} must be a number from ${minimum} to ${maximum}.`);
+      continue;
+    }
+    const own = name in backend.defaults;
+    given[name] = own ? backend.defaults[name] : usual;
+    if (given[name] === null) throw new Unusable(`${name} is not known.`);
+    assumed.push({ input: name, value: given[name], reason: own ? `what ${train} does by default` : "not given" });
+  }
+  if (!divides(given)) throw new Unusable(`${given.gpus} GPUs are not divided by the parallel sizes.`);
+  return { train, assumed, inputs: { ...figures(model, assumed), ...given } };
+}
+
+/** What the words of a person mean. @param {Formula} formula @param {Record<string, string>} words @param {Row | undefined} device */
+function ofWords(formula, words, device) {
+  /** @type {Assumed[]} */
+  const assumed = [];
+  const named = formula.inputs.filter((/** @type {Row} */ { name }) => words[name]);
+  const given = Object.fromEntries(named.map((/** @type {Row} */ { name }) => [name, Number(words[name])]));
+  const assume = (/** @type {string} */ input, /** @type {number} */ value, /** @type {string} */ reason) => {
+    if (input in given) return;
+    given[input] = value;
+    assumed.push({ input, value, reason });
+  };
+  if (device?.memory_gb) given.device_gb ??= device.memory_gb;
+  if (device && !given.device_gb) throw new Unusable(`${device.name}: its memory is not known.`);
+  if (words.weights === "full") given.lora_rank ??= 0;
+  if (words.weights?.endsWith("lora")) assume("lora_rank", USUAL_RANK, "LoRA of a usual rank");
+  if (words.weights === "qlora") given.quantized ??= 1;
+  if (words.infer) given.has_engine ??= 1;
+  assume("has_engine", 0, "no rollout engine shares the GPUs");
+  return { given, assumed };
+}
+
+/** The figures of a model; one that it lacks is 0. @param {Row} model @param {Assumed[]} assumed */
+function figures(model, assumed) {
+  const found = Object.fromEntries([...REQUIRED, ...OTHERS].map((name) => [name, Number(model[name] ?? 0)]));
+  const lacking = REQUIRED.filter((name) => !found[name]);
+  if (!found.intermediate_size && !found.experts) lacking.push("intermediate_size");
+  if (found.experts && !found.experts_per_token) lacking.push("experts_per_token");
+  if (lacking.length) throw new Unusable(`${model.model}: no ${lacking.join(" and ")} known.`);
+  if (model.tie_word_embeddings === null) {
+    assumed.push({ input: "tie_word_embeddings", value: 0, reason: "not known of this model" });
+  }
+  return { ...found, tie_word_embeddings: Number(Boolean(model.tie_word_embeddings)) };
+}

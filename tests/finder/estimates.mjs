@@ -1,0 +1,35 @@
+// Asks the estimate's modules, without a page. Arguments: the folder of the modules, the published
+// formula, models and devices. Reads a list of questions from standard input; writes what is found.
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+
+const [folder, api] = process.argv.slice(2);
+const module = (name) => import(pathToFileURL(`${folder}/${name}.js`).href);
+const { estimate, knobs, limits } = await module("estimate");
+const { configuration, Unusable } = await module("question");
+const [formula, { models }, { devices }] = ["estimate", "models", "devices"]
+  .map((name) => JSON.parse(readFileSync(`${api}/${name}.json`, "utf-8")));
+
+function answer(words) {
+  const model = models.find((row) => row.model === words.model);
+  const device = devices.find((row) => row.device === words.device);
+  const asked = configuration(formula, words, model, device);
+  const found = estimate(formula, asked);
+  const { values, phases, low, high, verdict, host } = found;
+  const turned = knobs(formula, found).map(({ setting, saves, price }) => [setting, saves, price]);
+  return { values, phases, low, high, verdict, host, assumed: asked.assumed.map((one) => one.input),
+    knobs: turned, limits: limits(formula, found) };
+}
+
+const questions = JSON.parse(readFileSync(0, "utf-8"));
+const start = performance.now();
+const answers = questions.map((words) => {
+  try {
+    return answer(words);
+  } catch (error) {
+    if (!(error instanceof Unusable)) throw error;
+    return { unusable: error.message };
+  }
+});
+process.stderr.write(`${((performance.now() - start) / questions.length).toFixed(2)} ms an estimate\n`);
+process.stdout.write(JSON.stringify(answers));

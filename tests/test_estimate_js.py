@@ -1,0 +1,121 @@
+"""The estimate in JavaScript: in Node it is the one of Python, term by term."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import program
+from rl_resources import UnusableInput, load
+from rl_resources.dataset import Dataset
+from rl_resources.estimate.configuration import inputs_by_name
+from rl_resources.estimate.formula import formula
+from rl_resources.estimate.knobs import knobs, limits
+from rl_resources.query.estimate import NUMBERS, WORDS, estimate
+from rl_resources.site import api
+from website import ROOT
+
+MODULES = ROOT / "site" / "assets" / "javascripts" / "estimate"
+SCRIPT = ROOT / "tests" / "finder" / "estimates.mjs"
+
+
+def questions(dataset: Dataset, number: int) -> Iterator[dict[str, str]]:
+    """Every model in turn, with inputs drawn from their ranges."""
+    chance = random.Random(20261123)
+    models = [str(row["model"]) for row in dataset.records["models"]]
+    devices = [str(row["device"]) for row in dataset.records["devices"] if row["memory_gb"]]
+    backends = [*formula()["train"], *formula()["same_train"]]
+    for place in range(number):
+        words = {"model": models[place % len(models)], "device": chance.choice(devices)}
+        words["gpus"] = str(2 ** chance.randrange(9))
+        words["train"] = chance.choice(backends)
+        words |= {"weights": chance.choice(["full", "lora", "qlora"])} if place % 3 else {}
+        words |= {"infer": "vllm"} if chance.random() < 0.6 else {}
+        drawn = {name: _drawn(name, chance) for name in inputs_by_name() if name not in words}
+        kept = (name for name in drawn if chance.random() < 0.3 and name != "device_gb")
+        yield words | {name: drawn[name] for name in kept}
+
+
+def _drawn(name: str, chance: random.Random) -> str:
+    """A value of an input: mostly small, sometimes from the whole range, rarely out of it."""
+    item = inputs_by_name()[name]
+    low, high = item["minimum"], item["maximum"]
+    if item.get("unit") == "0 or 1":
+        return str(chance.randrange(2))
+    if name.endswith("_parallel"):
+        return str(chance.choice([1, 1, 1, 1, 2, 4]))
+    if chance.random() < 0.01:
+        return str(high + 1)
+    return f"{low + (high - low) * chance.random() ** 12:.6g}"
+
+
+def of_python(dataset: Dataset, words: Mapping[str, str]) -> dict[str, Any]:
+    asked = {name: text for name, text in words.items() if name in (*WORDS, *NUMBERS)}
+    sets = [f"{name}={text}" for name, text in words.items() if name not in asked]
+    try:
+        found = estimate(dataset, asked, sets)
+    except UnusableInput as error:
+        return {"unusable": str(error)}
+    low, high = found.interval_gb
+    return {
+        "values": dict(found.values),
+        "phases": {
+            phase: {"name": one.name, "components": dict(one.components), "peak": one.peak_gb}
+            for phase, one in found.phases.items()
+        },
+        "low": low,
+        "high": high,
+        "verdict": found.verdict,
+        "host": found.host_memory_gb,
+        "assumed": sorted(item.input for item in found.configuration.assumed),
+        "knobs": [[knob.setting, dict(knob.saves), knob.price] for knob in knobs(found)],
+        "limits": {name: size or 0 for name, size in vars(limits(found)).items()},
+    }
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether both are equal, figures within 1e-9 of their size."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, int | float):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+    return bool(one == other)
+
+
+@pytest.mark.parametrize("number", [300, pytest.param(5000, marks=pytest.mark.nightly)])
+def test_the_page_estimates_as_python_does(tmp_path: Path, number: int) -> None:
+    dataset = load(ROOT)
+    shutil.copytree(MODULES, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    for document in api.documents(dataset, api.Publication()):
+        if document.path in {"estimate.json", "models.json", "devices.json"}:
+            (tmp_path / document.path).write_text(document.text, encoding="utf-8")
+    asked = list(questions(dataset, number))
+    command = [program("node", "nodejs"), str(SCRIPT), str(tmp_path), str(tmp_path)]
+    done = subprocess.run(
+        command, input=json.dumps(asked), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    verdicts = []
+    for words, answer in zip(asked, json.loads(done.stdout), strict=True):
+        expected = of_python(dataset, words)
+        assert ("unusable" in answer) == ("unusable" in expected), (words, answer, expected)
+        if "unusable" not in answer:
+            answer["assumed"].sort()
+            for name in expected["limits"].keys() - answer["limits"].keys():
+                assert not expected["limits"].pop(name)
+            for name, value in expected.items():
+                assert same(value, answer[name]), (words, name, value, answer[name])
+            verdicts.append(answer["verdict"])
+    assert set(verdicts) == {"fits", "tight", "unlikely", "cannot fit"}
+    assert len(verdicts) > number / 2
