@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import csv
 import re
+import statistics
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from rl_resources import load
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.configuration import Inputs
@@ -32,7 +35,10 @@ NOT_READ = {"allocated": ("context", "fragmentation"), "reserved": ("context",)}
 
 
 class Case(NamedTuple):
-    """One measured or decided run with its estimate; GB are 10⁹ bytes of one GPU."""
+    """One measured or decided run with its estimate; GB are 10⁹ bytes of one GPU.
+
+    `known`: its tokens are, not only the longest sequence.
+    """
 
     id: str
     kind: str
@@ -41,6 +47,7 @@ class Case(NamedTuple):
     weights: str
     gpus: int
     outcome: str
+    known: bool
     measured_gb: float | None
     estimated_gb: float
     low_gb: float
@@ -75,6 +82,7 @@ def _case(row: Row, found: Estimate) -> Case:
         row["weights"],
         int(row["gpus"]),
         row["outcome"],
+        row["length_kind"] != "cap",
         float(row["peak_gb"]) if row["peak_gb"] else None,
         *(round(gb * share, 3) for gb in (found.peak_gb, low, high)),
         found.verdict if row["device_memory_gb"] else "",
@@ -114,6 +122,10 @@ def _inputs(row: Row) -> Inputs:
     given["expert_tensor_parallel"] = (
         1 if given["expert_parallel"] > 1 else given["tensor_parallel"]
     )
+    if row["project"] == "litgpt":
+        given["adapters_in_fp32"] = 0
+    if row["project"] in {"torchtitan", "prime-rl"}:
+        given["hidden_bytes"] = 8  # fused norms
     given |= _state(row)
     for name, value in given.items():
         inputs.give(name, value)
@@ -165,6 +177,8 @@ def reports(dataset: Dataset, skipped: list[str]) -> Iterator[Case]:
             continue
         if not (row["model"] and row["weights"] and sized and batch and row["train"]):
             continue
+        if "multimodal" in (row["scenario"] or ()):
+            continue  # a vision tower and its tokens are not estimated
         if not row["device"] or row["framework"] == "agilerl" or row["out_of_memory_on"] == "host":
             continue  # AgileRL's runs are in measured.csv
         try:
@@ -186,6 +200,7 @@ def _settings(row: Mapping[str, object]) -> list[str]:
     saved = str(row["memory_optimizations"] or "")
     total, answer = row["max_total_length"], row["max_response_length"]
     prompt = row["max_prompt_length"] or 0
+    none = 0 if row["train"] == "megatron" else None  # the others do so unless told not to
     lengths = (prompt, answer) if answer else (0, total)
     found = {
         "prompt_length": lengths[0],
@@ -194,7 +209,7 @@ def _settings(row: Mapping[str, object]) -> list[str]:
         "max_tokens": row["max_tokens_per_gpu"],
         "lora_rank": row["lora_rank"],
         "gpu_memory_utilization": row["gpu_memory_utilization"],
-        "checkpointing": int("activation-checkpointing" in saved),
+        "checkpointing": 1 if "activation-checkpointing" in saved else none,
         "parameter_offload": int("parameter-offload" in saved),
         "optimizer_offload": int("optimizer-offload" in saved),
         "fused_logits": int("fused-logits" in saved),
@@ -238,6 +253,7 @@ def _of_report(row: Mapping[str, object], found: Estimate) -> Case:
         str(row["weights"]),
         int(str(row["gpus"])),
         "peak" if measured_gb else str(row["outcome"]),
+        bool(row["max_tokens_per_gpu"]),
         measured_gb,
         *(round(gb * factor, 3) for gb in (found.peak_gb, low, high)),
         found.verdict,
@@ -263,8 +279,148 @@ def trials(dataset: Dataset) -> Iterator[Case]:
                 "lora",
                 int(start.values["gpus"]),
                 "ran" if row["outcome"] == "ran" else "out-of-memory",
+                False,
                 None,
                 *(round(gb, 3) for gb in (found.peak_gb, low, high)),
                 found.verdict,
                 str(record["source"]),
             )
+
+
+def pytorch(dataset: Dataset, skipped: list[str]) -> Iterator[Case]:
+    """The steps that PyTorch accounted for on fake tensors: what it would allocate."""
+    path = HERE / "memory_oracle.csv"
+    slugs = {str(row["slug"]): row for row in dataset.records["models"]}
+    for row in _rows(path.name) if path.exists() else ():
+        model = slugs.get(row["model"])
+        if model is None:
+            skipped.append(f"{row['id']}: model not known")
+            continue
+        found = Estimate(_of_oracle(row).finished(model))
+        held = found.training.components
+        unread = sum(held.get(title, 0) for title in NOT_READ["allocated"])
+        gb = found.peak_gb - unread
+        yield Case(
+            row["id"],
+            "pytorch",
+            f"PyTorch {row['torch'].partition('+')[0]}",
+            str(model["model"]),
+            row["weights"],
+            int(row["ranks"]),
+            "peak",
+            True,
+            float(row["peak_gb"]),
+            round(gb, 3),
+            *(round(bound / found.peak_gb * gb, 3) for bound in found.interval_gb),
+            "",
+            "",
+        )
+
+
+def _of_oracle(row: Row) -> Inputs:
+    """The inputs of a step on fake tensors; its offload is that of FSDP2's policy."""
+    inputs = Inputs("fsdp2" if row["strategy"] == "fsdp2" else "transformers")
+    given = {
+        "gpus": float(row["ranks"]),
+        "device_gb": 80,
+        "fill": 1,
+        "prompt_length": 0,
+        "response_length": float(row["sequence_length"]),
+        "micro_batch": float(row["micro_batch"]),
+        "lora_rank": float(row["lora_rank"] or 0),
+        "checkpointing": float(row["checkpointing"] == "True"),
+        "parameter_bytes": BYTES[row["master_dtype"]],
+        "offload_policy": float(row["offload"] != "none"),
+        "step_copies": float(row["optimizer"] == "foreach"),
+        "fused_logits": float(row["logits"] == "fused"),
+        "logit_bytes": 14 if row["logits"] == "fp32" else 4,
+    }
+    for name, value in given.items():
+        inputs.give(name, value)
+    return inputs
+
+
+def left_out(cases: list[Case]) -> list[Case]:
+    """The cases with the interval that the other projects give: their 5 % and 95 % quantiles."""
+    found = []
+    for case in cases:
+        low, high = factors(cases, case.known, without=case.project)
+        gb = case.estimated_gb
+        found.append(case._replace(low_gb=round(gb * low, 3), high_gb=round(gb * high, 3)))
+    return found
+
+
+def factors(cases: list[Case], known: bool, without: str = "") -> tuple[float, float]:
+    """Measured by estimated: the quantiles over all projects, by the root of their number of runs.
+
+    So a project with many runs of one script does not decide alone.
+    """
+    ratios: dict[str, list[float]] = {}
+    for case in cases:
+        peak = case.measured_gb
+        if peak and case.known == known and case.project != without and case.kind != "pytorch":
+            ratios.setdefault(case.project, []).append(peak / case.estimated_gb)
+    weighted = sorted((ratio, len(all_) ** -0.5) for all_ in ratios.values() for ratio in all_)
+    return _quantile(weighted, 0.05), _quantile(weighted, 0.95)
+
+
+def _quantile(weighted: list[tuple[float, float]], share: float) -> float:
+    total, passed = sum(weight for _, weight in weighted), 0.0
+    for ratio, weight in weighted:
+        passed += weight
+        if passed >= share * total:
+            return ratio
+    return weighted[-1][0] if weighted else 1.0
+
+
+def main() -> None:
+    """Write the cases, print the errors."""
+    dataset, skipped = load(HERE.parent), list[str]()
+    cases = [*measured(dataset, skipped), *reports(dataset, skipped)]
+    cases += [*trials(dataset), *pytorch(dataset, skipped)]
+    cases = left_out(cases)
+    with (HERE / "backtest.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(Case._fields)
+        writer.writerows(_cells(case) for case in cases)
+    for title, chosen in _groups(cases):
+        print(f"{title:44}", *_errors(chosen))
+    decided = Counter((case.outcome, case.verdict) for case in cases if case.verdict)
+    print(
+        *(f"{outcome} {verdict}: {count}" for (outcome, verdict), count in decided.items()),
+        sep="\n",
+    )
+    print("tokens = {:.2f}, {:.2f}".format(*factors(cases, known=True)))
+    print("longest = {:.2f}, {:.2f}".format(*factors(cases, known=False)))
+    print(f"{len(skipped)} rows without an estimate")
+
+
+def _cells(case: Case) -> list[object]:
+    return ["true" if cell is True else "false" if cell is False else cell for cell in case]
+
+
+def _groups(cases: list[Case]) -> Iterator[tuple[str, list[Case]]]:
+    """The cases with a measured peak: by kind and by project, with known tokens and without."""
+    peaks = [case for case in cases if case.measured_gb]
+    for name in ("kind", "project"):
+        keys = sorted({(getattr(case, name), case.known) for case in peaks})
+        for key, known in keys:
+            title = f"{key}, {'tokens known' if known else 'longest sequence'}"
+            chosen = [case for case in peaks if (getattr(case, name), case.known) == (key, known)]
+            yield title, chosen
+
+
+def _errors(cases: list[Case]) -> tuple[str, ...]:
+    errors = sorted(abs(case.estimated_gb / (case.measured_gb or 1) - 1) for case in cases)
+    inside = sum(case.low_gb <= (case.measured_gb or 0) <= case.high_gb for case in cases)
+    median, high = statistics.median(errors), errors[int(0.9 * (len(errors) - 1))]
+    return (
+        f"{len(cases):4} runs",
+        f"median {median:6.1%}",
+        f"90 % {high:6.1%}",
+        f"within the interval {inside / len(cases):4.0%}",
+    )
+
+
+if __name__ == "__main__":
+    main()
