@@ -215,6 +215,11 @@ def test_every_rejected_override_is_reported_not_only_the_first(
     assert composed.value("data.shuffle") is False
 
 
+def test_a_deleted_section_has_no_keys(small: tuple[Release, Shipped]) -> None:
+    composed = both(small, ("~data", None), ("data.seed", "1"), ("data", "null"))
+    assert [item.index for item in composed.rejected] == [1, 2]
+
+
 def test_an_unknown_choice_of_a_group_leaves_everything_open(
     small: tuple[Release, Shipped],
 ) -> None:

@@ -108,7 +108,11 @@ class _Launch:
         self.entry = entry
         self.rejected: list[Rejection] = []
         self.parsed: dict[int, Override] = {}
-        self.unknown = {at for at, (key, value) in enumerate(overrides) if value is None}
+        self.unknown = {
+            at
+            for at, (key, value) in enumerate(overrides)
+            if value is None and not key.startswith("~")
+        }
         for at, (key, value) in enumerate(overrides):
             self._parse(at, key, value)
 
@@ -158,7 +162,7 @@ class _Launch:
             if group not in groups or isinstance(override.value, dict):
                 continue
             del self.parsed[at]
-            if at in self.unknown:
+            if at in self.unknown or override.prefix == "~":
                 reason = f"the choice of `{group}` is not known without running the script"
                 raise CannotComposeError(reason)
             try:
