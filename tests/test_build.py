@@ -53,16 +53,6 @@ def test_two_builds_are_byte_for_byte_equal(built: Path, out: Path) -> None:
     assert (different, unreadable) == ([], [])
 
 
-def test_every_published_path_is_there(built: Path) -> None:
-    pages = ("", "sizes/7b/", f"records/{RECORD}/", "contributing/", "rules/", "data/", "models/")
-    pages += ("devices/", "reports/", "coverage/", "charts/", "recipes/", "what-fits/")
-    api = ("index", "records", f"records/{RECORD}", "sizes/7b", "schema/records", "all", "openapi")
-    other = ("feeds/all.xml", "llms.txt", "404.html", "rst/device_tuning.rst", "rst/7b.rst")
-    other += ("downloads/README.md", "downloads/tuning.csv", f"scripts/{RECORD}.sh")
-    wanted = [f"{page}index.html" for page in pages] + [f"api/v1/{name}.json" for name in api]
-    assert [path for path in (*wanted, *other) if not (built / path).is_file()] == []
-
-
 def test_pages_lead_home_to_the_index_and_to_the_feed(built: Path) -> None:
     page = (built / "404.html").read_text(encoding="utf-8")
     assert re.findall(r'<a href="([^"]+)">overview</a>', page) == ["/"]

@@ -176,6 +176,6 @@ def test_a_command_that_is_interrupted_says_so_in_one_line(
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rl_resources.dataset.find_root", interrupted)
+    monkeypatch.setattr("rl_resources.cli.command.find_root", interrupted)
     assert main(["check"]) == INTERRUPTED
     assert capsys.readouterr().err == "rl-resources: interrupted\n"

@@ -6,7 +6,6 @@ import html
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -170,19 +169,6 @@ def test_duckdb_and_sqlite_join_to_the_same_rows(at: str, folder: Path) -> None:
     assert [list(map(_number, line.split("|"))) for line in lines] == [
         list(map(_number, row)) for row in rows
     ]
-
-
-@nightly
-@pytest.mark.parametrize(("table", "only"), [*OFTEN, *RARE])
-def test_an_r_example_gives_the_rows_of_its_page(
-    at: str, folder: Path, table: str, only: str | None
-) -> None:
-    r = shutil.which("Rscript")
-    if not r:
-        pytest.skip("no `Rscript` on the path: install r-base-core and r-cran-jsonlite")
-    (folder / "run.R").write_text(_codes(table, only, at)["R"].text, encoding="utf-8")
-    done = subprocess.run([r, "--vanilla", "run.R"], check=True, capture_output=True, text=True)
-    assert str(next(iter(_rows(table, only)[0].values()))) in done.stdout
 
 
 @nightly

@@ -99,7 +99,7 @@ def test_a_release_commits_version_and_changelog_and_writes_its_artifacts(checko
     trials = checkout / "records" / "trials.csv"
     trials.write_text("\n".join(trials.read_text(encoding="utf-8").split("\n")[:-2]) + "\n")
     git(checkout, "commit", "-qam", "One trial less")
-    told = release.release(checkout, DAY)
+    said = release.release(checkout, DAY)
     assert git(checkout, "status", "--porcelain") == ""
     assert git(checkout, "log", "-1", "--format=%s") == "Release 2027.1.0\n"
     assert json.loads((checkout / "datapackage.json").read_text())["version"] == "2027.1.0"
@@ -107,7 +107,7 @@ def test_a_release_commits_version_and_changelog_and_writes_its_artifacts(checko
     assert stale(checkout) == {}
     changelog = (checkout / "CHANGELOG.md").read_text(encoding="utf-8")
     assert "## 2027.1.0 (2027-01-09)\n\n### Data\n\n- trials: 1 removed\n" in changelog
-    assert "git tag --annotate v2027.1.0" in told
+    assert "git tag --annotate v2027.1.0" in said
     names = ["rl-resources-site-2027.1.0.tar.gz", "rl_resources-2027.1.0-py3-none-any.whl"]
     names += ["rl_resources-2027.1.0.tar.gz"]
     assert sorted(path.name for path in (checkout / "dist").iterdir()) == sorted(names)

@@ -102,9 +102,7 @@ def test_figures_are_those_of_the_steps(case: Case) -> None:
     [
         "(TaskRunner pid=123, ip=10.0.0.1) {}\n",
         "\x1b[36m(TaskRunner pid=123)\x1b[0m {}\n",
-        "(main_task pid=7) {} [repeated 2x across cluster]\n",
         "Training Progress:   2%|▏  | 2/624 [21:47<114:32:27, 662.94s/it]\r{}\r\n",
-        "2025-06-17 10:11:12,345 INFO {}\n",
         "\x00\udcff\x1b[2J\x1b]0;title\x07\n{}\n",
     ],
 )
@@ -121,13 +119,10 @@ def test_the_surroundings_of_a_step_do_not_matter(tmp_path: Path, form: str) -> 
     ("memory", "line"),
     [
         ("accelerator", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.90 GiB."),
-        ("accelerator", "torch.cuda.OutOfMemoryError: HIP out of memory. Tried to allocate 20 MiB"),
         ("accelerator", "RuntimeError: CUDA Error: out of memory at /x/cumem_allocator.cpp:62"),
-        ("accelerator", "ncclUnhandledCudaError: Cuda failure 2 'out of memory'"),
         ("accelerator", "ValueError: No available memory for the cache blocks. Try increasing it."),
         ("accelerator", "Not enough memory. Please try to increase --mem-fraction-static."),
         ("host", "OutOfMemoryError: Task was killed due to the node running low on memory."),
-        ("host", "1 Workers (tasks / actors) killed due to memory pressure (OOM), 0"),
         ("host", "Out of memory: Killed process 4100606 (ray::WorkerDict)"),
     ],
 )
@@ -179,14 +174,13 @@ def read(tmp_path: Path, data: bytes) -> TrainingLog:
     "text",
     [
         json_lines({"step": "N", "data": METRICS}),
-        json_lines({"_step": "N", **METRICS}),
         json_lines({**METRICS, "training/global_step": "N", "a": None}),
         json_lines({"step": "N", **METRICS}) + '{"step": 6, "d',
         json_lines({"step": "N", **METRICS}) + "[" * 100_000,
         TABLE + lines(5, 'N,"92.0",1000.5,40'),
         "\ufeff" + TABLE.replace(",", ";") + lines(5, "N;92;1000.5;40"),
     ],
-    ids=range(7),
+    ids=range(6),
 )
 def test_files_of_metrics_are_read(tmp_path: Path, text: str) -> None:
     found = read(tmp_path, text.encode())
@@ -204,7 +198,6 @@ def test_an_export_of_one_metric_is_read() -> None:
     ("data", "problem"),
     [
         (b"", "has no training step"),
-        (b"\x00" * 5000, "has no training step"),
         (b"step:0 - val-core/x/acc:0.5\n", "has no training step"),
         (b"\x1f\x8b gzip", "has no training step"),
         (b'"Step","a - timing_s/step","b - timing_s/step"\n1,2,3\n', "2 columns of `timing_s/"),

@@ -98,5 +98,4 @@ def test_what_is_no_ordinary_script_is_reported_and_not_read(
             path.touch()
             os.truncate(path, 1 << 40)
     assert main(["check", "--root", str(root)]) == 1
-    told = capsys.readouterr().out
-    assert f"examples/tuning/7b/{SCRIPT}:" in told
+    assert f"examples/tuning/7b/{SCRIPT}:" in capsys.readouterr().out

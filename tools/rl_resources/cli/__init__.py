@@ -23,6 +23,7 @@ from rl_resources.cli.command import (
     report,
     root_of,
 )
+from rl_resources.dataset import installed_root
 from rl_resources.errors import (
     InvalidDataset,
     InvalidOutput,
@@ -30,6 +31,8 @@ from rl_resources.errors import (
     UnusableInput,
     refuse_errors,
 )
+from rl_resources.package import read_package
+from rl_resources.text import nearest
 
 COMMANDS = (
     answers.find,
@@ -78,9 +81,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     parsed = _parser().parse_args(arguments)
     if parsed.version:
-        from rl_resources.dataset import installed_root
-        from rl_resources.package import read_package
-
         print(f"rl-resources {read_package(installed_root()).version}")
         return 0
     if parsed.command is None:
@@ -123,8 +123,6 @@ class _Parser(ArgumentParser):
 
     def _check_value(self, action: Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
-            from rl_resources.text import nearest
-
             close = nearest(str(value), map(str, action.choices)).sentence()
             raise ArgumentError(action, f"`{value}` is not known. {close}")
 

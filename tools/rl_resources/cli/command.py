@@ -7,15 +7,13 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from rl_resources.errors import UnreadableDataset, UnusableInput, has_errors
-from rl_resources.package import SCRIPTS
-
-if TYPE_CHECKING:
-    from rl_resources.dataset import Dataset
-    from rl_resources.errors import Finding
-    from rl_resources.package import Package
+from rl_resources.dataset import Dataset, find_root, installed_root, read_dataset
+from rl_resources.errors import Finding, UnreadableDataset, UnusableInput, has_errors
+from rl_resources.package import SCRIPTS, Package, read_package
+from rl_resources.site import findings as form
+from rl_resources.text import printable
 
 FOUND = 1
 """Exit status: findings of severity error, or nothing found."""
@@ -56,8 +54,6 @@ def root_of(arguments: Arguments) -> Path:
 
     Raises `UnreadableDataset` where there is none.
     """
-    from rl_resources.dataset import find_root
-
     if arguments.root:
         return Path(arguments.root)
     try:
@@ -71,8 +67,6 @@ def root_of_answers(arguments: Arguments) -> Path:
 
     Other data packages have a descriptor of that name too.
     """
-    from rl_resources.dataset import installed_root
-
     try:
         root = root_of(arguments)
     except UnreadableDataset:
@@ -82,9 +76,6 @@ def root_of_answers(arguments: Arguments) -> Path:
 
 def dataset_of_answers(arguments: Arguments) -> Dataset:
     """The dataset in `root_of_answers`, read."""
-    from rl_resources.dataset import read_dataset
-    from rl_resources.package import read_package
-
     return read_dataset(read_package(root_of_answers(arguments)))
 
 
@@ -121,32 +112,25 @@ def _relative(package: Package, path: str) -> str:
 def write_table(text: str) -> None:
     """Write a table for other programs; a terminal shows control characters as escapes."""
     if sys.stdout.isatty():
-        from rl_resources.text import printable
-
         text = "\n".join(map(printable, text.split("\n")))
     sys.stdout.write(text)
 
 
 def show(findings: Sequence[Finding]) -> None:
     """Write findings to standard error, along with a result."""
-    from rl_resources.site.findings import as_text, wants_color
-
-    sys.stderr.writelines(as_text(findings, color=wants_color(sys.stderr, os.environ)))
+    sys.stderr.writelines(form.as_text(findings, color=form.wants_color(sys.stderr, os.environ)))
 
 
 def report(findings: Sequence[Finding]) -> int:
     """Write findings and their number to standard error; returns the exit status."""
-    from rl_resources.site.findings import summary
-
     show(findings)
-    sys.stderr.write(f"{summary(findings)}\n")
+    sys.stderr.write(f"{form.summary(findings)}\n")
     return FOUND if has_errors(findings) else 0
 
 
 def write_findings(findings: Iterable[Finding], kind: str, version: str) -> None:
     """Write findings as the result, in one of `FORMATS`; `version` is the dataset's."""
     from rl_resources.rules import all_rules
-    from rl_resources.site import findings as form
 
     if kind == "sarif":
         text = form.as_sarif(findings, all_rules().values(), version)

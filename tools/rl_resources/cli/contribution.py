@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser
 
 from rl_resources.cli.command import FOUND, Arguments, command, root_of, show, write_table
+from rl_resources.text import printable
 
 EXAMPLES = {
     "model": "Qwen/Qwen2.5-7B-Instruct",
@@ -73,7 +74,6 @@ def _draft_options(parser: ArgumentParser) -> None:
 def draft(arguments: Arguments) -> int:
     """Propose the row of a script that ran."""
     from rl_resources.contribute.draft_files import draft_files
-    from rl_resources.text import printable
 
     drafted = draft_files(
         root_of(arguments),

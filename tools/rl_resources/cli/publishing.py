@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rl_resources.cli.command import FOUND, Arguments, command, report, root_of, root_of_answers
+from rl_resources.dataset import Dataset, is_packaged, read_dataset
 from rl_resources.errors import UnusableInput, refuse_errors
-
-if TYPE_CHECKING:
-    from rl_resources.dataset import Dataset
+from rl_resources.files import write_file
+from rl_resources.git import read_repository
+from rl_resources.package import read_package
+from rl_resources.text import nearest
 
 
 def _export_options(parser: ArgumentParser) -> None:
@@ -25,11 +26,6 @@ def _export_options(parser: ArgumentParser) -> None:
 @command(_export_options, "check")
 def export(arguments: Arguments) -> int:
     """Write one rendering alone."""
-    from rl_resources.dataset import is_packaged, read_dataset
-    from rl_resources.files import write_file
-    from rl_resources.git import read_repository
-    from rl_resources.package import read_package
-
     root = root_of_answers(arguments)
     script_url = arguments.script_url
     if not is_packaged(root):
@@ -62,8 +58,6 @@ def _rendered(dataset: Dataset, kind: str, size: str | None, script_url: str | N
 
 
 def _section(dataset: Dataset, size: str) -> str:
-    from rl_resources.text import nearest
-
     known = {str(row["size"]).lower(): str(row["size"]) for row in dataset.records["sizes"]}
     if size.lower() not in known:
         raise UnusableInput(f"no size is called {size!r}", nearest(size, known.values()).sentence())
@@ -93,7 +87,6 @@ def _compat_options(parser: ArgumentParser) -> None:
 def compat(arguments: Arguments) -> int:
     """Compose every script's configuration with every release."""
     from rl_resources.compat import compat
-    from rl_resources.files import write_file
 
     root = root_of(arguments)
     found = compat(root, arguments.framework_version, lambda text: print(text, file=sys.stderr))

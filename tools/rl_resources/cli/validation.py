@@ -21,12 +21,14 @@ from rl_resources.cli.command import (
     root_of,
     write_findings,
 )
-from rl_resources.errors import UnusableInput, has_errors
+from rl_resources.errors import Finding, Severity, UnusableInput, has_errors
+from rl_resources.files import write_file
+from rl_resources.package import read_package
+from rl_resources.site.findings import counted, shown_diff, summary
 
 if TYPE_CHECKING:
     from rl_resources.check import Rule
     from rl_resources.check.snapshot import Snapshot
-    from rl_resources.errors import Finding, Severity
 
 
 def _check_options(parser: ArgumentParser) -> None:
@@ -50,9 +52,7 @@ def check(arguments: Arguments) -> int:
     """Validate dataset and scripts against all rules."""
     from rl_resources.check import findings_in
     from rl_resources.check.snapshot import take_snapshot
-    from rl_resources.package import read_package
     from rl_resources.rules import chosen_rules
-    from rl_resources.site.findings import summary
 
     snapshot = take_snapshot(read_package(root_of(arguments)))
     rules = chosen_rules(arguments.select, arguments.ignore)
@@ -74,7 +74,6 @@ def check(arguments: Arguments) -> int:
 def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rule]) -> int:
     """Validate files of records from anywhere against the tables that they are like."""
     from rl_resources.check.records import RecordsFile, table_of
-    from rl_resources.site.findings import counted
 
     if arguments.fix or not arguments.paths:
         raise UnusableInput(
@@ -127,8 +126,6 @@ def fmt(arguments: Arguments) -> int:
     from rl_resources.check.dataset.form import format_tables, unformattable
     from rl_resources.check.snapshot import take_snapshot
     from rl_resources.contribute.changes import Change, write_changes
-    from rl_resources.package import read_package
-    from rl_resources.site.findings import shown_diff
 
     root = root_of(arguments)
     snapshot = take_snapshot(read_package(root))
@@ -165,9 +162,7 @@ def _import_page_options(parser: ArgumentParser) -> None:
 @command(_import_page_options, "page")
 def import_page(arguments: Arguments) -> int:
     """Check a hand-kept RST page and its scripts; write its records."""
-    from rl_resources.files import write_file
     from rl_resources.page.audit import import_page
-    from rl_resources.site.findings import summary
 
     dataset = dataset_of_answers(arguments)
     scripts = Path(arguments.scripts) if arguments.scripts else None
