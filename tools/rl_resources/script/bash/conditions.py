@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from rl_resources.script.bash.expand import LONGEST_MATCHED, Expander
@@ -26,14 +26,6 @@ def _divided(left: int, right: int) -> int:
 
 
 _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
-    "&&": lambda left, right: bool(left and right),
-    "||": lambda left, right: bool(left or right),
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    ">": operator.gt,
-    "<=": operator.le,
-    ">=": operator.ge,
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -41,6 +33,7 @@ _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
     "%": lambda left, right: left - _divided(left, right) * right,
 }
 """The operators that launch scripts use; the result of others is unknown."""
+_ASSIGNS = re.compile(r"\+\+|--|[^=<>!]*=")
 _NUMERIC: Mapping[str, Callable[[int, int], bool]] = {
     "-eq": operator.eq,
     "-ne": operator.ne,
@@ -56,16 +49,9 @@ def negated(status: Status) -> Status:
     return None if status is None else not status
 
 
-def both(left: Status, right: Status) -> Status:
-    """Whether both are true."""
-    if left is False or right is False:
-        return False
-    return None if left is None or right is None else True
-
-
 def either(left: Status, right: Status) -> Status:
     """Whether one of them is true."""
-    return negated(both(negated(left), negated(right)))
+    return True if True in (left, right) else None if None in (left, right) else False
 
 
 def decided(value: Value) -> str | None:
@@ -88,8 +74,6 @@ def matches(pattern: str | None, text: str | None) -> Status:
 
 def test(arguments: Sequence[Value]) -> Status:
     """The status of `test` with these arguments."""
-    if arguments and arguments[0].text == "!":
-        return negated(test(arguments[1:]))
     if any(argument.many for argument in arguments) or len(arguments) not in (2, 3):
         return None
     if len(arguments) == 2:
@@ -146,34 +130,15 @@ class Conditions(Expander):
         kind = node["Type"]
         if kind == "ParenArithm":
             return self.number(node["X"], state)
-        if kind == "BinaryArithm":
-            return self._calculated(node, state)
-        if kind != "UnaryArithm":
+        if kind not in ("BinaryArithm", "UnaryArithm"):
             return self._operand(node, state)
-        self.number(node["X"], state)  # for the references in it
-        if node["Op"] in ("++", "--"):
-            self._lose_target(node, state)
+        left, right = self.number(node["X"], state), self.number(node.get("Y"), state)
+        operation = _ARITHMETIC.get(node["Op"])
+        if operation and left is not None and right is not None:
+            return operation(left, right) if right or node["Op"] not in "/%" else None
+        if name := _ASSIGNS.fullmatch(node["Op"]) and _NAME.match(self.raw(node["X"])):
+            state.lose(name[0], self.place(node))
         return None
-
-    def _calculated(self, node: Node, state: State) -> int | None:
-        sign, right = node["Op"], self.number(node["Y"], state)
-        if sign.endswith("=") and sign not in _ARITHMETIC:
-            self._lose_target(node, state)
-            return None
-        left = self.number(node["X"], state)
-        if (
-            sign not in _ARITHMETIC
-            or left is None
-            or right is None
-            or (sign in "/%" and right == 0)
-        ):
-            return None
-        result = int(_ARITHMETIC[sign](left, right))
-        return result if abs(result) < 1 << 63 else None
-
-    def _lose_target(self, node: Node, state: State) -> None:
-        name = _NAME.match(self.raw(node["X"]))
-        state.lose(name[0] if name else "", self.place(node))
 
     def _operand(self, word: Node, state: State) -> int | None:
         name = self.raw(word)
@@ -192,20 +157,18 @@ class Conditions(Expander):
     # `[[ … ]]`
 
     def double_bracket(self, node: Node, state: State) -> Status:
-        """The status of `[[ … ]]`. Every operand is expanded, also one that bash would skip."""
-        any_true: Status = False
-        all_true: Status = True
-        for sign, primary, inverted in _flat(node, "", False):
-            if sign == "||":
-                any_true, all_true = either(any_true, all_true), True
-            status = self._primary(primary, state)
-            all_true = both(all_true, negated(status) if inverted else status)
-        return either(any_true, all_true)
-
-    def _primary(self, node: Node, state: State) -> Status:
-        if node["Type"] == "UnaryTest":
-            return _unary(node["Op"], self.value(node["X"], state))
-        return self._comparison(node, state) if node["Type"] == "BinaryTest" else None
+        """The status of `[[ … ]]`; of several conditions in one it is unknown."""
+        kind, sign = node["Type"], node.get("Op")
+        if kind == "BinaryTest" and sign not in ("&&", "||"):
+            return self._comparison(node, state)
+        if kind == "UnaryTest" and sign != "!":
+            return _unary(sign, self.value(node["X"], state))
+        if "Parts" in node:
+            return _filled(self.value(node, state))
+        for side in ("X", "Y"):
+            if side in node:
+                self.double_bracket(node[side], state)
+        return None
 
     def _comparison(self, node: Node, state: State) -> Status:
         sign, left, right = node["Op"], self.value(node["X"], state), self.value(node["Y"], state)
@@ -214,17 +177,3 @@ class Conditions(Expander):
         pattern = self.pattern(node["Y"], state) if decided(right) is not None else None
         status = matches(pattern, decided(left))
         return negated(status) if sign == "!=" else status
-
-
-def _flat(node: Node, sign: str, inverted: bool) -> Iterator[tuple[str, Node, bool]]:
-    """The primaries in order, each with the `&&` or `||` before it and whether `!` is.
-
-    shfmt lets `!` and `&&` reach to the end; bash binds `!` to one primary and `&&` before `||`.
-    """
-    if node["Type"] == "UnaryTest" and node["Op"] == "!":
-        yield from _flat(node["X"], sign, not inverted)
-    elif node["Type"] == "BinaryTest" and node["Op"] in ("&&", "||"):
-        yield from _flat(node["X"], sign, inverted)
-        yield from _flat(node["Y"], node["Op"], False)
-    else:
-        yield sign, node, inverted

@@ -178,8 +178,6 @@ class Evaluator(Conditions):
             return None
         if name in state.functions:
             return self._call(name, target, state)
-        if name == "exec" and len(words) > 1:
-            state.ended = True
         return self._builtin(name, words[1:], state)
 
     def _declaration(self, node: Node, statement: Node, state: State) -> Status:

@@ -42,8 +42,6 @@ _UNSUPPORTED_PATTERN = re.compile(r"[?*+@!]\(|\[\[[:.=]|\[[^]]*/|\\")
 _ASSIGNING = re.compile(r"[A-Za-z_]\w*\+?=")
 _HOME = re.compile(rf"(?:{_ASSIGNING.pattern})?~(?=/|\Z)")
 """A word such as `~key` would have to be the name of a user, and is Hydra's deletion."""
-_HOME_IN_PATH = re.compile(r"(?:\A|(?<=:))~(?=[/:]|\Z)")
-_PATH_PATTERN = re.compile(r"[*?]|\[[^\]]+\]|[+@!]\(")
 _PIECES = (
     re.compile(r"\\(?P<escaped>[\s\S]?)|~(?=[/:]|\Z)|(?:[^\\~]|~(?![/:]|\Z))+"),
     re.compile(r"\\(?P<escaped>[$`\"\\\n]|\Z)|(?:[^\\]|\\(?![$`\"\\\n]|\Z))+"),
@@ -100,7 +98,7 @@ class Expander(Trace):
         braces = any("{" in text for text in literals) and re.search(",|[.][.]", self.raw(word))
         if braces:
             return [lost(self.place(word), self.raw(word), "form", many=True)]
-        return list(_fields(fragments, self.source, "noglob" not in state.options))
+        return list(_fields(fragments, self.source))
 
     def value(self, word: Node, state: State) -> Value:
         """A word that is not split, as the right side of an assignment is not."""
@@ -128,8 +126,8 @@ class Expander(Trace):
         found: Fragments = []
         for index, node in enumerate(parts):
             if node["Type"] == "Lit":
-                homes = _homes(self.raw(node), mode, first=index == 0) if start else ()
-                found += self._literal(node, mode, homes)
+                home = _HOME.match(self.raw(node)) if start and not index else None
+                found += self._literal(node, mode, home.end() - 1 if home else -1)
             else:
                 found += self._part(node, state, mode)
         return found
@@ -175,12 +173,12 @@ class Expander(Trace):
             return found
         return [Fragment(literal("", self.place(node)), quoted=True)]
 
-    def _literal(self, node: Node, mode: Mode, homes: Sequence[int]) -> Fragments:
-        """A literal without its backslashes, cut at them and at each tilde that is HOME."""
+    def _literal(self, node: Node, mode: Mode, home: int) -> Fragments:
+        """A literal without its backslashes, cut at them and at the tilde that is HOME."""
         found: Fragments = []
         for match in _PIECES[mode == "quoted"].finditer(self.raw(node)):
             place, escaped = self.source.place(node["Pos"] + match.start()), match["escaped"]
-            if match.start() in homes:
+            if match.start() == home:
                 found.append(Fragment(unknown(place, "~", "environment", name="HOME"), True))
             elif escaped is None:
                 found.append(Fragment(literal(match[0], place), mode == "quoted"))
@@ -217,7 +215,7 @@ class Expander(Trace):
         return [_fragment(part._replace(name=name, many=False), mode) for part in parts]
 
     def _found(self, node: Node, state: State) -> Found:
-        """What the name stands for; without subscript an array is its first element."""
+        """What the name stands for; a single element of an array is unknown."""
         name = node["Param"]["Value"]
         if name == "#" or (name.isdigit() and name != "0"):
             return Found(None, "argument", absent=name != "#")
@@ -226,10 +224,10 @@ class Expander(Trace):
         variable = state.variables.get(name)
         if variable is None:
             return Found(None, "environment", absent=name not in ALWAYS_SET)
-        key = self.number(node["Index"], state) if node.get("Index") else 0
-        if isinstance(variable.content, tuple):
-            return _element(variable.content, key)
-        return Found(variable.content) if key == 0 else Found(None, "form")
+        if node.get("Index") or isinstance(variable.content, tuple):
+            self.number(node.get("Index"), state)  # for the references in it
+            return Found(None, "form")
+        return Found(variable.content)
 
     def _conditional(self, node: Node, found: Found, state: State, mode: Mode) -> Fragments:
         """`-`, `=`, `+` and `?`: what is taken depends on whether the variable is set, or empty."""
@@ -262,8 +260,6 @@ class Expander(Trace):
     def _change(self, node: Node, text: str, state: State) -> str | None:
         """What an operator makes of a text, `None` where that is unknown."""
         operator = _operator(node)
-        if operator in ("/", "//"):
-            return self._replaced(node["Repl"], text, state)
         word = (node.get("Exp") or {}).get("Word")
         pattern = self.pattern(word, state)
         if operator in ("^^", ",,") and not word:
@@ -271,13 +267,6 @@ class Expander(Trace):
         if operator[0] in "#%" and pattern is not None:
             return _trimmed(text[:LONGEST_MATCHED], pattern, operator)
         return None
-
-    def _replaced(self, node: Node, text: str, state: State) -> str | None:
-        old = joined(self.expand(node["Orig"]["Parts"], state, "joined")).text
-        new = joined(self.expand((node.get("With") or {}).get("Parts", ()), state, "joined")).text
-        if not old or new is None or re.search(r"^[#%]|[*?\[\\(]", old) or re.search(r"[&\\]", new):
-            return None
-        return text.replace(old, new, -1 if node.get("All") else 1)
 
     def _all(self, node: Node, state: State, mode: Mode) -> Fragments:
         """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}`; with an operator they are unknown."""
@@ -305,14 +294,6 @@ def _fragment(part: Part, mode: Mode) -> Fragment:
     return Fragment(part, mode == "quoted", mode == "split")
 
 
-def _homes(text: str, mode: Mode, first: bool) -> list[int]:
-    """Where in a literal a `~` stands for HOME."""
-    if mode == "joined":
-        return [at.start() for at in _HOME_IN_PATH.finditer(text) if first or at.start()]
-    match = _HOME.match(text) if first else None
-    return [match.end() - 1] if match else []
-
-
 def _all_of(node: Node) -> str:
     """`@` or `*` where a parameter stands for all elements or arguments, else empty."""
     name = node.get("Param", {}).get("Value", "")
@@ -326,7 +307,7 @@ def _operator(node: Node) -> str:
     if node.get("Slice"):
         return ":"
     if node.get("Repl"):
-        return "//" if node["Repl"].get("All") else "/"
+        return "/"
     return str((node.get("Exp") or {}).get("Op", ""))
 
 
@@ -338,12 +319,6 @@ def _elements(name: str, state: State) -> tuple[tuple[Value, ...] | None, Reason
     content = variable.content if variable else ()
     values = (content,) if isinstance(content, Value) else content or ()
     return values if variable else None, "environment"
-
-
-def _element(values: tuple[Value, ...], key: int | None) -> Found:
-    if key is None or key < 0 or any(value.many for value in values[: key + 1]):
-        return Found(None, "conditional")
-    return Found(values[key] if key < len(values) else None)
 
 
 def _present(found: Found, *, empty_counts: bool) -> bool | None:
@@ -384,20 +359,20 @@ def joined(fragments: Fragments) -> Value:
     return bounded(part._replace(many=False) for part in parts)
 
 
-def _fields(fragments: Fragments, source: Source, paths: bool) -> Iterator[Value]:
-    """The words of fragments; with `paths`, patterns stand for names of files."""
+def _fields(fragments: Fragments, source: Source) -> Iterator[Value]:
+    """The words of fragments; a pattern stays as it is written."""
     current: list[Fragment] = []
     for item in [*fragments, None]:
         if item is not None and item.expanded and item.part.text is not None:
             *before, current = _cut(current, item, source)
             for word in before:
-                yield _word(word, paths)
+                yield bounded(fragment.part for fragment in word)
         elif item is not None:
             part = item.part._replace(many=True) if item.expanded else item.part
             current = [*current, item._replace(part=part)]
         elif current:
             if any(fragment.quoted or fragment.part.text != "" for fragment in current):
-                yield _word(current, paths)
+                yield bounded(fragment.part for fragment in current)
             current = []
 
 
@@ -424,26 +399,3 @@ def _piece(part: Part, start: int, text: str, source: Source) -> Part:
         return part._replace(text=text)
     place = source.place(offset)
     return part._replace(text=text, place=place, origin=place)
-
-
-def _word(fragments: Sequence[Fragment], paths: bool) -> Value:
-    parts = [fragment.part for fragment in fragments]
-    if paths and _is_path_pattern(fragments):
-        return lost(parts[0].place, Value(tuple(parts)).shown, "pathname", many=True)
-    return bounded(parts)
-
-
-def _is_path_pattern(fragments: Sequence[Fragment]) -> bool:
-    """Whether bash would look for files of that name.
-
-    An override such as `data.files=a*` is one only in a folder that has such a name with its `=`,
-    so it is taken as it is written.
-    """
-    before = ""
-    for fragment in fragments:
-        text = fragment.part.text or ""
-        match = None if fragment.quoted else _PATH_PATTERN.search(text)
-        if match:
-            return "=" not in before + text[: match.start()]
-        before += text
-    return False

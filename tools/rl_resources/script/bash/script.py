@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 Reason = Literal[
-    "environment", "argument", "substitution", "conditional", "special", "pathname", "limit", "form"
+    "environment", "argument", "substitution", "conditional", "special", "limit", "form"
 ]
 MOST_PARTS = 1024
 LONGEST_TEXT = 1 << 16
