@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 
 const [folder, api] = process.argv.slice(2);
 const module = (name) => import(pathToFileURL(`${folder}/${name}.js`).href);
-const { estimate, knobs, limits } = await module("estimate");
+const { sized, knobs, limits } = await module("estimate");
 const { configuration, Unusable } = await module("question");
 const [formula, { models }, { devices }] = ["estimate", "models", "devices"]
   .map((name) => JSON.parse(readFileSync(`${api}/${name}.json`, "utf-8")));
@@ -13,11 +13,10 @@ const [formula, { models }, { devices }] = ["estimate", "models", "devices"]
 function answer(words) {
   const model = models.find((row) => row.model === words.model);
   const device = devices.find((row) => row.device === words.device);
-  const asked = configuration(formula, words, model, device);
-  const found = estimate(formula, asked);
+  const found = sized(formula, configuration(formula, words, model, device));
   const { values, phases, low, high, verdict, host } = found;
   const turned = knobs(formula, found).map(({ setting, saves, price }) => [setting, saves, price]);
-  return { values, phases, low, high, verdict, host, assumed: asked.assumed.map((one) => one.input),
+  return { values, phases, low, high, verdict, host, assumed: found.configuration.assumed.map((one) => one.input),
     knobs: turned, limits: limits(formula, found) };
 }
 

@@ -4,7 +4,8 @@
  *
  * @typedef {Record<string, any>} Formula `api/v1/estimate.json`
  * @typedef {Record<string, number>} Values figures by name
- * @typedef {{train: string, inputs: Values}} Configuration
+ * @typedef {{input: string, value: number, reason: string}} Assumed an input that nobody gave
+ * @typedef {{train: string, inputs: Values, assumed: Assumed[]}} Configuration
  */
 
 const GB = 1e9;
@@ -15,18 +16,15 @@ const MOST = 2 ** 20;
 const LENGTH_STEP = 256;
 const FLAG = "0 or 1";
 const OF_VERL = ["fsdp", "fsdp2", "megatron"];
+const SPLITTING = ["megatron", "mindspeed"];
+const ENGINE = "engine_tensor_parallel";
+const PARALLEL = ["tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_tensor_parallel"];
+const [TENSOR, PIPELINE, EXPERT] = [[1, 2, 4, 8], [1, 2, 4, 8, 16], [1, 2, 4, 8, 16, 32, 64]];
 
 /** @type {Record<string, (...figures: any[]) => any>} */
 const FUNCTIONS = {
-  "+": (a, b) => a + b,
-  "-": (a, b) => a - b,
-  "*": (a, b) => a * b,
-  "/": (a, b) => a / b,
-  ">": (a, b) => a > b,
-  "<": (a, b) => a < b,
-  min: Math.min,
-  max: Math.max,
-  sqrt: Math.sqrt,
+  "+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b, "/": (a, b) => a / b,
+  ">": (a, b) => a > b, "<": (a, b) => a < b, min: Math.min, max: Math.max, sqrt: Math.sqrt,
 };
 
 /** @param {any} tree @param {Values} values @returns {any} */
@@ -45,7 +43,8 @@ export function estimate(formula, configuration) {
   const phases = phasesOf(formula, values);
   const training = Object.entries(phases).filter(([phase]) => phase !== ROLLOUT).map(([, moment]) => moment);
   const peak = Math.max(...training.map((moment) => moment.peak));
-  const [low, high] = formula.interval[values.lora_rank ? "lora" : "full"].map((/** @type {number} */ factor) => factor * peak);
+  const known = values.fill || values.max_tokens;
+  const [low, high] = formula.interval[known ? "tokens" : "longest"].map((/** @type {number} */ factor) => factor * peak);
   const found = { configuration, values, phases, peak, low, high, device: values.device_bytes / GB };
   return { ...found, host: values.host_state / GB, rollout: rolloutOf(found), verdict: verdictOf(found) };
 }
@@ -90,6 +89,36 @@ export function divides(values) {
   const experts = values.expert_parallel * values.expert_tensor_parallel;
   return values.gpus % (stages * values.tensor_parallel * values.context_parallel) === 0
     && values.gpus % (stages * experts) === 0;
+}
+
+/** The estimate at the smallest sizes that fit of what nobody gave: of model parallelism, where a backend needs it, and of the engine. @param {Formula} formula @param {Configuration} configuration */
+export function sized(formula, configuration) {
+  const before = estimate(formula, configuration);
+  const isOpen = (/** @type {string} */ name) => configuration.assumed.some(({ input }) => input === name);
+  const split = SPLITTING.includes(configuration.train) && PARALLEL.slice(0, 3).every(isOpen);
+  const every = split ? sizesOf(before.values).map((sizes) => changed(formula, before, sizes)) : [];
+  const least = () => every.reduce((best, one) => (one.peak < best.peak ? one : best));
+  const found = split ? assuming(every.find(({ high, device }) => high <= device) ?? least(), PARALLEL) : before;
+  if (!found.phases[ROLLOUT] || !isOpen(ENGINE)) return found;
+  const engines = TENSOR.filter((size) => found.values.gpus % size === 0).map((size) => changed(formula, found, { [ENGINE]: size }));
+  return assuming(engines.find(({ rollout }) => !rollout) ?? engines[engines.length - 1], [ENGINE]);
+}
+
+/** The estimate with these inputs listed as chosen. @param {Estimate} found @param {string[]} names */
+function assuming(found, names) {
+  const others = found.configuration.assumed.filter(({ input }) => !names.includes(input));
+  const chosen = names.map((input) => ({ input, value: found.values[input], reason: "the smallest that fit" }));
+  return { ...found, configuration: { ...found.configuration, assumed: [...others, ...chosen] } };
+}
+
+/** Sizes of model parallelism that divide the GPUs, the smallest first. @param {Values} values */
+function sizesOf(values) {
+  const every = PIPELINE.flatMap((pipeline) => TENSOR.flatMap((tensor) => EXPERT.map((expert) => [pipeline, tensor, expert])));
+  const possible = every.filter(([pipeline, , expert]) => pipeline <= values.layers && expert <= Math.max(1, values.experts));
+  return possible.sort(([a, b, c], [d, e, f]) => a * b * c - d * e * f)
+    .map(([pipeline, tensor, expert]) => ({ tensor_parallel: tensor, pipeline_parallel: pipeline,
+      expert_parallel: expert, expert_tensor_parallel: expert === 1 ? tensor : 1 }))
+    .filter((sizes) => divides({ ...values, ...sizes }));
 }
 
 /** What would lower a peak, that of the tightest phase first. @param {Formula} formula @param {Estimate} before */

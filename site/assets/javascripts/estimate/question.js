@@ -3,7 +3,7 @@
  *
  * @typedef {import("./estimate.js").Formula} Formula
  * @typedef {Record<string, any>} Row of the published tables
- * @typedef {{input: string, value: number, reason: string}} Assumed
+ * @typedef {import("./estimate.js").Assumed} Assumed
  */
 
 import { divides } from "./estimate.js";

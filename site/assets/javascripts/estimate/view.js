@@ -1,0 +1,111 @@
+/**
+ * Draws an estimate. Text becomes text: nothing here reads HTML.
+ *
+ * @typedef {import("./estimate.js").Formula} Formula
+ * @typedef {import("./estimate.js").Estimate} Estimate
+ */
+
+import { knobs, limits } from "./estimate.js";
+
+const DRAWN = ["svg", "rect", "path", "title"];
+const COLORS = 9;
+const MOST_KNOBS = 8;
+const LIMITS = {
+  gpus: "fewest GPUs of this device",
+  micro_batch: "largest micro batch",
+  max_tokens: "most tokens of a micro batch",
+  response_length: "longest response",
+};
+
+/** @param {string} name @param {Record<string, any> | null} attributes @param {...any} children */
+export function element(name, attributes, ...children) {
+  const made = DRAWN.includes(name) ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+  for (const [key, value] of Object.entries(attributes ?? {})) made.setAttribute(key, String(value));
+  made.append(...children.filter(Boolean));
+  return made;
+}
+
+const gigabytes = (/** @type {number} */ gb) => `${gb.toFixed(1)} GB`;
+const count = (/** @type {number} */ figure) => Math.floor(figure).toLocaleString("en");
+const list = (/** @type {string[]} */ texts) => element("ul", null, ...texts.map((text) => element("li", null, text)));
+
+/** Returns what a screen reader announces. @param {HTMLElement} place @param {Formula} formula @param {Estimate} found @param {string} command */
+export function draw(place, formula, found, command) {
+  const { verdict, peak, low, high, device, configuration: { assumed } } = found;
+  const headline = `${verdict}: ${gigabytes(peak)} at the peak of training, of ${gigabytes(device)}`;
+  place.replaceChildren(
+    element("h2", { class: `estimate-verdict estimate-verdict--${verdict.replace(" ", "-")}` }, headline),
+    element("p", null, `${formula.verdicts[verdict]} Nine of ten measured peaks are between ${low.toFixed(1)} and ${gigabytes(high)}.`),
+    ...remarks(found).map((text) => element("p", null, text)),
+    bars(formula, found), table(formula, found),
+    element("h3", null, "What would lower it"), turns(formula, found),
+    element("h3", null, "What fits, all else unchanged"), reach(formula, found),
+    element("details", { class: "more" }, element("summary", null, `${assumed.length} assumed values`),
+      list(assumed.map((/** @type {any} */ { input, value, reason }) => `${input} ${value}: ${reason}`))),
+    element("p", null, "On the command line: ", element("code", null, command)));
+  return headline;
+}
+
+/** @param {Estimate} found */
+function remarks({ phases: { rollout }, rollout: trouble, values, host }) {
+  const why = { memory: "That is more than the GPU has", cache: `One sequence may have ${count(values.sequence_length)}` }[trouble];
+  const cache = rollout && `Rollout: ${gigabytes(rollout.peak)} with a KV cache for ${count(values.kv_tokens)} tokens.`;
+  const memory = host >= 1 && `Host memory: ${host.toFixed(0)} GB over all nodes for what is offloaded.`;
+  return [cache && (why ? `${cache} ${why}: the engine does not start.` : cache), memory].filter(Boolean);
+}
+
+/** The color of a component is its place in the formula. @param {Formula} formula @param {string} title */
+function color(formula, title) {
+  const titles = formula.moments.flatMap((/** @type {any} */ { components }) => Object.keys(components));
+  const place = [...new Set(titles)].indexOf(title);
+  return `part part-${place % COLORS}${place < COLORS ? "" : " part--tint"}`;
+}
+
+/** @param {Formula} formula @param {Estimate} found */
+function bars(formula, { phases, device, high }) {
+  const scale = 1.02 * Math.max(device, high, ...Object.values(phases).map(({ peak }) => peak));
+  const rows = Object.entries(phases).map(([phase, { name, components, peak }]) => {
+    let x = 0;
+    const parts = Object.entries(components).map(([title, gb]) => {
+      x += gb;
+      const box = { class: color(formula, title), x: x - gb, width: gb, height: 1 };
+      return element("rect", box, element("title", null, `${title} ${gigabytes(gb)}`));
+    });
+    const limit = element("path", { class: "limit", d: `M${device} 0V1` });
+    return element("li", null, element("span", null, `${phase}: ${name}, ${gigabytes(peak)}`),
+      element("svg", { viewBox: `0 0 ${scale} 1`, preserveAspectRatio: "none", "aria-hidden": "true" }, ...parts, limit));
+  });
+  return element("ul", { class: "estimate-bars" }, ...rows);
+}
+
+/** A row for each component, a column for each phase. @param {Formula} formula @param {Estimate} found */
+function table(formula, { phases }) {
+  const moments = Object.values(phases);
+  const cells = (/** @type {(moment: any) => number} */ figure) => moments.map((moment) =>
+    element("td", { class: "number" }, figure(moment) >= 0.005 ? figure(moment).toFixed(2) : ""));
+  const titles = [...new Set(moments.flatMap(({ components }) => Object.keys(components)))];
+  const rows = titles.map((title) => element("tr", null,
+    element("th", { scope: "row" }, element("svg", { class: "swatch", viewBox: "0 0 1 1", "aria-hidden": "true" },
+      element("rect", { class: color(formula, title), width: 1, height: 1 })), ` ${title}`),
+    ...cells(({ components }) => components[title] ?? 0)));
+  const heads = ["GB of one GPU", ...Object.keys(phases)].map((text) => element("th", { scope: "col" }, text));
+  const sum = element("tr", { class: "sum" }, element("th", { scope: "row" }, "peak"), ...cells(({ peak }) => peak));
+  return element("table", { class: "estimate-parts" }, element("thead", null, element("tr", null, ...heads)),
+    element("tbody", null, ...rows, sum));
+}
+
+/** @param {Formula} formula @param {Estimate} found */
+function turns(formula, found) {
+  const texts = knobs(formula, found).slice(0, MOST_KNOBS).map((/** @type {any} */ { setting, saves, price }) => {
+    const saved = Object.entries(saves).map(([phase, gb]) => `${gb > 0 ? "−" : "+"}${gigabytes(Math.abs(gb))} in ${phase}`);
+    return `${setting}: ${saved.join(", ")}. Price: ${price}.`;
+  });
+  return list(texts.length ? texts : ["No setting that is known here would lower it."]);
+}
+
+/** @param {Formula} formula @param {Estimate} found */
+function reach(formula, found) {
+  const known = Object.entries(limits(formula, found)).filter(([, figure]) => figure);
+  const texts = known.map(([name, figure]) => `${LIMITS[/** @type {keyof typeof LIMITS} */ (name)]}: ${count(figure)}`);
+  return list(texts.length ? texts : ["No number of GPUs, micro batch or length alone makes it fit."]);
+}
