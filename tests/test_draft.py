@@ -335,7 +335,7 @@ def test_a_log_gives_figures_releases_and_a_trial(
         (("none.sh",), "none.sh: cannot be read"),
         (("--issue", "{mine}"), "has no answer of an issue form"),
         (("{binary}",), "is not text in UTF-8 (byte 0)"),
-        (("{large}",), "larger than 1 MiB"),
+        (("{large}",), "large: cannot be read: More than 1 MiB"),
     ],
 )
 def test_what_cannot_be_read_is_wrong_usage(
@@ -430,46 +430,12 @@ def test_a_log_of_another_release_fills_nothing(
     assert "infer_version is `0.8.3` there; what was read now says `0.9.1`" in found["said"]
 
 
-FORM = """### Tag
-
-MIN
-
-### Model
-
-Qwen/Qwen2.5-7B-Instruct
-
-### Task
-
-GRPO
-
-### GPUs
-
-2
-
-### Device
-
-a100-80g
-
-### Train
-
-fsdp
-
-### Infer
-
-vllm
-
-### Framework
-
-verl
-
-### Peak memory
-
-_No response_
-
-### Contributor
-
-@some-body
-"""
+ANSWERS = {
+    **{"Tag": "MIN", "Model": "Qwen/Qwen2.5-7B-Instruct", "Task": "GRPO", "GPUs": "2"},
+    **{"Device": "a100-80g", "Train": "fsdp", "Infer": "vllm", "Framework": "verl"},
+    **{"Peak memory": "_No response_", "Contributor": "@some-body"},
+}
+FORM = "".join(f"### {title}\n\n{answer}\n\n" for title, answer in ANSWERS.items())
 
 
 def test_an_issue_form_becomes_a_row(run: Run, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from rl_resources.contribute.fix import fix
 from rl_resources.contribute.training_log import FIGURES, TrainingLog, read_excerpt, read_log
 from rl_resources.dataset import read_dataset
 from rl_resources.errors import Finding, UnusableInput, has_errors
+from rl_resources.files import read_file
 from rl_resources.package import SCRIPTS, Field, TableSchema, Value, read_package
 from rl_resources.tabular import write
 from rl_resources.text import json_text, shown
@@ -108,6 +109,7 @@ def _typed(schema: TableSchema, row: Row) -> Mapping[str, Value]:
 
 
 def _value(field: Field, cell: str) -> Value:
+    """What a cell says; its text where a script's setting is no such value."""
     try:
         return field.read(cell)
     except ValueError:
@@ -199,12 +201,9 @@ def _decoded(name: str, help_: str) -> bytes:
     """The bytes of a file of text."""
     label = shown(name, 500)
     try:
-        with Path(name).open("rb") as file:
-            data = file.read(LARGEST_SCRIPT_BYTES + 1)
+        data = read_file(Path(name), LARGEST_SCRIPT_BYTES)
     except OSError as error:
         raise UnusableInput(f"{label}: cannot be read: {error.strerror}") from error
-    if len(data) > LARGEST_SCRIPT_BYTES:
-        raise UnusableInput(f"{label}: is larger than {LARGEST_SCRIPT_BYTES >> 20} MiB")
     if (at := undecodable(data)) is not None:
         raise UnusableInput(f"{label}: is not text in UTF-8 (byte {at})", help_)
     return data
