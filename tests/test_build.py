@@ -121,7 +121,7 @@ def test_bad_data_stop_the_build_and_keep_the_old_output(
 def test_no_name_leads_out_of_the_folder_even_if_no_rule_was_asked(copy: Path) -> None:
     edit_row(copy, "tuning", f"{RECORD}.sh", script="../../../../escaped.sh")
     (copy.parent / "escaped.sh").write_text("echo hello\n")
-    with pytest.raises(InvalidOutput, match=r"escaped\.sh.* does not match"):
+    with pytest.raises(InvalidOutput, match="leads out of the folder"):
         publish.render(copy)
 
 

@@ -79,7 +79,7 @@ def test_the_page_shows_what_python_answers(
         assert reasons("#finder-worse") == [
             fold[0].reason for fold in folded(found.failures[: found.worse])[:2]
         ]
-        assert reasons(".finder-beside") == [fold[0].reason for fold in asides]
+        assert reasons(".finder-aside") == [fold[0].reason for fold in asides]
         assert wrong == []
 
 

@@ -4,7 +4,7 @@ RlResourcesError
 ├── UnreadableDataset   the root, its descriptor or a schema cannot be used at all (exit 2)
 ├── InvalidDataset      the data can be read but breaks rules; carries the findings (exit 1)
 ├── UnusableInput       an argument or a file named by one cannot be used (exit 2)
-└── InvalidOutput       what would have been published breaks its own schema (exit 1)
+└── InvalidOutput       what would have been published is wrong (exit 1)
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class UnusableInput(RlResourcesError):  # noqa: N818
 
 
 class InvalidOutput(RlResourcesError):  # noqa: N818
-    """What would have been published breaks its own schema."""
+    """What would have been published is wrong."""
 
 
 class InvalidDataset(RlResourcesError):  # noqa: N818

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from rl_resources.check.target import FRAMEWORK, ScriptText
 from rl_resources.dataset import Dataset, read_dataset, script_path
+from rl_resources.errors import InvalidOutput
 from rl_resources.git import Repository, line_times, read_repository
 from rl_resources.package import Record, read_package
 from rl_resources.query.revision import read_releases
@@ -37,9 +38,8 @@ def render(root: Path) -> Files:
 
     Text in a file named `.md` is a page. Bytes are published as they are, whatever their name.
 
-    The JSON is validated against the schemas published with it, so no script name leads out of
-    the site's folder even where the rules were not asked. Raises `InvalidDataset`,
-    `UnreadableDataset` and `InvalidOutput`.
+    Raises `InvalidDataset`, `UnreadableDataset`, and `InvalidOutput` where a path leads out of the
+    site's folder: the rules may not have been asked.
     """
     dataset, repository = read_dataset(read_package(root)), read_repository(root)
     site = Site(dataset, repository.url, site_url())
@@ -52,7 +52,10 @@ def render(root: Path) -> Files:
     )
     documents = api_schema.files(dataset, publication, api.documents(dataset, publication))
     files["llms.txt"] = metadata.llms_txt(site, files)
-    return files | documents
+    files |= documents
+    if outside := [path for path in files if ".." in PurePosixPath(path).parts]:
+        raise InvalidOutput(f"{outside[0]}: leads out of the folder of the site")
+    return files
 
 
 def write(folder: Path, files: Files) -> None:

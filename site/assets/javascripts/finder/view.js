@@ -124,7 +124,7 @@ export function showAnswers(page, found, notes) {
       element("div", { class: "finder-main" },
         aside("finder-worse", `${FAILURES} on as much or more`, found.failures.slice(0, worse), MOST_BEFORE),
         largest(page, found), answers(page, found), nearest(page, found)),
-      asides.length && element("div", { class: "finder-beside" }, ...asides)));
+      asides.length && element("div", { class: "finder-aside" }, ...asides)));
   return `${title}.${found.failures.length ? ` ${found.failures.length} known to run out of memory.` : ""}`;
 }
 
