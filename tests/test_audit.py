@@ -247,30 +247,6 @@ def test_a_row_whose_script_is_wrong_or_another_is_disputed(
     assert text.count("disputed") == 1
 
 
-@pytest.mark.parametrize(
-    ("path", "old", "new", "rule"),
-    [
-        (f"7b/{SEVEN}", "GPUS_PER_NODE:-2", "GPUS_PER_NODE:-3", "gpus-agree"),
-        (f"7b/{SEVEN}", "strategy=fsdp", "strategy=megatron", "backends-agree"),
-        (f"7b/{SEVEN}", "TRAIN_BATCH_SIZE:-1024", "TRAIN_BATCH_SIZE:-128", "batch-divisibility"),
-        (f"7b/{SEVEN}", "adv_estimator=grpo", "adv_estimator=gae", "task-agrees"),
-        (f"7b/{SEVEN}", "trainer.nnodes", "trainer.nnode", "unknown-key"),
-        (f"14b/{FOURTEEN}", "TRAIN_BATCH_SIZE:-116", "TRAIN_BATCH_SIZE:-200", "max-batch-agrees"),
-        ("", "- GRPO-LoRA\n      - 1", "- GRPO\n      - 1", "task-agrees"),
-        ("", "- Qwen2-7B-Instruct", "- Qwen2.5-14B-Instruct", "model-agrees"),
-        ("", "- 2*H800", "- 4*H800", "gpus-agree"),
-        ("", "- fsdp\n      - vllm0.8.2", "- megatron\n      - vllm0.8.2", "backends-agree"),
-        ("", "- 116", "- 100", "max-batch-agrees"),
-    ],
-)
-def test_one_contradiction_of_row_and_script_is_one_finding(
-    dataset: Dataset, scripts: Path, path: str, old: str, new: str, rule: str
-) -> None:
-    if path:
-        _change(scripts / path, old, new)
-    assert _rules(dataset, scripts, PAGE if path else _edited((old, new))) == [rule]
-
-
 def test_the_size_of_the_section_may_stand_in_a_scripts_name(
     dataset: Dataset, scripts: Path
 ) -> None:

@@ -32,6 +32,13 @@ def snapshot() -> Snapshot:
     return take_snapshot(read_package(HERE.parent))
 
 
+NAMES = [
+    pytest.param(name, marks=pytest.mark.nightly) if name == "reports" else name
+    for name in snapshot().tables
+]
+"""Reports have so many columns that the others together take less time."""
+
+
 def text_columns(schema: TableSchema) -> list[Field]:
     return [field for field in schema.fields if field.type in {"string", "list"}]
 
@@ -54,14 +61,14 @@ def refused_in(name: str, columns: list[Field], texts: list[str]) -> list[tuple[
     return [item for row, item in enumerate(tried) if (row, item[0]) in reported]
 
 
-@pytest.mark.parametrize("name", snapshot().tables)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_payload_is_refused_in_every_text_column(name: str) -> None:
     columns = text_columns(snapshot().tables[name].schema)
     tried = [(field.name, text) for field in columns for text in REFUSED]
     assert set(tried) - set(refused_in(name, columns, REFUSED)) == set()
 
 
-@pytest.mark.parametrize("name", snapshot().tables)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_closed_column_takes_no_text_that_only_looks_active(name: str) -> None:
     schema = snapshot().tables[name].schema
     free = {field.name for field in free_columns(schema)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -173,22 +172,6 @@ def test_a_cell_is_read_in_any_usual_spelling(
     assert ({name: record[name] for name in facts}, findings) == (facts, [])
 
 
-def test_a_device_of_another_memory_is_unknown(dataset: Dataset) -> None:
-    record, (finding,) = _one(dataset, Resource="8*H800(40G)")
-    assert (record["device"], finding.rule) == (None, "page-unknown-word")
-    assert record["notes"] == "As published: Resource 8*H800(40G)."
-
-
-def test_a_name_that_several_models_share_is_settled_by_the_script(dataset: Dataset) -> None:
-    twin = {**dataset.records["models"][0], "model": "other/Qwen2.5-7B-Instruct", "slug": "twin"}
-    models = (*dataset.records["models"], twin)
-    both = dataclasses.replace(dataset, records={**dataset.records, "models": models})
-    assert _one(both)[0]["model"] == "Qwen/Qwen2.5-7B-Instruct"
-    record, (finding,) = _one(both, Link="``run.sh``")
-    assert (record["model"], finding.rule) == (None, "page-unknown-model")
-    assert "other/Qwen2.5-7B-Instruct" in finding.message
-
-
 def test_links_may_be_named_and_resolved_elsewhere_on_the_page(dataset: Dataset) -> None:
     text = HEADER + _row(Link="script_") + "\n.. _script: https://example.org/7b/x.sh\n"
     assert _import(dataset, text)[0][0]["script"] == "x.sh"
@@ -314,11 +297,3 @@ def test_a_page_that_is_no_text_is_unusable_input(
         page.write_bytes(content)
     with pytest.raises(UnusableInput, match=r"page\.rst: (is not UTF-8|cannot be read)"):
         import_page(page, None, dataset)
-
-
-def test_a_folder_and_a_file_are_not_taken_for_each_other(dataset: Dataset, tmp_path: Path) -> None:
-    page = tmp_path / "page.rst"
-    page.write_text(HEADER + _row(), encoding="utf-8")
-    for arguments in ((tmp_path, None), (page, page), (page, tmp_path / "none")):
-        with pytest.raises(UnusableInput, match="cannot be read"):
-            import_page(*arguments, dataset)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl_resources.tabular import Row, Text, quote, read, write
@@ -32,6 +32,7 @@ def cells(text: Text) -> list[list[str]]:
 
 
 @given(tables())
+@settings(max_examples=30, deadline=None)
 def test_what_is_written_is_read(table: list[list[str]]) -> None:
     text = read(write(table))
     assert (cells(text), text.defects) == (table, ())

@@ -249,7 +249,7 @@ def package_of(name: str, folder: Path) -> None:
     for key in keys:
         other = SNAPSHOT.tables[key.resource]
         scripts = {script.name for script in SNAPSHOT.scripts if key.resource == "tuning"}
-        words = [[word] for word in sorted(other.mentioned(key.reference) | scripts)]
+        words = [[word] for word in sorted({*other.columns[key.reference]} | scripts)]
         (folder / other.path).write_text(write([[key.reference], *words]), encoding="utf-8")
         fields = {"fields": [{"name": key.reference, "type": "string"}]}
         (folder / other.schema.path).write_text(json.dumps(fields))

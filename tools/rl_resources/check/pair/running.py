@@ -115,7 +115,6 @@ def batch_divisibility(pair: Pair) -> Iterator[Mistake]:
     * Update by micro batch under FSDP: verl/workers/fsdp_workers.py
       `ActorRolloutRefWorker.__init__` since 0.2; since 0.8.0 verl/workers/engine/utils.py
       `prepare_micro_batches`.
-    * Totals of micro batches: `_validate_config` since 0.2, now `ActorConfig.validate`.
     * Update by ranks and, with Megatron, micro batches: verl/workers/engine_workers.py
       `train_mini_batch` since 0.8.0; older workers round down.
     """

@@ -87,7 +87,6 @@ def batch_problems(run: Run) -> Iterator[Problem]:
     same = run.mini_batch_size.number == run.train_batch_size.number
     if not _exceeds_step(run) and not (step and same):
         yield from _update_problems(run)
-    yield from _total_problems(run)
 
 
 def _update_problems(run: Run) -> Iterator[Problem]:
@@ -150,16 +149,3 @@ def _ranks(run: Run) -> int | None:
 def _update(run: Run) -> str:
     mini, n = run.mini_batch_size, run.rollout_n.number or 0
     return f"`{mini.key}` {mini.number} x `{ROLLOUT}.n` {n} = {(mini.number or 0) * n} responses"
-
-
-def _total_problems(run: Run) -> Iterator[Problem]:
-    total, mini = run.micro_batch_size, run.mini_batch_size.number
-    if not total.number or run.micro_batch_size_per_gpu.number:
-        return
-    if mini and mini % total.number:
-        message = f"`{total.key}` {total.number} does not divide `ppo_mini_batch_size` {mini}"
-        yield total, message, f"Choose a divisor of {mini}."
-    sequence, gpus = run.sequence_parallel_size.number, run.gpus.number
-    if sequence and gpus and total.number * sequence < gpus:
-        message = f"`{total.key}` {total.number} gives some of the {gpus} GPUs nothing to do"
-        yield total, message, f"Set it to {-(-gpus // sequence)} or more."

@@ -260,16 +260,12 @@ def _masked(target: ScriptText, launch: Launch) -> tuple[Place, str, str] | None
     if ignored and command.after == "||" and not command.in_condition:
         message = f"the run's failure is hidden by `|| {ignored[1]}`"
         return place, message, f"Delete `|| {ignored[1]}` and what belongs to it."
-    if command.background and not _is_waited_for(target, command):
-        message = "the run is started in the background and nothing waits for it"
-        fix = "Delete the `&`, or end the script with `wait` for its process."
-        return place, message, fix
     return None
 
 
 def _operator_after(target: ScriptText, command: Command) -> Place:
-    """The place of the `|`, `||` or `&` after a command; of its beginning, if there is none."""
-    match = re.compile(r"(?:\s|\\\n)*(?=[|&])").match(target.text, command.end.offset)
+    """The place of the `|` or `||` after a command; of its beginning, if there is none."""
+    match = re.compile(r"(?:\s|\\\n)*(?=\|)").match(target.text, command.end.offset)
     return Source(target.text).place(match.end()) if match else command.place
 
 
@@ -279,10 +275,3 @@ def _has_pipefail(target: ScriptText, command: Command) -> bool:
     options = [item for item in target.script.options if item.name == "pipefail"]
     before = [item.on for item in options if item.place.offset < command.place.offset]
     return before[-1:] == [True]
-
-
-def _is_waited_for(target: ScriptText, command: Command) -> bool:
-    return any(
-        later.name in ("wait", "fg", "tail") and later.place.offset > command.place.offset
-        for later in target.script.commands
-    )

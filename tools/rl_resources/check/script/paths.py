@@ -30,27 +30,14 @@ _PRIVATE_HOST = re.compile(
     r"(?![\w./])(?:(?=/)/(?!\d))?"
     r"|(?<=://)(?!host\.docker\.internal)[\w.-]+\.(?:internal|corp|intra|intranet|lan)\b"
 )
-_NETWORK = r"(?!\^|=?(?:eth\d*|lo|en|ib)(?:,(?:eth\d*|lo|en|ib))*$).+"
-_OWN_SETTINGS = (
-    (r"(?i)(?:https?|all|ftp)_proxy", r".+", "the proxy of its author's network"),
-    (r"WANDB_ENTITY|SWANLAB_WORKSPACE", r".+", "an account of its author"),
-    (
-        r"HF_ENDPOINT",
-        r"(?!https://(?:huggingface\.co|hf-mirror\.com)/?$)https?://.+",
-        "an account of its author",
-    ),
-    (r"WANDB_BASE_URL", r"(?!https?://(?:api\.)?wandb\.ai)https?://.+", "an account of its author"),
-    (r"(?:NCCL|GLOO|TP)_SOCKET_IFNAME", _NETWORK, "a network card of its author's machine"),
-)
-"""Names of settings, values that nobody else has, and what they name."""
 
 
 @rule("warning")
 def private_path(target: ScriptText) -> Iterator[Mistake]:
-    """A script names no path, host, proxy or account that only its author has.
+    """A script names no path and no host that only its author has.
 
     Nobody else has `/home/ann` or `/mnt/team`; the run stops, or trains on other data. It waits for
-    a machine that it cannot reach, or an account refuses it.
+    a machine that it cannot reach.
 
     Bad: `python3 -m verl.trainer.main_ppo data.train_files=/home/ann/gsm8k/train.parquet`
     Good: `DATA_DIR=${DATA_DIR:-"$HOME/data"} ⏎ python3 -m verl.trainer.main_ppo
@@ -68,7 +55,7 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
             message = f"`{shown(path)}` is a path of its author's machine"
             yield target.mistake(place, message, fix)
     lines: set[int] = set()
-    for place, message in (*_private_settings(target), *_private_hosts(target)):
+    for place, message in _private_hosts(target):
         if place.line not in lines:
             lines.add(place.line)
             fix = "Delete it, or make it a setting that is read from the environment."
@@ -80,14 +67,6 @@ def _private_paths(target: ScriptText) -> Iterator[tuple[Place, str]]:
         for path, part, at in places(_PRIVATE, value):
             if not part.default or _HOME.match(path):
                 yield target.place_in(part, at), path
-
-
-def _private_settings(target: ScriptText) -> Iterator[tuple[Place, str]]:
-    for item in target.script.assignments:
-        text = item.value.text or ""
-        for name, own, what in _OWN_SETTINGS if not item.default and item.reach != "never" else ():
-            if re.fullmatch(name, item.name) and re.fullmatch(own, text):
-                yield item.place, f"`{shown(item.raw)}` names {what}"
 
 
 def _private_hosts(target: ScriptText) -> Iterator[tuple[Place, str]]:

@@ -5,8 +5,6 @@ Their forms alone, as their issuers document them: nothing asks how random a wor
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -84,7 +82,6 @@ _PLACEHOLDER = re.compile(
 _COUNTING = re.compile(r"(?i)0?1234567(?:89)?0?|abcdef(?:ghijklmnopqrstuvwxyz)?")
 """What people type who make a token up; one that has little else is made up."""
 _LEAST_REST = 12
-_ENCODED = re.compile(r"(?<![\w+/-])[A-Za-z0-9+/]{24,}={0,2}(?![\w+/=-])")
 _MAIL = re.compile(
     r"(?<![\w/:.+@-])[A-Za-z0-9][\w.+-]*@(?:[A-Za-z0-9-]+\.)+"
     r"(?:com|org|net|edu|io|ai|cn|de|uk|fr|jp|kr|ru|in|ch|ca|gov|me|dev|info)\b(?![\w=.@/:-]*=)"
@@ -102,32 +99,19 @@ class _Secret(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _first_secret(line: str) -> _Secret | None:
-    """The first secret in a line, also where base64 hides it. Scripts have most lines in common."""
+    """The first secret in a line. Scripts have most lines in common."""
     line = line[:_LONGEST_LINE]
-    return next(_plain(line), None) or next(_encoded(line), None)
-
-
-def _plain(line: str) -> Iterator[_Secret]:
     for pattern, kind in _SECRETS:
         for match in pattern.finditer(line):
             group = match.lastgroup or 0
             if not _made_up(match[group]):
-                yield _Secret(match.start(group), kind, match[group])
+                return _Secret(match.start(group), kind, match[group])
+    return None
 
 
 def _made_up(text: str) -> bool:
     counted = _COUNTING.search(text) and len(_COUNTING.sub("", text)) < _LEAST_REST
     return bool(_PLACEHOLDER.search(text) or counted or len(set(text)) <= 3)
-
-
-def _encoded(line: str) -> Iterator[_Secret]:
-    for match in _ENCODED.finditer(line):
-        try:
-            text = base64.b64decode(match[0], validate=True).decode("ascii")
-        except (binascii.Error, UnicodeDecodeError):
-            continue
-        for secret in _plain(text):
-            yield _Secret(match.start(), f"{secret.kind} in base64", match[0])
 
 
 @rule()
