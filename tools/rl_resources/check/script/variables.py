@@ -88,10 +88,13 @@ def _stops_at(target: ScriptText, reference: Reference, own: list[Assignment]) -
 
 
 def _is_tested(target: ScriptText, name: str) -> bool:
-    """Whether the script asks if the name is set: then it may come from outside."""
+    """Whether the script asks if the name is set, so that it may come from outside, or sets it in
+    arithmetic, which is not followed.
+    """
     alone = rf"""\[\s+["']?\$\{{?{name}\}}?["']?\s+\]"""
     asked = rf"""-[nzv]\s+["']?\$?\{{?{name}\b|\$\{{{name}:?[-+?=]|{alone}"""
-    return re.search(asked, target.text) is not None
+    counted = rf"\(\([^()]*\b{name}\s*[-+*/%]?=[^=]"
+    return re.search(f"{asked}|{counted}", target.text) is not None
 
 
 def _similar(target: ScriptText, name: str) -> str:
