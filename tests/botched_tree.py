@@ -1,10 +1,10 @@
-"""A dataset as a git repository to botch, and what is done to it.
+"""A dataset as a git repository to break, and what is done to it.
 
 The dataset is the shipped one as it was once, with a few of its many reports, so that a record that
 is added today moves no line of a case. Schemas and descriptor are those of today.
 
 An edit is one of `sample_tree`. A case may write `SCRIPT`, `LORA`, `TUNING`, … for what `WORDS`
-says. With `new` the case begins from a good contribution: one more script and its row. Beside the
+says. With `new` the case begins from a good contribution: one more script and its row. Besides the
 edits of `sample_tree`, `{file, line, raw = {column = text}}` writes the text into the row without
 quoting it; `set` and `raw` begin from the row as it was before the case.
 """
@@ -97,20 +97,20 @@ Case = Mapping[str, Any]
 def load(path: Path) -> dict[str, Any]:
     """The cases of a file by the sentence that they stand under."""
     cases = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {name: _spelt_out(case, new=case.get("new", False)) for name, case in cases.items()}
+    return {name: _expanded(case, new=case.get("new", False)) for name, case in cases.items()}
 
 
-def _spelt_out(value: Any, *, new: bool) -> Any:
+def _expanded(value: Any, *, new: bool) -> Any:
     match value:
         case str():
             for word, meaning in WORDS.items():
                 value = value.replace(word, meaning)
             return value
         case dict():
-            value = {key: _spelt_out(item, new=new) for key, item in value.items()}
+            value = {key: _expanded(item, new=new) for key, item in value.items()}
             return _with_row(value, new=new) if value.keys() & {"set", "raw"} else value
         case list():
-            return [_spelt_out(item, new=new) for item in value]
+            return [_expanded(item, new=new) for item in value]
     return value
 
 

@@ -28,7 +28,7 @@ def plant(root: Path) -> Path:
     shutil.copytree(SAMPLE, root)
     shutil.copytree(REPOSITORY / "schema", root / "schema")
     shutil.copy(REPOSITORY / "datapackage.json", root)
-    for path, text in _blank_tables():
+    for path, text in _empty_tables():
         if not (root / path).exists():
             (root / path).write_text(text, encoding="utf-8")
     return root
@@ -41,7 +41,7 @@ def files(root: Path) -> dict[str, bytes]:
 
 
 @cache
-def _blank_tables() -> list[tuple[str, str]]:
+def _empty_tables() -> list[tuple[str, str]]:
     resources = read_package(REPOSITORY).resources.values()
     return [(item.path, write([item.schema.names])) for item in resources]
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.nightly
 AXE = ROOT / "tools/web/node_modules/axe-core/axe.min.js"
 STANDARDS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 # The rules of axe that depend on the colors.
-OF_COLOURS = ("color-contrast", "link-in-text-block")
+OF_COLORS = ("color-contrast", "link-in-text-block")
 # Rows of a table come from one template, and axe takes minutes for all of them.
 DROP_MORE_OF_THE_SAME = (
     "document.querySelectorAll('tbody tr:nth-child(n + 4)').forEach((row) => row.remove())"
@@ -56,8 +56,8 @@ ASKED = ("/?gpus=8&device=h100&model=7B", "/?gpus=1&device=rtx-4090&model=14B", 
 def test_axe_finds_no_violation_on_phone_and_wide_screen_in_light_and_dark(
     browser: Browser, address: str, axe: str, path: str
 ) -> None:
-    for colours, only in (("light", ("tag", STANDARDS)), ("dark", ("rule", OF_COLOURS))):
-        with visited(browser, address + path, colours=colours) as (page, _):
+    for colors, only in (("light", ("tag", STANDARDS)), ("dark", ("rule", OF_COLORS))):
+        with visited(browser, address + path, colors=colors) as (page, _):
             for size in (PHONE, WIDE):
                 page.set_viewport_size(size)
                 page.emulate_media(reduced_motion="reduce")

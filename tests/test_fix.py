@@ -78,7 +78,7 @@ FIXES: dict[str, list[Edit]] = {
     ],
     "row-length with tabs": [swap(TRIALS, LAST_TRIAL, LAST_TRIAL.replace(",", "\t"))],
     "row-length with a comma too many": [swap(TRIALS, LAST_TRIAL, LAST_TRIAL[:-1] + ",\n")],
-    "row-length with blank lines": [{"file": TRIALS, "append": "\n\n"}],
+    "row-length with empty lines": [{"file": TRIALS, "append": "\n\n"}],
     "row-order of quoted words": [swap(TRIALS, "3,100,ran", '3,"100","ran"')],
     "row-order of a row at the end": [
         {"file": TRIALS, "delete_line": 4},
@@ -100,7 +100,7 @@ FIXES: dict[str, list[Edit]] = {
     "strict-mode missing": [swap(SCRIPT, "set -euo pipefail\n\n", "")],
     "unquoted-arguments at the end": [swap(SCRIPT, '"$@"', "$@")],
     "lost-line without a backslash": [swap(SCRIPT, '"${DATA[@]}" \\', '"${DATA[@]}"')],
-    "lost-line with a blank after it": [swap(SCRIPT, '"${DATA[@]}" \\', '"${DATA[@]}" \\ ')],
+    "lost-line with a space after it": [swap(SCRIPT, '"${DATA[@]}" \\', '"${DATA[@]}" \\ ')],
     "everything at once": [
         crlf(TRIALS),
         swap(TRIALS, "3,100,ran", '3,"100.0","Ran"'),
@@ -239,16 +239,16 @@ def test_whatever_a_file_contains_a_fix_of_its_form_loses_no_row_and_leaves_no_o
 ) -> None:
     sample = _sample()
     path = data.draw(st.sampled_from([TRIALS, TUNING, BACKENDS]))
-    spoilt = _with(sample, path, _spoilt(data, _bytes(sample, path).decode()).encode())
-    after = fix(spoilt, [all_rules()[name] for name in FORM]).snapshot
-    assert _rows(after, path) == _rows(spoilt, path)
-    assert not fixed(fixed(spoilt).snapshot).changes
+    broken = _with(sample, path, _broken(data, _bytes(sample, path).decode()).encode())
+    after = fix(broken, [all_rules()[name] for name in FORM]).snapshot
+    assert _rows(after, path) == _rows(broken, path)
+    assert not fixed(fixed(broken).snapshot).changes
 
 
 FORM = ["byte-order-mark", "line-ending", "row-length", "row-order"]
 
 
-def _spoilt(data: st.DataObject, text: str) -> str:
+def _broken(data: st.DataObject, text: str) -> str:
     for spoiler in data.draw(st.lists(SPOILERS, min_size=1, max_size=3)):
         at = data.draw(st.integers(0, len(text)))
         text = text[:at] + spoiler + text[at:]

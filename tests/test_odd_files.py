@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -26,12 +24,3 @@ def test_it_is_wrong_usage(
     (root / "page.rst").write_bytes(b"\n" * (1 << 20))
     assert main(arguments.format(root=root).split()) == 2
     assert words in capsys.readouterr().err
-
-
-def test_a_folder_that_is_gone_is_reported(tmp_path: Path) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    code = "import os; os.rmdir(os.getcwd()); from rl_resources.__main__ import main; main()"
-    command = [sys.executable, "-c", code, "check"]
-    done = subprocess.run(command, cwd=gone, capture_output=True, text=True)
-    assert "the current folder cannot be read" in done.stderr

@@ -152,7 +152,7 @@ def test_search_copy_and_dark_mode_work_under_the_policy(browser: Browser, addre
         page.locator("article .highlight").last.get_by_role("button").click()
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied == (ROOT / SCRIPT).read_text().rstrip("\n")
-        page.get_by_title("Use the dark colours").click()
+        page.get_by_title("Use the dark colors").click()
         page.locator("body[data-md-color-scheme=slate]").wait_for()
         assert wrong == []
 

@@ -1,4 +1,4 @@
-"""Nothing contributed is ever run: whoever runs what is planted here leaves a trace."""
+"""Nothing contributed is ever run: any trap that runs leaves a trace."""
 
 from __future__ import annotations
 

@@ -92,11 +92,11 @@ def visited(
     browser: Browser,
     address: str,
     width: int = 1280,
-    colours: Literal["light", "dark"] = "light",
+    colors: Literal["light", "dark"] = "light",
     until: Literal["load", "networkidle"] = "networkidle",
 ) -> Iterator[tuple[Page, list[str]]]:
     """Open a page; gives it with a list that collects all that goes wrong on it."""
-    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=colours)
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=colors)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
     wrong: list[str] = []

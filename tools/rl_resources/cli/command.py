@@ -54,12 +54,7 @@ def root_of(arguments: Arguments) -> Path:
 
     Raises `UnreadableDataset` where there is none.
     """
-    if arguments.root:
-        return Path(arguments.root)
-    try:
-        return find_root(Path.cwd())
-    except FileNotFoundError as error:
-        raise UnreadableDataset("the current folder cannot be read") from error
+    return Path(arguments.root) if arguments.root else find_root(Path.cwd())
 
 
 def root_of_answers(arguments: Arguments) -> Path:
@@ -91,19 +86,16 @@ def among(package: Package, paths: Sequence[str]) -> Callable[[str], bool]:
 
 def _relative(package: Package, path: str) -> str:
     """A path with `/` at its end, relative to the root; the root itself is empty."""
-    top, help_ = package.root.resolve(), "Name files or folders of the dataset."
+    top, place = package.root.resolve(), Path(path).resolve()
     other = "To validate records in it, name the table that they are like: --resource TABLE."
-    # The last part is not followed, so that findings about a link name the link.
-    place = Path(os.path.normpath(Path(path).absolute()))
-    place = place.parent.resolve() / place.name
-    if place.resolve() == top:
+    if place == top:
         return ""
     if not place.is_relative_to(top):
         raise UnusableInput(f"{path}: lies outside the dataset at {package.root}", other)
     relative = place.relative_to(top).as_posix()
     known = any(item.path == relative for item in package.resources.values())
-    if not (known or place.exists() or place.is_symlink()):
-        raise UnusableInput(f"{path}: does not exist", help_)
+    if not (known or place.exists()):
+        raise UnusableInput(f"{path}: does not exist", "Name files or folders of the dataset.")
     if place.is_file() and not known and not relative.startswith(f"{SCRIPTS}/"):
         raise UnusableInput(f"{path}: is neither a table nor a script of the dataset", other)
     return f"{relative}/"

@@ -17,7 +17,6 @@ _HEADING_OR_CODE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _CODE = re.compile(r"(`{3,}|~{3,})[^\n]*\n(.*?)[ \t]*\1\s*", re.DOTALL)
-_LAUNCH = re.compile(r"\bpython3?\b|\bray job submit\b|\btorchrun\b|^#!.*sh\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,26 +120,21 @@ class Form:
 def read_form(body: str, schema: TableSchema) -> Form:
     """Read the body of an issue as GitHub renders a form: `### title`, an empty line, the answer.
 
-    The titles are those of the columns. A code block that starts a program is the script, the text
-    under `Log` the log. Other titles are ignored.
+    The titles are those of the columns, `Script` and `Log`; other titles are ignored.
     """
     columns = {field.title.lower(): field for field in schema.fields if field.name != "script"}
     facts: dict[str, Fact] = {}
     remarks: list[str] = []
-    script = log = ""
+    pasted = {"script": "", "log": ""}
     for title, answer in _answers(body):
-        block, column = _CODE.fullmatch(answer), columns.get(title.lower())
-        code = block[2] if block else ""
-        if title.lower() == "log":
-            log = log or code or answer
-        elif block:
-            script = script or (code if _LAUNCH.search(code) else "")
+        column, block = columns.get(title.lower()), _CODE.fullmatch(answer)
+        if title.lower() in pasted:
+            pasted[title.lower()] = block[2] if block else answer
         elif column:
-            fact = facts.setdefault(column.name, cell(column, answer))
-            remarks += [f"`{column.title}`: {fact.doubt}"] if fact.doubt else []
-        elif (likely := nearest(title, columns)).words:
-            remarks.append(f"`{shown(title)}` is not a column. {likely.sentence()}")
-    return Form(facts, script, log, tuple(remarks))
+            facts[column.name] = cell(column, answer)
+            doubt = facts[column.name].doubt
+            remarks += [f"`{column.title}`: {doubt}"] if doubt else []
+    return Form(facts, remarks=tuple(remarks), **pasted)
 
 
 def _answers(body: str) -> Iterator[tuple[str, str]]:
