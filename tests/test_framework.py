@@ -36,10 +36,9 @@ from rl_resources.script.framework import (
 )
 from rl_resources.script.framework.composition import Override
 from rl_resources.script.framework.history import HISTORY, history, write_history
-from rl_resources.script.framework.overrides import plain_override
+from rl_resources.script.framework.overrides import disagreement, plain_override
 from rl_resources.script.framework.releases import Release, configuration, releases, unpack
 from rl_resources.script.framework.shipped import DEFAULTS, describe, read_shipped
-from rl_resources.script.framework.value_types import disagreement
 from rl_resources.script.launch import Launch, launches
 
 ROOT = Path(__file__).parents[1]

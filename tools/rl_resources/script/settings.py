@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from rl_resources.script.bash import Place
 from rl_resources.script.framework import UNKNOWN, Composition
-from rl_resources.script.launch import Launch
-from rl_resources.script.override import Override
+from rl_resources.script.launch import Launch, Override
 
 _ALIKE = 0.75
 

@@ -16,8 +16,7 @@ from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Place
 from rl_resources.script.framework import UNKNOWN, Composition, Rejection
 from rl_resources.script.framework.history import History, history
-from rl_resources.script.launch import Launch
-from rl_resources.script.override import Override
+from rl_resources.script.launch import Launch, Override
 from rl_resources.text import shown
 
 

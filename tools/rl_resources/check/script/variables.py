@@ -11,7 +11,7 @@ from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.target import ScriptText
 from rl_resources.script.bash import Assignment, Part, Place, Reference
 from rl_resources.script.framework import shipped
-from rl_resources.script.override import Override
+from rl_resources.script.launch import Override
 from rl_resources.text import is_slip, shown
 
 _FOR_PROGRAMS = re.compile(
