@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from rl_resources import load
-from rl_resources.query.configurations import RUNS, Configuration, configurations
+from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.coverage import coverage
 from rl_resources.query.extremes import largest_batches, least_memory, throughputs
 from rl_resources.site.charts import grid, memory_chart, pages
@@ -29,23 +29,6 @@ def with_tuning(*changes: dict[str, Any]) -> tuple[Configuration, ...]:
     more = ({**LORA, "script": f"{at}{LORA['script']}", **c} for at, c in enumerate(changes))
     records = {**DATASET.records, "tuning": (*DATASET.records["tuning"], *more)}
     return configurations(dataclasses.replace(DATASET, records=records))
-
-
-def test_each_point_of_memory_is_the_least_of_its_class() -> None:
-    def class_of(item: Configuration) -> tuple[object, ...]:
-        return item.task, item.size, item.kind, item.tag, item.evidence_level == "untested"
-
-    for point in least_memory(KNOWN).points:
-        alike = [
-            other.total_memory_gb
-            for other in KNOWN
-            if class_of(other) == class_of(point.configuration)
-            and other.outcome == "ran"
-            and (other.statement in RUNS or point.untested)
-            and other.weights
-            and other.total_memory_gb
-        ]
-        assert (point.value, point.of) == (min(alike), len(alike))
 
 
 def test_an_untested_record_takes_the_place_of_none_that_ran() -> None:

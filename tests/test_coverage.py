@@ -153,11 +153,3 @@ def test_a_report_is_shown_with_conditions_group_and_the_unit_of_its_batch(
     )
     assert cells["Batch"] == "64 (unit not stated), 5 rollouts per prompt"
     assert "a/<wbr>b#12" in cells["Source"]
-
-
-def test_a_claim_of_a_report_stands_in_the_words_of_its_source(dataset: Dataset) -> None:
-    tagged = {"tag": "MIN", "requirement_wording": "suggest at least"}
-    weak = {"report": "s", "requirement_wording": "I think"}
-    page = pages(Site(_with_reports(dataset, tagged, weak)))["reports/7b.md"]
-    assert "MIN: the source says “suggest at least”" in page
-    assert ">the source says “I think”" in page

@@ -23,7 +23,6 @@ import pytest
 import yaml
 
 from rl_resources.dataset import Dataset, load
-from rl_resources.site import api
 from rl_resources.site.downloads import downloads
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import data_page
@@ -110,14 +109,6 @@ def test_every_format_holds_every_cell_of_every_table(
 ) -> None:
     for table in TABLES:
         assert read(downloads_folder, table) == rows(DATASET.records[table]), table
-
-
-def test_json_holds_every_cell_too() -> None:
-    values = {item.path: item.value for item in api.documents(DATASET, api.Publication())}
-    for table in TABLES:
-        names, name = PACKAGE.resources[table].schema.names, api.name_of(table)
-        found = [{key: row[key] for key in names} for row in values[f"{name}.json"][name]]
-        assert rows(found) == rows(DATASET.records[table])
 
 
 def test_each_format_carries_its_schema(downloads_folder: Path) -> None:

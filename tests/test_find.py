@@ -19,7 +19,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import device_label
 from rl_resources.query.configurations import Configuration, configurations, in_series
 from rl_resources.query.find import Found, ask, find, folded
-from rl_resources.query.sentences import figures, resource, series
+from rl_resources.query.sentences import resource, series
 from rl_resources.query.understand import Query, understand
 from rl_resources.query.vocabulary import Vocabulary, vocabulary
 from rl_resources.site.answers import as_text
@@ -193,17 +193,6 @@ def test_hardware_is_written_for_people(row: Configuration, words: str) -> None:
     assert resource(row) == words
 
 
-def test_failures_on_no_less_come_first() -> None:
-    rows = (
-        _report("fewer", outcome="out-of-memory"),
-        _report("same", gpus=4, outcome="out-of-memory"),
-        _report("more", gpus=8, outcome="out-of-memory"),
-    )
-    found = find(rows, replace(H100, gpus=4))
-    assert [item.configuration.id for item in found.failures] == ["same", "more", "fewer"]
-    assert found.worse == 2
-
-
 def test_the_reverse_question_lists_the_largest_size_and_longest_context_of_each_task() -> None:
     rows = (
         _report("small", size="3B", max_total_length=99_999),
@@ -217,15 +206,6 @@ def test_the_reverse_question_lists_the_largest_size_and_longest_context_of_each
         ("GRPO", "14B", "long"),
         ("PPO", "7B", "ppo"),
     ]
-
-
-def test_the_smallest_and_the_longest_are_named() -> None:
-    lora = _report("lora", task="GRPO-LoRA", weights="lora", device="t4")
-    full = _report("full", gpus=2, weights="full", max_total_length=4096)
-    found = find([lora, full], Query(size="7B"))
-    named = (found.smallest, found.smallest_full, found.longest)
-    assert [item and item.configuration.id for item in named] == ["lora", "full", "full"]
-    assert find([full], Query(size="7B")).smallest_full is None
 
 
 def test_a_series_is_one_answer_with_its_spans() -> None:
@@ -247,12 +227,6 @@ def test_a_series_is_one_answer_with_its_spans() -> None:
     assert words == "One of 2 of this source that differ in settings alone: 1024 to 8192 " + (
         "tokens in all."
     )
-
-
-def test_figures_are_listed_with_their_units() -> None:
-    row = _report(batch=8, batch_unit="unstated", rollout_n=5, peak_memory_gb=7.5)
-    words = ["batch 8 (unit not stated)", "5 rollouts per prompt", "peak 7.5 GB"]
-    assert list(figures(row)) == words
 
 
 @pytest.fixture(scope="module")

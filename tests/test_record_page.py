@@ -19,12 +19,11 @@ from rl_resources.check.target import ScriptText
 from rl_resources.dataset import script_path
 from rl_resources.git import Repository
 from rl_resources.package import Record
-from rl_resources.query.configurations import configurations
 from rl_resources.script.explained import explained
 from rl_resources.script.run import Run
 from rl_resources.site import record_page
 from rl_resources.site.api import record_id
-from rl_resources.site.environment import Site, place
+from rl_resources.site.environment import Site
 from website import RECORD, ROOT, visited
 
 DATASET = load(ROOT)
@@ -133,14 +132,6 @@ def test_an_open_setting_shows_the_default_and_an_unreadable_one_no_value() -> N
     assert (share.standing, record_page.shown(share)) == ("unknown", "")
 
 
-def test_a_release_that_accepts_the_script_is_distinguished_from_one_that_does_not() -> None:
-    page = words(part(page_of_lora(), '<h2 id="releases">'))
-    for row in DATASET.records["compatibility"]:
-        if row["script"] == LORA["script"]:
-            verdict = "accepted" if row["accepted"] else "rejected"
-            assert f"{row['framework_version']}: {verdict}" in page
-
-
 def test_one_node_needs_one_command_and_several_a_cluster_first() -> None:
     start = part(page_of_lora(), '<h2 id="start-it">')
     commands = re.findall(r"<pre><code>(.*?)</code></pre>", start, re.S)
@@ -165,15 +156,6 @@ def test_the_model_and_the_files_that_the_script_expects_are_named() -> None:
     assert found["Training data"].variables == ("TRAIN_FILES",)
     start = words(part(page_of_lora(), '<h2 id="start-it">'))
     assert all((item.value or item.written) in start for item in found.values())
-
-
-def test_alternatives_lead_to_pages() -> None:
-    known = {place(item): item.kind for item in configurations(DATASET)}
-    found = re.findall(r'<li class="related--(\w+)"><a href="\.\./\.\./([^"]+)">', page_of_lora())
-    found += re.findall(r'<li class="related--(\w+)"><a href="\.\./(\w[^"]+)">', page_of_lora())
-    assert found
-    for kind, link in found:
-        assert known.get(link, known.get(f"records/{link}")) == kind
 
 
 def test_a_script_that_cannot_be_read_still_has_a_page() -> None:
