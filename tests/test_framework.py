@@ -30,7 +30,6 @@ from rl_resources.script.framework import (
     UNKNOWN,
     Composition,
     Shipped,
-    compose_launch,
     compose_module,
     shipped,
 )
@@ -498,7 +497,7 @@ def launch_of(path: Path) -> Launch:
     return launch
 
 
-def test_the_table_ends_with_the_shipped_release_which_accepts_every_script() -> None:
+def test_the_table_ends_with_the_shipped_release() -> None:
     known = shipped("verl")
     releases: dict[object, list[str]] = {}
     for row in rl_resources.load(ROOT).records["compatibility"]:
@@ -508,8 +507,6 @@ def test_the_table_ends_with_the_shipped_release_which_accepts_every_script() ->
     assert {tuple(sorted(versions)) for versions in releases.values()} == {
         tuple(sorted(history("verl").releases))
     }
-    for path in SCRIPTS:
-        assert compose_launch(known, launch_of(path)).accepted, path.name
 
 
 @pytest.mark.parametrize(

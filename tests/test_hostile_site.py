@@ -133,7 +133,7 @@ def origin(shared_folder: SharedFolder, root: Path) -> Iterator[str]:
 @pytest.mark.parametrize(
     "text", ["javascript:x", "https://a.example/b has it", "https://a.example\uff0fb"]
 )
-def test_words_beside_a_url_are_no_link(text: str) -> None:
+def test_words_next_to_a_url_are_no_link(text: str) -> None:
     assert is_web_address("https://a.example:8080/b_(c)?d=e#f")
     assert not is_web_address(text)
 

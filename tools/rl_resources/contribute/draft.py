@@ -232,8 +232,9 @@ class Draft:
         required = [item.name for item in self.schema.fields if item.required]
         if missing := [name for name in required if not self.row[name]]:
             yield f"the row lacks {', '.join(missing)}"
-        elif self.path is None:
-            yield f"`{shown(self.row['model'])}` is not in records/models.csv; add its row there"
+        model = self.row["model"]
+        if model and model not in self.dataset.by_key["models"]:
+            yield f"`{shown(model)}` is not in records/models.csv; add its row there"
         if self.sources.log and not self.sources.log.fits and not self._held:
             yield (
                 "the run of the log ran out of memory, and a record is a run that fitted: lower "
@@ -263,9 +264,6 @@ class Draft:
             yield f"{shown(held, 200)} belongs at {self.path}: --write moves it there"
         elif self.path and script and not held:
             yield f"the script belongs at {self.path}: --write puts a copy there"
-        model = self.row["model"]
-        if model and model not in self.dataset.by_key["models"]:
-            yield f"`{shown(model)}` is not in records/models.csv"
         if self._held:
             yield from self._differences()
 
