@@ -10,8 +10,10 @@ from bisect import bisect
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
+from typing import BinaryIO
 
 import polars as pl
 
@@ -21,7 +23,7 @@ from rl_resources.check.snapshot import Excerpt, Snapshot, Table
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.package import Resource
 from rl_resources.schema import bulk
-from rl_resources.tabular import Defect, Row, Text, line_ends, read, record
+from rl_resources.tabular import ALL_LF, Defect, Row, Text, line_ends, read, record
 from rl_resources.text import nearest
 
 SMALL_BYTES = 1 << 22
@@ -90,7 +92,9 @@ class RecordsFile:
         with self.path.open("rb") as file:
             line = file.readline(bulk.LONGEST_LINE_BYTES)
             file.seek(0)
-            ends = line_ends(file)
+            all_lf = _all_lf(file)
+            file.seek(0)
+            ends = ALL_LF if all_lf else line_ends(file)
         marked = line.startswith(BOM_UTF8)
         yield from self._of_blocks(
             Excerpt(read(line.decode("utf-8-sig", "replace")), {}, marked, ends)
@@ -174,6 +178,15 @@ class RecordsFile:
         tables = {**self.snapshot.tables, own.resource.name: own}
         found = findings_of(rules, targets_of(Snapshot(self.snapshot.package, tables, ())))
         return [item for item in found if item.path == own.path]
+
+
+def _all_lf(file: BinaryIO) -> bool:
+    """Whether all lines end with LF alone; faster than `line_ends`, which takes line by line."""
+    last = b""
+    for last in iter(partial(file.read, bulk.BLOCK_BYTES), b""):
+        if b"\r" in last:
+            return False
+    return last.endswith(b"\n")
 
 
 def _others(snapshot: Snapshot, own: Resource) -> Snapshot:

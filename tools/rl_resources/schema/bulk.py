@@ -22,7 +22,7 @@ from rl_resources.schema.validation import Validator
 from rl_resources.tabular import CONFLICT, Defect, Row
 
 PARQUET = ".parquet"
-BLOCK_BYTES = 1 << 25
+BLOCK_BYTES = 1 << 24
 BLOCK_ROWS = 100_000
 LONGEST_LINE_BYTES = 1 << 24
 WORKERS = 2

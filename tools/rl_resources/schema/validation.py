@@ -114,8 +114,12 @@ class Validator:
         Where its words are known or of a type, only broken cells can have such a mistake.
         """
         open_names = {field.name for field in fields if field.type in TEXTS} - self.closed
-        suspicious = text.select(pl.col([*open_names]).str.contains(SUSPECT))
-        rows = {column.name: column.arg_true() for column in suspicious if column.any()}
+        rows = {}
+        for name in open_names:
+            words = text[name].unique()
+            suspicious = words.filter(words.str.contains(SUSPECT))
+            if len(suspicious):
+                rows[name] = text[name].is_in(suspicious.implode()).arg_true()
         for (name,), cells in broken.group_by("field"):
             if name not in open_names:
                 at = cells["row"]
