@@ -283,7 +283,7 @@ EXPANSIONS = {
     "export A=1\nA=2 python3 $A": ["1"],
     "declare -A m=([k]=v)\npython3 ${m[k]}": [None],
     "f() { local a=2; python3 $a $1; }\na=1\nf x": ["2", None],
-    "x=a.b.c\npython3 ${x##*.} ${x%%.*} ${x^^} ${x:2:1} ${x/b/B}": ["c", "a", "A.B.C", None, None],
+    "x=a.b.c\npython3 ${x^^} ${x##*.} ${x:2:1} ${x/b/B}": ["A.B.C", None, None, None],
     'a=(x y)\na+=(z)\npython3 "${a[*]}"': ["x y z"],
     "[[ 1 -eq 1 ]] && [[ a == [ab] ]] && python3 a": ["a"],
 }

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -47,6 +46,7 @@ _PIECES = (
     re.compile(r"\\(?P<escaped>[$`\"\\\n]|\Z)|(?:[^\\]|\\(?![$`\"\\\n]|\Z))+"),
 )
 """The pieces of a literal outside and inside of double quotes."""
+_CASES: Mapping[str, Callable[[str], str]] = {"^^": str.upper, ",,": str.lower}
 _SPACES = re.compile(r"[ \t\n]+")
 
 
@@ -203,7 +203,7 @@ class Expander(Trace):
         if found.value is None and found.reason is not None:
             return [self._missing(node, found.reason, mode)]
         value = found.value or Value()
-        return self._shown(node, self._changed(node, value, state) if operator else value, mode)
+        return self._shown(node, self._changed(node, value) if operator else value, mode)
 
     def _shown(self, node: Node, value: Value, mode: Mode) -> Fragments:
         """A value where the parameter is; a value of one part moves there."""
@@ -247,26 +247,15 @@ class Expander(Trace):
         empty = _fragment(Part("", place, place), mode)
         return [item and _as_default(item, mode, found.absent) for item in fragments or [empty]]
 
-    def _changed(self, node: Node, value: Value, state: State) -> Value:
-        """The value after a change of its text; unknown where either is."""
+    def _changed(self, node: Node, value: Value) -> Value:
+        """The value in capitals or in small letters; any other change of its text is unknown."""
+        change = _CASES.get(_operator(node)) if not node.get("Exp", {}).get("Word") else None
         text, place = value.text, self.place(node)
-        result = self._change(node, text or "", state)
-        if text is None or result is None or len(text) > LONGEST_MATCHED:
+        if text is None or change is None:
             reason = (value.unknown and value.unknown.reason) or "form"
             name = node["Param"]["Value"]
             return lost(place, self.raw(node), reason, name=name, many=value.many)
-        return Value((Part(result, place, value.origin or place, default=value.default),))
-
-    def _change(self, node: Node, text: str, state: State) -> str | None:
-        """What an operator makes of a text, `None` where that is unknown."""
-        operator = _operator(node)
-        word = (node.get("Exp") or {}).get("Word")
-        pattern = self.pattern(word, state)
-        if operator in ("^^", ",,") and not word:
-            return text.upper() if operator == "^^" else text.lower()
-        if operator[0] in "#%" and pattern is not None:
-            return _trimmed(text[:LONGEST_MATCHED], pattern, operator)
-        return None
+        return Value((Part(change(text), place, value.origin or place, default=value.default),))
 
     def _all(self, node: Node, state: State, mode: Mode) -> Fragments:
         """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}`; with an operator they are unknown."""
@@ -337,16 +326,6 @@ def _as_default(item: Fragment, mode: Mode, absent: bool) -> Fragment:
     """A fragment of a default; unquoted ones are split like any expansion."""
     part = item.part._replace(default=absent or item.part.default)
     return Fragment(part, item.quoted, mode == "split" and not item.quoted)
-
-
-def _trimmed(text: str, pattern: str, operator: str) -> str:
-    """`#`, `##`, `%` and `%%`: without the shortest or longest match at an end."""
-    cuts = range(len(text) + 1)
-    if operator[0] == "#":
-        rests = [text[at:] for at in cuts if fnmatchcase(text[:at], pattern)]
-    else:
-        rests = [text[:at] for at in reversed(cuts) if fnmatchcase(text[at:], pattern)]
-    return rests[-1 if len(operator) == 2 else 0] if rests else text
 
 
 # Word splitting
