@@ -22,7 +22,7 @@ import polars as pl
 import pytest
 import yaml
 
-from rl_resources.dataset import Dataset, load
+from rl_resources import Dataset, load
 from rl_resources.site.downloads import downloads
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import data_page
