@@ -119,9 +119,8 @@ def _inputs(row: Row) -> Inputs:
     }
     for name in ("tensor", "pipeline", "expert"):
         given[f"{name}_parallel"] = float(row[f"{name}_parallel"] or 1)
-    given["expert_tensor_parallel"] = (
-        1 if given["expert_parallel"] > 1 else given["tensor_parallel"]
-    )
+    within = 1 if given["expert_parallel"] > 1 else given["tensor_parallel"]
+    given["expert_tensor_parallel"] = float(row["expert_tensor_parallel"] or within)
     if row["project"] == "litgpt":
         given["adapters_in_fp32"] = 0
     if row["project"] in {"torchtitan", "prime-rl"}:
@@ -152,6 +151,8 @@ def _state(row: Row) -> dict[str, float]:
         found["optimizer_bytes"] = 4
     if row["logits"] == "plain":
         found["logit_bytes"] = 14
+    if row["logits"] == "bf16" and TRAIN[stage] == "transformers":
+        found["logit_bytes"] = 8
     if row["parameter_offload"] == "true":
         found |= {"offload_policy": 1, "optimizer_on_host": 1}
     if row["optimizer_dtype"] == "fp32" and dtype == 4:
