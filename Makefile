@@ -8,7 +8,7 @@ TESTS_READY := .venv/.ready-for-tests
 # MkDocs Material announces its own end at every start; ARCHITECTURE.md says what that means for us.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: serve build check test nightly bench lint generate release lock clean
+.PHONY: serve build check test nightly bench oracle lint generate release lock clean
 
 serve: $(READY)  ## validate, build and serve the site with live reload
 	-$(BIN)/rl-resources check
@@ -31,6 +31,9 @@ nightly: $(TESTS_READY)  ## the slow tests: differential, fuzzing, all combinati
 
 bench: $(TESTS_READY)  ## print the ratios of check, build and finder to their peers
 	$(BIN)/python benchmarks/bench.py
+
+oracle: .venv-oracle/.ready  ## let PyTorch account for the training steps that memory_oracle.csv lacks
+	.venv-oracle/bin/python benchmarks/memory_oracle.py
 
 lint: $(TESTS_READY)
 	$(BIN)/ruff check
@@ -55,7 +58,7 @@ lock: $(TESTS_READY)  ## pin the newest allowed requirements
 	    --custom-compile-command "make lock" --output-file requirements/$$to || exit 1; done
 
 clean:
-	rm -rf .venv build dist
+	rm -rf .venv .venv-oracle build dist
 
 $(READY): requirements/serve.txt pyproject.toml tools/setup/environment.sh
 	bash tools/setup/environment.sh $(PYTHON) serve
@@ -65,3 +68,8 @@ $(TESTS_READY): requirements/test.txt pyproject.toml tools/setup/environment.sh
 	bash tools/setup/environment.sh $(PYTHON) test
 	sh tools/setup/programs.sh
 	@touch $(READY) $@
+
+.venv-oracle/.ready: benchmarks/requirements-oracle.txt
+	$(PYTHON) -m venv .venv-oracle
+	.venv-oracle/bin/python -m pip install --quiet --requirement $<
+	@touch $@
