@@ -280,6 +280,14 @@ def test_a_search_in_comments_gives_limit_and_trials(
     assert [(int(row["batch"]), row["outcome"]) for row in draft.trials] == batches
 
 
+def test_tag_and_task_may_stand_in_comments(proposed: Callable[..., Draft]) -> None:
+    open_ = f"{NO_OFFLOAD} {ACTOR}.clip_ratio_high=0.28"
+    row = proposed(script(f"{HEADER}# Tag:   min (nearly)\n# Task: GRPO\n", open_)).row
+    assert (row["tag"], row["task"]) == ("MIN", "GRPO")
+    row = proposed(script(f"{HEADER}# Task: math\n", open_)).row
+    assert (row["tag"], row["task"]) == ("", "")
+
+
 RELEASE = "Initializing a V1 LLM engine (v0.8.3) with config: x\n"
 NO_HOST_MEMORY = "(raylet) Task was killed due to the node running low on memory.\n"
 

@@ -11,7 +11,13 @@ from rl_resources.check.snapshot import Snapshot
 from rl_resources.check.target import ScriptText, Trial
 from rl_resources.contribute.changes import Row, with_rows, with_script
 from rl_resources.contribute.facts import Fact, Facts, Form, cell, merged
-from rl_resources.contribute.script_facts import device_fact, name_facts, run_facts, searched
+from rl_resources.contribute.script_facts import (
+    device_fact,
+    name_facts,
+    run_facts,
+    searched,
+    titled_facts,
+)
 from rl_resources.contribute.training_log import FIGURES, TrainingLog
 from rl_resources.dataset import Dataset
 from rl_resources.package import SCRIPTS, TableSchema
@@ -66,6 +72,7 @@ class Draft:
         if script is not None:
             named = name_facts(script, self.dataset)
             found += [run_facts(script, named, self.dataset), named]
+            found += [titled_facts(script, self.dataset)]
             found += [{"device": device_fact(script, self.dataset)}]
         return merged(found)
 

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from rl_resources.check.pair.max_batch import trials_in_comments
 from rl_resources.check.pair.same_model import is_id, likeness, model_in_path
 from rl_resources.check.target import ScriptText, Trial
-from rl_resources.contribute.facts import Fact, Facts, one_line
+from rl_resources.contribute.facts import Fact, Facts, cell, one_line
 from rl_resources.dataset import Dataset
 from rl_resources.package import items_of
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
@@ -20,6 +20,7 @@ from rl_resources.script.settings import Setting
 from rl_resources.text import shown
 
 _TABLES = {"task": "tasks", "device": "devices", "train": "backends", "infer": "backends"}
+_TITLED = re.compile(r"#+\s*(tag|task)\s*:\s*(\S+)", re.IGNORECASE)
 _MEMORY = re.compile(r"(\d+)\s*G(?:i?B)?\b", re.IGNORECASE)
 _OWN_MEMORY = re.compile(r"-\d+g$")
 _HARDWARE = re.compile(
@@ -162,6 +163,14 @@ def searched(script: ScriptText) -> tuple[Trial, ...]:
     own = Trial(run.train_batch_size.number or 0, True)
     fits = [reading for reading in (trials, scaled) if own in reading]
     return fits[0] if len(fits) == 1 else ()
+
+
+def titled_facts(script: ScriptText, dataset: Dataset) -> Facts:
+    """Tag and task as the comments `# Tag: MIN` and `# Task: GRPO` state them."""
+    schema, tasks = dataset.package.resources["tuning"].schema, dataset.by_key["tasks"]
+    titles = filter(None, (_TITLED.match(one_line(item.text)) for item in script.script.comments))
+    facts = {title[1].lower(): cell(schema.field(title[1].lower()), title[2]) for title in titles}
+    return {name: fact for name, fact in facts.items() if name != "task" or fact.text in tasks}
 
 
 def device_fact(script: ScriptText, dataset: Dataset) -> Fact:
