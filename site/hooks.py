@@ -26,7 +26,7 @@ from rl_resources import publish
 from rl_resources.build import FINDINGS, MARK, UNKNOWN_DAY, valid_or_raise
 from rl_resources.site.findings import error_as_text
 
-WATCHED = ("records", "schema", "examples", "site/templates", "site/assets")
+WATCHED = ("records", "schema", "examples", "benchmarks", "site/templates", "site/assets")
 
 _TABLE = re.compile(r"^<(table|figure)\b.*?^</\1>$", re.M | re.S)
 _CODE = re.compile(r"^(?:```|~~~)", re.M)

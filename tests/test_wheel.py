@@ -198,6 +198,7 @@ COMMANDS = (
     ("diff HEAD", ""),
     ("compat", "check"),
     ("find --size 7B", ""),
+    ("estimate --model Qwen2.5-7B-Instruct --gpus 8 --device h100", ""),
     ("coverage", ""),
     ("rules lost-line", ""),
 )

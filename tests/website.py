@@ -36,7 +36,7 @@ RECORD = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm"
 PAGES = ("/", "/sizes/7b/", "/sizes/405b/", f"/records/{RECORD}/", "/models/", "/devices/")
 PAGES += ("/data/", "/contributing/", "/rules/")
 PAGES += ("/what-fits/", "/reports/", "/reports/7b/", "/coverage/", "/charts/")
-PAGES += ("/recipes/", "/404.html")
+PAGES += ("/estimate/", "/recipes/", "/404.html")
 
 
 def copy_checkout(target: Path) -> Path:

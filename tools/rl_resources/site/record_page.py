@@ -22,7 +22,7 @@ from rl_resources.query.related import Neighborhood
 from rl_resources.script.explained import Explained, explained
 from rl_resources.script.run import MODEL, Run
 from rl_resources.script.settings import Setting
-from rl_resources.site import recipes
+from rl_resources.site import estimate_page, recipes
 from rl_resources.site.api import SCRIPTS, record_id
 from rl_resources.site.environment import Site
 from rl_resources.site.tuning_table import tuning_row
@@ -86,6 +86,7 @@ def pages(
             "record.md",
             **_facts(dataset, record),
             **_script(text, run),
+            **estimate_page.of_record(dataset, record, run),
             configuration=by_id[id_],
             failures=related.failures(by_id[id_]),
             related=related.related(by_id[id_]),

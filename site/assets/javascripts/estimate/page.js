@@ -39,16 +39,20 @@ function fromAddress(formula) {
 
 /** Fill the form; returns what it could not take. @param {Record<string, string>} words */
 function fill(words) {
-  for (const field of fields) {
-    const text = words[field.name] ?? "";
-    if (isChecked(field)) /** @type {HTMLInputElement} */ (field).checked = text ? !OFF.includes(text.toLowerCase()) : field.defaultChecked;
-    else if (field instanceof HTMLInputElement) field.value = text;
-    else field.value = [...field.options].find(({ value }) => value === text || last(value) === last(text))?.value ?? "";
-  }
+  const unknown = Object.entries(words).filter(([name, text]) => text && !take(name, text)).map((word) => word.join("="));
   const more = /** @type {HTMLDetailsElement} */ (form.querySelector("details"));
-  more.open ||= [...more.querySelectorAll("[name]")].some((field) => field.value && field.type !== "checkbox");
-  const names = fields.filter((field) => isChecked(field) || field.value).map(({ name }) => name);
-  return Object.entries(words).filter(([name, text]) => text && !names.includes(name)).map((word) => word.join("="));
+  more.open ||= [...new FormData(form)].some(([name, text]) => text && more.querySelector(`[name="${name}"]:not([type="checkbox"])`));
+  return unknown;
+}
+
+/** Whether a field took a text. @param {string} name @param {string} text */
+function take(name, text) {
+  const field = fields.find((one) => one.name === name);
+  if (!field) return false;
+  if (isChecked(field)) field.checked = !OFF.includes(text.toLowerCase());
+  else if (field instanceof HTMLInputElement) field.value = text;
+  else field.value = [...field.options].find(({ value }) => [value.toLowerCase(), last(value)].includes(text.toLowerCase()))?.value ?? "";
+  return field.value !== "";
 }
 
 /** Show the value that an empty field stands for. @param {Record<string, number>} inputs */

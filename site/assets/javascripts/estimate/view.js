@@ -32,10 +32,11 @@ const list = (/** @type {string[]} */ texts) => element("ul", null, ...texts.map
 /** Returns what a screen reader announces. @param {HTMLElement} place @param {Formula} formula @param {Estimate} found @param {string} command */
 export function draw(place, formula, found, command) {
   const { verdict, peak, low, high, device, configuration: { assumed } } = found;
-  const headline = `${verdict}: ${gigabytes(peak)} at the peak of training, of ${gigabytes(device)}`;
+  const words = verdict.replace(/^./, (/** @type {string} */ first) => first.toUpperCase());
+  const headline = `${words}: ${gigabytes(peak)} (${low.toFixed(1)} to ${high.toFixed(1)}) of ${gigabytes(device)}`;
   place.replaceChildren(
     element("h2", { class: `estimate-verdict estimate-verdict--${verdict.replace(" ", "-")}` }, headline),
-    element("p", null, `${formula.verdicts[verdict]} Nine of ten measured peaks are between ${low.toFixed(1)} and ${gigabytes(high)}.`),
+    element("p", null, `The peak of training on one GPU, estimated, not tested; in brackets its 90 % interval. ${formula.verdicts[verdict]}`),
     ...remarks(found).map((text) => element("p", null, text)),
     bars(formula, found), table(formula, found),
     element("h3", null, "What would lower it"), turns(formula, found),

@@ -1,0 +1,151 @@
+"""The page of the estimate in a browser, its back-test, and the estimate of a record."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from rl_resources import load
+from rl_resources.query.estimate import estimate
+from rl_resources.site import estimate_page
+from rl_resources.site.environment import Site
+from test_finder_page import focus_by_tab
+from website import RECORD, ROOT, copy_checkout, visited
+
+MODEL = "Qwen/Qwen2.5-7B-Instruct"
+ASKED = {"model": MODEL, "gpus": "8", "device": "h100", "infer": "vllm"}
+HOSTILE = "\"'><img src=x onerror='window.hacked=1'>"
+CASES = """\
+id,kind,project,model,weights,gpus,outcome,known,measured_gb,estimated_gb,low_gb,high_gb,verdict,source
+a,measured,one,m/a,full,1,peak,true,10,11,9,12,,
+b,measured,one,m/a,full,1,peak,true,20,30,25,40,,
+c,report,two,m/b,lora,8,ran,false,,50,40,60,fits,
+d,trial,two,m/b,lora,8,out-of-memory,false,,70,60,90,tight,
+"""
+
+
+def verdict(page: Page) -> str:
+    """The headline of the answer, once there is one."""
+    return page.locator(".estimate-result h2").inner_text()
+
+
+def headline(asked: dict[str, str], *settings: str) -> str:
+    """What Python says to the same question."""
+    found = estimate(load(ROOT), asked, settings)
+    (low, high), name = found.interval_gb, found.verdict.capitalize()
+    return f"{name}: {found.peak_gb:.1f} GB ({low:.1f} to {high:.1f}) of {found.device_gb:.1f} GB"
+
+
+@pytest.mark.parametrize("width", [360, pytest.param(1440, marks=pytest.mark.nightly)])
+def test_the_form_is_answered_by_keyboard_and_the_address_keeps_it(
+    browser: Browser, address: str, width: int
+) -> None:
+    with visited(browser, f"{address}/estimate/", width) as (page, wrong):
+        for name, text in {
+            "model": "Qwen2.5-7B-Instruct",
+            "gpus": "8",
+            "device": "NVIDIA H100",
+        }.items():
+            focus_by_tab(page, f"#estimate-{name}")
+            page.keyboard.type(text)
+        focus_by_tab(page, "#estimate-infer")
+        page.keyboard.type("vllm")
+        focus_by_tab(page, "#estimate-micro_batch")
+        page.keyboard.type("16")
+        focus_by_tab(page, "#estimate-optimizer_offload")
+        page.keyboard.press("Space")
+        device = page.locator("#estimate-device").input_value()
+        expected = headline(ASKED | {"device": device}, "micro_batch=16", "optimizer_offload=1")
+        assert verdict(page).replace("\n", "") == expected
+        page.get_by_role("status").filter(has_text=expected).wait_for(state="attached")
+        query = dict(parse_qsl(urlsplit(page.url).query))
+        known = {"micro_batch": "16", "optimizer_offload": "1", "weights": "full", "train": "fsdp"}
+        assert query == ASKED | {"device": device} | known
+        page.reload(wait_until="networkidle")
+        assert verdict(page) == expected
+        assert page.locator("#estimate-optimizer_offload").is_checked()
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        page.locator(".finder-clear").click()
+        page.get_by_text("Choose a model").first.wait_for()
+        assert wrong == []
+
+
+def test_an_address_in_any_words_fills_the_form(browser: Browser, address: str) -> None:
+    query = "model=qwen2.5-7b-instruct&gpus=4&memory=40&lora_rank=8&data.max_response_length=4096"
+    with visited(browser, f"{address}/estimate/?{query}&param_offload=1") as (page, _):
+        assert "Not known: param_offload=1" in page.locator(".estimate-result").inner_text()
+    with visited(browser, f"{address}/estimate/?{query}&fsdp_size=2") as (page, wrong):
+        asked = {"model": MODEL, "gpus": "4", "memory": "40", "weights": "lora", "lora_rank": "8"}
+        assert verdict(page) == headline(asked, "response_length=4096", "fsdp_size=2")
+        assert page.locator("#estimate-fsdp_size").is_visible()
+        command = page.locator(".estimate-result > p code").last.inner_text()
+        assert command.startswith(f"rl-resources estimate --model {MODEL} --gpus 4")
+        assert command.endswith("--memory 40")
+        assert wrong == []
+
+
+def test_a_hostile_address_is_shown_as_text(browser: Browser, address: str) -> None:
+    for name in ("model", "gpus", HOSTILE):
+        with visited(browser, f"{address}/estimate/?{name}={HOSTILE}") as (page, wrong):
+            page.locator(".estimate-result .nothing").wait_for()
+            assert page.evaluate("window.hacked") is None
+            assert page.locator("article img").count() == 0
+            assert wrong == []
+
+
+def test_without_javascript_the_command_is_shown(browser: Browser, address: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/estimate/")
+    assert not page.locator("#estimate").is_visible()
+    assert page.get_by_text("rl-resources estimate --model").is_visible()
+    context.close()
+
+
+def test_a_record_leads_to_its_estimate(browser: Browser, address: str) -> None:
+    with visited(browser, f"{address}/records/{RECORD}/", 360) as (page, wrong):
+        shown = page.locator(".estimated .estimate-verdict").inner_text()
+        peaks = page.locator(".estimate-parts .sum").inner_text()
+        assert page.evaluate("document.documentElement.scrollWidth") == 360
+        page.get_by_role("link", name="Change its inputs").click()
+        page.wait_for_url("**/estimate/?**")
+        assert verdict(page) == shown
+        assert page.locator(".estimate-parts .sum").inner_text() == peaks
+        assert wrong == []
+
+
+def test_every_record_with_a_known_run_leads_to_exactly_its_inputs() -> None:
+    """What the form would assume is left out of the address, all else is in it."""
+    dataset = load(ROOT)
+    for record in dataset.records["tuning"]:
+        found = estimate(dataset, {}, (), str(dataset.script(str(record["script"]))))
+        query = estimate_page.query_of(found, str(record["device"]), str(record["infer"]))
+        words = dict(parse_qsl(query[1:]))
+        named = {"model", "gpus", "device", "weights", "train", "infer", "lora_rank"}
+        sets = [f"{name}={text}" for name, text in words.items() if name not in named]
+        asked = {name: text for name, text in words.items() if name in named}
+        again = estimate(dataset, asked, sets)
+        unset = {"micro_batch"} if found.values["max_tokens"] else set()
+        for name in found.values.keys() - unset:
+            assert again.values[name] == pytest.approx(float(found.values[name])), (name, words)
+
+
+def test_the_back_test_counts_errors_and_verdicts(tmp_path: Path) -> None:
+    root = copy_checkout(tmp_path / "checkout")
+    missing = estimate_page.pages(Site(load(root)))["estimate.md"]
+    assert "not part of this build" in missing
+    (root / "benchmarks").mkdir()
+    (root / "benchmarks" / "backtest.csv").write_text(CASES, encoding="utf-8")
+    page = estimate_page.pages(Site(load(root)))["estimate.md"]
+    cases = estimate_page.read_cases(load(root))
+    (group,) = estimate_page.errors([case for case in cases if case.measured_gb], "kind")
+    assert group == ("measured", 2, pytest.approx(0.3), pytest.approx(0.5), 0.5)
+    assert estimate_page.decided(cases) == {
+        "ran": {"fits": 1, "tight": 0, "unlikely": 0, "cannot fit": 0},
+        "out-of-memory": {"fits": 0, "tight": 1, "unlikely": 0, "cannot fit": 0},
+    }
+    assert len(re.findall(r'class="mark kind-measured" transform="translate\(\d', page)) == 3
