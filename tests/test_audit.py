@@ -21,7 +21,6 @@ from rl_resources.errors import Finding
 from rl_resources.page.audit import audit
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import read_rows, tuning_csv
-from rl_resources.page.scripts import scripts_of
 from rl_resources.rules import all_rules
 from sample_tree import REPOSITORY
 
@@ -72,7 +71,7 @@ def _audited(
         for path in sorted(folder.rglob("*.sh"))
     }
     reading = read_rows(read_page(page, "page.rst"), dataset, list(texts))
-    known = {path: _script(path, texts[path]) for path in scripts_of(reading)}
+    known = {path: _script(path, texts[path]) for path in reading.scripts()}
     found = audit(reading, known)
     return tuning_csv(found.records, dataset), list(found.findings)
 

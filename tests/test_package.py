@@ -110,9 +110,6 @@ SCHEMAS_THAT_ARE_NONE: dict[str, Callable[[dict[str, Any]], Any]] = {
         foreignKeys=[{"fields": ["size"], "reference": {"resource": {}, "fields": ["size"]}}]
     ),
     "a pattern that no machine can count": _limited("string", pattern="a{99999999999999999999}"),
-    "a minimum of text": _limited("string", minimum=1),
-    "an enumeration of numbers for text": _limited("string", enum=[1]),
-    "a length of a number": _limited("integer", maxLength=3),
     "required that is a word": _limited("string", required="yes"),
 }
 

@@ -125,21 +125,14 @@ def test_under_another_header_only_the_header_is_checked(sample: Snapshot, tmp_p
 def test_parquet_is_reported_by_row_and_column(
     sample: Snapshot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = tmp_path / "trials.parquet"
-    folder.mkdir()
+    path = tmp_path / "trials.parquet"
     frame = pl.DataFrame(
         {"outcome": ["ran", "crashed"], "script": SCRIPT, "order": [1, 2], "batch": [64.0, 0.5]}
     )
-    frame.write_parquet(folder / "a.parquet")
-    frame.head(1).write_parquet(folder / "b.parquet")
+    pl.concat([frame, frame.head(1)]).write_parquet(path)
     root = ["--root", str(sample.package.root)]
-    assert main(["check", str(folder), "--format", "json", *root]) == 1
-    found = [Finding(**item) for item in json.loads(capsys.readouterr().out)]
-    assert {item.message.rpartition("(")[2] for item in found if item.line > 1} == {
-        "row 2 of a.parquet)",
-        "row 1 of b.parquet)",
-    }
-    assert sorted(places(found)) == [
+    assert main(["check", str(path), "--format", "json", *root]) == 1
+    assert sorted(places([Finding(**item) for item in json.loads(capsys.readouterr().out)])) == [
         ("duplicate-key", 3, 1),
         ("type", 1, 3),
         ("type", 2, 3),

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as part
 from datetime import date
@@ -67,17 +67,16 @@ TEXTS = frozenset({"string", "list"})
 """The types whose cells are text."""
 NUMBERS = frozenset({"integer", "number"})
 
-_ORDERED = NUMBERS | {"date"}
-
-CONSTRAINTS: Mapping[str, tuple[Collection[str], tuple[type, ...]]] = {
-    **dict.fromkeys(("required", "unique"), (TYPES, (bool,))),
-    **dict.fromkeys(("minLength", "maxLength"), (TEXTS, (int,))),
-    **dict.fromkeys(("minimum", "maximum"), (_ORDERED, (int, float, str))),
-    **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), (_ORDERED, (int, float, str))),
-    "pattern": (TEXTS, (str,)),
-    "enum": (TYPES, (list,)),
+CONSTRAINTS: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("required", "unique"), (bool,)),
+    **dict.fromkeys(("minLength", "maxLength"), (int,)),
+    **dict.fromkeys(
+        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), (int, float, str)
+    ),
+    "pattern": (str,),
+    "enum": (list,),
 }
-"""The constraints with the types of columns that may have them, and the types of their values."""
+"""The constraints with the types of their values."""
 _FIELD_PROPERTIES = frozenset(
     {"name", "type", "title", "description", "format", "constraints", "unit", "example", "mlperf"}
     | {"delimiter", "itemType", "itemPattern", "itemReference", "trueValues", "falseValues"}
@@ -383,7 +382,8 @@ def _field(raw: Mapping[str, Any]) -> Field:
 def _check_constraints(field: Field) -> None:
     """Raise `ValueError` where a constraint or pattern of a column cannot be used."""
     for word, limit in field.constraints.items():
-        if not _is_usable(field.type, word, limit):
+        bound = CONSTRAINTS[word] == CONSTRAINTS["minimum"]
+        if type(limit) not in CONSTRAINTS[word] or (bound and not _is_limit(field.type, limit)):
             what = f"field {field.name!r} is {field.type}, its constraint {word!r}"
             raise ValueError(f"{what} cannot be {json.dumps(limit)}")
     if field.item_pattern and field.type != "list":
@@ -397,13 +397,6 @@ def _check_constraints(field: Field) -> None:
     except (re.error, OverflowError, RecursionError) as error:
         what = f"pattern of field {field.name!r} is not a regular expression"
         raise ValueError(f"{what}: {error}") from error
-
-
-def _is_usable(kind: str, constraint: str, value: Any) -> bool:
-    """Whether a constraint of a column of this type can have a value."""
-    columns, types = CONSTRAINTS[constraint]
-    limits = value if isinstance(value, list) else [value] if str in types else []
-    return kind in columns and type(value) in types and all(_is_limit(kind, it) for it in limits)
 
 
 def _is_limit(kind: str, value: Any) -> bool:

@@ -6,12 +6,10 @@ and of Parquet, the rules see only the records that `bulk` found to need a look.
 
 from __future__ import annotations
 
-from bisect import bisect
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
 from typing import BinaryIO
 
@@ -58,10 +56,7 @@ class RecordsFile:
     """
 
     def __init__(self, snapshot: Snapshot, table: Table, path: Path, rules: Sequence[Rule]) -> None:
-        if path.is_dir() and not bulk.parquet_files(path):
-            what = f"{path}: there is no {bulk.PARQUET} file in it"
-            raise UnusableInput(what, "Name a folder with such files.")
-        if not (path.is_file() or path.is_dir()):
+        if not path.is_file():
             raise UnusableInput(f"{path}: cannot be read: no such file, or no ordinary one")
         self.path, self.rules, self.records = path, rules, 0
         self.resource = replace(table.resource, path=path.as_posix())
@@ -103,8 +98,7 @@ class RecordsFile:
     def _of_parquet(self) -> Iterator[Finding]:
         names = bulk.scan_parquet(self.path, self.resource.schema).collect_schema().names()
         header = Row(1, tuple(names), tuple((1, at) for at in range(1, len(names) + 1)))
-        found = self._of_blocks(Excerpt(Text(header, ())))
-        yield from _with_files(self.path, found) if self.path.is_dir() else found
+        yield from self._of_blocks(Excerpt(Text(header, ())))
 
     def _of_blocks(self, whole: Excerpt) -> Iterator[Finding]:
         """The findings in the file as a whole; under the right header also in its records by line,
@@ -199,15 +193,3 @@ def _others(snapshot: Snapshot, own: Resource) -> Snapshot:
         for name, table in snapshot.tables.items()
     }
     return Snapshot(snapshot.package, tables, ())
-
-
-def _with_files(folder: Path, found: Iterable[Finding]) -> Iterator[Finding]:
-    """The same, saying in which file of the folder a row stands."""
-    files = bulk.parquet_files(folder)
-    counts = (pl.scan_parquet(file).select(pl.len()).collect().item() for file in files)
-    firsts = list(accumulate(counts, initial=1))
-    for item in found:
-        at = bisect(firsts, item.line) - 1
-        where = f"row {item.line - firsts[at] + 1} of {files[at].relative_to(folder).as_posix()}"
-        known = item.message if item.rule == "header" else f"{item.message} ({where})"
-        yield item._replace(message=known)

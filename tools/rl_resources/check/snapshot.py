@@ -187,7 +187,6 @@ class ScriptFile:
 
     path: str
     target: str | None = None
-    leaves_tree: bool = False
     data: bytes | None = None
     executable: bool | None = None
 
@@ -306,9 +305,7 @@ def _script_file(root: Path, path: Path) -> ScriptFile:
     relative = path.relative_to(root).as_posix()
     if not path.is_symlink():
         return ScriptFile(relative, data=script_data(path), executable=_executable(path))
-    folder = (root / SCRIPTS).parent.resolve() / SCRIPTS.name
-    leaves = not Path(os.path.realpath(path)).is_relative_to(folder)
-    return ScriptFile(relative, str(path.readlink()), leaves)
+    return ScriptFile(relative, str(path.readlink()))
 
 
 def _executable(path: Path) -> bool | None:

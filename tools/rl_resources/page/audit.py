@@ -18,7 +18,6 @@ from rl_resources.files import read_file
 from rl_resources.package import Record
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, read_rows, tuning_csv
-from rl_resources.page.scripts import scripts_of
 from rl_resources.rules import all_rules
 
 FRAMEWORK = "verl"
@@ -180,7 +179,7 @@ def _script_texts(folder: Path, reading: Reading) -> dict[str, ScriptText]:
     A link may lead anywhere, so none is followed.
     """
     found: dict[str, ScriptText] = {}
-    for name in scripts_of(reading):
+    for name in reading.scripts():
         path = folder / name
         text = None if path.is_symlink() else ScriptFile(name, data=script_data(path)).text
         if text is not None:

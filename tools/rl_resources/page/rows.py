@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from rl_resources import tabular
 from rl_resources.check.rule import Mistake
@@ -13,8 +15,8 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices
 from rl_resources.order import Cells, sort_key
 from rl_resources.package import Record, Resource, Value, text_of
-from rl_resources.page.links import Link, Problem, link_of, link_problems
-from rl_resources.script.name import ScriptName, parsed
+from rl_resources.page.links import Link, Problem, link_of, link_problems, plain_name
+from rl_resources.script.name import PARTS, ScriptName, parsed
 from rl_resources.text import nearest, shown
 
 if TYPE_CHECKING:
@@ -139,6 +141,43 @@ class Reading:
     def mistake(self, place: Row | Cell, message: str, fix: str) -> Mistake:
         """A mistake at a place of this page."""
         return Mistake(self.page.path, place.line, place.column, message, fix)
+
+    def scripts(self) -> list[str]:
+        """The scripts that rows link, that the page names, or whose names have the form."""
+        linked = [row.link.read for row in self.rows if row.link.read]
+        return list(dict.fromkeys([*linked, *self._named(), *self._of_form()]))
+
+    def orphans(self) -> list[str]:
+        """Scripts that no row means.
+
+        None where a row cannot be read and names no script: it may mean any of them.
+        """
+        rows = [row for table in self.tables for row in table.rows if not row.empty]
+        known = self.context.scripts or ()
+        links = [[link for cell in row.cells if (link := link_of(cell, known))] for row in rows]
+        if not links or not all(links):
+            return []
+        names = {PurePosixPath(path).name: path for path in known}
+        meant = {*self._named()}
+        for link, *_ in links:
+            nearby = (names[name] for name in nearest(link.script, names).words)
+            meant.add(link.read or next(nearby, ""))
+        return [path for path in self._of_form() if path not in meant]
+
+    def _of_form(self) -> Iterator[str]:
+        """The scripts that are named after the form, though its first part may contain a `_`."""
+        for path in self.context.scripts or ():
+            parts = PurePosixPath(path).stem.split("_")
+            if len(parts) >= len(PARTS) and parts[PARTS.index("gpus") - len(PARTS)].isdigit():
+                yield path
+
+    def _named(self) -> Iterator[str]:
+        """The scripts whose names the page says, in a row or in its text, or nearly so."""
+        text = plain_name(unquote("\n".join(self.page.lines).replace("\\", "")))
+        for path in self.context.scripts or ():
+            stem = re.escape(plain_name(PurePosixPath(path).stem))
+            if re.search(rf"(?<![\w.-]){stem}(?![\w-])", text):
+                yield path
 
 
 def read_rows(

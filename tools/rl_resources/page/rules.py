@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.page.links import link_as_text
 from rl_resources.page.rows import HEADER_OF
-from rl_resources.page.scripts import orphans
 from rl_resources.script.name import FORM, PARTS, parse, predicate
 from rl_resources.text import shown
 
@@ -412,7 +411,7 @@ def page_script_without_row(reading: Reading) -> Iterator[Mistake]:
     Bad: a new script alone
     Good: a new script and its row
     """
-    for path in orphans(reading):
+    for path in reading.orphans():
         name = PurePosixPath(path).name
         message = f"no row links the script {shown(path, 200)}"
         row = reading.tables[0].header

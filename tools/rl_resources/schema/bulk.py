@@ -50,8 +50,8 @@ class Block(NamedTuple):
 
 
 def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[Block]:
-    """All records of a CSV file under the schema's header, of a Parquet file or of a folder of
-    Parquet files. Parquet has no lines: its first row is in line 1.
+    """All records of a CSV file under the schema's header, or of a Parquet file. Parquet has no
+    lines: its first row is in line 1.
 
     Raises `OSError` and `polars.exceptions.PolarsError` for what cannot be read.
     """
@@ -73,13 +73,8 @@ def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether records are stored there as Parquet: in a file of that name, or in a folder."""
-    return path.is_dir() or path.suffix == PARQUET
-
-
-def parquet_files(path: Path) -> list[Path]:
-    """The Parquet files of a folder, in the order of their rows; or that one file."""
-    return sorted(path.rglob(f"*{PARQUET}")) if path.is_dir() else [path]
+    """Whether records are stored there as Parquet."""
+    return path.suffix == PARQUET
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -182,7 +177,7 @@ def scan_parquet(path: Path, schema: TableSchema) -> pl.LazyFrame:
 
     The columns are in the order of the schema, and those that it does not know come last, empty.
     """
-    lazy = pl.scan_parquet(parquet_files(path))
+    lazy = pl.scan_parquet(path)
     types = lazy.collect_schema()
     known = [_as_text(field, types[field.name]) for field in schema.fields if field.name in types]
     others = [pl.lit(None, pl.String).alias(name) for name in types if name not in schema.names]

@@ -169,37 +169,31 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> tuple[int, str, str]:
         whole = "Run `rl-resources check --fix`: it puts each cell under its name."
     if len({name.strip().lower() for name in found} & set(wanted)) * 2 < len(wanted):
         return 0, "the first line is not the header", whole
-    (index, message, fix), *others = _wrong_columns(found, wanted)
-    if others:
-        message = f"{1 + len(others)} columns are not those of the schema: {message}, …"
-    return index, message, whole if others else fix or whole
-
-
-def _wrong_columns(found: Sequence[str], wanted: Sequence[str]) -> list[tuple[int, str, str]]:
-    """Index, message, and the fix where it is not a new header."""
+    wrong = [at for at, name in enumerate(found) if name not in wanted or name in found[:at]]
     missing = [name for name in wanted if name not in found]
-    wrong = []
-    for index, name in enumerate(found):
-        if name in wanted and found.index(name) == index:
-            continue
-        here = [other for other in missing if wanted.index(other) == index]
-        meant = [*nearest(name, missing).words, *here][:1] if name not in wanted else []
-        missing = [other for other in missing if other not in meant]
-        fix = (
-            f"Write `{meant[0]}`."
-            if meant
-            else "Take it out of the header and of the rows that have it."
-        )
-        repeated = f"the column {name!r} is repeated"
-        what = repeated if name in wanted else f"there is no column {shown(name)!r}"
-        wrong.append((index, what, fix))
-    for name in missing:
-        at = min(wanted.index(name), len(found) - 1)
-        wrong.append((at, f"the column {name!r} is missing", ""))
-    if not wrong:
-        at = next(index for index, name in enumerate(found) if name != wanted[index])
-        wrong = [(at, f"the column is {found[at]!r} where {wanted[at]!r} is wanted", "")]
-    return wrong
+    if len(wrong) > 1:
+        first = _wrong_column(found, wanted, wrong[0])[0]
+        return wrong[0], f"{len(wrong)} columns are not those of the schema: {first}, …", whole
+    if wrong:
+        return wrong[0], *_wrong_column(found, wanted, wrong[0])
+    if missing:
+        at = min(wanted.index(missing[0]), len(found) - 1)
+        return at, f"the column {missing[0]!r} is missing", whole
+    at = next(at for at, name in enumerate(found) if name != wanted[at])
+    return at, f"the column is {found[at]!r} where {wanted[at]!r} is wanted", whole
+
+
+def _wrong_column(found: Sequence[str], wanted: Sequence[str], at: int) -> tuple[str, str]:
+    """Message and fix of a name that is repeated or that the schema does not have."""
+    missing = [name for name in wanted if name not in found]
+    if found[at] in wanted:
+        meant, message = [], f"the column {found[at]!r} is repeated"
+    else:
+        here = [name for name in wanted[at : at + 1] if name in missing]
+        meant = [*nearest(found[at], missing).words, *here]
+        message = f"there is no column {shown(found[at])!r}"
+    out = "Take it out of the header and of the rows that have it."
+    return message, f"Write `{meant[0]}`." if meant else out
 
 
 _DEFECTS = {

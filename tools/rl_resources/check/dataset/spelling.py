@@ -60,7 +60,7 @@ def _fits(field: Field, cell: str) -> bool:
 
 
 def _typed(field: Field, cell: str) -> str:
-    """The cell without quotes and unit, spelled as its type is: `1,024`, `8.0`, `2026/1/31`."""
+    """The cell without quotes and unit, spelled as its type is: `8.0`, `2026/1/31`."""
     bare = cell.strip(_QUOTES).strip()
     bare = bare.removesuffix(f" {field.unit}" if field.unit else "")
     match field.type:
@@ -74,16 +74,9 @@ def _typed(field: Field, cell: str) -> str:
 
 
 def _digits(cell: str, kind: str) -> str:
-    """A number without separators of thousands; a comma before one or two digits is a decimal one.
-
-    Before three it may be either, but in a whole number.
-    """
-    if re.fullmatch(r"\d{1,3}(?:[,' \u00a0\u202f]\d{3})+", cell) and kind == "integer":
-        return re.sub(r"\D", "", cell)
-    if re.fullmatch(r"\d{1,3}(?:,\d{3})+\.\d+", cell):
-        cell = cell.replace(",", "")
-    elif re.fullmatch(r"\d+,(?:\d{1,2}|\d{4,})", cell) and kind == "number":
-        cell = cell.replace(",", ".")
+    """A number with a decimal point in place of a comma; before three digits it may be either."""
+    if kind == "number" and re.fullmatch(r"\d+,(?:\d{1,2}|\d{4,})", cell):
+        return cell.replace(",", ".")
     return re.sub(r"\.0*\Z", "", cell) if kind == "integer" else cell
 
 
