@@ -388,6 +388,9 @@ def test_write_adds_the_row_and_a_fixed_copy_of_the_script(
     }
     assert (root / PLACE).stat().st_mode & 0o111
     assert mine.read_bytes() == theirs.encode()
+    trials = root / "records" / "trials.csv"
+    trials.write_bytes(trials.read_bytes().replace(b"\n", b"\r\n"))  # nobody asked to fix that
+    after = files(root)
     again = run(mine, "--contributor", "somebody-else", "--write")
     assert (again["exit"], again["written"], again["fixed"]) == (0, False, [])
     assert f"contributor is `{HANDLE}` there" in again["said"]

@@ -253,8 +253,10 @@ class Draft:
 
         Raises `UnusableInput` where a table cannot take a row.
         """
-        rows = {"tuning": [self.row], "trials": self.trials}
-        after = with_rows(snapshot, rows, replacing=True)
+        new = {"tuning": [self.row] if self.row != self._held else [], "trials": self.trials}
+        after = with_rows(
+            snapshot, {name: rows for name, rows in new.items() if rows}, replacing=True
+        )
         if self.path is None or self.sources.held == self.path:
             return after
         return with_script(after, self.path, self.sources.data, self.sources.held)
