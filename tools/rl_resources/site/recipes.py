@@ -93,12 +93,11 @@ def _filled(codes: Iterable[Mapping[str, str]], name: str = "", **values: Any) -
     """The codes with their values; none for a `name` that is not safe to copy into a shell."""
     if not _SAFE.fullmatch(name):
         return ()
-    fill = _environment.from_string
     return tuple(
         Code(
-            fill(code["title"]).render(**values),
+            _template(code["title"]).render(**values),
             code["language"],
-            fill(code["text"]).render(**values),
+            _template(code["text"]).render(**values),
         )
         for code in codes
     )
@@ -107,3 +106,4 @@ def _filled(codes: Iterable[Mapping[str, str]], name: str = "", **values: Any) -
 _environment = Environment(  # noqa: S701 (code, in which nothing is escaped)
     undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
 )
+_template = cache(_environment.from_string)  # most are filled once for each size
