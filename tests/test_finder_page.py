@@ -87,8 +87,8 @@ def test_typing_answers_and_the_address_keeps_the_question(browser: Browser, add
     with visited(browser, f"{address}/") as (page, wrong):
         page.locator("#finder-model").fill("7B")
         assert answered(page).startswith("7B: ")
-        page.wait_for_url("**/?model=7B")
         page.locator("#finder-gpus").fill("8")
+        page.wait_for_url("**/?model=7B")
         page.locator("#finder-device").fill("A100 80GB")
         page.locator("#finder-device").blur()
         assert page.url == asked(address, gpus="8", device="A100 80GB", model="7B")

@@ -1,8 +1,8 @@
 /**
  * The finder on the front page: its form, the question in the page's address, the answers.
  *
- * The address is the state. What is typed goes there, and what is there is answered: on loading, and
- * on going back and forward.
+ * What is typed is answered at once, and goes into the address when the field is left; what is there
+ * is answered on loading, and on going back and forward.
  */
 
 import { find } from "./find.js";
@@ -75,25 +75,12 @@ function choose(field, text) {
   field.value = known?.value ?? text;
 }
 
-/** Whether the entry of the history that is shown is one that the reader has stopped typing. */
-let committed = true;
-let pending = 0;
-
-/**
- * Put the question into the address; a new entry of the history for the first change of each. At
- * once, so that a reload keeps it; WebKit refuses more than a hundred changes in half a minute.
- */
+/** Put the question into the address, as an entry of the history of its own. */
 function toAddress() {
-  clearTimeout(pending);
   const query = new URLSearchParams(/** @type {Record<string, string>} */ (fromForm())).toString();
   if (query === new URLSearchParams(/** @type {any} */ (fromAddress())).toString()) return;
-  const address = `${location.pathname}${query && `?${query}`}${location.hash}`;
-  try {
-    history[committed ? "pushState" : "replaceState"](null, "", address);
-    committed = false;
-  } catch {
-    pending = setTimeout(toAddress, QUIET_MS);
-  }
+  history.pushState(null, "", `${location.pathname}${query && `?${query}`}${location.hash}`);
+  answered = location.search;
 }
 
 let announcement = 0;
@@ -140,29 +127,20 @@ function show(index, tokens) {
 }
 
 form.addEventListener("focusin", () => published().catch(() => {}), { once: true });
-form.addEventListener("input", () => {
-  toAddress();
-  answer(fromForm());
-});
-form.addEventListener("change", () => {
-  toAddress();
-  committed = true;
-});
+form.addEventListener("input", () => answer(fromForm()));
+form.addEventListener("change", toAddress);
 form.addEventListener("reset", () => setTimeout(() => {
   for (const added of form.querySelectorAll("[data-added]")) added.remove();
   toAddress();
-  committed = true;
   answer({});
 }));
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   toAddress();
-  committed = true;
   document.getElementById("finder-headline")?.focus();
 });
 addEventListener("popstate", () => {
   if (location.search === answered) return;
-  committed = true;
   fill(fromAddress());
   answer(fromAddress());
 });
