@@ -58,8 +58,20 @@ def with_rows(
     for name, new in rows.items():
         snapshot = _with_text(snapshot, name, _joined(snapshot, name, new, replacing=replacing))
     for name in rows:
-        snapshot = _with_text(snapshot, name, canonical(snapshot, snapshot.tables[name]) or "")
+        snapshot = _with_text(snapshot, name, _readable(snapshot, name))
     return snapshot
+
+
+def _readable(snapshot: Snapshot, name: str) -> str:
+    """A table in canonical form. Raises `UnusableInput` where it cannot be read."""
+    table = snapshot.tables[name]
+    text = canonical(snapshot, table)
+    if text is None:
+        raise UnusableInput(
+            f"{table.path}: cannot be read, so nothing is added to it",
+            "`rl-resources check` reports every error in the file and its fix.",
+        )
+    return text
 
 
 def _with_text(snapshot: Snapshot, name: str, text: str) -> Snapshot:
@@ -69,12 +81,8 @@ def _with_text(snapshot: Snapshot, name: str, text: str) -> Snapshot:
 
 def _joined(snapshot: Snapshot, name: str, new: Sequence[Row], *, replacing: bool) -> str:
     """A table's text with new rows at its end, or in the place of those with their keys."""
+    _readable(snapshot, name)
     table = snapshot.tables[name]
-    if canonical(snapshot, table) is None:
-        raise UnusableInput(
-            f"{table.path}: cannot be read, so nothing is added to it",
-            "`rl-resources check` reports every error in the file and its fix.",
-        )
     rows: list[Sequence[str]] = [row.cells for row in table.rows]
     places = {key: place for place, key in enumerate(table.cells(table.schema.primary_key))}
     for row in new:
