@@ -6,7 +6,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 
-from rl_resources.check.dataset.alignment import (
+from rl_resources.check.dataset.meant import (
     SEPARATORS,
     as_help,
     comma_separated,

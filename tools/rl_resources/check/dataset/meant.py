@@ -1,20 +1,33 @@
-"""What a line means that does not have its cells in the columns of the schema."""
+"""What a line means that is out of its columns, and a cell that is written in another way than its
+column wants.
+"""
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from csv import Error as CsvError
 from csv import reader
 from functools import lru_cache
 
-from rl_resources.check.dataset.broken import vocabulary_of
+from rl_resources.check.dataset.broken import BrokenCell, vocabulary_of
+from rl_resources.check.dataset.compatibility import TABLE as COMPATIBILITY
 from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.package import Field
+from rl_resources.schema.text_rules import as_seen, is_hidden, strange_characters
 from rl_resources.tabular import Row, write
 from rl_resources.text import shown
 
 MOST_CELLS_OFF = 3
 MOST_ROWS_TO_CHOOSE = 3
 SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars"}
+MOST_CHARACTERS = 500
+LIKENESS = 0.8
+_QUOTES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
+_COUNT = re.compile(r"\A\s*\d+\s*[xX\u00d7*]\s*")
+_BOOLEANS = {"true": "true", "yes": "true", "false": "false", "no": "false"}
+
 
 Cells = tuple[str, ...]
 
@@ -141,3 +154,104 @@ def comma_separated(table: Table) -> Mapping[int, str]:
         return {}
     whole = len(rows) == len(lines) and {len(row) for row in rows} == {len(table.schema.names)}
     return dict(zip(lines, map(line_of, rows), strict=True)) if whole else {}
+
+
+def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
+    """The text that a broken cell certainly means; `None` where somebody must decide."""
+    cell, field = broken.cell, broken.field
+    if len(cell) > MOST_CHARACTERS:
+        return None
+    match broken.constraint:
+        case "space":
+            meant: str | None = cell.strip()
+        case "hidden" | "character":
+            meant = _seen(field, cell)
+        case "type":
+            meant = _typed(field, cell)
+        case "enum" | "vocabulary":
+            return _word(snapshot, broken)
+        case "pattern":
+            meant = re.sub(r"\A(?:[vV]\.?|@)", "", cell)
+        case _:
+            return None
+    return meant if meant is not None and meant != cell and _fits(field, meant) else None
+
+
+def _seen(field: Field, cell: str) -> str | None:
+    """The cell as it looks; hidden characters may have a purpose in free text."""
+    free = field.type == "string" and not field.pattern and "maxLength" in field.constraints
+    if free and any(is_hidden(one) or one.isspace() for one in strange_characters(cell)):
+        return None
+    seen = as_seen(cell).strip()
+    return None if strange_characters(seen) else seen
+
+
+def _fits(field: Field, cell: str) -> bool:
+    """Whether a text has the type and the form of its column."""
+    try:
+        field.read(cell)
+    except ValueError:
+        return False
+    return not field.pattern or not cell or re.fullmatch(field.pattern, cell) is not None
+
+
+def _typed(field: Field, cell: str) -> str:
+    """The cell without quotes and unit, spelled as its type is: `8.0`, `2026/1/31`."""
+    bare = cell.strip(_QUOTES).strip()
+    bare = bare.removesuffix(f" {field.unit}" if field.unit else "")
+    match field.type:
+        case "integer" | "number":
+            return _digits(bare, field.type)
+        case "boolean":
+            return _BOOLEANS.get(bare.lower(), bare)
+        case "date" if found := re.fullmatch(r"(\d{4})[-/.]?(\d\d?)[-/.]?(\d\d?)", bare):
+            return f"{found[1]}-{found[2]:>02}-{found[3]:>02}"
+    return bare
+
+
+def _digits(cell: str, kind: str) -> str:
+    """A number with a decimal point in place of a comma; before three digits it may be either."""
+    if kind == "number" and re.fullmatch(r"\d+,(?:\d{1,2}|\d{4,})", cell):
+        return cell.replace(",", ".")
+    return re.sub(r"\.0*\Z", "", cell) if kind == "integer" else cell
+
+
+def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
+    """The one word of the vocabulary that differs in case, in what surrounds it, or has this alias.
+
+    A script that was renamed has another name in the generated table of releases.
+    """
+    key = broken.table.schema.foreign_key(broken.field.name)
+    if key is None:
+        words = broken.limit if isinstance(broken.limit, list) else []
+        known: Mapping[str, frozenset[str]] = {_plain(word): frozenset({word}) for word in words}
+    else:
+        known = words_meant(snapshot, key.resource)
+    cell = broken.cell
+    found = known.get(_plain(cell)) or known.get(_plain(_COUNT.sub("", cell))) or frozenset()
+    if not found and key and key.resource == "tuning":
+        found = frozenset(_renamed(snapshot, cell))
+    return next(iter(found)) if len(found) == 1 else None
+
+
+@lru_cache(maxsize=16)
+def words_meant(snapshot: Snapshot, resource: str) -> Mapping[str, frozenset[str]]:
+    """The keys of a table by what else they are called: in any case, by name or alias."""
+    table = snapshot.tables[resource]
+    found: dict[str, set[str]] = {}
+    for row, word in enumerate(table.columns[table.schema.primary_key[0]]):
+        aliases = table.cell(row, "aliases").split("; ")
+        for name in (word, table.cell(row, "name"), *aliases):
+            found.setdefault(_plain(name), set()).add(word)
+    return {name: frozenset(words) for name, words in found.items() if name}
+
+
+def _plain(word: str) -> str:
+    return " ".join(word.strip(_QUOTES).split()).lower()
+
+
+def _renamed(snapshot: Snapshot, old: str) -> list[str]:
+    """The records like a script that has generated rows, of those that have none."""
+    known = set(snapshot.tables[COMPATIBILITY].columns["script"])
+    free = [name for name in snapshot.keys("tuning") if name and name not in known]
+    return difflib.get_close_matches(old, free, n=2, cutoff=LIKENESS) if old in known else []
