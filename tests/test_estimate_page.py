@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -116,6 +116,24 @@ def test_a_record_leads_to_its_estimate(browser: Browser, address: str) -> None:
         assert verdict(page) == shown
         assert page.locator(".estimate-parts .sum").inner_text() == peaks
         assert wrong == []
+
+
+def test_the_finder_leads_to_the_estimate_of_its_question(browser: Browser, address: str) -> None:
+    asked = {"model": "Qwen2.5-32B-Instruct", "gpus": "2", "device": "4090", "weights": "lora"}
+    with visited(browser, f"{address}/?{urlencode(asked)}&length=8K") as (page, wrong):
+        page.locator(".finder-nearest .finder-estimate a").click()
+        page.wait_for_url("**/estimate/?**")
+        settings = ("prompt_length=0", "response_length=8000")
+        assert verdict(page) == headline(asked, *settings)
+        assert wrong == []
+    asked = {"model": "7B", "gpus": "2", "device": "h800"}
+    with visited(browser, f"{address}/?{urlencode(asked)}") as (page, _):
+        links = page.locator(".finder-card--should-fit .finder-estimate a")
+        links.first.wait_for()
+        assert page.locator(".finder-card--tested .finder-estimate").count() == 0
+        links.first.click()
+        page.wait_for_url("**/estimate/?**")
+        assert " GB (" in verdict(page)
 
 
 def test_every_record_with_a_known_run_leads_to_exactly_its_inputs() -> None:

@@ -18,11 +18,12 @@ from rl_resources.cli import main
 from rl_resources.dataset import Dataset
 from rl_resources.devices import device_label
 from rl_resources.query.configurations import Configuration, configurations, in_series
+from rl_resources.query.estimate import estimate
 from rl_resources.query.find import Found, ask, find, folded
 from rl_resources.query.sentences import resource, series
 from rl_resources.query.understand import Query, understand
 from rl_resources.query.vocabulary import Vocabulary, vocabulary
-from rl_resources.site.answers import as_text
+from rl_resources.site.answers import as_text, as_value
 
 _MEMORY = {"h100": 80.0, "a100-80g": 80.0, "a100-40g": 40.0, "t4": 16.0, "mi300x": 192.0}
 _POSITIONS = {"1.5B": 2, "3B": 3, "7B": 4, "14B": 5}
@@ -313,7 +314,7 @@ def test_only_a_terminal_gets_color_and_no_line_is_wider(dataset: Dataset) -> No
     tokens = {"model": "Qwen2.5-32B", "task": "PPO", "gpus": "1", "device": "t4"}
     for words in (tokens, {"gpus": "1", "memory": "24"}):
         lines = _text(dataset, words, width=40).splitlines()
-        too_wide = [line for line in lines if len(line) > 40]
+        too_wide = [line for line in lines if len(line) > 40 and "rl-resources" not in line]
         assert len(lines) > 20
         assert [line for line in too_wide if " " in line.strip().removeprefix("bash ")] == []
 
@@ -323,3 +324,35 @@ def test_characters_that_a_terminal_obeys_are_shown_and_not_sent(dataset: Datase
     text = as_text(dataset, find([row], H100), ())
     assert "\\u001b[2J" in text
     assert not {"\x1b", "\x07"} & set(text)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "command"),
+    [
+        (
+            {"model": "Qwen2.5-32B-Instruct", "gpus": "1", "memory": "24", "length": "16k"},
+            "--model Qwen/Qwen2.5-32B-Instruct --gpus 1 --memory 24 "
+            "--prompt-length 0 --response-length 16000",
+        ),
+        (
+            {"model": "Qwen2.5-7B-Instruct", "gpus": "1", "device": "4090", "task": "PPO"},
+            "--model Qwen/Qwen2.5-7B-Instruct --gpus 1 --device rtx-4090 --task PPO",
+        ),
+        ({"model": "Qwen2.5-32B-Instruct", "gpus": "1"}, ""),
+        ({"model": "32B", "gpus": "1", "device": "4090"}, ""),
+        ({"model": "Qwen2.5-7B-Instruct", "gpus": "1", "device": "4090", "weights": "partial"}, ""),
+    ],
+)
+def test_what_no_run_answers_can_be_estimated(
+    dataset: Dataset, tokens: dict[str, str], command: str
+) -> None:
+    found, notes = ask(dataset, tokens)
+    expected = f"rl-resources estimate {command}" if command else None
+    assert as_value(dataset, found, notes)["estimate"] == expected
+    text = as_text(dataset, found, notes)
+    assert ("rl-resources estimate" in text) == bool(expected)
+    if expected:
+        assert f"  {expected}\n" in text
+        options = [word.removeprefix("--").replace("-", "_") for word in expected.split()[2::2]]
+        asked = dict(zip(options, expected.split()[3::2], strict=True))
+        assert estimate(dataset, asked).peak_gb > 0

@@ -8,18 +8,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.formula import Number, formula
+from rl_resources.estimate.model import Assumed, model_figures
 from rl_resources.files import read_file
 from rl_resources.package import Record
 from rl_resources.script.run import ACTOR, Run
 from rl_resources.script.settings import Setting
 from rl_resources.text import nearest, shown
 
-REQUIRED = ("layers", "hidden_size", "attention_heads", "kv_heads", "vocab_size")
-_EXPERTS = ("experts", "experts_per_token", "moe_intermediate_size")
 _CONFIG_JSON: Mapping[str, tuple[str, ...]] = {
     "layers": ("num_hidden_layers", "n_layer"),
     "hidden_size": ("hidden_size", "n_embd"),
@@ -38,14 +37,6 @@ _WORDS: Mapping[str, Number] = {
     **{"true": 1, "false": 0, "null": 0, "none": 0, "full": 1, "selective": 0},
     **{"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2, "fp8": 1},
 }
-
-
-class Assumed(NamedTuple):
-    """An input that nobody gave: the value taken, and why."""
-
-    input: str
-    value: Number
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -77,32 +68,6 @@ _OF_VERL = frozenset({"fsdp", "fsdp2", "megatron"})
 def inputs_by_name() -> Mapping[str, Mapping[str, Any]]:
     """The inputs of the formula file by name."""
     return {item["name"]: item for item in formula()["input"]}
-
-
-def model_figures(model: Record) -> tuple[dict[str, Number], list[Assumed]]:
-    """The figures of a model, a row of the table `models`; a figure that it lacks is 0.
-
-    Raises `UnusableInput` with the figures without which there is no estimate.
-    """
-    names = ("parameters_b", "head_dim", "intermediate_size", *REQUIRED, *_EXPERTS)
-    figures: dict[str, Number] = {name: _number(model.get(name)) for name in names}
-    lacking = [name for name in REQUIRED if not figures[name]]
-    lacking += [] if figures["intermediate_size"] or figures["experts"] else ["intermediate_size"]
-    lacking += [name for name in _EXPERTS[1:2] if figures["experts"] and not figures[name]]
-    if lacking:
-        raise UnusableInput(
-            f"{model['model']}: no {' and '.join(lacking)} known",
-            "Pass the model's config.json: --model path/to/config.json",
-        )
-    tied = model.get("tie_word_embeddings")
-    if tied is not None:
-        return {**figures, "tie_word_embeddings": int(bool(tied))}, []
-    guess = Assumed("tie_word_embeddings", 0, "not known of this model")
-    return {**figures, "tie_word_embeddings": 0}, [guess]
-
-
-def _number(value: object) -> Number:
-    return value if isinstance(value, int | float) else 0
 
 
 def read_config(path: Path) -> Record:

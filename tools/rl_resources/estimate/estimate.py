@@ -9,8 +9,9 @@ from itertools import product
 from math import prod
 from typing import Any, Literal
 
-from rl_resources.estimate.configuration import Assumed, Configuration, divides
+from rl_resources.estimate.configuration import Configuration, divides
 from rl_resources.estimate.formula import Number, evaluate, formula
+from rl_resources.estimate.model import Assumed
 
 GB = 1e9
 ROLLOUT = "rollout"

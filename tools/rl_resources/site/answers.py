@@ -5,16 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import posixpath
+import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, Literal, NamedTuple
 
 from rl_resources.dataset import Dataset, is_packaged
+from rl_resources.estimate.model import estimable
 from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, Coverage
-from rl_resources.query.find import Answer, Found, Largest, folded
+from rl_resources.query.find import SHOULD_FIT, Answer, Found, Largest, folded
 from rl_resources.query.messages import say
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.text import json_text, printable, unobeyed
@@ -40,6 +42,7 @@ def as_value(dataset: Dataset, found: Found, notes: Sequence[str]) -> dict[str, 
         "notes": list(notes),
         "answers": [_flat(item) for item in found.answers],
         "start": sentences.start(found.script, _root(dataset)) if found.script else None,
+        "estimate": estimate_command(dataset, found) or None,
         "smallest": _id(found.smallest),
         "smallest_full": _id(found.smallest_full),
         "longest": _id(found.longest),
@@ -89,6 +92,30 @@ def _contradictions(dataset: Dataset, found: Found) -> dict[str, list[Configurat
 def _root(dataset: Dataset) -> str:
     """What a command names before a script's path: readers of a checkout are in its root."""
     return str(dataset.package.root) if is_packaged(dataset.package.root) else ""
+
+
+def estimate_command(dataset: Dataset, found: Found) -> str:
+    """The command that estimates the memory of a question that no run on its device answers.
+
+    Empty where one does, or where model, GPUs or device are open.
+    """
+    query, fits = found.query, {item.fit for item in found.answers}
+    model = dataset.by_key["models"].get(query.model)
+    known = model and estimable(model) and query.gpus and query.memory_gb
+    several = len(query.devices) > 1 or query.weights == "partial"
+    if not known or several or (fits and SHOULD_FIT not in fits):
+        return ""
+    lengths = {"prompt-length": "0", "response-length": str(query.length)} if query.length else {}
+    words = {
+        "model": query.model,
+        "gpus": str(query.gpus),
+        "device": query.device,
+        "memory": "" if query.device else f"{query.memory_gb:g}",
+        **{name: getattr(query, name) for name in ("task", "weights", "train", "infer")},
+        **lengths,
+    }
+    options = (f"--{name} {shlex.quote(word)}" for name, word in words.items() if word)
+    return " ".join(["rl-resources estimate", *options])
 
 
 def as_csv(found: Found) -> str:
@@ -183,6 +210,7 @@ class _Answers:
             yield _title("Nothing that is known fits. The nearest")
         for item in found.nearest:
             yield from self._row(item.reason, [item.answer], "- ")
+        yield from self._estimate()
         yield from self._aside("Runs out of memory", found.failures[worse:])
         yield from self._aside("Not clear, so not counted", found.unclear)
 
@@ -210,6 +238,11 @@ class _Answers:
             yield Line(sentences.start(row, _root(self._dataset)), "  ", "command")
             if row.nodes > 1:
                 yield Line(say("nodes", nodes=row.nodes), "  ")
+
+    def _estimate(self) -> Iterator[Line]:
+        if command := estimate_command(self._dataset, self._found):
+            yield _title("Estimate its memory")
+            yield Line(command, "  ", "command")
 
     def _aside(
         self, title: str, items: Sequence[Answer], most: int = _MOST_ASIDE

@@ -17,11 +17,11 @@ from rl_resources.estimate.configuration import (
     Configuration,
     Inputs,
     inputs_by_name,
-    model_figures,
     of_run,
 )
 from rl_resources.estimate.estimate import VERDICTS, Estimate
 from rl_resources.estimate.formula import formula, published
+from rl_resources.estimate.model import estimable
 from rl_resources.package import Record
 from rl_resources.script.run import Run
 from rl_resources.site.environment import Site
@@ -113,18 +113,9 @@ def _models(dataset: Dataset) -> dict[str, list[str]]:
     """The models with all figures that an estimate needs, by size."""
     found: dict[str, list[str]] = {}
     for row in dataset.records["models"]:
-        if estimable(dataset, str(row["model"])):
+        if estimable(row):
             found.setdefault(str(row["size"]), []).append(str(row["model"]))
     return found
-
-
-def estimable(dataset: Dataset, model: str) -> bool:
-    """Whether all figures of a model are known that an estimate needs."""
-    try:
-        model_figures(dataset.by_key["models"][model])
-    except (KeyError, UnusableInput):
-        return False
-    return True
 
 
 def read_cases(dataset: Dataset) -> list[Case]:

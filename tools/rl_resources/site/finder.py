@@ -13,6 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rl_resources.dataset import Dataset
+from rl_resources.estimate.model import estimable
 from rl_resources.query import sentences, understand
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import ALTERNATIVES, LAST_RESORTS, size_of
@@ -56,6 +57,7 @@ def files(dataset: Dataset) -> dict[str, str]:
         "filters": FILTERS,
         "alternatives": [item._asdict() for item in ALTERNATIVES],
         "last_resorts": [item._asdict() for item in LAST_RESORTS],
+        "not_estimable": [row["model"] for row in dataset.records["models"] if not estimable(row)],
         "columns": columns(configurations(dataset)),
     }
     return {PATH: json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"}

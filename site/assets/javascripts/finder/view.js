@@ -11,6 +11,7 @@
  * @property {HTMLElement} place
  * @property {URL} site
  * @property {Index} index
+ * @property {Row} query what was asked
  */
 
 import { folded } from "./find.js";
@@ -102,8 +103,9 @@ function growing(list, items, shown, draw) {
   return [list, more];
 }
 
-/** Draw all that was found; returns what a screen reader announces. @param {Page} page @param {Found} found @param {string[]} notes */
-export function showAnswers(page, found, notes) {
+/** Draw all that was found; returns what a screen reader announces. @param {Omit<Page, "query">} where @param {Found} found @param {string[]} notes */
+export function showAnswers(where, found, notes) {
+  const page = { ...where, query: found.query };
   clearMistake(page.form);
   const { index } = page;
   const title = headline(index, found);
@@ -176,8 +178,24 @@ function nearest(page, { nearest: items, answers: { length } }) {
   if (length) return null;
   if (!items.length) return element("p", null, "Nothing that is known fits, and nothing comes near.");
   const cards = items.map(({ reason: text, ...answer }) => card(page, [answer], text));
+  const form = estimate(page, page.query);
   return element("section", { class: "finder-nearest" },
-    element("h3", null, "Nothing that is known fits. The nearest"), element("ol", { class: "finder-list" }, ...cards));
+    element("h3", null, "Nothing that is known fits. The nearest"), element("ol", { class: "finder-list" }, ...cards), form);
+}
+
+/** A link to the form of the estimate, filled in with the question, and with what the row says where it is open. @param {Page} page @param {Row} query @param {Row} [row] */
+function estimate({ index, site }, query, row = {}) {
+  const [model, weights] = [query.model || row.model, query.weights || row.weights];
+  const open = !model || !query.gpus || !query.memory_gb || devicesOf(query).length > 1;
+  if (open || weights === "partial" || index.not_estimable.includes(model)) return null;
+  const words = {
+    model, weights, gpus: query.gpus, device: query.device, device_gb: !query.device && query.memory_gb,
+    train: query.train, infer: query.infer, has_critic: query.task.startsWith("PPO") && 1,
+    prompt_length: query.length && "0", response_length: query.length,
+  };
+  const known = Object.entries(words).filter(([, word]) => word).map(([name, word]) => [name, String(word)]);
+  const url = new URL(`estimate/?${new URLSearchParams(known)}`, site);
+  return element("p", { class: "finder-estimate" }, element("a", { href: url.href }, `Estimate the memory on ${askedHardware(index, query)}`), ", by arithmetic.");
 }
 
 /** An item of a list: the first of a series, with the others on demand. @param {Page} page @param {Answer[]} fold @param {string} [why] */
@@ -199,6 +217,7 @@ function card(page, fold, why = "") {
     ...row.against.map((/** @type {[string, string]} */ [text, id]) =>
       element("p", { class: "finder-doubt" }, `${text}: `,
         link(page, page.index.rows.find((/** @type {Row} */ other) => other.id === id), "see it"), ".")),
+    fits === "should-fit" && !why && estimate(page, page.query, row),
     row.start && command(page.index, row),
     fold.length > 1 && others(page, fold)));
 }
