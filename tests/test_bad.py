@@ -128,16 +128,6 @@ def test_a_long_cell_is_answered_at_once(rule: str, wrong: str, root: Path) -> N
     assert len(found.message + found.help) < 1000
 
 
-SPOILERS = st.sampled_from(
-    [text.encode() for text in ('"', ",", "\n", "\r", "\t", ";", "=", "@", "<a", "{{", " ", "-")]
-    + [
-        text.encode()
-        for text in ("<<<<<<< a\n", ">>>>>>> b\n", "\n\n", "1e400", "\u2028\U0001f600")
-    ]
-    + [b"\x00", b"\xff", b"9" * 400]
-)
-
-
 @cache
 def _sample() -> Snapshot:
     with TemporaryDirectory() as folder:

@@ -91,9 +91,9 @@ def broken_columns(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
 
 
 def records(snapshot: Snapshot, resource: str, *names: str) -> Iterator[Record]:
-    """The rows of a table whose cells in these columns are sound."""
+    """The rows of a table whose cells in these columns are sound; none where it lacks a column."""
     table, broken = snapshot.tables[resource], broken_keys(snapshot)
-    for row in range(len(table.rows)):
+    for row in range(len(table.rows)) if table.columns.keys() >= set(names) else ():
         if broken.isdisjoint((table.path, row, name) for name in names):
             yield Record(table, row)
 
