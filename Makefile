@@ -8,7 +8,7 @@ TESTS_READY := .venv/.ready-for-tests
 # MkDocs Material announces its own end at every start; ARCHITECTURE.md says what that means for us.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: serve build check test nightly bench oracle lint generate release lock clean
+.PHONY: serve build check test nightly bench backtest oracle lint generate release lock clean
 
 serve: $(READY)  ## validate, build and serve the site with live reload
 	-$(BIN)/rl-resources check
@@ -31,6 +31,9 @@ nightly: $(TESTS_READY)  ## the slow tests: differential, fuzzing, all combinati
 
 bench: $(TESTS_READY)  ## print the ratios of check, build and finder to their peers
 	$(BIN)/python benchmarks/bench.py
+
+backtest: $(TESTS_READY)  ## compare the estimate with measured runs, write benchmarks/backtest.csv
+	$(BIN)/python benchmarks/backtest.py
 
 oracle: .venv-oracle/.ready  ## let PyTorch account for the training steps that memory_oracle.csv lacks
 	.venv-oracle/bin/python benchmarks/memory_oracle.py

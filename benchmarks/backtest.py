@@ -28,6 +28,7 @@ TRAIN = {
     **{f"zero{stage}": "deepspeed" for stage in (1, 2, 3)},
     **{name: name for name in ("fsdp", "fsdp2")},
 }
+OWN_LOSS = {"prime-rl", "torchtitan"}
 RUNS = {"measured-run", "stated-run", "ci-allocation"}
 BYTES = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0}
 NOT_READ = {"allocated": ("context", "fragmentation"), "reserved": ("context",)}
@@ -123,7 +124,7 @@ def _inputs(row: Row) -> Inputs:
     given["expert_tensor_parallel"] = float(row["expert_tensor_parallel"] or within)
     if row["project"] == "litgpt":
         given["adapters_in_fp32"] = 0
-    if row["project"] in {"torchtitan", "prime-rl"}:
+    if row["project"] in OWN_LOSS:
         given["hidden_bytes"] = 8  # fused norms
     given |= _state(row)
     for name, value in given.items():
@@ -147,6 +148,8 @@ def _state(row: Row) -> dict[str, float]:
     }
     if stage in {"zero1", "zero2"}:
         found |= {"shards_parameters": 0, "shards_gradients": float(stage == "zero2")}
+    if "reduction deferred" in row["notes"]:
+        found["unsharded_gradients"] = 1
     if row["optimizer_dtype"] in {"bf16", "fp16"}:
         found["optimizer_bytes"] = 4
     if row["logits"] == "plain":
@@ -329,12 +332,14 @@ def _of_oracle(row: Row) -> Inputs:
         "response_length": float(row["sequence_length"]),
         "micro_batch": float(row["micro_batch"]),
         "lora_rank": float(row["lora_rank"] or 0),
-        "checkpointing": float(row["checkpointing"] == "True"),
+        "checkpointing": float(row["checkpointing"] == "true"),
         "parameter_bytes": BYTES[row["master_dtype"]],
+        "accumulates": float(int(row["micro_batches"]) > 1),
+        "unsharded_gradients": float(int(row["micro_batches"]) > 1),
         "offload_policy": float(row["offload"] != "none"),
         "step_copies": float(row["optimizer"] == "foreach"),
-        "fused_logits": float(row["logits"] == "fused"),
-        "logit_bytes": 14 if row["logits"] == "fp32" else 4,
+        "fused_logits": float(row["logits"] == "chunked"),
+        "logit_bytes": {"fp32": 12, "rows": 12}.get(row["logits"], 4),
     }
     for name, value in given.items():
         inputs.give(name, value)

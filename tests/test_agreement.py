@@ -93,7 +93,9 @@ def findings(
     if text is None:
         text = script_of(SETTINGS | (settings or {}), before, start)
     script = script_text(text)
-    facts = {"attention_heads": "28", "kv_heads": "4", "parameters_b": "7.6"}
+    facts = {"attention_heads": "28", "kv_heads": "4", "parameters_b": "7.6", "layers": "28"}
+    facts |= {"hidden_size": "3584", "intermediate_size": "18944", "vocab_size": "152064"}
+    facts |= {"model": cells["model"], "tie_word_embeddings": "false"}
     model = cells["model"]
     names = (model, model.rpartition("/")[2].lower())
     pair = Pair(

@@ -10,8 +10,12 @@ import pandas as pd
 
 from rl_resources import dataset
 from rl_resources.dataset import installed_root, read_dataset, script_path
+from rl_resources.errors import UnusableInput
+from rl_resources.estimate import NUMBERS, WORDS
+from rl_resources.estimate.estimate import Estimate
 from rl_resources.package import Record, Resource, read_package
 from rl_resources.query.configurations import Configuration
+from rl_resources.query.estimate import estimate
 from rl_resources.query.find import ask
 from rl_resources.site.answers import as_value
 
@@ -35,6 +39,19 @@ class Dataset(dataset.Dataset):
     def frame(self, resource: str) -> pd.DataFrame:
         """One table as a DataFrame; numbers with blanks are nullable, dates are `datetime64`."""
         return _frame(self.package.resources[resource], self.records[resource])
+
+    def estimate(self, script: str = "", settings: Sequence[str] = (), **asked: object) -> Estimate:
+        """The estimated memory of one GPU, as `rl-resources estimate` gives it.
+
+        `asked` are the command's options, for example `model="Qwen/Qwen2.5-7B-Instruct", gpus=8,
+        device="h100", micro_batch=4`; `settings` are `KEY=VALUE`, `script` is the path of a script,
+        which is read and never run. Raises `UnusableInput`.
+        """
+        words = {name: str(word) for name, word in asked.items() if word is not None}
+        unknown = words.keys() - {*WORDS, *NUMBERS}
+        if unknown:
+            raise UnusableInput(f"{', '.join(sorted(unknown))}: not an option of an estimate")
+        return estimate(self, words, settings, script)
 
     @property
     def tuning(self) -> pd.DataFrame:

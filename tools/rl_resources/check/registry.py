@@ -24,6 +24,7 @@ from rl_resources.check.dataset import (
 )
 from rl_resources.check.fixers import FIXERS
 from rl_resources.check.pair import agreement, max_batch, running
+from rl_resources.check.pair import memory as pair_memory
 from rl_resources.check.rule import Rule, Scope
 from rl_resources.check.script import (
     arguments,
@@ -137,7 +138,7 @@ FAMILIES: Mapping[str, Family] = {
         "Agreement of row and script",
         "pair",
         "The row says what the script does, and the script does what its tag promises.",
-        (agreement, max_batch),
+        (agreement, pair_memory, max_batch),
     ),
     "running": Family(
         "What the framework refuses at its start",

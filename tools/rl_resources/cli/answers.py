@@ -78,7 +78,7 @@ def find(arguments: Arguments) -> int:
 
 
 def _estimate_options(parser: ArgumentParser) -> None:
-    from rl_resources.query.estimate import NUMBERS
+    from rl_resources.estimate import NUMBERS
 
     add = parser.add_argument
     add("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run")
@@ -97,7 +97,8 @@ def _estimate_options(parser: ArgumentParser) -> None:
 @command(_estimate_options)
 def estimate(arguments: Arguments) -> int:
     """Estimate the memory of a run, and show what would lower it."""
-    from rl_resources.query.estimate import NUMBERS, WORDS, estimate
+    from rl_resources.estimate import NUMBERS, WORDS
+    from rl_resources.query.estimate import estimate
     from rl_resources.site.estimate import as_json, as_text
 
     asked = {name: getattr(arguments, name) or "" for name in (*WORDS, *NUMBERS)}

@@ -19,6 +19,7 @@ from rl_resources.script.run import ACTOR, Run
 from rl_resources.script.settings import Setting
 from rl_resources.text import nearest, shown
 
+NOT_KNOWN = "not known without running the script"
 _CONFIG_JSON: Mapping[str, tuple[str, ...]] = {
     "layers": ("num_hidden_layers", "n_layer"),
     "hidden_size": ("hidden_size", "n_embd"),
@@ -210,7 +211,7 @@ def of_run(run: Run, inputs: Inputs) -> None:
         line = setting.place.line if setting.place else 0
         if number is None:
             where = f" (line {line})" if line else ""
-            _assume(inputs, name, f"{setting.key} is not known without running the script{where}")
+            _assume(inputs, name, f"{setting.key} is {NOT_KNOWN}{where}")
         elif line:
             inputs.give(name, number, line)
         else:
@@ -223,7 +224,7 @@ def _settings(run: Run, train: str) -> Iterator[tuple[str, Setting]]:
     for name, item in inputs_by_name().items():
         keys = item.get("key", {})
         key = keys.get(train) or keys.get("any", "")
-        if name in special:
+        if name in special and (key or "key" not in item):
             yield name, special[name]
         elif key and (name != "max_tokens" or run.dynamic_batch.flag):
             yield name, run.setting(key)

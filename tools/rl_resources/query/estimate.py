@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES
-from rl_resources.check.target import ScriptText
 from rl_resources.dataset import Dataset
 from rl_resources.devices import device_label
 from rl_resources.errors import UnusableInput
+from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.configuration import Inputs, of_run, read_config
 from rl_resources.estimate.estimate import Estimate, with_engine_size, with_parallel_sizes
 from rl_resources.estimate.formula import formula
@@ -20,15 +20,9 @@ from rl_resources.query.vocabulary import vocabulary
 from rl_resources.script.name import ScriptName, parsed
 from rl_resources.text import nearest, shown
 
-WORDS = ("model", "gpus", "device", "memory", "task", "weights", "train", "infer")
-"""What is asked in a person's words; all else are inputs of the formula."""
-NUMBERS: Mapping[str, str] = {
-    "prompt_length": "tokens of a prompt, at most",
-    "response_length": "tokens of a response, at most",
-    "micro_batch": "sequences that a GPU trains at once",
-    "lora_rank": "rank of the LoRA adapters",
-}
-"""Inputs with an option of their own."""
+if TYPE_CHECKING:
+    from rl_resources.check.target import ScriptText
+
 MODEL_PARALLEL = frozenset({"megatron", "mindspeed"})
 PARALLEL = frozenset({"tensor_parallel", "pipeline_parallel", "expert_parallel"})
 DEFAULT_TRAIN = "fsdp"
@@ -82,6 +76,10 @@ def estimate(
 
 def _script(path: str) -> ScriptText:
     """A script as text. Raises `UnusableInput` where it cannot be read."""
+    # Here, because a question without a script needs none of the rules.
+    from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES
+    from rl_resources.check.target import ScriptText
+
     try:
         data = read_file(Path(path), LARGEST_SCRIPT_BYTES)
         return ScriptText(Path(path).name, data.decode("utf-8"))

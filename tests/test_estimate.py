@@ -1,0 +1,288 @@
+"""The estimate of memory: its terms, its questions, its knobs, and how wrong it is."""
+
+from __future__ import annotations
+
+import csv
+import json
+import statistics
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rl_resources import UnusableInput, load
+from rl_resources.cli import main
+from rl_resources.estimate.estimate import Estimate
+from rl_resources.estimate.formula import evaluate, formula, parse, terms
+from rl_resources.estimate.knobs import knobs, limits
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
+QUESTION = {"model": "Qwen/Qwen2.5-7B-Instruct", "gpus": 8, "device": "h100"}
+Output = pytest.CaptureFixture[str]
+
+
+@cache
+def dataset() -> Any:
+    return load(ROOT)
+
+
+def asked(**words: object) -> Estimate:
+    estimate = dataset().estimate(**{**QUESTION, **words})
+    assert isinstance(estimate, Estimate)
+    return estimate
+
+
+def test_a_formula_is_arithmetic_on_names_and_nothing_else() -> None:
+    assert parse("max(a, 2) * (b - 1)") == ["*", ["max", "a", 2], ["-", "b", 1]]
+    assert parse("a if b > 0 else 1") == ["if", [">", "b", 0], "a", 1]
+    for text in ("__import__('os')", "a.b", "a[0]", "lambda: 1", "a and b", "'a' * 2", "f(a)"):
+        with pytest.raises(ValueError, match="no arithmetic"):
+            parse(text)
+
+
+def test_every_name_in_a_term_is_known_before_it_and_every_source_has_an_address() -> None:
+    found, known = formula(), {*formula()["constants"]}
+    known |= {item["name"] for item in found["input"]} | {*dataset().models.columns}
+
+    def names(tree: Any) -> set[str]:
+        if isinstance(tree, list):
+            return set().union(*map(names, tree[1:]))
+        return {tree} if isinstance(tree, str) else set()
+
+    for name, tree in terms().items():
+        assert names(tree) <= known, name
+        known.add(name)
+    used = {source for item in found["term"] for source in item.get("source", ())}
+    assert used <= found["sources"].keys()
+    for moment in found["moment"]:
+        assert set(moment["components"].values()) <= known
+
+
+def test_the_state_of_full_fine_tuning_under_fsdp_is_16_bytes_a_parameter_over_the_gpus() -> None:
+    held = asked().phases["update"].components
+    state = sum(held[name] for name in ("weights", "gradients", "optimizer"))
+    assert state == pytest.approx(16 * 7.61 / 8, rel=0.001)
+
+
+def test_lora_trains_16_bytes_for_each_adapter_parameter() -> None:
+    found = asked(weights="lora", lora_rank=8).values
+    # Rank 8 on seven linear layers of Qwen2.5-7B: 20,185,088 parameters, as PEFT prints them.
+    assert found["adapter_parameters"] == 20_185_088
+    state = found["adapters"] + found["gradients"] + found["optimizer"]
+    assert state * 8 == pytest.approx(16 * 20_185_088)
+
+
+def test_offload_of_verl_lowers_the_phases_between_updates_and_not_the_update() -> None:
+    plain, moved = asked(infer="vllm"), asked(infer="vllm").with_inputs(optimizer_offload=1)
+    assert plain.phases["update"].peak_gb == moved.phases["update"].peak_gb
+    saved = plain.phases["rollout"].peak_gb - moved.phases["rollout"].peak_gb
+    assert saved == pytest.approx(8 * 7.61 / 8, rel=0.001)
+    assert moved.host_memory_gb == pytest.approx(8 * 7.61, rel=0.001)
+
+
+def test_megatron_without_sizes_takes_the_smallest_that_fit_and_says_so() -> None:
+    found = asked(model="Qwen/Qwen3-30B-A3B", gpus=16, train="megatron")
+    assert found.verdict == "fits"
+    chosen = {item.input: item.reason for item in found.configuration.assumed}
+    assert chosen["expert_parallel"] == chosen["tensor_parallel"] == "the smallest that fit"
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ({}, "fits"),
+        ({"gpus": 2}, "tight"),
+        ({"model": "Qwen/Qwen2.5-32B-Instruct", "gpus": 4}, "unlikely"),
+        ({"model": "Qwen/Qwen2.5-72B-Instruct", "gpus": 2}, "cannot fit"),
+        ({"model": "Qwen/Qwen2.5-72B-Instruct", "gpus": 8, "weights": "lora"}, "fits"),
+    ],
+)
+def test_a_verdict(words: dict[str, object], verdict: str) -> None:
+    assert asked(**words).verdict == verdict
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(["Qwen/Qwen2.5-0.5B-Instruct", "Qwen/Qwen2.5-7B", "Qwen/Qwen3-30B-A3B"]),
+    st.sampled_from(["fsdp", "deepspeed", "transformers"]),
+    st.sampled_from(["full", "lora", "qlora"]),
+    st.integers(0, 6),
+    st.integers(1, 32),
+    st.integers(1, 32768),
+)
+def test_more_gpus_never_need_more_each_and_more_tokens_never_less(
+    model: str, train: str, weights: str, power: int, micro: int, length: int
+) -> None:
+    words = {"model": model, "train": train, "weights": weights, "response_length": length}
+    found = asked(**words, gpus=2**power, micro_batch=micro)
+    assert found.peak_gb >= sum(found.training.components.values()) - 1e-9 > 0
+    longer = found.with_inputs(response_length=2 * length).peak_gb
+    assert longer >= found.peak_gb - 1e-9
+    if power:  # with one GPU there are no buffers of communication
+        assert found.with_inputs(gpus=2 ** (power + 1)).peak_gb <= found.peak_gb + 1e-9
+
+
+def test_a_knob_is_the_setting_of_the_framework_with_its_line_and_its_effect_recomputed() -> None:
+    found = dataset().estimate(str(SCRIPT))
+    by_setting = {knob.setting: knob for knob in knobs(found)}
+    knob = by_setting["actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=8"]
+    assert "ppo_micro_batch_size_per_gpu" in SCRIPT.read_text().splitlines()[knob.line - 1]
+    halved = found.with_inputs(micro_batch=8)
+    lower = found.phases["log-probs"].peak_gb - halved.phases["log-probs"].peak_gb
+    assert knob.saves["log-probs"] == pytest.approx(lower)
+    assert not any("checkpointing" in setting for setting in by_setting), "it is on already"
+
+
+def test_the_limits_fit_and_one_more_does_not() -> None:
+    found = asked(micro_batch=4)
+    limit = limits(found)
+    assert limit.gpus and limit.micro_batch and limit.response_length
+    for name, value, step in (
+        ("micro_batch", limit.micro_batch, 1),
+        ("response_length", limit.response_length, 256),
+    ):
+        assert found.with_inputs(**{name: value}).verdict == "fits"
+        assert found.with_inputs(**{name: value + step}).verdict != "fits"
+
+
+def test_a_script_gives_its_settings_and_lists_every_default_that_was_taken() -> None:
+    found = dataset().estimate(str(SCRIPT))
+    inputs = found.configuration.inputs
+    assert (inputs["gpus"], inputs["micro_batch"], inputs["optimizer_offload"]) == (2, 16, 1)
+    named = {item.input for item in found.configuration.assumed}
+    given_ = {*inputs} - named - {*dataset().models.columns, "device_gb"}
+    assert given_ == {
+        *("gpus", "micro_batch", "prompt_length", "response_length", "checkpointing"),
+        *("removes_padding", "parameter_offload", "optimizer_offload", "entropy_bytes"),
+        *("gpu_memory_utilization", "engine_tensor_parallel", "has_reference", "has_critic"),
+    }
+
+
+def test_what_a_script_leaves_open_is_named_with_the_default_taken(tmp_path: Path) -> None:
+    script = tmp_path / SCRIPT.name
+    text = SCRIPT.read_text().replace('length="${MAX_RESPONSE_LENGTH}"', 'length="$1"')
+    script.write_text(text)
+    found = dataset().estimate(str(script))
+    reasons = {item.input: item.reason for item in found.configuration.assumed}
+    line = next(at for at, text in enumerate(text.splitlines(), 1) if 'length="$1"' in text)
+    expected = f"data.max_response_length is not known without running the script (line {line})"
+    assert reasons["response_length"] == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--model Foo/Bar --gpus 8 --device h100", "model `Foo/Bar` is not known"),
+        ("--model 7B --gpus 8 --device h100", "7B: a size, not a model"),
+        ("--gpus 8 --device h100", "which model?"),
+        ("--model Qwen2.5-7B --device h100", "how many GPUs?"),
+        ("--model Qwen2.5-7B --gpus 8", "which GPU?"),
+        ("--model Qwen2.5-7B --gpus -8 --device h100", "gpus `-8` is not known"),
+        ("--model Qwen2.5-7B --gpus 8 --device h100 --micro-batch 0", "out of range"),
+        ("--model Qwen2.5-7B --gpus 8 --device h100 --micro-batch nan", "out of range"),
+        ("--model Qwen2.5-7B --gpus 8 --device h100 --micro-batch x", "`x` is not a number"),
+        ("--model Qwen2.5-7B --gpus 8 --device h100 --set fil=1", "unknown setting"),
+        ("--model Qwen2.5-7B --gpus 8 --device h100 --set fill", "is not KEY=VALUE"),
+        (
+            "--model Qwen2.5-7B --gpus 6 --device h100 --train megatron --set tensor_parallel=4",
+            "6 GPUs are not divided by tensor_parallel 4",
+        ),
+        ("--model Qwen2.5-7B --gpus 8 --device ascend-910b", "its memory is not known"),
+        ("nowhere.sh", "nowhere.sh: cannot be read"),
+        ("README.md --gpus 8 --device h100", "starts no training that is known"),
+        ("--model nowhere.json --gpus 8 --device h100", "nowhere.json: cannot be read"),
+        ("--model README.md.json --gpus 8 --device h100", "cannot be read"),
+    ],
+)
+def test_wrong_input_is_one_line_with_a_fix_and_exit_2(
+    arguments: str, message: str, capsys: Output
+) -> None:
+    assert main(["estimate", *arguments.split(), "--root", str(ROOT)]) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err.splitlines()[0]
+    assert not shown.out
+
+
+def test_a_config_json_of_the_user_stands_for_a_model(tmp_path: Path, capsys: Output) -> None:
+    config = {"num_hidden_layers": 28, "hidden_size": 3584, "intermediate_size": 18944}
+    config |= {"num_attention_heads": 28, "num_key_value_heads": 4, "vocab_size": 152064}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config))
+    found = asked(model=str(path))
+    assert found.peak_gb == pytest.approx(asked().peak_gb, rel=0.01)
+    del config["hidden_size"]
+    path.write_text(json.dumps(config))
+    with pytest.raises(UnusableInput, match="no hidden_size known"):
+        asked(model=str(path))
+    for text in ("[]", "{", "\0"):
+        path.write_text(text)
+        arguments = ["--model", str(path), "--gpus", "8", "--device", "h100", "--root", str(ROOT)]
+        assert main(["estimate", *arguments]) == 2
+        assert "Traceback" not in capsys.readouterr().err
+
+
+def test_json_has_what_the_contract_names_and_text_the_same_figures(capsys: Output) -> None:
+    arguments = ["estimate", str(SCRIPT), "--root", str(ROOT)]
+    assert main([*arguments, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    contract = "peak_gb interval_gb verdict phases components knobs host_memory_gb assumed"
+    assert {*contract.split()} <= found.keys()
+    assert list(found["phases"]) == ["rollout", "log-probs", "update"]
+    assert main(arguments) == 0
+    text = capsys.readouterr().out
+    assert f"{found['verdict']}: {found['peak_gb']:.1f} GB at the peak of training" in text
+    assert all(knob["setting"] in text for knob in found["knobs"][:8])
+    assert "Estimated, not tested" in text
+
+
+def cases() -> list[dict[str, str]]:
+    with (ROOT / "benchmarks/backtest.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_on_measured_runs_whose_tokens_are_known_the_error_is_within_the_goals() -> None:
+    chosen = [case for case in cases() if case["measured_gb"] and case["known"] == "true"]
+    chosen = [case for case in chosen if case["kind"] == "measured"]
+    errors = sorted(
+        abs(float(case["estimated_gb"]) / float(case["measured_gb"]) - 1) for case in chosen
+    )
+    assert statistics.median(errors) <= 0.08
+    assert errors[int(0.9 * len(errors))] <= 0.20
+    inside = [
+        float(case["low_gb"]) <= float(case["measured_gb"]) <= float(case["high_gb"])
+        for case in chosen
+    ]
+    assert 0.85 <= sum(inside) / len(inside) <= 0.96
+
+
+def test_no_run_that_ran_cannot_fit_and_most_that_did_not_are_tight_or_worse() -> None:
+    decided = [case for case in cases() if case["verdict"]]
+    ran = [case["verdict"] for case in decided if case["outcome"] == "ran"]
+    assert "cannot fit" not in ran
+    assert ran.count("unlikely") <= 0.03 * len(ran)
+    failed = [case["verdict"] for case in decided if case["outcome"] == "out-of-memory"]
+    assert failed.count("fits") <= 0.2 * len(failed)
+
+
+def test_the_committed_cases_are_those_of_the_formula() -> None:
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location("backtest", ROOT / "benchmarks/backtest.py")
+    assert spec and spec.loader
+    backtest = module_from_spec(spec)
+    spec.loader.exec_module(backtest)
+    made = {case.id: case for case in backtest.measured(dataset(), [])}
+    written = [case for case in cases() if case["kind"] == "measured"]
+    assert {case["id"] for case in written} == made.keys(), "run make backtest"
+    for case in written:
+        assert float(case["estimated_gb"]) == pytest.approx(made[case["id"]].estimated_gb, rel=1e-3)
+
+
+def test_the_terms_of_a_question_have_no_surprise_at_the_edges() -> None:
+    inputs = {**asked().configuration.inputs}
+    for name, value in (("micro_batch", 1e6), ("gpus", 65536), ("response_length", 1e7)):
+        assert all(number == number for number in evaluate({**inputs, name: value}).values())
