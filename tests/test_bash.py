@@ -345,7 +345,6 @@ def test_commands_say_how_they_are_joined() -> None:
     found = {command.name: command for command in script.commands if command.name}
     assert (found["a"].after, found["b"].after) == ("&&", "||")
     assert (found["d"].pipeline, found["tee"].pipeline) == ((0, 2), (1, 2))
-    assert found["tee"].background
     assert found["f"].in_substitution
     assert found["g"].in_condition
 

@@ -34,7 +34,7 @@ from rl_resources.script.bash.script import (
 )
 from rl_resources.script.bash.state import Content, State, Variable, any_number, joined
 
-_ALONE = {"pipeline": (0, 1), "background": False, "after": ""}
+_ALONE = {"pipeline": (0, 1), "after": ""}
 _ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)(?:\[[^\]]*\])?(?:\+\+|--|[-+*/%&|^<>]{0,2}=)")
 _KINDS: Mapping[str, AssignmentKind] = {
     "export": "export",
@@ -88,8 +88,7 @@ class Evaluator(Conditions):
         """Follow one statement with its redirections."""
         self.spend()
         if node.get("Background"):
-            with self.within(background=True):
-                self._command(node, state.copy())
+            self._command(node, state.copy())
             return True
         status = self._command(node, state)
         return negated(status) if node.get("Negated") else status
@@ -220,7 +219,6 @@ class Evaluator(Conditions):
                 in_substitution=here.in_substitution,
                 in_condition=here.in_condition,
                 pipeline=here.pipeline,
-                background=here.background,
                 after=here.after,
             )
         )

@@ -143,7 +143,7 @@ class Expander(Trace):
         if kind == "ArithmExp":
             return [_fragment(self.expression(node, state), mode)]
         if kind in ("CmdSubst", "ProcSubst"):
-            with self.within(in_substitution=True, pipeline=(0, 1), background=False, after=""):
+            with self.within(in_substitution=True, pipeline=(0, 1), after=""):
                 self.substitute(node.get("Stmts", ()), state.copy())
         return [self._missing(node, "substitution" if "Stmts" in node else "form", mode)]
 

@@ -224,7 +224,6 @@ class Command(NamedTuple):
     in_substitution: bool
     in_condition: bool
     pipeline: tuple[int, int]
-    background: bool
     after: str
 
     @property

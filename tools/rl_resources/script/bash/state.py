@@ -149,7 +149,6 @@ class Context(NamedTuple):
     reach: Reach = "always"
     in_substitution: bool = False
     in_condition: bool = False
-    background: bool = False
     pipeline: tuple[int, int] = (0, 1)
     after: str = ""
 
