@@ -127,7 +127,7 @@ def _misspelt(word: str, chance: random.Random) -> str:
     return word[:place] + chance.choice(_STRANGE) + word[place + chance.randrange(3) :]
 
 
-@pytest.mark.parametrize("number", [300, pytest.param(3000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("number", [60, pytest.param(3000, marks=pytest.mark.nightly)])
 def test_the_page_answers_as_python_does(tmp_path: Path, number: int) -> None:
     dataset = load(ROOT)
     asked = [{}, *questions(dataset, number)]
