@@ -130,12 +130,27 @@ def bench_build(folder: Path) -> None:
             folder=folder / "peer")  # fmt: skip
 
 
+def bench_estimate(folder: Path) -> None:
+    """Print what the page takes for an estimate with its knobs and limits, in Node."""
+    site, modules = folder / "build" / "site", folder / "modules"
+    shutil.copytree(site / "javascripts" / "estimate", modules)
+    (modules / "package.json").write_text('{"type": "module"}', encoding="utf-8")
+    question = {"model": "Qwen/Qwen3-30B-A3B", "gpus": "64", "device": "h100", "infer": "vllm"}
+    done = subprocess.run(
+        ["node", ROOT / "tests/finder/estimates.mjs", modules, site / "api" / "v1"],
+        input=json.dumps([{**question, "train": "megatron"}] * 100),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    print(f"{'estimate on the page, in Node':<46} {done.stderr.strip()}  (limit 50 ms)")
+
+
 def main() -> None:
     print(f"{len(load(ROOT).records['reports'])} reports, medians of {ROUNDS} (rows: 3)")
     with tempfile.TemporaryDirectory() as folder:
         bench_commands()
         bench_rows(Path(folder))
         bench_build(Path(folder))
+        bench_estimate(Path(folder))
 
 
 if __name__ == "__main__":

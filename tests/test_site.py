@@ -244,5 +244,5 @@ def test_mkdocs_serve_watches_all_that_pages_are_made_of(hooks: Any) -> None:
     watched: list[str] = []
     server = SimpleNamespace(watch=lambda path, **_: watched.append(path))
     assert hooks.on_serve(server, CONFIG) is server
-    folders = ("records", "schema", "examples", "site/templates", "site/assets")
+    folders = ("records", "schema", "examples", "benchmarks", "site/templates", "site/assets")
     assert set(watched) == {str(ROOT), *(str(ROOT / folder) for folder in folders)}

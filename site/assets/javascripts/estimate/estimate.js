@@ -27,19 +27,23 @@ const FUNCTIONS = {
   ">": (a, b) => a > b, "<": (a, b) => a < b, min: Math.min, max: Math.max, sqrt: Math.sqrt,
 };
 
-/** @param {any} tree @param {Values} values @returns {any} */
-function valueOf(tree, values) {
-  if (typeof tree === "string") return values[tree];
-  if (!Array.isArray(tree)) return tree;
-  const [name, ...operands] = tree;
-  if (name === "if") return valueOf(operands[valueOf(operands[0], values) ? 1 : 2], values);
-  return FUNCTIONS[name](...operands.map((one) => valueOf(one, values)));
+/** A tree as a function of named values. @param {any} tree @returns {(values: Values) => any} */
+function compiled(tree) {
+  if (typeof tree === "string") return (values) => values[tree];
+  if (!Array.isArray(tree)) return () => tree;
+  const [act, [a, b, c]] = [FUNCTIONS[tree[0]], tree.slice(1).map(compiled)];
+  if (tree[0] === "if") return (values) => (a(values) ? b(values) : c(values));
+  return b ? (values) => act(a(values), b(values)) : (values) => act(a(values));
 }
+
+/** The terms of a formula as functions, made once. @type {WeakMap<Formula, [string, (values: Values) => any][]>} */
+const made = new WeakMap();
 
 /** All terms by name, the largest moment of each phase, the peak with its interval, and the verdict. @param {Formula} formula @param {Configuration} configuration */
 export function estimate(formula, configuration) {
   const values = { ...formula.constants, ...configuration.inputs };
-  for (const { name, tree } of formula.terms) values[name] = valueOf(tree, values);
+  if (!made.has(formula)) made.set(formula, formula.terms.map((/** @type {any} */ { name, tree }) => [name, compiled(tree)]));
+  for (const [name, term] of made.get(formula) ?? []) values[name] = term(values);
   const phases = phasesOf(formula, values);
   const training = Object.entries(phases).filter(([phase]) => phase !== ROLLOUT).map(([, moment]) => moment);
   const peak = Math.max(...training.map((moment) => moment.peak));
@@ -96,12 +100,21 @@ export function sized(formula, configuration) {
   const before = estimate(formula, configuration);
   const isOpen = (/** @type {string} */ name) => configuration.assumed.some(({ input }) => input === name);
   const split = SPLITTING.includes(configuration.train) && PARALLEL.slice(0, 3).every(isOpen);
-  const every = split ? sizesOf(before.values).map((sizes) => changed(formula, before, sizes)) : [];
-  const least = () => every.reduce((best, one) => (one.peak < best.peak ? one : best));
-  const found = split ? assuming(every.find(({ high, device }) => high <= device) ?? least(), PARALLEL) : before;
+  const found = split ? assuming(first(formula, before, sizesOf(before.values)), PARALLEL) : before;
   if (!found.phases[ROLLOUT] || !isOpen(ENGINE)) return found;
   const engines = TENSOR.filter((size) => found.values.gpus % size === 0).map((size) => changed(formula, found, { [ENGINE]: size }));
   return assuming(engines.find(({ rollout }) => !rollout) ?? engines[engines.length - 1], [ENGINE]);
+}
+
+/** The first of these inputs with which training fits, else those with the smallest peak. @param {Formula} formula @param {Estimate} before @param {Values[]} every */
+function first(formula, before, every) {
+  let best = changed(formula, before, every[0]);
+  for (const sizes of every.slice(1)) {
+    if (best.high <= best.device) break;
+    const one = changed(formula, before, sizes);
+    if (one.peak < best.peak || one.high <= one.device) best = one;
+  }
+  return best;
 }
 
 /** The estimate with these inputs listed as chosen. @param {Estimate} found @param {string[]} names */
@@ -113,12 +126,13 @@ function assuming(found, names) {
 
 /** Sizes of model parallelism that divide the GPUs, the smallest first. @param {Values} values */
 function sizesOf(values) {
+  const { gpus, layers, experts, context_parallel } = values;
   const every = PIPELINE.flatMap((pipeline) => TENSOR.flatMap((tensor) => EXPERT.map((expert) => [pipeline, tensor, expert])));
-  const possible = every.filter(([pipeline, , expert]) => pipeline <= values.layers && expert <= Math.max(1, values.experts));
-  return possible.sort(([a, b, c], [d, e, f]) => a * b * c - d * e * f)
+  return every.filter(([pipeline, , expert]) => pipeline <= layers && expert <= Math.max(1, experts))
+    .sort(([a, b, c], [d, e, f]) => a * b * c - d * e * f)
     .map(([pipeline, tensor, expert]) => ({ tensor_parallel: tensor, pipeline_parallel: pipeline,
       expert_parallel: expert, expert_tensor_parallel: expert === 1 ? tensor : 1 }))
-    .filter((sizes) => divides({ ...values, ...sizes }));
+    .filter((sizes) => divides({ gpus, context_parallel, ...sizes }));
 }
 
 /** What would lower a peak, that of the tightest phase first. @param {Formula} formula @param {Estimate} before */

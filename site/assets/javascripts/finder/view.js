@@ -178,9 +178,8 @@ function nearest(page, { nearest: items, answers: { length } }) {
   if (length) return null;
   if (!items.length) return element("p", null, "Nothing that is known fits, and nothing comes near.");
   const cards = items.map(({ reason: text, ...answer }) => card(page, [answer], text));
-  const form = estimate(page, page.query);
   return element("section", { class: "finder-nearest" },
-    element("h3", null, "Nothing that is known fits. The nearest"), element("ol", { class: "finder-list" }, ...cards), form);
+    element("h3", null, "Nothing that is known fits. The nearest"), estimate(page, page.query), element("ol", { class: "finder-list" }, ...cards));
 }
 
 /** A link to the form of the estimate, filled in with the question, and with what the row says where it is open. @param {Page} page @param {Row} query @param {Row} [row] */
