@@ -126,6 +126,43 @@ def test_more_gpus_never_need_more_each_and_more_tokens_never_less(
         assert found.with_inputs(gpus=2 ** (power + 1)).peak_gb <= found.peak_gb + 1e-9
 
 
+@pytest.mark.parametrize(
+    ("setting", "name", "value"),
+    [
+        ("actor_rollout_ref.actor.fsdp_config.param_offload=True", "parameter_offload", 1),
+        ("param_offload=true", "parameter_offload", 1),
+        ("gradient_checkpointing=False", "checkpointing", 0),
+        ("model_dtype=bf16", "parameter_bytes", 2),
+        ("+data.max_response_length=512", "response_length", 512),
+        ("fill=0.5", "fill", 0.5),
+    ],
+)
+def test_a_setting_is_an_input_a_key_of_verl_or_the_end_of_one(
+    setting: str, name: str, value: float
+) -> None:
+    found = dataset().estimate(
+        **{key: str(word) for key, word in QUESTION.items()}, settings=[setting]
+    )
+    assert found.configuration.inputs[name] == value
+
+
+@pytest.mark.parametrize(
+    ("words", "train", "sharded"),
+    [
+        ({"gpus": 1}, "transformers", 0),
+        ({}, "fsdp", 1),
+        ({"train": "zero2"}, "deepspeed", 0),
+        ({"train": "deepspeed-zero3"}, "deepspeed", 1),
+    ],
+)
+def test_a_backend_is_named_by_its_zero_stage_or_follows_from_the_gpus(
+    words: dict[str, object], train: str, sharded: int
+) -> None:
+    found = asked(**words)
+    assert found.configuration.train == train
+    assert found.values["shards_parameters"] == sharded
+
+
 def test_a_knob_is_the_setting_of_the_framework_with_its_line_and_its_effect_recomputed() -> None:
     found = dataset().estimate(str(SCRIPT))
     by_setting = {knob.setting: knob for knob in knobs(found)}

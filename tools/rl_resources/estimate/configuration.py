@@ -148,7 +148,11 @@ class Inputs:
         }
 
     def _named(self, key: str) -> str | None:
-        return self._keys().get(key.lstrip("+"))
+        """The input of a key of verl, or of the end of one, the actor's first: `param_offload`."""
+        keys, key = self._keys(), key.lstrip("+")
+        ends = [full for full in keys if full.endswith((f".{key}", f"_{key}"))]
+        ends = [full for full in ends if full.startswith(ACTOR)] or ends
+        return keys.get(key) or (keys[ends[0]] if len(ends) == 1 else None)
 
     def finished(self, model: Record) -> Configuration:
         """The configuration, with a default for what nobody gave, each of them listed."""

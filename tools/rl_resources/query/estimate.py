@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from rl_resources.package import Record
 from rl_resources.query.understand import Query, understand
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.script.name import ScriptName, parsed
+from rl_resources.script.run import Run
 from rl_resources.text import nearest, shown
 
 if TYPE_CHECKING:
@@ -27,6 +29,9 @@ MODEL_PARALLEL = frozenset({"megatron", "mindspeed"})
 PARALLEL = frozenset({"tensor_parallel", "pipeline_parallel", "expert_parallel"})
 DEFAULT_TRAIN = "fsdp"
 DEFAULT_RANK = 32
+_ZERO = re.compile(r"(?:deepspeed[-_ ]?)?zero[-_ ]?([123])")
+_GRADIENTS = {stage: {"shards_gradients": int(stage != "1")} for stage in "123"}
+_NAME_ONE = "Name a model: --model Qwen/Qwen2.5-7B-Instruct"
 
 
 def estimate(
@@ -37,29 +42,21 @@ def estimate(
     What is asked wins over what the script says. Raises `UnusableInput`.
     """
     asked = {name: text.strip() for name, text in asked.items() if text.strip()}
-    text = _script(script) if script else None
-    name = parsed(Path(script).name) if script else None
-    words = {**_of_name(dataset, name), **{key: asked[key] for key in WORDS if key in asked}}
-    run = text.training or text.run if text else None
-    if text and run is None:
-        raise UnusableInput(f"{script}: starts no training that is known")
-    if run and "model" not in words and run.model_path.text:
-        words["model"] = run.model_path.text
-    if run and run.train_backend.text:
-        words.setdefault("train", run.train_backend.text)
-    model, rest = _model(dataset, words)
+    run, name = _run(script)
+    words = {**_of_script(dataset, run, name), **{key: asked[key] for key in WORDS & asked.keys()}}
+    train, stage = _backend(words.get("train", ""), words.get("gpus", ""))
+    model, rest = _model(dataset, {**words, "train": train if "train" in words else ""})
     query, _ = understand(vocabulary(dataset), rest)
     if model is None and not query.model:
-        raise UnusableInput(
-            f"{shown(words['model'])}: a size, not a model",
-            "Name a model: --model Qwen/Qwen2.5-7B-Instruct",
-        )
-    inputs = Inputs(_train(words.get("train", "")))
+        raise UnusableInput(f"{shown(words['model'])}: a size, not a model", _NAME_ONE)
+    inputs = Inputs(train)
     for setting in sets:
         inputs.set(setting)
     for option in NUMBERS:
         if option in asked:
             inputs.set(f"{option}={asked[option]}", f"--{option.replace('_', '-')}")
+    for flag, value in stage.items():
+        inputs.give(flag, value)
     _hardware(dataset, query, inputs)
     _what_trains(query, inputs)
     if run:
@@ -68,10 +65,36 @@ def estimate(
         _of_words(query, inputs, "infer" in words)
     _gpus(inputs, name)
     given = frozenset(inputs.values)
-    sized = run or inputs.train not in MODEL_PARALLEL or PARALLEL & given
     found = Estimate(inputs.finished(model or dataset.by_key["models"][query.model]))
-    found = found if sized else with_parallel_sizes(found)
-    return found if run or "engine_tensor_parallel" in given else with_engine_size(found)
+    return found if run else _sized(found, given)
+
+
+def _sized(found: Estimate, given: Collection[str]) -> Estimate:
+    """The estimate at the smallest parallel sizes that fit, where none is given."""
+    if found.configuration.train in MODEL_PARALLEL and not PARALLEL & set(given):
+        found = with_parallel_sizes(found)
+    return found if "engine_tensor_parallel" in given else with_engine_size(found)
+
+
+def _run(script: str) -> tuple[Run | None, ScriptName | None]:
+    """What a script starts, and the parts of its name. Raises `UnusableInput` if it is nothing."""
+    if not script:
+        return None, None
+    text = _script(script)
+    run = text.training or text.run
+    if run is None:
+        raise UnusableInput(f"{script}: starts no training that is known")
+    return run, parsed(Path(script).name)
+
+
+def _of_script(dataset: Dataset, run: Run | None, name: ScriptName | None) -> dict[str, str]:
+    """Model, device and backend as a script says them."""
+    found = _of_name(dataset, name)
+    if run and run.model_path.text:
+        found.setdefault("model", run.model_path.text)
+    if run and run.train_backend.text:
+        found["train"] = run.train_backend.text
+    return found
 
 
 def _script(path: str) -> ScriptText:
@@ -101,21 +124,27 @@ def _model(dataset: Dataset, words: Mapping[str, str]) -> tuple[Record | None, d
     """The model where it is a `config.json`, and the words without it."""
     named = words.get("model", "")
     if not named:
-        raise UnusableInput("which model?", "Name it: --model Qwen/Qwen2.5-7B-Instruct")
+        raise UnusableInput("which model?", _NAME_ONE)
     if named.endswith(".json"):
         rest = {key: text for key, text in words.items() if key != "model"}
         return read_config(Path(named)), rest
     return None, dict(words)
 
 
-def _train(word: str) -> str:
-    """The training backend, one that the formula knows. Raises `UnusableInput`."""
+def _backend(word: str, gpus: str) -> tuple[str, dict[str, int]]:
+    """The training backend and, of DeepSpeed, what its ZeRO stage shards.
+
+    Without a word it is FSDP, and on one GPU, where nothing is sharded, the plain model. Raises
+    `UnusableInput` for a backend that the formula does not know.
+    """
+    if stage := _ZERO.fullmatch(word.lower()):
+        return "deepspeed", {"shards_parameters": int(stage[1] == "3"), **_GRADIENTS[stage[1]]}
     known = [*formula()["train"], *formula()["same_train"]]
     if word and word not in known:
         raise UnusableInput(
             f"{shown(word)}: no estimate for this training backend", nearest(word, known).sentence()
         )
-    return word or DEFAULT_TRAIN
+    return word or ("transformers" if gpus == "1" else DEFAULT_TRAIN), {}
 
 
 def _hardware(dataset: Dataset, query: Query, inputs: Inputs) -> None:
