@@ -41,7 +41,7 @@ def _estimate(pair: Pair) -> Estimate | None:
     """The estimate of a record; `None` where the script leaves open what decides it."""
     run, gpus = pair.run, pair.number("gpus")
     backend = run.train_backend.text if run else None
-    if run is None or not gpus or not pair.device_memory_gb:
+    if run is None or not gpus or not pair.device_memory_gb or not pair.model_facts:
         return None
     if backend not in {*formula()["train"], *formula()["same_train"]}:
         return None
