@@ -15,7 +15,7 @@ from rl_resources.estimate.formula import Number, formula
 from rl_resources.estimate.model import Assumed, model_figures
 from rl_resources.files import read_file
 from rl_resources.package import Record
-from rl_resources.script.run import ACTOR, Run
+from rl_resources.script.run import ACTOR, ROLLOUT, Run
 from rl_resources.script.settings import Setting
 from rl_resources.text import nearest, shown
 
@@ -225,12 +225,14 @@ def of_run(run: Run, inputs: Inputs) -> None:
 def _settings(run: Run, train: str) -> Iterator[tuple[str, Setting]]:
     """The settings of a run by input; those that do not bear on it are left out."""
     special = _special(run)
+    log_probs = run.setting(f"{ROLLOUT}.log_prob_use_dynamic_bsz")
+    dynamic = {"max_tokens": run.dynamic_batch, "log_prob_max_tokens": log_probs}
     for name, item in inputs_by_name().items():
         keys = item.get("key", {})
         key = keys.get(train) or keys.get("any", "")
         if name in special and (key or "key" not in item):
             yield name, special[name]
-        elif key and (name != "max_tokens" or run.dynamic_batch.flag):
+        elif key and (name not in dynamic or dynamic[name].flag):
             yield name, run.setting(key)
 
 
