@@ -166,9 +166,10 @@ def test_a_backend_is_named_by_its_zero_stage_or_follows_from_the_gpus(
 def test_a_knob_is_the_setting_of_the_framework_with_its_line_and_its_effect_recomputed() -> None:
     found = dataset().estimate(str(SCRIPT))
     by_setting = {knob.setting: knob for knob in knobs(found)}
-    knob = by_setting["actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=8"]
-    assert "ppo_micro_batch_size_per_gpu" in SCRIPT.read_text().splitlines()[knob.line - 1]
-    halved = found.with_inputs(micro_batch=8)
+    key = "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu"
+    knob = by_setting[f"{key}=8"]
+    assert key in SCRIPT.read_text().splitlines()[knob.line - 1]
+    halved = found.with_inputs(log_prob_micro_batch=8)
     lower = found.phases["log-probs"].peak_gb - halved.phases["log-probs"].peak_gb
     assert knob.saves["log-probs"] == pytest.approx(lower)
     assert not any("checkpointing" in setting for setting in by_setting), "it is on already"
