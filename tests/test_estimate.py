@@ -197,6 +197,7 @@ def test_a_script_gives_its_settings_and_lists_every_default_that_was_taken() ->
         *("gpus", "micro_batch", "prompt_length", "response_length", "checkpointing"),
         *("removes_padding", "parameter_offload", "optimizer_offload", "entropy_bytes"),
         *("gpu_memory_utilization", "engine_tensor_parallel", "has_reference", "has_critic"),
+        "log_prob_micro_batch",
     }
 
 
