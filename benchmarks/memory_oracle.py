@@ -29,6 +29,7 @@ import multiprocessing
 import sys
 import time
 import warnings
+from collections import OrderedDict
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ from torch.distributed.fsdp import (
 )
 from torch.distributed.tensor import DTensor
 from torch.testing._internal.distributed.fake_pg import FakeStore
+from torch.utils.hooks import RemovableHandle
 from transformers import AttentionInterface, AutoConfig, AutoModelForCausalLM
 
 HERE = Path(__file__).parent
@@ -95,7 +97,7 @@ def build(case: Case) -> tuple[nn.Module, nn.Module]:
     if case.lora_rank:
         base.enable_input_require_grads()
         lora = LoraConfig(r=case.lora_rank, target_modules="all-linear", task_type="CAUSAL_LM")
-        model = get_peft_model(base, lora, autocast_adapter_dtype=False)
+        model = get_peft_model(base, lora, autocast_adapter_dtype=False).to(options["dtype"])
     if case.logits == "chunked":
         use_chunked_head(base.lm_head)
     return model, base
@@ -132,7 +134,8 @@ class Update:
     def __init__(self, case: Case, model: nn.Module) -> None:
         self.trained = [p for p in model.parameters() if p.requires_grad]
         self.shards = [nn.Parameter(local(p.data)) for p in self.trained]
-        options = {"fused": case.optimizer == "fused", "foreach": case.offload == "none"}
+        foreach = case.optimizer == "foreach" and case.offload == "none"
+        options = {"foreach": foreach, "fused": case.optimizer == "fused"}
         self.optimizer = torch.optim.AdamW(self.shards, **options)
         for part in self.shards:
             part.grad = torch.empty_like(part)
@@ -166,7 +169,10 @@ def track(case: Case, model: nn.Module, update: Update, tokens: Tensor) -> Track
         fsdp = FSDPTracker(model, update.optimizer)
         fsdp.track_inputs((tokens,))
         return fsdp
-    tracker = Tracker()
+    tracker, no_hook = Tracker(), RemovableHandle(OrderedDict())
+    for p in model.parameters():
+        if not p.requires_grad:  # else the tracker adds hooks, which PyTorch refuses
+            tracker._param_to_grad_hook_handles[p] = (no_hook, no_hook)
     tracker.track_external(model, update.optimizer, tokens)
     return tracker
 

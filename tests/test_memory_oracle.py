@@ -1,0 +1,27 @@
+"""The committed figures of `make oracle` are those of its cases, and add up."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+with (BENCHMARKS / "memory_oracle.csv").open(newline="") as file:
+    ROWS = list(csv.DictReader(file))
+
+
+def test_every_case_has_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    from memory_cases import CASES
+
+    assert sorted(row["id"] for row in ROWS) == sorted({case.id for case in CASES})
+
+
+def test_the_kinds_add_up_to_the_highest_phase() -> None:
+    for row in ROWS:
+        size = {name: float(row[name]) for name in row if name.endswith("_gb")}
+        peak, host = size.pop("peak_gb"), size.pop("host_gb")
+        phases = [size.pop(f"{phase}_gb") for phase in ("forward", "backward", "step")]
+        assert (host > 0.01) == (row["offload"] != "none"), row["id"]
+        assert peak == max(phases) == float(row[f"{row['at_phase']}_gb"]), row["id"]
+        assert sum(size.values()) == pytest.approx(peak, abs=0.001), row["id"]
