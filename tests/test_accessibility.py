@@ -50,6 +50,7 @@ def violations(page: Page, axe: str, **run_only: object) -> list[str]:
 
 
 ASKED = ("/?gpus=8&device=h100&model=7B", "/?gpus=1&device=rtx-4090&model=14B", "/?device=h1oo")
+ASKED += ("/estimate/?model=Qwen2.5-7B-Instruct&gpus=8&device=h100&infer=vllm&fsdp_size=8",)
 
 
 @pytest.mark.parametrize("path", (*PAGES, *ASKED))

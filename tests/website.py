@@ -27,8 +27,6 @@ MKDOCS_WITHOUT_RULES = (
     sys.executable,
     "-c",
     "from rl_resources import check; check.check_root = lambda root, **_: [];"
-    "from rl_resources.site import api_schema;"
-    "api_schema.validate = lambda documents, schemas: None;"
     "from mkdocs.__main__ import cli; cli()",
 )
 RECORD = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm"

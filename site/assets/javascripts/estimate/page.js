@@ -90,15 +90,15 @@ function answer({ formula, models, devices }, unknown) {
 
 let pending = 0;
 
-/** @param {any} data @param {string[]} [unknown] */
-function update(data, unknown = []) {
+/** Answer, and after a pause announce it; what somebody entered goes to the address. @param {any} data @param {boolean} asked @param {string[]} [unknown] */
+function update(data, asked, unknown = []) {
   const rank = /** @type {HTMLInputElement} */ (form.elements.namedItem("lora_rank"));
   rank.disabled = /** @type {HTMLSelectElement} */ (form.elements.namedItem("weights")).value === "full";
   const text = answer(data, unknown);
   clearTimeout(pending);
   pending = setTimeout(() => {
     status.textContent = text;
-    if (!unknown.length) history.replaceState(null, "", `?${new URLSearchParams(fromForm())}`);
+    if (asked) history.replaceState(null, "", `?${new URLSearchParams(fromForm())}`);
   }, QUIET_MS);
 }
 
@@ -111,10 +111,10 @@ async function published(name) {
 try {
   const [formula, { models }, { devices }] = await Promise.all(["estimate", "models", "devices"].map(published));
   const data = { formula, models, devices };
-  update(data, fill(fromAddress(formula)));
-  form.addEventListener("input", () => update(data));
+  update(data, false, fill(fromAddress(formula)));
+  form.addEventListener("input", () => update(data, true));
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(() => update(data)));
+  form.addEventListener("reset", () => setTimeout(() => update(data, true)));
 } catch {
   place.replaceChildren(element("p", { class: "nothing" }, "The formula could not be loaded. Reload the page to try again."));
 }
