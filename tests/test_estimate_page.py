@@ -78,9 +78,14 @@ def test_an_address_in_any_words_fills_the_form(browser: Browser, address: str) 
     query = "model=qwen2.5-7b-instruct&gpus=4&memory=40&lora_rank=8&data.max_response_length=4096"
     with visited(browser, f"{address}/estimate/?{query}&param_offload=1") as (page, _):
         assert "Not known: param_offload=1" in page.locator(".estimate-result").inner_text()
-    with visited(browser, f"{address}/estimate/?{query}&fsdp_size=2") as (page, wrong):
+    with visited(browser, f"{address}/estimate/?{query}&fsdp_size=2&checkpointing=0.5") as (
+        page,
+        wrong,
+    ):
         asked = {"model": MODEL, "gpus": "4", "memory": "40", "weights": "lora", "lora_rank": "8"}
-        assert verdict(page) == headline(asked, "response_length=4096", "fsdp_size=2")
+        assert verdict(page) == headline(
+            asked, "response_length=4096", "fsdp_size=2", "checkpointing=0.5"
+        )
         assert page.locator("#estimate-fsdp_size").is_visible()
         command = page.locator(".estimate-result > p code").last.inner_text()
         assert command.startswith(f"rl-resources estimate --model {MODEL} --gpus 4")

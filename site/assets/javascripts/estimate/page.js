@@ -21,8 +21,9 @@ const isChecked = (/** @type {Field} */ field) => field instanceof HTMLInputElem
 function fromForm() {
   const texts = fields.filter((field) => !field.disabled).map((field) => {
     if (!isChecked(field)) return [field.name, field.value.trim()];
-    const { name, checked, defaultChecked } = /** @type {HTMLInputElement} */ (field);
-    return [name, checked === defaultChecked ? "" : String(Number(checked))];
+    const { name, checked, defaultChecked, value } = /** @type {HTMLInputElement} */ (field);
+    const text = checked ? value : "0";
+    return [name, text === String(Number(defaultChecked)) ? "" : text];
   });
   return Object.fromEntries(texts.filter(([, text]) => text));
 }
@@ -49,7 +50,7 @@ function fill(words) {
 function take(name, text) {
   const field = fields.find((one) => one.name === name);
   if (!field) return false;
-  if (isChecked(field)) field.checked = !OFF.includes(text.toLowerCase());
+  if (isChecked(field)) [field.checked, field.value] = [!OFF.includes(text.toLowerCase()), Number(text) > 0 ? text : "1"];
   else if (field instanceof HTMLInputElement) field.value = text;
   else field.value = [...field.options].find(({ value }) => [value.toLowerCase(), last(value)].includes(text.toLowerCase()))?.value ?? "";
   return field.value !== "";
@@ -114,7 +115,10 @@ try {
   update(data, false, fill(fromAddress(formula)));
   form.addEventListener("input", () => update(data, true));
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(() => update(data, true)));
+  form.addEventListener("reset", () => setTimeout(() => {
+    for (const field of fields.filter(isChecked)) field.value = "1";
+    update(data, true);
+  }));
 } catch {
   place.replaceChildren(element("p", { class: "nothing" }, "The formula could not be loaded. Reload the page to try again."));
 }
