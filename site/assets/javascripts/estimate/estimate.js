@@ -27,7 +27,7 @@ const FUNCTIONS = {
   ">": (a, b) => a > b, "<": (a, b) => a < b, min: Math.min, max: Math.max, sqrt: Math.sqrt,
 };
 
-/** A tree as a function of named values. @param {any} tree @returns {(values: Values) => any} */
+/** A tree as a function of named values; all operators but `if` have one or two operands. @param {any} tree @returns {(values: Values) => any} */
 function compiled(tree) {
   if (typeof tree === "string") return (values) => values[tree];
   if (!Array.isArray(tree)) return () => tree;
