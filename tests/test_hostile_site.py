@@ -21,7 +21,6 @@ from payloads import PAYLOADS, free_columns, seen
 from rl_resources import publish
 from rl_resources.cli import main
 from rl_resources.package import read_package
-from rl_resources.site import api_schema
 from rl_resources.text import is_web_address
 from website import (
     MKDOCS_WITHOUT_RULES,
@@ -111,9 +110,7 @@ def files(shared_folder: SharedFolder, root: Path) -> Path:
     """Everything that is rendered of it, before MkDocs makes pages of the Markdown."""
 
     def render(folder: Path) -> None:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(api_schema, "validate", lambda documents, schemas: None)
-            publish.write(folder, publish.render(root))
+        publish.write(folder, publish.render(root))
 
     return shared_folder("payloads-rendered", render)
 

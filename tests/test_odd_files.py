@@ -12,7 +12,10 @@ from rl_resources.cli import main
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("check --resource trials {root}/site", "site: there is no .parquet file in it"),
+        (
+            "check --resource trials {root}/site",
+            "site: cannot be read: no such file, or no ordinary",
+        ),
         ("import-page {root}/page.rst", "page.rst: cannot be read: More than 512 KiB"),
         ("import-page /dev/zero", "/dev/zero: cannot be read: Not an ordinary file"),
     ],

@@ -213,7 +213,9 @@ def of_run(run: Run, inputs: Inputs) -> None:
     for name, setting in _settings(run, inputs.train):
         number = as_number(setting.value) if setting.known else None
         line = setting.place.line if setting.place else 0
-        if number is None:
+        if number is not None and number < inputs_by_name()[name]["minimum"]:
+            _assume(inputs, name, "not set")
+        elif number is None:
             where = f" (line {line})" if line else ""
             _assume(inputs, name, f"{setting.key} is {NOT_KNOWN}{where}")
         elif line:

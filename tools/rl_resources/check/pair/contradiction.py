@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -72,6 +73,17 @@ def by_majority(
                 f"and {column} in {pair.path}:{pair.place(column)[1]} say "
                 f"`{shown(pair.text(column))}`"
             )
-            does = f"Set `{setting.key}` so that the script does what its name says."
-            fix = f"Set `{setting.key}={shown(wanted)}`." if wanted else does
-            yield Mistake(path, line, place, message, fix)
+            yield Mistake(path, line, place, message, _script_fix(pair, setting, wanted))
+
+
+def _script_fix(pair: Pair, setting: Setting, wanted: str) -> str:
+    """The corrected line where the value stands in the script as it is, else what to set."""
+    if not wanted:
+        return f"Set `{setting.key}` so that the script does what its name says."
+    text, origin = pair.script.text, setting.origin or setting.place
+    value = written(setting.value)
+    if origin and re.compile(re.escape(value) + r"(?![\w.-])").match(text, origin.offset):
+        begin = text.rfind("\n", 0, origin.offset) + 1
+        rest = text[origin.offset + len(value) :].partition("\n")[0]
+        return f"Write: {shown(f'{text[begin : origin.offset]}{wanted}{rest}'.strip(), 600)}"
+    return f"Set `{setting.key}={shown(wanted)}`."
