@@ -102,6 +102,14 @@ def test_a_hostile_address_is_shown_as_text(browser: Browser, address: str) -> N
             assert wrong == []
 
 
+def test_a_formula_that_cannot_be_loaded_is_said(browser: Browser, address: str) -> None:
+    page = browser.new_page()
+    page.route("**/api/v1/estimate.json", lambda route: route.abort())
+    page.goto(f"{address}/estimate/")
+    page.get_by_text("The formula could not be loaded").wait_for()
+    page.close()
+
+
 def test_without_javascript_the_command_is_shown(browser: Browser, address: str) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -109,16 +109,18 @@ async function published(name) {
   return reply.ok ? reply.json() : Promise.reject(new Error(reply.statusText));
 }
 
-try {
-  const [formula, { models }, { devices }] = await Promise.all(["estimate", "models", "devices"].map(published));
+/** Fill the form from the address, and answer from now on. @param {any[]} documents */
+function start([formula, { models }, { devices }]) {
   const data = { formula, models, devices };
   update(data, false, fill(fromAddress(formula)));
   form.addEventListener("input", () => update(data, true));
-  form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(() => {
     for (const field of fields.filter(isChecked)) field.value = "1";
     update(data, true);
   }));
-} catch {
-  place.replaceChildren(element("p", { class: "nothing" }, "The formula could not be loaded. Reload the page to try again."));
 }
+
+form.addEventListener("submit", (event) => event.preventDefault());
+Promise.all(["estimate", "models", "devices"].map(published)).then(start, () => {
+  place.replaceChildren(element("p", { class: "nothing" }, "The formula could not be loaded. Reload the page to try again."));
+});
