@@ -13,6 +13,9 @@ from rl_resources.estimate.formula import formula
 from rl_resources.estimate.knobs import knobs
 from rl_resources.order import number
 
+_ANOTHER_RUN = frozenset({"lora_rank", "parameter_bytes", "response_length"})
+"""Inputs that make another run of it, where the row says what was run."""
+
 
 @rule("warning")
 def unlikely_memory(pair: Pair) -> Iterator[Mistake]:
@@ -32,7 +35,8 @@ def unlikely_memory(pair: Pair) -> Iterator[Mistake]:
         f"about {found.peak_gb:.0f} GB ({low:.0f} to {high:.0f}) for each GPU are estimated for "
         f"{pair.script.path}, the device has {found.device_gb:.0f}"
     )
-    turn = next((knob.setting for knob in knobs(found) if "update" in knob.saves), "")
+    turns = (knob for knob in knobs(found) if knob.input not in _ANOTHER_RUN)
+    turn = next((knob.setting for knob in turns if "update" in knob.saves), "")
     would = f" `{turn}` would lower it." if turn else ""
     yield Mistake(*pair.place("gpus"), message, f"Check GPUs, device and batch.{would}")
 
