@@ -211,6 +211,7 @@ def typed(draft: Draft, name: str) -> object:
 
 
 MODEL, ACTOR = "actor_rollout_ref.model", "actor_rollout_ref.actor"
+SHARE = "actor_rollout_ref.rollout.gpu_memory_utilization"
 ALL_ON = "activation-checkpointing; parameter-offload; optimizer-offload; sequence-packing"
 WITH_REFERENCE = "activation-checkpointing; optimizer-offload; reference-offload; sequence-packing"
 NO_OFFLOAD = f"{ACTOR}.fsdp_config.param_offload=False"
@@ -234,6 +235,11 @@ REFERENCE += " actor_rollout_ref.rollout.free_cache_engine=False"
         (NO_OFFLOAD, {"tag": ""}),
         ("algorithm.adv_estimator=gae", {"task": "PPO"}),
         (f"{ACTOR}.policy_loss.loss_mode=gspo", {"task": "GSPO"}),
+        (f"{ACTOR}.policy_loss.loss_mode=gspo {ACTOR}.clip_ratio_high=4e-4", {"task": "GSPO"}),
+        (
+            "actor_rollout_ref.rollout.gpu_memory_utilization=${SHARE}",
+            {"gpu_memory_utilization": ""},
+        ),
         ("algorithm.filter_groups.enable=True", {"task": "DAPO"}),
         (f"{ACTOR}.clip_ratio_high=0.28", {"task": ""}),
         (f"{MODEL}.path=${{ROOT}}/Qwen2.5-7B-Instruct", {"model": "Qwen/Qwen2.5-7B-Instruct"}),

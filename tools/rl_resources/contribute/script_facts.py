@@ -72,6 +72,7 @@ def memory_cells(run: Run) -> dict[str, str]:
     dtype = run.dtype.text or ""
     by_tokens = run.dynamic_batch.flag
     batch, tokens = run.micro_batch_size_per_gpu, run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
+    share = run.gpu_memory_utilization
     return {
         "weights": run.weights,
         "lora_rank": str(run.lora_rank.number or ""),
@@ -79,7 +80,7 @@ def memory_cells(run: Run) -> dict[str, str]:
         "memory_optimizations": "; ".join(run.optimizations_on),
         "micro_batch_per_gpu": str(batch.number or "") if by_tokens is False else "",
         "max_tokens_per_gpu": str(tokens.number or "") if by_tokens else "",
-        "gpu_memory_utilization": str(run.gpu_memory_utilization.value or ""),
+        "gpu_memory_utilization": str(share.value or "") if share.known else "",
     }
 
 

@@ -57,7 +57,7 @@ def contradicting_algorithm(run: Run, algorithm: str) -> Setting | None:
     loss = run.loss_mode
     if algorithm in LOSSES:
         return loss if loss.text and loss.text != LOSSES[algorithm] else None
-    if algorithm in {"GRPO", "PPO"} and loss.text in LOSSES.values():
+    if algorithm in {"GRPO", "PPO", "DAPO", "DR-GRPO"} and loss.text in LOSSES.values():
         return loss
     return _missing_style(run, algorithm)
 
