@@ -122,11 +122,15 @@ def test_without_javascript_the_command_is_shown(browser: Browser, address: str)
 def test_a_record_leads_to_its_estimate(browser: Browser, address: str) -> None:
     with visited(browser, f"{address}/records/{RECORD}/", 360) as (page, wrong):
         shown = page.locator(".estimated .estimate-verdict").inner_text()
+        said = page.locator(".estimated > p").nth(1).inner_text()
         peaks = page.locator(".estimate-parts .sum").inner_text()
         assert page.evaluate("document.documentElement.scrollWidth") == 360
         page.get_by_role("link", name="Change its inputs").click()
         page.wait_for_url("**/estimate/?**")
         assert verdict(page) == shown
+        why, rollout = page.locator(".estimate-result > p").all_inner_texts()[:2]
+        assert why.rpartition("interval. ")[2] in said
+        assert rollout in said
         assert page.locator(".estimate-parts .sum").inner_text() == peaks
         assert wrong == []
 

@@ -104,6 +104,13 @@ class Estimate:
         return "fits" if high <= self.device_gb and self.rollout_fits else "tight"
 
     @property
+    def reason(self) -> str:
+        """Why this verdict, as a sentence."""
+        if self.verdict == "tight" and self.interval_gb[1] <= self.device_gb:
+            return "Training fits with its whole interval, the rollout engine does not."
+        return VERDICTS[self.verdict]
+
+    @property
     def host_memory_gb(self) -> float:
         """What all GPUs of the run together need in host memory for what is offloaded."""
         return self.values["host_state"] / GB

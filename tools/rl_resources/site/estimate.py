@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
 
-from rl_resources.estimate.estimate import ROLLOUT, VERDICTS, Estimate
+from rl_resources.estimate.estimate import ROLLOUT, Estimate
 from rl_resources.estimate.knobs import Knob, Limits, knobs, limits
 from rl_resources.text import json_text
 
@@ -46,9 +46,9 @@ def _lines(estimate: Estimate) -> Iterator[str]:
         f"{estimate.peak_gb:.1f} GB at the peak of training, 90 % interval {low:.1f} to {high:.1f}"
     )
     yield f"{estimate.verdict}: {peak}, of {estimate.device_gb:.1f} GB."
-    yield VERDICTS[estimate.verdict]
+    yield estimate.reason
     if ROLLOUT in estimate.phases:
-        yield _rollout(estimate)
+        yield rollout(estimate)
     if estimate.host_memory_gb >= 1:
         yield f"Host memory: {estimate.host_memory_gb:.0f} GB over all nodes for what is offloaded."
     yield from _table(estimate)
@@ -70,7 +70,8 @@ def _assumed(estimate: Estimate) -> Iterator[str]:
         )
 
 
-def _rollout(estimate: Estimate) -> str:
+def rollout(estimate: Estimate) -> str:
+    """What the rollout engine takes, and why it does not start where it does not."""
     tokens, wanted = estimate.values["kv_tokens"], estimate.values["sequence_length"]
     peak = estimate.phases[ROLLOUT].peak_gb
     found = f"Rollout: {peak:.1f} GB with a KV cache for {tokens:,.0f} tokens."

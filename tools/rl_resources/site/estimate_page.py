@@ -19,12 +19,13 @@ from rl_resources.estimate.configuration import (
     inputs_by_name,
     of_run,
 )
-from rl_resources.estimate.estimate import VERDICTS, Estimate
+from rl_resources.estimate.estimate import ROLLOUT, VERDICTS, Estimate
 from rl_resources.estimate.formula import formula, published
 from rl_resources.estimate.model import estimable
 from rl_resources.package import Record
 from rl_resources.script.run import Run
 from rl_resources.site.environment import Site
+from rl_resources.site.estimate import rollout
 
 BACKTEST = PurePosixPath("benchmarks/backtest.csv")
 """The measured runs with their estimates, in a checkout; no wheel has it."""
@@ -201,7 +202,7 @@ def of_record(dataset: Dataset, record: Record, run: Run | None) -> Mapping[str,
         "estimate_query": query_of(found, str(record["device"]), str(record["infer"])),
         "guessed": [item for item in assumed if "not known" in item.reason],
         "colors": colors(),
-        "verdicts": VERDICTS,
+        "rollout": rollout(found) if ROLLOUT in found.phases else "",
     }
 
 

@@ -34,9 +34,11 @@ export function draw(place, formula, found, command) {
   const { verdict, peak, low, high, device, configuration: { assumed } } = found;
   const words = verdict.replace(/^./, (/** @type {string} */ first) => first.toUpperCase());
   const headline = `${words}: ${gigabytes(peak)} (${low.toFixed(1)} to ${high.toFixed(1)}) of ${gigabytes(device)}`;
+  const why = verdict === "tight" && high <= device
+    ? "Training fits with its whole interval, the rollout engine does not." : formula.verdicts[verdict];
   place.replaceChildren(
     element("h2", { class: `estimate-verdict estimate-verdict--${verdict.replace(" ", "-")}` }, headline),
-    element("p", null, `The peak of training on one GPU, estimated, not tested; in brackets its 90 % interval. ${formula.verdicts[verdict]}`),
+    element("p", null, `The peak of training on one GPU, estimated, not tested; in brackets its 90 % interval. ${why}`),
     ...remarks(found).map((text) => element("p", null, text)),
     bars(formula, found), table(formula, found),
     element("h3", null, "What would lower it"), turns(formula, found),
@@ -63,7 +65,7 @@ function color(formula, title) {
 }
 
 /** @param {Formula} formula @param {Estimate} found */
-function bars(formula, { phases, device, high }) {
+function bars(formula, { phases, device, peak: most, low, high }) {
   const scale = 1.02 * Math.max(device, high, ...Object.values(phases).map(({ peak }) => peak));
   const rows = Object.entries(phases).map(([phase, { name, components, peak }]) => {
     let x = 0;
@@ -73,8 +75,10 @@ function bars(formula, { phases, device, high }) {
       return element("rect", box, element("title", null, `${title} ${gigabytes(gb)}`));
     });
     const limit = element("path", { class: "limit", d: `M${device} 0V1` });
+    const range = peak === most && element("rect", { class: "range", x: low, width: high - low, y: 0.8, height: 0.2 },
+      element("title", null, "90 % interval of the peak"));
     return element("li", null, element("span", null, `${phase}: ${name}, ${gigabytes(peak)}`),
-      element("svg", { viewBox: `0 0 ${scale} 1`, preserveAspectRatio: "none", "aria-hidden": "true" }, ...parts, limit));
+      element("svg", { viewBox: `0 0 ${scale} 1`, preserveAspectRatio: "none", "aria-hidden": "true" }, ...parts, range, limit));
   });
   return element("ul", { class: "estimate-bars" }, ...rows);
 }
