@@ -278,6 +278,13 @@ def test_json_has_what_the_contract_names_and_text_the_same_figures(capsys: Outp
     assert "Estimated, not tested" in text
 
 
+def test_the_inputs_are_listed_with_the_keys_of_the_framework(capsys: Output) -> None:
+    assert main(["estimate", "--set", "list"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert {item["name"] for item in formula()["input"]} <= set(shown)
+    assert "    actor_rollout_ref.actor.fsdp_config.optimizer_offload" in shown
+
+
 def cases() -> list[dict[str, str]]:
     with (ROOT / "benchmarks/backtest.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))

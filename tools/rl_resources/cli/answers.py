@@ -89,7 +89,7 @@ def _estimate_options(parser: ArgumentParser) -> None:
     add("--model", metavar="M", help="Hugging Face id, its short name, or a config.json")
     for option, help_ in NUMBERS.items():
         add(f"--{option.replace('_', '-')}", metavar="N", help=help_)
-    help_ = "an input of the formula (see /estimate/) or a key of verl, for example fill=0.5"
+    help_ = "an input of the formula or a key of verl, for example fill=0.5; `--set list` shows all"
     add("--set", action="append", default=[], metavar="KEY=VALUE", help=help_)
     add("--format", choices=["text", "json"], default="text")
 
@@ -99,8 +99,11 @@ def estimate(arguments: Arguments) -> int:
     """Estimate the memory of a run, and show what would lower it."""
     from rl_resources.estimate import NUMBERS, WORDS
     from rl_resources.query.estimate import estimate
-    from rl_resources.site.estimate import as_json, as_text
+    from rl_resources.site.estimate import as_json, as_text, inputs_as_text
 
+    if "list" in arguments.set:
+        sys.stdout.write(inputs_as_text())
+        return 0
     asked = {name: getattr(arguments, name) or "" for name in (*WORDS, *NUMBERS)}
     found = estimate(dataset_of_answers(arguments), asked, arguments.set, arguments.script)
     sys.stdout.write(as_json(found) if arguments.format == "json" else as_text(found))

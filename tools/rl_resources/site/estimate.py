@@ -6,11 +6,22 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
 
+from rl_resources.estimate.configuration import inputs_by_name
 from rl_resources.estimate.estimate import ROLLOUT, Estimate
 from rl_resources.estimate.knobs import Knob, Limits, knobs, limits
 from rl_resources.text import json_text
 
 _KNOBS_SHOWN = 8
+
+
+def inputs_as_text() -> str:
+    """The inputs of the formula, each with its meaning and the framework's keys."""
+    lines = []
+    for name, item in inputs_by_name().items():
+        unit = f"{item['unit']} " if "unit" in item else ""
+        lines += [name, f"    {unit}{item['title']}"]
+        lines += [f"    {key}" for key in dict.fromkeys(item.get("key", {}).values())]
+    return "\n".join(lines) + "\n"
 
 
 def as_json(estimate: Estimate) -> str:
