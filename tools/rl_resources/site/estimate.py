@@ -18,8 +18,8 @@ def inputs_as_text() -> str:
     """The inputs of the formula, each with its meaning and the framework's keys."""
     lines = []
     for name, item in inputs_by_name().items():
-        unit = f"{item['unit']} " if "unit" in item else ""
-        lines += [name, f"    {unit}{item['title']}"]
+        unit = f" ({item['unit']})" if "unit" in item else ""
+        lines += [name, f"    {item['title']}{unit}"]
         lines += [f"    {key}" for key in dict.fromkeys(item.get("key", {}).values())]
     return "\n".join(lines) + "\n"
 
