@@ -197,7 +197,7 @@ def test_a_script_gives_its_settings_and_lists_every_default_that_was_taken() ->
         *("gpus", "micro_batch", "prompt_length", "response_length", "checkpointing"),
         *("removes_padding", "parameter_offload", "optimizer_offload", "entropy_bytes"),
         *("gpu_memory_utilization", "engine_tensor_parallel", "has_reference", "has_critic"),
-        "log_prob_micro_batch",
+        *("log_prob_micro_batch", "rollout_n"),
     }
 
 
@@ -229,6 +229,29 @@ def test_what_a_script_leaves_open_is_named_with_the_default_taken(tmp_path: Pat
         (
             "--model Qwen2.5-7B --gpus 6 --device h100 --train megatron --set tensor_parallel=4",
             "6 GPUs are not divided by tensor_parallel 4",
+        ),
+        ("--model Qwen/Qwen2.5-7B-Instruc --gpus 8 --device h100", "not a known model"),
+        ("--model Qwen2.5-7B --gpus 8 --device h100 --micro-batch 1.5", "1.5 is no whole number"),
+        ("--model Qwen2.5-7B --gpus 8 --device h100 --micro-batch bf16", "`bf16` is not a number"),
+        (
+            "--model Qwen2.5-7B --gpus 8 --device h100 --weights full --lora-rank 8",
+            "contradict each other",
+        ),
+        (
+            "--model Qwen2.5-7B --gpus 8 --device h100 --weights qlora --lora-rank 0",
+            "contradict each other",
+        ),
+        (
+            "--model Qwen2.5-7B --gpus 8 --device h100 --weights partial",
+            "no estimate for these weights",
+        ),
+        (
+            "--model Qwen2.5-7B --gpus 8 --device h100 --set fsdp_size=3",
+            "not divided by fsdp_size 3",
+        ),
+        (
+            "--model Qwen2.5-7B --gpus 8 --device h100 --infer vllm --set engine_tensor_parallel=3",
+            "not divided by engine_tensor_parallel 3",
         ),
         ("--model Qwen2.5-7B --gpus 8 --device ascend-910b", "its memory is not known"),
         ("nowhere.sh", "nowhere.sh: cannot be read"),
@@ -262,6 +285,55 @@ def test_a_config_json_of_the_user_stands_for_a_model(tmp_path: Path, capsys: Ou
         arguments = ["--model", str(path), "--gpus", "8", "--device", "h100", "--root", str(ROOT)]
         assert main(["estimate", *arguments]) == 2
         assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hidden_size": -3584}, "hidden_size is -3584, not a whole number"),
+        ({"hidden_size": float("nan")}, "hidden_size is NaN, not a whole number"),
+        ({"hidden_size": 10**400}, "not a whole number"),
+        ({"num_hidden_layers": "28"}, "num_hidden_layers is"),
+        ({"num_hidden_layers": True}, "num_hidden_layers is true"),
+        ({"num_experts": [64]}, "num_experts is [64]"),
+        ({"tie_word_embeddings": "yes"}, "not true or false"),
+        ({"text_config": {"vocab_size": 0.5}}, "vocab_size is 0.5"),
+    ],
+)
+def test_a_figure_of_a_config_json_that_cannot_be_is_named(
+    change: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    config = {"num_hidden_layers": 28, "hidden_size": 3584, "intermediate_size": 18944}
+    config |= {"num_attention_heads": 28, "vocab_size": 152064}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config | change))
+    with pytest.raises(UnusableInput) as raised:
+        asked(model=str(path))
+    assert message in str(raised.value)
+
+
+def test_what_a_config_json_leaves_out_is_listed_and_nesting_has_an_end(tmp_path: Path) -> None:
+    config = {"num_hidden_layers": 28, "hidden_size": 3584, "intermediate_size": 18944}
+    config |= {"num_attention_heads": 28, "vocab_size": 152064}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"text_config": "none", "llm_config": config}))
+    listed = {item.input: item.value for item in asked(model=str(path)).configuration.assumed}
+    assert listed.items() >= {"kv_heads": 28, "tie_word_embeddings": 0}.items()
+    path.write_text("[" * 500_000)
+    with pytest.raises(UnusableInput, match="cannot be read"):
+        asked(model=str(path))
+
+
+def test_a_group_of_more_than_all_gpus_is_all_of_them_as_in_verl() -> None:
+    every = asked(gpus=8).peak_gb
+    for size in (16, 8, -1):
+        assert asked(gpus=8, settings=[f"fsdp_size={size}"]).peak_gb == every
+
+
+def test_what_is_asked_wins_over_the_script() -> None:
+    found = dataset().estimate(str(SCRIPT), memory=24, task="PPO")
+    assert found.values["device_gb"] == 24
+    assert found.values["has_critic"] == 1
 
 
 def test_json_has_what_the_contract_names_and_text_the_same_figures(capsys: Output) -> None:

@@ -16,7 +16,7 @@ import pytest
 from conftest import program
 from rl_resources import UnusableInput, load
 from rl_resources.dataset import Dataset
-from rl_resources.estimate.configuration import inputs_by_name
+from rl_resources.estimate.configuration import WHOLE, inputs_by_name
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.knobs import knobs, limits
 from rl_resources.query.estimate import NUMBERS, WORDS, estimate
@@ -38,9 +38,12 @@ def questions(dataset: Dataset, number: int) -> Iterator[dict[str, str]]:
         words["gpus"] = str(2 ** chance.randrange(9))
         words["train"] = chance.choice(backends)
         words |= {"weights": chance.choice(["full", "lora", "qlora"])} if place % 3 else {}
+        contradicts = chance.random() < 0.1
         words |= {"infer": "vllm"} if chance.random() < 0.6 else {}
         drawn = {name: _drawn(name, chance) for name in inputs_by_name() if name not in words}
-        kept = (name for name in drawn if chance.random() < 0.3 and name != "device_gb")
+        kept = [name for name in drawn if chance.random() < 0.3 and name != "device_gb"]
+        if "weights" in words and not contradicts:
+            kept = [name for name in kept if name != "lora_rank"]
         yield words | {name: drawn[name] for name in kept}
 
 
@@ -52,9 +55,13 @@ def _drawn(name: str, chance: random.Random) -> str:
         return str(chance.randrange(2))
     if name.endswith("_parallel"):
         return str(chance.choice([1, 1, 1, 1, 2, 4]))
+    if name == "fsdp_size":
+        return str(chance.choice([0, 1, 2, 3, 8, 64]))
     if chance.random() < 0.01:
         return str(high + 1)
-    return f"{low + (high - low) * chance.random() ** 12:.6g}"
+    value = low + (high - low) * chance.random() ** 12
+    is_count = item.get("unit") in WHOLE and chance.random() < 0.99
+    return str(round(value)) if is_count else f"{value:.6g}"
 
 
 def of_python(dataset: Dataset, words: Mapping[str, str]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ WORDS = ("model", "gpus", "device", "memory", "task", "weights", "train", "infer
 NUMBERS: Mapping[str, str] = {
     "prompt_length": "tokens of a prompt, at most",
     "response_length": "tokens of a response, at most",
+    "rollout_n": "responses for each prompt",
     "micro_batch": "sequences that a GPU trains at once",
     "lora_rank": "rank of the LoRA adapters",
 }

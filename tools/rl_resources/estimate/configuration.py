@@ -33,9 +33,15 @@ _CONFIG_JSON: Mapping[str, tuple[str, ...]] = {
     "experts_per_token": ("num_experts_per_tok",),
     "moe_intermediate_size": ("moe_intermediate_size",),
 }
+_TEXT_CONFIGS = ("thinker_config", "text_config", "llm_config", "language_config")
+"""Where a model that also sees or hears has the figures of its language model, outermost first."""
 _LARGEST_CONFIG = 2**20
+_LARGEST_FIGURE = 10**8
+WHOLE = frozenset({"GPUs", "sequences", "tokens", "responses", "dimensions"})
+_NOTHING: Mapping[str, Number] = {"null": 0, "none": 0}
 _WORDS: Mapping[str, Number] = {
-    **{"true": 1, "false": 0, "null": 0, "none": 0, "full": 1, "selective": 0},
+    **_NOTHING,
+    **{"true": 1, "false": 0, "full": 1, "selective": 0},
     **{"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2, "fp8": 1},
 }
 
@@ -59,8 +65,11 @@ class Configuration:
         return str(keys.get(self.train, keys.get("any", "")) if self.train in _OF_VERL else "")
 
 
-_OF_TRAINING = frozenset(
-    f"{kind}_parallel" for kind in ("tensor", "pipeline", "context", "expert", "expert_tensor")
+_DIVIDING = frozenset(
+    {
+        *("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel"),
+        *("expert_tensor_parallel", "engine_tensor_parallel", "fsdp_size"),
+    }
 )
 _OF_VERL = frozenset({"fsdp", "fsdp2", "megatron"})
 
@@ -74,26 +83,32 @@ def inputs_by_name() -> Mapping[str, Mapping[str, Any]]:
 def read_config(path: Path) -> Record:
     """The figures of a model's `config.json`, under the names of the table `models`.
 
-    Raises `UnusableInput` for a file that is none.
+    Raises `UnusableInput` for a file that is none, and for a figure that is no whole number.
     """
     try:
         found = json.loads(read_file(path, _LARGEST_CONFIG))
-    except (ValueError, OSError) as error:
-        raise UnusableInput(f"{path}: cannot be read: {error}") from error
+    except (ValueError, OSError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UnusableInput(f"{path}: cannot be read: {reason}") from error
     if not isinstance(found, dict):
         raise UnusableInput(f"{path}: is not the configuration of a model")
-    known = {**found, **(found.get("text_config") or {})}
-    figures = {name: _first(known, keys) for name, keys in _CONFIG_JSON.items()}
-    if figures["kv_heads"] is None:
-        figures["kv_heads"] = figures["attention_heads"]
-    if figures["tie_word_embeddings"] is None:
-        figures["tie_word_embeddings"] = False
+    for name in _TEXT_CONFIGS:
+        inner = found.get(name)
+        found = {**found, **inner} if isinstance(inner, dict) else found
+    figures = {name: _figure(path, found, keys) for name, keys in _CONFIG_JSON.items()}
     return {"model": str(path), **figures}
 
 
-def _first(known: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    found = (known[key] for key in keys if isinstance(known.get(key), int | float))
-    return next(found, None)
+def _figure(path: Path, found: Mapping[str, Any], keys: tuple[str, ...]) -> int | bool | None:
+    """The first of `keys` that has a value. Raises `UnusableInput` for one that is not possible."""
+    key = next((key for key in keys if found.get(key) is not None), "")
+    value, kind = found.get(key), bool if key.startswith("tie_") else int
+    if type(value) is kind and 0 <= value <= _LARGEST_FIGURE:
+        return value
+    if key:
+        wanted = "true or false" if kind is bool else f"a whole number up to {_LARGEST_FIGURE:,}"
+        raise UnusableInput(f"{path}: {key} is {shown(json.dumps(value))}, not {wanted}")
+    return None
 
 
 @dataclass
@@ -110,6 +125,8 @@ class Inputs:
         item = inputs_by_name()[name]
         if not (math.isfinite(value) and item["minimum"] <= value <= item["maximum"]):
             raise UnusableInput(f"{name}: {value:g} is out of range", f"{name}: {_range(name)}")
+        if item.get("unit") in WHOLE and value != int(value):
+            raise UnusableInput(f"{name}: {value:g} is no whole number", f"{name}: {_range(name)}")
         self.values.setdefault(name, value)
         if line:
             self.lines.setdefault(name, line)
@@ -124,7 +141,7 @@ class Inputs:
         """Take `KEY=VALUE`, of an input or of a key of verl. Raises `UnusableInput`."""
         key, equals, value = text.strip().partition("=")
         name = key if key in inputs_by_name() else self._named(key)
-        number = as_number(value) if value else None
+        number = _given(name, value) if name and value else None
         wrong = f"{option} {shown(text)}"
         if not equals:
             raise UnusableInput(f"{wrong}: is not KEY=VALUE")
@@ -173,7 +190,16 @@ class Inputs:
 def _range(name: str) -> str:
     """What an input may be."""
     item = inputs_by_name()[name]
-    return f"{item['title']}, from {item['minimum']} to {item['maximum']}."
+    unit = f"{item['unit']} " if item.get("unit") in WHOLE else ""
+    return f"{unit}{item['title']}, from {item['minimum']} to {item['maximum']}."
+
+
+def _given(name: str, text: str) -> Number | None:
+    """A value as somebody writes it; a count is no flag, and all GPUs are -1 in verl."""
+    if inputs_by_name()[name].get("unit") in WHOLE and text.lower() in _WORDS.keys() - _NOTHING:
+        return None
+    number = as_number(text)
+    return 0 if name == "fsdp_size" and number == -1 else number
 
 
 def as_number(value: object) -> Number | None:
@@ -191,21 +217,30 @@ def as_number(value: object) -> Number | None:
 
 def divides(values: Mapping[str, Number]) -> bool:
     """Whether the parallel sizes divide the GPUs."""
-    stages, tensor = values["pipeline_parallel"], values["tensor_parallel"]
-    experts = values["expert_parallel"] * values["expert_tensor_parallel"]
-    dense = stages * tensor * values["context_parallel"]
-    return values["gpus"] % dense == 0 and values["gpus"] % (stages * experts) == 0
+    stages, gpus = values["pipeline_parallel"], values["gpus"]
+    dense = stages * values["tensor_parallel"] * values["context_parallel"]
+    experts = stages * values["expert_parallel"] * values["expert_tensor_parallel"]
+    engine = values["engine_tensor_parallel"] if values["has_engine"] else 1
+    return not any(gpus % size for size in (dense, experts, engine, _group(values)))
+
+
+def _group(values: Mapping[str, Number]) -> Number:
+    """The GPUs that share one copy of the state under FSDP: all where its size is 0 or more."""
+    return min(values["fsdp_size"] or values["gpus"], values["gpus"])
 
 
 def _check_parallel(values: Mapping[str, Number]) -> None:
     """Raise `UnusableInput` where the parallel sizes do not divide the GPUs."""
-    if not divides(values):
-        sizes = (name for name in values if name.endswith("_parallel") and name in _OF_TRAINING)
-        written = ", ".join(f"{name} {values[name]:g}" for name in sizes if values[name] != 1)
-        raise UnusableInput(
-            f"{values['gpus']:g} GPUs are not divided by {written}",
-            "Tensor x pipeline x context, and pipeline x expert parallel, must divide them.",
-        )
+    if divides(values):
+        return
+    sizes = {name: values[name] for name in values if name in _DIVIDING and values[name] > 1}
+    if not values["has_engine"]:
+        sizes.pop("engine_tensor_parallel", None)
+    written = ", ".join(f"{name} {size:g}" for name, size in sizes.items())
+    raise UnusableInput(
+        f"{values['gpus']:g} GPUs are not divided by {written}",
+        "Tensor x pipeline x context, and pipeline x expert parallel, must divide them.",
+    )
 
 
 def of_run(run: Run, inputs: Inputs) -> None:

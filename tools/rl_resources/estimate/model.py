@@ -27,6 +27,10 @@ def model_figures(model: Record) -> tuple[dict[str, Number], list[Assumed]]:
     """
     names = ("parameters_b", "head_dim", "intermediate_size", *REQUIRED, *_EXPERTS)
     figures: dict[str, Number] = {name: _number(model.get(name)) for name in names}
+    guesses = []
+    if figures["attention_heads"] and not figures["kv_heads"]:
+        figures["kv_heads"] = figures["attention_heads"]
+        guesses.append(Assumed("kv_heads", figures["kv_heads"], "not known of this model"))
     lacking = [name for name in REQUIRED if not figures[name]]
     lacking += [] if figures["intermediate_size"] or figures["experts"] else ["intermediate_size"]
     lacking += [name for name in _EXPERTS[1:2] if figures["experts"] and not figures[name]]
@@ -35,11 +39,9 @@ def model_figures(model: Record) -> tuple[dict[str, Number], list[Assumed]]:
             f"{model['model']}: no {' and '.join(lacking)} known",
             "Pass the model's config.json: --model path/to/config.json",
         )
-    tied = model.get("tie_word_embeddings")
-    if tied is not None:
-        return {**figures, "tie_word_embeddings": int(bool(tied))}, []
-    guess = Assumed("tie_word_embeddings", 0, "not known of this model")
-    return {**figures, "tie_word_embeddings": 0}, [guess]
+    if model.get("tie_word_embeddings") is None:
+        guesses.append(Assumed("tie_word_embeddings", 0, "not known of this model"))
+    return {**figures, "tie_word_embeddings": int(bool(model.get("tie_word_embeddings")))}, guesses
 
 
 def _number(value: object) -> Number:

@@ -31,7 +31,9 @@ DEFAULT_TRAIN = "fsdp"
 DEFAULT_RANK = 32
 _ZERO = re.compile(r"(?:deepspeed[-_ ]?)?zero[-_ ]?([123])")
 _GRADIENTS = {stage: {"shards_gradients": int(stage != "1")} for stage in "123"}
+_SIZE = re.compile(r"[0-9.]+ *[bm]?", re.IGNORECASE)
 _NAME_ONE = "Name a model: --model Qwen/Qwen2.5-7B-Instruct"
+_OWN_CONFIG = "Or pass the model's config.json: --model path/to/config.json"
 
 
 def estimate(
@@ -44,11 +46,13 @@ def estimate(
     asked = {name: text.strip() for name, text in asked.items() if text.strip()}
     run, name = _run(script)
     words = {**_of_script(dataset, run, name), **{key: asked[key] for key in WORDS & asked.keys()}}
+    if "memory" in asked and "device" not in asked:
+        words.pop("device", None)
     train, stage = _backend(words.get("train", ""), words.get("gpus", ""))
     model, rest = _model(dataset, {**words, "train": train if "train" in words else ""})
     query, _ = understand(vocabulary(dataset), rest)
     if model is None and not query.model:
-        raise UnusableInput(f"{shown(words['model'])}: a size, not a model", _NAME_ONE)
+        raise _no_model(dataset, words["model"])
     inputs = Inputs(train)
     for setting in sets:
         inputs.set(setting)
@@ -67,6 +71,15 @@ def estimate(
     given = frozenset(inputs.values)
     found = Estimate(inputs.finished(model or dataset.by_key["models"][query.model]))
     return found if run else _sized(found, given)
+
+
+def _no_model(dataset: Dataset, text: str) -> UnusableInput:
+    """The error for a model that is only a size, or one that is not in the dataset."""
+    if _SIZE.fullmatch(text):
+        return UnusableInput(f"{shown(text)}: a size, not a model", _NAME_ONE)
+    close = nearest(text, map(str, dataset.by_key["models"])).words
+    found = f"Did you mean {' or '.join(close)}? " if close else ""
+    return UnusableInput(f"{shown(text)}: not a known model", f"{found}{_OWN_CONFIG}")
 
 
 def _sized(found: Estimate, given: Collection[str]) -> Estimate:
@@ -107,7 +120,8 @@ def _script(path: str) -> ScriptText:
         data = read_file(Path(path), LARGEST_SCRIPT_BYTES)
         return ScriptText(Path(path).name, data.decode("utf-8"))
     except (OSError, ValueError) as error:
-        raise UnusableInput(f"{path}: cannot be read: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise UnusableInput(f"{path}: cannot be read: {reason}") from error
 
 
 def _of_name(dataset: Dataset, name: ScriptName | None) -> dict[str, str]:
@@ -160,18 +174,26 @@ def _hardware(dataset: Dataset, query: Query, inputs: Inputs) -> None:
 
 
 def _what_trains(query: Query, inputs: Inputs) -> None:
+    """What the words for weights and task say. Raises `UnusableInput` where they contradict."""
+    rank, weights = inputs.values.get("lora_rank"), query.weights
+    if weights == "partial":
+        raise UnusableInput("partial: no estimate for these weights", "Use full, lora or qlora.")
+    if weights and rank is not None and (rank > 0) != (weights != "full"):
+        raise UnusableInput(f"{weights} weights and lora_rank {rank:g} contradict each other")
     if query.weights in {"lora", "qlora"} or query.task.endswith("-LoRA"):
         inputs.assume("lora_rank", DEFAULT_RANK, "LoRA of a usual rank")
     if query.weights == "qlora":
         inputs.give("quantized", 1)
     if query.weights == "full":
         inputs.give("lora_rank", 0)
+    if query.task:
+        critic = query.task.startswith("PPO")
+        reason = f"{query.task} trains {'a' if critic else 'no'} critic"
+        inputs.assume("has_critic", int(critic), reason)
 
 
 def _of_words(query: Query, inputs: Inputs, has_engine: bool) -> None:
-    """What follows from the task and the rollout engine where no script says it."""
-    if query.task.startswith("PPO"):
-        inputs.assume("has_critic", 1, "PPO trains a critic")
+    """Whether a rollout engine shares the GPUs, where no script says it."""
     if has_engine:
         inputs.give("has_engine", 1)
     else:

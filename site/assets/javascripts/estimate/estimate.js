@@ -89,10 +89,11 @@ const changed = (formula, { configuration }, inputs) =>
 
 /** Whether the parallel sizes divide the GPUs. @param {Values} values */
 export function divides(values) {
-  const stages = values.pipeline_parallel;
-  const experts = values.expert_parallel * values.expert_tensor_parallel;
-  return values.gpus % (stages * values.tensor_parallel * values.context_parallel) === 0
-    && values.gpus % (stages * experts) === 0;
+  const { gpus, pipeline_parallel: stages, fsdp_size: group, has_engine, [ENGINE]: engine } = values;
+  const sizes = [stages * values.tensor_parallel * values.context_parallel,
+    stages * values.expert_parallel * values.expert_tensor_parallel,
+    has_engine ? engine : 1, Math.min(group || gpus, gpus)];
+  return sizes.every((size) => gpus % size === 0);
 }
 
 /** The estimate at the smallest sizes that fit of what nobody gave: of model parallelism, where a backend needs it, and of the engine. @param {Formula} formula @param {Configuration} configuration */
@@ -126,13 +127,13 @@ function assuming(found, names) {
 
 /** Sizes of model parallelism that divide the GPUs, the smallest first. @param {Values} values */
 function sizesOf(values) {
-  const { gpus, layers, experts, context_parallel } = values;
+  const { layers, experts } = values;
   const every = PIPELINE.flatMap((pipeline) => TENSOR.flatMap((tensor) => EXPERT.map((expert) => [pipeline, tensor, expert])));
   return every.filter(([pipeline, , expert]) => pipeline <= layers && expert <= Math.max(1, experts))
     .sort(([a, b, c], [d, e, f]) => a * b * c - d * e * f)
     .map(([pipeline, tensor, expert]) => ({ tensor_parallel: tensor, pipeline_parallel: pipeline,
       expert_parallel: expert, expert_tensor_parallel: expert === 1 ? tensor : 1 }))
-    .filter((sizes) => divides({ gpus, context_parallel, ...sizes }));
+    .filter((sizes) => divides({ ...values, ...sizes }));
 }
 
 /** What would lower a peak, that of the tightest phase first. @param {Formula} formula @param {Estimate} before */

@@ -11,6 +11,7 @@ import { divides } from "./estimate.js";
 const REQUIRED = ["layers", "hidden_size", "attention_heads", "kv_heads", "vocab_size"];
 const OTHERS = ["parameters_b", "head_dim", "intermediate_size", "experts", "experts_per_token", "moe_intermediate_size"];
 const USUAL_RANK = 32;
+const WHOLE = ["GPUs", "sequences", "tokens", "responses", "dimensions"];
 
 /** A question without an answer; the message says why. */
 export class Unusable extends Error {}
@@ -21,10 +22,11 @@ export function configuration(formula, words, model, device) {
   const backend = formula.backends.find((/** @type {Row} */ one) => one.backend === train);
   if (!backend) throw new Unusable(`No estimate for the training backend ${train}.`);
   const { given, assumed } = ofWords(formula, words, device);
-  for (const { name, minimum, maximum, default: usual } of formula.inputs) {
+  for (const { name, unit, minimum, maximum, default: usual } of formula.inputs) {
     if (name in given) {
       const inRange = given[name] >= minimum && given[name] <= maximum;
       if (!inRange) throw new Unusable(`${name} must be a number from ${minimum} to ${maximum}.`);
+      if (WHOLE.includes(unit) && given[name] % 1) throw new Unusable(`${name} must be a whole number.`);
       continue;
     }
     const own = name in backend.defaults;
@@ -49,6 +51,9 @@ function ofWords(formula, words, device) {
   };
   if (device?.memory_gb) given.device_gb ??= device.memory_gb;
   if (device && !given.device_gb) throw new Unusable(`${device.name}: its memory is not known.`);
+  const { weights, lora_rank: rank } = { weights: words.weights, ...given };
+  const contradicts = weights && rank !== undefined && rank > 0 === (weights === "full");
+  if (contradicts) throw new Unusable(`${weights} weights and lora_rank ${rank} contradict each other.`);
   if (words.weights === "full") given.lora_rank ??= 0;
   if (words.weights?.endsWith("lora")) assume("lora_rank", USUAL_RANK, "LoRA of a usual rank");
   if (words.weights === "qlora") given.quantized ??= 1;
