@@ -71,6 +71,11 @@ FIGURES: dict[str, Case] = {
         {"step_seconds": 93, "tokens_per_second_per_gpu": 1250, "peak_memory_gb": 61},
     ),
     "verl 0.5": (lines(3, "step:N - perf/time_per_step:9N"), 3, 1, 2, {"step_seconds": 92.5}),
+    "verl 0.2.0.dev": (
+        lines(3, "step:N - timing_s/step:9N - Tokens/Sec/GPU:144N.5"),
+        *(3, 1, 2),
+        {"tokens_per_second_per_gpu": 1443},
+    ),
     "verl 0.1": (lines(3, "step:N - timing/step:9N - x:0.0"), 3, 1, 2, {"step_seconds": 92.5}),
     "figures that are none": (NO_FIGURES, 8, 1, 7, {"tokens_per_second_per_gpu": None}),
     "images are no tokens": (

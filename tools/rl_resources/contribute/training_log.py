@@ -25,7 +25,7 @@ from rl_resources.text import shown
 
 NUMBERS = ("step", "_step", "global_step", "training/global_step", "trainer/global_step")
 SECONDS = ("timing_s/step", "perf/time_per_step", "timing/step")
-THROUGHPUT = "perf/throughput"
+THROUGHPUT = ("perf/throughput", "Tokens/Sec/GPU")  # the latter in verl 0.2.0.dev
 IMAGES = "perf/total_num_images"
 MEMORY = ("perf/max_memory_reserved_gb", "perf/max_memory_allocated_gb")
 INTERRUPTIONS = tuple(
@@ -211,7 +211,7 @@ def _parser_for(line: str, label: str) -> Parser:
     delimiter = max(",;\t", key=line.count)
     # Weights & Biases may write `run - metric`, with `__MIN` and `__MAX` in columns of their own.
     names = [cell.rpartition(" - ")[2].lower() for cell in _cells(line, delimiter)]
-    figures = [name for name in names if name.endswith((*SECONDS, THROUGHPUT, *MEMORY))]
+    figures = [name for name in names if name.endswith((*SECONDS, *THROUGHPUT, *MEMORY))]
     if twice := [name for name in figures if figures.count(name) > 1]:
         raise UnusableInput(
             f"{label}: has {figures.count(twice[0])} columns of `{twice[0]}`",
@@ -258,8 +258,8 @@ def _console_metrics(line: str) -> Metrics | None:
 
 def _step_of(metrics: Metrics) -> Step | None:
     """The training step that metrics are of; `None` for a validation or anything else."""
-    seconds = next((value for name in SECONDS if (value := _positive(metrics.get(name)))), None)
-    tokens = None if IMAGES in metrics else _positive(metrics.get(THROUGHPUT))
+    seconds = _first(metrics, SECONDS)
+    tokens = None if IMAGES in metrics else _first(metrics, THROUGHPUT)
     memories = [_positive(value) for name, value in metrics.items() if name.endswith(MEMORY)]
     memory = max(filter(None, memories), default=None)
     if not (seconds or tokens or memory):
@@ -268,6 +268,11 @@ def _step_of(metrics: Metrics) -> Step | None:
     number = next((int(item) for item in numbers if item is not None), None)
     interrupted = any(_positive(metrics.get(name)) for name in INTERRUPTIONS)
     return Step(number, seconds, tokens, memory, interrupted)
+
+
+def _first(metrics: Metrics, names: tuple[str, ...]) -> float | None:
+    """The first positive number that metrics have under one of these names."""
+    return next((value for name in names if (value := _positive(metrics.get(name)))), None)
 
 
 def _positive(value: object) -> float | None:
