@@ -336,6 +336,17 @@ def test_what_is_asked_wins_over_the_script() -> None:
     assert found.values["has_critic"] == 1
 
 
+def test_a_critic_is_sharded_as_the_backend_does_and_trains_with_its_gradients() -> None:
+    words = {"train": "zero2", "gpus": 8, "task": "PPO"}
+    values = asked(**words).values
+    parameters = values["parameters"]
+    assert values["critic_state"] == pytest.approx(2 * parameters + 12 * parameters / 8)
+    offloaded = ["critic_parameter_offload=1", "critic_optimizer_offload=1"]
+    found = asked(gpus=8, task="PPO", settings=offloaded)
+    assert found.phases["update"].name == "optimizer step of the critic"
+    assert found.host_memory_gb == pytest.approx(12 * parameters / 1e9)
+
+
 def test_json_has_what_the_contract_names_and_text_the_same_figures(capsys: Output) -> None:
     arguments = ["estimate", str(SCRIPT), "--root", str(ROOT)]
     assert main([*arguments, "--format", "json"]) == 0

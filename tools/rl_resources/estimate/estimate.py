@@ -151,7 +151,7 @@ def with_engine_size(estimate: Estimate) -> Estimate:
     """The estimate at the fewest GPUs of one rollout engine with which it starts."""
     if ROLLOUT not in estimate.phases:
         return estimate
-    sizes = [size for size in _TENSOR if estimate.values["gpus"] % size == 0]
+    sizes = [size for size in _ENGINE if estimate.values["gpus"] % size == 0]
     every = [estimate.with_inputs(engine_tensor_parallel=size) for size in sizes]
     found = next((item for item in every if item.rollout_fits), every[-1])
     return _assuming(found, ("engine_tensor_parallel",))
@@ -165,6 +165,7 @@ def _assuming(found: Estimate, names: Sequence[str]) -> Estimate:
 
 
 PARALLEL = ("tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_tensor_parallel")
+_ENGINE = (1, 2, 4, 8, 16, 32)
 _TENSOR, _PIPELINE, _EXPERT = (1, 2, 4, 8), (1, 2, 4, 8, 16), (1, 2, 4, 8, 16, 32, 64)
 
 

@@ -19,6 +19,7 @@ const OF_VERL = ["fsdp", "fsdp2", "megatron"];
 const SPLITTING = ["megatron", "mindspeed"];
 const ENGINE = "engine_tensor_parallel";
 const PARALLEL = ["tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_tensor_parallel"];
+const ENGINES = [1, 2, 4, 8, 16, 32];
 const [TENSOR, PIPELINE, EXPERT] = [[1, 2, 4, 8], [1, 2, 4, 8, 16], [1, 2, 4, 8, 16, 32, 64]];
 
 /** @type {Record<string, (...figures: any[]) => any>} */
@@ -103,7 +104,7 @@ export function sized(formula, configuration) {
   const split = SPLITTING.includes(configuration.train) && PARALLEL.slice(0, 3).every(isOpen);
   const found = split ? assuming(first(formula, before, sizesOf(before.values)), PARALLEL) : before;
   if (!found.phases[ROLLOUT] || !isOpen(ENGINE)) return found;
-  const engines = TENSOR.filter((size) => found.values.gpus % size === 0).map((size) => changed(formula, found, { [ENGINE]: size }));
+  const engines = ENGINES.filter((size) => found.values.gpus % size === 0).map((size) => changed(formula, found, { [ENGINE]: size }));
   return assuming(engines.find(({ rollout }) => !rollout) ?? engines[engines.length - 1], [ENGINE]);
 }
 
