@@ -157,6 +157,8 @@ def test_every_record_with_a_known_run_leads_to_exactly_its_inputs() -> None:
     """What the form would assume is left out of the address, all else is in it."""
     dataset = load(ROOT)
     for record in dataset.records["tuning"]:
+        if not dataset.by_key["devices"][record["device"]]["memory_gb"]:
+            continue
         found = estimate(dataset, {}, (), str(dataset.script(str(record["script"]))))
         query = estimate_page.query_of(found, str(record["device"]), str(record["infer"]))
         words = dict(parse_qsl(query[1:]))

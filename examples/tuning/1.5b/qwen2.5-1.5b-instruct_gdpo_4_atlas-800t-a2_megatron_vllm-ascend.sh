@@ -15,8 +15,8 @@
 #   - The HCCL, CANN and vLLM variables that the source exports for its machine are left out, and
 #     so is the test of the parallel sizes.
 #   - data.val_batch_size, 16 in the source, is left out: verl calls it deprecated.
-#   - The reward function is given by a path of yours: the source asks Python for that of the
-#     installed verl, utils/reward_score/rlla.py.
+#   - The reward function is that of a checkout of verl in your home: the source asks Python for the
+#     one of the installed verl, utils/reward_score/rlla.py.
 #   - The coefficients of the KL terms, which are both off, are left out, and the reference model
 #     that nothing uses.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
@@ -29,7 +29,7 @@ set -euo pipefail
 MODEL_PATH=${MODEL_PATH:-Qwen/Qwen2.5-1.5B-Instruct}
 TRAIN_FILES=${TRAIN_FILES:-"${HOME}/data/rlla_4k/train.parquet"}
 VAL_FILES=${VAL_FILES:-"${HOME}/data/rlla_4k/test.parquet"}
-REWARD_FUNCTION_PATH=${REWARD_FUNCTION_PATH:?the file utils/reward_score/rlla.py of the installed verl}
+REWARD_FUNCTION_PATH=${REWARD_FUNCTION_PATH:-"${HOME}/verl/verl/utils/reward_score/rlla.py"}
 
 # Hardware
 NNODES=${NNODES:-1}
