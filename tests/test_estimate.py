@@ -347,6 +347,12 @@ def test_a_critic_is_sharded_as_the_backend_does_and_trains_with_its_gradients()
     assert found.host_memory_gb == pytest.approx(12 * parameters / 1e9)
 
 
+def test_the_step_of_zero_has_fp32_gradients_and_a_copy_of_a_group_of_1e9_parameters() -> None:
+    small = asked(model="Qwen/Qwen2.5-0.5B-Instruct", train="zero3", gpus=1).values
+    assert small["step_temporaries"] == pytest.approx(8 * small["parameters"])
+    assert asked(train="zero3", gpus=1).values["step_temporaries"] == 8e9
+
+
 def test_json_has_what_the_contract_names_and_text_the_same_figures(capsys: Output) -> None:
     arguments = ["estimate", str(SCRIPT), "--root", str(ROOT)]
     assert main([*arguments, "--format", "json"]) == 0
