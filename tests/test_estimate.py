@@ -353,6 +353,12 @@ def test_the_step_of_zero_has_fp32_gradients_and_a_copy_of_a_group_of_1e9_parame
     assert asked(train="zero3", gpus=1).values["step_temporaries"] == 8e9
 
 
+def test_sharding_is_a_knob_of_deepspeed_and_plain_data_parallelism_alone() -> None:
+    for train, is_one in (("zero2", True), ("transformers", True), ("megatron", False)):
+        found = {knob.input for knob in knobs(asked(train=train, gpus=8))}
+        assert ("shards_parameters" in found) == is_one, train
+
+
 def test_json_has_what_the_contract_names_and_text_the_same_figures(capsys: Output) -> None:
     arguments = ["estimate", str(SCRIPT), "--root", str(ROOT)]
     assert main([*arguments, "--format", "json"]) == 0

@@ -51,6 +51,7 @@ def _knob(estimate: Estimate, item: Mapping[str, Any]) -> Knob | None:
     after = _turned(item, before)
     backends = inputs_by_name()[name].get("key", {})
     settable = not backends or "any" in backends or configuration.train in backends
+    settable = settable and configuration.train in item.get("train", [configuration.train])
     if after == before or not settable or not divides({**estimate.values, name: after}):
         return None
     changed = estimate.with_inputs(**{name: after})

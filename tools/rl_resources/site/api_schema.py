@@ -212,7 +212,16 @@ def _estimate() -> Schema:
         ),
         knobs=_array(
             _object(
-                input=_TEXT, **{"from": maybe}, value=maybe, times=maybe, least=maybe, price=_TEXT
+                input=_TEXT,
+                train={
+                    **_array(_TEXT, "Backends that have it; null where all have."),
+                    "type": ["array", "null"],
+                },
+                **{"from": maybe},
+                value=maybe,
+                times=maybe,
+                least=maybe,
+                price=_TEXT,
             )
         ),
         interval=_map(_array(number), "Factors of the peak, low and high, by what trains."),

@@ -152,7 +152,7 @@ function knobOf(formula, before, row) {
   const item = formula.inputs.find((/** @type {any} */ input) => input.name === row.input);
   const after = turned(row, before.values[row.input]);
   const { train } = before.configuration;
-  const settable = !item.key || "any" in item.key || train in item.key;
+  const settable = (!item.key || "any" in item.key || train in item.key) && (row.train ?? [train]).includes(train);
   const same = after === before.values[row.input];
   if (same || !settable || !divides({ ...before.values, [row.input]: after })) return undefined;
   const { phases } = changed(formula, before, { [row.input]: after });
