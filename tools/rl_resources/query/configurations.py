@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, get_type_hints
@@ -117,10 +117,42 @@ class Configuration(NamedTuple):
 
 @lru_cache(maxsize=1)
 def configurations(dataset: Dataset) -> tuple[Configuration, ...]:
-    """All records and all reports of a dataset, in the order that no question changes."""
+    """Each run once, as a record or else as a report, in the order that no question changes."""
+    also_records = recorded(dataset)
+    return tuple(row for row in every_configuration(dataset) if row.id not in also_records)
+
+
+@lru_cache(maxsize=1)
+def every_configuration(dataset: Dataset) -> tuple[Configuration, ...]:
+    """All records and all reports of a dataset, in the order of `configurations`."""
     make = _Configurations(dataset)
     rows = [make.of(row) for name in ("tuning", "reports") for row in dataset.records[name]]
     return in_series(sorted(rows, key=_order))
+
+
+@lru_cache(maxsize=1)
+def recorded(dataset: Dataset) -> Mapping[str, str]:
+    """The reports of a run that is a record as well, each with the record's script.
+
+    The same lines of a source are the same run where model and number of GPUs agree.
+    """
+    scripts = {
+        (url, record["model"], record["gpus"]): str(record["script"])
+        for record in dataset.records["tuning"]
+        for url in f"{record['source'] or ''} {record['evidence'] or ''}".split()
+    }
+    places = {
+        str(row["report"]): (row["source_url"], row["model"], row["gpus"])
+        for row in dataset.records["reports"]
+    }
+    return {id_: scripts[place] for id_, place in places.items() if place in scripts}
+
+
+def runs(dataset: Dataset) -> Iterator[Record]:
+    """The rows of `configurations`: all records, and the reports that are no record as well."""
+    also_records = recorded(dataset)
+    yield from dataset.records["tuning"]
+    yield from (row for row in dataset.records["reports"] if row["report"] not in also_records)
 
 
 BY_ITSELF = (

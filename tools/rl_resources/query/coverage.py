@@ -14,6 +14,7 @@ from typing import Any
 
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record
+from rl_resources.query.configurations import runs
 
 WANTED_RULE = (
     "A combination is wanted when no record covers it although reports say that it ran: "
@@ -83,7 +84,7 @@ def coverage(dataset: Dataset) -> Coverage:
     """Count records and reports."""
     places: dict[Place, list[Record]] = {}
     unplaced = 0
-    for row in (*dataset.records["tuning"], *dataset.records["reports"]):
+    for row in runs(dataset):
         size = row["size"] if "size" in row else dataset.by_key["models"][row["model"]]["size"]
         place = (str(size or ""), str(row["task"] or ""), str(row["device"] or ""))
         if all(place):

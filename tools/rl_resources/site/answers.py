@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from rl_resources.dataset import Dataset, is_packaged
 from rl_resources.estimate.model import estimable
 from rl_resources.query import sentences
-from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.query.configurations import Configuration, every_configuration
 from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, Coverage
 from rl_resources.query.find import SHOULD_FIT, Answer, Found, Largest, folded
 from rl_resources.query.messages import say
@@ -82,7 +82,7 @@ def _cells(row: Configuration) -> dict[str, Any]:
 
 def _contradictions(dataset: Dataset, found: Found) -> dict[str, list[Configuration]]:
     """What other reports say against those that are listed, by the id of these."""
-    by_id = {row.id: row for row in configurations(dataset)}
+    by_id = {row.id: row for row in every_configuration(dataset)}
     nearest = (item.answer for item in found.nearest)
     listed = (*found.answers, *found.unclear, *found.failures, *nearest)
     rows = (item.configuration for item in listed if item.configuration.contradicts)

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from rl_resources.package import Field, Record, TableSchema
 from rl_resources.query.compatibility import accepted_by, releases_of
-from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.query.configurations import (
+    Configuration,
+    configurations,
+    every_configuration,
+    recorded,
+)
 from rl_resources.query.extremes import WEIGHTS, by_hardware, headline, minimum
 from rl_resources.query.find import ORDER
 from rl_resources.query.sentences import context
@@ -130,7 +135,8 @@ def _size(site: Site, size: Size) -> str:
 
 def _reports(site: Site) -> dict[str, str]:
     """The overview, and one page for each size that has reports."""
-    known = {item.id: item for item in configurations(site.dataset) if item.kind == "report"}
+    every = every_configuration(site.dataset)
+    known = {item.id: item for item in every if item.kind == "report"}
     sections: dict[str, list[tuple[Record, Configuration]]] = {size.name: [] for size in site.sizes}
     for row in site.dataset.records["reports"]:
         section = sections.setdefault(str(row["size"] or UNKNOWN_SIZE), [])
@@ -140,6 +146,8 @@ def _reports(site: Site) -> dict[str, str]:
         "sections": sections,
         "schema": site.dataset.package.resources["reports"].schema,
         "places": {id_: place(item) for id_, item in known.items()},
+        "record_places": {f"{item.id}.sh": place(item) for item in every if item.kind == "record"},
+        "recorded": recorded(site.dataset),
     }
     tabs = recipes.of_table(site.dataset, "reports", site.at)
     found = {"reports.md": site.page("reports.md", **shared, tabs=tabs)}
