@@ -125,8 +125,9 @@ TRAINER=(
     trainer.nnodes="${NNODES}"
     trainer.n_gpus_per_node="${GPUS_PER_NODE}"
     trainer.val_before_train=True
-    trainer.save_freq=-1
+    trainer.save_freq=1000
     trainer.test_freq=10
+    trainer.total_training_steps=300
     trainer.total_epochs="${TOTAL_EPOCHS}"
 )
 

@@ -124,6 +124,7 @@ TRAINER=(
     trainer.val_before_train=True
     trainer.save_freq=-1
     trainer.test_freq=10
+    trainer.total_training_steps=300
     trainer.total_epochs="${TOTAL_EPOCHS}"
 )
 
