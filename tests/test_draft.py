@@ -271,6 +271,11 @@ def test_the_device_is_the_one_that_comments_name(
     assert ("device" in draft.unknown) == (device is None)
 
 
+def test_on_an_ascend_device_vllm_is_its_edition(proposed: Callable[..., Draft]) -> None:
+    assert proposed(script("#!/usr/bin/env bash\n# Ascend 910C\n")).row["infer"] == "vllm-ascend"
+    assert proposed(script("#!/usr/bin/env bash\n# 8xH800\n")).row["infer"] == "vllm"
+
+
 @pytest.mark.parametrize(
     ("comment", "limit", "batches"),
     [

@@ -3,7 +3,7 @@
 # Tag:      RECOMMENDED (no offload and no recomputation)
 # Model:    Qwen/Qwen2.5-0.5B-Instruct
 # Task:     CISPO
-# Hardware: 4 x Ascend 910B of an Atlas 800T A2 server (1 node)
+# Hardware: 4 NPUs of an Atlas 800T A2 server (1 node)
 # Backends: Megatron-Core trains, vLLM Ascend generates (vLLM Ascend 0.18.0 in the published run)
 # Source:   https://github.com/verl-project/verl-ascend-recipe/blob/2a3edec04b4d4aaee83b61f050d507c431f63156/verl_ascend_practice/run_qwen2_5_0_5b_cispo_megatron_npu.sh
 #

@@ -71,9 +71,10 @@ class Draft:
         found = [self.sources.stated, self.sources.form.facts]
         if script is not None:
             named = name_facts(script, self.dataset)
-            found += [run_facts(script, named, self.dataset), named]
-            found += [titled_facts(script, self.dataset)]
-            found += [{"device": device_fact(script, self.dataset)}]
+            device = {"device": device_fact(script, self.dataset)}
+            settled = merged([*found, named, device])
+            found += [run_facts(script, settled, self.dataset), named]
+            found += [titled_facts(script, self.dataset), device]
         return merged(found)
 
     @cached_property

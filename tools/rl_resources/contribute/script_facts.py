@@ -44,13 +44,15 @@ def name_facts(script: ScriptText, dataset: Dataset) -> Facts:
 def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
     """The cells that follow from the run; none if the script starts no training.
 
-    What the run leaves open between several words is settled by the script's name.
+    What the run leaves open between several words is settled by the cells in `named`.
     """
     run = script.training
     if run is None:
         return {}
     words = {name: fact.text for name, fact in named.items()}
     train, infer = words.get("train", ""), words.get("infer", "")
+    device = dataset.by_key["devices"].get(words.get("device", ""), {})
+    on_npu = run.setting("trainer.device").text == "npu" or device.get("vendor") == "Huawei"
     return {
         "framework": Fact(script.framework),
         "tag": _tag(run),
@@ -58,8 +60,8 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
         "task": _task(run, words.get("task", ""), dataset),
         "gpus": _count(run.gpus),
         "nodes": _count(run.nodes),
-        "train": _backend(run, run.train_backend, TRAIN_BACKENDS, train, dataset),
-        "infer": _backend(run, run.infer_backend, INFER_BACKENDS, infer, dataset),
+        "train": _backend(run.train_backend, TRAIN_BACKENDS, train, dataset),
+        "infer": _backend(run.infer_backend, INFER_BACKENDS, infer, dataset, on_npu=on_npu),
         "max_prompt_length": _count(run.max_prompt_length),
         "max_response_length": _count(run.max_response_length),
         "rollout_n": _count(run.rollout_n),
@@ -140,15 +142,19 @@ def _may_be(run: Run, algorithm: str) -> bool:
 
 
 def _backend(
-    run: Run, setting: Setting, known: Collection[str], named: str, dataset: Dataset
+    setting: Setting,
+    known: Collection[str],
+    named: str,
+    dataset: Dataset,
+    *,
+    on_npu: bool = False,
 ) -> Fact:
-    """A backend in the dataset's words, some of which are a vendor's edition of others."""
+    """A backend in the dataset's words; `on_npu` prefers a vendor's edition of it."""
     if setting.text is None or setting.text not in known:
         return _unknown(setting)
     words = (str(row["backend"]) for row in dataset.records["backends"])
     fits = [word for word in words if SAME_BACKEND.get(word, word) == setting.text]
     editions = [word for word in fits if word != setting.text]
-    on_npu = run.setting("trainer.device").text == "npu"
     preferred = [named, *(editions if on_npu else ()), setting.text, *fits]
     found = next((word for word in preferred if word in fits), None)
     return Fact(found) if found else _unknown(setting)
