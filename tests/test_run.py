@@ -8,7 +8,7 @@ from rl_resources.script.bash import read
 from rl_resources.script.explained import explained
 from rl_resources.script.framework import UNKNOWN, compose_launch, shipped
 from rl_resources.script.launch import launches
-from rl_resources.script.run import ACTOR, Run
+from rl_resources.script.run import ACTOR, MODEL, Run
 from rl_resources.script.settings import Setting
 
 TRAIN = "python3 -m verl.trainer.main_ppo"
@@ -107,6 +107,27 @@ def test_a_key_that_the_release_refuses_keeps_the_scripts_value() -> None:
     run = run_of(f"{TRAIN} trainer.nnodes=2 {ENGINE}.grad_offload=True\n")
     assert run.setting(f"{ENGINE}.grad_offload").flag is True
     assert [rejection.kind for rejection in run.composition.rejected] == ["unknown-key"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word", "on"),
+    [
+        ("", "bf16-optimizer", False),
+        (f"{ACTOR}.fsdp_config.model_dtype=bf16", "bf16-optimizer", True),
+        (f"{ACTOR}.fsdp_config.model_dtype=bfloat16", "bf16-optimizer", True),
+        (f"{ACTOR}.fsdp_config.model_dtype=bf16 {MODEL}.lora_rank=8", "bf16-optimizer", False),
+        (f"{ACTOR}.fsdp_config.offload_policy=True", "gradient-offload", False),
+        (
+            f"{ACTOR}.strategy=fsdp2 {ACTOR}.fsdp_config.offload_policy=True",
+            "gradient-offload",
+            True,
+        ),
+    ],
+)
+def test_optimizations_follow_from_number_formats_and_the_offload_policy(
+    arguments: str, word: str, on: bool
+) -> None:
+    assert (word in run_of(f"{TRAIN} trainer.nnodes=1 {arguments}\n").optimizations_on) == on
 
 
 OFFLOAD = {"param_offload", "optimizer_offload"}

@@ -19,6 +19,7 @@ from rl_resources.script.settings import Key, Setting, Settings
 ROLLOUT = "actor_rollout_ref.rollout"
 REFERENCE = "actor_rollout_ref.ref"
 _LACKING = Setting("", value=False)
+_BF16 = frozenset({"bf16", "bfloat16"})
 _POOL_KEYS = ("nnodes", "n_gpus_per_node")
 
 
@@ -290,13 +291,15 @@ class Run(Settings):
         all_state = self.offload_policy if self.offload_policy.flag else None
         on_host = self.optimizer_on_host if self.optimizer_on_host.flag and megatron else None
         gradients = self._engine("grad_offload")  # gone: Megatron's move with the parameters
+        dtype = self._engine("model_dtype")  # of weights, and so of gradients and Adam's moments
         found = {
             "activation-checkpointing": self.gradient_checkpointing,
             "parameter-offload": all_state or self.param_offload,
-            "gradient-offload": gradients if gradients.place else self.param_offload,
+            "gradient-offload": all_state or (gradients if gradients.place else self.param_offload),
             "optimizer-offload": on_host or all_state or self.optimizer_offload,
             "activation-offload": self._if_any(backend.activation_offload),
             "reference-offload": self.reference_offload,
+            "bf16-optimizer": dtype,
             "sequence-packing": self.setting(backend.packing),
             "dynamic-batch": self.dynamic_batch,
             "fused-logits": self.setting(f"{MODEL}.use_fused_kernels"),
@@ -305,7 +308,8 @@ class Run(Settings):
             "layered-summon": self.setting(f"{ROLLOUT}.layered_summon"),
         }
         lacks = {
-            "gradient-offload": not megatron,
+            "gradient-offload": not megatron and not all_state,
+            "bf16-optimizer": dtype.text not in _BF16 or self.weights != "full",
             "activation-offload": not backend.activation_offload,
             "reference-offload": not self._has_reference,
         }
