@@ -3,7 +3,7 @@
 # Tag:      RECOMMENDED (nothing that is trained is offloaded; the source publishes its throughput)
 # Model:    Qwen/Qwen3-8B
 # Task:     GRPO-LoRA
-# Hardware: 4 x Ascend 910B of an Atlas 800T A2 server (1 node)
+# Hardware: 4 NPUs of an Atlas 800T A2 server (1 node)
 # Backends: FSDP trains, vLLM Ascend generates (vLLM Ascend 0.23.0 in the published run)
 # Source:   https://github.com/verl-project/verl-ascend-recipe/blob/0d6be4b53141f024ad95f94a21c502f902503f7a/grpo/lora/README.md#L147
 #           https://github.com/verl-project/verl-ascend-recipe/blob/88df6a55690ad02c54f040ed73ee269011ce743c/lora/run_qwen3_8b_from_adapter_fsdp.sh
