@@ -8,8 +8,8 @@
 # Source:   https://github.com/verl-project/verl/blob/fb532783ad3176b4f2a1acbe4f75a5d695b4e0b4/examples/ppo_trainer/verl_getting_started.ipynb
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
-#   - The values are those that the measured run printed at its start: its micro batches are 4,
-#     the command above its output has 1, which is for GPUs with less memory.
+#   - The values are those of the command in the notebook: its micro batches are 1, which it
+#     advises when memory runs out. Its saved output is of a run with 4, on a larger GPU.
 #   - Micro batch sizes are given per GPU; fsdp_config.grad_offload, False in the source, is gone.
 #   - use_remove_padding, enable_gradient_checkpointing and use_kl_in_reward are spelled out as
 #     the verl of that time had them: newer defaults differ.
@@ -36,7 +36,7 @@ GPU_MEMORY_UTILIZATION=${GPU_MEMORY_UTILIZATION:-0.4}
 # Batch and lengths
 TRAIN_BATCH_SIZE=${TRAIN_BATCH_SIZE:-256}
 PPO_MINI_BATCH_SIZE=${PPO_MINI_BATCH_SIZE:-64}
-PPO_MICRO_BATCH_SIZE_PER_GPU=${PPO_MICRO_BATCH_SIZE_PER_GPU:-4}
+PPO_MICRO_BATCH_SIZE_PER_GPU=${PPO_MICRO_BATCH_SIZE_PER_GPU:-1}
 MAX_PROMPT_LENGTH=${MAX_PROMPT_LENGTH:-512}
 MAX_RESPONSE_LENGTH=${MAX_RESPONSE_LENGTH:-256}
 ROLLOUT_N=${ROLLOUT_N:-1}
@@ -106,7 +106,7 @@ CRITIC=(
     critic.model.enable_gradient_checkpointing=False
     critic.optim.lr="${CRITIC_LEARNING_RATE}"
     critic.ppo_micro_batch_size_per_gpu="${PPO_MICRO_BATCH_SIZE_PER_GPU}"
-    critic.forward_micro_batch_size_per_gpu=4
+    critic.forward_micro_batch_size_per_gpu=1
     critic.shuffle=True
     critic.fsdp.param_offload=False
     critic.fsdp.optimizer_offload=False

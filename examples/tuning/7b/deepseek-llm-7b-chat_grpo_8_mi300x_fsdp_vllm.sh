@@ -10,6 +10,7 @@
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - actor.entropy_coeff is 0.001, then the default, is spelled out; the current default is 0.
+#   - rollout.enforce_eager, a default of verl at that time, is spelled out.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
 #
 # The page says "AMD MI300" and the log names no GPU. Eight in one node are taken for MI300X,
@@ -88,6 +89,7 @@ ROLLOUT=(
     actor_rollout_ref.rollout.n="${ROLLOUT_N}"
     actor_rollout_ref.rollout.tensor_model_parallel_size="${ROLLOUT_TENSOR_PARALLEL_SIZE}"
     actor_rollout_ref.rollout.gpu_memory_utilization="${GPU_MEMORY_UTILIZATION}"
+    actor_rollout_ref.rollout.enforce_eager=True
     actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu="${LOG_PROB_MICRO_BATCH_SIZE_PER_GPU}"
 )
 

@@ -13,6 +13,7 @@
 #     KL penalty into the reward when it was not in the loss.
 #   - critic.model.fsdp_config is critic.fsdp now.
 #   - actor.entropy_coeff is 0.001, then the default, is spelled out; the current default is 0.
+#   - rollout.enforce_eager, a default of verl at that time, is spelled out.
 #   - Data paths, project and experiment name are ours; actor.strategy and critic.strategy are
 #     spelled out.
 #
@@ -93,6 +94,7 @@ ROLLOUT=(
     actor_rollout_ref.rollout.n="${ROLLOUT_N}"
     actor_rollout_ref.rollout.tensor_model_parallel_size="${ROLLOUT_TENSOR_PARALLEL_SIZE}"
     actor_rollout_ref.rollout.gpu_memory_utilization="${GPU_MEMORY_UTILIZATION}"
+    actor_rollout_ref.rollout.enforce_eager=True
     actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu="${LOG_PROB_MICRO_BATCH_SIZE_PER_GPU}"
 )
 

@@ -16,6 +16,7 @@
 #     loaded.
 #   - The model is an option of the source's command line; ours is the one that its folder
 #     names.
+#   - rollout.enforce_eager, a default of the fork, is spelled out.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
 #
 # This is the first of three stages. The later ones take responses of 23,552 and 31,744 tokens.
@@ -96,6 +97,7 @@ ROLLOUT=(
     actor_rollout_ref.rollout.top_k=-1
     actor_rollout_ref.rollout.tensor_model_parallel_size="${ROLLOUT_TENSOR_PARALLEL_SIZE}"
     actor_rollout_ref.rollout.gpu_memory_utilization="${GPU_MEMORY_UTILIZATION}"
+    actor_rollout_ref.rollout.enforce_eager=True
     actor_rollout_ref.rollout.enable_chunked_prefill=True
     actor_rollout_ref.rollout.max_num_batched_tokens="${MAX_TOKEN_LEN_PER_GPU}"
     actor_rollout_ref.rollout.log_prob_use_dynamic_bsz=True

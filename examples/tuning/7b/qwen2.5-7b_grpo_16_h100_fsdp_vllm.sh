@@ -14,6 +14,7 @@
 #   - The total log-prob micro batch of 160 is 10 for each of 16 GPUs.
 #   - rollout.micro_rollout_batch_size, trainer.remove_clip and the switch off of gradient
 #     offload exist only in the fork.
+#   - rollout.enforce_eager, a default of the fork, is spelled out.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
 #
 # Activations are recomputed, and the reference model is offloaded.
@@ -94,6 +95,7 @@ ROLLOUT=(
     actor_rollout_ref.rollout.temperature=1.0
     actor_rollout_ref.rollout.tensor_model_parallel_size="${ROLLOUT_TENSOR_PARALLEL_SIZE}"
     actor_rollout_ref.rollout.gpu_memory_utilization="${GPU_MEMORY_UTILIZATION}"
+    actor_rollout_ref.rollout.enforce_eager=True
     actor_rollout_ref.rollout.enable_chunked_prefill=False
     actor_rollout_ref.rollout.max_num_batched_tokens="$((MAX_PROMPT_LENGTH + MAX_RESPONSE_LENGTH + 1000))"
     actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu="${LOG_PROB_MICRO_BATCH_SIZE_PER_GPU}"

@@ -11,6 +11,7 @@
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The reference model is left out: without a KL loss none is loaded.
 #   - The penalty on overlong answers is left out: it changes the reward, not what a run needs.
+#   - rollout.enforce_eager, a default of verl when the source was written, is spelled out.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
 #
 # The source drops no prompts whose responses all score alike, which DAPO does.
@@ -106,6 +107,7 @@ ROLLOUT=(
     actor_rollout_ref.rollout.top_k=-1
     actor_rollout_ref.rollout.tensor_model_parallel_size="${ROLLOUT_TENSOR_PARALLEL_SIZE}"
     actor_rollout_ref.rollout.gpu_memory_utilization="${GPU_MEMORY_UTILIZATION}"
+    actor_rollout_ref.rollout.enforce_eager=True
     actor_rollout_ref.rollout.enable_chunked_prefill=True
     actor_rollout_ref.rollout.max_num_batched_tokens="$((MAX_PROMPT_LENGTH + MAX_RESPONSE_LENGTH))"
     actor_rollout_ref.rollout.log_prob_use_dynamic_bsz=True

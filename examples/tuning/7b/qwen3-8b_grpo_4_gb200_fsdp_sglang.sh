@@ -4,7 +4,7 @@
 # Model:    Qwen/Qwen3-8B
 # Task:     GRPO
 # Hardware: 4 x GB200 (1 node; the source gives 192 GB for each GPU)
-# Backends: FSDP trains, SGLang generates
+# Backends: FSDP trains, SGLang generates (SGLang 0.5.6.post2 in the image of the published run)
 # Source:   https://github.com/verl-project/verl/commit/3f2fd075da015579639cd2f99aa1c2811c6f48d4
 #           https://github.com/verl-project/verl/blob/3f2fd075da015579639cd2f99aa1c2811c6f48d4/examples/grpo_trainer/run_qwen3-8b_gb200.sh#L1
 #
