@@ -253,6 +253,13 @@ def test_cells_follow_from_the_settings(
     assert {name: row[name] for name in wanted} == wanted
 
 
+def test_a_setting_that_the_script_leaves_out_is_not_set(proposed: Callable[..., Draft]) -> None:
+    name = "actor_rollout_ref.rollout.name"
+    draft = proposed(script().replace(f" \\\n    {name}=vllm", ""))
+    assert draft.row["infer"] == ""
+    assert f"`{name}` is not set and has no default" in draft.unknown["infer"]
+
+
 @pytest.mark.parametrize(
     ("comment", "device"),
     [

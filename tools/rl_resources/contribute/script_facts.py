@@ -87,7 +87,9 @@ def memory_cells(run: Run) -> dict[str, str]:
 
 
 def _unknown(setting: Setting) -> Fact:
-    return Fact(doubt=f"`{setting.key}` is only known when the script runs")
+    unset = setting.value is None and setting.place is None
+    why = "is not set and has no default" if unset else "is only known when the script runs"
+    return Fact(doubt=f"`{setting.key}` {why}")
 
 
 def _count(setting: Setting) -> Fact:
