@@ -359,6 +359,11 @@ def test_sharding_is_a_knob_of_deepspeed_and_plain_data_parallelism_alone() -> N
         assert ("shards_parameters" in found) == is_one, train
 
 
+def test_a_lora_task_contradicts_full_weights() -> None:
+    with pytest.raises(UnusableInput, match="GRPO-LoRA contradict"):
+        asked(task="GRPO-LoRA", weights="full")
+
+
 def test_json_has_what_the_contract_names_and_text_the_same_figures(capsys: Output) -> None:
     arguments = ["estimate", str(SCRIPT), "--root", str(ROOT)]
     assert main([*arguments, "--format", "json"]) == 0

@@ -142,7 +142,7 @@ class Inputs:
         key, equals, value = text.strip().partition("=")
         name = key if key in inputs_by_name() else self._named(key)
         number = _given(name, value) if name and value else None
-        wrong = f"{option} {shown(text)}"
+        wrong = f"{option} {shown(text if option == '--set' else value)}"
         if not equals:
             raise UnusableInput(f"{wrong}: is not KEY=VALUE")
         if name is None:

@@ -178,6 +178,8 @@ def _what_trains(query: Query, inputs: Inputs) -> None:
     rank, weights = inputs.values.get("lora_rank"), query.weights
     if weights == "partial":
         raise UnusableInput("partial: no estimate for these weights", "Use full, lora or qlora.")
+    if weights == "full" and query.task.endswith("-LoRA"):
+        raise UnusableInput(f"full weights and the task {query.task} contradict each other")
     if weights and rank is not None and (rank > 0) != (weights != "full"):
         raise UnusableInput(f"{weights} weights and lora_rank {rank:g} contradict each other")
     if query.weights in {"lora", "qlora"} or query.task.endswith("-LoRA"):
