@@ -364,6 +364,14 @@ def test_a_lora_task_contradicts_full_weights() -> None:
         asked(task="GRPO-LoRA", weights="full")
 
 
+def test_a_value_that_a_script_sets_and_that_cannot_be_is_an_error(tmp_path: Path) -> None:
+    script = tmp_path / SCRIPT.name
+    text = SCRIPT.read_text()
+    script.write_text(text.replace('length="${MAX_RESPONSE_LENGTH}"', "length=-5"))
+    with pytest.raises(UnusableInput, match="response_length: -5 is out of range"):
+        dataset().estimate(str(script))
+
+
 def test_json_has_what_the_contract_names_and_text_the_same_figures(capsys: Output) -> None:
     arguments = ["estimate", str(SCRIPT), "--root", str(ROOT)]
     assert main([*arguments, "--format", "json"]) == 0

@@ -248,7 +248,8 @@ def of_run(run: Run, inputs: Inputs) -> None:
     for name, setting in _settings(run, inputs.train):
         number = as_number(setting.value) if setting.known else None
         line = setting.place.line if setting.place else 0
-        if number is not None and number < inputs_by_name()[name]["minimum"]:
+        is_open = setting.value is None or not line
+        if is_open and number is not None and number < inputs_by_name()[name]["minimum"]:
             _assume(inputs, name, "not set")
         elif number is None:
             where = f" (line {line})" if line else ""
