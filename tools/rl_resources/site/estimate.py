@@ -85,7 +85,7 @@ def rollout(estimate: Estimate) -> str:
     """What the rollout engine takes, and why it does not start where it does not."""
     tokens, wanted = estimate.values["kv_tokens"], estimate.values["sequence_length"]
     peak = estimate.phases[ROLLOUT].peak_gb
-    found = f"Rollout: {peak:.1f} GB with a KV cache for {tokens:,.0f} tokens."
+    found = f"Rollout: {peak:.1f} GB with a KV cache for {int(tokens):,} tokens."
     if peak > estimate.device_gb:
         return f"{found} That is more than the GPU has: the engine does not start."
     if tokens < wanted:
