@@ -9,6 +9,7 @@
 #           https://github.com/volcengine/verl/blob/558d4dd581b8f0c1606ef773b02ca42b2e95e24d/examples/grpo_trainer/run_qwen2_5_32b_grpo_npu.sh
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
+#   - rollout.enforce_eager, a default of verl when the throughput was published, is spelled out.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
 #
 # Several nodes: start a Ray cluster over all 2 nodes first, then this script once, on the head
@@ -87,6 +88,7 @@ ROLLOUT=(
     actor_rollout_ref.rollout.n="${ROLLOUT_N}"
     actor_rollout_ref.rollout.tensor_model_parallel_size="${ROLLOUT_TENSOR_PARALLEL_SIZE}"
     actor_rollout_ref.rollout.gpu_memory_utilization="${GPU_MEMORY_UTILIZATION}"
+    actor_rollout_ref.rollout.enforce_eager=True
     actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu="${LOG_PROB_MICRO_BATCH_SIZE_PER_GPU}"
 )
 
