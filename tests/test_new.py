@@ -215,9 +215,12 @@ def test_the_tag_turns_every_memory_switch_of_the_backend(
     if train != "megatron":
         assert composed.value("critic.model.enable_gradient_checkpointing") is on
     switched = {"activation-checkpointing", "parameter-offload", "optimizer-offload"}
-    switched |= {"megatron": {"gradient-offload"}, "torchtitan": set(), "veomni": set()}.get(
-        train, {"activation-offload"}
-    )
+    of_backend: dict[str, set[str]] = {
+        "fsdp": {"activation-offload"},
+        "fsdp2": {"activation-offload", "gradient-offload"},
+        "megatron": {"gradient-offload"},
+    }
+    switched |= of_backend.get(train, set())
     always = {"sequence-packing", "dynamic-batch", "rollout-sleep"}
     found = record.row["memory_optimizations"].split("; ")
     assert sorted(found) == sorted(always | switched if on else always)
