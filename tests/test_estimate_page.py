@@ -184,6 +184,7 @@ def test_the_back_test_counts_errors_and_verdicts(tmp_path: Path) -> None:
     cases = estimate_page.read_cases(load(root))
     (group,) = estimate_page.errors([case for case in cases if case.measured_gb], "kind")
     assert group == ("measured", 2, pytest.approx(0.3), pytest.approx(0.5), 0.5)
+    assert group.misses and "misses the goal" in page
     assert estimate_page.decided(cases) == {
         "ran": {"fits": 1, "tight": 0, "unlikely": 0, "cannot fit": 0},
         "out-of-memory": {"fits": 0, "tight": 1, "unlikely": 0, "cannot fit": 0},

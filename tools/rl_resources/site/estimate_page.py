@@ -42,6 +42,10 @@ _MAIN = (
 _OWN_FIELDS = frozenset({"gpus", "lora_rank", "quantized", "has_engine"})
 
 
+GOALS = (0.08, 0.20)
+"""The errors that half and nine of ten estimates should stay below."""
+
+
 class Case(NamedTuple):
     """A run of the back-test; GB of one GPU, `None` where no figure was read."""
 
@@ -50,6 +54,7 @@ class Case(NamedTuple):
     outcome: str
     verdict: str
     model: str
+    length: str
     measured_gb: float | None
     estimated_gb: float
     low_gb: float
@@ -64,6 +69,11 @@ class Errors(NamedTuple):
     median: float
     ninth: float
     within: float
+
+    @property
+    def misses(self) -> bool:
+        """Whether the goals are missed: a median of 8 %, nine of ten within 20 %."""
+        return self.median > GOALS[0] or self.ninth > GOALS[1]
 
 
 @dataclass(frozen=True)
@@ -104,7 +114,7 @@ def pages(site: Site) -> dict[str, str]:
         "modules": MODULES,
         "cases": cases,
         "scatter": scatter(peaks),
-        "errors": {by: list(errors(peaks, by)) for by in ("kind", "project")},
+        "errors": {by: list(errors(peaks, by)) for by in ("kind", "length", "project")},
         "all_errors": _errors("all", real) if real else None,
         "decided": decided(cases),
         "verdicts": VERDICTS,
@@ -138,6 +148,7 @@ def _case(row: Mapping[str, str]) -> Case:
         row["outcome"],
         row["verdict"],
         row["model"],
+        "tokens known" if row["known"] == "true" else "only the longest sequence known",
         float(row["measured_gb"]) if row["measured_gb"] else None,
         float(row["estimated_gb"]),
         float(row["low_gb"]),
