@@ -204,7 +204,7 @@ def _settings(row: Mapping[str, object]) -> list[str]:
     saved = str(row["memory_optimizations"] or "")
     total, answer = row["max_total_length"], row["max_response_length"]
     prompt = row["max_prompt_length"] or 0
-    none = 0 if row["train"] == "megatron" else None  # the others do so unless told not to
+    none = 0 if row["train"] == "megatron" else None  # the others do so by default
     lengths = (prompt, answer) if answer else (0, total)
     found = {
         "prompt_length": lengths[0],

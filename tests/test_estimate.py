@@ -384,6 +384,8 @@ def test_json_has_what_the_contract_names_and_text_the_same_figures(capsys: Outp
     assert f"{found['verdict']}: {found['peak_gb']:.1f} GB at the peak of training" in text
     assert all(knob["setting"] in text for knob in found["knobs"][:8])
     assert "Estimated, not tested" in text
+    conditions = "full fine-tuning; 4 bytes per weight; parameter offload, optimizer offload; "
+    assert f"{conditions}activation checkpointing; 1024 + 1024 tokens; micro batch 16" in text
 
 
 def test_the_inputs_are_listed_with_the_keys_of_the_framework(capsys: Output) -> None:

@@ -52,6 +52,7 @@ def _lines(estimate: Estimate) -> Iterator[str]:
     gpus = int(estimate.values["gpus"])
     of = f"{gpus} GPU{'s' if gpus > 1 else ''}, {configuration.train}"
     yield f"Estimated, not tested: {configuration.model} on {of}. GB are 10⁹ bytes of one GPU."
+    yield _conditions(estimate)
     yield ""
     peak = (
         f"{estimate.peak_gb:.1f} GB at the peak of training, 90 % interval {low:.1f} to {high:.1f}"
@@ -66,6 +67,26 @@ def _lines(estimate: Estimate) -> Iterator[str]:
     yield from _turns(knobs(estimate))
     yield from _limits(limits(estimate))
     yield from _assumed(estimate)
+
+
+def _conditions(estimate: Estimate) -> str:
+    """What decides memory: what trains, precision, offload, lengths and micro batch."""
+    values = estimate.values
+    weights = "QLoRA" if values["quantized"] else "LoRA"
+    trains = (
+        f"{weights}, rank {values['lora_rank']:g}" if values["lora_rank"] else "full fine-tuning"
+    )
+    held = "4 bits" if values["quantized"] else f"{values['parameter_bytes']:g} bytes"
+    offloads = {"parameter_offload": "parameter", "optimizer_offload": "optimizer"}
+    offloads |= {"offload_policy": "full", "optimizer_on_host": "optimizer step"}
+    found = [f"{words} offload" for name, words in offloads.items() if values[name]]
+    batch = f"micro batch {values['micro_batch']:g}"
+    if values["max_tokens"]:
+        batch = f"{values['max_tokens']:g} tokens per GPU"
+    lengths = f"{values['prompt_length']:g} + {values['response_length']:g} tokens"
+    saved = "activation checkpointing" if values["checkpointing"] else "no activation checkpointing"
+    weight = f"{held} per weight"
+    return "; ".join([trains, weight, ", ".join(found) or "no offload", saved, lengths, batch])
 
 
 def _assumed(estimate: Estimate) -> Iterator[str]:
