@@ -88,7 +88,7 @@ def test_megatron_without_sizes_takes_the_smallest_that_fit_and_says_so() -> Non
     found = asked(model="Qwen/Qwen3-30B-A3B", gpus=16, train="megatron")
     assert found.verdict == "fits"
     chosen = {item.input: item.reason for item in found.configuration.assumed}
-    assert chosen["expert_parallel"] == chosen["tensor_parallel"] == "the smallest that fit, or the best"
+    assert chosen["expert_parallel"] == chosen["tensor_parallel"] == "smallest that fit, else best"
 
 
 @pytest.mark.parametrize(

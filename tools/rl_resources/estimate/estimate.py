@@ -160,7 +160,7 @@ def with_engine_size(estimate: Estimate) -> Estimate:
 def _assuming(found: Estimate, names: Sequence[str]) -> Estimate:
     """The estimate, with these inputs listed as chosen."""
     others = [item for item in found.configuration.assumed if item.input not in names]
-    chosen = [Assumed(name, found.values[name], "the smallest that fit, or the best") for name in names]
+    chosen = [Assumed(name, found.values[name], "smallest that fit, else best") for name in names]
     return Estimate(replace(found.configuration, assumed=(*others, *chosen)))
 
 

@@ -122,7 +122,7 @@ function first(formula, before, every) {
 /** The estimate with these inputs listed as chosen. @param {Estimate} found @param {string[]} names */
 function assuming(found, names) {
   const others = found.configuration.assumed.filter(({ input }) => !names.includes(input));
-  const chosen = names.map((input) => ({ input, value: found.values[input], reason: "the smallest that fit, or the best" }));
+  const chosen = names.map((input) => ({ input, value: found.values[input], reason: "smallest that fit, else best" }));
   return { ...found, configuration: { ...found.configuration, assumed: [...others, ...chosen] } };
 }
 
