@@ -14,10 +14,8 @@ from jsonschema import Draft202012Validator, FormatChecker
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from rl_resources import load
-from rl_resources.query.diff import Table, diff
-from rl_resources.query.revision import Release
 from rl_resources.site import api
-from rl_resources.site.api_schema import files, schemas
+from rl_resources.site.api_schema import files
 
 CONTRACT = Path(__file__).with_name("api_contract.json")
 DATASET = load()
@@ -136,18 +134,3 @@ def in_words(schema: dict[str, Any]) -> str:
         fields = (f"{name}: {in_words(item)}" for name, item in schema["properties"].items())
         words += f" ({', '.join(fields)})"
     return words + "".join(f" | {word}" for word in schema.get("enum", ()))
-
-
-def test_a_release_has_a_document_of_its_changes() -> None:
-    columns = ("script", "gpus")
-    rows = ({"script": "a.sh", "gpus": "1"}, {"script": "b.sh", "gpus": "1"})
-    states = [{"tuning": Table(("script",), columns, rows[:count])} for count in (1, 2)]
-    release = Release("2026.11.0", "2026-11-21", None, [], diff(*states))
-    documents = api.documents(DATASET, api.Publication(releases=[release]))
-    for item in documents:
-        if item.schema in ("changes", "release"):
-            validate(json.loads(item.text), schemas(DATASET)[item.schema_path])
-    values = {item.path: item.value for item in documents}
-    assert values["changes.json"]["releases"][0]["path"] in values
-    (change,) = values["changes/2026.11.0.json"]["since_release"]
-    assert (change["table"], change["added"]) == ("tuning", [rows[1]])

@@ -19,9 +19,7 @@ from playwright.sync_api import Browser
 from conftest import program
 from rl_resources import load
 from rl_resources.package import Record
-from rl_resources.query.diff import Table, diff
 from rl_resources.site import recipes
-from rl_resources.site.changes import as_values
 from rl_resources.site.environment import Site
 from rl_resources.site.recipes import Code, Recipe, of_record, of_size, of_table
 from website import RECORD, ROOT, served, visited
@@ -139,7 +137,7 @@ def test_the_examples_of_a_record_give_its_row_and_its_script(
 
 
 def test_a_copy_is_updated_by_fetching_what_differs(at: str, folder: Path) -> None:
-    code = _recipe("follow", at).codes[0]
+    (code,) = _recipe("follow", at).codes
     everything = _run_python(code)["fetched"]
     assert _run_python(code)["fetched"] == []
     old = folder / "rl-resources/downloads/tuning.csv"
@@ -147,18 +145,6 @@ def test_a_copy_is_updated_by_fetching_what_differs(at: str, folder: Path) -> No
     (again,) = _run_python(code)["fetched"]
     assert again.resolve() == old
     assert again in everything
-
-
-def test_changes_since_a_release_are_shown_row_by_row(folder: Path) -> None:
-    text = _recipe("follow", "").codes[1].text
-    rows = [{"script": "a", "gpus": "1"}, {"script": "a", "gpus": "2"}, {"script": "b"}]
-    tables = (Table(("script",), ("script", "gpus"), tuple(some)) for some in (rows[:1], rows[1:]))
-    changes = diff(*({"tuning": table} for table in tables))
-    document = json.dumps({"since_release": as_values(changes)})
-    (folder / "release.json").write_text(document, encoding="utf-8")
-    _, _, selection = text.partition("|")
-    printed = _run_shell(Code("", "sh", f"cat release.json | {selection}"), folder)
-    assert printed == "added\ttuning\tb\nchanged\ttuning\ta\n"
 
 
 def test_duckdb_and_sqlite_join_to_the_same_rows(at: str, folder: Path) -> None:

@@ -12,7 +12,6 @@ from rl_resources.check.snapshot import take_snapshot
 from rl_resources.errors import Finding
 from rl_resources.git import Repository, line_times, read_repository, repository_url
 from rl_resources.package import read_package
-from rl_resources.query.revision import read_releases
 from sample_tree import apply, plant
 
 RECORD = {"file": "records/tuning.csv", "line": 2}
@@ -68,15 +67,6 @@ def test_an_archive_unpacked_inside_of_another_checkout_has_nothing_of_that_one(
     assert read_repository(tmp_path / "inner") == Repository(None, None, None)
     git(tmp_path, "add", ".")
     assert read_repository(tmp_path / "inner").url == "https://example.org/not/ours"
-
-
-def test_releases_are_the_tags_newest_first_with_what_they_changed(released: Path) -> None:
-    newest, first = read_releases(released)
-    assert (newest.version, newest.day, newest.previous) == ("2026.11.1", "2026-11-02", "2026.11.0")
-    assert [len(item.changed) for item in newest.made] == [1]
-    assert [len(item.removed) for item in newest.since] == [1]
-    assert (first.version, first.previous, first.made) == ("2026.11.0", None, [])
-    assert [(len(item.changed), len(item.removed)) for item in first.since] == [(1, 1)]
 
 
 def test_an_id_of_the_newest_release_that_is_gone_needs_a_row_that_says_where_to(

@@ -166,10 +166,3 @@ def edit_row(root: Path, table: str, key: str, **cells: str) -> None:
     rows = read_rows(path)
     next(row for row in rows if next(iter(row.values())) == key).update(cells)
     write_rows(path, rows)
-
-
-def replace_in(path: Path, old: str, new: str) -> None:
-    """Edit a file as an editor does."""
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), encoding="utf-8")

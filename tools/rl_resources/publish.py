@@ -12,7 +12,6 @@ from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidOutput
 from rl_resources.git import Repository, line_times, read_repository
 from rl_resources.package import Record, read_package
-from rl_resources.query.revision import read_releases
 from rl_resources.rules import FAMILIES, rules_by_family
 from rl_resources.script.run import Run
 from rl_resources.site import (
@@ -48,9 +47,8 @@ def render(root: Path) -> Files:
     paths = {name: dataset.package.resources[name].path for name in ("tuning", "moved")}
     times = {name: line_times(root, path) for name, path in paths.items()}
     files[feed.PATH] = feed.feed(site, times)
-    publication = api.Publication(
-        repository.commit, repository.commit_time, site.site_url, files, read_releases(root)
-    )
+    commit, time = repository.commit, repository.commit_time
+    publication = api.Publication(commit, time, site.site_url, files)
     documents = api_schema.files(dataset, publication, api.documents(dataset, publication))
     files["llms.txt"] = metadata.llms_txt(site, files)
     files |= documents

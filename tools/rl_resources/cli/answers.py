@@ -141,8 +141,7 @@ def _diff_options(parser: ArgumentParser) -> None:
 @command(_diff_options)
 def diff(arguments: Arguments) -> int:
     """Show which records differ between two states."""
-    from rl_resources.query.diff import diff
-    from rl_resources.query.revision import read_folder, read_state
+    from rl_resources.query.diff import diff, read_folder, read_state
     from rl_resources.site import changes
 
     root = root_of(arguments)

@@ -1,14 +1,24 @@
 """What differs between two states of the dataset, in records and not in lines.
 
-Everything here is a pure function of two sets of tables, each as text cells: a state of long ago
-need not have the schemas of today. A row is known by its key. It counts as renamed only where that
-is certain: one row went and one came that agree in every cell but the key, and no other does.
+A state is that of a folder or of a git revision; nothing is checked out. Its tables are text cells,
+read by its own descriptor and schemas, of which only names and keys are needed: a revision may lack
+tables, columns and properties of today. A row is known by its key. It counts as renamed only where
+that is certain: one row went and one came that agree in every cell but the key, and no other does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rl_resources.errors import UnusableInput
+from rl_resources.git import file_at, git_text
+from rl_resources.package import DESCRIPTOR
 
 Row = Mapping[str, str]
 Key = tuple[str, ...]
@@ -158,3 +168,56 @@ def _by_key(rows: Sequence[Row], key: Key) -> dict[Key, Row]:
 def key_of(row: Row, key: Sequence[str]) -> Key:
     """The cells of the key's columns."""
     return tuple(row.get(name, "") for name in key)
+
+
+def read_state(root: Path, name: str) -> Tables:
+    """The tables of the folder `name` if it has a descriptor, else of that revision of `root`.
+
+    Raises `UnusableInput` where it is neither, or where one of its files cannot be read.
+    """
+    if name and (Path(name) / DESCRIPTOR).is_file():
+        return read_folder(Path(name))
+    commit = f"{name}^{{commit}}"
+    revision = git_text(root, "rev-parse", "--verify", "--quiet", "--end-of-options", commit)
+    if not revision:
+        raise UnusableInput(
+            f"{name}: is neither a revision of {root} nor a folder with a {DESCRIPTOR}",
+            "Name a commit, a tag, a branch or a folder; a shallow clone lacks older commits.",
+        )
+    return _tables(name, lambda path: file_at(root, revision, path) or b"")
+
+
+def read_folder(folder: Path) -> Tables:
+    """The tables of a folder as they are now. Raises `UnusableInput`."""
+    return _tables(str(folder), lambda path: (folder / path).read_bytes())
+
+
+def _tables(state: str, read: Callable[[str], bytes]) -> Tables:
+    path = DESCRIPTOR
+    tables = {}
+    try:
+        for item in json.loads(read(path))["resources"]:
+            path = item["schema"]
+            schema = json.loads(read(path))
+            path = item["path"]
+            tables[item["name"]] = _table(schema, read(path).decode("utf-8-sig"))
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        missing = f"has no {error}" if isinstance(error, KeyError) else f"cannot be read: {error}"
+        raise UnusableInput(
+            f"{state}: {path}: {missing}",
+            "`rl-resources check` on that state shows every error and its fix.",
+        ) from error
+    return tables
+
+
+def _table(schema: Mapping[str, Any], text: str) -> Table:
+    key = schema["primaryKey"]
+    key = (key,) if isinstance(key, str) else tuple(key)
+    columns, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    if missing := [name for name in key if name not in columns]:
+        raise ValueError(f"the header lacks the key column {missing[0]!r}")
+    references = {
+        item["fields"][0]: item["reference"]["resource"] for item in schema.get("foreignKeys", ())
+    }
+    named = (dict(zip(columns, row, strict=True)) for row in rows if row)
+    return Table(key, tuple(columns), tuple(named), references)

@@ -21,8 +21,6 @@ from rl_resources.estimate.formula import published
 from rl_resources.git import utc
 from rl_resources.package import Record
 from rl_resources.query.moves import moves
-from rl_resources.query.revision import Release
-from rl_resources.site.changes import as_values
 from rl_resources.site.tuning_table import records_of_size, sizes
 
 BASE = "api/v1"
@@ -64,14 +62,13 @@ class Publication:
 
     `commit` and `commit_time` (seconds since 1970) are `None` where unknown, `site` is the URL of
     the site with its closing slash, or empty. `files` is what else is published, by path below the
-    site's root. `releases` are newest first.
+    site's root.
     """
 
     commit: str | None = None
     commit_time: int | None = None
     site: str = ""
     files: Mapping[str, str | bytes] = field(default_factory=dict)
-    releases: Sequence[Release] = ()
 
 
 def name_of(table: str) -> str:
@@ -97,7 +94,6 @@ def documents(dataset: Dataset, publication: Publication) -> list[Document]:
         *tables,
         *(size_document(dataset, size) for size in sizes(dataset)),
         *_by_id(dataset),
-        *_changes(dataset, publication.releases),
         estimate_document(dataset),
         Document("all.json", "all", _head(dataset, publication) | whole),
     ]
@@ -153,26 +149,6 @@ def _by_id(dataset: Dataset) -> Iterator[Document]:
     for move in moves(dataset, "tuning"):
         moved = {"moved_to": list(move.moved_to), "version": move.version, "reason": move.reason}
         yield document(move.id, None, record=None, trials=[], moved=moved)
-
-
-def _changes(dataset: Dataset, releases: Sequence[Release]) -> Iterator[Document]:
-    """The list of releases, and a document for each."""
-    heads = [
-        {"version": item.version, "released_on": item.day, "previous": item.previous}
-        for item in releases
-    ]
-    kinds = ("added", "removed", "renamed", "changed")
-    rows = (
-        {**head, "path": f"changes/{item.version}.json"}
-        | {kind: sum(len(getattr(table, kind)) for table in item.made) for kind in kinds}
-        for head, item in zip(heads, releases, strict=True)
-    )
-    listing = _table(dataset, "releases", rows)
-    yield Document("changes.json", "changes", listing.value)
-    for head, item in zip(heads, releases, strict=True):
-        lists = {"in_release": as_values(item.made), "since_release": as_values(item.since)}
-        path = f"changes/{item.version}.json"
-        yield Document(path, "release", _version(dataset) | head | lists, "changes/{version}.json")
 
 
 def _index(dataset: Dataset, publication: Publication, listed: Sequence[Document]) -> Document:

@@ -38,7 +38,6 @@ _CHECKSUM: Mapping[str, Schema] = {
 _PARAMETERS = {
     "id": "Id of a record, as `id` in `records.json`; one that has moved works too.",
     "size": "Key of a size in lower case, as `sizes.json` lists them.",
-    "version": "A release, as `changes.json` lists them.",
 }
 
 
@@ -103,7 +102,6 @@ def components(dataset: Dataset) -> dict[str, Schema]:
             version={**_TEXT, "description": "The version from which on the id is gone."},
             reason=_TEXT,
         ),
-        "TableChange": _table_change(),
         **{_component_of(name): schema for name, schema in _documents(dataset)},
     }
 
@@ -150,30 +148,7 @@ def _documents(dataset: Dataset) -> Iterator[tuple[str, Schema]]:
             links=_object(page=_URL, script={**_URL, **_MAYBE}),
         ),
     )
-    yield from _changes(counted)
     yield "estimate", _estimate()
-
-
-def _changes(counted: Mapping[str, Schema]) -> Iterator[tuple[str, Schema]]:
-    release: dict[str, Schema] = {
-        "version": _VERSION,
-        "released_on": {**_TEXT, "format": "date"},
-        "previous": {**_MAYBE, "description": "The release before it; null for the first."},
-    }
-    counts = dict.fromkeys(("added", "removed", "renamed", "changed"), _COUNT)
-    releases = _array(_object(**release, path=_URL, **counts))
-    yield "changes", _object("The releases, newest first", **counted, releases=releases)
-    change = _ref("TableChange")
-    yield (
-        "release",
-        _object(
-            "What one release changed, and what has changed since",
-            dataset_version=_VERSION,
-            **release,
-            in_release=_array(change, "What it changed in `previous`; nothing for the first."),
-            since_release=_array(change, "What has changed from that release to this data."),
-        ),
-    )
 
 
 def _estimate() -> Schema:
@@ -226,22 +201,6 @@ def _estimate() -> Schema:
         ),
         interval=_map(_array(number), "Factors of the peak, low and high, by what trains."),
         verdicts=_map(_TEXT, "Sentences by verdict."),
-    )
-
-
-def _table_change() -> Schema:
-    """One table as `rl-resources diff --format json` prints it."""
-    row = {"type": "object", "additionalProperties": _TEXT, "description": "Cells as text."}
-    cell = _object(field=_TEXT, old=_TEXT, new=_TEXT)
-    return _object(
-        "What changed in one table",
-        table=_TEXT,
-        removed=_array(row),
-        added=_array(row),
-        renamed=_array(_object(old=row, new=row)),
-        changed=_array(_object(key=row, changes=_array(cell))),
-        columns_removed=_array(_TEXT),
-        columns_added=_array(_TEXT),
     )
 
 

@@ -32,12 +32,7 @@ class Group(NamedTuple):
 
 def as_json(diffs: Sequence[TableDiff]) -> str:
     """A list of objects, one for each table that differs; rows are objects of text cells."""
-    return json.dumps(as_values(diffs), indent=2 if diffs else None) + "\n"
-
-
-def as_values(diffs: Sequence[TableDiff]) -> list[dict[str, Any]]:
-    """The same in the types of JSON."""
-    return [_value(item) for item in diffs]
+    return json.dumps([_value(item) for item in diffs], indent=2 if diffs else None) + "\n"
 
 
 def _value(item: TableDiff) -> dict[str, Any]:

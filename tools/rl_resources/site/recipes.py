@@ -85,7 +85,7 @@ def recipes(dataset: Dataset, at: str) -> Iterator[Recipe]:
     codes = of_table(dataset, "tuning", at)
     yield Recipe("table", "A table in your language", about, codes, tabs=True)
     for item in _texts()["recipe"]:
-        codes = _filled(item["codes"], at=at, version=dataset.version)
+        codes = _filled(item["codes"], at=at)
         yield Recipe(**{**item, "codes": codes})
 
 
