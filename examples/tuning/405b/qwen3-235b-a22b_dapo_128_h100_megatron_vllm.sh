@@ -1,0 +1,162 @@
+#!/usr/bin/env bash
+#
+# Tag:      MIN (every memory optimization of the source is on)
+# Model:    Qwen/Qwen3-235B-A22B
+# Task:     DAPO
+# Hardware: 128 x H100 80 GB (16 nodes of 8)
+# Backends: Megatron-Core trains, vLLM generates
+# Source:   https://github.com/ISEEKYAN/verl_megatron_practice/blob/dfd811adc3e42edc0d5b32cdfca5e7ad9df5c4f0/dapo_moe235b.csv#L3
+#           https://github.com/ISEEKYAN/verl_megatron_practice/blob/dfd811adc3e42edc0d5b32cdfca5e7ad9df5c4f0/DAPO_MOE235B/3.16node_pp8vpp2ep8_full.sh
+#
+# Rewritten from the source for the current verl configuration (0.9.1). Changes:
+#   - actor.megatron.grad_offload is gone: param_offload now releases the gradient buffers as
+#     well.
+#   - model_engine=megatron takes the place of --config-path and --config-name.
+#   - Micro batch sizes are left out: with use_dynamic_bsz the token limits decide.
+#   - use_mbridge=True is left out: it is the default now.
+#   - The reward manager dapo and its penalty on overlong responses are left out: they change the
+#     reward, not what a run needs.
+#   - Settings of the reference model are left out: with both KL terms off there is none.
+#   - rollout.enforce_eager, a default of verl when the source was written, is spelled out.
+#   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
+#
+# Dynamic sampling is off, as in the source. DeepEP has to be installed. The source sets
+# CUDA_DEVICE_MAX_CONNECTIONS=1 and NCCL_NVLS_ENABLE=0 in the environment and names Megatron-Core
+# 0.13 and mbridge 0.1.13.
+#
+# Several nodes: start a Ray cluster over all 16 nodes first, then this script once, on the head
+# node.
+#
+# Settings: environment variables of the names below, or more Hydra overrides as arguments.
+
+set -euo pipefail
+
+# Model and data
+MODEL_PATH=${MODEL_PATH:-Qwen/Qwen3-235B-A22B}
+TRAIN_FILES=${TRAIN_FILES:-"${HOME}/data/dapo-math-17k.parquet"}
+VAL_FILES=${VAL_FILES:-"${HOME}/data/aime-2024.parquet"}
+
+# Hardware
+NNODES=${NNODES:-16}
+GPUS_PER_NODE=${GPUS_PER_NODE:-8}
+
+# Parallelism and memory
+TENSOR_PARALLEL_SIZE=${TENSOR_PARALLEL_SIZE:-1}
+PIPELINE_PARALLEL_SIZE=${PIPELINE_PARALLEL_SIZE:-8}
+VIRTUAL_PIPELINE_PARALLEL_SIZE=${VIRTUAL_PIPELINE_PARALLEL_SIZE:-2}
+EXPERT_PARALLEL_SIZE=${EXPERT_PARALLEL_SIZE:-8}
+ROLLOUT_TENSOR_PARALLEL_SIZE=${ROLLOUT_TENSOR_PARALLEL_SIZE:-16}
+GPU_MEMORY_UTILIZATION=${GPU_MEMORY_UTILIZATION:-0.6}
+
+# Batch and lengths
+TRAIN_BATCH_SIZE=${TRAIN_BATCH_SIZE:-64}
+PPO_MINI_BATCH_SIZE=${PPO_MINI_BATCH_SIZE:-64}
+MAX_PROMPT_LENGTH=${MAX_PROMPT_LENGTH:-2048}
+MAX_RESPONSE_LENGTH=${MAX_RESPONSE_LENGTH:-8192}
+PPO_MAX_TOKEN_LEN_PER_GPU=${PPO_MAX_TOKEN_LEN_PER_GPU:-$((MAX_PROMPT_LENGTH + MAX_RESPONSE_LENGTH))}
+LOG_PROB_MAX_TOKEN_LEN_PER_GPU=${LOG_PROB_MAX_TOKEN_LEN_PER_GPU:-$((3 * (MAX_PROMPT_LENGTH + MAX_RESPONSE_LENGTH)))}
+ROLLOUT_N=${ROLLOUT_N:-16}
+
+# Optimization
+LEARNING_RATE=${LEARNING_RATE:-1e-6}
+TOTAL_EPOCHS=${TOTAL_EPOCHS:-10}
+
+# Run
+PROJECT_NAME=${PROJECT_NAME:-rl-resources}
+EXPERIMENT_NAME=${EXPERIMENT_NAME:-qwen3-235b-a22b_dapo_128_h100_megatron_vllm}
+
+ALGORITHM=(
+    algorithm.adv_estimator=grpo
+    algorithm.use_kl_in_reward=False
+)
+
+DATA=(
+    data.train_files="${TRAIN_FILES}"
+    data.val_files="${VAL_FILES}"
+    data.prompt_key=prompt
+    data.train_batch_size="${TRAIN_BATCH_SIZE}"
+    data.max_prompt_length="${MAX_PROMPT_LENGTH}"
+    data.max_response_length="${MAX_RESPONSE_LENGTH}"
+    data.truncation=left
+)
+
+MODEL=(
+    actor_rollout_ref.model.path="${MODEL_PATH}"
+    actor_rollout_ref.model.use_fused_kernels=True
+)
+
+ACTOR=(
+    actor_rollout_ref.actor.strategy=megatron
+    actor_rollout_ref.actor.optim.lr="${LEARNING_RATE}"
+    actor_rollout_ref.actor.optim.lr_warmup_steps=10
+    actor_rollout_ref.actor.optim.weight_decay=0.1
+    actor_rollout_ref.actor.optim.clip_grad=1.0
+    actor_rollout_ref.actor.ppo_mini_batch_size="${PPO_MINI_BATCH_SIZE}"
+    actor_rollout_ref.actor.use_dynamic_bsz=True
+    actor_rollout_ref.actor.ppo_max_token_len_per_gpu="${PPO_MAX_TOKEN_LEN_PER_GPU}"
+    actor_rollout_ref.actor.use_kl_loss=False
+    actor_rollout_ref.actor.clip_ratio_low=0.2
+    actor_rollout_ref.actor.clip_ratio_high=0.28
+    actor_rollout_ref.actor.clip_ratio_c=10.0
+    actor_rollout_ref.actor.loss_agg_mode=token-mean
+    actor_rollout_ref.actor.entropy_coeff=0
+    actor_rollout_ref.actor.megatron.tensor_model_parallel_size="${TENSOR_PARALLEL_SIZE}"
+    actor_rollout_ref.actor.megatron.pipeline_model_parallel_size="${PIPELINE_PARALLEL_SIZE}"
+    actor_rollout_ref.actor.megatron.virtual_pipeline_model_parallel_size="${VIRTUAL_PIPELINE_PARALLEL_SIZE}"
+    actor_rollout_ref.actor.megatron.expert_model_parallel_size="${EXPERT_PARALLEL_SIZE}"
+    actor_rollout_ref.actor.megatron.expert_tensor_parallel_size=1
+    actor_rollout_ref.actor.megatron.param_offload=True
+    actor_rollout_ref.actor.megatron.optimizer_offload=True
+    actor_rollout_ref.actor.megatron.override_transformer_config.recompute_granularity=full
+    actor_rollout_ref.actor.megatron.override_transformer_config.recompute_method=uniform
+    actor_rollout_ref.actor.megatron.override_transformer_config.recompute_num_layers=1
+    +actor_rollout_ref.actor.megatron.override_transformer_config.apply_rope_fusion=True
+    +actor_rollout_ref.actor.megatron.override_transformer_config.account_for_embedding_in_pipeline_split=True
+    +actor_rollout_ref.actor.megatron.override_transformer_config.account_for_loss_in_pipeline_split=True
+    +actor_rollout_ref.actor.megatron.override_transformer_config.gradient_accumulation_fusion=True
+    +actor_rollout_ref.actor.megatron.override_transformer_config.moe_router_dtype=fp32
+    +actor_rollout_ref.actor.megatron.override_transformer_config.moe_permute_fusion=True
+    +actor_rollout_ref.actor.megatron.override_transformer_config.moe_enable_deepep=True
+    +actor_rollout_ref.actor.megatron.override_transformer_config.moe_token_dispatcher_type=flex
+)
+
+ROLLOUT=(
+    actor_rollout_ref.rollout.name=vllm
+    actor_rollout_ref.rollout.n="${ROLLOUT_N}"
+    actor_rollout_ref.rollout.tensor_model_parallel_size="${ROLLOUT_TENSOR_PARALLEL_SIZE}"
+    actor_rollout_ref.rollout.gpu_memory_utilization="${GPU_MEMORY_UTILIZATION}"
+    actor_rollout_ref.rollout.enforce_eager=True
+    actor_rollout_ref.rollout.enable_chunked_prefill=True
+    actor_rollout_ref.rollout.max_num_batched_tokens="$((MAX_PROMPT_LENGTH + MAX_RESPONSE_LENGTH))"
+    actor_rollout_ref.rollout.log_prob_use_dynamic_bsz=True
+    actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu="${LOG_PROB_MAX_TOKEN_LEN_PER_GPU}"
+    actor_rollout_ref.rollout.temperature=1.0
+    actor_rollout_ref.rollout.top_p=1.0
+    actor_rollout_ref.rollout.top_k=-1
+    actor_rollout_ref.rollout.val_kwargs.temperature=1.0
+    actor_rollout_ref.rollout.val_kwargs.top_p=0.7
+    actor_rollout_ref.rollout.val_kwargs.top_k=-1
+    actor_rollout_ref.rollout.val_kwargs.do_sample=True
+    actor_rollout_ref.rollout.val_kwargs.n=1
+)
+
+TRAINER=(
+    'trainer.logger=["console"]'
+    trainer.project_name="${PROJECT_NAME}"
+    trainer.experiment_name="${EXPERIMENT_NAME}"
+    trainer.nnodes="${NNODES}"
+    trainer.n_gpus_per_node="${GPUS_PER_NODE}"
+    trainer.val_before_train=False
+    trainer.save_freq=100
+    trainer.test_freq=10
+    trainer.total_epochs="${TOTAL_EPOCHS}"
+)
+
+python3 -m verl.trainer.main_ppo model_engine=megatron \
+    "${ALGORITHM[@]}" \
+    "${DATA[@]}" \
+    "${MODEL[@]}" \
+    "${ACTOR[@]}" \
+    "${ROLLOUT[@]}" \
+    "${TRAINER[@]}" \
+    "$@"
