@@ -22,7 +22,7 @@ from rl_resources.schema.validation import Validator
 from rl_resources.tabular import CONFLICT, Defect, Row
 
 PARQUET = ".parquet"
-BLOCK_BYTES = 1 << 24
+BLOCK_BYTES = 1 << 25
 BLOCK_ROWS = 100_000
 LONGEST_LINE_BYTES = 1 << 24
 WORKERS = 2
@@ -94,8 +94,7 @@ def _csv_block(validator: Validator, first: int, data: bytes) -> Block:
     except UnicodeDecodeError:
         return Block(first, data=data)
     width = len(validator.schema.names)
-    record = rf"^{_CELL}(?:,{_CELL}){{{width - 1}}}$"
-    is_record = lines.str.contains(record) & ~lines.str.contains(f"^(?:{CONFLICT}|\ufeff)")
+    is_record = _are_records(lines, width)
     odd = {} if is_record.all() else _odd(lines.to_list(), is_record, width)
     places = is_record.arg_true()
     frame = _split(validator.schema, "\n".join(lines.gather(places)).encode() if odd else data)
@@ -112,6 +111,15 @@ def _csv_block(validator: Validator, first: int, data: bytes) -> Block:
         {first + at: lines[at] for at in items},
         _keys(validator.schema, frame, places + first),
     )
+
+
+def _are_records(lines: pl.Series, width: int) -> pl.Series:
+    """Whether each line is a record by itself: by its commas, where nothing in it is special."""
+    by_commas = lines.str.count_matches(",", literal=True) == width - 1
+    places = lines.str.contains_any(['"', "\r"]).arg_true()
+    record = rf"^{_CELL}(?:,{_CELL}){{{width - 1}}}$"
+    found = by_commas.scatter(places, lines.gather(places).str.contains(record))
+    return found & ~lines.str.contains(f"^(?:{CONFLICT}|\ufeff)")
 
 
 def _odd(lines: list[str], is_record: pl.Series, width: int) -> dict[int, Row | Defect]:
