@@ -14,8 +14,7 @@ from rl_resources import load
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.site.environment import Site
-from rl_resources.site.feed import feed
-from rl_resources.site.metadata import llms_txt
+from rl_resources.site.metadata import feed, llms_txt
 from website import ROOT
 
 DATASET = load(ROOT)

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from rl_resources import generate, load
+from rl_resources.generate import DECIDED_IN_REVIEW, issue_form
 from rl_resources.package import read_package
 from rl_resources.rules import FAMILIES, all_rules, rules_by_family
-from rl_resources.site.community_files import DECIDED_IN_REVIEW, issue_form
 from rl_resources.site.environment import Site
 
 ROOT = Path(__file__).parents[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rl_resources.memory import least_memory_gb, parameters_in_name
+from rl_resources.check.dataset.memory import least_memory_gb, parameters_in_name
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ from urllib.parse import urljoin
 from jsonschema import Draft202012Validator
 
 from rl_resources import load
-from rl_resources.dataset import Dataset
+from rl_resources.dataset import Dataset, moves
 from rl_resources.git import Repository
 from rl_resources.package import Record
-from rl_resources.query.moves import moves
 from rl_resources.site import api, api_schema, record_page
 from rl_resources.site.environment import Site
 

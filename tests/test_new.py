@@ -12,6 +12,7 @@ import pytest
 
 from botched_tree import plant_frozen
 from rl_resources.check import check
+from rl_resources.check.dataset.memory import parameters_in_name
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
 from rl_resources.contribute import new as new_module
@@ -27,7 +28,6 @@ from rl_resources.contribute.start_values import (
 )
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import Finding, UnusableInput
-from rl_resources.memory import parameters_in_name
 from rl_resources.package import Package, read_package
 from rl_resources.script.bash import read
 from rl_resources.script.framework import compose_launch, shipped

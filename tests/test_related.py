@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rl_resources import load
-from rl_resources.query.conditions import STATEMENTS
-from rl_resources.query.configurations import RUNS, Configuration, configurations
+from rl_resources.query.configurations import RUNS, STATEMENTS, Configuration, configurations
 from rl_resources.query.related import MOST_OF_A_KIND, Neighborhood
 from website import ROOT
 

@@ -19,7 +19,6 @@ from rl_resources.site import (
     api_schema,
     charts,
     estimate_page,
-    feed,
     finder,
     metadata,
     pages,
@@ -46,7 +45,7 @@ def render(root: Path) -> Files:
     files = render_dataset(site, _scripts(root, dataset), repository)
     paths = {name: dataset.package.resources[name].path for name in ("tuning", "moved")}
     times = {name: line_times(root, path) for name, path in paths.items()}
-    files[feed.PATH] = feed.feed(site, times)
+    files[metadata.FEED] = metadata.feed(site, times)
     commit, time = repository.commit, repository.commit_time
     publication = api.Publication(commit, time, site.site_url, files)
     documents = api_schema.files(dataset, publication, api.documents(dataset, publication))

@@ -21,12 +21,11 @@ from rl_resources.check import check_root
 from rl_resources.dataset import find_root
 from rl_resources.errors import InvalidDataset, RlResourcesError, UnusableInput
 from rl_resources.files import write_file
-from rl_resources.generate import stale
+from rl_resources.generate import CITATION, citation_file, stale
 from rl_resources.git import git_text, released_versions
 from rl_resources.package import DESCRIPTOR, read_package
 from rl_resources.query.diff import TableDiff, diff, key_of, read_folder, read_state
 from rl_resources.site.changes import SAME, counts
-from rl_resources.site.community_files import CITATION, citation_file
 
 CHANGELOG = "CHANGELOG.md"
 UNRELEASED = "## Unreleased\n"

@@ -1,4 +1,4 @@
-"""What describes the dataset for others: Data Package, Croissant, dataset card, llms.txt.
+"""What describes the dataset for others: Data Package, Croissant, dataset card, llms.txt, feed.
 
 Croissant 1.1 (https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html): one record set
 reads one CSV file. No field says what it `references`, because mlcroissant 1.1 then joins the
@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import html
+import uuid
 from collections.abc import Iterator, Mapping
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import yaml
 
+from rl_resources.dataset import Dataset, moves
 from rl_resources.errors import UnusableInput
+from rl_resources.git import utc
 from rl_resources.package import Field, Package, Resource
 from rl_resources.site.environment import Site, page_url
 from rl_resources.site.tuning_table import tuning_rows
@@ -176,3 +180,55 @@ def _described_pages(texts: Mapping[str, str | bytes]) -> Iterator[tuple[str, st
                 raise UnusableInput(problem, "Begin it like site/pages/contributing.md.")
             title, description = (html.unescape(meta[key]) for key in ("title", "description"))
             yield page_url(path), title, description
+
+
+FEED = "feeds/all.xml"
+"""The Atom feed (RFC 4287). An entry keeps its id; its time is that of the commit that last wrote
+the row, or the day of the release where git does not say."""
+MOST_ENTRIES = 200
+_NAMESPACE = uuid.UUID("2b181242-a48a-4f7d-bbd9-b09cefcc15bc")
+
+LineTimes = Mapping[int, int]
+"""When each line of a file was last written, in seconds since 1970, by line from 1."""
+
+
+class Entry(NamedTuple):
+    """A record, or an id that is gone."""
+
+    record: str
+    title: str
+    updated: str
+    summary: str
+    author: str = ""
+
+
+def feed(site: Site, times: Mapping[str, LineTimes]) -> str:
+    """The feed as XML. `times` has the lines of the tables `tuning` and `moved`."""
+    released = f"{site.dataset.package.created or '1970-01-01'}T00:00:00Z"
+    entries = sorted(
+        _entries(site.dataset, times, released), key=attrgetter("updated"), reverse=True
+    )
+    values = {"entries": entries[:MOST_ENTRIES], "released": released, "urn": _urn}
+    return site.page(FEED, FEED, **values)
+
+
+def _entries(dataset: Dataset, times: Mapping[str, LineTimes], released: str) -> Iterator[Entry]:
+    def updated(table: str, line: int) -> str:
+        return utc(times[table][line]) if line in times[table] else released
+
+    for line, row in enumerate(dataset.records["tuning"], start=2):
+        name, batch = str(row["script"]).removesuffix(".sh"), row["max_batch"]
+        facts = (
+            f"{row['tag']}, {row['model']}, {row['task']} on {row['gpus']} {row['device']} with "
+            f"{row['train']} and {row['infer']}. MaxBatch "
+            f"{'unknown' if batch is None else batch}, {row['status']}."
+        )
+        yield Entry(name, name, updated("tuning", line), facts, str(row["contributor"] or ""))
+    lines = {row["id"]: line for line, row in enumerate(dataset.records["moved"], start=2)}
+    for move in moves(dataset, "tuning"):
+        title = f"{'Moved' if move.moved_to else 'Withdrawn'}: {move.id}"
+        yield Entry(move.id, title, updated("moved", lines[move.id]), move.reason)
+
+
+def _urn(name: str) -> str:
+    return uuid.uuid5(_NAMESPACE, name).urn

@@ -12,12 +12,11 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from rl_resources.dataset import Dataset, script_path
+from rl_resources.dataset import Dataset, former_ids, moves, script_path
 from rl_resources.git import Repository
 from rl_resources.package import Field, Record
 from rl_resources.query.compatibility import accepted_by, rejections, releases_of
 from rl_resources.query.configurations import configurations
-from rl_resources.query.moves import former_ids, moves
 from rl_resources.query.related import Neighborhood
 from rl_resources.script.explained import Explained, explained
 from rl_resources.script.run import MODEL, Run

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from rl_resources.check.dataset.memory import least_memory_gb, parameters_in_name
 from rl_resources.check.pair.contradiction import at, by_majority, cell, differs, said_by_script
 from rl_resources.check.pair.same_model import is_id, likeness, model_in_path
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.target import Pair
-from rl_resources.memory import least_memory_gb, parameters_in_name
 from rl_resources.order import number
 from rl_resources.script.algorithm import (
     ADAPTERS,
