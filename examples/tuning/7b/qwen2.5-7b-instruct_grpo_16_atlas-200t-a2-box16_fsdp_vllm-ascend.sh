@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+#
+# Tag:      RECOMMENDED (the source compares its throughput; nothing that is trained is offloaded)
+# Model:    Qwen/Qwen2.5-7B-Instruct
+# Task:     GRPO
+# Hardware: 16 x Atlas 200T A2 Box16 (1 node)
+# Backends: FSDP trains, vLLM Ascend generates
+# Source:   https://github.com/volcengine/verl/blob/558d4dd581b8f0c1606ef773b02ca42b2e95e24d/docs/ascend_tutorial/ascend_quick_start.rst#L174
+#           https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/docs/ascend_tutorial/ascend_quick_start.rst#L239
+#           https://github.com/volcengine/verl/blob/558d4dd581b8f0c1606ef773b02ca42b2e95e24d/examples/grpo_trainer/run_qwen2_5_7b_grpo_npu.sh
+#
+# Rewritten from the source for the current verl configuration (0.9.1). Changes:
+#   - rollout.enforce_eager, a default of verl when the throughput was published, is spelled out.
+#   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
+#
+# Settings: environment variables of the names below, or more Hydra overrides as arguments.
+
+set -euo pipefail
+
+# Model and data
+MODEL_PATH=${MODEL_PATH:-Qwen/Qwen2.5-7B-Instruct}
+TRAIN_FILES=${TRAIN_FILES:-"${HOME}/data/gsm8k/train.parquet"}
+VAL_FILES=${VAL_FILES:-"${HOME}/data/gsm8k/test.parquet"}
+
+# Hardware
+NNODES=${NNODES:-1}
+GPUS_PER_NODE=${GPUS_PER_NODE:-16}
+
+# Parallelism and memory
+ROLLOUT_TENSOR_PARALLEL_SIZE=${ROLLOUT_TENSOR_PARALLEL_SIZE:-4}
+GPU_MEMORY_UTILIZATION=${GPU_MEMORY_UTILIZATION:-0.3}
+
+# Batch and lengths
+TRAIN_BATCH_SIZE=${TRAIN_BATCH_SIZE:-1024}
+PPO_MINI_BATCH_SIZE=${PPO_MINI_BATCH_SIZE:-32}
+PPO_MICRO_BATCH_SIZE_PER_GPU=${PPO_MICRO_BATCH_SIZE_PER_GPU:-2}
+LOG_PROB_MICRO_BATCH_SIZE_PER_GPU=${LOG_PROB_MICRO_BATCH_SIZE_PER_GPU:-2}
+MAX_PROMPT_LENGTH=${MAX_PROMPT_LENGTH:-1024}
+MAX_RESPONSE_LENGTH=${MAX_RESPONSE_LENGTH:-1024}
+ROLLOUT_N=${ROLLOUT_N:-5}
+
+# Optimization
+LEARNING_RATE=${LEARNING_RATE:-5e-8}
+TOTAL_EPOCHS=${TOTAL_EPOCHS:-5}
+
+# Run
+PROJECT_NAME=${PROJECT_NAME:-rl-resources}
+EXPERIMENT_NAME=${EXPERIMENT_NAME:-qwen2.5-7b-instruct_grpo_16_atlas-200t-a2-box16_fsdp_vllm-ascend}
+
+ALGORITHM=(
+    algorithm.adv_estimator=grpo
+    algorithm.use_kl_in_reward=False
+)
+
+DATA=(
+    data.train_files="${TRAIN_FILES}"
+    data.val_files="${VAL_FILES}"
+    data.train_batch_size="${TRAIN_BATCH_SIZE}"
+    data.max_prompt_length="${MAX_PROMPT_LENGTH}"
+    data.max_response_length="${MAX_RESPONSE_LENGTH}"
+    data.filter_overlong_prompts=True
+    data.truncation=error
+)
+
+MODEL=(
+    actor_rollout_ref.model.path="${MODEL_PATH}"
+    actor_rollout_ref.model.use_remove_padding=False
+    actor_rollout_ref.model.enable_gradient_checkpointing=True
+)
+
+ACTOR=(
+    actor_rollout_ref.actor.strategy=fsdp
+    actor_rollout_ref.actor.optim.lr="${LEARNING_RATE}"
+    actor_rollout_ref.actor.ppo_mini_batch_size="${PPO_MINI_BATCH_SIZE}"
+    actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu="${PPO_MICRO_BATCH_SIZE_PER_GPU}"
+    actor_rollout_ref.actor.use_kl_loss=True
+    actor_rollout_ref.actor.kl_loss_coef=0.001
+    actor_rollout_ref.actor.kl_loss_type=low_var_kl
+    actor_rollout_ref.actor.entropy_coeff=0
+    actor_rollout_ref.actor.fsdp_config.param_offload=False
+    actor_rollout_ref.actor.fsdp_config.optimizer_offload=False
+)
+
+ROLLOUT=(
+    actor_rollout_ref.rollout.name=vllm
+    actor_rollout_ref.rollout.n="${ROLLOUT_N}"
+    actor_rollout_ref.rollout.tensor_model_parallel_size="${ROLLOUT_TENSOR_PARALLEL_SIZE}"
+    actor_rollout_ref.rollout.gpu_memory_utilization="${GPU_MEMORY_UTILIZATION}"
+    actor_rollout_ref.rollout.enforce_eager=True
+    actor_rollout_ref.rollout.enable_chunked_prefill=False
+    actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu="${LOG_PROB_MICRO_BATCH_SIZE_PER_GPU}"
+)
+
+REFERENCE=(
+    actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu="${LOG_PROB_MICRO_BATCH_SIZE_PER_GPU}"
+    actor_rollout_ref.ref.fsdp_config.param_offload=True
+)
+
+TRAINER=(
+    trainer.critic_warmup=0
+    'trainer.logger=["console"]'
+    trainer.project_name="${PROJECT_NAME}"
+    trainer.experiment_name="${EXPERIMENT_NAME}"
+    trainer.nnodes="${NNODES}"
+    trainer.n_gpus_per_node="${GPUS_PER_NODE}"
+    trainer.save_freq=-1
+    trainer.test_freq=5
+    trainer.device=npu
+    trainer.total_epochs="${TOTAL_EPOCHS}"
+)
+
+python3 -m verl.trainer.main_ppo \
+    "${ALGORITHM[@]}" \
+    "${DATA[@]}" \
+    "${MODEL[@]}" \
+    "${ACTOR[@]}" \
+    "${ROLLOUT[@]}" \
+    "${REFERENCE[@]}" \
+    "${TRAINER[@]}" \
+    "$@"
