@@ -459,7 +459,7 @@ def test_a_log_of_another_release_fills_nothing(
 
 ANSWERS = {
     **{"Tag": "MIN", "Model": "Qwen/Qwen2.5-7B-Instruct", "Task": "GRPO", "GPUs": "2"},
-    **{"Device": "a100-80g", "Train": "fsdp", "Infer": "vllm", "Framework": "verl"},
+    **{"Device": "A100 80 GB", "Train": "fsdp", "Infer": "vllm", "Framework": "verl"},
     **{"Peak memory": "_No response_", "Contributor": "@some-body"},
 }
 FORM = "".join(f"### {title}\n\n{answer}\n\n" for title, answer in ANSWERS.items())

@@ -10,20 +10,20 @@ import pytest
 import yaml
 
 from rl_resources import generate, load
-from rl_resources.generate import DECIDED_IN_REVIEW, issue_form
-from rl_resources.package import read_package
+from rl_resources.contribute.facts import read_form
+from rl_resources.devices import Devices
+from rl_resources.generate import REQUIRED, issue_form
 from rl_resources.rules import FAMILIES, all_rules, rules_by_family
 from rl_resources.site.environment import Site
 
 ROOT = Path(__file__).parents[1]
-SCHEMA = read_package(ROOT).resources["tuning"].schema
 DERIVED = sorted(generate.generated(ROOT))
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A copy of all that the derived files follow from, and of those files."""
-    for name in ("schema", "datapackage.json", *DERIVED):
+    for name in ("schema", "records", "datapackage.json", *DERIVED):
         target = tmp_path / name
         target.parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
@@ -71,12 +71,23 @@ def test_one_page_has_all_that_the_registry_says_of_every_rule_at_an_anchor_of_i
     assert "severity--error" in formula
 
 
-def test_the_form_asks_for_each_column_under_its_title() -> None:
-    body = yaml.safe_load(issue_form(SCHEMA))["body"]
-    asked = {item["id"]: item for item in body if "id" in item}
-    wanted = [name for name in SCHEMA.names if name not in DECIDED_IN_REVIEW]
-    assert list(asked) == [*wanted, "script_text", "log"]
-    for name in wanted:
-        field = SCHEMA.field(name)
-        assert asked[name]["attributes"]["label"] == field.title
-        assert asked[name].get("validations", {}).get("required", False) == field.required
+def test_the_form_asks_at_most_twelve_questions_in_words_that_draft_reads_back() -> None:
+    dataset = load(ROOT)
+    body = yaml.safe_load(issue_form(dataset))["body"]
+    asked = {item["id"]: item["attributes"] for item in body if "id" in item}
+    assert len(asked) <= 12
+    assert {"script_text", "log", *REQUIRED} < set(asked)
+    assert {name for name, item in asked.items() if "options" in item} == {
+        *("tag", "device", "task", "train", "infer")
+    }
+    schema, devices = dataset.package.resources["tuning"].schema, Devices(dataset)
+    answers = [
+        (name, item["label"], option)
+        for name, item in asked.items()
+        for option in item.get("options", ())
+    ]
+    for name, label, option in answers:
+        read = read_form(f"### {label}\n\n{option}\n", schema).facts[name].text
+        table = {"tag": {"MIN", "RECOMMENDED"}, "task": dataset.by_key["tasks"]}
+        known = table.get(name, dataset.by_key["backends"])
+        assert len(devices.named(read)) == 1 if name == "device" else read in known

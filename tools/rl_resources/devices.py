@@ -51,7 +51,8 @@ class Devices:
             key = text_of(row, "device")
             stem = _without_memory(key)
             with_memory = f"{stem}{self.known[key].memory_gb:g}"
-            for text in (key, text_of(row, "name"), *items_of(row, "aliases"), with_memory):
+            names = (key, text_of(row, "name"), self.known[key].label, with_memory)
+            for text in (*names, *items_of(row, "aliases")):
                 exact.setdefault(device_name(text), [key])
             self._families.setdefault(device_name(stem), []).append(key)
             endings.setdefault(device_name(key.partition("-")[2]), []).append(key)

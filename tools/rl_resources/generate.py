@@ -2,7 +2,8 @@
 
 They are committed, because GitHub reads them from there. Each is written from the rule registry or
 from a Table Schema; what is written by hand around a derived part stays as it is. The answers to
-the issue form arrive under the titles of the columns; `draft --issue` reads them back.
+the issue form arrive under the titles of the columns; `draft --issue` reads them back,
+and `.github/workflows/record.yml` opens the pull request.
 """
 
 from __future__ import annotations
@@ -17,18 +18,22 @@ from typing import Any
 import yaml
 
 from rl_resources.check.registry import Family
-from rl_resources.dataset import find_root
+from rl_resources.dataset import Dataset, find_root, read_dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.files import write_file
-from rl_resources.package import Field, Package, TableSchema, read_package
+from rl_resources.package import Field, Package, read_package
+from rl_resources.query.vocabulary import vocabulary
 from rl_resources.rules import FAMILIES
 
 COMMAND = "make generate"
 CITATION = "CITATION.cff"
-DECIDED_IN_REVIEW = frozenset({"script", "status"})
-"""The script's name follows from the answers; every record begins as reported."""
-LONG = 300
-"""Number of characters from which on a column's answer gets more than one line."""
+ASKED = (
+    *("tag", "gpus", "device", "model", "task", "train", "infer"),
+    *("infer_version", "framework_version", "evidence"),
+)
+"""The columns that the form asks for; script, log and the issue's author state the others."""
+REQUIRED = frozenset({"tag", "gpus", "device"})
+"""Those that a script seldom states."""
 _BEGIN = f"<!-- The list below is generated: {COMMAND} -->\n"
 _END = "<!-- The list above is generated. -->\n"
 _PART = re.compile(f"(?s){re.escape(_BEGIN)}.*?{re.escape(_END)}")
@@ -45,7 +50,7 @@ def generated(root: Path) -> dict[str, str]:
         "CONTRIBUTING.md": _with_part(root, "CONTRIBUTING.md", plain),
         "site/pages/contributing.md": _with_part(root, "site/pages/contributing.md", linked),
         ".github/PULL_REQUEST_TEMPLATE.md": pull_request_template(FAMILIES),
-        ".github/ISSUE_TEMPLATE/record.yml": issue_form(package.resources["tuning"].schema),
+        ".github/ISSUE_TEMPLATE/record.yml": issue_form(read_dataset(package)),
         CITATION: citation_file(package),
     }
 
@@ -94,14 +99,18 @@ push, `make check` says the same, and `rl-resources rules NAME` says why a rule 
 """
 
 
-def issue_form(schema: TableSchema) -> str:
-    """The form for people who do not use git, one question a column, as YAML."""
+def issue_form(dataset: Dataset) -> str:
+    """The form for people who do not use git, as YAML; its words are those of the tables."""
     introduction = (
-        "Fill in what you know and leave the rest empty: later, a guess looks like a "
-        "measurement. Everything here becomes public; write no e-mail address, no key and "
-        "no private path."
+        "Paste the script that ran; what it sets, it answers. Leave empty what you do not know: "
+        "later, a guess looks like a measurement. Everything here becomes public; write no e-mail "
+        "address, no key and no private path."
     )
-    questions = [_question(field) for field in schema.fields if field.name not in DECIDED_IN_REVIEW]
+    words = vocabulary(dataset)
+    choices = {name: words.known(name) for name in ("task", "train", "infer")}
+    choices["device"] = [device.label for device in words.devices.known.values()]
+    schema = dataset.package.resources["tuning"].schema
+    questions = [_question(schema.field(name), choices.get(name)) for name in ASKED]
     script = _text_area("script_text", "Script", "bash", "The whole script that ran, without keys.")
     log = _text_area("log", "Log", "text", "Some steps of the training log, to read figures from.")
     form = {
@@ -111,27 +120,26 @@ def issue_form(schema: TableSchema) -> str:
         "labels": ["record"],
         "body": [
             {"type": "markdown", "attributes": {"value": introduction}},
-            *questions,
             {**script, "validations": {"required": True}},
+            *questions,
             log,
         ],
     }
     return yaml.safe_dump(form, sort_keys=False, allow_unicode=True, width=96)
 
 
-def _question(field: Field) -> dict[str, Any]:
-    unit = f" In {field.unit}." if field.unit else ""
-    attributes: dict[str, Any] = {"label": field.title, "description": field.description + unit}
-    kind = "input"
-    if "enum" in field.constraints:
-        kind = "dropdown"
-        attributes["options"] = list(field.constraints["enum"])
-    elif field.constraints.get("maxLength", 0) >= LONG and field.format != "uri":
-        kind = "textarea"
-    if field.example and kind != "dropdown":
-        attributes["placeholder"] = field.example
-    question = {"type": kind, "id": field.name, "attributes": attributes}
-    return {**question, "validations": {"required": True}} if field.required else question
+def _question(field: Field, choices: Sequence[str] | None) -> dict[str, Any]:
+    """One column; what is required, but seldom asked for, is what the script sets."""
+    words = choices or list(field.constraints.get("enum", ()))
+    required = field.name in REQUIRED
+    of_script = " Empty where the script sets it." if field.required and not required else ""
+    attributes: dict[str, Any] = {
+        "label": field.title,
+        "description": field.description + of_script,
+        **({"options": words} if words else {"placeholder": field.example}),
+    }
+    question = {"type": "dropdown" if words else "input", "id": field.name}
+    return {**question, "attributes": attributes, "validations": {"required": required}}
 
 
 def _text_area(name: str, label: str, language: str, description: str) -> dict[str, Any]:

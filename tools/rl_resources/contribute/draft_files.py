@@ -18,10 +18,11 @@ from rl_resources.contribute.changes import (
     write_changes,
 )
 from rl_resources.contribute.draft import Draft, Sources
-from rl_resources.contribute.facts import Form, read_form, stated_facts
+from rl_resources.contribute.facts import Fact, Form, read_form, stated_facts
 from rl_resources.contribute.fix import fix
 from rl_resources.contribute.training_log import FIGURES, TrainingLog, read_excerpt, read_log
 from rl_resources.dataset import read_dataset
+from rl_resources.devices import Devices
 from rl_resources.errors import Finding, UnusableInput, has_errors
 from rl_resources.files import read_file
 from rl_resources.package import SCRIPTS, Field, TableSchema, Value, read_package
@@ -136,7 +137,7 @@ def draft_files(
     package = read_package(root)
     dataset, snapshot = read_dataset(package), take_snapshot(package)
     schema = package.resources["tuning"].schema
-    form = _form(issue, schema) if issue else Form()
+    form = _form(issue, schema, Devices(dataset)) if issue else Form()
     run, form = _log(log, form)
     text = _decoded(script, "Name the shell script.") if script else form.script.encode()
     name = Path(script).name if script else "script.sh"
@@ -177,14 +178,16 @@ def _validated(draft: Draft, script: str) -> Drafted:
     return Drafted(draft, changes, found)
 
 
-def _form(name: str, schema: TableSchema) -> Form:
+def _form(name: str, schema: TableSchema, devices: Devices) -> Form:
+    """The answers of a form, its device by its key."""
     form = read_form(_decoded(name, "Save the issue's text as UTF-8.").decode(), schema)
     if form == Form():
         raise UnusableInput(
             f"{shown(name, 500)}: has no answer of an issue form",
             "Write each answer under a heading with its column's title, as in `### Device`.",
         )
-    return form
+    meant = devices.named(form.facts.get("device", Fact()).text)
+    return replace(form, facts={**form.facts, "device": Fact(*meant)}) if len(meant) == 1 else form
 
 
 def _log(name: str, form: Form) -> tuple[TrainingLog | None, Form]:

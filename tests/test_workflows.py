@@ -1,0 +1,139 @@
+"""Workflows and actions, replayed: their `run` steps on a scratch clone, without the runner."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from botched_tree import commit, git, plant_frozen
+from conftest import program
+from website import read_rows
+
+ROOT = Path(__file__).parents[1]
+ISSUES = Path(__file__).parent / "issues"
+PLACE = "examples/tuning/7b/qwen2.5-7b-instruct_grpo_2_a100-80g_fsdp_vllm.sh"
+BRANCH = "record-issue-7"
+GH = """#!/bin/sh
+echo "$*" >> "$RUNNER_TEMP/gh"
+case "$*" in *--body-file*) for file; do :; done; cp "$file" "$RUNNER_TEMP/said-$1" ;; esac
+"""
+
+
+class Runner:
+    """A clone of a dataset whose remote is a folder, and what stands in for GitHub's runner."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.remote, self.temporary = (folder / name for name in ("r", "o.git", "t"))
+        for path in (self.root, self.temporary, folder / "bin"):
+            path.mkdir()
+        plant_frozen(self.root)
+        git(self.root, "init", "--quiet", "--initial-branch=main")
+        commit(self.root)
+        git(folder, "clone", "--quiet", "--bare", str(self.root), str(self.remote))
+        git(self.root, "remote", "add", "origin", str(self.remote))
+        own = self.root / ".venv" / "bin" / "rl-resources"
+        own.parent.mkdir(parents=True)
+        for path, text in (
+            (own, f'#!/bin/sh\nexec {sys.executable} -m rl_resources "$@"\n'),
+            (folder / "bin" / "gh", GH),
+        ):
+            path.write_text(text)
+            path.chmod(0o755)
+        files = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
+        self.state = {name: str(self.temporary / name) for name in files}
+        self.environment = {
+            **os.environ,
+            **self.state,
+            "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT / "tools"),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "RUNNER_TEMP": str(self.temporary),
+        }
+
+    def run(self, job: dict[str, Any], **given: str) -> str:
+        """Run the steps of a job that install nothing; what they print."""
+        printed = ""
+        for step in job["steps"]:
+            if "run" not in step or ".venv/.ready" in step["run"]:
+                continue
+            done = subprocess.run(
+                ["bash", "-e", "-o", "pipefail", "-c", step["run"]],
+                cwd=self.root, env={**self.environment, **given}, text=True, check=False,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stdout
+            printed += done.stdout
+        return printed
+
+    def said(self, name: str) -> str:
+        """A file that the steps left."""
+        path = self.temporary / name
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Iterator[Runner]:
+    program("jq")
+    yield Runner(tmp_path)
+    assert not [path for path in tmp_path.rglob("*") if path.name.startswith("pwned")]
+
+
+def _replayed(runner: Runner, issue: str) -> None:
+    """Both jobs of `record.yml` on the event of an issue; nothing of it reaches the runner."""
+    jobs = yaml.safe_load((ROOT / ".github/workflows/record.yml").read_text())["jobs"]
+    given = {"NUMBER": "7", "BRANCH": BRANCH, "AUTHOR": "some-body"}
+    event = str(ISSUES / f"{issue}.json")
+    printed = runner.run(jobs["draft"], GITHUB_EVENT_PATH=event, **given)
+    git(runner.root, "reset", "--hard", "--quiet")
+    printed += runner.run(jobs["propose"], **given)
+    assert "::" not in printed
+    assert [name for name in runner.state if runner.said(name)] == []
+
+
+def test_an_issue_becomes_a_pull_request_with_its_script_as_it_is(runner: Runner) -> None:
+    _replayed(runner, "accepted")
+    changed = git(runner.remote, "diff", "--name-only", "main", BRANCH).split()
+    assert changed == [PLACE, "records/trials.csv", "records/tuning.csv"]
+    assert "# $(touch pwned) `touch pwned`\n# ::set-output" in git(
+        runner.remote, "show", f"{BRANCH}:{PLACE}"
+    )
+    git(runner.root, "switch", "--quiet", BRANCH)
+    (row,) = (
+        row for row in read_rows(runner.root / "records/tuning.csv") if row["script"] in PLACE
+    )
+    assert (row["contributor"], row["device"], row["step_seconds"]) == (
+        "some-body", "a100-80g", "90"
+    )  # fmt: skip
+    assert [line.split(" --")[0] for line in runner.said("gh").splitlines()] == [
+        "auth setup-git", "pr list", "pr create", "workflow run check.yml", "issue comment 7"
+    ]  # fmt: skip
+    assert "    draft: No findings: ready to commit." in runner.said("said-pr")
+    assert "Closes #7.\n\n" + runner.said("said-issue") == runner.said("said-pr")
+
+
+def test_hostile_answers_become_no_pull_request_and_stay_text_in_the_comment(
+    runner: Runner,
+) -> None:
+    _replayed(runner, "refused")
+    assert git(runner.remote, "branch", "--list").split() == ["*", "main"]
+    assert runner.said("gh").startswith("issue comment 7 ")
+    _, empty, *block = runner.said("said-issue").splitlines()
+    assert empty == ""
+    assert all(line.startswith("    ") for line in block)
+    assert any("`Evidence`: `javascript:alert(1)" in line for line in block)
+    assert "Nothing was written" in block[-1]
+
+
+def test_only_a_label_starts_the_draft_and_only_the_second_job_may_write() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/record.yml").read_text())["jobs"]
+    assert jobs["draft"]["if"] == "contains(github.event.issue.labels.*.name, 'draft')"
+    assert jobs["draft"]["permissions"] == {"contents": "read"}
+    assert jobs["propose"]["needs"] == "draft"
+    assert "EVENT_PATH" not in str(jobs["propose"])
