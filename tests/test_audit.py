@@ -188,6 +188,16 @@ def test_the_folder_may_be_the_root_or_a_flat_copy(dataset: Dataset, scripts: Pa
     assert _findings(dataset, scripts, PAGE, flat) == []
 
 
+def test_a_link_to_a_commit_may_lead_to_a_script_that_the_folder_lacks(
+    dataset: Dataset, scripts: Path
+) -> None:
+    """The folder then has scripts of other names, which no row has to link."""
+    (scripts / "7b" / SEVEN).rename(scripts / "run_qwen2_5_vl_7b_fsdp.sh")
+    page = _edited((f"{BASE}/7b/{SEVEN}", f"{BASE.replace('main', '0a' * 20)}/7b/{SEVEN}"))
+    assert _findings(dataset, scripts, page) == []
+    assert _rules(dataset, scripts, PAGE) == ["page-missing-script"]
+
+
 SHORT = PAGE.replace("      - 2*H800\n", "")
 
 
@@ -267,3 +277,8 @@ def test_findings_are_the_output_in_other_formats(
     assert main([*command, "--out", str(scripts.parent / "out")]) == 1
     assert [item["rule"] for item in json.loads(capsys.readouterr().out)] == ["max-batch-agrees"]
     assert (scripts.parent / "out" / "tuning.csv").read_text(encoding="utf-8").count("\n") == 4
+    assert main([*command[:4], "--check", "--out", str(scripts.parent / "none")]) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "max-batch-agrees" in output.err
+    assert not (scripts.parent / "none").exists()

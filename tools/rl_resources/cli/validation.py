@@ -155,6 +155,7 @@ def _import_page_options(parser: ArgumentParser) -> None:
     add("page", metavar="PAGE.rst")
     add("--scripts", metavar="DIR", help="the scripts that the page links to")
     add("--out", metavar="DIR", help="write DIR/tuning.csv, not standard output")
+    add("--check", action="store_true", help="report the findings, write no records")
     only_out = "all but text write the findings to standard output; then --out alone writes CSV"
     add("--format", choices=FORMATS, default="text", help=only_out)
 
@@ -171,10 +172,10 @@ def import_page(arguments: Arguments) -> int:
     if empty:
         why = "no record could be read from it, so none is written"
         print(f"{arguments.page}: {why}", file=sys.stderr)
-    elif arguments.out:
+    elif arguments.out and not arguments.check:
         write_file(Path(arguments.out) / "tuning.csv", text)
     if arguments.format == "text":
-        sys.stdout.write("" if arguments.out else text)
+        sys.stdout.write("" if arguments.out or arguments.check else text)
         return report(found) or (FOUND if empty else 0)
     write_findings(found, arguments.format, dataset.version)
     sys.stderr.write(f"{summary(found)}\n")

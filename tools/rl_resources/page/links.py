@@ -15,6 +15,7 @@ from rl_resources.text import nearest, shown
 if TYPE_CHECKING:
     from rl_resources.page.reader import Cell
 
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
 _AS_TEXT = re.compile(r"([^\s<>\[\]()\"`]+\.sh)[`\]]?\s*[<(]\s*([^\s<>()]+\.sh)\s*[>)]")
 
@@ -34,7 +35,8 @@ class Link:
     `label` and `target` are the names that its label and its URL say, `folder` is the size in its
     URL. `script` is the file name that it means, `file` the path of that script under the folder of
     scripts, `meant` the path of the one whose name differs only in case or in `_` for `-`. They are
-    `None` where there is none, or where the scripts are unknown.
+    `None` where there is none, or where the scripts are unknown. `pinned` says that the URL names a
+    commit, which may hold other scripts than the folder.
     """
 
     script: str
@@ -43,6 +45,7 @@ class Link:
     folder: str | None
     file: str | None
     meant: str | None
+    pinned: bool = False
 
     @property
     def ambiguous(self) -> bool:
@@ -75,7 +78,8 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     files = [path for name in names for path in known if path.name == name]
     file = next((str(path) for path in files if _may_lie_in(path, size)), None)
     meant = None if file else _meant(names[0], known)
-    return Link(PurePosixPath(file or names[0]).name, label, target, size, file, meant)
+    pinned = any(map(_COMMIT.fullmatch, address.parts))
+    return Link(PurePosixPath(file or names[0]).name, label, target, size, file, meant, pinned)
 
 
 def link_as_text(cell: Cell) -> tuple[str, str] | None:
@@ -116,8 +120,8 @@ def plain_name(name: str) -> str:
 def link_problems(link: Link, scripts: Sequence[str] | None) -> Iterator[Problem]:
     """What is wrong with a link; `scripts` are all that there are, `None` if unknown."""
     label, target = shown(link.label or "", 120), shown(link.target or "", 120)
-    gone = scripts is not None and link.file is not None and link.script != link.target
-    if gone and link.target:
+    looked_up = scripts is not None and not link.pinned
+    if looked_up and link.file and link.target and link.script != link.target:
         message = f"the link leads to {target}, which does not exist"
         fix = f"Link `{shown(link.script, 120)}`, as it is called."
         yield Problem("page-missing-script", message, fix)
@@ -125,8 +129,8 @@ def link_problems(link: Link, scripts: Sequence[str] | None) -> Iterator[Problem
         message = f"the link is called {label} and leads to {target}"
         fix = "Fix whichever of the two names is wrong."
         yield Problem("page-link-label", message, fix)
-    if scripts is not None and link.file is None:
-        yield Problem("page-missing-script", *_missing(link, scripts))
+    if looked_up and link.file is None:
+        yield Problem("page-missing-script", *_missing(link, scripts or ()))
 
 
 def _missing(link: Link, scripts: Sequence[str]) -> tuple[str, str]:

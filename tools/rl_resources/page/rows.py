@@ -167,9 +167,11 @@ class Reading:
     def _of_form(self) -> Iterator[str]:
         """The scripts that are named after the form, though its first part may contain a `_`."""
         for path in self.context.scripts or ():
-            parts = PurePosixPath(path).stem.split("_")
+            parts = PurePosixPath(path).stem.lower().split("_")
             if len(parts) >= len(PARTS) and parts[PARTS.index("gpus") - len(PARTS)].isdigit():
-                yield path
+                known = self.context.meanings("backend", parts[-2])
+                if known or self.context.meanings("engine", parts[-1]):
+                    yield path
 
     def _named(self) -> Iterator[str]:
         """The scripts whose names the page says, in a row or in its text, or nearly so."""

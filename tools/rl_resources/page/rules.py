@@ -279,7 +279,8 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
 def page_missing_script(reading: Reading) -> Iterator[Mistake]:
     """A link leads to a script that there is.
 
-    A row whose link is dead cannot be tried by anybody.
+    A row whose link is dead cannot be tried by anybody. A link that names a commit is not looked
+    up: the folder may hold the scripts of another one.
 
     Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
     Good: a link to the script as it is called
