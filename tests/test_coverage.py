@@ -15,6 +15,7 @@ import pytest
 
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset
+from rl_resources.devices import Devices
 from rl_resources.query.compatibility import Ages
 from rl_resources.query.configurations import recorded
 from rl_resources.query.coverage import coverage
@@ -68,7 +69,9 @@ def test_a_record_that_nobody_has_run_is_still_wanted(dataset: Dataset) -> None:
     assert [list(sizes).count("7B") for sizes in found.missing.values()] == [1, 1]
 
 
-def test_the_command_says_the_same_in_every_format(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_the_same_in_every_format(
+    dataset: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["coverage", "--format", "json"]) == 0
     value = json.loads(capsys.readouterr().out)
     assert main(["coverage", "--format", "csv"]) == 0
@@ -78,8 +81,9 @@ def test_the_command_says_the_same_in_every_format(capsys: pytest.CaptureFixture
     text = capsys.readouterr().out
     assert text.count("\n") > len(rows)
     first = value["wanted"][0]
+    label = Devices(dataset).label(first["device"])
     assert re.search(
-        rf"^{first['size']} +{first['task']} +{first['device']} +\d+ +\d+$", text, re.M
+        rf"^{first['size']} +{first['task']} +{re.escape(label)} +\d+ +\d+$", text, re.M
     )
 
 

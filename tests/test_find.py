@@ -16,7 +16,7 @@ import pytest
 from rl_resources import UnusableInput
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset
-from rl_resources.devices import device_label
+from rl_resources.devices import Devices, device_label
 from rl_resources.query.configurations import (
     RUNS,
     Configuration,
@@ -198,6 +198,13 @@ def test_the_reasons_say_what_is_needed() -> None:
 )
 def test_hardware_is_written_for_people(row: Configuration, words: str) -> None:
     assert resource(row) == words
+
+
+def test_the_name_of_a_device_for_people_means_that_device(dataset: Dataset) -> None:
+    known = Devices(dataset)
+    assert {key: known.named(known.label(key)) for key in known.known} == {
+        key: [key] for key in known.known
+    }
 
 
 def test_the_reverse_question_lists_the_largest_size_and_longest_context_of_each_task() -> None:

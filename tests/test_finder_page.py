@@ -130,7 +130,7 @@ def test_a_bad_word_offers_the_nearest_and_takes_it(browser: Browser, address: s
     with visited(browser, asked(address, device="h10", gpus="8")) as (page, _):
         field = page.locator("#finder-device")
         assert field.get_attribute("aria-invalid") == "true"
-        page.get_by_role("button", name="h100", exact=True).click()
+        page.get_by_role("button", name="H100 80 GB", exact=True).click()
         assert answered(page).startswith("Any model on 8 × H100 80 GB: ")
         assert field.get_attribute("aria-invalid") is None
 

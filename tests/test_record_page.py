@@ -79,7 +79,7 @@ def test_the_page_answers_with_the_row_its_trials_and_its_script(record: Record)
     page, path = page_of(record), script_path(DATASET, record)
     device = DATASET.by_key["devices"][record["device"]]
     fits = words(part(page, '<h2 id="fit">'))
-    assert f"{record['gpus']} × {device['name']}" in fits
+    assert f"{record['gpus']} × {str(record['device']).upper()} 80 GB" in fits
     assert f"{record['gpus'] * device['memory_gb']:g} GB in all" in fits  # type: ignore[operator]
     assert f"MaxBatch {record['max_batch'] or 'not searched'}" in fits
     assert path in words(part(page, '<h2 id="begin">'))

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from lxml import html
 from mkdocs.exceptions import PluginError
 from playwright.sync_api import Browser, Route
 
@@ -92,6 +93,23 @@ def test_every_link_inside_the_site_leads_somewhere(built: Path) -> None:
     assert broken_links(built) == []
 
 
+def test_a_device_is_written_with_its_name_outside_code(built: Path) -> None:
+    ids = "|".join(sorted(map(re.escape, DATASET.by_key["devices"]), key=len, reverse=True))
+    written = re.compile(rf"(?<![\w./-])(?:{ids})(?![\w./-])|(?<!\w)[0-9]+\*[A-Z][A-Z0-9-]+")
+    rows = (*DATASET.records["reports"], *DATASET.records["tuning"])
+    contributed = {str(cell) for row in rows for cell in row.values()}
+    read = "not(ancestor::code or ancestor::pre or ancestor::script)"
+    found = [
+        f"{path.parent.name}: {text}"
+        for path in built.rglob("*.html")
+        for text in html.parse(path).xpath(
+            f"//text()[{read}] | //@title | //@aria-label | //@placeholder | //@content"
+        )
+        if written.search(text) and text.strip() not in contributed
+    ]
+    assert found == []
+
+
 def test_search_finds_sizes_and_no_single_record(built: Path) -> None:
     docs = json.loads((built / "search" / "search_index.json").read_text())["docs"]
     locations = {doc["location"].partition("#")[0] for doc in docs}
@@ -135,8 +153,8 @@ def test_a_size_leads_to_its_records_and_its_words_to_the_finder(
         page.wait_for_url(f"**/records/{RECORD}/")
         page.go_back()
         page.get_by_text("Ask the finder for one").click()
-        page.get_by_role("link", name="h800", exact=True).click()
-        page.locator("#finder-headline", has_text=re.compile("7B.*h800", re.I)).wait_for()
+        page.get_by_role("link", name="H800 80 GB", exact=True).click()
+        page.locator("#finder-headline", has_text="7B on H800 80 GB").wait_for()
         assert wrong == []
 
 

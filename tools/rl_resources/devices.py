@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
@@ -11,14 +11,15 @@ from rl_resources.package import Record, items_of, text_of
 
 PATTERNS: Mapping[str, str] = {
     "vendor": r"\b(?:nvidia|amd|huawei|intel|geforce|tesla|instinct|sxm[0-9]?|per gpu)\b",
-    "gigabytes": r"(?<![0-9.])([0-9]+) ?gi?b?\b",
+    "gigabytes": r"(?<![a-z0-9.])([0-9]+) ?gi?b?\b",
 }
 """How words for devices are read, in lower case; Python and JavaScript read both alike."""
 
 _VENDOR = re.compile(PATTERNS["vendor"], re.ASCII)
 _GIGABYTES = re.compile(PATTERNS["gigabytes"], re.ASCII)
 _OR = re.compile(r"\s*(?:/|,|\bor\b|\band\b)\s*")
-_CAPITALS = {"pcie": "PCIe", "superpod": "SuperPoD", "podc": "PoDc"}
+_CAPITALS = {"pcie": "PCIe", "superpod": "SuperPoD", "podc": "PoDc", "box16": "Box16"}
+_CAPITALS |= {"ada": "Ada", "ti": "Ti"}
 _SHORTEST_BEGINNING = 5
 _FIRST_WITH_BF16 = 8.0
 """NVIDIA's compute capability from which on there is BF16."""
@@ -27,7 +28,7 @@ _FIRST_WITH_BF16 = 8.0
 class Device(NamedTuple):
     """What is known of one device; `memory_gb` is the most that it can have, 0 if unknown.
 
-    `label` is its name for people, `note` a sentence that introduces it.
+    `label` is its name for people, `note` what that does not say; empty where it says all.
     """
 
     vendor: str = ""
@@ -68,6 +69,10 @@ class Devices:
         found = self.spellings.get(device_name(_GIGABYTES.sub(" ", lower)), [])
         return [key for key in found if memory and self.known[key].memory_gb == float(memory[1])]
 
+    def label(self, key: str) -> str:
+        """The name of a device for people, also of one that the table lacks: `A100 80 GB`."""
+        return self.known[key].label if key in self.known else device_label(key)
+
     def published(self, text: str) -> tuple[list[str], Device]:
         """The devices that a source's words can mean, and what is known of all of them.
 
@@ -92,13 +97,26 @@ class Devices:
 def _device(row: Record) -> Device:
     key, memory = text_of(row, "device"), row["memory_gb"]
     memory_gb = memory if isinstance(memory, float) else 0
-    amount = f"{memory_gb:g} GB each" if memory_gb else "memory not known: only runs on it count"
-    note = f"{key} is {row['name']}, {amount}."
+    label = device_label(key) + (f" {memory_gb:g} GB" if memory_gb else "")
+    notes = _notes(row, label, memory_gb)
+    return Device(text_of(row, "vendor"), memory_gb, label, " ".join(notes))
+
+
+def _notes(row: Record, label: str, memory_gb: float) -> Iterator[str]:
+    """What the label of a device does not say."""
+    name = text_of(row, "name")
+    if device_name(name) not in map(device_name, (label, device_label(text_of(row, "device")))):
+        yield f"{label} is {name}."
+    if not memory_gb:
+        yield "Its memory is not known: only runs on it count."
     capability = re.fullmatch(r"[0-9]+\.[0-9]", text_of(row, "architecture"))
     if capability and float(capability[0]) < _FIRST_WITH_BF16:
-        note += " It has no BF16: a run in BF16 or FP8 needs another precision on it."
-    label = device_label(key) + (f" {memory_gb:g} GB" if memory_gb else "")
-    return Device(text_of(row, "vendor"), memory_gb, label, note)
+        yield f"{label} has no BF16: a run in BF16 or FP8 needs another precision on it."
+
+
+def hardware(gpus: object, device: str) -> str:
+    """The one way to write hardware for people: `8 × H100 80 GB`."""
+    return f"{gpus} × {device}"
 
 
 def device_name(text: str) -> str:

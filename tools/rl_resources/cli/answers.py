@@ -127,7 +127,7 @@ def coverage(arguments: Arguments) -> int:
     elif arguments.format == "json":
         sys.stdout.write(answers.coverage_as_json(found, dataset.version))
     else:
-        sys.stdout.write(answers.coverage_as_text(found))
+        sys.stdout.write(answers.coverage_as_text(dataset, found))
     return 0
 
 

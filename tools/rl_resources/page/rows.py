@@ -351,12 +351,12 @@ def _model(text: str, context: Context, confirmed: str | None) -> str | Problem:
 def _resource(
     text: str, context: Context, confirmed: str | None
 ) -> tuple[int | None, str | Problem]:
-    """GPUs and device of `8*H100`, also with spaces, an `x` or a multiplication sign."""
+    """GPUs and device of `8 × H100 80 GB`, also of `8*H100` and `8xH100`."""
     match = _RESOURCE.fullmatch(text)
     if match is not None:
         return int(match[1]), _known("device", match[2], context, confirmed)
-    message = f"`{shown(text)}` is not a number of GPUs, `*` and a device"
-    return None, Problem("page-unreadable-cell", message, "Write for example `8*H100`.")
+    message = f"`{shown(text)}` is not a number of GPUs, `×` and a device"
+    return None, Problem("page-unreadable-cell", message, "Write for example `8 × H100 80 GB`.")
 
 
 def _max_batch(text: str) -> int | Problem | None:

@@ -62,7 +62,7 @@ def page_row_length(reading: Reading) -> Iterator[Mistake]:
 
     In a short row nobody knows which cell is missing.
 
-    Bad: MIN, GRPO, 2*H800, `\`, fsdp, vllm0.8.2 under nine headers
+    Bad: MIN, GRPO, 2 × H800 80 GB, `\`, fsdp, vllm0.8.2 under nine headers
     Good: nine cells, `\` where nothing is known
     """
     return reading.found("page-row-length")
@@ -136,8 +136,8 @@ def page_unknown_word(reading: Reading) -> Iterator[Mistake]:
     One thing under two names is two things to everyone who searches, and devices of one name may
     differ in memory, which is what decides.
 
-    Bad: GRPOO on 8*H801
-    Good: GRPO on 8*H800
+    Bad: GRPOO on 8 × H801
+    Good: GRPO on 8 × H800 80 GB
     """
     return reading.found("page-unknown-word")
 
@@ -175,7 +175,7 @@ def page_unreadable_cell(reading: Reading) -> Iterator[Mistake]:
     It is what a reader must have to follow the row, and what can be compared.
 
     Bad: H800, about 16, vllm0.8.x
-    Good: 2*H800, 16, vllm0.8.3
+    Good: 2 × H800 80 GB, 16, vllm0.8.3
     """
     return reading.found("page-unreadable-cell")
 
@@ -306,7 +306,7 @@ def page_same_script(reading: Reading) -> Iterator[Mistake]:
 
     One script does one thing, so one of the rows is about something else.
 
-    Bad: a row of 1*H100 and one of 2*H100, both with one script
+    Bad: a row of 1 × H100 80 GB and one of 2 × H100 80 GB, both with one script
     Good: a script for each
     """
     first: dict[str, ReadRow] = {}
@@ -355,8 +355,8 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
 
     A reader picks by name and budgets by row.
 
-    Bad: 4*H800 in the row of `…_grpo_2_h800_fsdp_vllm.sh`
-    Good: 2*H800 in the row of `…_grpo_2_h800_fsdp_vllm.sh`
+    Bad: 4 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
+    Good: 2 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
     """
     for row in reading.rows:
         name = row.named

@@ -212,12 +212,13 @@ class _Configurations:
     def _hardware(self, row: Record) -> dict[str, Any]:
         device, stated = _text(row, "device"), row.get("device_memory_gb") or 0
         published = _text(row, "device_as_published")
+        known_name = device or (published if published in self._devices.known else "")
         if device:
             possible, known = [device], self._devices.known.get(device, Device())
         else:
             possible, known = self._devices.published(published)
         return {
-            "device_label": device_label(device) or published,
+            "device_label": device_label(known_name) or published,
             "possible_devices": tuple(possible),
             "vendor": known.vendor,
             "memory_gb": (known.memory_gb or stated) if device else (stated or known.memory_gb),
@@ -247,9 +248,10 @@ def _labels(row: Record) -> dict[str, Any]:
     names = (_text(row, "framework"), *projects(_text(row, "framework_as_published")))
     train, infer = (_text(row, name, f"{name}_as_published") for name in ("train", "infer"))
     model = _text(row, "model", "model_as_published")
+    name = text_of(row, "model").rpartition("/")[2]
     return {
         "model": model,
-        "model_label": model,
+        "model_label": name or model,
         "task_label": _text(row, "task", "task_as_published"),
         "frameworks": tuple(filter(None, dict.fromkeys(names))),
         "framework_label": _joined(framework, _text(row, "framework_version")),

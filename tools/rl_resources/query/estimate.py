@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_resources.dataset import Dataset
-from rl_resources.devices import device_label
+from rl_resources.devices import Devices
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.configuration import Inputs, of_run, read_config
@@ -164,11 +164,12 @@ def _backend(word: str, gpus: str) -> tuple[str, dict[str, int]]:
 def _hardware(dataset: Dataset, query: Query, inputs: Inputs) -> None:
     if query.gpus:
         inputs.give("gpus", query.gpus)
+    named = ", ".join(map(Devices(dataset).label, query.devices))
     if not query.memory_gb:
-        named = f"{device_label(query.devices[0])}: its memory is not known" if query.device else ""
+        named = f"{named}: its memory is not known" if query.device else ""
         raise UnusableInput(named or "which GPU?", "Name it, or its GB: --device h100, --memory 80")
     if len(query.devices) > 1:
-        reason = f"the smallest of {', '.join(query.devices)}"
+        reason = f"the smallest of {named}"
         inputs.assume("device_gb", query.memory_gb, reason)
     inputs.give("device_gb", query.memory_gb)
 

@@ -29,13 +29,13 @@ MESSAGES: Mapping[str, str] = {
     "claimed": "{claim}",
     "unclear": "{claim}",
     "out-of-memory": "Ran out of {memory_kind}memory on {hardware}.",
-    "beyond": "The smallest known run needed {hardware}: {model}, {task_label}.",
-    "other-vendor": "The smallest known run needed {hardware}: {model}, {task_label}. "
+    "beyond": "The smallest known run needed {hardware}: {model_label}, {task_label}.",
+    "other-vendor": "The smallest known run needed {hardware}: {model_label}, {task_label}. "
     "Nothing is tested on {own}, and its software differs.",
     "smallest-of-size": "The smallest known run of the size {size} needed {hardware}: "
-    "{model}, {task_label}.",
+    "{model_label}, {task_label}.",
     # What would fit instead, and how it fits.
-    "instead": "{what}: {model}, {task_label}, {fits} on {hardware}.",
+    "instead": "{what}: {model_label}, {task_label}, {fits} on {hardware}.",
     "shorter": "With a shorter context ({context})",
     "other-backends": "With other software ({software})",
     "other-tag": "Without the tag",

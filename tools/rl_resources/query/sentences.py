@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
+from rl_resources.devices import hardware
 from rl_resources.query.configurations import NOT_RUN, Configuration
 from rl_resources.query.messages import FITS, SPANS, say
 from rl_resources.query.understand import Query
@@ -41,7 +42,7 @@ def resource(row: Configuration) -> str:
         memory = ""
     if memory and not row.device and len(row.possible_devices) > 1:
         memory = f"(at most {memory})"
-    return " ".join(filter(None, (gpus, "×", row.device_label, memory)))
+    return hardware(gpus, " ".join(filter(None, (row.device_label, memory))))
 
 
 def context(row: Configuration) -> str:
@@ -61,7 +62,7 @@ def parts(row: Configuration) -> dict[str, str]:
     """The words of a configuration that the templates of `messages` have in braces."""
     return {
         "hardware": resource(row),
-        "model": row.model_label,
+        "model_label": row.model_label,
         "task_label": row.task_label or "task not stated",
         "size": row.size,
         "weights_label": row.conditions[0],
@@ -80,8 +81,7 @@ def _claim(row: Configuration) -> str:
     if row.statement in _CLAIMS:
         return _CLAIMS[row.statement].format(resource(row))
     if len(row.possible_devices) > 1:
-        devices = EITHER.join(row.possible_devices)
-        return f"Ran on {resource(row)}; the source does not say whether that is {devices}."
+        return f"Ran on {resource(row)}; the source does not say which variant."
     return ""
 
 
@@ -98,10 +98,10 @@ def instead(kind: str, row: Configuration, fit: str) -> str:
 
 def asked_hardware(query: Query, known: Vocabulary) -> str:
     """The hardware of a question: `8 × H100 80 GB`; empty where it is open."""
-    labels = [known.devices.known[key].label for key in query.devices]
-    device = EITHER.join(labels) or (f"{query.memory_gb:g} GB" if query.memory_gb else "")
+    labels = EITHER.join(map(known.devices.label, query.devices))
+    device = labels or (f"{query.memory_gb:g} GB" if query.memory_gb else "")
     if device:
-        return f"{query.gpus} × {device}" if query.gpus else device
+        return hardware(query.gpus, device) if query.gpus else device
     return f"{query.gpus} GPU{'s' * (query.gpus > 1)}" if query.gpus else ""
 
 
@@ -124,7 +124,8 @@ def headline(query: Query, known: Vocabulary, fits: Sequence[str]) -> str:
 def summary(row: Configuration) -> str:
     """Model, task, hardware and conditions."""
     words = parts(row)
-    return ", ".join((words["model"], words["task_label"], words["hardware"], *row.conditions))
+    named = (words[name] for name in ("model_label", "task_label", "hardware"))
+    return ", ".join((*named, *row.conditions))
 
 
 def figures(row: Configuration) -> Iterator[str]:

@@ -207,10 +207,11 @@ class _Reader:
 
     def _devices(self, text: str) -> list[str]:
         found = self._named(text) or [self._unknown("device", text)]
-        if len(found) == 1:
-            self.notes.append(self._known.devices.known[found[0]].note)
-        else:
-            self._note("read-as", text, meaning=EITHER.join(found))
+        known = self._known.devices
+        if len(found) > 1:
+            self._note("read-as", text, meaning=EITHER.join(map(known.label, found)))
+        elif note := known.known[found[0]].note:
+            self.notes.append(note)
         return found
 
     def _gigabytes(self, field: str, text: str) -> float:

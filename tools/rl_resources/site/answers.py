@@ -12,6 +12,7 @@ from dataclasses import asdict, fields
 from typing import Any, Literal, NamedTuple
 
 from rl_resources.dataset import Dataset, is_packaged
+from rl_resources.devices import Devices
 from rl_resources.estimate.model import estimable
 from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, every_configuration
@@ -324,8 +325,9 @@ def coverage_as_csv(found: Coverage) -> str:
     return _csv([field.name for field in fields(Cell)], map(asdict, found.cells))
 
 
-def coverage_as_text(found: Coverage) -> str:
+def coverage_as_text(dataset: Dataset, found: Coverage) -> str:
     """What there is, what is wanted, and which tags are missing."""
+    names = Devices(dataset)
     counts = {
         "MIN": "records_min",
         "RECOMMENDED": "records_recommended",
@@ -335,22 +337,28 @@ def coverage_as_text(found: Coverage) -> str:
     }
     wanted = {"PROJECTS": "projects", "REPORTS": "all_reports"}
     lines = [
-        *_cell_lines(found.cells, counts),
+        *_cell_lines(names, found.cells, counts),
         "",
         f"{found.unplaced} more reports leave size, task or device open.",
         "",
         f"Most wanted. {WANTED_RULE}",
-        *_cell_lines(found.wanted[:MOST_WANTED], wanted),
+        *_cell_lines(names, found.wanted[:MOST_WANTED], wanted),
         "",
         *(f"No {tag} record: {', '.join(sizes)}" for tag, sizes in found.missing.items()),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _cell_lines(cells: Sequence[Cell], counts: Mapping[str, str]) -> list[str]:
+def _cell_lines(names: Devices, cells: Sequence[Cell], counts: Mapping[str, str]) -> list[str]:
     """An aligned table of cells with some of their counts, by header; 0 is empty."""
-    columns = {"SIZE": "size", "TASK": "task", "DEVICE": "device", **counts}
-    rows = [[str(getattr(cell, name) or "") for name in columns.values()] for cell in cells]
-    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-    padded = (zip(row, widths, strict=True) for row in (columns, *rows))
+    header = ("SIZE", "TASK", "DEVICE", *counts)
+    rows = [
+        (
+            *(cell.size, cell.task, names.label(cell.device)),
+            *(str(getattr(cell, name) or "") for name in counts.values()),
+        )
+        for cell in cells
+    ]
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    padded = (zip(row, widths, strict=True) for row in (header, *rows))
     return ["  ".join(cell.ljust(width) for cell, width in row).rstrip() for row in padded]

@@ -89,10 +89,11 @@ def memory_chart(points: Sequence[Point], sizes: Sequence[str]) -> Chart:
 def _coverage_page(site: Site) -> str:
     found, path = coverage(site.dataset), "coverage.md"
     sizes = [size.name for size in site.sizes]
-    tasks = grid(found.cells, "task", sizes)
+    tasks, devices = (grid(found.cells, axis, sizes) for axis in ("task", "device"))
+    named = [(site.devices.label(key), cells) for key, cells in devices]
     return site.page(
         path,
-        coverage_map={"Task": tasks, "Device": grid(found.cells, "device", sizes)},
+        coverage_map={"Task": tasks, "Device": named},
         found=found,
         wanted=found.wanted[:MOST_WANTED],
         wanted_rule=WANTED_RULE,

@@ -21,6 +21,7 @@ from markupsafe import Markup
 from markupsafe import escape as escape_html
 
 from rl_resources.dataset import Dataset
+from rl_resources.devices import Devices, hardware
 from rl_resources.package import Field, Record, TableSchema
 from rl_resources.page.rows import HEADERS
 from rl_resources.query.configurations import Configuration
@@ -70,7 +71,7 @@ class Site:
         self, dataset: Dataset, repository_url: str | None = None, site_url: str | None = None
     ) -> None:
         known = repository_url and is_web_address(repository_url)
-        self.dataset = dataset
+        self.dataset, self.devices = dataset, Devices(dataset)
         self.repository = (repository_url or "").rstrip("/") if known else ""
         self.site_url = site_url or ""
         self.at = f"{site_url.rstrip('/')}/" if site_url else LOCAL
@@ -88,6 +89,8 @@ class Site:
         shared = {
             "api": BASE,
             "at": self.at,
+            "device": self.devices.label,
+            "hardware": hardware,
             "headers": HEADERS,
             "package": self.dataset.package,
             "pieces": self.pieces,
@@ -119,7 +122,10 @@ class Site:
         if is_web_address(text):
             return [Piece(text, text)]
         key = self.dataset.package.resources[table].schema.foreign_key(field.name)
-        return [Piece(text, self._url_of_row(key.resource, text) if key else "")]
+        if not key:
+            return [Piece(text)]
+        name = self.devices.label(text) if key.resource == "devices" else text
+        return [Piece(name, self._url_of_row(key.resource, text))]
 
     def _url_of_row(self, table: str, key: str) -> str:
         """The row of another table on its page, or the row's own link."""

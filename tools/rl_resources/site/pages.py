@@ -104,7 +104,8 @@ def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tupl
         "weights": list(WEIGHTS.items()),
         "tag": [(tag, "") for tag in TAGS],
     }
-    found = {"device": of_table("devices", "device", "name")}
+    devices = of_table("devices", "device", "name")
+    found = {"device": [(site.devices.label(key), name) for key, name in devices]}
     for field, words in offered.items():
         values = {getattr(row, field) for row in rows}
         used = values | {word for value in values if isinstance(value, tuple) for word in value}

@@ -101,12 +101,10 @@ def pages(
 
 def _facts(dataset: Dataset, record: Record) -> Mapping[str, Any]:
     name, schema = record["script"], dataset.package.resources["tuning"].schema
-    device = dataset.by_key["devices"].get(record["device"])
     releases = releases_of(dataset, name)
     return {
         "record": record,
         "row": tuning_row(dataset, record),
-        "device_name": str(device["name"] if device else record["device"]),
         "schema": schema,
         "meaning": meaning,
         "fields": [field for field in schema.fields if record[field.name] is not None],

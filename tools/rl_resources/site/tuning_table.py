@@ -8,6 +8,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from rl_resources.dataset import Dataset, script_path
+from rl_resources.devices import Devices, hardware
 from rl_resources.package import Record
 from rl_resources.page.rows import HEADERS
 
@@ -84,7 +85,7 @@ def tuning_row(dataset: Dataset, record: Record) -> TuningRow:
         tag=cell["tag"],
         model=cell["model"].partition("/")[2],
         task=cell["task"],
-        resource=f"{cell['gpus']}*{cell['device'].upper()}",
+        resource=hardware(cell["gpus"], Devices(dataset).label(cell["device"])),
         max_batch=cell["max_batch"],
         train=cell["train"],
         infer=cell["infer"] + cell["infer_version"],

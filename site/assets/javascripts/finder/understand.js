@@ -156,8 +156,9 @@ class Reader {
   devices(text) {
     const found = this.named(text);
     if (!found.length) this.unknown("device", text);
-    if (found.length === 1) this.notes.push(this.known.devices[found[0]].note);
-    else this.note("read-as", text, { meaning: found.join(EITHER) });
+    const known = found.map((key) => this.known.devices[key]);
+    if (found.length > 1) this.note("read-as", text, { meaning: known.map(({ label }) => label).join(EITHER) });
+    else if (known[0].note) this.notes.push(known[0].note);
     return found;
   }
 
@@ -242,7 +243,8 @@ class Reader {
   /** Throw, with the known words that contain the text to choose from. @returns {never} */
   unknown(field, text) {
     const { [field]: spellings = {} } = this.known.spellings;
-    const names = [...new Set(Object.values(spellings))].filter((name) => !name.includes(EITHER)).map(lastPart);
+    const keys = [...new Set(Object.values(spellings))].filter((key) => !key.includes(EITHER));
+    const names = keys.map((key) => (field === "device" ? this.known.devices[key].label : lastPart(key)));
     const near = names.filter((name) => plain(text) && plain(name).includes(plain(text)));
     const few = names.length <= 12 ? names : near.sort((a, b) => a.length - b.length).slice(0, 6);
     throw new Unknown(say(this.index, "unknown", { field, text }), this.index.hints[field] ?? "", field, few);

@@ -138,7 +138,7 @@ function extremes(page, { query, answers: [first], smallest, smallestFull, longe
   return shown.flatMap(([name, answer]) => {
     if (!answer) return [];
     const { row } = answer;
-    const summary = [row.model, row.task_label, row.hardware, ...row.conditions].join(", ");
+    const summary = [row.model_label, row.task_label, row.hardware, ...row.conditions].join(", ");
     const text = say(page.index, name, { ...row, summary });
     return [element("p", { class: "finder-extreme" }, `${text} (`, link(page, row, `the ${row.kind}`), ").")];
   });
@@ -204,7 +204,7 @@ function card(page, fold, why = "") {
     texts.length > 0 && element("ul", { class: name }, ...texts.map((text) => element("li", null, text)));
   return element("li", null, element("article", { class: `finder-card finder-card--${fits}` },
     element("header", null,
-      element("h4", null, link(page, row, `${row.model.replace(/^.*\//, "")}, ${row.task_label}`)),
+      element("h4", null, link(page, row, `${row.model_label}, ${row.task_label}`)),
       element("p", { class: "badges" }, fit(fits), tag(row.tag), status(row))),
     element("p", { class: "finder-hardware" }, row.hardware),
     element("p", { class: "finder-conditions" }, row.conditions.join(" · ")),
