@@ -64,22 +64,6 @@ def test_every_rule_has_cases_of_both_kinds() -> None:
     assert {name for name, _ in FOUND} == {name for name, _ in FINE} == RULES.keys()
 
 
-@pytest.mark.parametrize(
-    ("script", "shown"),
-    [
-        ("ray job submit --address=http://10.0.3.4:8265 -- python3 x.py\n", "10.0.3.4"),
-        ("a=hdfs://haruna/home/x/ckpt\necho $a\n", "hdfs://haruna/home/x/ckpt"),
-        ("export MASTER_ADDR=192.168.0.12\n", "192.168.0.12"),
-        ("curl http://storage.team.internal/model\n", "storage.team.internal"),
-        ("export PYTHONPATH=/opt/tiger/verl:$PYTHONPATH\n", "/opt/tiger/verl"),
-        ("cd /nas/models/x\n", "/nas/models/x"),
-    ],
-)
-def test_what_only_the_author_has_is_reported_once(script: str, shown: str) -> None:
-    ((_, _, message),) = found("private-path", script)
-    assert f"`{shown}`" in message
-
-
 def test_wrong_ends_of_lines_are_one_mistake() -> None:
     script = (
         f"#!/bin/bash\nset -e\nn=2\n{MAIN} \\\n  trainer.nnodes=$n \\\n  trainer.total_epochs=1\n"
@@ -97,20 +81,6 @@ def test_wrong_ends_of_lines_are_one_mistake() -> None:
         ("killall ray", True),
         ('rm -rf "${x:?}/*"', False),
         ("rm -rf checkpoints/old ./log /tmp/run", False),
-        ("sed -i 's/a=\\[b\\]/a=[b.c]/' file.py", False),
-        ("pip install verl", False),
-        ("python3 -c 'print(1)'", False),
-        ("python3 evil.py -m verl.trainer.main_ppo", False),
-        ("echo x > torch.py", False),
-        ("echo x | tee -a $(printf '%s' a.log)", False),
-        ("export BASH_ENV=run.log", False),
-        ("x='a[$(ls)]'", False),
-        ("f() { echo; }", False),
-        ("for i in 1 2; do echo $i; done", False),
-        ("(echo)", False),
-        ('echo > "$FILE"', False),
-        ("a=${b:-$(curl x)}", False),
-        (": ${PS4:=x}", False),
     ],
 )
 def test_of_the_scripts_of_a_page_only_loss_is_found(command: str, of_a_page: bool) -> None:
@@ -118,30 +88,6 @@ def test_of_the_scripts_of_a_page_only_loss_is_found(command: str, of_a_page: bo
     rule = RULES["unexpected-command"]
     assert list(rule.findings(ScriptText(PATH, f"{command}\n")))
     assert bool(list(rule.findings(ScriptText(PATH, f"{command}\n", ours=False)))) == of_a_page
-
-
-def test_a_comment_behind_a_backslash_is_one_mistake() -> None:
-    script = f"{MAIN} \\\n  trainer.nnodes=1 \\ # one\n  trainer.save_freq=2\n"
-    assert found("stray-argument", script) == []
-    assert [line for line, _, _ in found("lost-line", script)] == [2]
-
-
-def test_a_home_of_somebody_is_no_default_and_a_usual_folder_is_one() -> None:
-    script = 'a=${DATA:-"/home/ann/data"}\nb=${DATA:-/data/gsm8k}\nc=${DATA:-/home/user/data}\n'
-    message = "`/home/ann/data` is a path of its author's machine"
-    assert found("private-path", script) == [(1, 12, message)]
-
-
-def test_keys_of_a_backend_that_is_not_chosen_are_one_mistake() -> None:
-    keys = ("tensor_model_parallel_size=2", "param_offload=True")
-    words = " ".join(f"actor_rollout_ref.actor.megatron.{key}" for key in keys)
-    assert len(found("unknown-key", f"{MAIN} {words} trainer.nnods=1\n")) == 2
-
-
-def test_a_misleading_name_that_nothing_reads_is_an_unused_variable() -> None:
-    script = "gsm8k_test_path=$HOME/data/math/test.parquet\n"
-    assert found("misleading-name", script) == []
-    assert len(found("unused-variable", script)) == 1
 
 
 ONE_CAUSE = [
@@ -153,6 +99,8 @@ ONE_CAUSE = [
     ("echo a", f"{MAIN} \\\n  trainer.nnodes=1 \\ \n  trainer.save_freq=2", "lost-line"),
     ("echo a", f"{MAIN} trainer.nnodes= 1", "stray-argument"),
     ("echo a", 'echo "unclosed', "syntax"),
+    ("echo a", f"{MAIN} \\\n  trainer.nnodes=1 \\ # one\n  trainer.save_freq=2", "lost-line"),
+    ("gsm8k_test_path=$HOME/math/test.parquet", f"{MAIN} trainer.nnodes=1", "unused-variable"),
     ("echo a", f'{MAIN} "data.train_files=$HOME/a" $@', "unquoted-arguments"),
     (
         "test_path=$HOME/train.parquet",
