@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
 
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
@@ -47,8 +45,8 @@ def validate(document: Any, schema: Any) -> None:
     Draft202012Validator(only, format_checker=FormatChecker()).validate(document)
 
 
-def test_the_index_lists_every_document_and_download_with_schema_and_checksum(
-    texts: dict[str, str], values: dict[str, Any]
+def test_the_index_lists_every_document_and_download_with_its_schema(
+    values: dict[str, Any],
 ) -> None:
     index = values["index.json"]
     described = {item["path"]: item["schema"] for item in index["documents"]}
@@ -59,11 +57,6 @@ def test_the_index_lists_every_document_and_download_with_schema_and_checksum(
         validate(values[path], values[schema])
     paths = [item["path"] for item in index["downloads"]]
     assert paths == ["../../downloads/a.csv", "../../rst/7b.rst"]
-    everything = {**texts, **OTHERS}
-    for item in [*index["documents"], *index["downloads"]]:
-        content = everything[urljoin("/api/v1/index.json", item["path"])[1:]]
-        data = content.encode() if isinstance(content, str) else content
-        assert (item["bytes"], item["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
 
 
 def test_one_record_is_the_same_in_every_document(values: dict[str, Any]) -> None:

@@ -37,16 +37,6 @@ def test_the_shipped_tables_are_in_canonical_form_also_from_a_folder_below(
     assert capsys.readouterr() == ("", "")
 
 
-def test_without_a_dataset_the_exit_status_is_2_and_says_how_to_name_one(
-    tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["check"]) == 2
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert "--root" in output.err
-
-
 def test_among_the_files_of_another_data_package_answers_come_from_our_own(
     tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -288,7 +288,7 @@ def test_a_page_and_its_scripts_become_canonical_csv(dataset: Dataset, tmp_path:
     ]
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"\x80 page", None])
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"\x80 page", b"\n" * (1 << 20), None])
 def test_a_page_that_is_no_text_is_unusable_input(
     dataset: Dataset, tmp_path: Path, content: bytes | None
 ) -> None:

@@ -160,44 +160,12 @@ def test_sphinx_shows_every_record_and_hostile_cells_as_the_text_that_they_are(
 # The tree
 
 
-def test_the_page_has_one_section_for_each_size_with_a_table_of_nine_columns(
-    dataset: Dataset,
-) -> None:
-    sections = _sections(_doctree(device_tuning(dataset, TEMPLATE)))
-    assert [section[0].astext() for section in sections] == SIZES
-    for section in sections:
-        header, *rows = _rows(section)
-        assert tuple(header) == HEADERS
-        assert {len(row) for row in rows} == {len(HEADERS)}
-
-
 def test_a_size_without_record_has_an_empty_row_and_says_how_to_add_one(dataset: Dataset) -> None:
     bare = dataclasses.replace(dataset, records={**dataset.records, "tuning": ()})
     section = _sections(_doctree(device_tuning(bare, None)))[SIZES.index("405B")]
     assert _rows(section)[1:] == [[""] * len(HEADERS)]
     assert f"{SCRIPTS}/405b/" in section.astext()
     assert FORM in section.astext()
-
-
-def test_a_link_carries_the_script_as_label_and_the_url_of_the_template(dataset: Dataset) -> None:
-    (row,) = dataset.records["tuning"][:1]
-    one = _with_tuning(dataset, [row])
-    size = str(dataset.by_key["models"][row["model"]]["size"])
-    tree = _doctree(size_table(one, size, "https://example.org/{size}/{script}?at={path}"))
-    (reference,) = tree.findall(nodes.reference)
-    script, folder = str(row["script"]), size.lower()
-    assert reference.astext() == script
-    path = f"{SCRIPTS}/{folder}/{script}"
-    assert reference["refuri"] == f"https://example.org/{folder}/{script}?at={path}"
-
-
-def test_a_disputed_figure_never_stands_without_its_doubt(dataset: Dataset) -> None:
-    row = {**dataset.records["tuning"][0], "status": "disputed", "max_batch": 16, "notes": "Why."}
-    tree = _doctree(device_tuning(_with_tuning(dataset, [row]), None))
-    cells = {row[7]: row[4] for row in _rows(tree)}
-    assert cells[str(row["script"])] == "16 (disputed)"
-    notes = [item.astext() for item in tree.findall(nodes.list_item)]
-    assert f"{row['script']} (disputed): Why." in notes
 
 
 def test_a_title_of_wide_signs_is_underlined_far_enough(dataset: Dataset) -> None:

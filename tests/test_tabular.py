@@ -94,16 +94,3 @@ def test_the_header_is_the_first_line_that_is_not_blank() -> None:
     text = read("\na,b\n1,2\n")
     assert text.header == Row(2, ("a", "b"))
     assert [row.cells for row in text.rows] == [("",), ("1", "2")]
-
-
-def test_a_header_that_cannot_be_read_is_not_replaced_by_a_row() -> None:
-    text = read('a,"b\n1,2\n')
-    assert text.header is None
-    assert [row.cells for row in text.rows] == [("1", "2")]
-
-
-def test_both_sides_of_a_merge_conflict_are_one_defect() -> None:
-    text = read("a,b\n<<<<<<< HEAD\n1,2\n=======\n1,3\n>>>>>>> branch\n4,5\n")
-    (defect,) = text.defects
-    assert (defect.kind, defect.line, defect.lines) == ("merge-conflict", 2, 5)
-    assert [row.cells for row in text.rows] == [("4", "5")]

@@ -21,7 +21,7 @@ from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import take_snapshot
 from rl_resources.package import CONSTRAINTS, TYPES, Field, TableSchema, read_package
 from rl_resources.schema.pandera_schema import PRECEDENCE, VOCABULARY, Engine, pandera_schema
-from rl_resources.schema.validation import Failure, failures
+from rl_resources.schema.validation import failures
 from rl_resources.tabular import write
 from sample_tree import REPOSITORY
 
@@ -80,14 +80,6 @@ def test_every_constraint_that_a_schema_may_use_is_tested() -> None:
     assert set(PRECEDENCE) == tested | {"type", VOCABULARY}
 
 
-def test_a_word_outside_the_vocabulary_is_reported_and_a_empty_is_not() -> None:
-    assert kinds(field(), "h100", "h1000", "", words=frozenset({"h100"})) == [
-        None,
-        VOCABULARY,
-        None,
-    ]
-
-
 def test_a_cell_that_breaks_several_constraints_is_reported_once_for_the_first() -> None:
     column = field(pattern="[a-z]+", enum=["ran"], minLength=3)
     assert kinds(column, "R", "r", "ran") == ["pattern", "enum", None]
@@ -98,20 +90,6 @@ def test_each_item_of_a_list_is_held_to_the_pattern() -> None:
     assert kinds(column, "https://a https://b", "https://a b", "") == [None, "pattern", None]
     words = Field("x", "list", "X", "X.", {}, delimiter="; ", item_pattern="(?:a|b)")
     assert kinds(words, "a; b", "a; c") == [None, VOCABULARY]
-
-
-def test_failures_come_by_row_and_then_by_column() -> None:
-    columns = {"b": ["x", ""], "a": ["", "1"]}
-    table = schema(field("integer", "a", required=True), field("integer", "b", required=True))
-    assert failures(table, columns, {}) == [
-        Failure(0, "a", "required"),
-        Failure(0, "b", "type"),
-        Failure(1, "b", "required"),
-    ]
-
-
-def test_a_column_that_the_file_lacks_is_not_judged() -> None:
-    assert failures(schema(field(required=True)), {}, {}) == []
 
 
 def pandas_frame() -> pd.DataFrame:
