@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from rl_resources.check.pair.agreement import likeness, model_in_path
 from rl_resources.check.pair.max_batch import trials_in_comments
-from rl_resources.check.pair.same_model import likeness, model_in_path
 from rl_resources.check.registry import all_rules
 from rl_resources.check.target import Pair, Said, ScriptText, Trial
 from rl_resources.errors import Finding

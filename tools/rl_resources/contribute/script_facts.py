@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 
+from rl_resources.check.pair.agreement import is_id, likeness, model_in_path
 from rl_resources.check.pair.max_batch import trials_in_comments
-from rl_resources.check.pair.same_model import is_id, likeness, model_in_path
 from rl_resources.check.target import ScriptText, Trial
 from rl_resources.contribute.facts import Fact, Facts, cell, one_line
 from rl_resources.dataset import Dataset

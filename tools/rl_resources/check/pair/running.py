@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rl_resources.check.pair.agreement import likeness, model_in_path
 from rl_resources.check.pair.contradiction import at, written
-from rl_resources.check.pair.same_model import likeness, model_in_path
 from rl_resources.check.pair.sizes import batch_problems, parallel_problems
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.target import Pair
