@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -73,14 +72,6 @@ def test_the_commit_is_named_only_where_the_checkout_has_no_changes(values: dict
     assert values["index.json"]["committed_at"] == "2023-11-14T22:13:20Z"
     index = json.loads(published(commit_time=1_700_000_000)["api/v1/index.json"])
     assert (index["commit"], index["committed_at"]) == (None, None)
-
-
-def test_a_schema_stands_alone(values: dict[str, Any]) -> None:
-    for path, schema in values.items():
-        if path.startswith("schema/"):
-            Draft202012Validator.check_schema(schema)
-            used = set(re.findall(r'"\$ref": "#/\$defs/(\w+)"', json.dumps(schema)))
-            assert used == set(schema.get("$defs", {})), path
 
 
 def test_the_openapi_document_is_valid_and_its_examples_are_real(values: dict[str, Any]) -> None:

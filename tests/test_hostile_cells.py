@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from payloads import HONEST, REFUSED, SHOWN, free_columns
@@ -18,7 +17,7 @@ from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
 from rl_resources.errors import Finding
 from rl_resources.package import Field, TableSchema, read_package
-from rl_resources.schema.text_rules import SUSPECT, text_mistake
+from rl_resources.schema.text_rules import text_mistake
 from rl_resources.site.findings import as_github, as_sarif, as_text
 from rl_resources.tabular import write
 from sample_tree import plant
@@ -97,11 +96,6 @@ def test_an_honest_note_is_accepted() -> None:
     assert {text: text_mistake(NOTES, text) for text in [*HONEST, *SHOWN]} == dict.fromkeys(
         [*HONEST, *SHOWN]
     )
-
-
-def test_every_payload_looks_suspicious_to_polars() -> None:
-    texts = pl.Series([text for text in REFUSED if "\n" not in text])
-    assert texts.filter(~texts.str.contains(SUSPECT)).to_list() == []
 
 
 @pytest.mark.parametrize("text", ["../../x", "/etc/passwd", "a/../b", "a//b", ".", "a/..", "C:\\x"])

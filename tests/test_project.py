@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import yaml
 
-from rl_resources import load
 from rl_resources.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -123,11 +122,3 @@ def test_hooks_call_commands_that_exist(capsys: pytest.CaptureFixture[str]) -> N
         with pytest.raises(SystemExit, match="0"):
             main([command, "--help"])
         assert capsys.readouterr().out.startswith(f"usage: {name} {command}")
-
-
-def test_the_citation_states_version_and_license_of_the_data() -> None:
-    package = load(ROOT).package
-    citation = yaml.safe_load(_read("CITATION.cff"))
-    assert citation["license"] == [license_["name"] for license_ in package.licenses]
-    assert citation["version"] == package.version
-    assert citation["date-released"] == package.created

@@ -1,15 +1,24 @@
-"""What is related to a record: the right kinds, nearest first, and nothing that never ran."""
+"""What is related to a record: the right kinds, nearest first; a run counts once."""
 
 from __future__ import annotations
 
 import pytest
 
 from rl_resources import load
-from rl_resources.query.configurations import RUNS, STATEMENTS, Configuration, configurations
+from rl_resources.query.configurations import (
+    RUNS,
+    STATEMENTS,
+    Configuration,
+    configurations,
+    every_configuration,
+    recorded,
+    runs,
+)
 from rl_resources.query.related import MOST_OF_A_KIND, Neighborhood
 from website import ROOT
 
-ALL = configurations(load(ROOT))
+DATASET = load(ROOT)
+ALL = configurations(DATASET)
 HERE = next(row for row in ALL if row.kind == "record")._replace(
     id="here", size="7B", position=4, model="o/m", model_label="o/m", task="GRPO", tag="MIN",
     task_label="GRPO", gpus=4, device="h100", device_label="h100", possible_devices=("h100",),
@@ -125,3 +134,16 @@ def test_a_failure_counts_on_no_less_hardware_alone() -> None:
     changes = {"same": {}, "more": {"gpus": 8}, "less": {"gpus": 1}, "other": {"task": "PPO"}}
     rows = [report(name, outcome="out-of-memory", **some) for name, some in changes.items()]
     assert [row.id for row in Neighborhood(rows).failures(HERE)] == ["same", "more"]
+
+
+def test_a_report_of_the_lines_of_a_record_is_no_answer_of_its_own() -> None:
+    both = recorded(DATASET)
+    scripts = {row["script"]: row for row in DATASET.records["tuning"]}
+    assert both
+    for report, script in both.items():
+        row, record = DATASET.by_key["reports"][report], scripts[script]
+        assert (row["model"], row["gpus"]) == (record["model"], record["gpus"])
+        assert str(row["source_url"]) in f"{record['source']} {record['evidence']}".split()
+    every = {row.id for row in every_configuration(DATASET)}
+    assert every - {row.id for row in configurations(DATASET)} == both.keys()
+    assert len(list(runs(DATASET))) == len(configurations(DATASET))
