@@ -58,6 +58,16 @@ def test_a_size_without_records_says_how_to_add_one() -> None:
     assert re.search(r'<a href="[^"]*contributing[^"]*">Add it', text)
 
 
+@pytest.mark.parametrize(("tag", "said"), [("MIN", True), ("RECOMMENDED", False)])
+def test_a_size_without_a_recommended_record_says_what_earns_one(tag: str, said: bool) -> None:
+    script = "qwen2.5-72b-instruct_grpo-lora_8_h100_fsdp_vllm.sh"
+    row = {**DATASET.by_key["tuning"][script], "tag": tag}
+    dataset = dataclasses.replace(DATASET, records={**DATASET.records, "tuning": (row,)})
+    text = pages(Site(dataset))["sizes/70b.md"]
+    found = re.search(r'No RECOMMENDED record.*publishes its speed.*contributing[^"]*">Add it', text)
+    assert bool(found) is said
+
+
 def test_the_dictionary_has_every_column() -> None:
     names = re.findall(r'<th data-label="Column" scope="row"><code>(.*?)</code>', made()["data.md"])
     schemas = [resource.schema for resource in DATASET.package.resources.values()]
