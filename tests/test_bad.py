@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rl_resources.check import all_rules
+from rl_resources.check import all_rules, findings_in
 from rl_resources.check import check as all_findings
 from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
@@ -126,6 +126,20 @@ def test_a_long_cell_is_answered_at_once(rule: str, wrong: str, root: Path) -> N
     (found,) = findings(root)
     assert (found.rule, found.line) == (rule, 5)
     assert len(found.message + found.help) < 1000
+
+
+def test_files_that_are_named_have_the_findings_that_they_have_among_all(root: Path) -> None:
+    apply(root, CASES["exemption--of-another-rule"]["edit"])
+    apply(
+        root, [{"file": "records/trials.csv", "replace": ",ran\n", "with": ",RAN\n", "all": True}]
+    )
+    snapshot, rules = take_snapshot(read_package(root)), list(all_rules().values())
+    found = findings_in(snapshot, rules)
+    paths = {item.path for item in found}
+    assert paths >= {"records/trials.csv", "records/tuning.csv"}
+    for path in paths | {"records/devices.csv"}:
+        asked = findings_in(snapshot, rules, path.__eq__)
+        assert asked == [item for item in found if item.path == path]
 
 
 @cache

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import frictionless
 import pandas as pd
 import pytest
 
 import rl_resources
-from rl_resources import InvalidDataset, UnreadableDataset
+from rl_resources import InvalidDataset
 from rl_resources.cli import main
-from rl_resources.package import Field, read_package
+from rl_resources.package import Field
 from sample_tree import apply
 
 ROOT = Path(__file__).parents[1]
@@ -76,62 +74,12 @@ def test_a_cell_of_another_type_is_refused(field_type: str, cell: str) -> None:
         Field("name", field_type, "Title", "Text.", {}).read(cell)
 
 
-def test_an_unreadable_cell_is_reported_with_its_place(tmp_path: Path) -> None:
-    fields = [{"name": "n", "type": "integer", "title": "N", "description": "A number."}]
-    schema = {"title": "T", "description": "D", "fields": fields, "primaryKey": ["n"]}
-    (tmp_path / "t.json").write_text(json.dumps({**schema, "orderBy": ["n"]}))
-    resource = {"name": "t", "path": "t.csv", "schema": "t.json"}
-    descriptor = {"title": "T", "description": "D", "version": "2026.01.0", "licenses": []}
-    (tmp_path / "datapackage.json").write_text(json.dumps({**descriptor, "resources": [resource]}))
-    (tmp_path / "t.csv").write_text("n\n1\ntwo\n")
+def test_an_unreadable_cell_is_reported_with_its_place(root: Path) -> None:
+    apply(root, [{"file": "records/trials.csv", "line": 3, "set": {"batch": "two"}}])
     with pytest.raises(InvalidDataset) as caught:
-        rl_resources.load(tmp_path)
+        rl_resources.load(root)
     (finding,) = caught.value.findings
-    assert (finding.path, finding.line, finding.column) == ("t.csv", 3, 1)
-
-
-def _first(**changed: object) -> Callable[[dict[str, Any]], Any]:
-    """Change the first field of a schema."""
-    return lambda schema: schema["fields"][0].update(changed)
-
-
-def _limited(kind: str, **constraints: object) -> Callable[[dict[str, Any]], Any]:
-    return _first(type=kind, constraints=constraints)
-
-
-SCHEMAS_THAT_ARE_NONE: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "a name that is a number": _first(name=1),
-    "a description that is null": _first(description=None),
-    "constraints that are a list": _first(constraints=[1]),
-    "a primary key that is a word": lambda schema: schema.update(primaryKey="size"),
-    "an order by numbers": lambda schema: schema.update(orderBy=[1.5]),
-    "fields that are a word": lambda schema: schema.update(fields="size"),
-    "a foreign key to an object": lambda schema: schema.update(
-        foreignKeys=[{"fields": ["size"], "reference": {"resource": {}, "fields": ["size"]}}]
-    ),
-    "a pattern that no machine can count": _limited("string", pattern="a{99999999999999999999}"),
-    "required that is a word": _limited("string", required="yes"),
-}
-
-
-@pytest.mark.parametrize("change", SCHEMAS_THAT_ARE_NONE.values(), ids=SCHEMAS_THAT_ARE_NONE.keys())
-def test_a_schema_that_is_none_is_reported_with_its_file(
-    change: Callable[[dict[str, Any]], Any], root: Path
-) -> None:
-    path = root / "schema" / "sizes.json"
-    schema = json.loads(path.read_text())
-    change(schema)
-    path.write_text(json.dumps(schema))
-    with pytest.raises(UnreadableDataset, match=r"^schema/sizes\.json: "):
-        read_package(root)
-
-
-@pytest.mark.parametrize("version", ["", "1", "2026", "2026.13.0", "2026.01", None, 2026.1, {}])
-def test_a_version_that_is_no_month_is_reported(version: object, root: Path) -> None:
-    path = root / "datapackage.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": version}))
-    with pytest.raises(UnreadableDataset, match=r"^datapackage\.json: .* is not YYYY\.MM\.N"):
-        read_package(root)
+    assert (finding.path, finding.line, finding.column) == ("records/trials.csv", 3, 53)
 
 
 @pytest.mark.parametrize("gone", ["trials", "reports", "compatibility", "moved"])

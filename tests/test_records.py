@@ -172,20 +172,3 @@ def test_published_parquet_of_every_table_is_clean(tmp_path: Path, sample: Snaps
         cells = {key: [row[key] for row in dataset.records[name]] for key in table.schema.names}
         pl.DataFrame(cells, infer_schema_length=None).write_parquet(path)
         assert found_in(sample, path, name) == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["missing.csv", "--resource", "trials"], "cannot be read"),
-        (["missing.csv", "--resource", "trails"], "Did you mean `trials`"),
-        (["other.parquet"], "is not a table of the dataset"),
-        (["--resource", "trials"], "Name the files"),
-        (["/dev/null", "--resource", "trials"], "no ordinary one"),
-    ],
-)
-def test_a_file_that_cannot_be_judged_is_wrong_usage(
-    sample: Snapshot, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["check", *arguments, "--root", str(sample.package.root)]) == 2
-    assert words in capsys.readouterr().err
