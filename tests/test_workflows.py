@@ -57,9 +57,9 @@ class Runner:
             "RUNNER_TEMP": str(self.temporary),
         }
 
-    def run(self, job: dict[str, Any], **given: str) -> str:
-        """Run the steps of a job that install nothing; what they print."""
-        printed = ""
+    def run(self, job: dict[str, Any], status: int = 0, **given: str) -> str:
+        """Run the steps of a job that install nothing; what they print. The last has `status`."""
+        printed, last = "", job["steps"][-1]
         for step in job["steps"]:
             if "run" not in step or ".venv/.ready" in step["run"]:
                 continue
@@ -68,7 +68,7 @@ class Runner:
                 cwd=self.root, env={**self.environment, **given}, text=True, check=False,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             )  # fmt: skip
-            assert done.returncode == 0, done.stdout
+            assert done.returncode == (status if step is last else 0), done.stdout
             printed += done.stdout
         return printed
 
@@ -137,3 +137,45 @@ def test_only_a_label_starts_the_draft_and_only_the_second_job_may_write() -> No
     assert jobs["draft"]["permissions"] == {"contents": "read"}
     assert jobs["propose"]["needs"] == "draft"
     assert "EVENT_PATH" not in str(jobs["propose"])
+
+
+def _action(path: str) -> dict[str, Any]:
+    return dict(yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))["runs"])
+
+
+def test_the_action_annotates_the_page_of_another_repository(runner: Runner) -> None:
+    page = (Path(__file__).parent / "audit" / "page.rst").read_text(encoding="utf-8")
+    (runner.root / "page.rst").write_text(page.replace("2*H800", "4*H800"), encoding="utf-8")
+    given = {"PAGE": "page.rst", "SCRIPTS": "examples/tuning", "REPORT": ""}
+    given |= {"GITHUB_ACTION_PATH": str(runner.root), "FORMAT": "github"}
+    printed = runner.run(_action("action.yml"), 1, **given)
+    assert "::error file=page.rst,line=28,col=9,title=gpus-agree::" in printed
+    assert runner.run(_action("action.yml"), 1, **given | {"REPORT": "found.sarif"}) != ""
+    assert "gpus-agree" in (runner.root / "found.sarif").read_text(encoding="utf-8")
+
+
+def test_the_exported_page_comes_as_a_pull_request_that_sphinx_builds(
+    runner: Runner, tmp_path: Path
+) -> None:
+    action, docs = _action(".github/actions/sync-page/action.yml"), runner.root / "docs"
+    place = runner.root / ".github" / "actions" / "sync-page"
+    place.mkdir(parents=True)
+    docs.mkdir()
+    (docs / "conf.py").write_text("html_theme = 'basic'\nextensions = []\n")
+    (docs / "index.rst").write_text("Docs\n====\n\n.. toctree::\n\n   perf/device_tuning\n")
+    given = {"PAGE": "docs/perf/device_tuning.rst", "GITHUB_ACTION_PATH": str(place)}
+    given |= {"SOURCE": "https://example.org/o/n/blob/v1"}
+    runner.run(action, **given)
+    git(runner.root, "switch", "--quiet", "rl-resources-page")
+    assert git(runner.remote, "diff", "--name-only", "main", "rl-resources-page").split() == [
+        given["PAGE"]
+    ]
+    build = [sys.executable, "-m", "sphinx", "-W", "-q", str(docs), str(tmp_path / "html")]
+    subprocess.run(build, check=True)
+    html = (tmp_path / "html" / "perf" / "device_tuning.html").read_text(encoding="utf-8")
+    assert "Last updated: 20" in html
+    assert 'href="https://example.org/o/n/blob/v1/examples/tuning/7b/qwen2-7b' in html
+    assert [line.split(" --")[0] for line in runner.said("gh").splitlines()] == [
+        "auth setup-git", "pr list", "pr create"
+    ]  # fmt: skip
+    assert f"{given['PAGE']} is up to date." in runner.run(action, **given)

@@ -48,6 +48,7 @@ def device_tuning(dataset: Dataset, script_url: str | None) -> str:
     sections = [f"{_heading(s, '-')}\n\n{_table(dataset, s, script_url)}" for s in sizes(dataset)]
     return _PAGE.read_text(encoding="utf-8").format(
         title=_heading(TITLE, "="),
+        updated=escape(dataset.package.created),
         version=escape(dataset.version),
         form=FORM,
         scripts=SCRIPTS,
