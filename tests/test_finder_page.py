@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -11,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from rl_resources import load
-from rl_resources.query.find import ask, folded
+from rl_resources.query.find import Answer, ask, folded
 from rl_resources.site import finder
 from website import ROOT, visited
 
@@ -67,19 +68,22 @@ def test_the_page_shows_what_python_answers(
     browser: Browser, address: str, tokens: dict[str, str]
 ) -> None:
     found, _ = ask(load(ROOT), tokens)
-    asides = [*folded(found.failures[found.worse :])[:5], *folded(found.unclear)[:5]]
+    kinds = dict.fromkeys(item.configuration.weights for item in found.answers)
+    lists = [[item for item in found.answers if item.configuration.weights == k] for k in kinds]
+    shown = 4 if len(kinds) > 1 else 10
     with visited(browser, asked(address, **tokens)) as (page, wrong):
         answered(page)
 
         def reasons(place: str) -> list[str]:
-            return page.locator(f"{place} .finder-reason").all_inner_texts()
+            return page.locator(f"{place} .finder-reason").all_text_contents()
 
-        assert reasons("#finder-found") == [fold[0].reason for fold in folded(found.answers)[:10]]
+        def firsts(items: Sequence[Answer], most: int = 4) -> list[str]:
+            return [fold[0].reason for fold in folded(items)[:most]]
+
+        expected = [text for one in lists for text in firsts(one, shown)]
+        assert reasons("#finder-found section:not(.finder-nearest)") == expected
         assert reasons(".finder-nearest") == [item.reason for item in found.nearest]
-        assert reasons("#finder-worse") == [
-            fold[0].reason for fold in folded(found.failures[: found.worse])[:2]
-        ]
-        assert reasons(".finder-aside") == [fold[0].reason for fold in asides]
+        assert reasons(".finder-aside") == firsts(found.failures) + firsts(found.unclear)
         assert wrong == []
 
 
@@ -108,7 +112,7 @@ def test_typing_answers_and_the_address_keeps_the_question(browser: Browser, add
 def test_an_address_as_the_command_would_ask_fills_the_form(browser: Browser, address: str) -> None:
     tokens = {"memory": "24", "size": "7B", "task": "grpo", "infer": "vllm", "weights": "LORA"}
     with visited(browser, asked(address, **tokens)) as (page, _):
-        assert answered(page).startswith("7B, GRPO-LoRA, lora, vllm on 24 GB: ")
+        assert answered(page).startswith("7B, GRPO-LoRA, LoRA, vllm on 24 GB: ")
         filled = {"device": "24", "model": "7B", "task": "GRPO", "infer": "vllm", "weights": "lora"}
         for name, text in filled.items():
             assert page.locator(f"#finder-{name}").input_value() == text
@@ -126,6 +130,22 @@ def test_a_hostile_address_is_shown_as_text_and_runs_nothing(
             assert wrong == []
 
 
+@pytest.mark.parametrize("number", range(3))
+def test_an_example_fills_the_form_and_shows_its_first_answer_on_a_phone(
+    browser: Browser, address: str, number: int
+) -> None:
+    with visited(browser, f"{address}/", 360) as (page, wrong):
+        page.set_viewport_size({"width": 360, "height": 740})
+        page.locator(".finder-examples a").nth(number).click()
+        assert answered(page).partition(":")[2] > " 0 tested, 0 should fit"
+        assert page.locator("#finder-device").input_value()
+        first = page.locator("#finder-found :is(h4, td)").first
+        page.wait_for_function("scrollY > 0")
+        box = first.bounding_box()
+        assert box and 0 < box["y"] < 700
+        assert wrong == []
+
+
 def test_a_bad_word_offers_the_nearest_and_takes_it(browser: Browser, address: str) -> None:
     with visited(browser, asked(address, device="h10", gpus="8")) as (page, _):
         field = page.locator("#finder-device")
@@ -137,11 +157,11 @@ def test_a_bad_word_offers_the_nearest_and_takes_it(browser: Browser, address: s
 
 def test_more_answers_come_on_demand_and_stay(browser: Browser, address: str) -> None:
     with visited(browser, asked(address, model="7B", gpus="8"), 360) as (page, _):
-        cards = page.locator("#finder-found .finder-card")
-        assert cards.count() == 10
-        page.locator("#finder-found").get_by_role("button", name="Show 30 more of").click()
-        page.locator(".finder-jump a").click()
-        assert cards.count() == 40
+        full = page.locator("#finder-full")
+        assert full.locator(".finder-card").count() == 4
+        full.get_by_role("button", name="Show 30 more of").click()
+        page.locator(".finder-warning a").click()
+        assert full.locator(".finder-card").count() == 34
 
 
 def test_a_series_opens_to_each_of_its_reports(browser: Browser, address: str) -> None:
@@ -163,7 +183,7 @@ def test_without_javascript_a_link_leads_to_the_same_in_tables(
     page = context.new_page()
     page.goto(f"{address}/")
     assert not page.locator("#finder").is_visible()
-    page.get_by_role("link", name="what fits, in plain tables").click()
+    page.get_by_role("link", name="What fits, in plain tables").click()
     table = page.locator("h3", has_text="80 GB each").locator("+ table")
     assert table.get_by_text("tested").count() > 0
     assert table.get_by_role("link").count() > 0

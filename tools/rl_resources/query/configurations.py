@@ -5,6 +5,7 @@ What decides the memory of a run goes with every answer, in words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
@@ -14,7 +15,7 @@ from rl_resources.dataset import Dataset, script_path
 from rl_resources.devices import Device, Devices, device_label
 from rl_resources.package import Record, items_of, text_of
 from rl_resources.query.compatibility import Ages
-from rl_resources.query.vocabulary import projects
+from rl_resources.query.vocabulary import WEIGHTS, projects
 
 UNTESTED, GUESS, UNEXPLAINED = "untested", "guess", "unexplained"
 """Evidence levels of what nobody says to run: a record without a run, a source's guess, a report
@@ -248,10 +249,9 @@ def _labels(row: Record) -> dict[str, Any]:
     names = (_text(row, "framework"), *projects(_text(row, "framework_as_published")))
     train, infer = (_text(row, name, f"{name}_as_published") for name in ("train", "infer"))
     model = _text(row, "model", "model_as_published")
-    name = text_of(row, "model").rpartition("/")[2]
     return {
         "model": model,
-        "model_label": name or model,
+        "model_label": _OWNER.sub("", model),
         "task_label": _text(row, "task", "task_as_published"),
         "frameworks": tuple(filter(None, dict.fromkeys(names))),
         "framework_label": _joined(framework, _text(row, "framework_version")),
@@ -277,6 +277,7 @@ def _text(row: Record, *columns: str) -> str:
     return next((text_of(row, name) for name in columns if row.get(name) is not None), "")
 
 
+_OWNER = re.compile(r"^[\w.-]+/(?=[\w.-]+$)", re.ASCII)
 _EMPTY = {name: kind() for name, kind in get_type_hints(Configuration).items()}
 
 _SAME = attrgetter(
@@ -325,13 +326,6 @@ STATEMENTS = {
     "guess": "guess of the source, no run known",
     "": "not run yet",
 }
-_WEIGHTS = {
-    "full": "full fine-tuning",
-    "lora": "LoRA",
-    "qlora": "QLoRA",
-    "partial": "part of the weights",
-    "": "what trains is not stated",
-}
 
 
 def conditions(dataset: Dataset, row: Record) -> tuple[str, ...]:
@@ -363,7 +357,9 @@ def _titles(used: Sequence[Record], kind: str) -> list[str]:
 def _weights(row: Record) -> str:
     """What trains."""
     kind, rank = text_of(row, "weights"), row["lora_rank"]
-    return _WEIGHTS[kind] + (f", rank {rank}" if rank and kind in {"lora", "qlora"} else "")
+    return WEIGHTS.get(kind, "what trains is not stated") + (
+        f", rank {rank}" if rank and kind in {"lora", "qlora"} else ""
+    )
 
 
 def _experts(model: Record | None) -> Iterator[str]:

@@ -26,7 +26,7 @@ from rl_resources.query.find import (
 )
 from rl_resources.query.understand import Query
 
-WEIGHTS = {"full": "full fine-tuning", "lora": "LoRA", "qlora": "QLoRA"}
+HEADLINES = ("full", "lora", "qlora")
 """The kinds of training that have a headline of their own."""
 NO_TEXT = frozenset({"image-generation", "video-generation", "robotics"})
 GPUS = (1, 2, 4, 8, 16, 32, 64, 128)

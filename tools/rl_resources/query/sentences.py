@@ -11,7 +11,7 @@ from rl_resources.devices import hardware
 from rl_resources.query.configurations import NOT_RUN, Configuration
 from rl_resources.query.messages import FITS, SPANS, say
 from rl_resources.query.understand import Query
-from rl_resources.query.vocabulary import EITHER, FILTERS, Vocabulary
+from rl_resources.query.vocabulary import EITHER, FILTERS, WEIGHTS, Vocabulary
 
 _RAN = {
     "record": "a run with a script here",
@@ -108,7 +108,7 @@ def asked_hardware(query: Query, known: Vocabulary) -> str:
 def headline(query: Query, known: Vocabulary, fits: Sequence[str]) -> str:
     """What was asked, and how many answers of each fit there are."""
     length = f"{query.length} tokens or more" if query.length else ""
-    words = (getattr(query, name) for name in FILTERS)
+    words = (WEIGHTS.get(word := getattr(query, name), word) for name in FILTERS)
     asked = (query.model or query.size, *words, length)
     hardware = asked_hardware(query, known)
     return say(

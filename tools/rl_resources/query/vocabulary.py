@@ -13,7 +13,13 @@ from rl_resources.devices import Devices
 from rl_resources.package import Record, text_of
 
 TAGS = ("MIN", "RECOMMENDED")
-WEIGHTS = ("full", "lora", "qlora", "partial")
+WEIGHTS: Mapping[str, str] = {
+    "full": "full fine-tuning",
+    "lora": "LoRA",
+    "qlora": "QLoRA",
+    "partial": "part of the weights",
+}
+"""What may train, each word with its name for people."""
 FILTERS = ("task", "weights", "scenario", "framework", "train", "infer", "tag")
 """The fields of a question that a configuration must have, besides model and size."""
 

@@ -18,7 +18,7 @@ from rl_resources.query import sentences, understand
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import ALTERNATIVES, LAST_RESORTS, size_of
 from rl_resources.query.messages import FITS, MESSAGES, SPANS
-from rl_resources.query.vocabulary import FILTERS, PATTERNS, vocabulary
+from rl_resources.query.vocabulary import FILTERS, PATTERNS, WEIGHTS, vocabulary
 from rl_resources.site.environment import place
 
 PATH = "assets/finder.json"
@@ -53,6 +53,7 @@ def files(dataset: Dataset) -> dict[str, str]:
         "any_task": sorted(understand.ANY_TASK),
         "messages": MESSAGES,
         "fits": FITS,
+        "weights": WEIGHTS,
         "spans": SPANS,
         "filters": FILTERS,
         "alternatives": [item._asdict() for item in ALTERNATIVES],
@@ -75,7 +76,7 @@ _SAME = (
     *("id", "kind", "tag", "size", "position", "model", "task", "weights", "gpus", "device"),
     "memory_gb",
     *("vendor", "possible_devices", "nodes", "state", "doubtful", "evidence_level", "series"),
-    *("framework_label", "source", *SPANS),
+    *("source", *SPANS),
 )
 
 
@@ -83,7 +84,7 @@ def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, 
     against = (by_id[name] for name in row.contradicts if name in by_id)
     return {
         **{name: getattr(row, name) for name in _SAME},
-        **sentences.parts(row),
+        **{name: words for name, words in sentences.parts(row).items() if name != "model_label"},
         "matches": tuple(row.words(name) for name in FILTERS),
         "folder": place(row).partition(row.id)[0],
         "conditions": row.conditions,

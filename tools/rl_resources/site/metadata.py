@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from rl_resources.dataset import Dataset, moves
+from rl_resources.devices import Devices, hardware
 from rl_resources.errors import UnusableInput
 from rl_resources.git import utc
 from rl_resources.package import Field, Package, Resource
@@ -216,10 +217,12 @@ def _entries(dataset: Dataset, times: Mapping[str, LineTimes], released: str) ->
     def updated(table: str, line: int) -> str:
         return utc(times[table][line]) if line in times[table] else released
 
+    names = Devices(dataset)
     for line, row in enumerate(dataset.records["tuning"], start=2):
         name, batch = str(row["script"]).removesuffix(".sh"), row["max_batch"]
+        on = hardware(row["gpus"], names.label(str(row["device"])))
         facts = (
-            f"{row['tag']}, {row['model']}, {row['task']} on {row['gpus']} {row['device']} with "
+            f"{row['tag']}, {row['model']}, {row['task']} on {on} with "
             f"{row['train']} and {row['infer']}. MaxBatch "
             f"{'unknown' if batch is None else batch}, {row['status']}."
         )

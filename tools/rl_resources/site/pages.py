@@ -20,10 +20,10 @@ from rl_resources.query.configurations import (
     every_configuration,
     recorded,
 )
-from rl_resources.query.extremes import WEIGHTS, by_hardware, headline, minimum
+from rl_resources.query.extremes import HEADLINES, by_hardware, headline, minimum
 from rl_resources.query.find import ORDER
 from rl_resources.query.sentences import context
-from rl_resources.query.vocabulary import TAGS
+from rl_resources.query.vocabulary import TAGS, WEIGHTS
 from rl_resources.site import finder, metadata, recipes
 from rl_resources.site.environment import (
     UNKNOWN_SIZE,
@@ -39,6 +39,15 @@ from rl_resources.site.tuning_table import tuning_rows
 if TYPE_CHECKING:
     from rl_resources.site.downloads import Download
 
+EXAMPLES = (
+    (
+        "7B GRPO on 8 × A100 80 GB",
+        {"gpus": "8", "device": "A100 80 GB", "model": "7B", "task": "GRPO"},
+    ),
+    ("LoRA on one GPU of 24 GB", {"gpus": "1", "device": "24 GB", "weights": "lora"}),
+    ("32B on 8 × H20 96 GB", {"gpus": "8", "device": "H20 96 GB", "model": "32B"}),
+)
+"""Questions that fill the finder's form: each in words, and as the fields of the form."""
 MOST_TASKS = 4
 """Number of columns of `/what-fits/`: the tasks of which most is known."""
 
@@ -63,13 +72,14 @@ def _front(site: Site) -> dict[str, str]:
     tasks = Counter(row.task for row in rows if row.task).most_common(MOST_TASKS)
     memories = sorted({row.memory_gb for row in rows if row.device and row.memory_gb})
     smallest = {
-        size.name: {words: headline(rows, size.name, key) for key, words in WEIGHTS.items()}
+        size.name: {WEIGHTS[key]: headline(rows, size.name, key) for key in HEADLINES}
         for size in site.sizes
     }
     return {
         "index.md": site.page(
             "index.md",
             choices=choices(site, rows),
+            examples=EXAMPLES,
             least=smallest,
             reports_of=reports_of,
             data=finder.PATH,

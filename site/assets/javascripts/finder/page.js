@@ -137,7 +137,8 @@ form.addEventListener("reset", () => setTimeout(() => {
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   toAddress();
-  document.getElementById("finder-headline")?.focus();
+  document.getElementById("finder-headline")?.focus({ preventScroll: true });
+  place.scrollIntoView();
 });
 addEventListener("popstate", () => {
   if (location.search === answered) return;

@@ -11,9 +11,8 @@ export function indexOf({ columns, ...rest }) {
   const names = Object.keys(columns);
   const cell = (/** @type {string} */ name, /** @type {number} */ i) =>
     (columns[name].words ? columns[name].words[columns[name].at[i]] : columns[name][i]);
-  const rows = Array.from(columns.gpus, (_, i) =>
-    Object.fromEntries(names.map((name) => [name, cell(name, i)])));
-  return { ...rest, rows };
+  const rows = Array.from(columns.gpus, (_, i) => Object.fromEntries(names.map((name) => [name, cell(name, i)])));
+  return { ...rest, rows: rows.map((row) => ({ ...row, model_label: row.model.replace(/^[\w.-]+\/(?=[\w.-]+$)/, "") })) };
 }
 
 /** A message with its words filled in. @param {Index} index @param {string} name @param {Row} [words] */

@@ -17,11 +17,7 @@
 import { folded } from "./find.js";
 import { devicesOf, EITHER, say } from "./published.js";
 
-const AT_FIRST = 10;
-const AT_ONCE = 30;
-const ASIDE_AT_FIRST = 5;
-const MOST_BEFORE = 2;
-const FAILURES = "Runs out of memory";
+const [AT_FIRST, AT_ONCE, OF_EACH] = [10, 30, 4];
 const LARGEST = ["Task", "Size", "Fit", "Hardware", "Context", "Conditions"];
 
 /** Why a row is listed. @param {Index} index @param {Row} row @param {string} fit */
@@ -30,7 +26,7 @@ export const reason = (index, row, fit) => say(index, fit, row);
 /** What was asked, and how many answers of each fit there are. @param {Index} index @param {Found} found */
 export function headline(index, { query, answers }) {
   const count = (/** @type {string} */ name) => answers.filter(({ fit }) => fit === name).length;
-  const words = index.filters.map((/** @type {string} */ name) => query[name]);
+  const words = index.filters.map((/** @type {string} */ name) => index.weights[query[name]] ?? query[name]);
   const asked = [query.model || query.size, ...words, query.length && `${query.length} tokens or more`];
   const hardware = askedHardware(index, query);
   return say(index, "headline", {
@@ -107,40 +103,38 @@ function growing(list, items, shown, draw) {
 export function showAnswers(where, found, notes) {
   const page = { ...where, query: found.query };
   clearMistake(page.form);
-  const { index } = page;
-  const title = headline(index, found);
-  const worse = found.query.size ? found.worse : 0;
-  const aside = (/** @type {string} */ id, /** @type {string} */ name, /** @type {Answer[]} */ items, most = ASIDE_AT_FIRST) =>
-    section(id, name, items.length, ...growing(element("ul", { class: "finder-list" }), folded(items), most, (fold) => card(page, fold)));
-  const less = found.failures.slice(worse);
-  const asides = [
-    aside("finder-failures", FAILURES, less),
-    aside("finder-unclear", "Not clear, so not counted", found.unclear),
+  const { failures, unclear } = found;
+  const title = headline(page.index, found);
+  const worse = found.query.size && found.worse ? `, ${found.worse} of them on as much or more` : "";
+  const warning = failures.length ? `${failures.length} ran out of memory${worse}` : "";
+  const aside = [
+    ...extremes(page, found),
+    listed(page, "finder-failures", "Runs out of memory", failures),
+    listed(page, "finder-unclear", "Not clear, so not counted", unclear),
   ].filter(Boolean);
   page.place.replaceChildren(
     element("h2", { id: "finder-headline", tabindex: "-1" }, title),
     ...notes.map((note) => element("p", { class: "hint" }, note)),
-    ...extremes(page, found),
-    less.length ? element("p", { class: "finder-jump" }, element("a", { href: "#finder-failures" }, `${FAILURES}: ${less.length}`)) : "",
-    element("div", { class: asides.length > 0 && "finder-columns" },
-      element("div", { class: "finder-main" },
-        aside("finder-worse", `${FAILURES} on as much or more`, found.failures.slice(0, worse), MOST_BEFORE),
-        largest(page, found), answers(page, found), nearest(page, found)),
-      asides.length && element("div", { class: "finder-aside" }, ...asides)));
-  return `${title}.${found.failures.length ? ` ${found.failures.length} known to run out of memory.` : ""}`;
+    warning && element("p", { class: "finder-warning" }, element("a", { href: "#finder-failures" }, warning)),
+    element("div", { class: aside.length > 0 && "finder-columns" },
+      element("div", { id: "finder-found" }, largest(page, found), ...answers(page, found), nearest(page, found)),
+      aside.length && element("div", { class: "finder-aside" }, ...aside)));
+  return [title, warning].filter(Boolean).join(". ");
 }
+
+/** A section of cards, those of one series as one. @param {Page} page @param {string} id @param {string} title @param {Answer[]} items @param {number} [shown] */
+const listed = (page, id, title, items, shown = OF_EACH) => section(id, title, items.length,
+  ...growing(element("ul", { class: "finder-list" }), folded(items), shown, (fold) => card(page, fold)));
 
 /** The smallest hardware and the longest context, where the first answer does not say them. @param {Page} page @param {Found} found */
 function extremes(page, { query, answers: [first], smallest, smallestFull, longest }) {
-  if (!query.size) return [];
-  const shown = /** @type {[string, Answer | undefined][]} */ ([
-    ["smallest", smallest !== first && smallest], ["smallest_full", smallestFull], ["longest", longest !== first && longest]]);
-  return shown.flatMap(([name, answer]) => {
-    if (!answer) return [];
+  const shown = { smallest: smallest !== first && smallest, smallest_full: smallestFull, longest: longest !== first && longest };
+  return Object.entries(query.size ? shown : {}).map(([name, answer]) => {
+    if (!answer) return "";
     const { row } = answer;
     const summary = [row.model_label, row.task_label, row.hardware, ...row.conditions].join(", ");
     const text = say(page.index, name, { ...row, summary });
-    return [element("p", { class: "finder-extreme" }, `${text} (`, link(page, row, `the ${row.kind}`), ").")];
+    return element("p", { class: "finder-extreme" }, `${text} (`, link(page, row, `the ${row.kind}`), ").");
   });
 }
 
@@ -158,19 +152,20 @@ function largest(page, { largest: tops }) {
     return element("tr", null, ...cells.map((cell, i) => element("td", { "data-label": LARGEST[i] }, cell)));
   };
   const body = element("tbody", null);
-  const [, more] = growing(body, tops, ASIDE_AT_FIRST, line);
+  const [, more] = growing(body, tops, OF_EACH, line);
   const heads = LARGEST.map((name) => element("th", { scope: "col" }, name));
   return section("finder-largest", "Largest size known to run, by task", tops.length,
     element("table", { class: "cards" }, element("thead", null, element("tr", null, ...heads)), body), more);
 }
 
-/** @param {Page} page @param {Found} found */
+/** What trains decides most of the memory, so each has its own list; that with the best answer is first. @param {Page} page @param {Found} found */
 function answers(page, { answers: items }) {
-  const folds = folded(items);
-  const frameworks = new Set(folds.slice(0, AT_FIRST).map(([{ row }]) => row.framework_label));
-  return section("finder-found", "Configurations, best first", items.length,
-    ...growing(element("ol", { class: "finder-list" }), folds, AT_FIRST, (fold) => card(page, fold)),
-    frameworks.size > 1 && element("p", { class: "hint" }, say(page.index, "frameworks")));
+  const kinds = [...new Set(items.map(({ row }) => row.weights))];
+  return [
+    ...kinds.map((kind) => listed(page, `finder-${kind || "unstated"}`, page.index.weights[kind] ?? "What trains is not stated",
+      items.filter(({ row }) => row.weights === kind), kinds.length > 1 ? OF_EACH : AT_FIRST)),
+    items.length > 1 && element("p", { class: "hint" }, say(page.index, "frameworks")),
+  ];
 }
 
 /** @param {Page} page @param {Found} found */
@@ -200,24 +195,28 @@ function estimate({ index, site }, query, row = {}) {
 /** An item of a list: the first of a series, with the others on demand. @param {Page} page @param {Answer[]} fold @param {string} [why] */
 function card(page, fold, why = "") {
   const [{ row, fit: fits }] = fold;
-  const list = (/** @type {string} */ name, /** @type {string[]} */ texts) =>
-    texts.length > 0 && element("ul", { class: name }, ...texts.map((text) => element("li", null, text)));
+  const isNote = (/** @type {string} */ text) => text.startsWith("Note");
+  const texts = (/** @type {string[]} */ all, name = "") => all.map((text) => element("p", { class: name }, text));
+  const said = texts([why || reason(page.index, row, fits)], "finder-reason");
+  const isPlain = !why && fits !== "unclear";
   return element("li", null, element("article", { class: `finder-card finder-card--${fits}` },
     element("header", null,
       element("h4", null, link(page, row, `${row.model_label}, ${row.task_label}`)),
       element("p", { class: "badges" }, fit(fits), tag(row.tag), status(row))),
     element("p", { class: "finder-hardware" }, row.hardware),
     element("p", { class: "finder-conditions" }, row.conditions.join(" · ")),
-    element("p", { class: "finder-reason" }, why || reason(page.index, row, fits)),
-    list("finder-figures", row.figures),
-    element("p", { class: "finder-evidence" }, row.evidence, ". ", row.source && source(row.source)),
-    ...row.doubts.map((/** @type {string} */ text) =>
-      element("p", { class: text.startsWith("Note") ? "finder-note" : "finder-doubt" }, text)),
+    ...(isPlain ? [] : said),
+    row.figures.length > 0 && element("p", { class: "finder-figures" }, row.figures.join(" · ")),
+    ...texts(row.doubts.filter((/** @type {string} */ text) => !isNote(text)), "finder-doubt"),
     ...row.against.map((/** @type {[string, string]} */ [text, id]) =>
       element("p", { class: "finder-doubt" }, `${text}: `,
         link(page, page.index.rows.find((/** @type {Row} */ other) => other.id === id), "see it"), ".")),
-    fits === "should-fit" && !why && estimate(page, page.query, row),
     row.start && command(page.index, row),
+    element("details", null, element("summary", null, "Evidence"),
+      ...(isPlain ? said : []),
+      element("p", null, row.evidence, ". ", row.source && source(row.source)),
+      ...texts(row.doubts.filter(isNote)),
+      fits === "should-fit" && isPlain && estimate(page, page.query, row)),
     fold.length > 1 && others(page, fold)));
 }
 
@@ -262,8 +261,8 @@ function command(index, { id, start, nodes }) {
   });
   copy.setAttribute("aria-label", `Copy the command that starts ${id}`);
   return element("div", { class: "finder-start" },
-    element("p", null, "Start it from the root of a checkout", nodes > 1 && `, ${say(index, "nodes", { nodes })}`, ":"),
-    element("div", { class: "finder-command" }, element("code", { tabindex: "0" }, start), copy));
+    nodes > 1 && element("p", null, `Start it ${say(index, "nodes", { nodes })}:`),
+    element("div", { class: "finder-command" }, element("code", null, start), copy));
 }
 
 /** @param {HTMLFormElement} form @param {HTMLElement} place */
