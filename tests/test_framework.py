@@ -59,6 +59,8 @@ defaults:
   - _self_
 x: 1
 """,
+    "verl/extra/config/packaged.yaml": "hydra:\n  searchpath:\n    - pkg://verl.trainer.config\n"
+    "defaults: [ppo_trainer, _self_]\n",
     f"{CONFIG}/ppo_trainer.yaml": """
 defaults:
   - model_engine: dp
@@ -307,6 +309,10 @@ def test_a_release_composes_what_is_not_shipped(small: tuple[Release, Shipped]) 
     )
     assert (own.value("x"), own.value("data.train_batch_size")) == (2, 1024)
     assert other.problem == "the defaults of `own` are not shipped"
+    (unknown,) = compose_module(
+        small[0], "verl.extra.main", "packaged", None, [("y", "2")]
+    ).rejected
+    assert unknown.key == "y"  # a folder named as a package is found without importing it
     (rejection,) = compose_module(small[0], MODULE, "nothing", None, []).rejected
     assert rejection.kind == "no-configuration"
 

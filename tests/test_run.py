@@ -52,6 +52,7 @@ def test_what_is_not_known_is_unknown(arguments: str) -> None:
 
 ENGINE = "actor_rollout_ref.actor.megatron"
 ROLLOUT = "actor_rollout_ref.rollout"
+POOL = "++rollout.nnodes=1 ++rollout.n_gpus_per_node=4"
 CASES = [
     ("", "train_batch_size", 1024),
     ('"$@"', "train_batch_size", 1024),
@@ -60,6 +61,9 @@ CASES = [
     ("trainer.nnodes=2 trainer.n_gpus_per_node=4", "gpus", 8),
     ("trainer.nnodes=$N trainer.n_gpus_per_node=4", "gpus", None),
     (f"trainer.nnodes=2 {ROLLOUT}.nnodes=1", "gpus", None),
+    (f"trainer.nnodes=2 {POOL}", "gpus", 20),
+    (f"trainer.nnodes=2 {POOL}", "nodes", None),
+    ("trainer.nnodes=2 rollout.nnodes=1", "gpus", None),
     ("", "train_backend", "fsdp"),
     (f"{ACTOR}.strategy=fsdp2", "train_backend", "fsdp2"),
     ("model_engine=megatron", "train_backend", "megatron"),

@@ -76,27 +76,41 @@ class Run(Settings):
         unsure = adapter.value is not None and not self.composition.problem
         return Setting(found.key, UNKNOWN) if unsure and not found.number else found
 
-    nodes = Key("trainer.nnodes")
-    """The number of machines."""
-
     gpus_per_node = Key("trainer.n_gpus_per_node")
-    """The GPUs of each machine."""
+    """The GPUs of each machine that trains."""
+
+    @property
+    def nodes(self) -> Setting:
+        """The number of machines; `UNKNOWN` where a second pool of GPUs may be on others."""
+        found = self.setting("trainer.nnodes")
+        several = len(self._pools) > 1
+        return Setting(found.key, UNKNOWN if several else found.value, found.place, found.origin)
 
     @property
     def gpus(self) -> Setting:
-        """All GPUs; `UNKNOWN` also where the run has a second pool of them."""
-        nodes, each = self.nodes, self.gpus_per_node
-        both = (nodes.number, each.number)
-        given = each if each.place else nodes
-        if both[0] is None or both[1] is None or self._has_other_pool:
-            return Setting(given.key, UNKNOWN, given.place, given.origin)
-        return Setting(given.key, both[0] * both[1], given.place, given.origin)
+        """All GPUs, under the key that leaves them `UNKNOWN` or else one that a script sets.
+
+        Asynchronous trainers generate on the GPUs of `rollout`; no other pool adds up for sure.
+        """
+        counts = self.gpu_counts
+        unknown = [count for count in counts if count.number is None]
+        given = [*unknown, *(count for count in reversed(counts[:2]) if count.place), counts[0]][0]
+        total: object = UNKNOWN
+        if not unknown and {"trainer", "rollout"}.issuperset(self._pools):
+            numbers = [count.number or 0 for count in counts]
+            total = sum(map(prod, zip(numbers[::2], numbers[1::2], strict=True)))
+        return Setting(given.key, total, given.place, given.origin)
+
+    @property
+    def gpu_counts(self) -> list[Setting]:
+        """The machines and the GPUs of each, pool by pool."""
+        return [self.setting(f"{pool}.{key}") for pool in self._pools for key in _POOL_KEYS]
 
     @cached_property
-    def _has_other_pool(self) -> bool:
-        ours = {f"trainer.{name}" for name in _POOL_KEYS}
-        keys = {item.key for item in self.launch.overrides} - ours
-        return any(key.rpartition(".")[2] in _POOL_KEYS for key in keys)
+    def _pools(self) -> tuple[str, ...]:
+        """The sections that ask for GPUs: `trainer`, and others that the launch names."""
+        keys = (item.key.rpartition(".") for item in self.launch.overrides)
+        return ("trainer", *sorted({key[0] for key in keys if key[2] in _POOL_KEYS} - {"trainer"}))
 
     @property
     def train_backend(self) -> Setting:

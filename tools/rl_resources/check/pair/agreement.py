@@ -187,7 +187,7 @@ def gpus_agree(pair: Pair) -> Iterator[Mistake]:
         return
     wanted, gpus = pair.number("gpus"), run.gpus.number
     if wanted is not None and gpus is not None and wanted != gpus:
-        parts = [said_by_script(pair, run, part) for part in (run.nodes, run.gpus_per_node)]
+        parts = [said_by_script(pair, run, part) for part in run.gpu_counts]
         message = f"{cell(pair, 'gpus')}, but {' and '.join(parts)}, which makes `{gpus}`"
         found = Mistake(*pair.place("gpus"), message, f"Write `{gpus}`, or fix the script.")
         yield from by_majority(pair, run, "gpus", *_wrong_count(pair, run, wanted), found)
@@ -199,6 +199,8 @@ def gpus_agree(pair: Pair) -> Iterator[Mistake]:
 
 def _wrong_count(pair: Pair, run: Run, gpus: int) -> tuple[Setting, str]:
     """The setting that keeps a script from `gpus` in all, and what it should be."""
+    if not run.nodes.known:
+        return run.gpu_counts[0], ""
     nodes, each = run.nodes.number or 1, run.gpus_per_node.number or 1
     if gpus == each * (pair.number("nodes") or 0):
         return run.nodes, pair.text("nodes")

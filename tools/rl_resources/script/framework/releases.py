@@ -40,6 +40,7 @@ DISTRIBUTIONS: Mapping[str, str] = {"verl": "verl"}
 _INDEX = "entries.json"
 _MAIN = re.compile(r"@hydra\.main\((?P<given>[^)]*)\)")
 _GIVEN = re.compile(r"(config_path|config_name)=[\"']([^\"']+)")
+_PACKAGE = re.compile(r"^ *- *pkg://([\w.]+) *$", re.M)
 _LISTED = re.compile(r"^Available versions: (?P<versions>.+)$", re.M)
 _WHEELS = ("--only-binary=:all:", "--ignore-requires-python")
 
@@ -69,10 +70,14 @@ class Release(Source):
 
     def _compose(self, entry: Entry, words: list[str]) -> Composition:
         folder = str((self.folder / entry.folder).resolve())
+        text = (self.folder / entry.folder / f"{entry.config_name}.yaml").read_text("utf-8")
+        # Hydra would import the framework to find a folder of its package.
+        paths = ",".join(f"file://{name.replace('.', '/')}" for name in _PACKAGE.findall(text))
+        search = [f"hydra.searchpath=[{paths}]"] if paths else []
         try:
             # A configuration names others relative to the folder that a run starts in.
             with chdir(self.folder), initialize_config_dir(folder, version_base=None):
-                composed = compose(entry.config_name, words)
+                composed = compose(entry.config_name, [*words, *search])
         except (HydraException, OmegaConfBaseException, YAMLError, OSError, ValueError) as error:
             reason = str(error).strip().partition("\n")[0]
             if words:
