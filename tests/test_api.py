@@ -1,18 +1,25 @@
-"""The published JSON: shapes, types, schemas."""
+"""The published JSON: shapes, types, schemas; where an id leads that is gone."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from rl_resources import load
-from rl_resources.site import api
+from rl_resources.dataset import Dataset, moves
+from rl_resources.git import Repository
+from rl_resources.package import Record
+from rl_resources.site import api, api_schema, record_page
 from rl_resources.site.api_schema import files
+from rl_resources.site.environment import Site
 
 CONTRACT = Path(__file__).with_name("api_contract.json")
 DATASET = load()
@@ -118,3 +125,48 @@ def in_words(schema: dict[str, Any]) -> str:
         fields = (f"{name}: {in_words(item)}" for name, item in schema["properties"].items())
         words += f" ({', '.join(fields)})"
     return words + "".join(f" | {word}" for word in schema.get("enum", ()))
+
+
+TODAY = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm"
+
+
+def _moved(*rows: tuple[str, tuple[str, ...] | None]) -> Dataset:
+    moved: tuple[Record, ...] = tuple(
+        {"resource": "tuning", "id": name, "moved_to": to, "version": "2026.12.0", "reason": "Why."}
+        for name, to in rows
+    )
+    return dataclasses.replace(DATASET, records={**DATASET.records, "moved": moved})
+
+
+def test_moves_are_followed_to_what_stands_there_today() -> None:
+    dataset = _moved(("a", ("b", "c")), ("b", (TODAY,)), ("c", None))
+    assert [move.moved_to for move in moves(dataset, "tuning")] == [(TODAY,), (TODAY,), ()]
+
+
+def test_the_old_document_says_where_the_record_went_and_holds_its_schema() -> None:
+    dataset = _moved(("old", (TODAY,)))
+    by_path = {item.path: item for item in api.documents(dataset, api.Publication())}
+    document = json.loads(by_path["records/old.json"].text)
+    moved = {"moved_to": [TODAY], "version": "2026.12.0", "reason": "Why."}
+    assert document["record"] is None
+    assert document["moved"] == moved
+    Draft202012Validator(api_schema.schemas(dataset)["schema/record.json"]).validate(document)
+
+
+def test_the_old_page_links_to_the_new_one_which_names_the_old_id() -> None:
+    pages = _pages(_moved(("old", (TODAY,))))
+    (link,) = re.findall(r'href="([^"]+)"', pages["records/old.md"])
+    assert urljoin("/records/old/", link) == f"/records/{TODAY}/"
+    assert "Formerly <code>old</code>" in pages[f"records/{TODAY}.md"]
+
+
+def test_a_withdrawn_record_says_so() -> None:
+    page = _pages(_moved(("old", None)))["records/old.md"]
+    assert "withdrawn" in page
+
+
+def _pages(dataset: Dataset) -> dict[str, str]:
+    no_scripts = {str(row["script"]): "" for row in dataset.records["tuning"]}
+    return record_page.pages(
+        Site(dataset), no_scripts, lambda _: None, Repository(None, None, None)
+    )

@@ -192,7 +192,7 @@ def test_one_slip_anywhere_is_one_finding(data: st.DataObject, slip: str) -> Non
         assert [(finding.path, finding.line) for finding in found] == [(table.path, row + 1)]
 
 
-# `lost-id` compares with the newest tag: see test_moves.py.
+# `lost-id` compares with the newest tag: see test_repository.py.
 @pytest.mark.parametrize("rule", [name for name in RULES if name != "lost-id"])
 def test_every_rule_has_a_case(rule: str) -> None:
     cases = [case for name, case in FINDINGS.items() if name.startswith(f"{rule}--")]
