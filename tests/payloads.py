@@ -8,10 +8,10 @@ from pathlib import Path
 from rl_resources.package import Field, TableSchema
 
 _FOLDER = Path(__file__).parent / "hostile"
-_CLASSES = tomllib.loads((_FOLDER / "payloads.toml").read_text(encoding="utf-8"))
+CLASSES = tomllib.loads((_FOLDER / "payloads.toml").read_text(encoding="utf-8"))
 HONEST = tomllib.loads((_FOLDER / "honest.toml").read_text(encoding="utf-8"))["notes"]
-REFUSED = [text for found in _CLASSES.values() for text in found.get("refused", ())]
-SHOWN = [text for found in _CLASSES.values() for text in found.get("shown", ())]
+REFUSED = [text for found in CLASSES.values() for text in found.get("refused", ())]
+SHOWN = [text for found in CLASSES.values() for text in found.get("shown", ())]
 PAYLOADS = [*REFUSED, *SHOWN]
 _OF_NAMES = "[^ -/:-@"
 """How the pattern of a column begins that holds names in any words."""

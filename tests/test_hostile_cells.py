@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from payloads import HONEST, REFUSED, SHOWN, free_columns
+from payloads import CLASSES, HONEST, REFUSED, SHOWN, free_columns
 from rl_resources.check import check
 from rl_resources.check.dataset.broken import broken_cells
 from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
@@ -98,34 +98,23 @@ def test_an_honest_note_is_accepted() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["../../x", "/etc/passwd", "a/../b", "a//b", ".", "a/..", "C:\\x"])
-def test_a_path_leads_nowhere_but_down(text: str) -> None:
-    columns = [
-        snapshot().tables["reports"].schema.field(name) for name in ("script_path", "source_path")
-    ]
-    assert len(refused_in("reports", columns, [text])) == 2
-
-
 @pytest.mark.parametrize(
-    "text",
+    ("table", "names", "texts"),
     [
-        'https://example.org/"onmouseover="x',
-        "https://example.org/<b>",
-        "https://example.org/a b",
-        "https://user:word@example.org/",
-        "https://example.org\\@elsewhere.invalid/",
-        "https://ex\u0430mple.org/",
-        "https://example.org/`x`",
-        "https://example.org/{x}",
-        "https:///example.org",
-        "https://localhost/",
-        "HTTPS://example.org/",
-        "//example.org/",
+        (
+            "reports",
+            ("script_path", "source_path"),
+            CLASSES["paths of a source"]["refused_as_path"],
+        ),
+        ("tuning", ("source", "evidence"), CLASSES["addresses of a source"]["refused_as_address"]),
     ],
 )
-def test_an_address_is_made_of_the_signs_of_addresses(text: str) -> None:
-    columns = [snapshot().tables["tuning"].schema.field(name) for name in ("source", "evidence")]
-    assert len(refused_in("tuning", columns, [text])) == 2
+def test_a_path_leads_nowhere_but_down_and_an_address_to_a_host(
+    table: str, names: tuple[str, ...], texts: list[str]
+) -> None:
+    columns = [snapshot().tables[table].schema.field(name) for name in names]
+    tried = {(name, text) for name in names for text in texts}
+    assert tried - set(refused_in(table, columns, texts)) == set()
 
 
 def test_nothing_of_a_payload_reaches_terminal_or_runner_as_a_command(
