@@ -18,8 +18,8 @@ serve: $(READY)  ## validate, build and serve the site with live reload
 build: $(READY)  ## write everything that is published to build/site
 	$(BIN)/rl-resources build
 
-check: $(READY)  ## validate dataset and scripts against all rules
-	$(BIN)/rl-resources check
+check: $(READY)  ## validate dataset and scripts as CI does
+	$(BIN)/rl-resources check --strict
 
 test: $(TESTS_READY) lint  ## what every change must pass
 	$(BIN)/rl-resources check --strict

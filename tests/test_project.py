@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,21 @@ def test_pre_commit_accepts_its_files(kind: str) -> None:
     path = {"config": ".pre-commit-config.yaml", "manifest": ".pre-commit-hooks.yaml"}[kind]
     done = _run(sys.executable, "-m", "pre_commit", f"validate-{kind}", path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_pre_commit_needs_nothing_but_the_clone_and_is_as_strict_as_ci() -> None:
+    (local,) = yaml.safe_load(_read(".pre-commit-config.yaml"))["repos"]
+    project = tomllib.loads(_read("pyproject.toml"))["project"]
+    extras, base = project["optional-dependencies"], project["dependencies"]
+    installed = {*extras["check"], *extras["test"], *base}
+    entries = {hook["id"]: hook["entry"] for hook in local["hooks"]}
+    for hook in local["hooks"]:
+        assert hook["language"] == "python"
+        assert set(hook["additional_dependencies"]) <= installed
+    assert set(local["hooks"][0]["additional_dependencies"]) >= set(extras["check"])
+    assert entries["check"].endswith("rl_resources check --strict")
+    assert "rl-resources check --strict" in _read(".github/workflows/check.yml")
+    assert re.search(r"(?m)^check: .*\n\t.*rl-resources check --strict$", _read("Makefile"))
 
 
 def test_hooks_call_commands_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
