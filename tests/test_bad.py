@@ -26,7 +26,7 @@ from rl_resources.cli import main
 from rl_resources.errors import Finding
 from rl_resources.package import read_package
 from rl_resources.tabular import quote
-from rl_resources.text import printable
+from rl_resources.text import nearest, printable
 from sample_tree import apply, plant
 
 BAD = sorted((Path(__file__).parent / "bad").glob("*.toml"))
@@ -112,8 +112,24 @@ def test_one_answer_in_all_formats(root: Path, capsys: Output) -> None:
     assert lines[0] == (
         "::error file=records/tuning.csv,line=2,col=44,title=vocabulary::"
         "tag of qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh is `MAX1`, which is not a known tag"
-        "%0Ahelp: Known are `MIN`, `RECOMMENDED`."
+        "%0Ahelp: `MIN`: runs with every memory optimization on. `RECOMMENDED`: runs without the "
+        "optimizations that cost time, for best throughput."
     )
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "meant"),
+    [
+        ("a100", ["a100-40g", "a100-80g", "a100-pcie-40g", "h100"], ("a100-40g", "a100-80g")),
+        ("H100", ["h100", "h100-nvl"], ("h100",)),
+        ("h10", ["h100", "h100-nvl"], ("h100",)),
+        ("tested", ["untested", "reported"], ()),
+    ],
+)
+def test_a_word_is_not_taken_for_its_opposite_nor_for_another_family(
+    word: str, known: list[str], meant: tuple[str, ...]
+) -> None:
+    assert nearest(word, known).words == meant
 
 
 @pytest.mark.parametrize(

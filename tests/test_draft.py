@@ -215,8 +215,8 @@ SHARE = "actor_rollout_ref.rollout.gpu_memory_utilization"
 ALL_ON = "activation-checkpointing; parameter-offload; optimizer-offload; sequence-packing"
 WITH_REFERENCE = "activation-checkpointing; optimizer-offload; reference-offload; sequence-packing"
 NO_OFFLOAD = f"{ACTOR}.fsdp_config.param_offload=False"
-OFF = f"{NO_OFFLOAD} {ACTOR}.fsdp_config.optimizer_offload=False"
-OFF += f" {MODEL}.enable_gradient_checkpointing=False"
+RECOMPUTED = f"{NO_OFFLOAD} {ACTOR}.fsdp_config.optimizer_offload=False"
+OFF = f"{RECOMPUTED} {MODEL}.enable_gradient_checkpointing=False"
 TOKENS = f"{ACTOR}.use_dynamic_bsz=True {ACTOR}.ppo_max_token_len_per_gpu=16384"
 REFERENCE = f"{NO_OFFLOAD} {ACTOR}.use_kl_loss=True"
 REFERENCE += " actor_rollout_ref.ref.fsdp_config.param_offload=True"
@@ -232,6 +232,7 @@ REFERENCE += " actor_rollout_ref.rollout.free_cache_engine=False"
         (f"{ACTOR}.fsdp_config.dtype=float16", {"precision": "fp16"}),
         (REFERENCE, {"memory_optimizations": WITH_REFERENCE}),
         (OFF, {"tag": "RECOMMENDED"}),
+        (RECOMPUTED, {"tag": "RECOMMENDED"}),
         (NO_OFFLOAD, {"tag": ""}),
         ("algorithm.adv_estimator=gae", {"task": "PPO"}),
         (f"{ACTOR}.policy_loss.loss_mode=gspo", {"task": "GSPO"}),

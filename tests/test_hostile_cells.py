@@ -138,7 +138,7 @@ def test_nothing_of_a_payload_reaches_terminal_or_runner_as_a_command(
     assert [line for line in lines if not (line.isprintable() and line.startswith(places))] == []
     assert not any("##[" in line for line in lines)
     command = re.compile(r"::(?:error|warning) file=[^:,]+,line=\d+,col=\d+,title=[a-z-]+::")
-    commands = "".join(as_github(findings)).splitlines()
+    commands = "".join("".join(as_github([item])) for item in findings).splitlines()
     assert len(commands) == len(findings)
     assert all(line.isprintable() and command.match(line) for line in commands)
 

@@ -275,6 +275,7 @@ REFUSED: list[tuple[dict[str, str | None], tuple[str, ...], list[str]]] = [
             "Did you mean `GRPO`",
         ],
     ),
+    ({"device": "a100"}, (), ["--device: `a100` can be `a100-40g` or `a100-80g`"]),
     ({**MODEL}, ("--add-model", "parameters=9"), ["`parameters` is not a column", "parameters_b"]),
     ({**MODEL}, ("--add-model", "nonsense"), ["nonsense: is not COLUMN=VALUE"]),
     ({**MODEL}, ("--add-model", "parameters_b=nine"), ["`nine` is not a number"]),

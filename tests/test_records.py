@@ -87,7 +87,7 @@ def test_a_large_file_has_the_findings_of_a_small_one(
         ([*GOOD[:40], f'{SCRIPT},70,"1,5",ran', GOOD[6]], [("type", 42, PLACE), ("key", 43, 1)]),
         (
             [*GOOD[:20], f"{SCRIPT},71,8", f'{SCRIPT},72,"8', *GOOD[20:]],
-            [("row-length", 22, PLACE), ("quoting", 23, PLACE)],
+            [("row-length", 22, PLACE + 2), ("quoting", 23, PLACE)],
         ),
         ([f"<<<<<<< HEAD{SCRIPT},1,64,ran", *GOOD], [("merge-conflict", 2, 1)]),
         ([f"{SCRIPT},73,8,j@example.org"], [("email-address", 2, PLACE + 2)]),
@@ -120,6 +120,28 @@ def test_under_another_header_only_the_header_is_checked(sample: Snapshot, tmp_p
     path.write_text(trials(*GOOD).replace("batch", "batches"), encoding="utf-8")
     (finding,) = found_in(sample, path)
     assert (finding.rule, finding.line) == ("header", 1)
+
+
+@pytest.mark.parametrize("more", [(), ("--resource", "trials")])
+def test_one_mistake_in_many_cells_is_shown_once_with_its_number_and_in_json_at_each_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
+) -> None:
+    root = plant(tmp_path / "dataset")
+    path, rows = root / "records/trials.csv", [f"{SCRIPT},{at},{at} GPUs,ran" for at in range(300)]
+    slips = [f"{SCRIPT},{at},8,ran too" for at in ("x", "y", "z")]
+    path.write_text(trials(*rows, *slips), encoding="utf-8")
+    command = ["check", str(path), *more, "--root", str(root), "--select", "type"]
+    assert main(command) == 1
+    out, err = capsys.readouterr()
+    first, _, *others = out.splitlines()
+    assert first.endswith(
+        f":2:46: error: type: batch of {SCRIPT} 0 is `0 GPUs`, which is not a whole number, "
+        "and 299 more like it in this file"
+    )
+    assert [line.split(": ")[0].split(":")[1] for line in others[::2]] == ["302", "303", "304"]
+    assert err.startswith("303 errors in 1 file.")
+    assert main([*command, "--format", "json"]) == 1
+    assert len(json.loads(capsys.readouterr().out)) == 303
 
 
 def test_parquet_is_reported_by_row_and_column(

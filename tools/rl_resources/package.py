@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as part
 from datetime import date
@@ -115,6 +115,13 @@ class Field:
         """The items that a list may have, where they are a closed list of words."""
         words = re.fullmatch(r"\(\?:([a-z0-9|-]+)\)", self.item_pattern)
         return tuple(words[1].split("|")) if words else ()
+
+    def explained(self, words: Iterable[str]) -> str:
+        """What its words mean, where the description says so of each; else the words alone."""
+        quoted = [f"`{word}`" for word in words]
+        if all(word in self.description for word in quoted):
+            return self.description
+        return f"Known are {', '.join(quoted)}."
 
     @property
     def sentence(self) -> str:

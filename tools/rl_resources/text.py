@@ -34,12 +34,15 @@ class Nearest(NamedTuple):
 
 
 def nearest(word: str, known: Iterable[str]) -> Nearest:
-    """Up to three of `known` that look like `word`, upper and lower case regardless."""
+    """The `known` that begin with `word` and have one part more (`a100-40g` for `a100`), else up to
+    three that look like it; upper and lower case regardless. None is its opposite with `un`.
+    """
     known = tuple(known)
     by_lower = _by_lower(known)
     wanted = word[:MOST_COMPARED].lower()
-    close = _close(wanted, tuple(by_lower))
-    best = close[:1] if close and close[0] == wanted else close
+    longer = [one for one in by_lower if one.rpartition("-")[0] == wanted]
+    close = [one for one in _close(wanted, tuple(by_lower)) if one != f"un{wanted}"]
+    best = [wanted] if wanted in by_lower else longer or close
     return Nearest(tuple(by_lower[candidate] for candidate in best), known)
 
 

@@ -16,6 +16,8 @@ from rl_resources.text import nearest, shown
 
 TABLE = "exemptions"
 EXEMPTABLE = frozenset({"script", "pair"})
+RECORDS = (("tuning", "script"), ("reports", "report"))
+"""Tables whose records can have exemptions, with their keys."""
 ABOUT_MEMORY = frozenset({"least-memory", "unexplained-memory", "peak-memory"})
 
 
@@ -61,10 +63,9 @@ def _exemption(finding: Finding, scripts: dict[tuple[str, int], str]) -> tuple[s
 
 def _scripts_of_lines(snapshot: Snapshot) -> dict[tuple[str, int], str]:
     """The script or report that a row is about, by file and line."""
-    keys = (("tuning", "script"), ("reports", "report"))
     return {
         (table.path, table.rows[row].line): name
-        for table, key in ((snapshot.tables[table], key) for table, key in keys)
+        for table, key in ((snapshot.tables[table], key) for table, key in RECORDS)
         for row, name in enumerate(table.columns[key])
     }
 
@@ -79,6 +80,7 @@ def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
     Good: `min-saves-memory` as `rule`
     """
     rules, table = outcome.exemptable, outcome.table
+    lost = any(outcome.snapshot.tables[name].lost for name, _ in RECORDS)
     records = [*_scripts_of_lines(outcome.snapshot).values()]
     for row, (record, name) in enumerate(table.cells(("record", "rule"))):
         if name and name not in rules:
@@ -87,7 +89,7 @@ def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
             fix = "Delete this line, and fix what the rule reports." if known else ""
             message = f"rule of {table.label(row)} is `{shown(name)}`, which {wrong}"
             yield table.mistake(row, "rule", message, fix or nearest(name, rules).sentence())
-        if record not in records:
+        if record not in records and not lost:
             message = f"record of {table.label(row)} is `{shown(record)}`, which is not a record"
             close = nearest(record, records).sentence()
             yield table.mistake(row, "record", message, close or "Delete this line.")
@@ -101,11 +103,15 @@ def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
 
     Bad: an exemption from `min-saves-memory` for a script that turns all offloading on
     Good: no exemption
+
+    What cannot be read may be what its rule would have reported: then nothing is said.
     """
     scripts = _scripts_of_lines(outcome.snapshot)
     used = {_exemption(finding, scripts) for finding in outcome.findings}
+    broken = {_exemption(item, scripts)[0] for item in outcome.reported if item.severity == "error"}
+    lost = any(table.lost for table in outcome.snapshot.tables.values())
     for row, (record, name) in enumerate(outcome.table.cells(("record", "rule"))):
         known = name in outcome.ran and name in outcome.exemptable
-        if known and (record, name) not in used:
+        if known and not lost and (record, name) not in used and record not in broken:
             message = f"{shown(record, 120)} no longer violates `{name}`: unused exemption"
             yield outcome.table.mistake(row, "record", message, "Delete this line.")

@@ -64,11 +64,17 @@ def check(arguments: Arguments) -> int:
     found = findings_in(snapshot, rules, asked)
     write_findings(found, arguments.format, snapshot.package.version)
     looked_at = {"record": len(snapshot.tables["tuning"].rows), "script": len(snapshot.scripts)}
-    sys.stderr.write(f"{summary(found, looked_at)}\n")
+    sys.stderr.write(f"{summary(found, looked_at)}{_in_ci(arguments, found)}\n")
     fixable = {rule.name for rule in rules if rule.fixable} & {item.rule for item in found}
     if fixable and not arguments.fix:
         print("`rl-resources check --fix` applies the fixes that are certain.", file=sys.stderr)
     return _status(arguments, {item.severity for item in found})
+
+
+def _in_ci(arguments: Arguments, found: Sequence[Finding]) -> str:
+    """What else CI, which runs with `--strict`, would fail on."""
+    warned = any(item.severity == "warning" for item in found) and not arguments.strict
+    return " CI fails on warnings too: `rl-resources check --strict`." if warned else ""
 
 
 def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rule]) -> int:

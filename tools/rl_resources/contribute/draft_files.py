@@ -10,7 +10,6 @@ from rl_resources.check import all_rules
 from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, take_snapshot, undecodable
 from rl_resources.check.target import ScriptText
 from rl_resources.contribute.changes import (
-    FIX_FIRST,
     Change,
     Row,
     changes_between,
@@ -23,7 +22,7 @@ from rl_resources.contribute.fix import fix
 from rl_resources.contribute.training_log import FIGURES, TrainingLog, read_excerpt, read_log
 from rl_resources.dataset import read_dataset
 from rl_resources.devices import Devices
-from rl_resources.errors import Finding, UnusableInput, has_errors
+from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_file
 from rl_resources.package import SCRIPTS, Field, TableSchema, Value, read_package
 from rl_resources.tabular import write
@@ -53,8 +52,8 @@ class Drafted:
 
     @property
     def refused(self) -> bool:
-        """Whether nothing of it may be written."""
-        return bool(self.obstacles) or has_errors(self.findings)
+        """Whether nothing of it may be written: CI fails on warnings too."""
+        return bool(self.obstacles or self.findings)
 
     def as_csv(self) -> str:
         """The header and the row."""
@@ -102,7 +101,7 @@ class Drafted:
             return "Nothing to write: the dataset has all of this."
         if not write:
             return "Nothing was written yet: --write does it."
-        return FIX_FIRST if self.findings else "No findings: ready to commit."
+        return "No findings: ready to commit."
 
 
 def _typed(schema: TableSchema, row: Row) -> Mapping[str, Value]:
@@ -128,7 +127,7 @@ def _how(field: Field) -> str:
 def draft_files(
     root: Path, script: str, *, log: str, issue: str, stated: Sequence[str], write: bool
 ) -> Drafted:
-    """Read all files; write what follows if that is wanted and no rule reports an error.
+    """Read all files; write what follows if that is wanted and no rule reports anything.
 
     Raises `UnusableInput` for a file or argument that cannot be used, and `InvalidDataset`.
     """
@@ -169,7 +168,7 @@ def _validated(draft: Draft, script: str) -> Drafted:
     changes = tuple(changes_between(before, fixed.snapshot))
     rules = fixed.rules if any(change.path in new for change in changes) else ()
     found = findings_about(before, fixed.snapshot)
-    if not has_errors(found):
+    if not found:
         return Drafted(draft, changes, found, rules)
     found = [
         item._replace(path=script) if script and item.path == draft.path else item

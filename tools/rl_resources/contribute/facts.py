@@ -58,8 +58,9 @@ def cell(field: Field, text: str) -> Fact:
     if field.pattern and re.fullmatch(field.pattern, text) is None:
         text = text.removeprefix("@").removeprefix("v")
     if text and not _allows(field, text):
-        close = nearest(text, words.values()).sentence() if words else ""
-        wanted = f"one of its words. {close}".strip() if words else _wanted(field)
+        near = nearest(text, words.values())
+        help_ = near.sentence() if near.words else field.explained(words.values())
+        wanted = f"one of its words. {help_}" if words else _wanted(field)
         return Fact(doubt=f"`{shown(text)}` is not {wanted}")
     return Fact(field.write(field.read(text)))
 

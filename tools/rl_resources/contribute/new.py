@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +10,6 @@ from rl_resources.check.dataset.tables import slug_of
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.check.target import ScriptText
 from rl_resources.contribute.changes import (
-    FIX_FIRST,
     Change,
     Row,
     changes_between,
@@ -31,9 +30,10 @@ from rl_resources.contribute.new_script import (
 from rl_resources.contribute.script_facts import memory_cells
 from rl_resources.contribute.start_values import cluster_of
 from rl_resources.dataset import Dataset, read_dataset
+from rl_resources.devices import Devices
 from rl_resources.errors import Finding, UnusableInput, refuse_errors
 from rl_resources.order import number
-from rl_resources.package import SCRIPTS, Record, items_of, read_package
+from rl_resources.package import SCRIPTS, Record, read_package
 from rl_resources.script.framework import shipped
 from rl_resources.script.name import PARTS, ScriptName
 from rl_resources.text import MOST_LISTED, json_text, nearest, shown
@@ -80,7 +80,7 @@ class NewRecord:
         nodes = self.row["nodes"]
         alone = nodes == self.row["gpus"] != "1"
         return (
-            (f"{FIX_FIRST}\n" if self.findings else "")
+            ("Fix this before you commit: CI fails on warnings too.\n" if self.findings else "")
             + (f"It has {nodes} nodes of 1 GPU; --nodes changes that.\n" if alone else "")
             + f"Run it: bash {self.path}\n"
             f"When it has run: rl-resources draft {self.path} --log LOG{who} --write\n"
@@ -188,23 +188,23 @@ def known_words(dataset: Dataset, option: str) -> tuple[str, ...]:
 def read_word(dataset: Dataset, option: str, text: str) -> Fact:
     """The word of the dataset that `text` means, or why it is none.
 
-    Case does not matter; a model may be named by its slug, a device by an alias.
+    Case does not matter; a model may be named by its slug, a device as in a question to `find`.
     """
     words = known_words(dataset, option)
     if not words:
         return cell(dataset.package.resources["tuning"].schema.field(option), text)
-    meant = {other.lower(): word for word, other in _other_names(dataset, option)}
-    meant |= {word.lower(): word for word in words}
+    meant = {word.lower(): word for word in words}
+    if option == "model":
+        meant = {str(row["slug"]): str(row["model"]) for row in dataset.records["models"]} | meant
     if text.lower() in meant:
         return Fact(meant[text.lower()])
+    devices = Devices(dataset).named(text) if option == "device" else []
+    if len(devices) == 1:
+        return Fact(devices[0])
+    if devices:
+        return Fact(doubt=f"`{shown(text)}` can be {' or '.join(f'`{key}`' for key in devices)}")
     help_ = filter(None, (nearest(text, words).sentence(), _how_to_add(dataset, option)))
     return Fact(doubt=" ".join([f"{option} `{shown(text)}` is not known.", *help_]))
-
-
-def _other_names(dataset: Dataset, option: str) -> Iterator[tuple[str, str]]:
-    for row in dataset.records[GROWING[option]] if option in GROWING else ():
-        others = (str(row["slug"]),) if option == "model" else items_of(row, "aliases")
-        yield from ((str(row[option]), other) for other in others)
 
 
 def _how_to_add(dataset: Dataset, option: str) -> str:

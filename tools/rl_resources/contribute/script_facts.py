@@ -97,14 +97,17 @@ def _count(setting: Setting) -> Fact:
 
 
 def _tag(run: Run) -> Fact:
-    """`MIN` with every memory optimization on, `RECOMMENDED` with every one off."""
+    """`MIN` with every memory optimization on, `RECOMMENDED` without offload of what trains."""
     flags = {setting.flag for setting in run.memory_savers}
-    if len(flags) == 1 and None not in flags:
-        return Fact("MIN" if True in flags else "RECOMMENDED")
+    if flags == {True}:
+        return Fact("MIN")
+    if flags and None not in flags and not any(setting.flag for setting in run.offloads):
+        return Fact("RECOMMENDED")
     states = {True: "on", False: "off", None: "not known"}
     switches = (f"`{item.key}` is {states[item.flag]}" for item in run.memory_savers)
     listed = ", ".join(switches)
-    return Fact(doubt=f"its switches differ: {listed}" if listed else "its backend has no switch")
+    way = "state the nearer tag, and records/exemptions.csv says why"
+    return Fact(doubt=f"{listed}: {way}" if listed else "its backend has no switch")
 
 
 def _model(run: Run, dataset: Dataset) -> Fact:

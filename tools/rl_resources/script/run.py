@@ -252,6 +252,15 @@ class Run(Settings):
     def _if_any(self, key: str) -> Setting:
         return self.setting(key) if key else _LACKING
 
+    @property
+    def offloads(self) -> list[Setting]:
+        """The settings that move what trains to host memory, where the backend has them."""
+        found = (
+            *(self.param_offload, self.optimizer_offload),
+            *(self.offload_policy, self.optimizer_on_host),
+        )
+        return list(found) if self.knows_backend else []
+
     optimizer_on_host = Key(f"{ACTOR}.optim.override_optimizer_config.optimizer_cpu_offload")
     """Whether Megatron-Core keeps a fraction of the optimizer in host memory for good."""
 

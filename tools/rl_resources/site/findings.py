@@ -1,6 +1,7 @@
 """Findings as text for people, JSON and SARIF for tools, and GitHub workflow commands.
 
-Each yields its text finding by finding: there may be more of them than fit in memory.
+Each yields its text finding by finding: there may be more of them than fit in memory. JSON and
+SARIF have every finding; text for people has repeated ones once.
 """
 
 from __future__ import annotations
@@ -24,12 +25,41 @@ _BOLD, _RED, _YELLOW, _CYAN, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[3
 _COLORS = {"error": _RED, "warning": _YELLOW}
 
 
+MOST_ALIKE = 5
+"""Findings that people are shown each by itself where they differ by record and value alone."""
+_RECORD_OR_VALUE = re.compile(r" of .+? is |`[^`]*`|[0-9]+")
+
+
+def grouped(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """For people: of one mistake in many cells of a column the first, with their number.
+
+    Scripts are short, and their findings stay as they are. Programs get every place.
+    """
+    counts: Counter[tuple[str, str, str]] = Counter()
+    shown: list[tuple[Finding, tuple[str, str, str]]] = []
+    for item in findings:
+        in_table = not item.path.endswith((".sh", ".rst"))
+        what = _RECORD_OR_VALUE.sub("", item.message) if in_table else str(item.position)
+        kind = (item.rule, item.path, what)
+        counts[kind] += 1
+        if counts[kind] <= MOST_ALIKE:
+            shown.append((item, kind))
+    told = set()
+    for item, kind in shown:
+        others = counts[kind] - 1
+        if others < MOST_ALIKE:
+            yield item
+        elif kind not in told:
+            told.add(kind)
+            yield item._replace(message=f"{item.message}, and {others} more like it in this file")
+
+
 def as_text(findings: Iterable[Finding], *, color: bool = False) -> Iterator[str]:
     """Two lines a finding, `path:line:column: severity: rule: message` and `help: …`.
 
     Place, severity and rule are colored for a terminal with `color`.
     """
-    for item in findings:
+    for item in grouped(findings):
         place = f"{printable(item.path)}:{item.line}:{item.column}"
         words = [(place, _BOLD), (item.severity, _COLORS[item.severity]), (item.rule, _CYAN)]
         head = [f"{code}{word}{_PLAIN}" if color else word for word, code in words]
@@ -119,7 +149,7 @@ def as_github(findings: Iterable[Finding]) -> Iterator[str]:
 
     Escapes as the runner unescapes: `%`, CR and LF in the message, also `:` and `,` in properties.
     """
-    for finding in findings:
+    for finding in grouped(findings):
         place = f"file={_property(finding.path)},line={finding.line},col={finding.column}"
         text = _data(finding.message + _help_line(finding))
         yield f"::{finding.severity} {place},title={_property(finding.rule)}::{text}\n"

@@ -13,6 +13,7 @@ from rl_resources.check.dataset.broken import (
     records,
 )
 from rl_resources.check.dataset.meant import certain
+from rl_resources.check.dataset.pairing import pairing, word_of_name
 from rl_resources.check.dataset.tables import named_after_model, new_row, slug_of
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
@@ -59,6 +60,8 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
             fix = f"Write `{meant}`."
         elif found := re.fullmatch(r"~?\s*(\d+)(?:\s+\D*|[A-Za-z%]+)", broken.cell):
             fix = f"Write `{found[1]}`: {kind.words}{unit} and nothing else."
+        elif re.fullmatch(r"\d{1,3}(?:,\d{3})+", broken.cell):
+            fix = f"Write `{broken.cell.replace(',', '')}` if the comma separates thousands."
         day = field.type == "date" and re.fullmatch(kind.pattern, broken.cell)
         wrong = "which is not a calendar date" if day else f"which is not {kind.words}"
         yield broken.mistake(wrong, fix)
@@ -84,11 +87,26 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
         fix = nearest(broken.cell, _keys(snapshot, key)).sentence()
         if meant := certain(snapshot, broken):
             fix = f"Write `{shown(meant, 200)}`, or run `rl-resources check --fix`."
+        elif word := _in_names(snapshot, [broken, *others]):
+            fix = f"Write `{word}`, as the name of its script says."
         elif key.resource == "tuning":
             fix = f"If the script is gone, delete the lines that name it. {fix}".strip()
         else:
             fix = f"{fix} {new_row(target, broken.cell)}".strip()
         yield broken.mistake(f"not found in {target.path}{_also(broken, others)}", fix)
+
+
+def _in_names(snapshot: Snapshot, cells: Iterable[BrokenCell]) -> str:
+    """The word in the place of these cells in the names of their scripts; empty if they differ.
+
+    A model is asked for only where the script has it too: the name says nothing of its owner.
+    """
+    found = set()
+    for broken in cells:
+        script, part = broken.table.cell(broken.row, "script"), broken.field.name
+        word, file = word_of_name(snapshot, script, part), pairing(snapshot).files.get(script)
+        found.add(word if part != "model" or (file and word in (file.text or "")) else "")
+    return found.pop() if len(found) == 1 else ""
 
 
 @lru_cache(maxsize=16)
@@ -104,8 +122,8 @@ def _wrong_item(snapshot: Snapshot, broken: BrokenCell, others: Sequence[BrokenC
     wrong = next((item for item in items if item not in words), cell)
     what = field.title.lower().removesuffix("s" if field.item_words else "")
     which = f"where `{shown(wrong)}`" if field.item_words else "which"
-    listed = f"Known are {', '.join(f'`{word}`' for word in words)}."
-    fix = nearest(wrong, words).sentence() or listed
+    near = nearest(wrong, words)
+    fix = near.sentence() if near.words else field.explained(words)
     if meant := certain(snapshot, broken):
         fix = f"Write `{meant}`."
     return broken.mistake(f"{which} is not a known {what}{_also(broken, others)}", fix)

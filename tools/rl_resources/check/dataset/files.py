@@ -7,16 +7,18 @@ from collections.abc import Iterator, Sequence
 from io import BytesIO
 
 from rl_resources.check.dataset.meant import (
+    MOST_ROWS_TO_CHOOSE,
     SEPARATORS,
     as_help,
     comma_separated,
     meant_rows,
+    missing_columns,
     rearranged,
     requoted,
     separator_of,
     separator_of_header,
 )
-from rl_resources.check.dataset.pairing import scripts
+from rl_resources.check.dataset.pairing import scripts, word_of_name
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table, undecodable
 from rl_resources.tabular import Row, conflicts, line_ends, quote
@@ -196,6 +198,7 @@ def _wrong_column(found: Sequence[str], wanted: Sequence[str], at: int) -> tuple
     return message, f"Write `{meant[0]}`." if meant else out
 
 
+_AGAIN = "Write that cell again, with its comma."
 _DEFECTS = {
     "unclosed-quote": (
         "a quote opens here and is not closed on this line",
@@ -280,7 +283,19 @@ def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
         message = f"the row has {SEPARATORS[separator]} between its cells, not commas"
         place = row.line, len(table.line(row.line).split(separator)[0]) + 1
     fix = as_help(meant_rows(snapshot, table, row))
+    missing = [] if fix else missing_columns(snapshot, table, row)
+    if 0 < len(missing) <= MOST_ROWS_TO_CHOOSE:
+        at = table.schema.index(missing[0])
+        place = row.place(at)
+        message += f": {' or '.join(f'`{name}`' for name in missing)} is missing"
+        fix = _with_cell(snapshot, row, at, missing[0]) if len(missing) == 1 else _AGAIN
     return Mistake(table.path, *place, message, fix or _length_help(table, row))
+
+
+def _with_cell(snapshot: Snapshot, row: Row, at: int, name: str) -> str:
+    """The row with the cell that it lacks, where the name of its script says it."""
+    word = word_of_name(snapshot, row.cells[0], name)
+    return as_help([(*row.cells[:at], word, *row.cells[at:])]) if word else _AGAIN
 
 
 def _length_help(table: Table, row: Row) -> str:

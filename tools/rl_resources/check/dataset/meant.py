@@ -70,6 +70,16 @@ def requoted(snapshot: Snapshot, table: Table, line: str) -> list[Cells]:
     return _sound(snapshot, table, bare)
 
 
+def missing_columns(snapshot: Snapshot, table: Table, row: Row) -> list[str]:
+    """The columns one of which has lost its cell, comma and all: every other cell then fits."""
+    if len(row.cells) != len(table.schema.names) - 1 or any("\n" in cell for cell in row.cells):
+        return []
+    rows = [*_longer(row.cells, 1)]
+    names = table.schema.names
+    others = {at for at, name in _failures(snapshot, table, rows) if names[at] != name}
+    return [name for at, name in enumerate(names) if at not in others]
+
+
 def _longer(cells: Cells, count: int) -> Iterator[Cells]:
     for at in range(len(cells) + 1):
         yield (*cells[:at], *[""] * count, *cells[at:])
@@ -95,14 +105,17 @@ def _joined(cells: Cells, count: int) -> Iterator[Cells]:
 def _sound(snapshot: Snapshot, table: Table, rows: Iterable[Cells]) -> list[Cells]:
     """Those of the rows that break no constraint of their columns; each once."""
     found = list(dict.fromkeys(rows))
-    if not found:
-        return []
+    broken = {at for at, _ in _failures(snapshot, table, found)} if found else set()
+    return [row for at, row in enumerate(found) if at not in broken]
+
+
+def _failures(snapshot: Snapshot, table: Table, rows: Sequence[Cells]) -> set[tuple[int, str]]:
+    """Row and column of each cell that breaks a constraint."""
     from rl_resources.schema.validation import failures  # imports pandera
 
-    columns = dict(zip(table.schema.names, zip(*found, strict=True), strict=True))
-    words = vocabulary_of(snapshot, table)
-    broken = {failure.row for failure in failures(table.schema, columns, words)}
-    return [row for at, row in enumerate(found) if at not in broken]
+    columns = dict(zip(table.schema.names, zip(*rows, strict=True), strict=True))
+    found = failures(table.schema, columns, vocabulary_of(snapshot, table))
+    return {(failure.row, failure.field) for failure in found}
 
 
 def as_help(rows: Sequence[Cells]) -> str:

@@ -114,6 +114,15 @@ def words_of_part(snapshot: Snapshot, part: str) -> Mapping[str, str]:
     return {word.lower(): word for word in words if not other or role_of(snapshot, word) != other}
 
 
+def word_of_name(snapshot: Snapshot, file_name: str, part: str) -> str:
+    """What a script's name says of a column; empty where it says nothing that is known."""
+    name = parsed(file_name)
+    if name is None or part not in PARTS:
+        return ""
+    word = str(getattr(name, part))
+    return word if part == "gpus" else words_of_part(snapshot, part).get(word, "")
+
+
 def unknown_part(snapshot: Snapshot, name: ScriptName, row: int | None) -> str | None:
     """The first part of a name that no table knows, unless its row has it wrong, too."""
     for part in TABLES:
