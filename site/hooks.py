@@ -24,6 +24,7 @@ from mkdocs.structure.pages import Page
 
 from rl_resources import publish
 from rl_resources.build import FINDINGS, MARK, UNKNOWN_DAY, valid_or_raise
+from rl_resources.git import read_repository
 from rl_resources.site.findings import error_as_text
 
 WATCHED = ("records", "schema", "examples", "benchmarks", "site/templates", "site/assets")
@@ -56,6 +57,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
     root = Path(config.config_file_path).parent
     try:
         config.extra[FINDINGS] = valid_or_raise(root)
+        config.extra["repository"] = read_repository(root).url
         _session.files = publish.render(root)
         _session.mistakes = ""
     except Exception as error:  # whatever is wrong, a server must live on to show it

@@ -124,6 +124,7 @@ def test_a_record_leads_to_its_estimate(browser: Browser, address: str) -> None:
     with visited(browser, f"{address}/records/{RECORD}/", 360) as (page, wrong):
         shown = page.locator(".estimated .estimate-verdict").inner_text()
         said = page.locator(".estimated > p").nth(1).inner_text()
+        page.get_by_text("By phase and component").click()
         peaks = page.locator(".estimate-parts .sum").inner_text()
         assert page.evaluate("document.documentElement.scrollWidth") == 360
         page.get_by_role("link", name="Change its inputs").click()

@@ -23,7 +23,15 @@ from rl_resources.page.rows import HEADERS
 from rl_resources.site import record_page
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import pages
-from website import PAGES, RECORD, ROOT, broken_links, build_site, served, visited
+from website import (
+    PAGES,
+    RECORD,
+    ROOT,
+    broken_links,
+    build_site,
+    served,
+    visited,
+)
 
 DATASET = load(ROOT)
 SCRIPT = Path("examples/tuning/7b") / f"{RECORD}.sh"
@@ -124,7 +132,7 @@ def test_search_finds_sizes_and_no_single_record(built: Path) -> None:
     docs = json.loads((built / "search" / "search_index.json").read_text())["docs"]
     locations = {doc["location"].partition("#")[0] for doc in docs}
     assert {"contributing/", "sizes/7b/"} <= locations
-    assert not any(location.startswith("records/") for location in locations)
+    assert {place for place in locations if place.startswith("records/")} == {"records/"}
 
 
 def test_a_policy_allows_no_inline_script_unhashed(built: Path) -> None:
@@ -151,6 +159,34 @@ def test_a_page_loads_without_errors_from_its_own_origin_and_never_scrolls_sidew
         assert page.locator("h1").count() == 1
         beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert page.evaluate(beyond) == 0
+
+
+EIGHT_SCREENS = 8 * 740
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/models/",
+        f"/records/{RECORD}/",
+        *(pytest.param(p, marks=pytest.mark.nightly) for p in PAGES),
+    ],
+)
+def test_no_page_is_longer_than_eight_screens_of_a_phone(
+    browser: Browser, address: str, path: str
+) -> None:
+    with visited(browser, address + path, 360) as (page, _):
+        assert page.evaluate("document.documentElement.scrollHeight") <= EIGHT_SCREENS
+
+
+@pytest.mark.parametrize(
+    "target", ["/rules/#missing-dollar", "/data/#trials", "/devices/#row-h100"]
+)
+def test_a_link_into_a_closed_drawer_opens_it(browser: Browser, address: str, target: str) -> None:
+    with visited(browser, address + target) as (page, wrong):
+        assert page.locator(":target").is_visible()
+        assert page.locator(":target").evaluate("(row) => row.getBoundingClientRect().top") < 800
+        assert wrong == []
 
 
 def test_a_size_leads_to_its_records_and_its_words_to_the_finder(
@@ -203,7 +239,7 @@ def test_under_the_policy_planted_markup_does_nothing(browser: Browser, address:
 
 
 @pytest.mark.nightly
-def test_nothing_leaves_the_origin_where_repository_and_site_have_an_address(
+def test_with_addresses_pages_link_to_the_repository_and_nothing_leaves_the_origin(
     browser: Browser, tmp_path: Path
 ) -> None:
     repository = "https://github.com/example/example"
@@ -211,6 +247,12 @@ def test_nothing_leaves_the_origin_where_repository_and_site_have_an_address(
     assert build_site(ROOT, tmp_path / "site", **known).returncode == 0
     with served(tmp_path / "site") as origin, visited(browser, f"{origin}/") as (page, wrong):
         assert page.locator(f'article a[href="{repository}"]').count() == 1
+        for path in ("/", "/404.html", "/devices/"):
+            page.goto(f"{origin}{path}")
+            assert page.get_by_role("link", name="Repository").get_attribute("href") == repository
+            mistake = page.get_by_role("link", name="Report a mistake").get_attribute("href")
+            assert mistake.startswith(f"{repository}/issues/new?")
+        assert "body=Page%3A%20https%3A//example.org/x/devices/" in mistake
         assert wrong == []
 
 

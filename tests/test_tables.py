@@ -130,6 +130,7 @@ def test_every_word_of_the_filter_must_stand_in_the_row_and_the_count_is_reporte
 ) -> None:
     with visited(browser, address + REPORTS) as (page, wrong):
         tools = page.get_by_role("group", name="Filter and order: Reports of 7B models")
+        page.get_by_role("button", name="Show all").click()
         every = page.locator("table.reports tbody tr").count()
         assert tools.get_by_role("status").inner_text() == f"{every} rows"
         tools.get_by_role("searchbox", name="Filter").fill("H100 grpo")
@@ -150,6 +151,39 @@ def test_a_link_to_a_row_that_the_filter_hides_shows_it(browser: Browser, addres
         page.evaluate(f"location.hash = '{row.get_attribute('id')}'")
         row.wait_for()
         assert page.get_by_role("searchbox", name="Filter").input_value() == ""
+
+
+def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(
+    browser: Browser, address: str
+) -> None:
+    query = "?task=GRPO&outcome=out+of+memory"
+    with visited(browser, f"{address}{REPORTS}{query}") as (page, wrong):
+        rows = page.locator("table.reports tbody tr:visible")
+        found = rows.evaluate_all(
+            "(rows) => rows.map(({ dataset }) => [dataset.task, dataset.outcome])"
+        )
+        assert found == [["GRPO", "out of memory"]] * 8
+        page.get_by_role("combobox", name="Weights").select_option("full fine-tuning")
+        assert set(rows.evaluate_all("(rows) => rows.map((row) => row.dataset.weights)")) == {
+            "full fine-tuning"
+        }
+        page.get_by_text("Columns", exact=True).click()
+        page.get_by_role("checkbox", name="Batch").uncheck()
+        assert not page.locator("[data-label=Batch]").filter(visible=True).count()
+        assert not page.get_by_role("columnheader", name="Batch").is_visible()
+        assert wrong == []
+
+
+def test_a_table_begins_with_a_few_rows_and_a_link_to_another_row_shows_all(
+    browser: Browser, address: str
+) -> None:
+    with visited(browser, address + REPORTS) as (page, _):
+        rows = page.locator("table.reports tbody tr")
+        assert rows.filter(visible=True).count() == 8
+        last = rows.last.get_attribute("id")
+    with visited(browser, f"{address}{REPORTS}?task=PPO#{last}") as (page, wrong):
+        assert page.locator(f"[id='{last}']").is_visible()
+        assert wrong == []
 
 
 @pytest.mark.nightly

@@ -32,7 +32,7 @@ MKDOCS_WITHOUT_RULES = (
 RECORD = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm"
 # One page of each kind.
 PAGES = ("/", "/sizes/7b/", "/sizes/405b/", f"/records/{RECORD}/", "/models/", "/devices/")
-PAGES += ("/data/", "/contributing/", "/rules/")
+PAGES += ("/sizes/", "/records/", "/data/", "/contributing/", "/rules/")
 PAGES += ("/what-fits/", "/reports/", "/reports/7b/", "/coverage/", "/charts/")
 PAGES += ("/estimate/", "/recipes/", "/404.html")
 

@@ -1,5 +1,7 @@
 /* Sorting and filtering of tables. A table is complete without this: rows are only moved and hidden.
-   `data-plain` on a table, or on anything around it, leaves it as it is. */
+   `data-plain` on a table, or on anything around it, leaves it as it is. `data-few` is the number of
+   rows to begin with; `data-facets` names data attributes of its rows, each of which gets a list of
+   its values, set from the query of the URL. */
 "use strict";
 (() => {
   const ROWS_WORTH_A_FILTER = 9;
@@ -51,21 +53,53 @@
     return region ?? headings.at(-1)?.firstChild.textContent ?? "";
   }
 
+  /* A list of the values of one data attribute, the most frequent first. */
+  function facetOf(name, rows) {
+    const counts = new Map();
+    for (const { dataset } of rows) {
+      if (dataset[name]) counts.set(dataset[name], (counts.get(dataset[name]) ?? 0) + 1);
+    }
+    const options = [...counts].sort((a, b) => b[1] - a[1]).map(([value, count]) =>
+      make("option", { value }, `${value} (${count})`)
+    );
+    const facet = make("select", { name }, make("option", { value: "" }, "any"), ...options);
+    facet.value = new URLSearchParams(location.search).get(name) ?? "";
+    return facet;
+  }
+
+  /* A check box for each column but the first, which names the row. */
+  function columnsOf(table, names) {
+    const list = make("details", { className: "more" }, make("summary", {}, "Columns"));
+    names.forEach((name, index) => {
+      const box = make("input", { type: "checkbox", checked: true });
+      box.addEventListener("change", () => {
+        for (const { cells } of table.rows) {
+          if (cells.length === names.length) cells[index].hidden = !box.checked;
+        }
+      });
+      if (index) list.append(make("label", {}, box, name));
+    });
+    return list;
+  }
+
   function equip(table) {
     const headers = [...(table.tHead?.rows[0].cells ?? [])];
     const groups = groupsOf(table);
-    const rows = groups.flatMap((group) => group.rows);
+    const rows = groups.flatMap((group) => (group.order = group.rows));
     if (!headers.length || rows.length < 2 || table.closest("[data-plain]")) return;
 
     const names = headers.map((header) => header.textContent.trim());
+    const facets = (table.dataset.facets?.split(" ") ?? []).map((name) => facetOf(name, rows));
+    const more = make("button", { type: "button", className: "md-button" });
     const filter = make("input", { type: "search", autocomplete: "off" });
     const order = make("select", {}, make("option", { value: "" }, "as given"));
     const summary = make("output");
-    let [column, descending] = [-1, false];
+    let [column, descending, few] = [-1, false, Number(table.dataset.few ?? Infinity)];
 
     function place() {
       for (const group of groups) {
-        group.parent.append(...(column < 0 ? group.rows : sorted(group.rows, column, descending)));
+        group.order = column < 0 ? group.rows : sorted(group.rows, column, descending);
+        group.parent.append(...group.order);
       }
       headers.forEach((header, index) => {
         const direction = descending ? "descending" : "ascending";
@@ -73,25 +107,32 @@
         else header.removeAttribute("aria-sort");
       });
       order.value = column < 0 ? "" : `${column} ${descending}`;
-      summarize();
-    }
-
-    function summarize() {
-      const shown = rows.filter((row) => !row.hidden).length;
-      const by = column < 0 ? "" : `, by ${names[column]}${descending ? " descending" : ""}`;
-      summary.value = `${shown < rows.length ? `${shown} of ${rows.length}` : rows.length} rows${by}`;
+      narrow();
     }
 
     function narrow() {
-      const words = filter.value.toLowerCase().split(/\s+/);
-      for (const row of rows) {
-        const text = row.textContent.toLowerCase();
-        row.hidden = !words.every((word) => text.includes(word));
-      }
-      for (const { parent, rows: own } of groups) {
+      const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const chosen = facets.filter(({ value }) => value);
+      let found = 0;
+      for (const { parent, order: own } of groups) {
+        for (const row of own) {
+          const fits =
+            words.every((word) => row.textContent.toLowerCase().includes(word)) &&
+            chosen.every(({ name, value }) => row.dataset[name] === value);
+          found += fits;
+          row.hidden = !fits || found > few;
+        }
         if (parent !== table) parent.hidden = own.every((row) => row.hidden);
       }
-      summarize();
+      const by = column < 0 ? "" : `, by ${names[column]}${descending ? " descending" : ""}`;
+      summary.value = `${found < rows.length ? `${found} of ${rows.length}` : rows.length} rows${by}`;
+      more.hidden = found <= few;
+      more.textContent = `Show all ${found} rows`;
+    }
+
+    function showAll() {
+      few = Infinity;
+      narrow();
     }
 
     headers.forEach((header, index) => {
@@ -113,21 +154,37 @@
       place();
     });
     filter.addEventListener("input", narrow);
-    addEventListener("hashchange", () => {
-      const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-      if (!target || !rows.some((row) => row.hidden && row.contains(target))) return;
-      filter.value = "";
-      narrow();
-      target.scrollIntoView();
+    more.addEventListener("click", showAll);
+    table.addEventListener("reveal", () => {
+      for (const field of [filter, ...facets]) field.value = "";
+      showAll();
     });
 
     const tools = make("div", { className: "table-tools", role: "group" });
     tools.setAttribute("aria-label", `Filter and order: ${titleOf(table)}`);
     if (rows.length >= ROWS_WORTH_A_FILTER) tools.append(make("label", {}, "Filter ", filter));
-    tools.append(make("label", { className: "table-order" }, "Order ", order), summary);
+    for (const facet of facets) {
+      const label = facet.name[0].toUpperCase() + facet.name.slice(1);
+      tools.append(make("label", {}, `${label} `, facet));
+      facet.addEventListener("change", narrow);
+    }
+    tools.append(make("label", { className: "table-order" }, "Order ", order));
+    if (facets.length) tools.append(columnsOf(table, names));
+    tools.append(summary);
     (table.closest(".contained") ?? table).before(tools);
-    summarize();
+    if (few < rows.length) table.after(more);
+    narrow();
+  }
+
+  /* Whatever a link leads to is shown: not in a closed drawer, nor beyond the first rows. */
+  function reveal() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let at = target; (at = at?.parentElement.closest("details")); ) at.open = true;
+    target?.closest("[hidden]")?.closest("table")?.dispatchEvent(new Event("reveal"));
+    target?.scrollIntoView();
   }
 
   document.querySelectorAll("article table").forEach(equip);
+  addEventListener("hashchange", reveal);
+  reveal();
 })();

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
@@ -162,7 +163,8 @@ def card(site: Site) -> str:
 def llms_txt(site: Site, made: Mapping[str, str | bytes]) -> str:
     """Where assistants find the data and the pages, by the form of https://llmstxt.org.
 
-    It lists the pages at the top: those of the generated files `made`, and those written by hand.
+    It lists the pages at the top and the index of each folder: those of the generated files `made`,
+    and those written by hand.
     """
     tuning = {size.name: tuning_rows(site.dataset, size.name) for size in site.sizes}
     by_hand = sorted((site.dataset.package.root / HAND_WRITTEN).glob("*.md"))
@@ -173,7 +175,7 @@ def llms_txt(site: Site, made: Mapping[str, str | bytes]) -> str:
 def _described_pages(texts: Mapping[str, str | bytes]) -> Iterator[tuple[str, str, str]]:
     """URL, title and description of each page at the top, from its front matter."""
     for path, text in texts.items():
-        if isinstance(text, str) and path.endswith(".md") and "/" not in path:
+        if isinstance(text, str) and re.fullmatch(r"[^/]+\.md|[^/]+/index\.md", path):
             front = text.split("---\n", 2)[1] if text.startswith("---\n") else ""
             meta = yaml.safe_load(front) or {}
             if not {"title", "description"} <= meta.keys():

@@ -57,7 +57,7 @@ def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
     return {
         **_front(site),
         **_reports(site),
-        **{f"{size.url.removesuffix('/')}.md": _size(site, size) for size in site.sizes},
+        **_records(site),
         "models.md": _rows_page(site, "models", "size"),
         "devices.md": _rows_page(site, "devices", "vendor"),
         "recipes.md": site.page("recipes.md", recipes=recipes.recipes(site.dataset, site.at)),
@@ -124,18 +124,33 @@ def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tupl
     return found | {"model": sizes + found["model"]}
 
 
-def _size(site: Site, size: Size) -> str:
-    rows = tuning_rows(site.dataset, size.name)
+def _records(site: Site) -> dict[str, str]:
+    """All records, the sizes, and the records of each size."""
+    known = configurations(site.dataset)
+    rows = [row for size in site.sizes for row in tuning_rows(site.dataset, size.name)]
+    shared = {
+        "accepted": {
+            row.script: accepted_by(releases_of(site.dataset, row.script)) for row in rows
+        },
+        "of": {row.id: row for row in known},
+        "reports_of": Counter(row.size for row in known if row.kind == "report"),
+    }
+    return {
+        "records/index.md": site.page("records/index.md", "records.md", rows=rows, **shared),
+        "sizes/index.md": site.page("sizes/index.md", "sizes.md", **shared),
+        **{f"{size.url.removesuffix('/')}.md": _size(site, size, shared) for size in site.sizes},
+    }
+
+
+def _size(site: Site, size: Size, shared: Mapping[str, Any]) -> str:
     known = [row for row in configurations(site.dataset) if row.size == size.name]
     models = {row.model.rpartition("/")[2] for row in known if row.model}
     return site.page(
         f"{size.url.removesuffix('/')}.md",
         "size.md",
+        **shared,
         size=size,
-        rows=rows,
-        accepted={row.script: accepted_by(releases_of(site.dataset, row.script)) for row in rows},
-        conditions={row.id: row.conditions for row in known},
-        reports_of_size=sum(row.kind == "report" for row in known),
+        rows=tuning_rows(site.dataset, size.name),
         named={
             "model": sorted(models, key=lambda name: (name.lower(), name)),
             "device": sorted({row.device for row in known if row.device}),
@@ -152,6 +167,8 @@ def _reports(site: Site) -> dict[str, str]:
     for row in site.dataset.records["reports"]:
         section = sections.setdefault(str(row["size"] or UNKNOWN_SIZE), [])
         section.append((row, known[str(row["report"])]))
+    for rows in sections.values():
+        rows.sort(key=_completeness)
     sections = {name: rows for name, rows in sections.items() if rows}
     shared = {
         "sections": sections,
@@ -168,6 +185,12 @@ def _reports(site: Site) -> dict[str, str]:
         tabs = recipes.of_table(site.dataset, "reports", site.at, only)
         found[path] = site.page(path, "reports-of-size.md", **shared, section=name, tabs=tabs)
     return found
+
+
+def _completeness(report: tuple[Record, Configuration]) -> tuple[bool, int]:
+    """Runs before benchmarks on random tokens, then the most filled cells."""
+    row, item = report
+    return "synthetic" in item.scenario, -sum(value is not None for value in row.values())
 
 
 def _rows_page(site: Site, table: str, group: str) -> str:
