@@ -19,6 +19,9 @@ from rl_resources.cli import main
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+ACTIONS = [ROOT / "action.yml", *sorted((ROOT / ".github" / "actions").glob("*/action.yml"))]
+FORMS = [".github/ISSUE_TEMPLATE/" + name for name in ("record.yml", "mistake.yml", "question.yml")]
+PINNED = r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
 
 workflow = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
@@ -39,7 +42,7 @@ def _run(*command: str | Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.nightly
 def test_the_linter_of_workflows_finds_nothing() -> None:
-    done = _run(BIN / "jactionlint", "--format", "jsonl", *WORKFLOWS)
+    done = _run(BIN / "jactionlint", "--format", "jsonl", *WORKFLOWS, *ACTIONS)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
@@ -47,7 +50,9 @@ def test_the_linter_of_workflows_finds_nothing() -> None:
     ("schema", "paths"),
     [
         ("vendor.github-workflows", WORKFLOWS),
-        ("vendor.github-issue-forms", [".github/ISSUE_TEMPLATE/record.yml"]),
+        ("vendor.github-actions", ACTIONS),
+        ("vendor.github-issue-forms", FORMS),
+        ("vendor.github-issue-config", [".github/ISSUE_TEMPLATE/config.yml"]),
         ("vendor.dependabot", [".github/dependabot.yml"]),
         ("vendor.citation-file-format", ["CITATION.cff"]),
     ],
@@ -63,10 +68,9 @@ def test_a_workflow_is_pinned_and_has_the_rights_it_states(path: Path) -> None:
     text = _read(path)
     loaded: dict[Any, Any] = yaml.safe_load(text)
     steps = [step for job in loaded["jobs"].values() for step in job["steps"]]
-    form = r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
     uses = re.findall(r"uses: (.*)", text)
     assert uses
-    assert [line for line in uses if not re.fullmatch(form, line)] == []
+    assert [line for line in uses if not re.fullmatch(PINNED, line)] == []
     assert loaded["permissions"] in ({}, {"contents": "read"})
     assert "secrets." not in text
     assert [step["run"] for step in steps if "${{" in step.get("run", "")] == []
@@ -74,6 +78,14 @@ def test_a_workflow_is_pinned_and_has_the_rights_it_states(path: Path) -> None:
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
     installs = re.findall(r"pip install .*", text)
     assert all("--require-hashes" in line for line in installs)
+
+
+@pytest.mark.parametrize("path", ACTIONS, ids=lambda path: path.parent.name)
+def test_an_action_is_pinned_and_gets_its_inputs_as_variables(path: Path) -> None:
+    text = _read(path)
+    steps = yaml.safe_load(text)["runs"]["steps"]
+    assert all(re.fullmatch(PINNED, line) for line in re.findall(r"uses: (.*)", text))
+    assert [step["name"] for step in steps if "${{" in step.get("run", "")] == []
 
 
 @workflow

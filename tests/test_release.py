@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import tarfile
 from datetime import date
 from pathlib import Path
@@ -11,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from botched_tree import git
-from rl_resources import release
+from rl_resources import UnusableInput, release
 from rl_resources.generate import stale
 from rl_resources.package import read_package
 from rl_resources.query.diff import Table, diff
-from rl_resources.release import data_section, next_version, release_files
+from rl_resources.release import data_section, next_version, notes, release_files
 
 ROOT = Path(__file__).parents[1]
 DAY = date(2027, 1, 9)
@@ -50,6 +51,14 @@ def test_a_section_counts_all_tables_and_names_the_records() -> None:
         "    - added `c`\n    - changed `b`: gpus\n- sizes: 1 removed\n"
     )
     assert data_section([]) == "### Data\n\nNo record differs.\n"
+
+
+def test_the_notes_of_a_release_are_its_section_of_the_changelog() -> None:
+    text = "# Changelog\n\n## 2027.1.1 (x)\n\n### Data\n\n- b\n\n## 2027.1.0 (y)\n\n- a\n"
+    assert notes(text, "2027.1.1") == "### Data\n\n- b\n"
+    assert notes(text, "2027.1.0") == "- a\n"
+    with pytest.raises(UnusableInput, match=r"no section 2027\.1"):
+        notes(text, "2027.1")
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +118,12 @@ def test_a_release_commits_version_and_changelog_and_writes_its_artifacts(checko
     assert "## 2027.1.0 (2027-01-09)\n\n### Data\n\n- trials: 1 removed\n" in changelog
     assert "git tag --annotate v2027.1.0" in said
     names = ["rl-resources-site-2027.1.0.tar.gz", "rl_resources-2027.1.0-py3-none-any.whl"]
-    names += ["rl_resources-2027.1.0.tar.gz"]
-    assert sorted(path.name for path in (checkout / "dist").iterdir()) == sorted(names)
+    names += ["rl_resources-2027.1.0.tar.gz", "rl-resources-data-2027.1.0.zip"]
+    written = sorted(path.name for path in (checkout / "dist").iterdir())
+    assert written == sorted([*names, "SHA256SUMS", "NOTES.md"])
+    check = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
+    done = subprocess.run(check, cwd=checkout / "dist", capture_output=True, text=True, check=True)
+    assert done.stdout.count(": OK\n") == len(names)
+    assert (checkout / "dist" / "NOTES.md").read_text(encoding="utf-8").startswith("### Data\n")
     with tarfile.open(checkout / "dist" / names[0]) as archive:
         assert "site/index.html" in archive.getnames()

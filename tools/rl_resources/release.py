@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from hashlib import sha256
 from pathlib import Path
 
 from rl_resources.build import build
@@ -96,15 +97,32 @@ def refuse_unfit(root: Path) -> None:
 
 
 def write_artifacts(root: Path, version: str) -> list[Path]:
-    """The site as an archive, wheel and source archive, in `dist`."""
+    """The site, the data as CSV, Parquet and SQLite, wheel and source archive, in `dist`.
+
+    Their checksums are in `SHA256SUMS`, the section of the changelog in `NOTES.md`.
+    """
     folder = root / "dist"
-    site = build(root, root / "build")
-    shutil.make_archive(
-        str(folder / f"rl-resources-site-{version}"), "gztar", site.parent, site.name
-    )
+    site, name = build(root, root / "build"), str(folder / "rl-resources-{}-") + version
+    shutil.make_archive(name.format("site"), "gztar", site.parent, site.name)
+    shutil.make_archive(name.format("data"), "zip", site, "downloads")
     hatchling = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel"]
     subprocess.run([*hatchling, "-d", str(folder)], cwd=root, check=True)
-    return sorted(path for path in folder.iterdir() if version in path.name)
+    found = sorted(path for path in folder.iterdir() if version in path.name)
+    sums = [f"{sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in found]
+    write_file(folder / "SHA256SUMS", "".join(sums))
+    write_file(folder / "NOTES.md", notes((root / CHANGELOG).read_text(encoding="utf-8"), version))
+    return found
+
+
+def notes(changelog: str, version: str) -> str:
+    """The section of a version in the changelog, without its title.
+
+    Raises `UnusableInput` where it has none.
+    """
+    pattern = rf"(?ms)^## {re.escape(version)} .*?\n(.*?)(?=^## |\Z)"
+    if match := re.search(pattern, changelog):
+        return match[1].strip() + "\n"
+    raise UnusableInput(f"{CHANGELOG}: has no section {version}", "Run `make release` first.")
 
 
 def release(root: Path, today: date) -> str:
@@ -125,14 +143,22 @@ def release(root: Path, today: date) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Release; with `--dry-run` print the changelog that a release would have."""
+    """Release, or only print its changelog, or only write the artifacts of a release."""
     parser = argparse.ArgumentParser(prog="python -m rl_resources.release", description=__doc__)
     parser.add_argument("--dry-run", action="store_true", help="write nothing")
+    only = "write the artifacts of the version as it is, with checksums and notes, to dist"
+    parser.add_argument("--artifacts", action="store_true", help=only)
     parser.add_argument("--root", type=Path, help="the checkout")
     parsed = parser.parse_args(arguments)
     root, today = parsed.root or find_root(Path.cwd()), datetime.now(UTC).date()
     try:
-        text = release_files(root, today)[1][CHANGELOG] if parsed.dry_run else release(root, today)
+        if parsed.artifacts:
+            written = write_artifacts(root, read_package(root).version)
+            text = "".join(f"{path.relative_to(root)}\n" for path in written)
+        elif parsed.dry_run:
+            text = release_files(root, today)[1][CHANGELOG]
+        else:
+            text = release(root, today)
     except RlResourcesError as error:
         sys.exit(f"error: {error}\n  help: {error.help or '`make check` shows the findings.'}")
     sys.stdout.write(text)
