@@ -17,7 +17,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf import OmegaConf
+from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 
 import rl_resources
 from conftest import release_of_verl
@@ -33,11 +34,11 @@ from rl_resources.script.framework import (
     compose_module,
     shipped,
 )
-from rl_resources.script.framework.composition import Override
 from rl_resources.script.framework.history import HISTORY, history, write_history
-from rl_resources.script.framework.overrides import disagreement, plain_override
+from rl_resources.script.framework.overrides import disagreement
 from rl_resources.script.framework.releases import Release, configuration, releases, unpack
 from rl_resources.script.framework.shipped import DEFAULTS, describe, read_shipped
+from rl_resources.script.framework.syntax import Override, plain_override
 from rl_resources.script.launch import Launch, launches
 
 ROOT = Path(__file__).parents[1]
@@ -249,6 +250,42 @@ def test_a_value_is_the_scripts_or_the_frameworks_default(
         assert composed.value(key) == value
 
 
+REFERENCES = """
+    ${data.seed} ${data} ${.name} ${..data.steps} x/${.name}/${data.seed} ${data.weights.1}
+    ${oc.select:data.none} ${oc.select:data.none,3} ${oc.select:data.none,[]} ${oc.select:.name,x}
+    ${oc.select:data.none,${data.seed}} ${oc.select:trainer.must,eager} ${data.none}
+    ${trainer.must} \\${data.seed} ${oc.decode:1} ${oc.select:data.broken,1} ${trainer.it}
+    ${data.${.name}} ${.copy.seed}
+"""
+
+
+@pytest.mark.parametrize("text", REFERENCES.split())
+def test_a_reference_is_what_omegaconf_says_or_unknown(text: str) -> None:
+    data = {"seed": 1, "weights": [0.5, 2], "steps": None, "broken": "${data.nothing}"}
+    trainer = {"it": text, "name": "seed", "must": "???", "copy": "${data}"}
+    composed = Composition("small", "1", {"data": data, "trainer": trainer})
+    theirs: Any
+    try:
+        theirs = OmegaConf.select(OmegaConf.create(composed.config), "trainer.it")
+        if OmegaConf.is_config(theirs):
+            theirs = OmegaConf.to_container(theirs, resolve=True)
+    except InterpolationKeyError:
+        theirs = KeyError
+    except OmegaConfBaseException:
+        theirs = UNKNOWN
+    ours: Any
+    try:
+        ours = composed.value("trainer.it")
+    except KeyError:
+        ours = KeyError
+    assert ours in (theirs, UNKNOWN)
+    assert (ours is UNKNOWN) is (theirs is UNKNOWN or text.startswith(NOT_READ))
+
+
+NOT_READ = ("\\", "${oc.decode", "${data.$")
+"""Beginnings of references that are left open though OmegaConf resolves them."""
+
+
 @pytest.mark.parametrize(
     ("key", "default", "value", "agrees"),
     [
@@ -329,7 +366,8 @@ ANY_VALUE = st.sampled_from(["1", "true", "null", "[1]", "{a:1}", "{}", "x", Non
 PLAIN = """
     a=1 a=-1 a=0 a=-0 a=1.5 a=-0.25 a=1e-6 a=1E5 a=2.5e-3 a=true a=False a=TRUE a=null a=word a=_x
     a=Qwen/Qwen2-7B a=/data/x.parquet a=a_b-c a=trues a=null_x a=v0.8.3 a=a. a=a..b +a.b=3 A.B=c
-    ++a.b_c.d=x a=["console","wandb"] a=['console'] a=[console,wandb] a=[a,'b/c']
+    ++a.b_c.d=x a=["console","wandb"] a=['console'] a=[console,wandb] a=[a,'b/c'] a=k3+ a=x+y
+    a=[1,2,-3] a=[] a=[0,a]
 """
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from rl_resources.script.bash import Place
 from rl_resources.script.framework import UNKNOWN, Composition
+from rl_resources.script.framework.syntax import parse
 from rl_resources.script.launch import Launch, Override
 
 _ALIKE = 0.75
@@ -151,8 +152,6 @@ def _looks_like(one: str, other: str) -> bool:
 
 def _read(override: Override) -> Any:
     """The value of an override that the configuration rejects, as Hydra reads it."""
-    from rl_resources.script.framework.overrides import parse
-
     try:
         parsed = parse(f"{override.key}={override.value}")
     except ValueError:

@@ -1,6 +1,6 @@
 """A framework's own configuration: what it accepts, and what it does where a script says nothing.
 
-Two sources compose a launch with Hydra, both to a `Composition`:
+Two sources give what a launch starts from, both as a `Composition`:
 
 * `shipped(framework)`: the newest release when `rl-resources compat` last ran, from a file of this
   package, without network;
@@ -10,8 +10,9 @@ No code of a framework is imported or run: its wheel is read as data.
 """
 
 from rl_resources.script.framework.composition import UNKNOWN, Composition, Rejection
+from rl_resources.script.framework.overrides import compose_launch, compose_module
 from rl_resources.script.framework.shipped import Shipped, shipped
-from rl_resources.script.framework.source import Source, compose_launch, compose_module
+from rl_resources.script.framework.source import Source
 
 __all__ = [
     "UNKNOWN",

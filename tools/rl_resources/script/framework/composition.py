@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import pickle
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
-
-STAND_IN = "a-value-that-only-a-run-knows"
-"""The text in Hydra's tree for a value that is not known."""
-
-_ABSENT = object()
+from rl_resources.script.framework.syntax import MISSING, STAND_IN, UnclearError, resolved
 
 
 class Unknown(Enum):
@@ -40,19 +32,6 @@ Kind = Literal[
     "no-module",
     "no-configuration",
 ]
-
-
-class Override(NamedTuple):
-    """One override as Hydra reads it: `prefix` is `+`, `++`, `~` or empty.
-
-    `key` has the package of a config group, `group@package`. `sweep` is whether there are several
-    values, of which none is given.
-    """
-
-    prefix: str
-    key: str
-    value: Any
-    sweep: bool = False
 
 
 Overrides = Sequence[tuple[str, str | None]]
@@ -78,7 +57,7 @@ class Rejection:
 
 @dataclass(frozen=True, eq=False)
 class Composition:
-    """The configuration of one launch under one release, with interpolations, as OmegaConf's tree.
+    """The configuration of one launch under one release, a tree with interpolations.
 
     `problem` says why nothing could be composed at all; there is no tree then, and neither
     acceptance nor rejection is known.
@@ -86,7 +65,7 @@ class Composition:
 
     framework: str
     version: str
-    config: DictConfig | None = field(default=None, repr=False)
+    config: dict[str, Any] | None = field(default=None, repr=False)
     rejected: tuple[Rejection, ...] = ()
     problem: str = ""
 
@@ -118,10 +97,7 @@ class Composition:
 
     @cached_property
     def _tree(self) -> list[tuple[str, Any]]:
-        from omegaconf import OmegaConf
-
-        tree = {} if self.config is None else OmegaConf.to_container(self.config)
-        return list(_walk(_known(tree), ""))
+        return list(_walk(_known(self.config or {}), ""))
 
     @cached_property
     def _resolved(self) -> dict[str, Any]:
@@ -143,29 +119,11 @@ class Composition:
         return self._resolved[key]
 
     def _select(self, key: str) -> Any:
-        from omegaconf import OmegaConf
-        from omegaconf.errors import (
-            InterpolationKeyError,
-            MissingMandatoryValue,
-            OmegaConfBaseException,
-        )
-
-        if self.config is None:
-            raise KeyError(key)
         try:
-            found = OmegaConf.select(self.config, key, default=_ABSENT, throw_on_missing=True)
-            if OmegaConf.is_config(found):
-                found = OmegaConf.to_container(found, resolve=True)
-        except InterpolationKeyError as error:
-            named = re.search(r"Interpolation key '(.+)' not found", str(error))
-            raise KeyError(named[1] if named else key) from None
-        except MissingMandatoryValue:
-            return None
-        except (OmegaConfBaseException, RecursionError, TypeError, ValueError):
+            value = resolved(self.config or {}, key)
+        except (UnclearError, RecursionError):
             return UNKNOWN
-        if found is _ABSENT:
-            raise KeyError(key)
-        return _known(found)
+        return None if value == MISSING else _known(value)
 
 
 def _known(value: Any) -> Any:

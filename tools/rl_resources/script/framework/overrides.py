@@ -9,94 +9,83 @@ from __future__ import annotations
 import pickle
 import re
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
-from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
-from omegaconf.errors import OmegaConfBaseException
-
 from rl_resources.script.framework.composition import (
-    STAND_IN,
     UNKNOWN,
     Composition,
     Kind,
-    Override,
     Overrides,
     Rejection,
 )
-from rl_resources.script.framework.source import CannotComposeError, Entry, Source
+from rl_resources.script.framework.source import (
+    CannotComposeError,
+    Entry,
+    Source,
+    module_name,
+)
+from rl_resources.script.framework.syntax import (
+    MISSING,
+    STAND_IN,
+    Override,
+    UnclearError,
+    found,
+    parse,
+    resolved,
+)
 
 if TYPE_CHECKING:
-    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from rl_resources.script.launch import Launch
 
-OmegaConf.register_new_resolver("oc.env", lambda *_: STAND_IN, replace=True)
-
-_REFUSED = (OmegaConfBaseException, RecursionError, ValueError, LookupError, TypeError)
-"""What OmegaConf raises on an override that it rejects."""
-
-_WORD = r"(?!(?:true|false|null|nan|inf)\b)[a-z_/][\w./-]*"
-_ITEM = rf"(?:{_WORD}|'{_WORD}'|\"{_WORD}\")"
-_PLAIN = re.compile(
-    r"(?P<prefix>\+{0,2})(?P<key>[a-z_]\w*(?:\.[a-z_]\w*)*)="
-    r"(?:(?P<int>-?(?:0|[1-9]\d*))|(?P<float>-?(?:0|[1-9]\d*)(?:\.\d+|(?:\.\d+)?e-?\d+))"
-    rf"|(?P<constant>true|false|null)|(?P<word>{_WORD})|(?P<list>\[{_ITEM}(?:, ?{_ITEM})*\]))",
-    re.ASCII | re.IGNORECASE,
-)
-_CONSTANTS = {"true": True, "false": False, "null": None}
+_REFUSED = (LookupError, RecursionError, TypeError, ValueError)
+"""What a change that Hydra rejects raises."""
 
 
-def plain_override(text: str) -> Override | None:
-    """As `parse` for a number, a truth value, a word and words in brackets; else `None`."""
-    match = _PLAIN.fullmatch(text)
-    if match is None:
-        return None
-    value: Any = match["word"]
-    if match["int"]:
-        value = int(match["int"])
-    elif match["float"]:
-        value = float(match["float"])
-    elif match["constant"]:
-        value = _CONSTANTS[match["constant"].lower()]
-    elif match["list"]:
-        value = re.findall(r"[\w./-]+", match["list"])
-    return Override(match["prefix"], match["key"], value)
-
-
-@cache
-def _grammar() -> OverridesParser:
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    return OverridesParser.create()
-
-
-@lru_cache(maxsize=20_000)
-def parse(text: str) -> Override:
-    """One override as Hydra reads it; raises `ValueError` where it does not, or as a sweep."""
-    if plain := plain_override(text):
-        return plain
-    from hydra.errors import HydraException
-
-    try:
-        parsed = _grammar().parse_override(text)
-    except (HydraException, RecursionError) as error:
-        line = str(error).partition("\n")[0]
-        raise ValueError(f"is not Hydra's syntax: {line}") from None
-    prefix = {"DEL": "~", "ADD": "+", "FORCE_ADD": "++"}.get(parsed.type.name, "")
-    key = parsed.key_or_group + (f"@{parsed.package}" if parsed.package else "")
-    sweep = parsed.is_sweep_override()
-    return Override(prefix, key, None if sweep else parsed.value(), sweep)
-
-
-@lru_cache(maxsize=32)
-def composed(
-    source: Source, entry: Entry, overrides: tuple[tuple[str, str | None], ...]
+def compose_module(
+    source: Source,
+    module: str,
+    config_name: str | None,
+    config_path: str | None,
+    overrides: Overrides,
 ) -> Composition:
-    """The configuration of one launch; raises what `Source.start` raises.
+    """The configuration of `python3 -m MODULE --config-path … --config-name … OVERRIDES`."""
+    try:
+        entry = source.entry(module_name(module), config_name, config_path)
+        return _Launch(source, entry, overrides).composition()
+    except CannotComposeError as error:
+        rejected = (error.rejection,) if error.rejection else ()
+        problem = "" if rejected else str(error)
+        return Composition(source.framework, source.version, None, rejected, problem)
 
-    A preview composes the same launches again and again.
+
+def compose_launch(source: Source, launch: Launch) -> Composition:
+    """The configuration of one launch; the index of a rejection is that of `launch.overrides`.
+
+    The result has a `problem` where an argument that matters is not known statically.
     """
-    return _Launch(source, entry, overrides).composition()
+    overrides = [(f"{item.prefix}{item.key}", item.value) for item in launch.overrides]
+    composed = compose_module(
+        source, launch.module, launch.config_name, launch.config_path, overrides
+    )
+    if launch.multirun:
+        kept = tuple(item for item in composed.rejected if item.kind != "sweep")
+        composed = replace(composed, rejected=kept)
+    problem = _hidden(launch)
+    return replace(composed, config=None, problem=problem) if problem else composed
+
+
+def _hidden(launch: Launch) -> str:
+    """Why it is not known from what configuration the launch starts; empty where it is."""
+    for flag in launch.flags:
+        if flag.name == "config-dir":
+            return "`--config-dir` adds configurations from outside the framework's package"
+        if flag.name.startswith("config-") and (flag.value is None or flag.value.text is None):
+            return f"the value of `--{flag.name}` is not known without running the script"
+    if any(item.key == "hydra.searchpath" for item in launch.hydra):
+        return "`hydra.searchpath` adds configurations from outside the framework's package"
+    return ""
 
 
 class _Launch:
@@ -194,7 +183,7 @@ class _Launch:
 
 
 def _apply(
-    override: Override, config: DictConfig, base: Composition, *, unknown: bool
+    override: Override, config: dict[str, Any], base: Composition, *, unknown: bool
 ) -> Kind | None:
     """Apply one override as Hydra does; the kind of its rejection where it does not.
 
@@ -204,9 +193,9 @@ def _apply(
     if unknown or override.prefix == "+" or isinstance(value, dict | list):
         node = _select(config, key)
         exists = override.prefix == "+" and node is not None
-        if unknown and OmegaConf.is_dict(node):  # what it makes of a section is not known
+        if unknown and isinstance(node, dict):  # what it makes of a section is not known
             return "existing-key" if exists else None
-        if {type(node), type(value)} in ({DictConfig, list}, {ListConfig, dict}):
+        if {type(node), type(value)} == {dict, list}:
             return "type"
     if base.has(key) or _has_room(override, config):
         with suppress(*_REFUSED):
@@ -215,42 +204,85 @@ def _apply(
     return "existing-key" if exists else "unknown-key"
 
 
-def _change(override: Override, config: DictConfig) -> None:
+def _change(override: Override, config: dict[str, Any]) -> None:
     """Change a configuration as Hydra does (`ConfigLoaderImpl._apply_overrides_to_config`).
 
     Raises one of `_REFUSED` where Hydra rejects the override.
     """
-    key, value = override.key, override.value
-    if "@" in key:
-        raise LookupError(key)
-    now = OmegaConf.select(config, key, throw_on_missing=False) if override.prefix else None
+    key, value, add = override.key, override.value, bool(override.prefix)
+    now = _now(config, key) if add else None
+    above, _, name = key.rpartition(".")
     if override.prefix == "~":
         if now is None or value not in (None, now):
             raise LookupError(key)
-        above, _, name = key.rpartition(".")
-        with open_dict(config):
-            del (OmegaConf.select(config, above) if above else config)[name]
+        del found(config, above)[name]
         return
-    if override.prefix == "+" and now is not None and not isinstance(value, dict | list):
+    if "@" in key or (override.prefix == "+" and now is not None and _is_plain(value)):
         raise LookupError(key)
-    OmegaConf.update(config, key, value, merge=True, force_add=bool(override.prefix))
+    node: Any = config
+    for part in above.split(".") if above else ():
+        if _is_plain(_child(node, part)):
+            _set(node, part, {}, add=add)
+        node = _child(node, part)
+    _merge(node, name, deepcopy(value), add=add)
 
 
-def _has_room(override: Override, config: DictConfig) -> bool:
+def _now(config: dict[str, Any], key: str) -> Any:
+    """The value at a key, `None` for nothing; raises what `found` raises of a reference."""
+    try:
+        value = resolved(config, key)
+    except KeyError as error:
+        if error.args != (key,):
+            raise
+        return None
+    return None if value == MISSING else value
+
+
+def _is_plain(value: Any) -> bool:
+    return not isinstance(value, dict | list)
+
+
+def _child(node: Any, name: str) -> Any:
+    return node[int(name)] if isinstance(node, list) else node.get(name)
+
+
+def _merge(node: Any, name: str, value: Any, *, add: bool) -> None:
+    """Set an item of a section or a list; what a section has beside those of `value` stays."""
+    child = _child(node, name)
+    if {type(child), type(value)} == {dict, list}:
+        raise TypeError(name)
+    if isinstance(child, dict) and isinstance(value, dict):
+        for inner, item in value.items():
+            _merge(child, inner, item, add=add)
+    else:
+        _set(node, name, value, add=add)
+
+
+def _set(node: Any, name: str, value: Any, *, add: bool) -> None:
+    if isinstance(node, list):
+        node[int(name)] = value
+    elif add or name in node:
+        node[name] = value
+    else:
+        raise LookupError(name)
+
+
+def _has_room(override: Override, config: dict[str, Any]) -> bool:
     """Whether what is above the key of a plain override is a section or a list.
 
     Where it is not, Hydra would reject the override after it has made room for it.
     """
     above = override.key.rpartition(".")[0]
-    return bool(override.prefix) or not above or OmegaConf.is_config(_select(config, above))
+    return bool(override.prefix) or not above or not _is_plain(_select(config, above))
 
 
-def _select(config: DictConfig, key: str) -> Any:
+def _select(config: dict[str, Any], key: str) -> Any:
     """What is at `key`; `None` for nothing and for what cannot be resolved."""
     try:
-        return OmegaConf.select(config, key, throw_on_resolution_failure=False)
-    except (TypeError, ValueError):
-        return None  # a name into a list
+        node = found(config, key)
+    except (KeyError, UnclearError, RecursionError):
+        return None
+    return None if node == MISSING else node
 
 
 def _reason(kind: Kind, base: Composition) -> str:

@@ -18,21 +18,24 @@ from collections.abc import Mapping, Sequence
 from contextlib import chdir
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException
+from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from rl_resources.errors import UnusableInput
 from rl_resources.order import in_order
-from rl_resources.script.framework.composition import Composition, Override
+from rl_resources.script.framework.composition import Composition
 from rl_resources.script.framework.source import (
     CannotComposeError,
     Entry,
     Source,
     module_name,
 )
+from rl_resources.script.framework.syntax import Override
 
 DISTRIBUTIONS: Mapping[str, str] = {"verl": "verl"}
 """Frameworks whose configuration is known to be Hydra's, and the name of their package."""
@@ -77,7 +80,8 @@ class Release(Source):
         try:
             # A configuration names others relative to the folder that a run starts in.
             with chdir(self.folder), initialize_config_dir(folder, version_base=None):
-                composed = compose(entry.config_name, [*words, *search])
+                found = compose(entry.config_name, [*words, *search])
+                composed: Any = OmegaConf.to_container(found)
         except (HydraException, OmegaConfBaseException, YAMLError, OSError, ValueError) as error:
             reason = str(error).strip().partition("\n")[0]
             if words:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from rl_resources.errors import UnusableInput
 from rl_resources.script.framework.composition import UNKNOWN, Composition, Overrides
-from rl_resources.script.framework.source import CannotComposeError, Entry, Source, compose_module
+from rl_resources.script.framework.overrides import compose_module
+from rl_resources.script.framework.source import CannotComposeError, Entry, Source
 
 if TYPE_CHECKING:
-    from rl_resources.script.framework.composition import Override
+    from rl_resources.script.framework.syntax import Override
 
 DEFAULTS = "tools/rl_resources/script/framework"
 """Where a checkout keeps the defaults files, one a framework: `FRAMEWORK.json`."""
@@ -79,11 +80,8 @@ class Shipped(Source):
 
     def base(self, choice: str) -> Composition:
         """One shipped configuration without any override."""
-        from omegaconf import OmegaConf
-
         if choice not in self._bases:
-            config = OmegaConf.create(_nested(self.choices[choice]))
-            OmegaConf.set_struct(config, True)
+            config = _nested(self.choices[choice])
             self._bases[choice] = Composition(self.framework, self.version, config)
         return self._bases[choice]
 

@@ -1,4 +1,4 @@
-"""The configurations of one release of a framework, and what a command makes of them."""
+"""The configurations of one release of a framework."""
 
 from __future__ import annotations
 
@@ -6,19 +6,11 @@ import posixpath
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from rl_resources.script.framework.composition import (
-    Composition,
-    Kind,
-    Override,
-    Overrides,
-    Rejection,
-)
-
-if TYPE_CHECKING:
-    from rl_resources.script.launch import Launch
+from rl_resources.script.framework.composition import Composition, Kind, Rejection
+from rl_resources.script.framework.syntax import Override
 
 
 class CannotComposeError(Exception):
@@ -79,54 +71,7 @@ class Source(ABC):
         return Entry(folder, re.sub(r"\.ya?ml$", "", name or entry.config_name))
 
 
-def compose_module(
-    source: Source,
-    module: str,
-    config_name: str | None,
-    config_path: str | None,
-    overrides: Overrides,
-) -> Composition:
-    """The configuration of `python3 -m MODULE --config-path … --config-name … OVERRIDES`."""
-    from rl_resources.script.framework.overrides import composed  # imports Hydra, 0.3 s
-
-    try:
-        entry = source.entry(module_name(module), config_name, config_path)
-        return composed(source, entry, tuple(overrides))
-    except CannotComposeError as error:
-        rejected = (error.rejection,) if error.rejection else ()
-        problem = "" if rejected else str(error)
-        return Composition(source.framework, source.version, None, rejected, problem)
-
-
 def module_name(path: str) -> str:
     """The dotted name of a module or its file, as `python3 -m` wants it."""
     name = path.removesuffix(".py").removeprefix("./").replace("/", ".")
     return name.removesuffix(".__main__").removesuffix(".__init__")
-
-
-def compose_launch(source: Source, launch: Launch) -> Composition:
-    """The configuration of one launch; the index of a rejection is that of `launch.overrides`.
-
-    The result has a `problem` where an argument that matters is not known statically.
-    """
-    overrides = [(f"{item.prefix}{item.key}", item.value) for item in launch.overrides]
-    composed = compose_module(
-        source, launch.module, launch.config_name, launch.config_path, overrides
-    )
-    if launch.multirun:
-        kept = tuple(item for item in composed.rejected if item.kind != "sweep")
-        composed = replace(composed, rejected=kept)
-    problem = _hidden(launch)
-    return replace(composed, config=None, problem=problem) if problem else composed
-
-
-def _hidden(launch: Launch) -> str:
-    """Why it is not known from what configuration the launch starts; empty where it is."""
-    for flag in launch.flags:
-        if flag.name == "config-dir":
-            return "`--config-dir` adds configurations from outside the framework's package"
-        if flag.name.startswith("config-") and (flag.value is None or flag.value.text is None):
-            return f"the value of `--{flag.name}` is not known without running the script"
-    if any(item.key == "hydra.searchpath" for item in launch.hydra):
-        return "`hydra.searchpath` adds configurations from outside the framework's package"
-    return ""

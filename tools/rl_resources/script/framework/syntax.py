@@ -1,0 +1,166 @@
+"""Hydra's syntax of an override, and OmegaConf's of a reference such as `${data.seed}`."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+STAND_IN = "a-value-that-only-a-run-knows"
+"""The text in a configuration's tree for a value that is not known."""
+MISSING = "???"
+"""The text for a value that a run has to give."""
+
+_WORD = r"(?!(?:true|false|null|nan|inf)\b)[a-z_/][\w./+-]*"
+_INT = r"-?(?:0|[1-9]\d*)"
+_ITEM = rf"(?:{_INT}|{_WORD}|'{_WORD}'|\"{_WORD}\")"
+_PLAIN = re.compile(
+    r"(?P<prefix>\+{0,2})(?P<key>[a-z_]\w*(?:\.[a-z_]\w*)*)="
+    rf"(?:(?P<int>{_INT})|(?P<float>-?(?:0|[1-9]\d*)(?:\.\d+|(?:\.\d+)?e-?\d+))"
+    rf"|(?P<constant>true|false|null)|(?P<word>{_WORD})|(?P<list>\[(?:{_ITEM}(?:, ?{_ITEM})*)?\]))",
+    re.ASCII | re.IGNORECASE,
+)
+_CONSTANTS = {"true": True, "false": False, "null": None}
+
+
+class Override(NamedTuple):
+    """One override as Hydra reads it: `prefix` is `+`, `++`, `~` or empty.
+
+    `key` has the package of a config group, `group@package`. `sweep` is whether there are several
+    values, of which none is given.
+    """
+
+    prefix: str
+    key: str
+    value: Any
+    sweep: bool = False
+
+
+def plain_override(text: str) -> Override | None:
+    """As `parse` for a number, a truth value, a word and both in brackets; else `None`."""
+    match = _PLAIN.fullmatch(text)
+    if match is None:
+        return None
+    value: Any = match["word"]
+    if match["int"]:
+        value = int(match["int"])
+    elif match["float"]:
+        value = float(match["float"])
+    elif match["constant"]:
+        value = _CONSTANTS[match["constant"].lower()]
+    elif match["list"]:
+        items = re.findall(r"[\w./+-]+", match["list"])
+        value = [int(item) if re.fullmatch(_INT, item) else item for item in items]
+    return Override(match["prefix"], match["key"], value)
+
+
+@cache
+def _grammar() -> OverridesParser:
+    from hydra.core.override_parser.overrides_parser import OverridesParser  # takes 0.4 s
+
+    return OverridesParser.create()
+
+
+@lru_cache(maxsize=20_000)
+def parse(text: str) -> Override:
+    """One override as Hydra reads it; raises `ValueError` where it does not, or as a sweep."""
+    if plain := plain_override(text):
+        return plain
+    from hydra.errors import HydraException
+
+    try:
+        parsed = _grammar().parse_override(text)
+    except (HydraException, RecursionError) as error:
+        line = str(error).partition("\n")[0]
+        raise ValueError(f"is not Hydra's syntax: {line}") from None
+    prefix = {"DEL": "~", "ADD": "+", "FORCE_ADD": "++"}.get(parsed.type.name, "")
+    key = parsed.key_or_group + (f"@{parsed.package}" if parsed.package else "")
+    sweep = parsed.is_sweep_override()
+    return Override(prefix, key, None if sweep else parsed.value(), sweep)
+
+
+# References: `${a.b}`, `${.b}` from the section that it is in, `${oc.select:a.b,default}`.
+
+_ENVIRONMENT = re.compile(r"\$\{oc\.env:[^{}]*\}")
+_REFERENCE = re.compile(
+    r"\$\{(?P<select>oc\.select:)?(?P<dots>\.*)(?P<name>[^\\{}()\[\]:,\s'\"$]+)"
+    r"(?:, ?(?P<default>[^${}]*|\{\}|\$\{[^{}]*\}))?\}"
+)
+_Path = tuple[str, ...]
+
+
+class UnclearError(ValueError):
+    """A reference of a form that is not read here, or one to a value that a run has to give."""
+
+
+def found(tree: dict[str, Any], key: str) -> Any:
+    """The node at a dotted key or what it refers to, with the references below it as written.
+
+    The empty key is that of the tree. Raises `KeyError` with the key that is missing,
+    `UnclearError`, and `RecursionError` for a circle.
+    """
+    return _found(tree, (), key)[0]
+
+
+def resolved(tree: dict[str, Any], key: str) -> Any:
+    """A copy of the node at a dotted key without references; raises what `found` raises."""
+    return _whole(tree, *_found(tree, (), key))
+
+
+def _found(tree: dict[str, Any], above: _Path, key: str) -> tuple[Any, _Path]:
+    """The node at a key of the section `above`, and where it stands."""
+    node: Any = tree
+    at: _Path = ()
+    for name in (*above, *(key.split(".") if key else ())):
+        try:
+            child = node[int(name)] if isinstance(node, list) else dict.__getitem__(node, name)
+        except (LookupError, TypeError, ValueError):
+            raise KeyError(key) from None
+        node, at = _followed(tree, child, (*at, name))
+    return node, at
+
+
+def _followed(tree: dict[str, Any], node: Any, at: _Path) -> tuple[Any, _Path]:
+    """What a node refers to, and where that stands; else the node itself."""
+    if not isinstance(node, str) or "${" not in node:
+        return node, at
+    if "\\$" in node:
+        raise UnclearError(node)
+    text = _ENVIRONMENT.sub(STAND_IN, node)
+    if match := _REFERENCE.fullmatch(text):
+        return _referenced(tree, match, at)
+    text = _REFERENCE.sub(lambda match: str(_referenced(tree, match, at)[0]), text)
+    if "${" in text:
+        raise UnclearError(node)
+    return text, at
+
+
+def _referenced(tree: dict[str, Any], match: re.Match[str], at: _Path) -> tuple[Any, _Path]:
+    """What one reference in the node at `at` stands for."""
+    above = at[: -len(match["dots"])] if match["dots"] else ()
+    try:
+        node, where = _found(tree, above, match["name"])
+    except KeyError as error:
+        if not match["select"] or error.args != (match["name"],):
+            raise
+        node = MISSING
+    if node != MISSING:
+        return node, where
+    if not match["select"]:
+        raise UnclearError(match[0])
+    default = match["default"]
+    if default is None or "${" in default:
+        return _followed(tree, default, at)
+    return parse(f"x={default}").value, at
+
+
+def _whole(tree: dict[str, Any], node: Any, at: _Path) -> Any:
+    node, at = _followed(tree, node, at)
+    if isinstance(node, dict):
+        return {name: _whole(tree, item, (*at, str(name))) for name, item in node.items()}
+    if isinstance(node, list):
+        return [_whole(tree, item, (*at, str(index))) for index, item in enumerate(node)]
+    return node
