@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from rl_resources.check.pair.agreement import likeness, model_in_path
 from rl_resources.check.pair.max_batch import trials_in_comments
 from rl_resources.check.registry import all_rules
 from rl_resources.check.target import Pair, Said, ScriptText, Trial
@@ -131,26 +130,9 @@ def test_nothing_is_found_where_all_agrees_or_nothing_is_known(text: str) -> Non
     assert [item for rule in RULES for item in findings(rule, text=text)] == []
 
 
-def test_the_base_model_may_be_called_base_where_its_plain_name_is_the_base() -> None:
-    assert likeness("Qwen/Qwen2.5-7B", ["Qwen2.5-7B-Base"]) == "same"
-    assert likeness("Qwen/Qwen3-8B", ["Qwen/Qwen3-8B-Base"]) == "variant"
-    assert likeness("meta-llama/Meta-Llama-3-8B", ["Llama-3-8B"]) == "same"
-    assert model_in_path("/a/policy", ["Qwen/Qwen3-8B"]) is None
-
-
 def test_every_algorithm_that_is_held_to_an_estimator_is_a_task() -> None:
     tasks = (ROOT / "records/tasks.csv").read_text(encoding="utf-8").upper().splitlines()
     assert set(ESTIMATORS) <= {line.partition(",")[0] for line in tasks}
-
-
-def test_signs_and_words_after_numbers_are_trials() -> None:
-    comment = "# 64√, 128 \u00d7, 96: ok, 100 -> OOM\n"
-    assert trials_in_comments(read(comment)) == (
-        Trial(64, True),
-        Trial(128, False),
-        Trial(96, True),
-        Trial(100, False),
-    )
 
 
 def test_a_comment_of_a_number_and_a_long_space_is_read_in_the_end() -> None:

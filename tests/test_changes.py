@@ -29,33 +29,6 @@ def changes(root: Path) -> tuple[Change, ...]:
     return new, row, Change(GONE, (root / GONE).read_bytes(), None)
 
 
-def test_rows_go_where_the_canonical_order_wants_them_and_no_other_line_changes(
-    root: Path,
-) -> None:
-    model = {"model": "Some/Tiny", "slug": "tiny", "size": "7B"}
-    large = model | {"model": "Some/Large", "slug": "large", "size": "14B"}
-    record = {"tag": "MIN", "task": "GRPO", "gpus": "8", "device": "h100"}
-    rows = [record | {"script": "b.sh", "model": "Some/Large"}]
-    rows += [record | {"script": "a.sh", "model": "Some/Tiny"}]
-    path = root / DEVICES
-    path.write_bytes(path.read_bytes().removesuffix(b"\n"))
-    new = [DEVICE | {"device": device} for device in ("zz3", "a1", "zz1")]
-    before = snapshot(root)
-    wanted = {"models": [model, large], "tuning": rows, "devices": new}
-    found = list(changes_between(before, with_rows(before, wanted)))
-    for change in found:
-        old, new = (set((data or b"").split(b"\n")) for data in (change.was, change.becomes))
-        assert old < new
-        assert (change.becomes or b"").endswith(b"\n")
-    keys = {
-        item.path: [line.partition(b",")[0] for line in (item.becomes or b"").splitlines()]
-        for item in found
-    }
-    scripts, devices = keys["records/tuning.csv"], keys[DEVICES]
-    assert scripts.index(b"a.sh") < scripts.index(b"b.sh")
-    assert devices[1:] == sorted(devices[1:])
-
-
 def test_a_row_that_cannot_be_added_is_refused(root: Path) -> None:
     with pytest.raises(UnusableInput, match=r"records/devices.csv:2: there is a row for h100 al"):
         with_rows(snapshot(root), {"devices": [DEVICE | {"device": "h100"}]})

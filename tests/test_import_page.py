@@ -92,28 +92,6 @@ def test_the_exported_page_gives_back_the_records_of_the_dataset(
 # Pages of the seed's form
 
 
-def test_a_row_of_the_seed_form_becomes_a_record(dataset: Dataset) -> None:
-    record, findings = _one(dataset)
-    assert findings == []
-    known = {name: value for name, value in record.items() if value is not None}
-    assert known == {
-        "script": SCRIPT,
-        "tag": "MIN",
-        "model": "Qwen/Qwen2.5-7B-Instruct",
-        "task": "GRPO-LoRA",
-        "gpus": 1,
-        "device": "h100",
-        "max_batch": 16,
-        "train": "fsdp",
-        "infer": "vllm",
-        "infer_version": "0.8.3",
-        "framework": "verl",
-        "contributor": "SimonHuang",
-        "status": "reported",
-    }
-    assert tuple(record) == dataset.package.resources["tuning"].schema.names
-
-
 def test_placeholders_of_eight_columns_hold_no_records(dataset: Dataset) -> None:
     records, findings = _import(dataset, HEADER + _row(Contributor="a") + PLACEHOLDER * 2)
     assert (len(records), findings) == (1, [])
@@ -191,21 +169,6 @@ def test_an_address_behind_a_name_is_reported_and_never_kept(
 
 
 # Places
-
-
-def test_every_cell_knows_where_it_begins_in_the_file() -> None:
-    text = (
-        "Title\n=====\n\n.. list-table::\n\n"
-        "   *  -  Tag\n      -   **Model**\n      -\n"
-        "   *\n      - a\n        b\n      - \\\n      - - x\n"
-    )
-    (table,) = read_page(text, "page.rst").tables
-    found = [(cell.text, cell.line, cell.column) for cell in table.header.cells]
-    assert found == [("Tag", 6, 10), ("Model", 7, 11), ("", 8, 8)]
-    (row,) = table.rows
-    assert (row.line, row.column) == (9, 4)
-    found = [(cell.text, cell.line, cell.column) for cell in row.cells]
-    assert found == [("a b", 10, 9), ("", 12, 9), ("x", 13, 9)]
 
 
 @pytest.mark.parametrize("character", ["\u2028", "\x0c", "\x85", "\r"])

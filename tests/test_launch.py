@@ -56,14 +56,6 @@ def test_every_way_to_start_the_trainer_is_found(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module",
-    ["recipe.dapo.main_dapo", "verl.trainer.main_eval", "verl.trainer.fsdp_sft_trainer"],
-)
-def test_other_entry_points_are_launches_even_without_overrides(module: str) -> None:
-    assert _only(f"python3 -m {module}\n").module == module
-
-
-@pytest.mark.parametrize(
     "command",
     [
         "python3 examples/data_preprocess/gsm8k.py --local_dir ~/data",
@@ -76,10 +68,6 @@ def test_other_entry_points_are_launches_even_without_overrides(module: str) -> 
 )
 def test_other_programs_and_what_is_never_reached_are_no_launches(command: str) -> None:
     assert launches(read(command + "\n")) == ()
-
-
-def test_a_launch_behind_an_unknown_condition_may_happen() -> None:
-    assert _only(f'if [ -n "$X" ]; then {MAIN} {OVERRIDES}; fi\n').command.reach == "maybe"
 
 
 def test_prefixes_and_groups_are_overrides() -> None:
@@ -115,32 +103,6 @@ def test_options_of_hydra_are_no_overrides(flags: str) -> None:
     assert [override.key for override in launch.overrides] == ["a.b"]
     assert [override.key for override in launch.hydra] == ["hydra.run.dir"]
     assert not launch.stray
-
-
-def test_words_that_are_no_override_are_stray() -> None:
-    launch = _only(f"N='my run'\n{MAIN} a.b=1 \\\n  c.d=$N e.f=2 --bad \\ \n")
-    assert _values(launch) == {"a.b": "1", "c.d": "my", "e.f": "2"}
-    assert [(s.value.text, s.place.line) for s in launch.stray] == [
-        ("run", 1),
-        ("--bad", 3),
-        (" ", 3),
-    ]
-
-
-def test_an_argument_of_which_the_key_is_unknown_is_unresolved() -> None:
-    launch = _only(f'{MAIN} a.b=1 c.d=$E $EXTRA "$X=1" "${{@:2}}"\n')
-    assert [word.raw for word in launch.unresolved] == ["$EXTRA", '"$X=1"']
-    assert _values(launch) == {"a.b": "1", "c.d": None}
-
-
-def test_places_of_an_override_are_those_of_its_key_and_of_the_text_of_its_value() -> None:
-    launch = _only(
-        'N=5\nARGS=(\n  trainer.nnodes="$N"\n  trainer.x=y\n)\n'
-        f"MORE='a.b=1 c.d=2'\n{MAIN} \"${{ARGS[@]}}\" $MORE\n"
-    )
-    places = [(o.line, o.place.column, o.origin.line, o.origin.column) for o in launch.overrides]
-    assert places == [(3, 3, 1, 3), (4, 3, 4, 13), (6, 7, 6, 11), (6, 13, 6, 17)]
-    assert (launch.line, launch.column) == (7, 1)
 
 
 def test_a_launch_behind_a_placeholder_is_found_although_the_script_stops_before_it() -> None:

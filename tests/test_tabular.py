@@ -8,7 +8,7 @@ import io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_resources.tabular import Row, Text, quote, read, write
+from rl_resources.tabular import Text, quote, read, write
 
 # What makes CSV hard, beside ordinary text.
 SIGNS = st.sampled_from([*'",\n\r\t ;=<>|', '""', "\r\n", "\u2028", "\x85", "\ufeff", "é", "😀"])
@@ -88,9 +88,3 @@ def test_two_quotes_that_nobody_closed_do_not_close_each_other() -> None:
         ("stray-quote", 4),
     ]
     assert [row.cells for row in text.rows] == [("4", "5", "6")]
-
-
-def test_the_header_is_the_first_line_that_is_not_blank() -> None:
-    text = read("\na,b\n1,2\n")
-    assert text.header == Row(2, ("a", "b"))
-    assert [row.cells for row in text.rows] == [("",), ("1", "2")]

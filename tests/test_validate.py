@@ -80,18 +80,6 @@ def test_every_constraint_that_a_schema_may_use_is_tested() -> None:
     assert set(PRECEDENCE) == tested | {"type", VOCABULARY}
 
 
-def test_a_cell_that_breaks_several_constraints_is_reported_once_for_the_first() -> None:
-    column = field(pattern="[a-z]+", enum=["ran"], minLength=3)
-    assert kinds(column, "R", "r", "ran") == ["pattern", "enum", None]
-
-
-def test_each_item_of_a_list_is_held_to_the_pattern() -> None:
-    column = Field("x", "list", "X", "X.", {}, delimiter=" ", item_pattern="https://[^ ]+")
-    assert kinds(column, "https://a https://b", "https://a b", "") == [None, "pattern", None]
-    words = Field("x", "list", "X", "X.", {}, delimiter="; ", item_pattern="(?:a|b)")
-    assert kinds(words, "a; b", "a; c") == [None, VOCABULARY]
-
-
 def pandas_frame() -> pd.DataFrame:
     """Rows of which the last breaks every column."""
     days = pd.to_datetime(["2024-01-01", "2022-01-01"])
