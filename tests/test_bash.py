@@ -314,6 +314,7 @@ REACHED = {
     "A=1 N=0\nwhile true; do\n  if ask; then break; fi\n  N=$((N + 1))\ndone\npython3 $A $N\n": [
         (["1", None], "always")
     ],
+    "N=1\nwhile (($# > 0)); do N=$2; shift; done\npython3 $N\n": [(["1"], "always")],
     "f() { ask && return; python3 a; }\nf\npython3 b": [(["a"], "maybe"), (["b"], "always")],
 }
 

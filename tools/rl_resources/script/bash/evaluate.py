@@ -310,7 +310,10 @@ class Evaluator(Conditions):
         self.note_assignment(name["Value"], value, name, "for")
 
     def _while(self, node: Node, state: State) -> Status:
-        return self._loop(partial(self._condition, node["Cond"]), node["Do"], state)
+        """A loop over arguments changes nothing, as the script is read without any."""
+        over_arguments = any("$#" in self.raw(condition) for condition in node["Cond"])
+        after = state.copy() if over_arguments else state
+        return self._loop(partial(self._condition, node["Cond"]), node["Do"], after)
 
     def _loop(self, begin: Follow, body: Sequence[Node], state: State) -> Status:
         """A loop that runs any number of times: only what no turn changes stays known."""
