@@ -31,6 +31,7 @@ NEW_LINE = 6
 NOTE = "Ran on one node, without NVLink, at night."
 
 
+IDENTITY = ("-c", "user.name=nobody", "-c", "user.email=", "-c", "commit.gpgsign=false")
 LARGE = re.compile(r"qwen\S+-(32b|72b|235b)")
 """Records of which no case speaks; without them a check takes half as long."""
 
@@ -166,8 +167,7 @@ def _contribute(root: Path) -> None:
 def commit(root: Path) -> None:
     """Everything as one commit."""
     git(root, "add", "--all")
-    identity = ("-c", "user.name=nobody", "-c", "user.email=", "-c", "commit.gpgsign=false")
-    git(root, *identity, "commit", "--quiet", "--message", "All")
+    git(root, *IDENTITY, "commit", "--quiet", "--message", "All")
 
 
 def git(root: Path, *arguments: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from botched_tree import plant_frozen
+from botched_tree import IDENTITY, commit, git, plant_frozen
 from rl_resources.check import check
 from rl_resources.check.dataset.memory import parameters_in_name
 from rl_resources.check.snapshot import Snapshot, take_snapshot
@@ -315,6 +316,38 @@ def test_nothing_is_overwritten(root: Path, capsys: Output, unchecked: list[Find
     assert main(_arguments(root, tag="RECOMMENDED")) == 2
     assert f"there is a row for {NAME} already" in capsys.readouterr().err
     assert files(root) == before
+
+
+def test_two_new_records_merge_on_a_host_and_neighbors_by_pull_and_fmt_in_a_clone(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, unchecked: list[Finding]
+) -> None:
+    shutil.copy(ROOT / ".gitattributes", root)
+    git(root, "init", "--quiet", "--initial-branch", "main")
+    commit(root)
+    branches = {"first": {}, "neighbor": {"device": "h800"}, "distant": {"model": LARGE}}
+    for branch, changed in branches.items():
+        git(root, "switch", "--quiet", "--create", branch, "main")
+        assert main(_arguments(root, **changed)) == 0
+        commit(root)
+    git(root, "switch", "--quiet", "main")
+    # A host that merges pull requests, such as GitHub, does not know `merge=union`.
+    attributes = root / ".git/info/attributes"
+    attributes.write_text("*.csv !merge\n")
+    git(root, *IDENTITY, "merge", "--quiet", "first")
+    git(root, *IDENTITY, "merge", "--quiet", "distant")
+    git(root, "reset", "--quiet", "--hard", "first")
+    with pytest.raises(subprocess.CalledProcessError):
+        git(root, *IDENTITY, "merge", "--quiet", "neighbor")
+    assert "<<<<<<<" in (root / "records/tuning.csv").read_text()
+    git(root, "merge", "--abort")
+
+    clone = tmp_path_factory.mktemp("clone")
+    git(clone, "clone", "--quiet", "--branch", "neighbor", str(root), ".")
+    git(clone, *IDENTITY, "pull", "--quiet", "--no-rebase", "origin", "main")
+    assert main(["fmt", "--root", str(clone)]) == 0
+    both = {NAME, NAME.replace("h100", "h800")}
+    assert both <= {line.split(",")[0] for line in (clone / "records/tuning.csv").open()}
+    assert main(["check", "--strict", "--root", str(clone)]) == 0
 
 
 def test_a_dry_run_shows_the_changes_and_makes_none(
