@@ -268,8 +268,8 @@ REFUSED: list[tuple[dict[str, str | None], tuple[str, ...], list[str]]] = [
         {"tag": None, "infer": None, "device": "h1000", "gpus": "0", "task": "GRP0"},
         (),
         [
-            "missing: --infer",
-            "--tag (MIN, RECOMMENDED)",
+            "--infer is required: deepspeed",
+            "--tag is required: MIN, RECOMMENDED",
             "`h1000` is not known. Did you mean `h100`",
             "--add-device name=… vendor=… source=… adds it to records/devices.csv",
             "--gpus: `0` is not a whole number from 1 to 100000",
@@ -297,6 +297,23 @@ def test_what_cannot_be_is_refused_with_everything_that_is_wrong(
     err = capsys.readouterr().err
     assert [message for message in messages if message not in err] == []
     assert files(root) == before
+
+
+def test_a_placeholder_is_no_contributor(root: Path, capsys: Output) -> None:
+    assert main(_arguments(root, contributor="HANDLE")) == 1
+    assert "is `HANDLE`, which is a placeholder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["?"], ["--model", "?"]])
+def test_a_question_mark_lists_the_words_and_models_by_size(
+    arguments: list[str], root: Path, capsys: Output
+) -> None:
+    assert main(["new", *arguments, "--root", str(root)]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 100
+    words = " ".join(out.split())
+    assert words.index("7B: ") < words.index(" Qwen/Qwen2.5-7B-Instruct,") < words.index("14B: ")
+    assert ("--tag: MIN, RECOMMENDED" in out) == (arguments == ["?"])
 
 
 def test_a_configuration_without_room_is_refused(root: Path, capsys: Output) -> None:

@@ -79,11 +79,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    parsed = _parser().parse_args(arguments)
+    parsed, others = _parser().parse_known_args(arguments)
+    if others and parsed.command:
+        help_ = nearest(others[0], parsed.known).sentence()
+        lists = f"`rl-resources {parsed.command} --help` lists its options."
+        raise UnusableInput(f"{parsed.command} takes no `{others[0]}`", f"{help_} {lists}".strip())
     if parsed.version:
         print(f"rl-resources {read_package(installed_root()).version}")
         return 0
-    if parsed.command is None:
+    if parsed.command is None or others:
         _parser().print_help(sys.stderr)
         return UNUSABLE
     try:
@@ -139,4 +143,5 @@ def _parser() -> ArgumentParser:
         sub.add_argument("--root", metavar="DIR", help="the folder that has datapackage.json")
         sub.set_defaults(run=command.run, extra=command.extra)
         command.options(sub)
+        sub.set_defaults(known=[word for item in sub._actions for word in item.option_strings])
     return found

@@ -20,9 +20,12 @@ EXAMPLES = {
 
 
 def _new_options(parser: ArgumentParser) -> None:
-    add = parser.add_argument
+    parser.usage = "%(prog)s --model … --task … --gpus … --device … --train … --infer … --tag …"
+    required = parser.add_argument_group("required", "the word ? lists what an option can be")
     for option, example in EXAMPLES.items():
-        add(f"--{option}", metavar=option.upper(), help=f"for example {example}")
+        required.add_argument(f"--{option}", metavar=option.upper(), help=f"for example {example}")
+    add = parser.add_argument_group("optional").add_argument
+    add("question", nargs="?", choices=["?"], metavar="?", help="list the words of all options")
     add("--nodes", metavar="N", help="machines (default: of 8 GPUs each)")
     add("--contributor", metavar="HANDLE", help="your public handle")
     for option in ("model", "device"):
@@ -35,8 +38,12 @@ def _new_options(parser: ArgumentParser) -> None:
 @command(_new_options, "check")
 def new(arguments: Arguments) -> int:
     """Write a script that nobody has run yet, and its row."""
-    from rl_resources.contribute.new import new
+    from rl_resources.contribute.new import listed_words, new
 
+    unclear = [name for name in EXAMPLES if "?" in {arguments.question, getattr(arguments, name)}]
+    if unclear:
+        sys.stdout.write(listed_words(root_of(arguments), unclear))
+        return 0
     texts = {name: getattr(arguments, name) or "" for name in (*EXAMPLES, "nodes", "contributor")}
     asked = {name: text.strip() for name, text in texts.items() if text.strip()}
     growing = {"model": arguments.add_model, "device": arguments.add_device}

@@ -25,6 +25,7 @@ from rl_resources.script.name import PARTS, ScriptName
 from rl_resources.text import shown
 
 UNTESTED = "untested"
+NOT_STATED = "nothing that was read states it"
 ASSUMED: Facts = {"status": Fact("reported"), "statement": Fact("stated-run")}
 OUTCOMES: Mapping[bool, str] = {True: "ran", False: "out-of-memory"}
 ENGINES: Mapping[str, str] = {"vllm-ascend": "vllm", "vllm-omni": "vllm"}
@@ -230,7 +231,7 @@ class Draft:
         if "script" in found:
             missing = ", ".join(part for part in PARTS if not self._parts[part])
             found["script"] = f"it follows from {', '.join(PARTS)}; not known: {missing}"
-        return {name: doubt or "nothing that was read states it" for name, doubt in found.items()}
+        return {name: doubt or NOT_STATED for name, doubt in found.items()}
 
     @property
     def obstacles(self) -> Iterator[str]:

@@ -16,10 +16,16 @@ from rl_resources.contribute.changes import (
     findings_about,
     write_changes,
 )
-from rl_resources.contribute.draft import Draft, Sources
+from rl_resources.contribute.draft import NOT_STATED, Draft, Sources
 from rl_resources.contribute.facts import Fact, Form, read_form, stated_facts
 from rl_resources.contribute.fix import fix
-from rl_resources.contribute.training_log import FIGURES, TrainingLog, read_excerpt, read_log
+from rl_resources.contribute.training_log import (
+    FIGURES,
+    OWN_FILE,
+    TrainingLog,
+    read_excerpt,
+    read_log,
+)
 from rl_resources.dataset import read_dataset
 from rl_resources.devices import Devices
 from rl_resources.errors import Finding, UnusableInput
@@ -81,8 +87,7 @@ class Drafted:
         yield from self.draft.remarks
         for row in self.draft.trials:
             yield f"trial {row['order']}: a batch of {row['batch']}: {row['outcome']}"
-        for name, reason in self.draft.unknown.items():
-            yield f"{name} is not known: {reason}. {_how(self.draft.schema.field(name))}".strip()
+        yield from self._empty_cells()
         for obstacle in self.obstacles:
             yield f"cannot be written yet: {obstacle}"
         if self.fixed:
@@ -91,6 +96,21 @@ class Drafted:
         for change in self.changes if self.written else ():
             done = "removed" if change.becomes is None else "changed" if change.was else "written"
             yield f"{change.path}: {done}"
+
+    def _empty_cells(self) -> Iterator[str]:
+        """Each empty cell that a record needs or that has a doubt, and the other empty ones."""
+        optional: dict[bool, list[str]] = {True: [], False: []}
+        for name, reason in self.draft.unknown.items():
+            field = self.draft.schema.field(name)
+            if field.required or reason != NOT_STATED:
+                needed = "required and not known" if field.required else "optional and left empty"
+                yield f"{name} is {needed}: {reason}. {_how(field)}".strip()
+            else:
+                optional[name in FIGURES].append(name)
+        for in_log, names in optional.items():
+            how = "--log FILE reads them" if in_log else "--set COLUMN=VALUE states one"
+            if names:
+                yield f"optional and left empty: {', '.join(names)}. {how}."
 
     def verdict(self, *, write: bool) -> str:
         """The last line: what became of it; `write` is whether it was to be written."""
@@ -120,8 +140,7 @@ def _how(field: Field) -> str:
     """How somebody finds out about a column and states it."""
     if field.name == "script":
         return ""
-    state = f"{field.description} --set {field.name}=… states it, as in `{field.example}`."
-    return f"--log FILE reads it from the run's log. {state}" if field.name in FIGURES else state
+    return f"{field.description} --set {field.name}=… states it, as in `{field.example}`."
 
 
 def draft_files(
@@ -205,7 +224,7 @@ def _decoded(name: str, help_: str) -> bytes:
     try:
         data = read_file(Path(name), LARGEST_SCRIPT_BYTES)
     except OSError as error:
-        raise UnusableInput(f"{label}: cannot be read: {error.strerror}") from error
+        raise UnusableInput(f"{label}: cannot be read: {error.strerror}", OWN_FILE) from error
     if (at := undecodable(data)) is not None:
         raise UnusableInput(f"{label}: is not text in UTF-8 (byte {at})", help_)
     return data

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from textwrap import fill
 
 from rl_resources.check.dataset.tables import slug_of
 from rl_resources.check.snapshot import Snapshot, take_snapshot
@@ -151,8 +153,7 @@ def new_record(
 
 def _words(asked: Asked, added: Mapping[str, Row], dataset: Dataset) -> dict[str, str]:
     """The dataset's words for what is asked for. Raises `UnusableInput` with all problems."""
-    missing = [_with_known_words(option, dataset) for option in OPTIONS if option not in asked]
-    problems = [f"missing: {', '.join(missing)}"] if missing else []
+    problems = [_missing(option, dataset) for option in OPTIONS if option not in asked]
     words = dict(asked)
     for option in asked:
         if GROWING.get(option) not in added:
@@ -163,9 +164,28 @@ def _words(asked: Asked, added: Mapping[str, Row], dataset: Dataset) -> dict[str
     return words
 
 
-def _with_known_words(option: str, dataset: Dataset) -> str:
+def _missing(option: str, dataset: Dataset) -> str:
     known = known_words(dataset, option)
-    return f"--{option} ({', '.join(known)})" if 0 < len(known) <= MOST_LISTED else f"--{option}"
+    if len(known) > MOST_LISTED:
+        return f"--{option} is required: `--{option} '?'` lists its words"
+    return f"--{option} is required: {', '.join(known) or 'a number'}"
+
+
+def listed_words(root: Path, options: Iterable[str]) -> str:
+    """The words of these options, the models by size."""
+    dataset = read_dataset(read_package(root))
+    lines = []
+    for option in options:
+        groups = {f"--{option}": [*known_words(dataset, option)] or ["a number"]}
+        if option == "model":
+            models = dataset.records["models"]
+            groups = {str(row["size"]): [] for row in dataset.records["sizes"]}
+            for row in models:
+                groups[str(row["size"])].append(str(row["model"]))
+            lines.append("--model, by size")
+        lines += [f"{name}: {', '.join(words)}" for name, words in groups.items() if words]
+    wrapped = partial(fill, width=100, subsequent_indent="  ", break_on_hyphens=False)
+    return "".join(f"{wrapped(line)}\n" for line in lines)
 
 
 def _refuse(problems: Sequence[str]) -> None:

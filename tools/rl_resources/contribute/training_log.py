@@ -156,6 +156,9 @@ class TrainingLog:
         self.steps.append(step)
 
 
+OWN_FILE = "Write the path of your own file here."
+
+
 def read_log(path: Path) -> TrainingLog:
     """Read verl's console output, its JSON lines, or a CSV export of a run's metrics.
 
@@ -167,7 +170,7 @@ def read_log(path: Path) -> TrainingLog:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
             return _read(file, label)
     except OSError as error:
-        raise UnusableInput(f"{label}: cannot be read: {error.strerror}") from error
+        raise UnusableInput(f"{label}: cannot be read: {error.strerror}", OWN_FILE) from error
 
 
 def read_excerpt(text: str, label: str) -> TrainingLog:

@@ -243,12 +243,10 @@ def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for record in records(snapshot, "tuning", "contributor", "status", "source"):
         contributor = record.text("contributor")
-        if record.text("status") == "untested":
-            continue
         if contributor.lower() in _PLACEHOLDERS:
             fix = "Write your public handle, or leave it empty where the record has a source."
             yield record.mistake("contributor", ", which is a placeholder", fix)
-        elif not contributor and not record.text("source"):
+        elif record.text("status") != "untested" and not (contributor or record.text("source")):
             fix = "Write your public handle as contributor."
             yield record.mistake("contributor", ", and so is source", fix)
 
