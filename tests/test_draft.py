@@ -255,6 +255,12 @@ def test_cells_follow_from_the_settings(
     assert {name: row[name] for name in wanted} == wanted
 
 
+def test_the_recipe_of_dapo_has_the_defaults_of_main_ppo(proposed: Callable[..., Draft]) -> None:
+    text = script(settings="algorithm.filter_groups.enable=True data.gen_batch_size=384")
+    row = proposed(text.replace("verl.trainer.main_ppo", "recipe.dapo.main_dapo")).row
+    assert (row["task"], row["weights"], row["train"]) == ("DAPO", "full", "fsdp")
+
+
 def test_a_setting_that_the_script_leaves_out_is_not_set(proposed: Callable[..., Draft]) -> None:
     name = "actor_rollout_ref.rollout.name"
     draft = proposed(script().replace(f" \\\n    {name}=vllm", ""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from rl_resources.check.pair.agreement import is_id, likeness, model_in_path
@@ -14,12 +15,16 @@ from rl_resources.dataset import Dataset
 from rl_resources.package import items_of
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
 from rl_resources.script.backends import INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
+from rl_resources.script.framework import compose_launch, shipped
 from rl_resources.script.name import parsed
 from rl_resources.script.run import ACTOR, Run
 from rl_resources.script.settings import Setting
 from rl_resources.text import shown
 
 _TABLES = {"task": "tasks", "device": "devices", "train": "backends", "infer": "backends"}
+_RECIPES = dict.fromkeys(
+    ("recipe.dapo.main_dapo", "recipe.dapo.src.main_dapo"), "verl.trainer.main_ppo"
+)
 _TITLED = re.compile(r"#+\s*(tag|task)\s*:\s*(\S+)", re.IGNORECASE)
 _MEMORY = re.compile(r"(\d+)\s*G(?:i?B)?\b", re.IGNORECASE)
 _OWN_MEMORY = re.compile(r"-\d+g$")
@@ -46,7 +51,7 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
 
     What the run leaves open between several words is settled by the cells in `named`.
     """
-    run = script.training
+    run = _with_defaults(script)
     if run is None:
         return {}
     words = {name: fact.text for name, fact in named.items()}
@@ -67,6 +72,15 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
         "rollout_n": _count(run.rollout_n),
         **{name: Fact(text) for name, text in memory_cells(run).items()},
     }
+
+
+def _with_defaults(script: ScriptText) -> Run | None:
+    """The run; of a recipe that only adds settings to `main_ppo`, with the defaults of that."""
+    run = script.training
+    if run is None or run.launch.module not in _RECIPES:
+        return run
+    launch = replace(run.launch, module=_RECIPES[run.launch.module])
+    return replace(run, launch=launch, composition=compose_launch(shipped("verl"), launch))
 
 
 def memory_cells(run: Run) -> dict[str, str]:
