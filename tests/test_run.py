@@ -107,6 +107,12 @@ def test_another_programs_settings_are_known_and_its_defaults_are_not() -> None:
     assert run.rollout_n.value is UNKNOWN
 
 
+def test_a_key_that_the_release_refuses_keeps_the_scripts_value() -> None:
+    run = run_of(f"{TRAIN} trainer.nnodes=2 {ENGINE}.grad_offload=True\n")
+    assert run.setting(f"{ENGINE}.grad_offload").flag is True
+    assert [rejection.kind for rejection in run.composition.rejected] == ["unknown-key"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "word", "on"),
     [
