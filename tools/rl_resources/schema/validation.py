@@ -39,11 +39,10 @@ def failures(
 ) -> list[Failure]:
     """All cells that break a constraint, each once, by row and then by column.
 
-    `columns` maps the columns that a file has to their cells; all have the same length.
+    `columns` maps every column of the schema to its cells; all have the same length.
     """
-    names = [name for name in schema.names if name in columns]
     frame = pl.DataFrame(
-        {name: columns[name] for name in names}, schema=dict.fromkeys(names, pl.String)
+        {name: columns[name] for name in schema.names}, dict.fromkeys(schema.names, pl.String)
     )
     found = Validator(schema, vocabulary).failures(frame)
     return [Failure(*values) for values in found.iter_rows()]
