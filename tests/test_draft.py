@@ -499,6 +499,11 @@ def test_an_answer_that_does_not_fit_its_column_is_reported() -> None:
     assert "`GPUs`: `two` is not a whole number from" in found.remarks[0]
 
 
+def test_a_link_is_no_script() -> None:
+    found = read_form("### Script\n\n```bash\nhttps://example.org/run.sh\n```\n", SCHEMA)
+    assert (found.script, len(found.remarks)) == ("", 1)
+
+
 def test_every_column_can_be_answered_by_its_title() -> None:
     body = "".join(f"### {field.title}\n\n{field.example}\n\n" for field in SCHEMA.fields)
     facts = read_form(body, SCHEMA).facts

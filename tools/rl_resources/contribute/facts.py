@@ -135,6 +135,9 @@ def read_form(body: str, schema: TableSchema) -> Form:
             facts[column.name] = cell(column, answer)
             doubt = facts[column.name].doubt
             remarks += [f"`{column.title}`: {doubt}"] if doubt else []
+    if re.fullmatch(r"https?://\S+\s*", pasted["script"]):
+        pasted["script"] = ""
+        remarks.append("`Script`: is a link, which is not followed; paste the text of your script")
     return Form(facts, remarks=tuple(remarks), **pasted)
 
 
