@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page
 
 from rl_resources import load
 from rl_resources.query.find import Answer, ask, folded
+from rl_resources.query.vocabulary import WEIGHTS
 from rl_resources.site import finder
 from website import ROOT, visited
 
@@ -68,9 +69,9 @@ def test_the_page_shows_what_python_answers(
     browser: Browser, address: str, tokens: dict[str, str]
 ) -> None:
     found, _ = ask(load(ROOT), tokens)
-    kinds = dict.fromkeys(item.configuration.weights for item in found.answers)
-    lists = [[item for item in found.answers if item.configuration.weights == k] for k in kinds]
-    shown = 4 if len(kinds) > 1 else 10
+    lists = [[i for i in found.answers if i.configuration.weights == k] for k in (*WEIGHTS, "")]
+    lists = sorted(filter(None, lists), key=lambda one: all(i.fit == "claimed" for i in one))
+    shown = 4 if len(lists) > 1 else 10
     with visited(browser, asked(address, **tokens)) as (page, wrong):
         answered(page)
 

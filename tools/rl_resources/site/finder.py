@@ -58,7 +58,7 @@ def files(dataset: Dataset) -> dict[str, str]:
         "filters": FILTERS,
         "alternatives": [item._asdict() for item in ALTERNATIVES],
         "last_resorts": [item._asdict() for item in LAST_RESORTS],
-        "not_estimable": [row["model"] for row in dataset.records["models"] if not estimable(row)],
+        "estimable": [row["model"] for row in dataset.records["models"] if estimable(row)],
         "columns": columns(configurations(dataset)),
     }
     return {PATH: json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"}

@@ -116,6 +116,7 @@ export function showAnswers(where, found, notes) {
     element("h2", { id: "finder-headline", tabindex: "-1" }, title),
     ...notes.map((note) => element("p", { class: "hint" }, note)),
     warning && element("p", { class: "finder-warning" }, element("a", { href: "#finder-failures" }, warning)),
+    estimate(page, [...found.answers, ...found.nearest]) ?? "",
     element("div", { class: aside.length > 0 && "finder-columns" },
       element("div", { id: "finder-found" }, largest(page, found), ...answers(page, found), nearest(page, found)),
       aside.length && element("div", { class: "finder-aside" }, ...aside)));
@@ -158,9 +159,11 @@ function largest(page, { largest: tops }) {
     element("table", { class: "cards" }, element("thead", null, element("tr", null, ...heads)), body), more);
 }
 
-/** What trains decides most of the memory, so each has its own list; that with the best answer is first. @param {Page} page @param {Found} found */
+/** What trains decides most of the memory, so each has its own list, those with a run first. @param {Page} page @param {Found} found */
 function answers(page, { answers: items }) {
-  const kinds = [...new Set(items.map(({ row }) => row.weights))];
+  const order = [...Object.keys(page.index.weights), ""];
+  const kinds = [...new Set([items.filter(({ fit: fits }) => fits !== "claimed"), items]
+    .flatMap((some) => order.filter((kind) => some.some(({ row }) => row.weights === kind))))];
   return [
     ...kinds.map((kind) => listed(page, `finder-${kind || "unstated"}`, page.index.weights[kind] ?? "What trains is not stated",
       items.filter(({ row }) => row.weights === kind), kinds.length > 1 ? OF_EACH : AT_FIRST)),
@@ -174,14 +177,15 @@ function nearest(page, { nearest: items, answers: { length } }) {
   if (!items.length) return element("p", null, "Nothing that is known fits, and nothing comes near.");
   const cards = items.map(({ reason: text, ...answer }) => card(page, [answer], text));
   return element("section", { class: "finder-nearest" },
-    element("h3", null, "Nothing that is known fits. The nearest"), estimate(page, page.query), element("ol", { class: "finder-list" }, ...cards));
+    element("h3", null, "Nothing that is known fits. The nearest"), element("ol", { class: "finder-list" }, ...cards));
 }
 
-/** A link to the form of the estimate, filled in with the question, and with what the row says where it is open. @param {Page} page @param {Row} query @param {Row} [row] */
-function estimate({ index, site }, query, row = {}) {
-  const [model, weights] = [query.model || row.model, query.weights || row.weights];
+/** A link to the form of the estimate, filled in with the question; what it leaves open is as in the first row of its size. @param {Page} page @param {Answer[]} items */
+function estimate({ index, site, query }, items) {
+  const first = items.find(({ row }) => index.estimable.includes(row.model) && [row.size, ""].includes(query.size))?.row;
+  const [model, weights] = [query.model || first?.model, query.weights || first?.weights];
   const open = !model || !query.gpus || !query.memory_gb || devicesOf(query).length > 1;
-  if (open || weights === "partial" || index.not_estimable.includes(model)) return null;
+  if (open || weights === "partial" || !index.estimable.includes(model)) return null;
   const words = {
     model, weights, gpus: query.gpus, device: query.device, device_gb: !query.device && query.memory_gb,
     train: query.train, infer: query.infer, has_critic: query.task.startsWith("PPO") && 1,
@@ -189,7 +193,7 @@ function estimate({ index, site }, query, row = {}) {
   };
   const known = Object.entries(words).filter(([, word]) => word).map(([name, word]) => [name, String(word)]);
   const url = new URL(`estimate/?${new URLSearchParams(known)}`, site);
-  return element("p", { class: "finder-estimate" }, element("a", { href: url.href }, `Estimate the memory on ${askedHardware(index, query)}`), ", by arithmetic.");
+  return element("p", { class: "finder-estimate" }, element("a", { href: url.href }, `Estimate ${model.replace(/^.*\//, "")} on ${askedHardware(index, query)}`), ", and what would lower its memory.");
 }
 
 /** An item of a list: the first of a series, with the others on demand. @param {Page} page @param {Answer[]} fold @param {string} [why] */
@@ -215,8 +219,7 @@ function card(page, fold, why = "") {
     element("details", null, element("summary", null, "Evidence"),
       ...(isPlain ? said : []),
       element("p", null, row.evidence, ". ", row.source && source(row.source)),
-      ...texts(row.doubts.filter(isNote)),
-      fits === "should-fit" && isPlain && estimate(page, page.query, row)),
+      ...texts(row.doubts.filter(isNote))),
     fold.length > 1 && others(page, fold)));
 }
 
