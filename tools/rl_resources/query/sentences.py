@@ -159,12 +159,17 @@ def evidence(row: Configuration) -> str:
 
 
 def doubts(row: Configuration) -> Iterator[str]:
-    """Trials that failed, and the notes, which say what is disputed."""
+    """Trials that failed, and what is disputed."""
     if row.failed_batches:
         batches = ", ".join(map(str, row.failed_batches))
         yield f"Trials failed at a batch of {batches} prompts."
-    if row.notes:
-        yield f"{'Disputed' if row.evidence_level == 'disputed' else 'Note'}: {row.notes}"
+    if row.notes and row.evidence_level == "disputed":
+        yield f"Disputed: {row.notes}"
+
+
+def note(row: Configuration) -> str:
+    """The note of a configuration that is not disputed; empty where there is none."""
+    return f"Note: {row.notes}" if row.notes and row.evidence_level != "disputed" else ""
 
 
 def contradicted(other: Configuration) -> str:

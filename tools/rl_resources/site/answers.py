@@ -272,6 +272,7 @@ class _Answers:
             "; ".join(sentences.figures(row)),
             sentences.evidence(row),
             *sentences.doubts(row),
+            sentences.note(row),
             posixpath.join(_root(self._dataset), row.script) if row.script else "",
             row.source,
             *(f"{sentences.contradicted(other)}: {other.source}" for other in others),

@@ -18,7 +18,6 @@ import { folded } from "./find.js";
 import { devicesOf, EITHER, say } from "./published.js";
 
 const [AT_FIRST, AT_ONCE, OF_EACH] = [10, 30, 4];
-const LARGEST = ["Task", "Size", "Fit", "Hardware", "Context", "Conditions"];
 
 /** Why a row is listed. @param {Index} index @param {Row} row @param {string} fit */
 export const reason = (index, row, fit) => say(index, fit, row);
@@ -141,22 +140,12 @@ function extremes(page, { query, answers: [first], smallest, smallestFull, longe
 
 /** @param {Page} page @param {Found} found */
 function largest(page, { largest: tops }) {
-  const line = (/** @type {Found["largest"][number]} */ { task, best, longest }) => {
-    const cells = [
-      task,
-      element("strong", null, best.row.size),
-      fit(best.fit),
-      link(page, best.row, best.row.hardware),
-      link(page, longest.row, `${longest.row.context} on ${longest.row.hardware}`),
-      best.row.conditions.join(" · "),
-    ];
-    return element("tr", null, ...cells.map((cell, i) => element("td", { "data-label": LARGEST[i] }, cell)));
-  };
-  const body = element("tbody", null);
-  const [, more] = growing(body, tops, OF_EACH, line);
-  const heads = LARGEST.map((name) => element("th", { scope: "col" }, name));
+  const line = (/** @type {Found["largest"][number]} */ { task, best: { row, fit: fits }, longest }) => element("li", null,
+    element("strong", null, `${task}: ${row.size}`), " ", fit(fits), " on ", link(page, row, row.hardware),
+    element("span", { class: "said" }, row.conditions.join(", ")),
+    element("span", { class: "said" }, "Longest: ", link(page, longest.row, `${longest.row.context} on ${longest.row.hardware}`)));
   return section("finder-largest", "Largest size known to run, by task", tops.length,
-    element("table", { class: "cards" }, element("thead", null, element("tr", null, ...heads)), body), more);
+    ...growing(element("ul", { class: "finder-list" }), tops, OF_EACH, line));
 }
 
 /** What trains decides most of the memory, so each has its own list, those with a run first. @param {Page} page @param {Found} found */
@@ -199,9 +188,7 @@ function estimate({ index, site, query }, items) {
 /** An item of a list: the first of a series, with the others on demand. @param {Page} page @param {Answer[]} fold @param {string} [why] */
 function card(page, fold, why = "") {
   const [{ row, fit: fits }] = fold;
-  const isNote = (/** @type {string} */ text) => text.startsWith("Note");
-  const texts = (/** @type {string[]} */ all, name = "") => all.map((text) => element("p", { class: name }, text));
-  const said = texts([why || reason(page.index, row, fits)], "finder-reason");
+  const said = element("p", { class: "finder-reason" }, why || reason(page.index, row, fits));
   const isPlain = !why && fits !== "unclear";
   return element("li", null, element("article", { class: `finder-card finder-card--${fits}` },
     element("header", null,
@@ -209,17 +196,16 @@ function card(page, fold, why = "") {
       element("p", { class: "badges" }, fit(fits), tag(row.tag), status(row))),
     element("p", { class: "finder-hardware" }, row.hardware),
     element("p", { class: "finder-conditions" }, row.conditions.join(" · ")),
-    ...(isPlain ? [] : said),
+    !isPlain && said,
     row.figures.length > 0 && element("p", { class: "finder-figures" }, row.figures.join(" · ")),
-    ...texts(row.doubts.filter((/** @type {string} */ text) => !isNote(text)), "finder-doubt"),
+    ...row.doubts.map((/** @type {string} */ text) => element("p", { class: "finder-doubt" }, text)),
     ...row.against.map((/** @type {[string, string]} */ [text, id]) =>
       element("p", { class: "finder-doubt" }, `${text}: `,
         link(page, page.index.rows.find((/** @type {Row} */ other) => other.id === id), "see it"), ".")),
     row.start && command(page.index, row),
     element("details", null, element("summary", null, "Evidence"),
-      ...(isPlain ? said : []),
-      element("p", null, row.evidence, ". ", row.source && source(row.source)),
-      ...texts(row.doubts.filter(isNote))),
+      isPlain && said,
+      element("p", null, row.evidence, ". ", row.source && source(row.source))),
     fold.length > 1 && others(page, fold)));
 }
 
