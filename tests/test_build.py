@@ -13,8 +13,13 @@ import pytest
 
 from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, publish
 from rl_resources.build import MARK, build
+from rl_resources.check import check_root
+from rl_resources.check.target import script_text
 from rl_resources.cli import main
 from rl_resources.files import new_folder
+from rl_resources.script import framework
+from rl_resources.script.framework.overrides import compose_launch
+from rl_resources.script.launch import Launch
 from sample_tree import files
 from website import RECORD, ROOT, copy_checkout, edit_row
 
@@ -153,3 +158,20 @@ def test_a_folder_that_we_did_not_build_is_never_replaced(out: Path) -> None:
     with pytest.raises(UnusableInput, match="not built by this program"):
         build(ROOT, out)
     assert _files(out) == ["site/index.html"]
+
+
+def test_a_script_is_composed_once_for_rules_and_pages(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    composed = []
+
+    def counted(source: framework.Source, launch: Launch) -> framework.Composition:
+        composed.append(launch)
+        return compose_launch(source, launch)
+
+    monkeypatch.setattr(framework, "compose_launch", counted)
+    script_text.cache_clear()
+    (root / "site").symlink_to(ROOT / "site")
+    check_root(root)
+    publish.render(root)
+    assert len(composed) == len([*root.rglob("*.sh")])

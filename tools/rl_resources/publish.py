@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from rl_resources.check.target import FRAMEWORK, ScriptText
+from rl_resources.check.target import FRAMEWORK, script_text
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidOutput
 from rl_resources.git import Repository, line_times, read_repository
@@ -89,7 +89,7 @@ def _runs(dataset: Dataset, scripts: Mapping[str, str]) -> record_page.Runs:
     def run_of(record: Record) -> Run | None:
         if record["framework"] != FRAMEWORK:
             return None
-        return ScriptText(script_path(dataset, record), scripts[str(record["script"])]).run
+        return script_text(script_path(dataset, record), scripts[str(record["script"])]).run
 
     return run_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
 from rl_resources.check.exemptions import TABLE as EXEMPTIONS
@@ -61,8 +61,8 @@ def findings_in(
     """
     exemptions = asked(snapshot.tables[EXEMPTIONS].path)
     looked_at = everything if exemptions else asked
-    if any(rule.name in shellcheck.RULES for rule in rules):
-        _start_parsers(script.text for script in script_texts(snapshot) if looked_at(script.path))
+    if any(rule.scope != "dataset" for rule in rules):
+        _start_parsers(snapshot, looked_at, {rule.name for rule in rules})
     found = findings_of(rules, targets_of(snapshot, looked_at))
     scopes = {name: rule.scope for name, rule in all_rules().items()}
     outcome = Outcome(snapshot, tuple(found), frozenset(rule.name for rule in rules), scopes)
@@ -71,13 +71,15 @@ def findings_in(
     return sorted(wanted, key=lambda finding: finding.position)
 
 
-def _start_parsers(texts: Iterable[str]) -> None:
+def _start_parsers(snapshot: Snapshot, asked: Asked, names: Set[str]) -> None:
     """Let shfmt and ShellCheck work on other cores while rules do."""
     from rl_resources.script.bash.parser import ask
 
-    for text in texts:
-        ask(text)
-        shellcheck.ask(text)
+    for script in script_texts(snapshot):
+        if asked(script.path):
+            ask(script.text)
+            if names & shellcheck.RULES:
+                shellcheck.ask(script.text)
 
 
 Targets = Mapping[Scope, Callable[[], Iterable[object]]]

@@ -174,6 +174,12 @@ class Pair:
         return self.path, said.line, said.column
 
 
+@lru_cache(maxsize=1024)
+def script_text(path: str, text: str) -> ScriptText:
+    """A script of the dataset, parsed and composed once for rules, pages and the next preview."""
+    return ScriptText(path, text)
+
+
 @lru_cache(maxsize=1)
 def script_texts(snapshot: Snapshot) -> tuple[ScriptText, ...]:
     """Every script of the dataset that can be read.
@@ -182,7 +188,7 @@ def script_texts(snapshot: Snapshot) -> tuple[ScriptText, ...]:
     of a script with a merge conflict.
     """
     return tuple(
-        ScriptText(script.path, script.text.removeprefix("\ufeff").replace("\r\n", "\n"))
+        script_text(script.path, script.text.removeprefix("\ufeff").replace("\r\n", "\n"))
         for script in scripts(snapshot)
         if script.text is not None and not conflicts(script.text)
     )

@@ -44,7 +44,7 @@ def parse(text: str) -> Tree:
     return ask(text).result()
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=1024)
 def ask(text: str) -> Future[Tree]:
     """Start shfmt on a text in the background, once."""
     return _WORKERS.submit(_parsed, text)
