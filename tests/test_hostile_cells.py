@@ -89,7 +89,7 @@ def test_an_exemption_of_what_is_no_record_is_reported_whatever_it_says() -> Non
     whole = replace(snapshot(), tables={**snapshot().tables, "exemptions": spoilt})
     reported = check(whole, ["exemption-rule"])
     assert {item.line for item in reported} == {row.line for row in spoilt.rows}
-    assert all(item.message.endswith("which is not a record") for item in reported)
+    assert all(item.message.endswith("is not a record or a report") for item in reported)
 
 
 def test_an_honest_note_is_accepted() -> None:

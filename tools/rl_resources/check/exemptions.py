@@ -90,7 +90,7 @@ def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
             message = f"rule of {table.label(row)} is `{shown(name)}`, which {wrong}"
             yield table.mistake(row, "rule", message, fix or nearest(name, rules).sentence())
         if record not in records and not lost:
-            message = f"record of {table.label(row)} is `{shown(record)}`, which is not a record"
+            message = f"`{shown(record, 120)}` is not a record or a report"
             close = nearest(record, records).sentence()
             yield table.mistake(row, "record", message, close or "Delete this line.")
 

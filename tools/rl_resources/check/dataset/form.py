@@ -54,7 +54,7 @@ def _misplaced_row(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
     for before, after in pairwise(certain):
         if keys[after] < keys[before]:
             line = table.rows[before].line
-            message = f"{table.label(after)} comes after line {line} but sorts before it"
+            message = f"{table.label(after)} belongs before line {line}: rows are sorted"
             yield Mistake(table.path, table.rows[after].line, 1, message, FMT)
             return
 

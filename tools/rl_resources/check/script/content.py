@@ -187,7 +187,7 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
     fix = "Write `set -euo pipefail` before the first command."
     if others:
         names = ", ".join(dict.fromkeys(f"`{option.name}`" for option in others))
-        message = f"the script goes on after an error: of the options only {names} is set"
+        message = f"the script goes on after an error: it sets {names}, but not `-e`"
         yield Mistake(target.path, others[0].place.line, 1, message, fix)
     else:
         message = "the script goes on after an error: it does not set `-e`"

@@ -121,7 +121,7 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
         train, held_out = (files.get(key) for key in _DATA_KEYS)
         wrong = [item for item in (train, held_out) if item and _is_other_split(target, item)]
         if train and held_out and not wrong and _same(train, held_out):
-            message = f"`{held_out.key}` is the file that `{train.key}` is"
+            message = f"`{held_out.key}` is the same file as `{train.key}`"
             yield target.mistake(held_out.place, message, "Name the held-out file.")
         for item in wrong:
             shown_value = shown(item.content.shown) if item.content else ""

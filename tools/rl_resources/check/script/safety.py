@@ -127,7 +127,7 @@ def _wrong(node: Node, text: str, trainers: set[int]) -> str:
     return "" if kind is None or kind in _SHAPE else "is nothing that a tuning script needs"
 
 
-_NO_LOG = "reads or writes what may be no log in the working directory"
+_NO_LOG = "reads or writes a file that may not be a log in the working directory"
 
 
 def _wrong_call(words: list[Node], text: str) -> str:

@@ -216,7 +216,7 @@ def _in_part(
     text, known = part.text or "", shipped(target.framework)
     for match in _QUOTED.finditer(text):
         if match["plain"] or known.choice_with(match["braced"]) is None:  # Hydra's own reference
-            message = f"`{match[0]}` is quoted from bash: the program gets it as it is written"
+            message = f"`{match[0]}` is in single quotes: the program gets this text, not the value"
             fix = "Write the value in double quotes."
             yield match["plain"] or match["braced"], match.start(), message, fix
     bare = [(match[1], match) for match in _BRACED.finditer(text)]
