@@ -131,6 +131,22 @@ def test_hostile_answers_become_no_pull_request_and_stay_text_in_the_comment(
     assert "Nothing was written" in block[-1]
 
 
+def test_a_patch_reaches_records_and_scripts_alone(runner: Runner) -> None:
+    """Also one that the job which reads the form was tricked into."""
+    for path in (PLACE, "records/exemptions.csv", ".github/workflows/ci.yml"):
+        (runner.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (runner.root / path).write_text("changed\n")
+    git(runner.root, "add", "examples", "records", ".github")
+    (runner.temporary / "record").mkdir()
+    patch = git(runner.root, "diff", "--cached", "--binary")
+    (runner.temporary / "record" / "record.diff").write_text(patch)
+    (runner.temporary / "record" / "findings.txt").touch()
+    git(runner.root, "reset", "--hard", "--quiet")
+    jobs = yaml.safe_load((ROOT / ".github/workflows/record.yml").read_text())["jobs"]
+    runner.run(jobs["propose"], NUMBER="7", BRANCH=BRANCH)
+    assert git(runner.remote, "diff", "--name-only", "main", BRANCH).split() == [PLACE]
+
+
 def test_only_a_label_starts_the_draft_and_only_the_second_job_may_write() -> None:
     jobs = yaml.safe_load((ROOT / ".github/workflows/record.yml").read_text())["jobs"]
     assert jobs["draft"]["if"] == "contains(github.event.issue.labels.*.name, 'draft')"
