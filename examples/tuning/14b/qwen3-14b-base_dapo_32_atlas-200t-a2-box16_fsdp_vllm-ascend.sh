@@ -5,8 +5,9 @@
 # Task:     DAPO
 # Hardware: 32 x Atlas 200T A2 Box16 (2 nodes of 16)
 # Backends: FSDP trains, vLLM Ascend generates
-# Source:   https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/docs/ascend_tutorial/ascend_quick_start.rst#L265
-#           https://github.com/verl-project/verl-recipe/blob/48ea0a797fa29867ea0ad92aff7d284eec7d4be3/dapo/run_dapo_qwen3_14b_base_npu.sh
+# Source:   https://github.com/volcengine/verl/blob/558d4dd581b8f0c1606ef773b02ca42b2e95e24d/docs/ascend_tutorial/ascend_quick_start.rst#L194
+#           https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/docs/ascend_tutorial/ascend_quick_start.rst#L265
+#           https://github.com/volcengine/verl/blob/f2d62716ab4a3ad3eca726991fa09c8b95f82a92/recipe/dapo/run_dapo_qwen3_14b_base_npu.sh
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The trainer of the DAPO recipe becomes verl.trainer.main_ppo: the source turns its dynamic
@@ -15,6 +16,7 @@
 #     reward, not what a run needs.
 #   - Settings of the reference model are left out: with both KL terms off there is none.
 #   - Dropout, which these models do not have, is left out.
+#   - rollout.enforce_eager, a default of verl when the source was published, is spelled out.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
 #
 # Several nodes: start a Ray cluster over all 2 nodes first, then this script once, on the head
@@ -106,6 +108,7 @@ ROLLOUT=(
     actor_rollout_ref.rollout.n="${ROLLOUT_N}"
     actor_rollout_ref.rollout.tensor_model_parallel_size="${ROLLOUT_TENSOR_PARALLEL_SIZE}"
     actor_rollout_ref.rollout.gpu_memory_utilization="${GPU_MEMORY_UTILIZATION}"
+    actor_rollout_ref.rollout.enforce_eager=True
     actor_rollout_ref.rollout.enable_chunked_prefill=False
     actor_rollout_ref.rollout.max_num_batched_tokens="$((MAX_PROMPT_LENGTH + MAX_RESPONSE_LENGTH))"
     actor_rollout_ref.rollout.log_prob_use_dynamic_bsz=True

@@ -5,8 +5,9 @@
 # Task:     DAPO
 # Hardware: 32 x Atlas 200T A2 Box16 (2 nodes of 16)
 # Backends: FSDP trains, vLLM Ascend generates
-# Source:   https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/docs/ascend_tutorial/ascend_quick_start.rst#L261
-#           https://github.com/verl-project/verl-recipe/blob/48ea0a797fa29867ea0ad92aff7d284eec7d4be3/dapo/run_dapo_qwen2.5_32b_npu.sh
+# Source:   https://github.com/volcengine/verl/blob/558d4dd581b8f0c1606ef773b02ca42b2e95e24d/docs/ascend_tutorial/ascend_quick_start.rst#L190
+#           https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/docs/ascend_tutorial/ascend_quick_start.rst#L261
+#           https://github.com/volcengine/verl/blob/d2126e7afda18d8103c94b1f288b9bfc41865ea9/recipe/dapo/run_dapo_qwen2.5_32b_npu.sh
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The trainer of the DAPO recipe becomes verl.trainer.main_ppo, whose dynamic sampling
@@ -109,7 +110,6 @@ ROLLOUT=(
     actor_rollout_ref.rollout.gpu_memory_utilization="${GPU_MEMORY_UTILIZATION}"
     actor_rollout_ref.rollout.enable_chunked_prefill=True
     actor_rollout_ref.rollout.max_num_batched_tokens="$((MAX_PROMPT_LENGTH + MAX_RESPONSE_LENGTH))"
-    actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes=4096
     actor_rollout_ref.rollout.log_prob_use_dynamic_bsz=True
     actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu="${MAX_TOKEN_LEN_PER_GPU}"
     actor_rollout_ref.rollout.temperature=1.0

@@ -6,15 +6,17 @@
 # Hardware: 32 x H20 96 GB (4 nodes of 8)
 # Backends: FSDP trains, vLLM generates
 # Source:   https://github.com/ISEEKYAN/verl_megatron_practice/blob/dfd811adc3e42edc0d5b32cdfca5e7ad9df5c4f0/dapo32b.csv#L5
-#           https://github.com/ISEEKYAN/verl_megatron_practice/blob/dfd811adc3e42edc0d5b32cdfca5e7ad9df5c4f0/DAPO-32B/5.fsdp_4node_sp8tp4.sh
+#           https://github.com/ISEEKYAN/verl_megatron_practice/blob/ff2e2b4891a8dcff30a2f28e36f4303b1960517b/DAPO-32B/5.fsdp_4node_sp8tp4.sh
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
+#   - The trainer of the DAPO recipe becomes verl.trainer.main_ppo, whose dynamic sampling
+#     replaces the recipe's; the 1536 prompts that the recipe draws at a time have no key there.
 #   - The reward manager dapo and its penalty on overlong responses are left out: they change the
 #     reward, not what a run needs.
 #   - Settings of the reference model are left out: with both KL terms off there is none.
+#   - rollout.name and rollout.enforce_eager, defaults of verl when the source was written, are
+#     spelled out.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
-#
-# Dynamic sampling is off, as in the source.
 #
 # Several nodes: start a Ray cluster over all 4 nodes first, then this script once, on the head
 # node.
@@ -57,6 +59,9 @@ EXPERIMENT_NAME=${EXPERIMENT_NAME:-qwen2.5-32b_dapo_32_h20_fsdp_vllm}
 ALGORITHM=(
     algorithm.adv_estimator=grpo
     algorithm.use_kl_in_reward=False
+    algorithm.filter_groups.enable=True
+    algorithm.filter_groups.metric=acc
+    algorithm.filter_groups.max_num_gen_batches=10
 )
 
 DATA=(
@@ -73,7 +78,6 @@ MODEL=(
     actor_rollout_ref.model.path="${MODEL_PATH}"
     actor_rollout_ref.model.use_remove_padding=True
     actor_rollout_ref.model.enable_gradient_checkpointing=True
-    actor_rollout_ref.model.use_fused_kernels=True
 )
 
 ACTOR=(

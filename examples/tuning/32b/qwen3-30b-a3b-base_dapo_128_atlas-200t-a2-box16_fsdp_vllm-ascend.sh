@@ -5,8 +5,9 @@
 # Task:     DAPO
 # Hardware: 128 x Atlas 200T A2 Box16 (8 nodes of 16)
 # Backends: FSDP trains, vLLM Ascend generates
-# Source:   https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/docs/ascend_tutorial/ascend_quick_start.rst#L267
-#           https://github.com/verl-project/verl-recipe/blob/48ea0a797fa29867ea0ad92aff7d284eec7d4be3/dapo/run_dapo_qwen3_moe_30b_base_fsdp_npu.sh
+# Source:   https://github.com/volcengine/verl/blob/558d4dd581b8f0c1606ef773b02ca42b2e95e24d/docs/ascend_tutorial/ascend_quick_start.rst#L196
+#           https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/docs/ascend_tutorial/ascend_quick_start.rst#L267
+#           https://github.com/volcengine/verl/blob/b00b090149a23dc04e7d98afae15691790481894/recipe/dapo/run_dapo_qwen3_moe_30b_base_fsdp_npu.sh
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The trainer of the DAPO recipe becomes verl.trainer.main_ppo, whose dynamic sampling
@@ -37,7 +38,7 @@ GPUS_PER_NODE=${GPUS_PER_NODE:-16}
 SEQUENCE_PARALLEL_SIZE=${SEQUENCE_PARALLEL_SIZE:-16}
 FSDP_SIZE=${FSDP_SIZE:--1}
 ROLLOUT_TENSOR_PARALLEL_SIZE=${ROLLOUT_TENSOR_PARALLEL_SIZE:-2}
-GPU_MEMORY_UTILIZATION=${GPU_MEMORY_UTILIZATION:-0.6}
+GPU_MEMORY_UTILIZATION=${GPU_MEMORY_UTILIZATION:-0.8}
 
 # Batch and lengths
 TRAIN_BATCH_SIZE=${TRAIN_BATCH_SIZE:-512}

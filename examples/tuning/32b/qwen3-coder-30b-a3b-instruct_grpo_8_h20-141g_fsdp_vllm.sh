@@ -11,7 +11,8 @@
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - Of the source's three ways to generate, this is verl's own, which the page compares with.
 #   - The agent of Uni-Agent, its tools and its tasks of SWE-bench are left out: here a response
-#     comes from the model alone, with the same lengths.
+#     comes from the model alone, with the same limits of length. Those to gsm8k are far shorter,
+#     so that a run on it does not show what memory the limits take.
 #   - rollout.mode=async is left out: it is the default now.
 #   - Settings of the reference model are left out: with both KL terms off there is none.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.

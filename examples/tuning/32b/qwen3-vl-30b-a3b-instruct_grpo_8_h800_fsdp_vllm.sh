@@ -16,6 +16,7 @@
 #     log-probs, 2, becomes 8192.
 #   - Its BF16 optimizer becomes model_dtype=bf16, with which AdamW keeps its states in BF16. That
 #     of EasyR1 has one more BF16 buffer, for the rounding of its updates.
+#   - EasyR1 holds the reference model in BF16, verl in FP32 unless told otherwise.
 #   - EasyR1 resizes images to between 262144 and 4194304 pixels; verl takes them as the data set
 #     has them.
 #   - Prompt template and reward function of EasyR1 are left out: verl scores Geometry3K itself.
@@ -111,6 +112,7 @@ ROLLOUT=(
 REFERENCE=(
     actor_rollout_ref.ref.log_prob_use_dynamic_bsz=True
     actor_rollout_ref.ref.log_prob_max_token_len_per_gpu="${LOG_PROB_MAX_TOKEN_LEN_PER_GPU}"
+    actor_rollout_ref.ref.fsdp_config.model_dtype=bf16
     actor_rollout_ref.ref.fsdp_config.param_offload=True
 )
 
