@@ -434,6 +434,12 @@ def test_write_moves_an_ill_named_script_of_the_dataset(
     assert (root / PLACE).read_text() == script()
 
 
+def test_a_refused_draft_reports_what_write_would_not_fix(run: Run, mine: Path) -> None:
+    mine.write_text(script().replace('"$@"', "$@").replace("set -euo pipefail\n", ""))
+    found = run(mine, "--contributor", "HANDLE", "--write")
+    assert [item["rule"] for item in found["findings"]] == ["provenance"]
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "said"),
     [

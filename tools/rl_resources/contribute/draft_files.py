@@ -177,7 +177,8 @@ def draft_files(
 def _validated(draft: Draft, script: str) -> Drafted:
     """The draft with what is certain fixed in its script, and the findings about it.
 
-    If it is refused all the same, the findings are about the script as its author has it.
+    If it is refused all the same, the findings are about the script as its author has it, without
+    those of rules whose mistakes `--write` fixes.
     """
     if any(draft.obstacles):
         return Drafted(draft)
@@ -189,9 +190,11 @@ def _validated(draft: Draft, script: str) -> Drafted:
     found = findings_about(before, fixed.snapshot)
     if not found:
         return Drafted(draft, changes, found, rules)
+    left = {item.rule for item in found}
     found = [
         item._replace(path=script) if script and item.path == draft.path else item
         for item in findings_about(before, own)
+        if item.rule in left
     ]
     return Drafted(draft, changes, found)
 
