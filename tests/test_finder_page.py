@@ -185,7 +185,8 @@ def test_without_javascript_a_link_leads_to_the_same_in_tables(
     page.goto(f"{address}/")
     assert not page.locator("#finder").is_visible()
     page.get_by_role("link", name="What fits, in plain tables").click()
-    table = page.locator("h3", has_text="80 GB each").locator("+ table")
+    page.get_by_text("80 GB each", exact=True).click()
+    table = page.locator("#memory-80")
     assert table.get_by_text("tested").count() > 0
     assert table.get_by_role("link").count() > 0
     context.close()

@@ -103,9 +103,9 @@ function table(formula, { phases }) {
 function turns(formula, found) {
   const texts = knobs(formula, found).slice(0, MOST_KNOBS).map((/** @type {any} */ { setting, saves, price }) => {
     const saved = Object.entries(saves).map(([phase, gb]) => `${gb > 0 ? "−" : "+"}${gigabytes(Math.abs(gb))} in ${phase}`);
-    return `${setting}: ${saved.join(", ")}. Price: ${price}.`;
+    return element("li", null, element("code", null, setting), ` ${saved.join(", ")}. Price: ${price}.`);
   });
-  return list(texts.length ? texts : ["No setting that is known here would lower it."]);
+  return element("ul", null, ...texts.length ? texts : ["No setting that is known here would lower it."]);
 }
 
 /** @param {Formula} formula @param {Estimate} found */

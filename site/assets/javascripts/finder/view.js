@@ -141,7 +141,7 @@ function extremes(page, { query, answers: [first], smallest, smallestFull, longe
 /** @param {Page} page @param {Found} found */
 function largest(page, { largest: tops }) {
   const line = (/** @type {Found["largest"][number]} */ { task, best: { row, fit: fits }, longest }) => element("li", null,
-    element("strong", null, `${task}: ${row.size}`), " ", fit(fits), " on ", link(page, row, row.hardware),
+    element("strong", null, `${task}: ${row.size}`), " ", fit(fits), ", ran on ", link(page, row, row.hardware),
     element("span", { class: "said" }, row.conditions.join(", ")),
     element("span", { class: "said" }, "Longest: ", link(page, longest.row, `${longest.row.context} on ${longest.row.hardware}`)));
   return section("finder-largest", "Largest size known to run, by task", tops.length,
