@@ -5,6 +5,7 @@
   const query = document.querySelector(".md-search__input");
   const firsts = { __drawer: () => sidebar?.querySelector("li a"), __search: () => query };
   const names = { __drawer: "Menu", __search: "Search" };
+  const LOCAL = "http://localhost:8000/";
 
   for (const label of document.querySelectorAll("header label.md-header__button[for^=__]")) {
     const toggle = document.getElementById(label.htmlFor);
@@ -27,6 +28,14 @@
       button.focus();
     });
     label.replaceWith(button);
+  }
+
+  /* Examples of a site without an address of its own name the one that this page came from. */
+  const { base } = JSON.parse(document.getElementById("__config").textContent);
+  const texts = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const { data } = texts.currentNode;
+    if (data.includes(LOCAL)) texts.currentNode.data = data.replaceAll(LOCAL, new URL(`${base}/`, location));
   }
 
   /* Each block of code gets a landmark for its buttons, which must differ by name. */

@@ -310,6 +310,7 @@ def coverage_as_json(found: Coverage, version: str) -> str:
         "dataset_version": version,
         "cells": [asdict(cell) for cell in found.cells],
         "unplaced_reports": found.unplaced,
+        "most_asked": [item._asdict() for item in found.asked],
         "wanted_rule": WANTED_RULE,
         "wanted": [
             {"size": cell.size, "task": cell.task, "device": cell.device} for cell in found.wanted
@@ -341,6 +342,13 @@ def coverage_as_text(dataset: Dataset, found: Coverage) -> str:
         *_cell_lines(names, found.cells, counts),
         "",
         f"{found.unplaced} more reports leave size, task or device open.",
+        "",
+        "Most asked in the issue trackers of the frameworks, with our records and others' reports:",
+        *(
+            f"{item.title}: {item.records} records, {item.reports} reports"
+            + (f"; wanted: {item.wanted}" if item.wanted else "")
+            for item in found.asked
+        ),
         "",
         f"Most wanted. {WANTED_RULE}",
         *_cell_lines(names, found.wanted[:MOST_WANTED], wanted),

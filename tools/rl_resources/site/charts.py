@@ -89,11 +89,12 @@ def memory_chart(points: Sequence[Point], sizes: Sequence[str]) -> Chart:
 def _coverage_page(site: Site) -> str:
     found, path = coverage(site.dataset), "coverage.md"
     sizes = [size.name for size in site.sizes]
-    tasks, devices = (grid(found.cells, axis, sizes) for axis in ("task", "device"))
-    named = [(site.devices.label(key), cells) for key, cells in devices]
+    every = (*found.cells, *found.partial)
+    tasks, devices = (grid(every, axis, sizes) for axis in ("task", "device"))
     return site.page(
         path,
-        coverage_map={"Task": tasks, "Device": named},
+        by_task=tasks,
+        by_device=devices,
         found=found,
         wanted=found.wanted[:MOST_WANTED],
         wanted_rule=WANTED_RULE,
@@ -103,6 +104,7 @@ def _coverage_page(site: Site) -> str:
                 grid([cell for cell in found.cells if cell.task == task], "device", sizes),
             )
             for task, _ in tasks
+            if any(cell.task == task for cell in found.cells)
         ],
         start=partial(_start_of_contribution, site.repository, link(path, "contributing/")),
     )
@@ -115,6 +117,8 @@ def grid(cells: Iterable[Cell], axis: str, sizes: Sequence[str]) -> list[tuple[s
     """
     sums: dict[str, dict[str, Cell]] = {}
     for cell in cells:
+        if not (cell.size and getattr(cell, axis)):
+            continue
         row = sums.setdefault(getattr(cell, axis), {})
         row[cell.size] = _added(row[cell.size], cell) if cell.size in row else cell
 

@@ -7,10 +7,11 @@ URL `/sizes/7b/` can take the same files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
 
 from rl_resources.package import Field, Record, TableSchema
 from rl_resources.query.compatibility import accepted_by, releases_of
@@ -48,6 +49,8 @@ EXAMPLES = (
     ("32B on 8 × H20 96 GB", {"gpus": "8", "device": "H20 96 GB", "model": "32B"}),
 )
 """Questions that fill the finder's form: each in words, and as the fields of the form."""
+VENDORS = ("amd.com", "hiascend.com", "huawei.com", "nvidia.com")
+"""Hosts of the vendors of devices."""
 MOST_TASKS = 4
 """Number of columns of `/what-fits/`: the tasks of which most is known."""
 
@@ -197,7 +200,8 @@ def _rows_page(site: Site, table: str, group: str) -> str:
     """A page with all rows of a table, in sections, with the columns that any row of one fills."""
     schema = site.dataset.package.resources[table].schema
     groups: dict[str, list[Record]] = {}
-    for row in site.dataset.records[table]:
+    rows_of = site.dataset.records[table]
+    for row in rows_of:
         groups.setdefault(str(row[group]), []).append(row)
     fields = [field for field in schema.fields if field.name != group]
     sections = [
@@ -205,8 +209,34 @@ def _rows_page(site: Site, table: str, group: str) -> str:
         for title, rows in groups.items()
     ]
     tabs = recipes.of_table(site.dataset, table, site.at)
-    names = {"table": table, "schema": schema, "anchor": anchor, "slug": slug}
-    return site.page(f"{table}.md", "rows.md", sections=sections, tabs=tabs, **names)
+    key = schema.primary_key[0]
+    runs: dict[str, Counter[tuple[str, str]]] = {str(row[key]): Counter() for row in rows_of}
+    for item in every_configuration(site.dataset):
+        if (named := getattr(item, key)) in runs and item.size:
+            runs[named][item.kind, item.size] += 1
+    return site.page(
+        f"{table}.md",
+        "rows.md",
+        sections=sections,
+        tabs=tabs,
+        table=table,
+        schema=schema,
+        anchor=anchor,
+        slug=slug,
+        runs=runs,
+        name=lambda row: (
+            site.devices.label(row[key]) if key == "device" else row[key].rpartition("/")[2]
+        ),
+        page_of=_page_of,
+    )
+
+
+def _page_of(row: Record) -> str:
+    """The page of a model on Hugging Face; of a device the first source of its vendor."""
+    if "model" in row:
+        return f"https://huggingface.co/{quote(str(row['model']))}"
+    sources: Iterable[str] = row["source"] or ()  # type: ignore[assignment]
+    return next((url for url in sources if urlsplit(url).netloc.endswith(VENDORS)), "")
 
 
 def data_page(site: Site, files: Sequence[Download]) -> str:
