@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import html
 import io
 import json
 import re
 from datetime import date
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import pytest
 
@@ -18,7 +19,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices
 from rl_resources.query.compatibility import Ages
 from rl_resources.query.configurations import recorded
-from rl_resources.query.coverage import coverage
+from rl_resources.query.coverage import MOST_ASKED, coverage
 from rl_resources.site import charts
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import pages
@@ -59,6 +60,40 @@ def test_more_projects_are_wanted_before_more_reports(dataset: Dataset) -> None:
         ("h100", 2, 2),
         ("h20", 1, 5),
     ]
+
+
+def test_every_count_of_coverage_leads_to_what_it_counts(dataset: Dataset) -> None:
+    made = pages(Site(dataset))
+    links = re.findall(
+        r'<a class="(?:held|reported)[^"]*" href="../([^"?]+)/\?([^"]+)">(.*?)</a>',
+        charts.pages(Site(dataset))["coverage.md"],
+        re.S,
+    )
+    assert len(links) > 100
+    rows = {
+        path: [dict(re.findall(r'data-(\w+)="([^"]*)"', row)) for row in _rows(text)]
+        for path, text in made.items()
+        if path.startswith(("sizes/", "reports/"))
+    }
+    for page, query, text in links:
+        chosen = dict(parse_qsl(html.unescape(query)))
+        shown = [row for row in rows[f"{page}.md"] if row | chosen == row]
+        assert sum(map(int, re.findall(r"\b\d+\b", re.sub("<.*?>", " ", text)))) == len(shown)
+
+
+def _rows(page: str) -> list[str]:
+    """The tags of rows with facts."""
+    return re.findall(r"<(?:tr|tbody)[^>]* data-task=[^>]*>", page)
+
+
+def test_what_is_asked_most_is_a_question_of_the_finder_and_says_what_is_wanted(
+    dataset: Dataset,
+) -> None:
+    asked = coverage(dataset).asked
+    assert [item.title for item in asked] == [title for title, _ in MOST_ASKED]
+    assert all(item.wanted != "a record" for item in asked if item.records)
+    bare = dataclasses.replace(dataset, records={**dataset.records, "tuning": (), "trials": ()})
+    assert {item.wanted for item in coverage(bare).asked} == {"a record"}
 
 
 def test_a_record_that_nobody_has_run_is_still_wanted(dataset: Dataset) -> None:

@@ -221,6 +221,39 @@ def test_search_copy_and_dark_mode_work_under_the_policy(browser: Browser, addre
         assert wrong == []
 
 
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [("OOM", "/reports/"), ("contribute", "/contributing/"), ("A100", "/devices/#nvidia")],
+)
+def test_search_leads_to_the_right_page(
+    browser: Browser, address: str, words: str, page: str
+) -> None:
+    with visited(browser, f"{address}/data/", width=1440) as (tab, wrong):
+        tab.locator("body").press("/")
+        tab.get_by_role("textbox", name="Search").press_sequentially(words)
+        tab.locator(f".md-search-result__link[href$='{page}']").wait_for()
+        assert wrong == []
+
+
+def test_examples_name_the_origin_of_their_page(browser: Browser, address: str) -> None:
+    for path in ("/recipes/", f"/records/{RECORD}/"):
+        with visited(browser, address + path) as (page, wrong):
+            code = "\n".join(page.locator("article pre").all_text_contents())
+            assert f"{address}/" in code
+            assert "localhost" not in code
+            assert wrong == []
+
+
+def test_models_and_devices_lead_to_their_runs_and_to_their_own_pages() -> None:
+    models, devices = made()["models.md"], made()["devices.md"]
+    assert '<a href="https://huggingface.co/Qwen/Qwen2.5-7B-Instruct"' in models
+    assert re.search(r'href="../sizes/7b/\?model=Qwen2.5-7B-Instruct">7?B? ?\d+ records?<', models)
+    assert re.search(r'href="../reports/7b/\?device=H100\+80\+GB">7B \d+ reports?<', devices)
+    assert re.search(
+        r'<a href="https://[^"]*nvidia.com/[^"]*" rel="nofollow noopener">H100 NVL', devices
+    )
+
+
 def test_under_the_policy_planted_markup_does_nothing(browser: Browser, address: str) -> None:
     def plant(route: Route) -> None:
         reply = route.fetch()
