@@ -285,7 +285,7 @@ def test_with_addresses_pages_link_to_the_repository_and_nothing_leaves_the_orig
             assert page.get_by_role("link", name="Repository").get_attribute("href") == repository
             mistake = page.get_by_role("link", name="Report a mistake").get_attribute("href")
             assert mistake.startswith(f"{repository}/issues/new?")
-        assert "body=Page%3A%20https%3A//example.org/x/devices/" in mistake
+        assert mistake.endswith("template=mistake.yml&where=https%3A//example.org/x/devices/")
         assert wrong == []
 
 
