@@ -282,7 +282,12 @@ def test_with_addresses_pages_link_to_the_repository_and_nothing_leaves_the_orig
         assert page.locator(f'article a[href="{repository}"]').count() == 1
         for path in ("/", "/404.html", "/devices/"):
             page.goto(f"{origin}{path}")
-            assert page.get_by_role("link", name="Repository").get_attribute("href") == repository
+            assert (
+                page.locator(".md-footer")
+                .get_by_role("link", name="Repository")
+                .get_attribute("href")
+                == repository
+            )
             mistake = page.get_by_role("link", name="Report a mistake").get_attribute("href")
             assert mistake.startswith(f"{repository}/issues/new?")
         assert mistake.endswith("template=mistake.yml&where=https%3A//example.org/x/devices/")
