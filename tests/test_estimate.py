@@ -201,6 +201,13 @@ def test_a_script_gives_its_settings_and_lists_every_default_that_was_taken() ->
     }
 
 
+def test_a_script_whose_engine_has_gpus_of_its_own_is_estimated_for_those_that_train() -> None:
+    script = SCRIPT.with_name("qwen2.5-math-7b_dapo_64_h20_fsdp2_vllm.sh")
+    found = dataset().estimate(str(script))
+    inputs = found.configuration.inputs
+    assert (inputs["gpus"], inputs["has_engine"], "rollout" in found.phases) == (32, 0, False)
+
+
 def test_what_a_script_leaves_open_is_named_with_the_default_taken(tmp_path: Path) -> None:
     script = tmp_path / SCRIPT.name
     text = SCRIPT.read_text().replace('length="${MAX_RESPONSE_LENGTH}"', 'length="$1"')

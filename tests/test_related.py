@@ -147,3 +147,10 @@ def test_a_report_of_the_lines_of_a_record_is_no_answer_of_its_own() -> None:
     every = {row.id for row in every_configuration(DATASET)}
     assert every - {row.id for row in configurations(DATASET)} == both.keys()
     assert len(list(runs(DATASET))) == len(configurations(DATASET))
+
+
+def test_a_report_of_another_speed_is_another_run_and_of_two_tasks_each_has_its_record() -> None:
+    both = {id_.rpartition("-")[0]: script for id_, script in recorded(DATASET).items()}
+    name = "qwen2.5-math-7b-dapo-{}-64-h20"
+    assert name.format("fully-async-policy") in both and name.format("colocate-sync") not in both
+    assert {"_ppo_" in both["ppo-4-a100"], "_grpo_" in both["grpo-4-a100"]} == {True}

@@ -11,7 +11,8 @@
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - n_val and val_temperature of the source's fork of verl are val_kwargs in verl.
 #   - rollout.enforce_eager, a default of verl when the source was written, is spelled out, as are
-#     entropy_coeff, the token limits and the limits of the rollout.
+#     entropy_coeff, the token limits and the limits of the rollout; max_num_seqs is that of vLLM, as
+#     the fork does not pass its own on.
 #   - grad_offload is left out: verl has no such switch now, and it was off. data.val_batch_size is
 #     deprecated.
 #   - VLLM_ATTENTION_BACKEND=XFORMERS, which the source's vLLM needed, is left out.
@@ -89,7 +90,7 @@ ROLLOUT=(
     actor_rollout_ref.rollout.tensor_model_parallel_size="${ROLLOUT_TENSOR_PARALLEL_SIZE}"
     actor_rollout_ref.rollout.gpu_memory_utilization="${GPU_MEMORY_UTILIZATION}"
     actor_rollout_ref.rollout.enforce_eager=True
-    actor_rollout_ref.rollout.max_num_seqs=1024
+    actor_rollout_ref.rollout.max_num_seqs=256
     actor_rollout_ref.rollout.max_num_batched_tokens=8192
     actor_rollout_ref.rollout.temperature=0.6
     actor_rollout_ref.rollout.val_kwargs.do_sample=True

@@ -15,7 +15,8 @@
 #   - critic.model.fsdp_config becomes critic.fsdp, as verl calls it now. The penalty of the KL term
 #     is in the reward, as the fork does it without saying so.
 #   - rollout.enforce_eager, a default of verl when the source was written, is spelled out, as are
-#     entropy_coeff and the limits of the rollout.
+#     entropy_coeff and the limits of the rollout; max_num_seqs is that of vLLM, as the fork does not
+#     pass its own on.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
 #
 # Settings: environment variables of the names below, or more Hydra overrides as arguments.
@@ -91,7 +92,7 @@ ROLLOUT=(
     actor_rollout_ref.rollout.tensor_model_parallel_size="${ROLLOUT_TENSOR_PARALLEL_SIZE}"
     actor_rollout_ref.rollout.gpu_memory_utilization="${GPU_MEMORY_UTILIZATION}"
     actor_rollout_ref.rollout.enforce_eager=True
-    actor_rollout_ref.rollout.max_num_seqs=1024
+    actor_rollout_ref.rollout.max_num_seqs=256
     actor_rollout_ref.rollout.max_num_batched_tokens=32768
     actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu="${LOG_PROB_MICRO_BATCH_SIZE_PER_GPU}"
 )

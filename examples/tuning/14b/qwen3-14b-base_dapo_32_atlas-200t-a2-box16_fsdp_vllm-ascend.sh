@@ -11,7 +11,8 @@
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The trainer of the DAPO recipe becomes verl.trainer.main_ppo: the source turns its dynamic
-#     sampling off.
+#     sampling off, so a step trained on all 32 prompts that it drew; train_batch_size is 32 here,
+#     16 in the source.
 #   - The reward manager dapo and its penalty on overlong responses are left out: they change the
 #     reward, not what a run needs.
 #   - Settings of the reference model are left out: with both KL terms off there is none.
@@ -42,7 +43,7 @@ ROLLOUT_TENSOR_PARALLEL_SIZE=${ROLLOUT_TENSOR_PARALLEL_SIZE:-2}
 GPU_MEMORY_UTILIZATION=${GPU_MEMORY_UTILIZATION:-0.8}
 
 # Batch and lengths
-TRAIN_BATCH_SIZE=${TRAIN_BATCH_SIZE:-16}
+TRAIN_BATCH_SIZE=${TRAIN_BATCH_SIZE:-32}
 PPO_MINI_BATCH_SIZE=${PPO_MINI_BATCH_SIZE:-1}
 MAX_PROMPT_LENGTH=${MAX_PROMPT_LENGTH:-2048}
 MAX_RESPONSE_LENGTH=${MAX_RESPONSE_LENGTH:-20480}

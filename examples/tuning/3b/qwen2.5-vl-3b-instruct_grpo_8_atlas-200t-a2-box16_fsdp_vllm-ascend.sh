@@ -11,6 +11,8 @@
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - disable_mm_preprocessor_cache=True becomes mm_processor_cache_gb=0, as vLLM calls it now.
+#   - rollout.enforce_eager is that of the script that the page links now; the one that came with the
+#     throughput turned it off.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
 #
 # The source exports USE_OPTIMIZED_MODEL=0, and so does this script.

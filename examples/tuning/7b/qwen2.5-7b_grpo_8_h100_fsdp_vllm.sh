@@ -14,10 +14,10 @@
 #   - The search tool of the source, two turns of up to 500 tokens, is left out: its fork of verl has
 #     it built in.
 #   - n_agent is rollout.n in verl. The mini batch counts prompts in verl, responses in the fork. The
-#     micro batch sizes of the source, totals over 8 GPUs, are divided by 8.
+#     micro batch sizes of the source, totals over 8 GPUs, are divided by 8; the mini batch is kept.
 #   - grad_offload is left out: verl has no such switch with FSDP now.
-#   - rollout.enforce_eager, a default of verl when the source was written, is spelled out, as are
-#     entropy_coeff and the limits of the rollout.
+#   - rollout.enforce_eager and entropy_coeff, defaults of verl when the source was written, are
+#     spelled out, as are the limits of the rollout, which the fork leaves to vLLM 0.6.3.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
 #
 # Settings: environment variables of the names below, or more Hydra overrides as arguments.
@@ -94,8 +94,9 @@ ROLLOUT=(
     actor_rollout_ref.rollout.tensor_model_parallel_size="${ROLLOUT_TENSOR_PARALLEL_SIZE}"
     actor_rollout_ref.rollout.gpu_memory_utilization="${GPU_MEMORY_UTILIZATION}"
     actor_rollout_ref.rollout.enforce_eager=True
-    actor_rollout_ref.rollout.max_num_seqs=1024
-    actor_rollout_ref.rollout.max_num_batched_tokens=32768
+    actor_rollout_ref.rollout.enable_chunked_prefill=False
+    actor_rollout_ref.rollout.max_num_seqs=256
+    actor_rollout_ref.rollout.max_num_batched_tokens="$((MAX_PROMPT_LENGTH + MAX_RESPONSE_LENGTH))"
     actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu="${LOG_PROB_MICRO_BATCH_SIZE_PER_GPU}"
 )
 

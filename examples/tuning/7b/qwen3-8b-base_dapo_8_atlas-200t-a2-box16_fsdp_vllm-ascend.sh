@@ -11,7 +11,8 @@
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - verl.trainer.main_ppo takes the place of recipe.dapo.main_dapo, which is no longer part of verl.
-#     Its filter of groups was off in the source.
+#     Its filter of groups was off in the source, so a step trained on all 48 prompts that it drew;
+#     train_batch_size is 48 here, 16 in the source.
 #   - The reference model is left out: without a KL loss none is loaded.
 #   - The penalty on overlong answers is left out: it changes the reward, not what a run needs.
 #   - Dropout, which the model has none of, is left out.
@@ -37,7 +38,7 @@ ROLLOUT_TENSOR_PARALLEL_SIZE=${ROLLOUT_TENSOR_PARALLEL_SIZE:-2}
 GPU_MEMORY_UTILIZATION=${GPU_MEMORY_UTILIZATION:-0.9}
 
 # Batch and lengths
-TRAIN_BATCH_SIZE=${TRAIN_BATCH_SIZE:-16}
+TRAIN_BATCH_SIZE=${TRAIN_BATCH_SIZE:-48}
 PPO_MINI_BATCH_SIZE=${PPO_MINI_BATCH_SIZE:-1}
 MAX_PROMPT_LENGTH=${MAX_PROMPT_LENGTH:-2048}
 MAX_RESPONSE_LENGTH=${MAX_RESPONSE_LENGTH:-20480}

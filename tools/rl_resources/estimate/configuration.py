@@ -281,11 +281,11 @@ def _special(run: Run) -> dict[str, Setting]:
     etp, share = run.expert_tensor_parallel_size, run.optimizer_fraction_on_host
     entropy = run.setting(f"{ACTOR}.entropy_coeff")
     found = {
-        "gpus": run.gpus,
+        "gpus": run.training_gpus,
         "lora_rank": run.lora_rank,
         "micro_batch": run.micro_batch,
         "fsdp_size": _changed(run.setting(f"{ACTOR}.fsdp_config.fsdp_size"), _all_as_0),
-        "has_engine": Setting("actor_rollout_ref.hybrid_engine", value=True),
+        "has_engine": run.shares_gpus,
         "has_critic": _changed(run.estimator, lambda name: name == "gae"),
         "entropy_bytes": _changed(entropy, lambda number: 2 if number else 0),
     }

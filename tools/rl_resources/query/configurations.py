@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from math import isclose
 from operator import attrgetter
 from typing import Any, NamedTuple, get_type_hints
 
@@ -137,18 +138,26 @@ def every_configuration(dataset: Dataset) -> tuple[Configuration, ...]:
 def recorded(dataset: Dataset) -> Mapping[str, str]:
     """The reports of a run that is a record as well, each with the record's script.
 
-    The same lines of a source are the same run where model and number of GPUs agree.
+    The same lines of a source are the same run where model, number of GPUs and speed agree, the
+    speed within a tenth, as one is a mean, the other a median. Of several, it is the same task.
     """
-    scripts = {
-        (url, record["model"], record["gpus"]): str(record["script"])
-        for record in dataset.records["tuning"]
-        for url in f"{record['source'] or ''} {record['evidence'] or ''}".split()
-    }
-    places = {
-        str(row["report"]): (row["source_url"], row["model"], row["gpus"])
-        for row in dataset.records["reports"]
-    }
-    return {id_: scripts[place] for id_, place in places.items() if place in scripts}
+    places: dict[tuple[object, ...], list[Record]] = {}
+    for record in dataset.records["tuning"]:
+        for url in f"{record['source'] or ''} {record['evidence'] or ''}".split():
+            places.setdefault((url, record["model"], record["gpus"]), []).append(record)
+    found = {}
+    for row in dataset.records["reports"]:
+        near = places.get((row["source_url"], row["model"], row["gpus"]), [])
+        if same := [record for record in near if _as_fast(row, record)]:
+            best = max(same, key=lambda record: record["task"] == row["task"])
+            found[str(row["report"])] = str(best["script"])
+    return found
+
+
+def _as_fast(row: Record, record: Record) -> bool:
+    """Whether no speed that both state differs by more than a tenth."""
+    stated = [(row[name], record[name]) for name in ("step_seconds", "tokens_per_second_per_gpu")]
+    return all(isclose(float(str(a)), float(str(b)), rel_tol=0.1) for a, b in stated if a and b)
 
 
 def runs(dataset: Dataset) -> Iterator[Record]:

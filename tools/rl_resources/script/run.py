@@ -76,6 +76,9 @@ class Run(Settings):
         unsure = adapter.value is not None and not self.composition.problem
         return Setting(found.key, UNKNOWN) if unsure and not found.number else found
 
+    shares_gpus = Key("actor_rollout_ref.hybrid_engine")
+    """Whether the rollout engine runs on the GPUs that train."""
+
     gpus_per_node = Key("trainer.n_gpus_per_node")
     """The GPUs of each machine that trains."""
 
@@ -100,6 +103,16 @@ class Run(Settings):
             numbers = [count.number or 0 for count in counts]
             total = sum(map(prod, zip(numbers[::2], numbers[1::2], strict=True)))
         return Setting(given.key, total, given.place, given.origin)
+
+    @property
+    def training_gpus(self) -> Setting:
+        """The GPUs that train: all, or those of `trainer` where the engine has others."""
+        if self.shares_gpus.value is not False:
+            return self.gpus
+        nodes, each = self.gpu_counts[:2]
+        known = nodes.number is not None and each.number is not None
+        total = (nodes.number or 0) * (each.number or 0) if known else UNKNOWN
+        return Setting(each.key, total, each.place, each.origin)
 
     @property
     def gpu_counts(self) -> list[Setting]:
