@@ -280,7 +280,7 @@ def test_with_addresses_pages_link_to_the_repository_and_nothing_leaves_the_orig
     assert build_site(ROOT, tmp_path / "site", **known).returncode == 0
     with served(tmp_path / "site") as origin, visited(browser, f"{origin}/") as (page, wrong):
         assert page.locator(f'article a[href="{repository}"]').count() == 1
-        for path in ("/", "/404.html", "/devices/"):
+        for path in ("/", "/devices/"):
             page.goto(f"{origin}{path}")
             assert (
                 page.locator(".md-footer")
