@@ -59,6 +59,7 @@ ROW = {
     "max_prompt_length": "512",
     "max_response_length": "1024",
     "rollout_n": "5",
+    "gpu_memory_utilization": "0.5",
     "status": "reported",
 }
 START = "python3 -m verl.trainer.main_ppo"

@@ -89,10 +89,11 @@ def _plain(name: str) -> str:
     return words.removeprefix("meta-").removesuffix("-hf")
 
 
-_COMPARED = (
+_ALWAYS_STATED = (
     *("activation-checkpointing", "parameter-offload", "optimizer-offload", "sequence-packing"),
     "dynamic-batch",
 )
+"""Memory optimizations that a row has to name; others it may leave out."""
 
 
 @rule()
@@ -233,9 +234,9 @@ def backends_agree(pair: Pair) -> Iterator[Mistake]:
 
 @rule()
 def lengths_agree(pair: Pair) -> Iterator[Mistake]:
-    """The row's lengths and responses for each prompt are those of its script.
+    """The row's lengths, batches and shares of memory are those of its script.
 
-    Memory grows with length and with the number of responses.
+    They decide how much memory a run takes.
 
     Bad: `512` as `max_prompt_length` with `data.max_prompt_length=1024`
     Good: `1024` as `max_prompt_length` with `data.max_prompt_length=1024`
@@ -249,10 +250,11 @@ def lengths_agree(pair: Pair) -> Iterator[Mistake]:
         ("rollout_n", run.rollout_n),
         ("micro_batch_per_gpu", run.micro_batch_size_per_gpu),
         ("max_tokens_per_gpu", run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")),
+        ("gpu_memory_utilization", run.gpu_memory_utilization),
     ):
-        wanted = pair.number(column)
-        if wanted is not None and setting.number is not None and wanted != setting.number:
-            yield differs(pair, run, column, setting, str(setting.number))
+        wanted, found = number(pair.text(column)), setting.value
+        if wanted is not None and isinstance(found, int | float) and wanted != found:
+            yield differs(pair, run, column, setting, str(found))
 
 
 @rule()
@@ -284,9 +286,9 @@ def optimizations_agree(pair: Pair) -> Iterator[Mistake]:
     if run is None or not said:
         return
     words = said.split("; ")
-    for word in _COMPARED:
-        setting = run.optimizations[word]
-        if setting.known and is_on(setting) != (word in words):
+    for word, setting in run.optimizations.items():
+        stated = word in words or word in _ALWAYS_STATED
+        if stated and setting.known and is_on(setting) != (word in words):
             change = "Remove" if word in words else "Add"
             message = f"{cell(pair, 'memory_optimizations')}, but "
             message += said_by_script(pair, run, setting)
