@@ -100,7 +100,7 @@ def _replayed(runner: Runner, issue: str) -> None:
 def test_an_issue_becomes_a_pull_request_with_its_script_as_it_is(runner: Runner) -> None:
     _replayed(runner, "accepted")
     changed = git(runner.remote, "diff", "--name-only", "main", BRANCH).split()
-    assert changed == [PLACE, "records/trials.csv", "records/tuning.csv"]
+    assert changed == [PLACE, "records/tuning.csv"]
     assert "# $(touch pwned) `touch pwned`\n# ::set-output" in git(
         runner.remote, "show", f"{BRANCH}:{PLACE}"
     )
@@ -131,20 +131,38 @@ def test_hostile_answers_become_no_pull_request_and_stay_text_in_the_comment(
     assert "Nothing was written" in block[-1]
 
 
-def test_a_patch_reaches_records_and_scripts_alone(runner: Runner) -> None:
-    """Also one that the job which reads the form was tricked into."""
-    for path in (PLACE, "records/exemptions.csv", ".github/workflows/ci.yml"):
+@pytest.mark.parametrize(
+    ("workflow", "patch", "wanted"),
+    [
+        ("record", "record/record.diff", [PLACE, "examples/tuning/moved.sh"]),
+        ("compat", "compat/compat.diff", ["records/compatibility.csv"]),
+    ],
+)
+def test_a_patch_reaches_its_own_files_alone(
+    runner: Runner, workflow: str, patch: str, wanted: list[str]
+) -> None:
+    """Also one that the first job was tricked into, and whose lines the runner would obey."""
+    verl = runner.root / "tools/rl_resources/script/framework/verl.json"
+    verl.parent.mkdir(parents=True)
+    verl.touch()
+    commit(runner.root)
+    git(runner.root, "push", "--quiet", "origin", "main")
+    for path in (PLACE, "records/compatibility.csv", "records/exemptions.csv", ".github/ci.yml"):
         (runner.root / path).parent.mkdir(parents=True, exist_ok=True)
-        (runner.root / path).write_text("changed\n")
+        (runner.root / path).write_text("::add-mask::changed \n")
+    git(runner.root, "mv", "datapackage.json", "examples/tuning/moved.sh")
     git(runner.root, "add", "examples", "records", ".github")
-    (runner.temporary / "record").mkdir()
-    patch = git(runner.root, "diff", "--cached", "--binary")
-    (runner.temporary / "record" / "record.diff").write_text(patch)
-    (runner.temporary / "record" / "findings.txt").touch()
+    text = git(runner.root, "diff", "--cached", "--binary", "--find-renames")
     git(runner.root, "reset", "--hard", "--quiet")
-    jobs = yaml.safe_load((ROOT / ".github/workflows/record.yml").read_text())["jobs"]
-    runner.run(jobs["propose"], NUMBER="7", BRANCH=BRANCH)
-    assert git(runner.remote, "diff", "--name-only", "main", BRANCH).split() == [PLACE]
+    (runner.temporary / patch).parent.mkdir()
+    (runner.temporary / patch).write_text(text)
+    (runner.temporary / "record/findings.txt").parent.mkdir(exist_ok=True)
+    (runner.temporary / "record/findings.txt").touch()
+    (runner.temporary / "compat/summary.md").parent.mkdir(exist_ok=True)
+    (runner.temporary / "compat/summary.md").touch()
+    jobs = yaml.safe_load((ROOT / f".github/workflows/{workflow}.yml").read_text())["jobs"]
+    assert "::" not in runner.run(jobs["propose"], NUMBER="7", BRANCH=BRANCH)
+    assert git(runner.remote, "diff", "--name-only", "main", BRANCH).split() == wanted
 
 
 def test_only_a_label_starts_the_draft_and_only_the_second_job_may_write() -> None:

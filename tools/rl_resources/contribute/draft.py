@@ -173,11 +173,15 @@ class Draft:
     def _trials(self) -> list[Trial]:
         """Those of the dataset, of the script's comments and of the log.
 
+        With a log of another batch also the script's own, which ran if the row was measured.
+
         A lack of host memory says nothing of the GPUs, so it is no trial.
         """
         script, log = self.sources.script, self.sources.log
         found = [*self._held_trials, *(searched(script) if script else ())]
+        own = self._batch if self._held.get("statement") == "measured-run" else None
         if log is not None and (tried := log.batch or self._batch):
+            found += [Trial(own, True)] if own and self._of_another_batch(log) else []
             shows = log.measured if log.fits else log.lacked == "accelerator"
             found += [Trial(tried, log.fits)] if shows else []
         return list(dict.fromkeys(found))
@@ -193,9 +197,14 @@ class Draft:
 
     @property
     def trials(self) -> list[Row]:
-        """New rows of trials, after those that the dataset has."""
-        held = self._held_trials
-        new = [trial for trial in self._trials if self.name and trial not in held]
+        """New rows of trials, after those that the dataset has.
+
+        One run that fitted is no search: its row would only repeat the script's batch, and conflict
+        with the next contribution in a table that few records are in.
+        """
+        held, tried = self._held_trials, self._trials
+        searched = len(tried) > 1 or not all(trial.ran for trial in tried)
+        new = [trial for trial in tried if self.name and searched and trial not in held]
         return [
             {
                 "script": self.name,

@@ -17,7 +17,7 @@ from rl_resources.contribute.changes import (
     write_changes,
 )
 from rl_resources.contribute.draft import NOT_STATED, Draft, Sources
-from rl_resources.contribute.facts import Fact, Form, read_form, stated_facts
+from rl_resources.contribute.facts import Fact, Facts, Form, read_form, stated_facts
 from rl_resources.contribute.fix import fix
 from rl_resources.contribute.training_log import (
     FIGURES,
@@ -155,17 +155,17 @@ def draft_files(
     package = read_package(root)
     dataset, snapshot = read_dataset(package), take_snapshot(package)
     schema = package.resources["tuning"].schema
-    form = _form(issue, schema, Devices(dataset)) if issue else Form()
+    form = _form(issue, schema) if issue else Form()
     run, form = _log(log, form)
     text = _decoded(script, "Name the shell script.") if script else form.script.encode()
-    name = Path(script).name if script else "script.sh"
+    name, devices = Path(script).name if script else "script.sh", Devices(dataset)
     sources = Sources(
         ScriptText(name, text.decode()) if text or script else None,
         text,
         _held(root, Path(script)) if script else "",
         run,
-        form,
-        stated_facts("--set", stated, schema),
+        replace(form, facts=_by_key(form.facts, devices)),
+        _by_key(stated_facts("--set", stated, schema), devices),
     )
     drafted = _validated(Draft(sources, dataset, snapshot), script)
     if not write or not drafted.changes or drafted.refused:
@@ -199,16 +199,21 @@ def _validated(draft: Draft, script: str) -> Drafted:
     return Drafted(draft, changes, found)
 
 
-def _form(name: str, schema: TableSchema, devices: Devices) -> Form:
-    """The answers of a form, its device by its key."""
+def _by_key(facts: Facts, devices: Devices) -> Facts:
+    """The facts with the device by its key, where its name is that of one."""
+    meant = devices.named(facts.get("device", Fact()).text)
+    return {**facts, "device": Fact(*meant)} if len(meant) == 1 else facts
+
+
+def _form(name: str, schema: TableSchema) -> Form:
+    """The answers of a form."""
     form = read_form(_decoded(name, "Save the issue's text as UTF-8.").decode(), schema)
     if form == Form():
         raise UnusableInput(
             f"{shown(name, 500)}: has no answer of an issue form",
             "Write each answer under a heading with its column's title, as in `### Device`.",
         )
-    meant = devices.named(form.facts.get("device", Fact()).text)
-    return replace(form, facts={**form.facts, "device": Fact(*meant)}) if len(meant) == 1 else form
+    return form
 
 
 def _log(name: str, form: Form) -> tuple[TrainingLog | None, Form]:
