@@ -176,7 +176,7 @@ def test_a_report_is_shown_with_conditions_group_and_the_unit_of_its_batch(
             "max_prompt_length": 512,
             "batch": 64,
             "batch_unit": "unstated",
-            "rollout_n": 5,
+            "rollout_n": 1,
             "weights": "lora",
             "lora_rank": 32,
             "memory_optimizations": ("activation-checkpointing", "optimizer-offload"),
@@ -191,5 +191,5 @@ def test_a_report_is_shown_with_conditions_group_and_the_unit_of_its_batch(
         "LoRA, rank 32, precision not stated, optimizer offload, activation checkpointing, "
         "512 + ? tokens, micro batch not stated, run stated without a figure"
     )
-    assert cells["Batch"] == "64 (unit not stated), 5 rollouts per prompt"
+    assert cells["Batch"] == "64 (unit not stated), 1 rollout per prompt"
     assert "a/<wbr>b#12" in cells["Source"]

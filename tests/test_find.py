@@ -16,7 +16,7 @@ import pytest
 from rl_resources import UnusableInput
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset
-from rl_resources.devices import Devices, device_label
+from rl_resources.devices import Devices, device_label, written
 from rl_resources.query.configurations import (
     RUNS,
     Configuration,
@@ -65,6 +65,19 @@ def _report(id_: str = "r", *, gpus: int = 1, device: str = "h100", **more: Any)
 def _record(id_: str = "s", **more: Any) -> Configuration:
     known = {"kind": "record", "evidence_level": "reported", "script": f"examples/{id_}.sh"}
     return _report(id_, **(known | more))
+
+
+@pytest.mark.parametrize(
+    ("published", "shown"),
+    [
+        ("A800 (40G)", "A800 40 GB"),
+        ("NVIDIA A800 80GB PCIe", "NVIDIA A800 80 GB PCIe"),
+        ("80 GB GPU, not named", "80 GB GPU, not named"),
+        ("B200 (GB200)", "B200 (GB200)"),
+    ],
+)
+def test_memory_in_a_published_name_has_our_spelling(published: str, shown: str) -> None:
+    assert written(published) == shown
 
 
 def _ids(found: Found) -> list[str]:

@@ -7,6 +7,7 @@ import json
 import re
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,6 +35,10 @@ from website import (
 )
 
 DATASET = load(ROOT)
+WIDTHS = (360, 768, 1120, 1440)
+SHOW_ALL = """(found) => {
+    for (const one of found) one.tagName === "BUTTON" ? one.click() : (one.open = true);
+}"""
 SCRIPT = Path("examples/tuning/7b") / f"{RECORD}.sh"
 META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 PLANTED = (
@@ -88,6 +93,8 @@ def test_every_report_is_on_one_page() -> None:
     text = "".join(page for path, page in made().items() if path.startswith("reports/"))
     ids = re.findall(r'<tr id="([^"]+)"', text)
     assert sorted(ids) == sorted(str(row["report"]) for row in DATASET.records["reports"])
+    listed = made()["reports/7b.md"].count('<tr id="')
+    assert all(f"{listed} reports" in made()[path] for path in ("index.md", "sizes/7b.md"))
 
 
 @pytest.mark.parametrize("remote", [None, "javascript:alert(2)", "https://example.org/o/r"])
@@ -146,10 +153,13 @@ def test_a_policy_allows_no_inline_script_unhashed(built: Path) -> None:
         assert policy.count("sha256-") == len(inline) > 0
 
 
-@pytest.mark.parametrize("width", [360, pytest.param(1280, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
-    "path",
-    ["/sizes/7b/", "/charts/", *(pytest.param(path, marks=pytest.mark.nightly) for path in PAGES)],
+    ("path", "width"),
+    [
+        *product(("/sizes/7b/", "/charts/"), (360,)),
+        *product(("/reports/7b/", "/records/", "/coverage/"), (1120,)),
+        *(pytest.param(*at, marks=pytest.mark.nightly) for at in product(PAGES, WIDTHS)),
+    ],
 )
 def test_a_page_loads_without_errors_from_its_own_origin_and_never_scrolls_sideways(
     browser: Browser, address: str, path: str, width: int
@@ -157,6 +167,7 @@ def test_a_page_loads_without_errors_from_its_own_origin_and_never_scrolls_sidew
     with visited(browser, address + path, width) as (page, wrong):
         assert wrong == []
         assert page.locator("h1").count() == 1
+        page.locator("details, button.md-button").evaluate_all(SHOW_ALL)
         beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert page.evaluate(beyond) == 0
 
@@ -195,6 +206,7 @@ def test_a_size_leads_to_its_records_and_its_words_to_the_finder(
     with visited(browser, f"{address}/sizes/7b/") as (page, wrong):
         headers = page.locator("table.tuning thead th").all_inner_texts()
         assert headers == list(HEADERS)
+        assert "vllm 0.8.3" in page.locator("[data-label=Infer]").all_inner_texts()
         page.get_by_role("link", name=f"{RECORD}.sh").click()
         page.wait_for_url(f"**/records/{RECORD}/")
         page.go_back()

@@ -171,6 +171,12 @@ def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(
         page.get_by_role("checkbox", name="Batch").uncheck()
         assert not page.locator("[data-label=Batch]").filter(visible=True).count()
         assert not page.get_by_role("columnheader", name="Batch").is_visible()
+        count = page.locator(".table-tools output").inner_text()
+        page.goto(f"{address}/sizes/")
+        page.go_back()
+        assert page.get_by_role("combobox", name="Weights").input_value() == "full fine-tuning"
+        assert page.locator(".table-tools output").inner_text() == count
+        assert page.get_by_role("columnheader", name="Batch").is_visible()
         assert wrong == []
 
 

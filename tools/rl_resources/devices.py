@@ -125,6 +125,11 @@ def device_name(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", bare)
 
 
+def written(text: str) -> str:
+    """A source's name of a device with its memory in our spelling: `A800 40 GB` of `A800 (40G)`."""
+    return re.sub(r"\((\d+) ?GB?\)|\b(\d+)GB?\b", lambda m: f"{m[1] or m[2]} GB", text)
+
+
 def device_label(device: str) -> str:
     """The name for people: `A100 PCIe` of `a100-pcie-80g`."""
     return " ".join(_capital(part) for part in _without_memory(device).split("-"))

@@ -71,7 +71,7 @@
   function columnsOf(table, names) {
     const list = make("details", { className: "more" }, make("summary", {}, "Columns"));
     names.forEach((name, index) => {
-      const box = make("input", { type: "checkbox", checked: true });
+      const box = make("input", { type: "checkbox", checked: true, autocomplete: "off" });
       box.addEventListener("change", () => {
         for (const { cells } of table.rows) {
           if (cells.length === names.length) cells[index].hidden = !box.checked;
@@ -92,7 +92,7 @@
     const facets = (table.dataset.facets?.split(" ") ?? []).map((name) => facetOf(name, rows));
     const more = make("button", { type: "button", className: "md-button" });
     const filter = make("input", { type: "search", autocomplete: "off" });
-    const order = make("select", {}, make("option", { value: "" }, "as given"));
+    const order = make("select", { autocomplete: "off" }, make("option", { value: "" }, "as given"));
     const summary = make("output");
     let [column, descending, few] = [-1, false, Number(table.dataset.few ?? Infinity)];
 
@@ -102,9 +102,7 @@
         group.parent.append(...group.order);
       }
       headers.forEach((header, index) => {
-        const direction = descending ? "descending" : "ascending";
-        if (index === column) header.setAttribute("aria-sort", direction);
-        else header.removeAttribute("aria-sort");
+        header.ariaSort = index !== column ? null : descending ? "descending" : "ascending";
       });
       order.value = column < 0 ? "" : `${column} ${descending}`;
       narrow();
@@ -160,8 +158,8 @@
       showAll();
     });
 
-    const tools = make("div", { className: "table-tools", role: "group" });
-    tools.setAttribute("aria-label", `Filter and order: ${titleOf(table)}`);
+    const ariaLabel = `Filter and order: ${titleOf(table)}`;
+    const tools = make("div", { className: "table-tools", role: "group", ariaLabel });
     if (rows.length >= ROWS_WORTH_A_FILTER) tools.append(make("label", {}, "Filter ", filter));
     for (const facet of facets) {
       const label = facet.name[0].toUpperCase() + facet.name.slice(1);
@@ -174,6 +172,7 @@
     (table.closest(".contained") ?? table).before(tools);
     if (few < rows.length) table.after(more);
     narrow();
+    addEventListener("pageshow", narrow); // Back: the browser has set the lists as they were
   }
 
   /* Whatever a link leads to is shown: not in a closed drawer, nor beyond the first rows. */

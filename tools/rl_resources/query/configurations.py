@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple, get_type_hints
 
 from rl_resources.dataset import Dataset, script_path
-from rl_resources.devices import Device, Devices, device_label
+from rl_resources.devices import Device, Devices, device_label, written
 from rl_resources.package import Record, items_of, text_of
 from rl_resources.query.compatibility import Ages
 from rl_resources.query.vocabulary import WEIGHTS, projects
@@ -228,7 +228,7 @@ class _Configurations:
         else:
             possible, known = self._devices.published(published)
         return {
-            "device_label": device_label(known_name) or published,
+            "device_label": device_label(known_name) or written(published),
             "possible_devices": tuple(possible),
             "vendor": known.vendor,
             "memory_gb": (known.memory_gb or stated) if device else (stated or known.memory_gb),

@@ -38,7 +38,7 @@ MOST_ASKED = (
     ("Long context, 32K tokens", {"length": "32K"}),
     ("Vision: Qwen2.5-VL-7B", {"model": "Qwen2.5-VL-7B-Instruct"}),
 )
-"""What people ask for most in the issue trackers of the frameworks, as questions of the finder."""
+"""What is often asked, as questions of the finder."""
 
 Place = tuple[str, str, str]
 """Size, task, device."""

@@ -131,10 +131,12 @@ def summary(row: Configuration) -> str:
 def figures(row: Configuration) -> Iterator[str]:
     """What is known of batch, rollouts, memory and time."""
     if row.batch:
-        yield _BATCHES.get(row.batch_unit, f"batch {{}} {row.batch_unit}").format(row.batch)
+        unit = row.batch_unit.removesuffix("s" if row.batch == 1 else "")
+        yield _BATCHES.get(unit, f"batch {{}} {unit}").format(row.batch)
     for name in ("rollout_n", "host_memory_gb", "step_seconds", "peak_memory_gb"):
         if value := getattr(row, name):
-            yield SPANS[name].format(f"{value:g}")
+            text = SPANS[name].format(f"{value:g}")
+            yield text.replace("rollouts", "rollout") if value == 1 else text
 
 
 def series(rows: Sequence[Configuration]) -> str:

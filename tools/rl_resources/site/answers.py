@@ -343,7 +343,7 @@ def coverage_as_text(dataset: Dataset, found: Coverage) -> str:
         "",
         f"{found.unplaced} more reports leave size, task or device open.",
         "",
-        "Most asked in the issue trackers of the frameworks, with our records and others' reports:",
+        "Often asked, with our records and others' reports:",
         *(
             f"{item.title}: {item.records} records, {item.reports} reports"
             + (f"; wanted: {item.wanted}" if item.wanted else "")

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from rl_resources.package import Field, Record, TableSchema
+from rl_resources.package import Field, Record, TableSchema, text_of
 from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import (
     Configuration,
@@ -71,7 +71,6 @@ def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
 def _front(site: Site) -> dict[str, str]:
     """The finder's form, and its answers as plain tables for readers without JavaScript."""
     rows = configurations(site.dataset)
-    reports_of = Counter(row.size for row in rows if row.kind == "report")
     tasks = Counter(row.task for row in rows if row.task).most_common(MOST_TASKS)
     memories = sorted({row.memory_gb for row in rows if row.device and row.memory_gb})
     smallest = {
@@ -84,7 +83,7 @@ def _front(site: Site) -> dict[str, str]:
             choices=choices(site, rows),
             examples=EXAMPLES,
             least=smallest,
-            reports_of=reports_of,
+            reports_of=_reports_of(site),
             data=finder.PATH,
             modules=finder.MODULES,
             order=ORDER,
@@ -92,12 +91,17 @@ def _front(site: Site) -> dict[str, str]:
         "what-fits.md": site.page(
             "what-fits.md",
             tasks=[task for task, _ in tasks],
-            reports_of=reports_of,
+            reports_of=_reports_of(site),
             by_hardware=[by_hardware(rows, memory) for memory in memories],
             by_size=[(size, minimum(rows, size.name)) for size in site.sizes],
             context=context,
         ),
     }
+
+
+def _reports_of(site: Site) -> Counter[str]:
+    """The number of reports by size: all that the page of the size lists."""
+    return Counter(text_of(row, "size") for row in site.dataset.records["reports"])
 
 
 def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tuple[str, str]]]:
@@ -136,7 +140,7 @@ def _records(site: Site) -> dict[str, str]:
             row.script: accepted_by(releases_of(site.dataset, row.script)) for row in rows
         },
         "of": {row.id: row for row in known},
-        "reports_of": Counter(row.size for row in known if row.kind == "report"),
+        "reports_of": _reports_of(site),
     }
     return {
         "records/index.md": site.page("records/index.md", "records.md", rows=rows, **shared),

@@ -47,9 +47,11 @@ class TuningRow(NamedTuple):
         return self.status in {"disputed", "untested"}
 
     def cells(self) -> tuple[str, ...]:
-        """The nine cells in the order of `HEADERS`: MaxBatch with its doubt, the script as Link."""
+        """The nine cells in the order of `HEADERS`, in the form of verl's page (`vllm0.8.3`)."""
         doubt = f"({self.status})" if self.in_doubt else ""
-        return (*self[:4], f"{self.max_batch} {doubt}".strip(), *self[5:9])
+        infer = self.infer.replace(" ", "")
+        max_batch = f"{self.max_batch} {doubt}".strip()
+        return (*self[:4], max_batch, self.train, infer, self.script, self.contributor)
 
     def url(self, template: str | None, size: str) -> str:
         """The URL of the script by a `--script-url` template, percent-encoded; empty without one.
@@ -88,7 +90,7 @@ def tuning_row(dataset: Dataset, record: Record) -> TuningRow:
         resource=hardware(cell["gpus"], Devices(dataset).label(cell["device"])),
         max_batch=cell["max_batch"],
         train=cell["train"],
-        infer=cell["infer"] + cell["infer_version"],
+        infer=f"{cell['infer']} {cell['infer_version']}".strip(),
         script=cell["script"],
         contributor=cell["contributor"],
         script_path=script_path(dataset, record),

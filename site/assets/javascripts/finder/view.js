@@ -278,7 +278,7 @@ export function showFailure(form, place, site, again) {
 export function showMistake(form, place, { message, help, field: name, near }) {
   clearMistake(form);
   const field = form.elements.namedItem({ memory: "device", size: "model" }[name] ?? name);
-  const text = `${message.replace(/`(.*)`/s, "“$1”").replace(/^./, (first) => first.toUpperCase())}.`;
+  const text = `${message.replace(/^gpus/, "GPUs").replace(/`(.*)`/s, "“$1”").replace(/^./, (first) => first.toUpperCase())}.`;
   place.replaceChildren(mistake(text, help.replaceAll("`", ""), " ",
     ...near.map((word) => button(word, () => choose(/** @type {HTMLInputElement} */ (field), word)))));
   /** @type {HTMLElement} */ (field).setAttribute("aria-invalid", "true");
