@@ -167,7 +167,7 @@ def test_a_page_loads_without_errors_from_its_own_origin_and_never_scrolls_sidew
     with visited(browser, address + path, width) as (page, wrong):
         assert wrong == []
         assert page.locator("h1").count() == 1
-        page.locator("details, button.md-button").evaluate_all(SHOW_ALL)
+        page.locator("details.fold, button.md-button").evaluate_all(SHOW_ALL)
         beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert page.evaluate(beyond) == 0
 
