@@ -230,7 +230,7 @@ def test_examples_are_tabs_that_keys_choose_and_break_no_policy(
     browser: Browser, address: str
 ) -> None:
     with visited(browser, f"{address}/sizes/7b/") as (page, wrong):
-        for code in of_size("7B", recipes.LOCAL):
+        for code in of_size("7B", f"{address}/"):
             label = re.compile(f"^{code.title}$")
             page.locator(".tabbed-labels label", has_text=label).click()
             (shown,) = page.locator(".tabbed-block:visible code").all_text_contents()

@@ -113,9 +113,10 @@ def _count(setting: Setting) -> Fact:
 def _tag(run: Run) -> Fact:
     """`MIN` with every memory optimization on, `RECOMMENDED` without offload of what trains."""
     flags = {setting.flag for setting in run.memory_savers}
-    if flags == {True}:
+    offloads = any(setting.flag for setting in run.offloads)
+    if flags == {True} and offloads:
         return Fact("MIN")
-    if flags and None not in flags and not any(setting.flag for setting in run.offloads):
+    if flags and None not in flags and not offloads:
         return Fact("RECOMMENDED")
     states = {True: "on", False: "off", None: "not known"}
     switches = (f"`{item.key}` is {states[item.flag]}" for item in run.memory_savers)

@@ -149,8 +149,9 @@ class _Reader:
 
     def _size_of(self, billions: float) -> str:
         """The size that so many parameters, in 10⁹, belong to; empty for none."""
-        ends = (size for size in self._known.sizes if size.below is None or billions < size.below)
-        return next(ends).name if billions else ""
+        sizes = self._known.sizes if billions else ()
+        ends = (size.name for size in sizes if size.below is None or billions < size.below)
+        return next(ends, "")
 
     def _model(self, text: str) -> tuple[str, str]:
         """Key of the model, empty where several are meant or only the size is known; the size."""

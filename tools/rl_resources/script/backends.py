@@ -58,7 +58,7 @@ BACKENDS: Mapping[str, Backend] = {
     "torchtitan": Backend("torchtitan"),
 }
 TRAIN_BACKENDS = frozenset(BACKENDS)
-INFER_BACKENDS = frozenset({"vllm", "sglang", "hf", "trtllm", "vllm_omni"})
+INFER_BACKENDS = frozenset({"vllm", "sglang", "hf", "trtllm", "vexact", "vllm_omni"})
 SAME_BACKEND: Mapping[str, str] = {
     "mindspeed": "megatron",
     "vllm-ascend": "vllm",
