@@ -16,7 +16,7 @@
 #     log-probs, 2, becomes 8192.
 #   - Its BF16 optimizer becomes model_dtype=bf16, with which AdamW keeps its states in BF16. That
 #     of EasyR1 has one more BF16 buffer, for the rounding of its updates.
-#   - EasyR1 holds the reference model in BF16, verl in FP32 unless told otherwise.
+#   - EasyR1 holds the reference model in BF16, verl by default in FP32.
 #   - EasyR1 resizes images to between 262144 and 4194304 pixels; verl takes them as the data set
 #     has them.
 #   - Prompt template and reward function of EasyR1 are left out: verl scores Geometry3K itself.

@@ -13,7 +13,7 @@
 #     batches and parallel size.
 #   - EasyR1 packs micro batches by tokens: a micro batch of 1 becomes 4096 tokens, that of
 #     log-probs, 2, becomes 8192.
-#   - EasyR1 holds the reference model in BF16, verl in FP32 unless told otherwise.
+#   - EasyR1 holds the reference model in BF16, verl by default in FP32.
 #   - EasyR1 resizes images to between 262144 and 4194304 pixels; verl takes them as the data set
 #     has them.
 #   - Prompt template and reward function of EasyR1 are left out: verl scores Geometry3K itself.

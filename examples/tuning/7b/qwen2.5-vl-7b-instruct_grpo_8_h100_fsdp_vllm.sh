@@ -14,7 +14,7 @@
 #     batches and parallel size.
 #   - EasyR1 packs micro batches by tokens: a micro batch of 4 becomes 16384 tokens, that of
 #     log-probs, 8, becomes 32768.
-#   - EasyR1 holds the reference model in BF16, verl in FP32 unless told otherwise.
+#   - EasyR1 holds the reference model in BF16, verl by default in FP32.
 #   - EasyR1 resizes images to between 262144 and 4194304 pixels; verl takes them as the data set
 #     has them.
 #   - Prompt template and reward function of EasyR1 are left out: verl scores Geometry3K itself.

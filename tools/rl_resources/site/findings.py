@@ -44,13 +44,13 @@ def grouped(findings: Iterable[Finding]) -> Iterator[Finding]:
         counts[kind] += 1
         if counts[kind] <= MOST_ALIKE:
             shown.append((item, kind))
-    told = set()
+    seen = set()
     for item, kind in shown:
         others = counts[kind] - 1
         if others < MOST_ALIKE:
             yield item
-        elif kind not in told:
-            told.add(kind)
+        elif kind not in seen:
+            seen.add(kind)
             yield item._replace(message=f"{item.message}, and {others} more like it in this file")
 
 

@@ -42,7 +42,7 @@ _PLAIN_IS_BASE = re.compile(r"(?:codeqwen|qwen[12](?:-5)?|llama|gemma|mistral|ph
 def model_in_path(path: str, known: Collection[str]) -> str | None:
     """The name of the model that a path means; `None` where it cannot be determined.
 
-    A folder tells it when it is called like one of the `known` names, or like some model of a size.
+    A folder names it when it is called like one of the `known` names, or like some model of a size.
     """
     cached = _CACHED.search(path)
     if cached:

@@ -247,7 +247,7 @@ def _child(node: Any, name: str) -> Any:
 
 
 def _merge(node: Any, name: str, value: Any, *, add: bool) -> None:
-    """Set an item of a section or a list; what a section has beside those of `value` stays."""
+    """Set an item of a section or a list; other keys of a section stay."""
     child = _child(node, name)
     if {type(child), type(value)} == {dict, list}:
         raise TypeError(name)
