@@ -12,7 +12,7 @@ from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidOutput
 from rl_resources.git import Repository, line_times, read_repository
 from rl_resources.package import Record, read_package
-from rl_resources.rules import FAMILIES, rules_by_family
+from rl_resources.rules import FAMILIES
 from rl_resources.script.run import Run
 from rl_resources.site import (
     api,
@@ -69,10 +69,9 @@ def render_dataset(site: Site, scripts: Mapping[str, str], repository: Repositor
     `scripts` maps the name of a script to its text.
     """
     dataset, files = site.dataset, downloads(site)
-    rules = {"families": FAMILIES, "rules": rules_by_family()}
     return {
         **pages.pages(site, files),
-        "rules/index.md": site.page("rules/index.md", "rules.md", **rules),
+        "rules/index.md": site.page("rules/index.md", "rules.md", families=FAMILIES),
         **record_page.pages(site, scripts, _runs(dataset, scripts), repository),
         **record_page.files(site, scripts),
         **charts.pages(site),

@@ -1,4 +1,6 @@
-"""Exemptions of records from rules, each with its reason, and the rules about them.
+"""Exemptions.
+
+A record is exempt from a rule only if it violates it, and with a reason.
 
 Only rules about one script, one row with its script, or the memory of a row can have exemptions: a
 file that cannot be read has no excuse.

@@ -102,7 +102,11 @@ def rule(severity: Severity = "error") -> Callable[[Check], Rule]:
 
 def _documentation(text: str) -> tuple[str, str, str, str]:
     """Summary, reason, bad and good example of a docstring."""
-    paragraphs = [" ".join(part.split()) for part in cleandoc(text).split("\n\n")]
-    summary, reason, examples = paragraphs[:3]
+    summary, reason, examples, *_ = paragraphs(text)
     bad, good = examples.removeprefix("Bad: ").split(" Good: ")
     return summary, reason, bad, good
+
+
+def paragraphs(docstring: str) -> list[str]:
+    """The paragraphs of a docstring, each on one line."""
+    return [" ".join(part.split()) for part in cleandoc(docstring).split("\n\n")]

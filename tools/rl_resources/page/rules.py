@@ -1,4 +1,6 @@
-"""The rules of a hand-kept page.
+"""Hand-kept page.
+
+What `rl-resources import-page` checks on a page that is kept by hand.
 
 What comes up in reading rows is found there under the name of its rule; the other rules look at the
 page as a whole. A cell that contradicts its script is reported as that alone.

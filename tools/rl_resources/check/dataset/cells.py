@@ -1,4 +1,8 @@
-"""Rules about one cell: what the Table Schema says of its column, and what no text may hold."""
+"""Cells.
+
+Each cell has the form of its column and words that the tables know; nothing in it is invisible,
+active or private.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The rule on the generated table of releases: it matches the scripts as they are today."""
+"""Compatibility with releases.
+
+The generated rows on releases belong to the scripts as they are.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rules about a CSV file as a file: its bytes, its grammar, its header, the shape of its rows."""
+"""Files.
+
+Each table is UTF-8 with LF line ends, its quotes are closed, its header is the schema's.
+"""
 
 from __future__ import annotations
 

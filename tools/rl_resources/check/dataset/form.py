@@ -1,4 +1,6 @@
-"""The canonical form of valid tables: rows in order, LF, quotes only where CSV needs them.
+"""Canonical form.
+
+Rows are sorted and cells are quoted only where needed: `rl-resources fmt` does both.
 
 `rl-resources fmt` writes it.
 """

@@ -1,4 +1,7 @@
-"""Rules on what cannot be: less memory than the weights need, a peak above the device's memory.
+"""Plausibility.
+
+The devices have room for what trains, no peak is above a device's memory, and no date is in the
+future.
 
 The minimum memory of a run is arithmetic alone, below which a statement cannot be right.
 """

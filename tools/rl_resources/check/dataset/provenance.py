@@ -1,4 +1,7 @@
-"""Rules on reports: where a published figure comes from, and what contradicts it."""
+"""Provenance of reports.
+
+Each published figure links to the line that states it, at a commit, and names what contradicts it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rules about where a script lies, what it is called, and whether its row agrees with its name.
+"""Script name and place.
+
+Each row has one script, named after its six facts, in the folder of its model's size.
 
 A mistake in a name has two sides, file and row. It is reported once: at the file, unless
 only the row is wrong.

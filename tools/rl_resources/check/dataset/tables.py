@@ -1,4 +1,8 @@
-"""Rules about a whole record, and about records of several tables."""
+"""Records.
+
+Each key is unique, each record has a contributor or a source, notes say what is disputed, and an id
+that was published leads somewhere.
+"""
 
 from __future__ import annotations
 

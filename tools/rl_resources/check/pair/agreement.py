@@ -1,4 +1,6 @@
-"""Whether a row and its script say the same.
+"""Agreement of row and script.
+
+The row says what the script does, and the script does what its tag promises.
 
 Every rule looks at a `Pair`. What a script leaves out is the framework's default; what cannot be
 known without running it is not reported. `likeness` says whether two names mean one model.

@@ -1,4 +1,6 @@
-"""What the framework and its engines refuse when a run starts: the run that a record describes.
+"""What the framework refuses at its start.
+
+Batches and parallel sizes divide as the framework asserts.
 
 Rules about assertions of the framework name the file and function that asserts, and the first
 release in which it does. What every release since then asserts is an error; what only newer ones

@@ -1,4 +1,7 @@
-"""Rules about the arguments of the training program and the framework's configuration."""
+"""Arguments of a run.
+
+Each setting exists in the framework's configuration, has its type, and is given once.
+"""
 
 from __future__ import annotations
 

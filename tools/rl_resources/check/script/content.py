@@ -1,4 +1,6 @@
-"""Rules about a script as a bash program: that it parses, starts a run, and fails when that fails.
+"""Script content.
+
+bash accepts the script, ShellCheck finds nothing, every argument arrives, and a failure ends it.
 
 Which of two speaks: ShellCheck about bash in general, a rule of this module where it knows more,
 never both.

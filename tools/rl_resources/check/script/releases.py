@@ -1,4 +1,6 @@
-"""Settings that releases of the framework treat differently.
+"""Settings of other releases.
+
+Settings are written as the framework's newest release accepts them.
 
 A script of last year is not wrong because a later release renamed a key: with the release of its
 time it does what it says. So these are warnings, one for each cause, that name the releases. The

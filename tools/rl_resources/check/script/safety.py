@@ -1,4 +1,7 @@
-"""Rules about what a script does to its reader's machine."""
+"""Safety and privacy of a script.
+
+The script contains no secret, no private path and no unexpected command.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rules about the variables of a script: set, read, written with `$`, named after their values."""
+"""Variables of a script.
+
+Each variable is set, is read, and contains what its name says.
+"""
 
 from __future__ import annotations
 
