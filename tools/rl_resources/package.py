@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from dataclasses import field as part
 from datetime import date
@@ -81,7 +82,9 @@ _FIELD_PROPERTIES = frozenset(
     {"name", "type", "title", "description", "format", "constraints", "unit", "example", "mlperf"}
     | {"delimiter", "itemType", "itemPattern", "itemReference", "trueValues", "falseValues"}
 )
-_NO_TEXT = frozenset({"constraints", "trueValues", "falseValues"})
+_NOT_OF_FIELDS = frozenset({"constraints", "itemType", "trueValues", "falseValues"})
+"""Of these there is one for each type, or they are no texts."""
+_OWN_NAMES = {"itemPattern": "item_pattern", "itemReference": "item_reference"}
 _FORMATS = frozenset({"default", "uri"})
 
 
@@ -240,8 +243,8 @@ def read_package(root: Path) -> Package:
 
     Raises `UnreadableDataset` with the file and the reason when any of them cannot be used.
     """
-    descriptor = _read_object(root, DESCRIPTOR)
-    try:
+    with _understood(DESCRIPTOR):
+        descriptor = _read_object(root, DESCRIPTOR)
         resources = [_resource(root, item) for item in descriptor["resources"]]
         resources = [_with_item_words(root, resource, resources) for resource in resources]
         package = Package(
@@ -256,13 +259,30 @@ def read_package(root: Path) -> Package:
             resources={resource.name: resource for resource in resources},
             document=descriptor,
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UnreadableDataset(
-            f"{DESCRIPTOR}: {_reason(error)}",
-            "Take the descriptor of the last release and make your change to it again.",
-        ) from error
     _check_references(package)
     return package
+
+
+@contextmanager
+def _understood(path: str) -> Iterator[None]:
+    """Raise `UnreadableDataset` where a file is not what the standard says, or cannot be read."""
+    again = "Take the file of the last release and make your change again; see ARCHITECTURE.md."
+    try:
+        yield
+    except OSError as error:
+        help_ = f"Name the folder that has {DESCRIPTOR} with --root, or bring the file back."
+        raise UnreadableDataset(f"{path}: cannot be read: {error.strerror}", help_) from error
+    except json.JSONDecodeError as error:
+        place = f"{path}:{error.lineno}:{error.colno}"
+        fix = "Fix the syntax at this place."
+        raise UnreadableDataset(f"{place}: is not JSON: {error.msg}", fix) from error
+    except KeyError as error:
+        raise UnreadableDataset(f"{path}: property {error} is missing", again) from error
+    except (TypeError, AttributeError) as error:
+        what = f"a property is not of the kind that Data Package 2.0 wants ({error})"
+        raise UnreadableDataset(f"{path}: {what}", again) from error
+    except (ValueError, RecursionError) as error:
+        raise UnreadableDataset(f"{path}: {error}", again) from error
 
 
 def _version(text: Any) -> str:
@@ -270,14 +290,6 @@ def _version(text: Any) -> str:
     if re.fullmatch(r"\d{4}\.(0?[1-9]|1[0-2])\.\d+", str(text)) is None:
         raise ValueError(f"version {text!r} is not YYYY.MM.N")
     return str(text)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, KeyError):
-        return f"property {error.args[0]!r} is missing"
-    if isinstance(error, ValueError):
-        return str(error)
-    return f"a property is not of the kind that Data Package 2.0 wants ({error})"
 
 
 def _resource(root: Path, item: Mapping[str, Any]) -> Resource:
@@ -324,8 +336,8 @@ def _inside(path: Any) -> str:
 
 
 def _table_schema(root: Path, path: Any) -> TableSchema:
-    raw = _read_object(root, _inside(path))
-    try:
+    with _understood(_inside(path)):
+        raw = _read_object(root, path)
         return TableSchema(
             path=path,
             title=str(raw["title"]),
@@ -336,9 +348,6 @@ def _table_schema(root: Path, path: Any) -> TableSchema:
             order_by=_texts(raw["orderBy"]),
             document=raw,
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        help_ = "See Table Schema in the Data Package standard, and ARCHITECTURE.md for the rest."
-        raise UnreadableDataset(f"{path}: {_reason(error)}", help_) from error
 
 
 def _text(value: Any) -> str:
@@ -350,38 +359,28 @@ def _text(value: Any) -> str:
 
 def _texts(values: Any) -> tuple[str, ...]:
     """Raises `TypeError` for what is no list of texts."""
-    if not isinstance(values, list):
-        raise TypeError(f"{json.dumps(values)} is no list")
+    if not isinstance(values, list) or not values:
+        raise TypeError(f"{json.dumps(values)} is no list of names")
     return tuple(map(_text, values))
 
 
 def _field(raw: Mapping[str, Any]) -> Field:
     """One column. Raises `ValueError` for what no rule would check."""
-    texts = {key: _text(value) for key, value in raw.items() if key not in _NO_TEXT}
+    texts = {key: _text(value) for key, value in raw.items() if key not in _NOT_OF_FIELDS}
     constraints = dict(raw.get("constraints", {}))
-    field = Field(
-        name=texts["name"],
-        type=texts["type"],
-        title=texts["title"],
-        description=texts["description"],
-        constraints=constraints,
-        format=texts.get("format", "default"),
-        delimiter=texts.get("delimiter", ",") or ",",
-        item_pattern=texts.get("itemPattern", ""),
-        item_reference=texts.get("itemReference", ""),
-        unit=texts.get("unit", ""),
-        example=texts.get("example", ""),
-        mlperf=texts.get("mlperf", ""),
-    )
     for kind, found, known in (
         ("property", set(raw), _FIELD_PROPERTIES),
         ("constraint", set(constraints), set(CONSTRAINTS)),
-        ("type", {field.type}, set(TYPES)),
-        ("format", {field.format}, _FORMATS),
+        ("type", {texts["type"]}, set(TYPES)),
+        ("format", {texts.get("format", "default")}, _FORMATS),
     ):
         if unknown := found - known:
-            what = f"field {field.name!r} has the {kind} {min(unknown)!r}, which nothing checks"
+            what = f"field {texts['name']!r} has the {kind} {min(unknown)!r}, which nothing checks"
             raise ValueError(f"{what}; known are {', '.join(sorted(known))}")
+    names = ("name", "type", "title", "description")
+    needed = {name: texts.pop(name) for name in names}
+    others = {_OWN_NAMES.get(key, key): text for key, text in texts.items() if text}
+    field = Field(**needed, constraints=constraints, **others)
     _check_constraints(field)
     return field
 
@@ -420,18 +419,12 @@ def _foreign_key(raw: Mapping[str, Any]) -> ForeignKey:
 
 def _check_references(package: Package) -> None:
     schemas = {name: resource.schema for name, resource in package.resources.items()}
+    keys = [(schema, key) for schema in schemas.values() for key in schema.foreign_keys]
+    paths = [(schema, f"{key.field}.{key.reference}") for schema, key in keys]
     for schema in schemas.values():
-        if not schema.primary_key:
-            raise UnreadableDataset(f"{schema.path}: the primary key has no field")
-        for key in schema.foreign_keys:
-            if key.resource not in schemas or key.reference not in schemas[key.resource].names:
-                raise UnreadableDataset(
-                    f"{schema.path}: field {key.field!r} refers to "
-                    f"{key.resource}.{key.reference}, which does not exist"
-                )
-    for schema in schemas.values():
-        for path in (*schema.primary_key, *schema.order_by):
-            _follow(schemas, schema, path)
+        paths += [(schema, path) for path in (*schema.primary_key, *schema.order_by)]
+    for schema, path in paths:
+        _follow(schemas, schema, path)
 
 
 def _follow(schemas: Mapping[str, TableSchema], schema: TableSchema, path: str) -> None:
@@ -439,33 +432,16 @@ def _follow(schemas: Mapping[str, TableSchema], schema: TableSchema, path: str) 
     here: TableSchema | None = schema
     for name in path.split("."):
         if here is None or name not in here.names:
-            raise UnreadableDataset(f"{schema.path}: there is no field {path!r}")
+            raise UnreadableDataset(f"{schema.path}: {path!r} leads to no field")
         key = here.foreign_key(name)
         here = schemas.get(key.resource) if key else None
 
 
 def _read_object(root: Path, path: str) -> dict[str, Any]:
-    """The object in a JSON file."""
-    try:
-        value = json.loads(read_file(root / path, LARGEST_DOCUMENT_BYTES).decode("utf-8"))
-    except OSError as error:
-        raise UnreadableDataset(
-            f"{path}: cannot be read: {error.strerror}",
-            f"Name the folder that has {DESCRIPTOR} with --root, or bring the file back.",
-        ) from error
-    except UnicodeDecodeError as error:
-        raise UnreadableDataset(
-            f"{path}: is not UTF-8 (byte {error.start})", "Save it as UTF-8."
-        ) from error
-    except json.JSONDecodeError as error:
-        raise UnreadableDataset(
-            f"{path}:{error.lineno}:{error.colno}: is not JSON: {error.msg}",
-            "Fix the syntax at this place.",
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise UnreadableDataset(f"{path}: is not JSON: {error}") from error
+    """The object in a JSON file. Raises what `_understood` explains."""
+    value = json.loads(read_file(root / path, LARGEST_DOCUMENT_BYTES).decode("utf-8"))
     if not isinstance(value, dict):
-        raise UnreadableDataset(f"{path}: contains no JSON object", "See ARCHITECTURE.md.")
+        raise ValueError("contains no JSON object")
     return value
 
 
