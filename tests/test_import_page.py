@@ -221,6 +221,22 @@ def test_a_table_that_is_lost_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("Runs\n====\n", 1, "expected a table of runs, found no table at all"),
+        ("\n== ==\na  b\n== ==\nc  d\n== ==\n", 3, "expected a table of runs, found only"),
+        (HEADER, FIRST_ROW_LINE - 9, "the table has no row with a run"),
+    ],
+)
+def test_a_page_without_runs_is_reported(
+    dataset: Dataset, text: str, line: int, message: str
+) -> None:
+    _, (finding,) = _import(dataset, text)
+    assert (finding.rule, finding.line) == ("page-table", line)
+    assert finding.message.startswith(message)
+
+
+@pytest.mark.parametrize(
     "text", ["* " * 4000, "\n".join(" " * n + "* a" for n in range(0, 999, 2))]
 )
 def test_a_page_that_docutils_cannot_read_is_unusable_input(text: str) -> None:

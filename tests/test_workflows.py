@@ -186,6 +186,9 @@ def test_the_action_annotates_the_page_of_another_repository(runner: Runner) -> 
     assert "::error file=page.rst,line=28,col=9,title=gpus-agree::" in printed
     assert runner.run(_action("action.yml"), 1, **given | {"REPORT": "found.sarif"}) != ""
     assert "gpus-agree" in (runner.root / "found.sarif").read_text(encoding="utf-8")
+    gone = given | {"PAGE": "gone.rst", "REPORT": "nothing.sarif"}
+    assert "gone.rst: cannot be read" in runner.run(_action("action.yml"), 2, **gone)
+    assert not (runner.root / "nothing.sarif").exists()
 
 
 def test_the_exported_page_comes_as_a_pull_request_that_sphinx_builds(

@@ -174,18 +174,14 @@ def import_page(arguments: Arguments) -> int:
     dataset = dataset_of_answers(arguments)
     scripts = Path(arguments.scripts) if arguments.scripts else None
     text, found = import_page(Path(arguments.page), scripts, dataset)
-    empty = text.count("\n") <= 1
-    if empty:
-        why = "no record could be read from it, so none is written"
-        print(f"{arguments.page}: {why}", file=sys.stderr)
-    elif arguments.out and not arguments.check:
+    if arguments.out and not arguments.check and text.count("\n") > 1:
         write_file(Path(arguments.out) / "tuning.csv", text)
     if arguments.format == "text":
         sys.stdout.write("" if arguments.out or arguments.check else text)
-        return report(found) or (FOUND if empty else 0)
+        return report(found)
     write_findings(found, arguments.format, dataset.version)
     sys.stderr.write(f"{summary(found)}\n")
-    return FOUND if empty or has_errors(found) else 0
+    return FOUND if has_errors(found) else 0
 
 
 def _rules_options(parser: ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.page.links import link_as_text
-from rl_resources.page.rows import HEADER_OF
+from rl_resources.page.rows import HEADER_OF, HEADERS
 from rl_resources.script.name import FORM, PARTS, parse, predicate
 from rl_resources.text import shown
 
@@ -36,14 +36,31 @@ _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
 
 @rule()
 def page_table(reading: Reading) -> Iterator[Mistake]:
-    """Every table can be read.
+    """Every table can be read, and one of them has rows of runs.
 
     A table that cannot be read is not shown to a reader either.
 
     Bad: a `list-table` without a list
     Good: a `list-table` whose items are its rows
     """
-    return reading.found("page-table")
+    yield from reading.found("page-table")
+    if not reading.rows and not reading.mistakes:
+        of_runs, tables = reading.tables, reading.page.tables
+        place = next((table.header for table in of_runs or tables), None)
+        line, column = (place.line, place.column) if place else (1, 1)
+        message = (
+            "the table has no row with a run"
+            if of_runs
+            else f"expected a table of runs, found {_tables(len(tables))}"
+        )
+        fix = f"Its header is {', '.join(HEADERS)}; each row is a run and links its script."
+        yield Mistake(reading.page.path, line, column, message, fix)
+
+
+def _tables(count: int) -> str:
+    """How many tables of something else a page has."""
+    other = "another table" if count == 1 else f"{count} other tables"
+    return f"only {other}" if count else "no table at all"
 
 
 @rule()
