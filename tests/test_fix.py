@@ -212,13 +212,16 @@ def test_only_the_files_and_rules_that_are_named_change(root: Path, capsys: Outp
     capsys.readouterr()
 
 
-def test_check_says_that_something_may_be_fixable(root: Path, capsys: Output) -> None:
+def test_check_says_what_is_fixable_only_where_a_fix_is_certain(root: Path, capsys: Output) -> None:
     apply(root, [crlf(TRIALS), tuning(task="GPRO")])
     before = files(root)
     assert main(["check", "--root", str(root)]) == 1
     said = "`rl-resources check --fix` applies the fixes that are certain."
     assert capsys.readouterr().err.splitlines() == ["2 errors in 2 files.", said]
     assert files(root) == before
+    apply(root, DOUBTFUL["strict mode where something may fail on purpose"])
+    assert main(["check", "--root", str(root), "--select", "strict-mode"]) == 0
+    assert "--fix" not in capsys.readouterr().err
 
 
 SIGNS = '"|,|\t| |;|\ufeff|\u200b|\u00a0|H100|1.0|$@|é|\r\n|\r|\n|\n\n|<<<<<<< a\n|set -x\n|\\ \n'

@@ -16,6 +16,7 @@ from rl_resources.check.rule import Mistake
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.order import number
 from rl_resources.tabular import conflicts
+from rl_resources.text import shown
 
 if TYPE_CHECKING:
     from rl_resources.script.bash import Part, Place, Script
@@ -86,6 +87,12 @@ class ScriptText:
             return None
         lost = any(item.command not in run.launch.rest for item in self.lost)
         return replace(run, trusts_defaults=False) if run.launch.stray or lost else run
+
+    def or_exempt(self, rule: str) -> str:
+        """The way out for a script that ran as it is; a page that is kept by hand has none."""
+        row = f"{shown(self.path.rpartition('/')[2], 120)},{rule},REASON"
+        way = f"; if it ran as it is, say why with a row `{row}` in records/exemptions.csv"
+        return way if self.ours else ""
 
     def mistake(self, place: Place, message: str, fix: str) -> Mistake:
         """A mistake at a place of the script."""

@@ -52,6 +52,7 @@ def check(arguments: Arguments) -> int:
     """Validate dataset and scripts against all rules."""
     from rl_resources.check import findings_in
     from rl_resources.check.snapshot import take_snapshot
+    from rl_resources.contribute.fix import fix
     from rl_resources.rules import chosen_rules
 
     snapshot = take_snapshot(read_package(root_of(arguments)))
@@ -65,8 +66,9 @@ def check(arguments: Arguments) -> int:
     write_findings(found, arguments.format, snapshot.package.version)
     looked_at = {"record": len(snapshot.tables["tuning"].rows), "script": len(snapshot.scripts)}
     sys.stderr.write(f"{summary(found, looked_at)}{_in_ci(arguments, found)}\n")
-    fixable = {rule.name for rule in rules if rule.fixable} & {item.rule for item in found}
-    if fixable and not arguments.fix:
+    reported = {item.rule for item in found}
+    fixable = [rule for rule in rules if rule.fixable and rule.name in reported]
+    if fixable and not arguments.fix and fix(snapshot, fixable, asked).changes:
         print("`rl-resources check --fix` applies the fixes that are certain.", file=sys.stderr)
     return _status(arguments, {item.severity for item in found})
 

@@ -349,7 +349,8 @@ def min_saves_memory(pair: Pair) -> Iterator[Mistake]:
     message = f"tag of {shown(pair.label, 120)} is `MIN`, but the script does not turn on {keys}"
     turn_on = _listed(f"{setting.key}=True" for setting in off)
     some = any(setting.flag for setting in run.offloads)
-    other = _or_exempt(pair, "min-saves-memory") if some else ", or write `RECOMMENDED`"
+    exempt = pair.script.or_exempt("min-saves-memory")
+    other = exempt if some else ", or write `RECOMMENDED`"
     fix = f"Set {turn_on}{other}."
     set_off = [setting for setting in off if setting.place]
     place = at(pair, run, set_off[0]) if set_off else pair.place("tag")
@@ -376,18 +377,10 @@ def recommended_is_fast(pair: Pair) -> Iterator[Mistake]:
         message = f"tag of {shown(pair.label, 120)} is `RECOMMENDED`, but the script sets {keys}"
         off = _listed(f"{setting.key}=False" for setting in on)
         all_on = all(setting.flag for setting in run.memory_savers)
-        other = ", or write `MIN`" if all_on else _or_exempt(pair, "recommended-is-fast")
+        exempt = pair.script.or_exempt("recommended-is-fast")
+        other = ", or write `MIN`" if all_on else exempt
         fix = f"Set {off}{other}."
         yield Mistake(*at(pair, run, on[0]), message, fix)
-
-
-def _or_exempt(pair: Pair, rule_name: str) -> str:
-    """The way out for a run that neither tag describes; a page that is kept by hand has none."""
-    if not pair.script.ours:
-        return ""
-    row = f"{shown(pair.label, 120)},{rule_name},REASON"
-    why = f"say why with a row `{row}` in records/exemptions.csv"
-    return f"; if it ran as it is, keep the tag and {why}"
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -174,13 +174,13 @@ def outdated_key(target: ScriptText) -> Iterator[Mistake]:
     if gone:
         last = min((last for _, last in gone), key=newest.index)
         accepts = "them all" if len(gone) > 1 else "it"
-        older = f"Say that the script is for {last} or older, or rewrite it."
+        older = f"Write it for {newest[-1]}{target.or_exempt('outdated-key')}."
         keys = [(item.place, item.rejection.key) for item, _ in gone]
         uses = (_Use(place, key, REMOVED.get(key, older)) for place, key in keys)
         message = f"{target.framework} {newest[-1]} no longer has {{}}; {last} is the last release"
         yield from _reported(target, uses, f"{message} that accepts {accepts}")
     added = [(item, since) for item in rejected if (since := item.first_release)]
-    fix = "Leave out the `+`, or say that the script is for older releases."
+    fix = f"Leave out the `+`{target.or_exempt('outdated-key')}."
     for release in dict.fromkeys(since for _, since in added):
         uses = (
             _Use(item.place, f"+{item.rejection.key}", fix)
