@@ -295,10 +295,6 @@ def test_the_device_is_the_one_that_comments_name(
     assert ("device" in draft.unknown) == (device is None)
 
 
-def test_a_device_is_stated_by_its_name(run: Run, mine: Path) -> None:
-    assert run(mine, "--device", "A100 80 GB")["row"]["device"] == "a100-80g"
-
-
 def test_on_an_ascend_device_vllm_is_its_edition(proposed: Callable[..., Draft]) -> None:
     assert proposed(script("#!/usr/bin/env bash\n# Ascend 910C\n")).row["infer"] == "vllm-ascend"
     assert proposed(script("#!/usr/bin/env bash\n# 8xH800\n")).row["infer"] == "vllm"
@@ -499,17 +495,6 @@ def test_an_issue_form_becomes_a_row(run: Run, tmp_path: Path) -> None:
     assert (row["script"], row["contributor"], row["gpus"]) == (NAME, HANDLE, 2)
     assert row["peak_memory_gb"] is None
     assert "a record needs its script" in found["said"]
-
-
-def test_script_and_log_in_an_issue_form_are_read(
-    run: Run, tmp_path: Path, root: Path, unchecked: None
-) -> None:
-    text = script(f"{HEADER}### Notes\n# ```\n")
-    body = f"### Script\n\n```shell\n{text}```\n\n### Contributor\n\n{HANDLE}\n\n"
-    body += f"### Log\n\n```text\n{RAN}```\n"
-    found = run("--issue", saved(tmp_path, body, "issue.md"), "--write")
-    assert (found["exit"], found["row"]["step_seconds"], found["row"]["notes"]) == (0, 90, None)
-    assert (root / PLACE).read_text() == text
 
 
 def test_an_answer_that_does_not_fit_its_column_is_reported() -> None:

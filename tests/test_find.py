@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import tomllib
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,11 @@ from rl_resources.query.configurations import (
     RUNS,
     Configuration,
     configurations,
-    in_series,
     recorded,
 )
 from rl_resources.query.estimate import estimate
-from rl_resources.query.find import Found, ask, find, folded
-from rl_resources.query.sentences import resource, series
+from rl_resources.query.find import Found, ask, find
+from rl_resources.query.sentences import resource
 from rl_resources.query.understand import Query, understand
 from rl_resources.query.vocabulary import Vocabulary, vocabulary
 from rl_resources.site.answers import as_text, as_value
@@ -128,79 +126,6 @@ def test_how_a_configuration_fits(query: Query, row: Configuration, fit: str) ->
     assert listed == ([fit] if fit else [])
 
 
-ORDERS: tuple[tuple[Query, tuple[Configuration, ...]], ...] = (
-    (replace(H100, gpus=1), (
-        _record("record-h100"), _record("record-a100", device="a100-80g"),
-        _report("report-h100"), _report("report-a100", device="a100-80g"),
-    )),
-    (replace(H100, gpus=8), (
-        _record("eight", gpus=8), _record("one"),
-        _record("disputed", gpus=8, evidence_level="disputed"),
-    )),
-    (Query(size="7B"), (
-        _report("t4", device="t4"), _report("one"), _report("unknown", device="x"),
-        _report("eight", gpus=8),
-    )),
-    (H100, (_report("large", size="14B"), _report("small", size="3B"))),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(("query", "rows"), ORDERS)
-def test_the_order_of_answers(query: Query, rows: tuple[Configuration, ...]) -> None:
-    assert _ids(find(rows[::-1], query)) == [row.id for row in rows]
-
-
-NEAREST: tuple[tuple[Query, tuple[Configuration, ...], dict[str, str]], ...] = (
-    (replace(SEVEN, memory_gb=24), (_report("big", gpus=8), _report("small", gpus=2)),
-     {"smallest-tested": "small"}),
-    (SEVEN, (_report("a-report", gpus=2), _record("record", gpus=2)),
-     {"smallest-tested": "record"}),
-    (SEVEN, (_report("guess", gpus=2, evidence_level="guess"), _report("ran", gpus=4)),
-     {"smallest-tested": "ran"}),
-    (Query(size="7B", position=4, task="GRPO", adapter_task="GRPO-LoRA", memory_gb=16, gpus=1), (
-        _report("full"), _report("adapters", task="GRPO-LoRA", device="t4"),
-        _report("tiny", size="1.5B", device="t4"), _report("smaller", size="3B", device="t4"),
-     ), {"smallest-tested": "full", "adapters": "adapters", "smaller-size": "smaller"}),
-    (replace(SEVEN, length=16000), (
-        _report("short", max_total_length=1024), _report("longer", max_total_length=8192),
-        _report("long-on-more", gpus=8, max_total_length=32768),
-     ), {"smallest-tested": "long-on-more", "shorter": "longer"}),
-    (replace(SEVEN, model="a/own"), (
-        _report("own", gpus=32, model="a/own"), _report("other", gpus=2, model="a/other"),
-        _report("amd", model="a/amd", device="mi300x"),
-     ), {"smallest-tested": "own", "smallest-of-size": "other"}),
-    (replace(SEVEN, model="a/own"),
-     (_report("own", gpus=8, model="a/own"), _report("other", model="a/other")),
-     {"smallest-tested": "own", "other-model": "other"}),
-    (replace(SEVEN, task="PPO"),
-     (_report("ppo", task="PPO", gpus=8), _report("grpo", size="3B")),
-     {"smallest-tested": "ppo", "smaller-size": "grpo"}),
-    (replace(SEVEN, task="GRPO", train="megatron"), (
-        _report("own", train="megatron", gpus=8), _report("ppo", task="PPO"),
-        _report("grpo", size="3B", train="fsdp"),
-     ), {"smallest-tested": "own", "other-settings": "ppo"}),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(("query", "rows", "nearest"), NEAREST)
-def test_where_nothing_fits_the_nearest_are_listed(
-    query: Query, rows: tuple[Configuration, ...], nearest: Mapping[str, str]
-) -> None:
-    found = find(rows, query)
-    assert {item.kind: item.answer.configuration.id for item in found.nearest} == nearest
-
-
-def test_the_reasons_say_what_is_needed() -> None:
-    (beyond,) = find([_report(gpus=2)], SEVEN).nearest
-    assert beyond.reason == "The smallest known run needed 2 × H100 80 GB: 7B, GRPO."
-    (other,) = find([_report()], _AMD).nearest
-    assert other.reason.endswith("Nothing is tested on AMD, and its software differs.")
-    (shorter,) = find([_report()], replace(SEVEN, length=9)).nearest
-    assert shorter.reason.startswith("With a shorter context (context not stated): 7B, GRPO, ")
-    (answer,) = find([_report(device="a100-80g")], replace(H100, gpus=1)).answers
-    assert answer.reason.startswith("Should fit, not tested on your hardware: a run that its")
-
-
 @pytest.mark.parametrize(
     ("row", "words"),
     [
@@ -218,42 +143,6 @@ def test_the_name_of_a_device_for_people_means_that_device(dataset: Dataset) -> 
     assert {key: known.named(known.label(key)) for key in known.known} == {
         key: [key] for key in known.known
     }
-
-
-def test_the_reverse_question_lists_the_largest_size_and_longest_context_of_each_task() -> None:
-    rows = (
-        _report("small", size="3B", max_total_length=99_999),
-        _report("large", size="14B", max_prompt_length=1000, max_response_length=24),
-        _report("long", size="14B", max_total_length=4096),
-        _report("ppo", task="PPO"),
-        _report("too-large", size="14B", task="PPO", gpus=8),
-    )
-    largest = find(rows, replace(H100, gpus=1)).largest
-    assert [(item.task, item.size, item.longest.configuration.id) for item in largest] == [
-        ("GRPO", "14B", "long"),
-        ("PPO", "7B", "ppo"),
-    ]
-
-
-def test_a_series_is_one_answer_with_its_spans() -> None:
-    source = {"source": "https://github.com/a/b/blob/c0ffee/x.md#L1"}
-    rows = in_series(
-        [
-            _report("r1", **source, max_total_length=1024, batch=8),
-            _report("r2", **source, max_total_length=8192, batch=8),
-            _report("other-hardware", gpus=2, **source),
-            _report("other-source", source="https://x.org/1"),
-            _report("contradicted", **source, contradicts=("r1",)),
-            _record("record", **source),
-        ]
-    )
-    folds = folded(find(rows, Query()).answers)
-    (fold,) = [fold for fold in folds if len(fold) > 1]
-    assert len(folds) == 5
-    words = series([item.configuration for item in fold])
-    assert words == "One of 2 of this source that differ in settings alone: 1024 to 8192 " + (
-        "tokens in all."
-    )
 
 
 @pytest.fixture(scope="module")

@@ -120,7 +120,7 @@ def test_a_launch_behind_a_placeholder_is_found_although_the_script_stops_before
     ],
 )
 def test_arguments_that_became_a_command_are_lost_and_counted_in(between: str, cause: str) -> None:
-    script = read(f"{MAIN} a.b=1 \\\n{between}  e.f=3 \\\n  g.h=4\n")
+    script = read(f"{MAIN} a.b=1 \\\n{between}  e.f=3 \\\n  g.h=$(nproc)\n")
     (found,) = lost(script)
     assert [override.key for override in found.overrides] == ["e.f", "g.h"]
     assert (found.cause, found.cause_line, found.command.place.line) == (cause, 2, 3)

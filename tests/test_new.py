@@ -20,13 +20,6 @@ from rl_resources.contribute import new as new_module
 from rl_resources.contribute.changes import with_rows, with_script
 from rl_resources.contribute.new import OPTIONS, NewRecord, known_words, new_record
 from rl_resources.contribute.new_script import ALGORITHMS, engines, strategies
-from rl_resources.contribute.start_values import (
-    Cluster,
-    Shape,
-    batch_of,
-    engine_size,
-    megatron_sizes,
-)
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.package import Package, read_package
@@ -230,23 +223,6 @@ def test_the_tag_turns_every_memory_switch_of_the_backend(
     assert sorted(found) == sorted(always | switched if on else always)
 
 
-@pytest.mark.parametrize(
-    ("changed", "wanted"),
-    [
-        ({}, {"status": "untested", "max_batch": "", "statement": "", "contributor": ""}),
-        ({}, {"weights": "full", "lora_rank": "", "precision": "bf16", "micro_batch_per_gpu": ""}),
-        ({"task": "GRPO-LoRA"}, {"weights": "lora", "lora_rank": "32"}),
-        ({"tag": "MIN"}, {"max_tokens_per_gpu": "2048", "gpu_memory_utilization": "0.6"}),
-        ({"tag": "RECOMMENDED"}, {"max_tokens_per_gpu": "8192", "gpu_memory_utilization": "0.4"}),
-    ],
-)
-def test_the_row_says_what_the_script_sets_and_that_nobody_has_run_it(
-    changed: dict[str, str], wanted: dict[str, str], dataset: Dataset, snapshot: Snapshot
-) -> None:
-    row = new_record({**ASKED, **changed}, {}, dataset, snapshot).row
-    assert {name: row.get(name, "") for name in wanted} == wanted
-
-
 def test_new_writes_a_script_that_can_be_started_and_its_row(root: Path, capsys: Output) -> None:
     before = files(root)
     cells = ("--add-model", "parameters_b=9", f"source={SOURCE}")
@@ -302,11 +278,6 @@ def test_what_cannot_be_is_refused_with_everything_that_is_wrong(
     assert files(root) == before
 
 
-def test_a_placeholder_is_no_contributor(root: Path, capsys: Output) -> None:
-    assert main(_arguments(root, contributor="HANDLE")) == 1
-    assert "is `HANDLE`, which is a placeholder" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("arguments", [["?"], ["--model", "?"]])
 def test_a_question_mark_lists_the_words_and_models_by_size(
     arguments: list[str], root: Path, capsys: Output
@@ -338,32 +309,19 @@ def test_nothing_is_overwritten(root: Path, capsys: Output, unchecked: list[Find
     assert files(root) == before
 
 
-def test_two_new_records_merge_on_a_host_and_neighbors_by_pull_and_fmt_in_a_clone(
+def test_two_new_records_that_are_neighbors_merge_by_pull_and_fmt(
     root: Path, tmp_path_factory: pytest.TempPathFactory, unchecked: list[Finding]
 ) -> None:
     shutil.copy(ROOT / ".gitattributes", root)
     git(root, "init", "--quiet", "--initial-branch", "main")
     commit(root)
-    branches = {"first": {}, "neighbor": {"device": "h800"}, "distant": {"model": LARGE}}
-    for branch, changed in branches.items():
+    for branch, device in (("first", "h100"), ("neighbor", "h800")):
         git(root, "switch", "--quiet", "--create", branch, "main")
-        assert main(_arguments(root, **changed)) == 0
+        assert main(_arguments(root, device=device)) == 0
         commit(root)
-    git(root, "switch", "--quiet", "main")
-    # A host that merges pull requests, such as GitHub, does not know `merge=union`.
-    attributes = root / ".git/info/attributes"
-    attributes.write_text("*.csv !merge\n")
-    git(root, *IDENTITY, "merge", "--quiet", "first")
-    git(root, *IDENTITY, "merge", "--quiet", "distant")
-    git(root, "reset", "--quiet", "--hard", "first")
-    with pytest.raises(subprocess.CalledProcessError):
-        git(root, *IDENTITY, "merge", "--quiet", "neighbor")
-    assert "<<<<<<<" in (root / "records/tuning.csv").read_text()
-    git(root, "merge", "--abort")
-
     clone = tmp_path_factory.mktemp("clone")
     git(clone, "clone", "--quiet", "--branch", "neighbor", str(root), ".")
-    git(clone, *IDENTITY, "pull", "--quiet", "--no-rebase", "origin", "main")
+    git(clone, *IDENTITY, "pull", "--quiet", "--no-rebase", "origin", "first")
     assert main(["fmt", "--root", str(clone)]) == 0
     both = {NAME, NAME.replace("h100", "h800")}
     assert both <= {line.split(",")[0] for line in (clone / "records/tuning.csv").open()}
@@ -383,28 +341,6 @@ def test_a_dry_run_shows_the_changes_and_makes_none(
     assert (found["written"], found["row"]["contributor"]) == (False, "some-body")
     assert found["files"] == [found["script"], "records/tuning.csv"]
     assert files(root) == before
-
-
-def test_engines_are_the_smallest_that_hold_the_weights_twice() -> None:
-    model = Shape(72.7, 80, 64, 8)
-    assert engine_size(model, Cluster(8, 1, 80), 0.6) == 8
-    assert engine_size(model, Cluster(8, 1, 288), 0.6) == 2
-    assert engine_size(model, Cluster(6, 1, 80), 0.6) == 2  # 64 heads are not divided by 3 or 6
-    assert engine_size(model, Cluster(32, 4, None), 0.6) == 8
-
-
-def test_megatron_splits_a_model_over_stages_when_a_node_does_not_hold_it() -> None:
-    cluster = Cluster(64, 8, 80)
-    assert megatron_sizes(Shape(405, 128, 128, 8), cluster, offload=True) == (8, 8)
-    # 126 layers are not divided by 4 or 8.
-    assert megatron_sizes(Shape(405, 126, 128, 8), cluster, offload=True) == (8, 2)
-
-
-def test_batches_are_multiples_of_the_gpus() -> None:
-    for gpus in (*range(1, 130), 1000, 6000, 100000):
-        step, update = batch_of(gpus)
-        assert step % gpus == update % gpus == step % update == 0
-        assert update >= 64
 
 
 @pytest.mark.parametrize(("severity", "status"), [("warning", 0), ("error", 1)])

@@ -21,13 +21,12 @@ def run_of(text: str) -> Run:
 
 
 def test_a_value_is_found_where_it_is_used_and_where_it_is_defined() -> None:
-    run = run_of(f"NODES=${{NODES:-4}}\n{TRAIN} \\\n    trainer.nnodes=$NODES\n")
+    run = run_of(f"A=4\nNODES=${{NODES:-$A}}\n{TRAIN} \\\n    trainer.nnodes=$NODES\n")
     setting = run.setting("trainer.nnodes")
     assert setting.value == 4
-    assert setting.place is not None
-    assert (setting.place.line, setting.place.column) == (3, 5)
-    assert setting.origin is not None
-    assert (setting.origin.line, setting.origin.column) == (1, 16)
+    assert setting.place and setting.origin
+    assert (setting.place.line, setting.place.column) == (4, 5)
+    assert (setting.origin.line, setting.origin.column) == (1, 3)
 
 
 @pytest.mark.parametrize(
