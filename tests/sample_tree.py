@@ -7,14 +7,16 @@ a case always meets the schema that is published. A table that the sample lacks 
 from __future__ import annotations
 
 import csv
+import dataclasses
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rl_resources.package import read_package
+from rl_resources.dataset import Dataset
+from rl_resources.package import Record, read_package
 from rl_resources.tabular import write
 
 REPOSITORY = Path(__file__).parents[1]
@@ -32,6 +34,12 @@ def plant(root: Path) -> Path:
         if not (root / path).exists():
             (root / path).write_text(text, encoding="utf-8")
     return root
+
+
+def with_tables(dataset: Dataset, **tables: Sequence[Record]) -> Dataset:
+    """A dataset with other rows in these tables."""
+    rows = {name: tuple(found) for name, found in tables.items()}
+    return dataclasses.replace(dataset, records={**dataset.records, **rows})
 
 
 def files(root: Path) -> dict[str, bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from pathlib import Path
@@ -20,6 +19,7 @@ from rl_resources.package import Record
 from rl_resources.site import api, api_schema, record_page
 from rl_resources.site.api_schema import files
 from rl_resources.site.environment import Site
+from sample_tree import with_tables
 
 CONTRACT = Path(__file__).with_name("api_contract.json")
 DATASET = load()
@@ -131,11 +131,11 @@ TODAY = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm"
 
 
 def _moved(*rows: tuple[str, tuple[str, ...] | None]) -> Dataset:
-    moved: tuple[Record, ...] = tuple(
+    moved: list[Record] = [
         {"resource": "tuning", "id": name, "moved_to": to, "version": "2026.12.0", "reason": "Why."}
         for name, to in rows
-    )
-    return dataclasses.replace(DATASET, records={**DATASET.records, "moved": moved})
+    ]
+    return with_tables(DATASET, moved=moved)
 
 
 def test_moves_are_followed_to_what_stands_there_today() -> None:
@@ -153,16 +153,12 @@ def test_the_old_document_says_where_the_record_went_and_holds_its_schema() -> N
     Draft202012Validator(api_schema.schemas(dataset)["schema/record.json"]).validate(document)
 
 
-def test_the_old_page_links_to_the_new_one_which_names_the_old_id() -> None:
-    pages = _pages(_moved(("old", (TODAY,))))
+def test_the_old_page_links_to_the_new_one_which_names_the_old_id_or_says_withdrawn() -> None:
+    pages = _pages(_moved(("old", (TODAY,)), ("gone", None)))
     (link,) = re.findall(r'href="([^"]+)"', pages["records/old.md"])
     assert urljoin("/records/old/", link) == f"/records/{TODAY}/"
     assert "Formerly <code>old</code>" in pages[f"records/{TODAY}.md"]
-
-
-def test_a_withdrawn_record_says_so() -> None:
-    page = _pages(_moved(("old", None)))["records/old.md"]
-    assert "withdrawn" in page
+    assert "withdrawn" in pages["records/gone.md"]
 
 
 def _pages(dataset: Dataset) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from typing import Any
 from xml.etree import ElementTree
@@ -15,6 +14,7 @@ from rl_resources.query.coverage import coverage
 from rl_resources.query.extremes import largest_batches, least_memory, throughputs
 from rl_resources.site.charts import grid, memory_chart, pages
 from rl_resources.site.environment import Site
+from sample_tree import with_tables
 from website import ROOT
 
 DATASET = load(ROOT)
@@ -27,8 +27,7 @@ LORA = next(row for row in DATASET.records["tuning"] if row["task"] == "GRPO-LoR
 def with_tuning(*changes: dict[str, Any]) -> tuple[Configuration, ...]:
     """The configurations of the dataset with more records like `LORA`."""
     more = ({**LORA, "script": f"{at}{LORA['script']}", **c} for at, c in enumerate(changes))
-    records = {**DATASET.records, "tuning": (*DATASET.records["tuning"], *more)}
-    return configurations(dataclasses.replace(DATASET, records=records))
+    return configurations(with_tables(DATASET, tuning=[*DATASET.records["tuning"], *more]))
 
 
 def test_an_untested_record_takes_the_place_of_none_that_ran() -> None:
@@ -76,11 +75,9 @@ def test_the_coverage_grid_adds_up_what_is_known(axis: str) -> None:
 
 
 def test_hostile_names_stay_text_and_the_file_stays_well_formed() -> None:
-    rows = tuple(
-        {**r, "model": None, "model_as_published": HOSTILE} for r in DATASET.records["reports"]
-    )
-    hostile = dataclasses.replace(DATASET, records={**DATASET.records, "reports": rows})
-    files = pages(Site(hostile))
+    changes = {"model": None, "model_as_published": HOSTILE}
+    rows = [row | changes for row in DATASET.records["reports"]]
+    files = pages(Site(with_tables(DATASET, reports=rows)))
     tree = ElementTree.fromstring(files["charts/memory.svg"])  # noqa: S314
     names = [str(item.get("aria-label")) for item in tree.iter("{http://www.w3.org/2000/svg}a")]
     assert any("window.hacked=1" in name for name in names)
@@ -89,7 +86,6 @@ def test_hostile_names_stay_text_and_the_file_stays_well_formed() -> None:
 
 
 def test_an_empty_dataset_gives_sentences_and_no_chart() -> None:
-    records = {**DATASET.records, "tuning": (), "reports": (), "trials": ()}
-    page = pages(Site(dataclasses.replace(DATASET, records=records)))["charts.md"]
+    page = pages(Site(with_tables(DATASET, tuning=(), reports=(), trials=())))["charts.md"]
     assert page.count('class="nothing"') == 3
     assert "<svg" not in page

@@ -23,6 +23,7 @@ from rl_resources.query.coverage import MOST_ASKED, coverage
 from rl_resources.site import charts
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import pages
+from sample_tree import with_tables
 
 
 def _with_reports(dataset: Dataset, *changes: dict[str, Any]) -> Dataset:
@@ -31,10 +32,8 @@ def _with_reports(dataset: Dataset, *changes: dict[str, Any]) -> Dataset:
     blank: dict[str, Any] = {**dict.fromkeys(first), "outcome": "ran", "source_url": "https://x/"}
     blank |= {"report": "r", "gpus": 8, "statement": "stated-run", "evidence_kind": "documentation"}
     blank |= {"size": "7B", "task": "GRPO", "device": "h100", "source_repo": "a/a"}
-    reports = tuple(blank | change for change in changes)
-    return dataclasses.replace(
-        dataset, records={**dataset.records, "tuning": (), "trials": (), "reports": reports}
-    )
+    reports = [blank | change for change in changes]
+    return with_tables(dataset, tuning=(), trials=(), reports=reports)
 
 
 def test_every_record_and_report_is_counted_once(dataset: Dataset) -> None:
@@ -92,13 +91,13 @@ def test_what_is_asked_most_is_a_question_of_the_finder_and_says_what_is_wanted(
     asked = coverage(dataset).asked
     assert [item.title for item in asked] == [title for title, _ in MOST_ASKED]
     assert all(item.wanted != "a record" for item in asked if item.records)
-    bare = dataclasses.replace(dataset, records={**dataset.records, "tuning": (), "trials": ()})
+    bare = with_tables(dataset, tuning=(), trials=())
     assert {item.wanted for item in coverage(bare).asked} == {"a record"}
 
 
 def test_a_record_that_nobody_has_run_is_still_wanted(dataset: Dataset) -> None:
-    untested = tuple({**row, "status": "untested"} for row in dataset.records["tuning"])
-    found = coverage(dataclasses.replace(dataset, records={**dataset.records, "tuning": untested}))
+    untested = [row | {"status": "untested"} for row in dataset.records["tuning"]]
+    found = coverage(with_tables(dataset, tuning=untested))
     assert sum(cell.records for cell in found.cells) == 0
     assert sum(cell.untested for cell in found.cells) == len(untested)
     assert [list(sizes).count("7B") for sizes in found.missing.values()] == [1, 1]
@@ -157,11 +156,8 @@ def test_an_old_figure_is_marked_by_the_version_of_the_dataset(
     dataset: Dataset, changes: dict[str, Any], said: list[str]
 ) -> None:
     releases = [{"framework": "verl", "framework_version": f"0.{at}"} for at in range(1, 6)]
-    of_november = dataclasses.replace(
-        dataset,
-        package=dataclasses.replace(dataset.package, version="2026.11.0"),
-        records={**dataset.records, "compatibility": tuple(releases)},
-    )
+    package = dataclasses.replace(dataset.package, version="2026.11.0")
+    of_november = with_tables(dataclasses.replace(dataset, package=package), compatibility=releases)
     row = dict.fromkeys(dataset.records["reports"][0]) | changes
     assert list(Ages(of_november).remarks(row)) == said
 

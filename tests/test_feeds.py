@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -15,15 +14,12 @@ from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.site.environment import Site
 from rl_resources.site.metadata import feed, llms_txt
+from sample_tree import with_tables
 from website import ROOT
 
 DATASET = load(ROOT)
 HOSTILE = "]]></summary><script>alert(1)</script> & \x00\x1b \u202e <b>"
 URL = "https://example.org/x/"
-
-
-def changed(**tables: Any) -> Dataset:
-    return dataclasses.replace(DATASET, records={**DATASET.records, **tables})
 
 
 def moved(name: str, *to: str) -> dict[str, Any]:
@@ -52,7 +48,7 @@ def test_every_record_has_an_entry_newest_first() -> None:
 
 
 def test_an_id_that_is_gone_has_an_entry_that_says_why() -> None:
-    mine = changed(tuning=(), moved=(moved("a"), moved("b", "c")))
+    mine = with_tables(DATASET, tuning=(), moved=(moved("a"), moved("b", "c")))
     entries = parsed(feed_of(mine, URL)).entries
     assert [(entry.title, entry.link) for entry in entries] == [
         ("Withdrawn: a", f"{URL}records/a/"),
@@ -62,11 +58,11 @@ def test_an_id_that_is_gone_has_an_entry_that_says_why() -> None:
 
 def test_text_of_contributors_stays_text() -> None:
     row = {**DATASET.records["tuning"][0], "contributor": HOSTILE}
-    text = feed_of(changed(tuning=(row,), moved=(moved("a"),)))
+    text = feed_of(with_tables(DATASET, tuning=(row,), moved=(moved("a"),)))
     assert not re.search("<script|<b>|[\x00\x1b\u202e]", text)
     entries = parsed(text).entries
     assert "<script>alert(1)</script>" in entries[0].author
-    assert parsed(feed_of(changed(tuning=(), moved=()))).entries == []
+    assert parsed(feed_of(with_tables(DATASET, tuning=(), moved=()))).entries == []
 
 
 @pytest.mark.parametrize(
@@ -77,7 +73,7 @@ def test_text_of_contributors_stays_text() -> None:
     ],
 )
 def test_urls_are_absolute_only_where_the_site_has_one(url: str, links: list[str]) -> None:
-    mine = changed(tuning=(), moved=(moved("a"),))
+    mine = with_tables(DATASET, tuning=(), moved=(moved("a"),))
     assert re.findall('href="([^"]+)"', feed_of(mine, url)) == links
 
 

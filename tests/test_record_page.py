@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import replace
 from functools import cache
 from html import unescape
 
@@ -24,6 +23,7 @@ from rl_resources.script.run import Run
 from rl_resources.site import record_page
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import Site
+from sample_tree import with_tables
 from website import RECORD, ROOT, visited
 
 DATASET = load(ROOT)
@@ -52,8 +52,7 @@ def run_of(text: str) -> Run | None:
 def page_of(record: Record, text: str | None = None) -> str:
     """The page of one record, with another script where `text` is given."""
     script = text_of(record) if text is None else text
-    dataset = replace(DATASET, records={**DATASET.records, "tuning": (record,)})
-    site = Site(dataset, KNOWN.url, "https://example.org/site/")
+    site = Site(with_tables(DATASET, tuning=[record]), KNOWN.url, "https://example.org/site/")
     scripts = {str(record["script"]): script}
     made = record_page.pages(site, scripts, lambda _: run_of(script), KNOWN)
     return made[f"records/{record_id(record)}.md"]

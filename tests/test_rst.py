@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
 from pathlib import Path
 
 from docutils import nodes
@@ -19,13 +17,15 @@ from hypothesis import strategies as st
 import payloads as corpus
 from rl_resources import load
 from rl_resources.dataset import Dataset
-from rl_resources.package import SCRIPTS, Record
+from rl_resources.package import SCRIPTS
 from rl_resources.page.rows import HEADERS
 from rl_resources.script.name import FORM
 from rl_resources.site.rst import device_tuning, escape, one_line, size_table
 from rl_resources.site.tuning_table import tuning_rows
+from sample_tree import with_tables
 
 SIZES = [str(row["size"]) for row in load().records["sizes"]]
+RECORD = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 TEMPLATE = "https://example.org/blob/main/{path}"
 HOSTILE = Path(__file__).parent / "hostile"
 
@@ -49,26 +49,14 @@ PARSER_SETTINGS = {
 }
 
 
-def _with_tuning(dataset: Dataset, rows: Sequence[Record]) -> Dataset:
-    return dataclasses.replace(dataset, records={**dataset.records, "tuning": tuple(rows)})
-
-
 def _hostile(dataset: Dataset) -> Dataset:
     """One record of the 7B section for each payload, disputed, with the payload in free text."""
-    first = next(
-        row for row in dataset.records["tuning"] if row["model"] == "Qwen/Qwen2-7B-Instruct"
-    )
+    first = dataset.by_key["tuning"][RECORD] | {"status": "disputed"}
     rows = [
-        {
-            **first,
-            "script": f"hostile-{number}.sh",
-            "contributor": payload,
-            "notes": payload,
-            "status": "disputed",
-        }
-        for number, payload in enumerate(PAYLOADS)
+        {**first, "script": f"hostile-{at}.sh", "contributor": text, "notes": text}
+        for at, text in enumerate(PAYLOADS)
     ]
-    return _with_tuning(dataset, rows)
+    return with_tables(dataset, tuning=rows)
 
 
 def _doctree(text: str) -> nodes.document:
@@ -161,7 +149,7 @@ def test_sphinx_shows_every_record_and_hostile_cells_as_the_text_that_they_are(
 
 
 def test_a_size_without_record_has_an_empty_row_and_says_how_to_add_one(dataset: Dataset) -> None:
-    bare = dataclasses.replace(dataset, records={**dataset.records, "tuning": ()})
+    bare = with_tables(dataset, tuning=())
     section = _sections(_doctree(device_tuning(bare, None)))[SIZES.index("405B")]
     assert _rows(section)[1:] == [[""] * len(HEADERS)]
     assert f"{SCRIPTS}/405b/" in section.astext()
@@ -170,8 +158,8 @@ def test_a_size_without_record_has_an_empty_row_and_says_how_to_add_one(dataset:
 
 def test_a_title_of_wide_signs_is_underlined_far_enough(dataset: Dataset) -> None:
     size = {**dataset.records["sizes"][0], "size": "七十亿 __x__ ~"}
-    wide = dataclasses.replace(dataset, records={**dataset.records, "sizes": (size,)})
-    (section,) = _sections(_doctree(device_tuning(_with_tuning(wide, []), None)))
+    wide = with_tables(dataset, sizes=[size], tuning=())
+    (section,) = _sections(_doctree(device_tuning(wide, None)))
     assert section[0].astext() == size["size"]
 
 
