@@ -20,6 +20,13 @@ from rl_resources.contribute import new as new_module
 from rl_resources.contribute.changes import with_rows, with_script
 from rl_resources.contribute.new import OPTIONS, NewRecord, known_words, new_record
 from rl_resources.contribute.new_script import ALGORITHMS, engines, strategies
+from rl_resources.contribute.start_values import (
+    Cluster,
+    Shape,
+    batch_of,
+    engine_size,
+    megatron_sizes,
+)
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.package import Package, read_package
@@ -341,6 +348,28 @@ def test_a_dry_run_shows_the_changes_and_makes_none(
     assert (found["written"], found["row"]["contributor"]) == (False, "some-body")
     assert found["files"] == [found["script"], "records/tuning.csv"]
     assert files(root) == before
+
+
+def test_engines_are_the_smallest_that_hold_the_weights_twice() -> None:
+    model = Shape(72.7, 80, 64, 8)
+    assert engine_size(model, Cluster(8, 1, 80), 0.6) == 8
+    assert engine_size(model, Cluster(8, 1, 288), 0.6) == 2
+    assert engine_size(model, Cluster(6, 1, 80), 0.6) == 2  # 64 heads are not divided by 3 or 6
+    assert engine_size(model, Cluster(32, 4, None), 0.6) == 8
+
+
+def test_megatron_splits_a_model_over_stages_when_a_node_does_not_hold_it() -> None:
+    cluster = Cluster(64, 8, 80)
+    assert megatron_sizes(Shape(405, 128, 128, 8), cluster, offload=True) == (8, 8)
+    # 126 layers are not divided by 4 or 8.
+    assert megatron_sizes(Shape(405, 126, 128, 8), cluster, offload=True) == (8, 2)
+
+
+def test_batches_are_multiples_of_the_gpus() -> None:
+    for gpus in (*range(1, 130), 1000, 6000, 100000):
+        step, update = batch_of(gpus)
+        assert step % gpus == update % gpus == step % update == 0
+        assert update >= 64
 
 
 @pytest.mark.parametrize(("severity", "status"), [("warning", 0), ("error", 1)])
