@@ -1,7 +1,7 @@
 /* Sorting and filtering of tables. A table is complete without this: rows are only moved and hidden.
    `data-plain` on a table, or on anything around it, leaves it as it is. `data-few` is the number of
    rows to begin with; `data-facets` names data attributes of its rows, each of which gets a list of
-   its values, set from the query of the URL. */
+   its values. The query of the URL keeps what is chosen. */
 "use strict";
 (() => {
   const ROWS_WORTH_A_FILTER = 9;
@@ -62,9 +62,8 @@
     const options = [...counts].sort((a, b) => b[1] - a[1]).map(([value, count]) =>
       make("option", { value }, `${value} (${count})`)
     );
-    const facet = make("select", { name }, make("option", { value: "" }, "any"), ...options);
-    facet.value = new URLSearchParams(location.search).get(name) ?? "";
-    return facet;
+    const any = make("option", { value: "" }, "any");
+    return make("select", { name, autocomplete: "off" }, any, ...options);
   }
 
   /* A check box for each column but the first, which names the row. */
@@ -133,6 +132,21 @@
       narrow();
     }
 
+    function fromURL() {
+      const query = new URLSearchParams(location.search);
+      for (const facet of facets) facet.value = query.get(facet.name) ?? "";
+      narrow();
+    }
+
+    function toURL({ target: { name, value } }) {
+      const url = new URL(location);
+      if (value) url.searchParams.set(name, value);
+      else url.searchParams.delete(name);
+      url.hash = "";
+      history.pushState(null, "", url);
+      narrow();
+    }
+
     headers.forEach((header, index) => {
       if (!names[index]) return;
       const button = make("button", { type: "button" }, ...header.childNodes);
@@ -164,15 +178,15 @@
     for (const facet of facets) {
       const label = facet.name[0].toUpperCase() + facet.name.slice(1);
       tools.append(make("label", {}, `${label} `, facet));
-      facet.addEventListener("change", narrow);
+      facet.addEventListener("change", toURL);
     }
     tools.append(make("label", { className: "table-order" }, "Order ", order));
     if (facets.length) tools.append(columnsOf(table, names));
     tools.append(summary);
     (table.closest(".contained") ?? table).before(tools);
     if (few < rows.length) table.after(more);
-    narrow();
-    addEventListener("pageshow", narrow); // Back: the browser has set the lists as they were
+    fromURL();
+    if (facets.length) addEventListener("popstate", fromURL);
   }
 
   /* Whatever a link leads to is shown: not in a closed drawer, nor beyond the first rows. */
