@@ -61,11 +61,11 @@ def test_what_differs_in_a_table(old: Rows, new: Rows, expected: str) -> None:
 def _parts(item: TableDiff) -> Iterator[str]:
     yield from (f"-column {name}" for name in item.columns_removed)
     yield from (f"+column {name}" for name in item.columns_added)
-    yield from (f"- {row['id']}" for row in item.removed)
-    yield from (f"+ {row['id']}" for row in item.added)
-    yield from (f"> {pair.old[0]} {pair.new[0]}" for pair in item.renamed)
-    for row in item.changed:
-        yield from (f"~ {row.key[0]} {one.field} {one.old} {one.new}" for one in row.changes)
+    yield from (f"- {name}" for (name,) in item.removed)
+    yield from (f"+ {name}" for (name,) in item.added)
+    yield from (f"> {old} {new}" for (old,), (new,) in item.renamed.items())
+    for (name,), cells in item.changed.items():
+        yield from (f"~ {name} {' '.join(cell)}" for cell in cells)
 
 
 def test_rows_that_refer_to_a_renamed_row_follow_it_silently() -> None:

@@ -25,7 +25,7 @@ from rl_resources.files import write_file
 from rl_resources.generate import CITATION, citation_file, stale
 from rl_resources.git import git_text, released_versions
 from rl_resources.package import DESCRIPTOR, read_package
-from rl_resources.query.diff import TableDiff, diff, key_of, read_folder, read_state
+from rl_resources.query.diff import TableDiff, diff, read_folder, read_state
 from rl_resources.site.changes import SAME, counts
 
 CHANGELOG = "CHANGELOG.md"
@@ -78,12 +78,11 @@ def data_section(diffs: Sequence[TableDiff]) -> str:
 
 def _records(item: TableDiff) -> Iterator[str]:
     if item.name == "tuning":
-        yield from (f"    - **deleted `{key_of(row, item.key)[0]}`**" for row in item.removed)
-        yield from (f"    - added `{key_of(row, item.key)[0]}`" for row in item.added)
-        yield from (f"    - renamed `{pair.old[0]}` to `{pair.new[0]}`" for pair in item.renamed)
-        for row in item.changed:
-            fields = ", ".join(change.field for change in row.changes)
-            yield f"    - changed `{row.key[0]}`: {fields}"
+        yield from (f"    - **deleted `{name}`**" for (name,) in item.removed)
+        yield from (f"    - added `{name}`" for (name,) in item.added)
+        yield from (f"    - renamed `{old}` to `{new}`" for (old,), (new,) in item.renamed.items())
+        for (name,), changes in item.changed.items():
+            yield f"    - changed `{name}`: {', '.join(change.field for change in changes)}"
 
 
 def refuse_unfit(root: Path) -> None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rl_resources.errors import UnusableInput
 from rl_resources.git import file_at, git_text
@@ -22,24 +22,26 @@ from rl_resources.package import DESCRIPTOR
 
 Row = Mapping[str, str]
 Key = tuple[str, ...]
+Content = frozenset[tuple[str, str]]
+"""The filled cells of a row but its key, each with its column."""
+Renames = Mapping[str, str]
+"""New keys by old ones, of a table whose key is one column."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """One table as text. `references` maps a column to the table whose key its cells are."""
 
     key: Key
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    references: Mapping[str, str] = field(default_factory=dict)
+    rows: Sequence[Row]
+    references: Mapping[str, str] = {}
 
 
 Tables = Mapping[str, Table]
 _NOTHING = Table((), (), ())
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One cell that differs; an empty cell and a missing column are the same."""
 
     field: str
@@ -47,39 +49,17 @@ class Change:
     new: str
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """One row whose cells differ."""
-
-    key: Key
-    changes: tuple[Change, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Renamed:
-    """One row that has another key and nothing else new."""
-
-    old: Key
-    new: Key
-
-
-@dataclass(frozen=True, slots=True)
-class TableDiff:
-    """All that differs in one table. Rows keep the order of their file."""
+class TableDiff(NamedTuple):
+    """All that differs in one table. Rows are by their key, in the order of their file."""
 
     name: str
     key: Key
-    removed: tuple[Row, ...]
-    added: tuple[Row, ...]
-    renamed: tuple[Renamed, ...]
-    changed: tuple[Changed, ...]
-    columns_removed: tuple[str, ...]
-    columns_added: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        """Whether anything differs."""
-        rows = self.removed or self.added or self.renamed or self.changed
-        return bool(rows or self.columns_removed or self.columns_added)
+    removed: Mapping[Key, Row]
+    added: Mapping[Key, Row]
+    renamed: Mapping[Key, Key]
+    changed: Mapping[Key, Sequence[Change]]
+    columns_removed: Sequence[str]
+    columns_added: Sequence[str]
 
 
 def diff(old: Tables, new: Tables) -> list[TableDiff]:
@@ -90,84 +70,65 @@ def diff(old: Tables, new: Tables) -> list[TableDiff]:
     """
     pairs = {name: (old.get(name, _NOTHING), new.get(name, _NOTHING)) for name in [*new, *old]}
     renames = {name: _renames(*pair) for name, pair in pairs.items()}
-    found = [
-        _table_diff(name, _followed(before, renames), after, renames[name])
-        for name, (before, after) in pairs.items()
-    ]
-    return [item for item in found if item]
-
-
-Renames = Mapping[str, str]
-"""New keys by old ones, of a table whose key is one column."""
+    found = [_table_diff(name, *pair, renames) for name, pair in pairs.items()]
+    return [item for item in found if any(item[2:])]
 
 
 def _renames(old: Table, new: Table) -> Renames:
     """Rows that agree in all but the key, where each has only the other to agree with."""
     if len(new.key) != 1:
         return {}
-    before, after = _by_key(old.rows, new.key), _by_key(new.rows, new.key)
-    rest = tuple(name for name in (*old.columns, *new.columns) if name not in new.key)
-    gone = _by_content([row for key, row in before.items() if key not in after], rest)
-    come = _by_content([row for key, row in after.items() if key not in before], rest)
-    (name,) = new.key
+    gone, come = _by_content(old, new, new.key), _by_content(new, old, new.key)
     return {
-        gone[content][0][name]: rows[0][name]
-        for content, rows in come.items()
-        if any(content) and len(rows) == 1 == len(gone.get(content, ()))
+        gone[content][0]: names[0]
+        for content, names in come.items()
+        if content and len(names) == 1 == len(gone.get(content, ()))
     }
 
 
-def _by_content(rows: Sequence[Row], columns: Sequence[str]) -> dict[Key, list[Row]]:
-    found: dict[Key, list[Row]] = {}
-    for row in rows:
-        found.setdefault(key_of(row, columns), []).append(row)
+def _by_content(table: Table, other: Table, key: Key) -> Mapping[Content, list[str]]:
+    """The keys of rows that the other table lacks, by all their other cells."""
+    rows, known = _by_key(table.rows, key), _by_key(other.rows, key)
+    found = defaultdict(list)
+    for (name,), row in rows.items():
+        if (name,) not in known:
+            cells = ((column, cell) for column, cell in row.items() if cell and column not in key)
+            found[frozenset(cells)].append(name)
     return found
 
 
-def _followed(old: Table, renames: Mapping[str, Renames]) -> Table:
-    """The table with every renamed row that a key of it refers to under its new name."""
-    names = {name: renames.get(old.references.get(name, ""), {}) for name in old.key}
-    rows = tuple(
-        {name: names.get(name, {}).get(cell, cell) for name, cell in row.items()}
-        for row in old.rows
-    )
-    return replace(old, rows=rows)
-
-
-def _table_diff(name: str, old: Table, new: Table, renames: Renames) -> TableDiff:
+def _table_diff(name: str, old: Table, new: Table, renames: Mapping[str, Renames]) -> TableDiff:
     key = new.key or old.key
-    before, after = _by_key(old.rows, key), _by_key(new.rows, key)
-    columns = tuple(dict.fromkeys([*new.columns, *old.columns]))
-    pairs = [Renamed((one,), (other,)) for one, other in renames.items()]
-    gone, come = {pair.old for pair in pairs}, {pair.new for pair in pairs}
-    changed = (
-        Changed(place, _changes(before.get(place, row), row, columns))
-        for place, row in after.items()
-    )
+    before, after = _by_key(_followed(old, renames), key), _by_key(new.rows, key)
+    renamed: dict[Key, Key] = {(one,): (other,) for one, other in renames[name].items()}
+    both = {place: _changes(before[place], row) for place, row in after.items() if place in before}
+    gone, come = {*after, *renamed}, {*before, *renamed.values()}
     return TableDiff(
         name=name,
         key=key,
-        removed=tuple(row for at, row in before.items() if at not in after and at not in gone),
-        added=tuple(row for at, row in after.items() if at not in before and at not in come),
-        renamed=tuple(pairs),
-        changed=tuple(row for row in changed if row.changes),
-        columns_removed=tuple(item for item in old.columns if new.key and item not in new.columns),
-        columns_added=tuple(item for item in new.columns if old.key and item not in old.columns),
+        removed={place: row for place, row in before.items() if place not in gone},
+        added={place: row for place, row in after.items() if place not in come},
+        renamed=renamed,
+        changed={place: changes for place, changes in both.items() if changes},
+        columns_removed=[item for item in old.columns if new.key and item not in new.columns],
+        columns_added=[item for item in new.columns if old.key and item not in old.columns],
     )
 
 
-def _changes(old: Row, new: Row, columns: Sequence[str]) -> tuple[Change, ...]:
-    cells = ((name, old.get(name, ""), new.get(name, "")) for name in columns)
-    return tuple(Change(*cell) for cell in cells if cell[1] != cell[2])
+def _followed(table: Table, renames: Mapping[str, Renames]) -> Iterator[Row]:
+    """Its rows, each renamed row that their key refers to under its new name."""
+    names = {name: renames.get(table.references.get(name, ""), {}) for name in table.key}
+    for row in table.rows:
+        yield {name: names.get(name, {}).get(cell, cell) for name, cell in row.items()}
 
 
-def _by_key(rows: Sequence[Row], key: Key) -> dict[Key, Row]:
-    return {key_of(row, key): row for row in rows}
+def _changes(old: Row, new: Row) -> list[Change]:
+    cells = ((name, old.get(name, ""), new.get(name, "")) for name in dict.fromkeys([*new, *old]))
+    return [Change(*cell) for cell in cells if cell[1] != cell[2]]
 
 
-def key_of(row: Row, key: Sequence[str]) -> Key:
-    """The cells of the key's columns."""
-    return tuple(row.get(name, "") for name in key)
+def _by_key(rows: Iterable[Row], key: Key) -> dict[Key, Row]:
+    return {tuple(row.get(name, "") for name in key): row for row in rows}
 
 
 def read_state(root: Path, name: str) -> Tables:
@@ -219,5 +180,5 @@ def _table(schema: Mapping[str, Any], text: str) -> Table:
     references = {
         item["fields"][0]: item["reference"]["resource"] for item in schema.get("foreignKeys", ())
     }
-    named = (dict(zip(columns, row, strict=True)) for row in rows if row)
-    return Table(key, tuple(columns), tuple(named), references)
+    named = [dict(zip(columns, row, strict=True)) for row in rows if row]
+    return Table(key, tuple(columns), named, references)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from rl_resources.query.diff import Change, Key, Row, TableDiff, key_of
+from rl_resources.query.diff import Key, TableDiff
 from rl_resources.site.tuning_table import escape
 from rl_resources.text import printable, shown
 
@@ -41,21 +40,21 @@ def _value(item: TableDiff) -> dict[str, Any]:
 
     return {
         "table": item.name,
-        "removed": [dict(row) for row in item.removed],
-        "added": [dict(row) for row in item.added],
-        "renamed": [{"old": named(pair.old), "new": named(pair.new)} for pair in item.renamed],
+        "removed": list(item.removed.values()),
+        "added": list(item.added.values()),
+        "renamed": [{"old": named(old), "new": named(new)} for old, new in item.renamed.items()],
         "changed": [
-            {"key": named(row.key), "changes": [asdict(change) for change in row.changes]}
-            for row in item.changed
+            {"key": named(key), "changes": [change._asdict() for change in changes]}
+            for key, changes in item.changed.items()
         ],
-        "columns_removed": list(item.columns_removed),
-        "columns_added": list(item.columns_added),
+        "columns_removed": item.columns_removed,
+        "columns_added": item.columns_added,
     }
 
 
 def counts(item: TableDiff) -> str:
     """What differs in one table, in figures: `1 removed, 2 added`."""
-    kinds = ("removed", "added", "renamed", "changed", "columns_removed", "columns_added")
+    kinds = item._fields[2:]
     found = {kind.replace("_", " "): len(getattr(item, kind)) for kind in kinds}
     return ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
 
@@ -97,24 +96,19 @@ def _section(table: str, group: Group) -> str:
 def _groups(item: TableDiff) -> Iterator[Group]:
     yield Group("Deleted columns of", "-", [(f"column {n}", ()) for n in item.columns_removed])
     yield Group("New columns of", "+", [(f"column {name}", ()) for name in item.columns_added])
-    yield Group("Deleted from", "-", [(_name(row, item), ()) for row in item.removed])
-    yield Group("Added to", "+", [(_name(row, item), _cells(row, item)) for row in item.added])
-    pairs = [(" ".join(pair.old), " ".join(pair.new)) for pair in item.renamed]
-    yield Group("Renamed in", ">", [(f"{old} -> {new}", ()) for old, new in pairs])
-    changed = [(" ".join(row.key), list(map(_cell, row.changes))) for row in item.changed]
-    yield Group("Changed in", "~", changed)
-
-
-def _cell(change: Change) -> str:
-    return f"{change.field}: {change.old or EMPTY} -> {change.new or EMPTY}"
-
-
-def _name(row: Row, item: TableDiff) -> str:
-    return " ".join(key_of(row, item.key))
-
-
-def _cells(row: Row, item: TableDiff) -> list[str]:
-    return [f"{name}: {cell}" for name, cell in row.items() if cell and name not in item.key]
+    yield Group("Deleted from", "-", [(" ".join(key), ()) for key in item.removed])
+    added = {
+        key: [f"{name}: {cell}" for name, cell in row.items() if cell and name not in item.key]
+        for key, row in item.added.items()
+    }
+    yield Group("Added to", "+", [(" ".join(key), cells) for key, cells in added.items()])
+    renamed = (f"{' '.join(old)} -> {' '.join(new)}" for old, new in item.renamed.items())
+    yield Group("Renamed in", ">", [(pair, ()) for pair in renamed])
+    changed = {
+        key: [f"{name}: {old or EMPTY} -> {new or EMPTY}" for name, old, new in changes]
+        for key, changes in item.changed.items()
+    }
+    yield Group("Changed in", "~", [(" ".join(key), cells) for key, cells in changed.items()])
 
 
 def _escaped(text: str) -> str:
