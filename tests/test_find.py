@@ -79,7 +79,7 @@ def test_memory_in_a_published_name_has_our_spelling(published: str, shown: str)
 
 
 def _ids(found: Found) -> list[str]:
-    return [item.configuration.id for item in found.answers]
+    return [item.id for item in found.answers]
 
 
 _A100 = Query(device="a100-40g", vendor="NVIDIA", memory_gb=40)
@@ -175,7 +175,7 @@ def test_every_record_is_the_answer_to_the_question_about_itself(dataset: Datase
     for row in dataset.records["tuning"]:
         names = ("model", "task", "gpus", "device", "train", "infer", "tag")
         found, _ = ask(dataset, {name: str(row[name]) for name in names})
-        scripts = [answer.configuration.script.rpartition("/")[2] for answer in found.answers]
+        scripts = [answer.script.rpartition("/")[2] for answer in found.answers]
         if row["statement"] in RUNS:
             assert scripts[0] == row["script"]
         elif row["status"] != "untested":

@@ -17,8 +17,8 @@ from conftest import program
 from rl_resources import UnusableInput, load
 from rl_resources.dataset import Dataset
 from rl_resources.query import sentences
-from rl_resources.query.configurations import configurations
-from rl_resources.query.find import Answer, find, folded
+from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.query.find import find, folded
 from rl_resources.query.understand import understand
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.site import finder
@@ -57,13 +57,13 @@ def answer_of_python(dataset: Dataset, tokens: dict[str, str]) -> dict[str, Any]
         return {"message": str(error)}
     found = find(configurations(dataset), query)
 
-    def ids(items: Iterable[Answer]) -> list[list[str]]:
-        return [[item.configuration.id, item.fit, item.reason] for item in items]
+    def ids(rows: Iterable[Configuration]) -> list[list[str]]:
+        return [[row.id, row.fit, sentences.reason(row)] for row in rows]
 
-    def id_(item: Answer | None) -> str | None:
-        return item.configuration.id if item else None
+    def id_(row: Configuration | None) -> str | None:
+        return row.id if row else None
 
-    folds = [[item.configuration for item in fold] for fold in folded(found.answers)]
+    folds = folded(found.answers)
     return {
         "query": asdict(query),
         "notes": list(notes),
@@ -73,8 +73,8 @@ def answer_of_python(dataset: Dataset, tokens: dict[str, str]) -> dict[str, Any]
         "failures": ids(found.failures),
         "worse": found.worse,
         "folds": [[len(rows), sentences.series(rows)] for rows in folds],
-        "nearest": [[item.kind, id_(item.answer), item.reason] for item in found.nearest],
-        "largest": [[item.task, id_(item.best), id_(item.longest)] for item in found.largest],
+        "nearest": [[item.kind, item.row.id, item.reason] for item in found.nearest],
+        "largest": [[best.task, best.id, longest.id] for best, longest in found.largest],
         "extremes": [id_(one) for one in (found.smallest, found.smallest_full, found.longest)],
     }
 

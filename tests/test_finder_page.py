@@ -12,7 +12,9 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from rl_resources import load
-from rl_resources.query.find import Answer, ask, folded
+from rl_resources.query.configurations import Configuration
+from rl_resources.query.find import ask, folded
+from rl_resources.query.sentences import reason
 from rl_resources.query.vocabulary import WEIGHTS
 from rl_resources.site import finder
 from website import ROOT, visited
@@ -69,7 +71,7 @@ def test_the_page_shows_what_python_answers(
     browser: Browser, address: str, tokens: dict[str, str]
 ) -> None:
     found, _ = ask(load(ROOT), tokens)
-    lists = [[i for i in found.answers if i.configuration.weights == k] for k in (*WEIGHTS, "")]
+    lists = [[i for i in found.answers if i.weights == k] for k in (*WEIGHTS, "")]
     lists = sorted(filter(None, lists), key=lambda one: all(i.fit == "claimed" for i in one))
     shown = 4 if len(lists) > 1 else 10
     with visited(browser, asked(address, **tokens)) as (page, wrong):
@@ -78,8 +80,8 @@ def test_the_page_shows_what_python_answers(
         def reasons(place: str) -> list[str]:
             return page.locator(f"{place} .finder-reason").all_text_contents()
 
-        def firsts(items: Sequence[Answer], most: int = 4) -> list[str]:
-            return [fold[0].reason for fold in folded(items)[:most]]
+        def firsts(rows: Sequence[Configuration], most: int = 4) -> list[str]:
+            return [reason(fold[0]) for fold in folded(rows)[:most]]
 
         expected = [text for one in lists for text in firsts(one, shown)]
         assert reasons("#finder-found section:not(.finder-nearest)") == expected

@@ -34,7 +34,8 @@ class Configuration(NamedTuple):
     `memory_gb` is the most that it can be. `evidence_level` is the status of a record or the
     statement of a report. `series` is shared by reports that differ only in settings.
     `conditions` are the words of what decides memory: see the function of that name.
-    `failed_batches` are the batches of the record's trials that ran out of memory.
+    `failed_batches` are the batches of the record's trials that ran out of memory. `fit` is how it
+    fits the hardware of the question that it answers: see `find.py`.
     """
 
     id: str
@@ -86,6 +87,7 @@ class Configuration(NamedTuple):
     source: str
     notes: str
     series: str = ""
+    fit: str = ""
 
     @property
     def length(self) -> int:

@@ -134,7 +134,7 @@ def _most_asked(dataset: Dataset) -> Iterator[Asked]:
     """`MOST_ASKED` with what is known to each; without those of words that the tables lack."""
     for title, words in MOST_ASKED:
         try:
-            known = [item.configuration for item in ask(dataset, words)[0].runs]
+            known = ask(dataset, words)[0].runs
         except UnusableInput:
             continue
         tags = {row.tag for row in known if row.kind == "record"}

@@ -14,16 +14,7 @@ from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
 from rl_resources.query.configurations import RUNS, UNTESTED, Configuration
-from rl_resources.query.find import (
-    SHOULD_FIT,
-    TESTED,
-    Answer,
-    Largest,
-    answers,
-    fit,
-    largest,
-    size_of,
-)
+from rl_resources.query.find import SHOULD_FIT, TESTED, Largest, answers, fit, largest, size_of
 from rl_resources.query.understand import Query
 
 HEADLINES = ("full", "lora", "qlora")
@@ -32,77 +23,60 @@ NO_TEXT = frozenset({"image-generation", "video-generation", "robotics"})
 GPUS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
-class HardwareRow(NamedTuple):
-    """So many GPUs of so much memory each, and the largest size of each task on them."""
-
-    gpus: int
-    memory_gb: float
-    largest: dict[str, Largest]
-
-
-def minimum(rows: Sequence[Configuration], size: str) -> list[Answer]:
+def minimum(rows: Sequence[Configuration], size: str) -> list[Configuration]:
     """For each task of a size the run that needs the least memory in all, the least first.
 
     Runs of which nobody says what trains do not count.
     """
-    best: dict[tuple[str, str], Answer] = {}
-    for item in sorted(_tested(rows, Query(size=size)), key=_size):
-        row = item.configuration
+    best: dict[tuple[str, str], Configuration] = {}
+    for row in sorted(_tested(rows, Query(size=size)), key=size_of):
         if row.task and row.weights:
-            best.setdefault((row.task, row.weights), item)
+            best.setdefault((row.task, row.weights), row)
     return list(best.values())
 
 
-def headline(rows: Sequence[Configuration], size: str, weights: str) -> Answer | None:
+def headline(rows: Sequence[Configuration], size: str, weights: str) -> Configuration | None:
     """The run of a size that needs the least memory in all, of those known to train `weights`.
 
-    Nothing disputed or contradicted counts, and no model of images, videos or robots.
+    Nothing disputed or contradicted counts, and no model of images, videos or robots. Of equal ones
+    it is a real run, a measured one, that of the longest context.
     """
     runs = (
-        item
-        for item in _tested(rows, Query(size=size, weights=weights))
-        if item.configuration.weights == weights
-        and not item.configuration.doubtful
-        and item.configuration.memory_gb
-        and NO_TEXT.isdisjoint(item.configuration.scenario)
-    )
-    return min(runs, key=_best_of_size, default=None)
-
-
-def _tested(rows: Sequence[Configuration], query: Query) -> list[Answer]:
-    return [item for item in answers(rows, query) if item.fit == TESTED]
-
-
-def _best_of_size(answer: Answer) -> tuple[object, ...]:
-    """The least memory first; of equal ones a real run, a measured one, the longest context."""
-    row = answer.configuration
-    return (
-        *(row.total_memory_gb, row.gpus, "synthetic" in row.scenario),
-        *(row.statement != "measured-run", -row.length, row.id),
+        row
+        for row in _tested(rows, Query(size=size, weights=weights))
+        if row.weights == weights
+        and not row.doubtful
+        and row.memory_gb
+        and NO_TEXT.isdisjoint(row.scenario)
     )
 
+    def key(row: Configuration) -> tuple[object, ...]:
+        synthetic, stated = "synthetic" in row.scenario, row.statement != "measured-run"
+        return row.total_memory_gb, row.gpus, synthetic, stated, -row.length, row.id
 
-def _size(answer: Answer) -> tuple[bool, float, int, bool, str]:
-    return size_of(answer.configuration)
+    return min(runs, key=key, default=None)
 
 
-def by_hardware(rows: Sequence[Configuration], memory_gb: float) -> list[HardwareRow]:
-    """The largest sizes by the number of GPUs; one that adds nothing is left out."""
+def _tested(rows: Sequence[Configuration], query: Query) -> list[Configuration]:
+    return [row for row in answers(rows, query) if row.fit == TESTED]
+
+
+def by_hardware(
+    rows: Sequence[Configuration], memory_gb: float
+) -> list[tuple[int, Mapping[str, Largest]]]:
+    """The largest size of each task by the number of GPUs; one that adds nothing is left out."""
     any_number = Query(memory_gb=memory_gb)
     fitting = [row for row in rows if fit(any_number, row) in {TESTED, SHOULD_FIT}]
-    found: list[HardwareRow] = []
+    found: list[tuple[int, Mapping[str, Largest]]] = []
+    before: object = {}
     for gpus in GPUS:
-        runs = answers(
-            [row for row in fitting if row.gpus <= gpus], Query(memory_gb=memory_gb, gpus=gpus)
-        )
-        by_task = {item.task: item for item in largest(runs)}
-        if by_task and (not found or _figures(by_task) != _figures(found[-1].largest)):
-            found.append(HardwareRow(gpus, memory_gb, by_task))
+        fewer = [row for row in fitting if row.gpus <= gpus]
+        items = largest(answers(fewer, Query(memory_gb=memory_gb, gpus=gpus)))
+        figures = {item.best.task: (item.best.size, item.longest.length) for item in items}
+        if figures != before:
+            found.append((gpus, {item.best.task: item for item in items}))
+        before = figures
     return found
-
-
-def _figures(largest_: dict[str, Largest]) -> dict[str, tuple[str, int]]:
-    return {task: (item.size, item.longest.configuration.length) for task, item in largest_.items()}
 
 
 class Point(NamedTuple):

@@ -60,80 +60,47 @@ ORDER = (*BY_QUERY, *BY_ITSELF)
 _FARTHEST = 1_000_000_000
 
 
-class Answer(NamedTuple):
-    """A configuration, and how it fits the hardware that was asked."""
-
-    configuration: Configuration
-    fit: str
-
-    @property
-    def reason(self) -> str:
-        """One sentence that says why it is listed."""
-        return sentences.reason(self.configuration, self.fit)
-
-
 class Nearest(NamedTuple):
     """What comes nearest where nothing fits: `kind` says in which way, `reason` what differs."""
 
     kind: str
     reason: str
-    answer: Answer
+    row: Configuration
 
 
 class Largest(NamedTuple):
-    """The largest size of a task that is known to run, and of it the longest context."""
+    """The best run of the largest size of a task, and of that size the one of longest context."""
 
-    task: str
-    size: str
-    best: Answer
-    longest: Answer
+    best: Configuration
+    longest: Configuration
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """All that is known to a question. Of `failures` the first `worse` are on no less hardware."""
+    """All that is known to a question; `fit` of each configuration says how it answers.
+
+    Of `failures` the first `worse` are on no less hardware. `runs` are the answers that somebody
+    ran. Of these `largest` has the largest size of each task, where neither model nor size was
+    asked, `smallest` needs the least memory in all, `smallest_full` the same of full fine-tuning
+    where that is another one, and `longest` has the longest context.
+    """
 
     query: Query
-    answers: tuple[Answer, ...]
-    unclear: tuple[Answer, ...]
-    failures: tuple[Answer, ...]
+    answers: Sequence[Configuration]
+    unclear: Sequence[Configuration]
+    failures: Sequence[Configuration]
     worse: int
-    nearest: tuple[Nearest, ...]
-
-    @property
-    def runs(self) -> tuple[Answer, ...]:
-        """The answers that somebody ran."""
-        return tuple(item for item in self.answers if item.fit != CLAIMED)
-
-    @property
-    def largest(self) -> tuple[Largest, ...]:
-        """The largest size of each task, where neither model nor size was asked."""
-        return () if self.query.size else largest(self.runs)
+    nearest: Sequence[Nearest]
+    runs: Sequence[Configuration]
+    largest: Sequence[Largest]
+    smallest: Configuration | None
+    smallest_full: Configuration | None
+    longest: Configuration | None
 
     @property
     def script(self) -> Configuration | None:
         """The best answer that has a script here."""
-        rows = (item.configuration for item in self.answers)
-        return next((row for row in rows if row.script), None)
-
-    @property
-    def smallest(self) -> Answer | None:
-        """The run that needs the least memory in all, record or report."""
-        return min(self.runs, key=_size, default=None)
-
-    @property
-    def smallest_full(self) -> Answer | None:
-        """The same of full fine-tuning, where `smallest` is something else."""
-        if not self.smallest or self.smallest.configuration.weights == "full":
-            return None
-        full = (item for item in self.runs if item.configuration.weights == "full")
-        return min(full, key=_size, default=None)
-
-    @property
-    def longest(self) -> Answer | None:
-        """The run with the longest context, where any says its length."""
-        known = (item for item in self.runs if item.configuration.length)
-        return max(known, key=_length, default=None)
+        return next((row for row in self.answers if row.script), None)
 
 
 def ask(dataset: Dataset, tokens: Tokens) -> tuple[Found, tuple[str, ...]]:
@@ -150,27 +117,35 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     matching = _matching(rows, query)
     fitting = _ordered(_of(matching, *FITTING), query)
     failures = _failures(rows, query)
+    runs = _of(fitting, TESTED, SHOULD_FIT)
+    smallest = min(runs, key=size_of, default=None)
+    is_full = smallest is None or smallest.weights == "full"
+    full = [] if is_full else [row for row in runs if row.weights == "full"]
     return Found(
         query,
         fitting,
         unclear=_ordered(_of(matching, UNCLEAR), query),
         failures=failures,
-        worse=sum(no_less(query, item.configuration) for item in failures),
-        nearest=() if fitting else _nearest(rows, matching, query),
+        worse=sum(no_less(query, row) for row in failures),
+        nearest=[] if fitting else _nearest(rows, matching, query),
+        runs=runs,
+        largest=[] if query.size else largest(runs),
+        smallest=smallest,
+        smallest_full=min(full, key=size_of, default=None),
+        longest=max((row for row in runs if row.length), key=_length, default=None),
     )
 
 
-def answers(rows: Iterable[Configuration], query: Query) -> tuple[Answer, ...]:
+def answers(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
     """The answers alone, for those who ask many questions and nothing else of them."""
     return _ordered(_of(_matching(rows, query), *FITTING), query)
 
 
-def folded(items: Iterable[Answer]) -> list[list[Answer]]:
+def folded(rows: Iterable[Configuration]) -> list[list[Configuration]]:
     """Answers of one series together in the place of the first of them."""
-    groups: dict[str, list[Answer]] = {}
-    for item in items:
-        row = item.configuration
-        groups.setdefault(row.series or f"alone {row.id}", []).append(item)
+    groups: dict[str, list[Configuration]] = {}
+    for row in rows:
+        groups.setdefault(row.series or f"alone {row.id}", []).append(row)
     return list(groups.values())
 
 
@@ -213,36 +188,35 @@ def no_less(query: Query, row: Configuration) -> bool:
     )
 
 
-def _matching(rows: Iterable[Configuration], query: Query) -> list[Answer]:
+def _matching(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
     """The rows that match, with their fit."""
     names = ("model" if query.model else "size", *FILTERS)
     asked = [(name, word) for name in names if (word := getattr(query, name))]
     return [
-        Answer(row, fit(query, row))
+        row._replace(fit=fit(query, row))
         for row in rows
         if all(word in row.words(name) for name, word in asked)
     ]
 
 
-def _of(matching: Iterable[Answer], *fits: str) -> Iterator[Answer]:
-    return (item for item in matching if item.fit in fits)
+def _of(rows: Iterable[Configuration], *fits: str) -> list[Configuration]:
+    return [row for row in rows if row.fit in fits]
 
 
-def _ordered(items: Iterable[Answer], query: Query) -> tuple[Answer, ...]:
+def _ordered(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
     """Best first; equal ones keep the order of `configurations`."""
 
-    def key(item: Answer) -> tuple[float, ...]:
-        row = item.configuration
+    def key(row: Configuration) -> tuple[float, ...]:
         return (
             row.kind != "record",
-            FITTING.index(item.fit) if item.fit in FITTING else 0,
+            FITTING.index(row.fit) if row.fit in FITTING else 0,
             -row.position,
             row.doubtful,
             _distance(query.gpus, row.gpus),
             _distance(query.memory_gb, row.memory_gb),
         )
 
-    return tuple(sorted(items, key=key))
+    return sorted(rows, key=key)
 
 
 def _distance(asked: float, has: float) -> float:
@@ -255,37 +229,28 @@ def size_of(row: Configuration) -> tuple[bool, float, int, bool, str]:
     return not row.memory_gb, row.total_memory_gb, row.gpus, row.kind != "record", row.id
 
 
-_length: Callable[[Answer], int] = attrgetter("configuration.length")
-_position: Callable[[Answer], int] = attrgetter("configuration.position")
+_length: Callable[[Configuration], int] = attrgetter("length")
+_position: Callable[[Configuration], int] = attrgetter("position")
 
 
-def _size(item: Answer) -> tuple[bool, float, int, bool, str]:
-    return size_of(item.configuration)
-
-
-def _failures(rows: Iterable[Configuration], query: Query) -> tuple[Answer, ...]:
+def _failures(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
     """Of a task also those with LoRA; of asked weights also those that do not say what trains."""
     wider = replace(query, model="", tag="", weights="")
     found = _matching(rows, wider)
     if query.adapter_task and not query.weights:
         found += _matching(rows, replace(wider, task=query.adapter_task))
-    near = (
-        item
-        for item in _of(found, FAILED)
-        if _may_train(query, item.configuration)
-        and (_on_that_device(query, item.configuration) or no_less(query, item.configuration))
-    )
+    near = [
+        row
+        for row in _of(found, FAILED)
+        if (_on_that_device(query, row) or no_less(query, row))
+        and (not query.weights or not row.weights or query.weights in row.words("weights"))
+    ]
 
-    def key(item: Answer) -> tuple[object, ...]:
-        row = item.configuration
+    def key(row: Configuration) -> tuple[object, ...]:
         other_model = bool(query.model) and row.model != query.model
         return not no_less(query, row), other_model, *size_of(row)
 
-    return tuple(sorted(near, key=key))
-
-
-def _may_train(query: Query, row: Configuration) -> bool:
-    return not query.weights or not row.weights or query.weights in row.words("weights")
+    return sorted(near, key=key)
 
 
 class Alternative(NamedTuple):
@@ -337,72 +302,60 @@ LAST_RESORTS = (
 
 
 def _nearest(
-    rows: Sequence[Configuration], matching: Sequence[Answer], query: Query
-) -> tuple[Nearest, ...]:
+    rows: Sequence[Configuration], matching: Iterable[Configuration], query: Query
+) -> list[Nearest]:
     """What is missing, then what would fit instead; no configuration twice."""
-    missing = [*_smallest(matching, query), *_smallest_of_size(rows, query)]
     instead = [item for one in ALTERNATIVES for item in _instead(rows, query, one)]
     for one in LAST_RESORTS:
-        instead = instead or _instead(rows, query, one)
+        instead = instead or [*_instead(rows, query, one)]
     first: dict[str, Nearest] = {}
-    for item in (*missing, *instead):
-        first.setdefault(item.answer.configuration.id, item)
-    return tuple(first.values())
+    for item in (*_missing(rows, matching, query), *instead):
+        first.setdefault(item.row.id, item)
+    return list(first.values())
 
 
-def _smallest(matching: Iterable[Answer], query: Query) -> list[Nearest]:
+def _missing(
+    rows: Iterable[Configuration], matching: Iterable[Configuration], query: Query
+) -> Iterator[Nearest]:
+    """The smallest known run, and that of the size where none of it fits and it is another."""
+    if row := _smallest(matching, query):
+        message = "beyond" if same_vendor(query, row) else "other-vendor"
+        yield Nearest("smallest-tested", sentences.reason(row, message, own=query.vendor), row)
+    of_size = _matching(rows, replace(query, model="")) if query.model else []
+    row = None if _of(of_size, *FITTING) else _smallest(of_size, query)
+    if row and row.model != query.model and same_vendor(query, row):
+        yield Nearest("smallest-of-size", sentences.reason(row, "smallest-of-size"), row)
+
+
+def _smallest(matching: Iterable[Configuration], query: Query) -> Configuration | None:
     """The smallest known run; of another vendor only where the asked one has none."""
-    ran = [item for item in _of(matching, BEYOND) if item.configuration.state == "run"]
-    own = [item for item in ran if same_vendor(query, item.configuration)]
-    if not ran:
-        return []
-    smallest = min(own or ran, key=_size)
-    row = smallest.configuration
-    reason = sentences.reason(row, "beyond" if own else "other-vendor", own=query.vendor)
-    return [Nearest("smallest-tested", reason, smallest)]
-
-
-def _smallest_of_size(rows: Iterable[Configuration], query: Query) -> list[Nearest]:
-    """The least that any model of the size needs, where another one than the asked needs it."""
-    wider = replace(query, model="")
-    matching = _matching(rows, wider) if query.model else []
-    if any(_of(matching, *FITTING)):
-        return []
-    return [
-        Nearest("smallest-of-size", sentences.reason(row, "smallest-of-size"), item.answer)
-        for item in _smallest(matching, wider)
-        if (row := item.answer.configuration).model != query.model and same_vendor(query, row)
-    ]
+    ran = [row for row in _of(matching, BEYOND) if row.state == "run"]
+    own = [row for row in ran if same_vendor(query, row)]
+    return min(own or ran, key=size_of, default=None)
 
 
 def _instead(
     rows: Iterable[Configuration], query: Query, alternative: Alternative
-) -> list[Nearest]:
+) -> Iterator[Nearest]:
     """The best answer to a wider question: of the largest size, or of the longest context."""
-    wider = alternative.of(query)
-    if not wider:
-        return []
-    if alternative.smaller:
-        rows = (row for row in rows if 0 < row.position < query.position)
-    most = _length if query.length > wider.length else _position
-    best = max(answers(rows, wider), key=most, default=None)
-    if not best:
-        return []
-    reason = sentences.instead(alternative.kind, best.configuration, best.fit)
-    return [Nearest(alternative.kind, reason, best)]
+    if wider := alternative.of(query):
+        if alternative.smaller:
+            rows = [row for row in rows if 0 < row.position < query.position]
+        most = _length if query.length > wider.length else _position
+        if best := max(answers(rows, wider), key=most, default=None):
+            reason = sentences.instead(alternative.kind, best)
+            yield Nearest(alternative.kind, reason, best)
 
 
-def largest(runs: Iterable[Answer]) -> tuple[Largest, ...]:
+def largest(runs: Iterable[Configuration]) -> list[Largest]:
     """For each task the largest size, the largest first. `runs` are in the order of answers."""
-    by_task: dict[str, list[Answer]] = {}
-    for item in runs:
-        if item.configuration.task and item.configuration.size:
-            by_task.setdefault(item.configuration.task, []).append(item)
-    found = (_largest(task, items) for task, items in by_task.items())
-    return tuple(sorted(found, key=lambda item: (-_position(item.best), item.task)))
-
-
-def _largest(task: str, items: Sequence[Answer]) -> Largest:
-    top = max(map(_position, items))
-    of_size = [item for item in items if _position(item) == top]
-    return Largest(task, of_size[0].configuration.size, of_size[0], max(of_size, key=_length))
+    by_task: dict[str, list[Configuration]] = {}
+    for row in runs:
+        if row.task and row.size:
+            by_task.setdefault(row.task, []).append(row)
+    found = []
+    for items in by_task.values():
+        best = max(items, key=_position)
+        longest = max((row for row in items if row.size == best.size), key=_length)
+        found.append(Largest(best, longest))
+    return sorted(found, key=lambda item: (-item.best.position, item.best.task))

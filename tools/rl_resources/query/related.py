@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from rl_resources.query.configurations import Configuration
-from rl_resources.query.find import Answer, answers, size_of
+from rl_resources.query.find import answers, size_of
 from rl_resources.query.sentences import resource
 from rl_resources.query.understand import Query
 
@@ -86,10 +86,10 @@ class Neighborhood:
             gpus=record.gpus, device=record.device, vendor=record.vendor, memory_gb=record.memory_gb
         )
         larger = sorted(position for position in self._of_size if position > record.position)
-        found: Iterable[Sequence[Answer]] = (answers(self._of_size[size], query) for size in larger)
-        best = next(filter(None, found), ())
-        for row, fit in sorted(best, key=lambda item: item.configuration.task != record.task)[:1]:
-            where = "is tested on" if fit == "tested" else "should fit"
+        found = (answers(self._of_size[size], query) for size in larger)
+        best = next(filter(None, found), [])
+        for row in sorted(best, key=lambda row: row.task != record.task)[:1]:
+            where = "is tested on" if row.fit == "tested" else "should fit"
             what = f"{row.size} with {row.task_label} {where} your {resource(record)}."
             yield Related("next-size", what, row)
 

@@ -85,15 +85,14 @@ def _claim(row: Configuration) -> str:
     return ""
 
 
-def reason(row: Configuration, name: str, **words: object) -> str:
-    """One sentence that says why a configuration is listed: the message `name` in its words."""
-    return say(name, **parts(row), **words)
+def reason(row: Configuration, name: str = "", **words: object) -> str:
+    """One sentence that says why a configuration is listed: by its fit, or the message `name`."""
+    return say(name or row.fit, **parts(row), **words)
 
 
-def instead(kind: str, row: Configuration, fit: str) -> str:
+def instead(kind: str, row: Configuration) -> str:
     """What fits when something of the question is given up."""
-    words = parts(row)
-    return say("instead", what=say(kind, **words), fits=FITS[fit], **words)
+    return reason(row, "instead", what=reason(row, kind), fits=FITS[row.fit])
 
 
 def asked_hardware(query: Query, known: Vocabulary) -> str:

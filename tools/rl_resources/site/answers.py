@@ -17,12 +17,12 @@ from rl_resources.estimate.model import estimable
 from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, every_configuration
 from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, Coverage
-from rl_resources.query.find import SHOULD_FIT, Answer, Found, Largest, folded
+from rl_resources.query.find import SHOULD_FIT, Found, Largest, folded
 from rl_resources.query.messages import say
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.text import json_text, printable, unobeyed
 
-COLUMNS = ("fit", "reason", *Configuration._fields)
+COLUMNS = tuple(dict.fromkeys(("fit", "reason", *Configuration._fields)))
 """Of an answer as a row."""
 _MOST_ASIDE, _MOST_BEFORE = 5, 2
 _NARROWEST = 40
@@ -41,53 +41,58 @@ def as_value(dataset: Dataset, found: Found, notes: Sequence[str]) -> dict[str, 
         "dataset_version": dataset.version,
         "query": {name: value or None for name, value in asdict(found.query).items()},
         "notes": list(notes),
-        "answers": [_flat(item) for item in found.answers],
+        "answers": [_flat(row) for row in found.answers],
         "start": sentences.start(found.script, _root(dataset)) if found.script else None,
         "estimate": estimate_command(dataset, found) or None,
-        "smallest": _id(found.smallest),
-        "smallest_full": _id(found.smallest_full),
-        "longest": _id(found.longest),
+        **{name: _id(getattr(found, name)) for name in ("smallest", "smallest_full", "longest")},
         "largest": [
             {
-                "task": item.task,
-                "size": item.size,
-                "best": _id(item.best),
-                "longest": _id(item.longest),
-                "longest_tokens": item.longest.configuration.length or None,
+                "task": best.task,
+                "size": best.size,
+                "best": best.id,
+                "longest": longest.id,
+                "longest_tokens": longest.length or None,
             }
-            for item in found.largest
+            for best, longest in found.largest
         ],
         "nearest": [
-            {"nearest": item.kind, "missing": item.reason, **_flat(item.answer)}
+            {"nearest": item.kind, "missing": item.reason, **_flat(item.row)}
             for item in found.nearest
         ],
-        "failures": [_flat(item) for item in found.failures],
-        "unclear": [_flat(item) for item in found.unclear],
+        "failures": [_flat(row) for row in found.failures],
+        "unclear": [_flat(row) for row in found.unclear],
         "contradictions": {name: [_cells(row) for row in rows] for name, rows in against.items()},
     }
 
 
-def _id(answer: Answer | None) -> str | None:
-    return answer.configuration.id if answer else None
+def _id(row: Configuration | None) -> str | None:
+    return row.id if row else None
 
 
-def _flat(answer: Answer) -> dict[str, Any]:
+def _flat(row: Configuration) -> dict[str, Any]:
     """An answer as one level of columns; what is unknown is `None`."""
-    return {"fit": answer.fit, "reason": answer.reason, **_cells(answer.configuration)}
+    return {"fit": row.fit, "reason": sentences.reason(row), **_cells(row)}
 
 
 def _cells(row: Configuration) -> dict[str, Any]:
-    cells = row._asdict().items()
-    return {name: list(cell) if isinstance(cell, tuple) else cell or None for name, cell in cells}
+    cells = row._asdict()
+    del cells["fit"]
+    return {
+        name: list(cell) if isinstance(cell, tuple) else cell or None
+        for name, cell in cells.items()
+    }
 
 
 def _contradictions(dataset: Dataset, found: Found) -> dict[str, list[Configuration]]:
     """What other reports say against those that are listed, by the id of these."""
     by_id = {row.id: row for row in every_configuration(dataset)}
-    nearest = (item.answer for item in found.nearest)
+    nearest = (item.row for item in found.nearest)
     listed = (*found.answers, *found.unclear, *found.failures, *nearest)
-    rows = (item.configuration for item in listed if item.configuration.contradicts)
-    return {row.id: [by_id[name] for name in row.contradicts if name in by_id] for row in rows}
+    return {
+        row.id: [by_id[name] for name in row.contradicts if name in by_id]
+        for row in listed
+        if row.contradicts
+    }
 
 
 def _root(dataset: Dataset) -> str:
@@ -100,7 +105,7 @@ def estimate_command(dataset: Dataset, found: Found) -> str:
 
     Empty where one does, or where model, GPUs or device are open.
     """
-    query, fits = found.query, {item.fit for item in found.answers}
+    query, fits = found.query, {row.fit for row in found.answers}
     model = dataset.by_key["models"].get(query.model)
     known = model and estimable(model) and query.gpus and query.memory_gb
     several = len(query.devices) > 1 or query.weights == "partial"
@@ -123,8 +128,8 @@ def estimate_command(dataset: Dataset, found: Found) -> str:
 def as_csv(found: Found) -> str:
     """One line for each answer."""
     rows = [
-        {k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in _flat(item).items()}
-        for item in found.answers
+        {k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in _flat(row).items()}
+        for row in found.answers
     ]
     return _csv(COLUMNS, rows)
 
@@ -191,12 +196,12 @@ def _wrapped(line: Line, width: int, color: bool) -> list[str]:
 
 class _Answers:
     def __init__(self, dataset: Dataset, found: Found) -> None:
-        self._dataset, self._found = dataset, found
+        self._dataset, self._found, self._root = dataset, found, _root(dataset)
         self._against = _contradictions(dataset, found)
 
     def lines(self, notes: Sequence[str], limit: int, *, unfold: bool) -> Iterator[Line]:
         found = self._found
-        fits = [item.fit for item in found.answers]
+        fits = [row.fit for row in found.answers]
         yield _title(sentences.headline(found.query, vocabulary(self._dataset), fits))
         yield from map(Line, (*notes, *_extremes(found)))
         worse = found.worse if found.query.size else 0
@@ -205,77 +210,73 @@ class _Answers:
         if found.largest:
             yield _title("Largest size known to run, by task")
             yield from (Line(_largest(item), "- ") for item in found.largest)
-        folds = [[item] for item in found.answers] if unfold else folded(found.answers)
-        yield from self._folds(folds, folds[: limit or None])
-        yield from self._start()
+        folds = [[row] for row in found.answers] if unfold else folded(found.answers)
+        yield from self._answers(folds, limit)
+        if row := found.script:
+            yield _title("Start the best script")
+            yield Line(sentences.start(row, self._root), "  ", "command")
+            if row.nodes > 1:
+                yield Line(say("nodes", nodes=row.nodes), "  ")
         if found.nearest:
             yield _title("Nothing that is known fits. The nearest")
         for item in found.nearest:
-            yield from self._row(item.reason, [item.answer], "- ")
-        yield from self._estimate()
+            yield from self._row(item.reason, [item.row], "- ")
+        if command := estimate_command(self._dataset, found):
+            yield _title("Estimate its memory")
+            yield Line(command, "  ", "command")
         yield from self._aside("Runs out of memory", found.failures[worse:])
         yield from self._aside("Not clear, so not counted", found.unclear)
 
-    def _folds(
-        self, folds: Sequence[Sequence[Answer]], shown: Sequence[Sequence[Answer]]
-    ) -> Iterator[Line]:
+    def _answers(self, folds: Sequence[Sequence[Configuration]], limit: int) -> Iterator[Line]:
         """The answers in their order, those of a fold as one."""
+        shown = folds[: limit or None]
         if shown:
             yield _title("Configurations, best first")
         for number, fold in enumerate(shown, 1):
-            row, fit = fold[0]
+            row = fold[0]
             parts = (row.tag, row.model_label, row.task_label, sentences.resource(row))
-            what = f"{fit.replace('-', ' ')}: {', '.join(filter(None, parts))}"
-            yield from self._row(what, fold, f"{number}. ", fold[0].reason)
+            what = f"{row.fit.replace('-', ' ')}: {', '.join(filter(None, parts))}"
+            yield from self._row(what, fold, f"{number}. ", sentences.reason(row))
         if len(folds) > len(shown):
             yield Line(f"{len(folds) - len(shown)} more: give --limit {len(folds)}.")
         if any(len(fold) > 1 for fold in shown):
             yield Line("Reports that differ in settings alone are one: give --all.")
-        if len({fold[0].configuration.framework_label for fold in shown}) > 1:
+        if len({fold[0].framework_label for fold in shown}) > 1:
             yield Line(say("frameworks"))
 
-    def _start(self) -> Iterator[Line]:
-        if row := self._found.script:
-            yield _title("Start the best script")
-            yield Line(sentences.start(row, _root(self._dataset)), "  ", "command")
-            if row.nodes > 1:
-                yield Line(say("nodes", nodes=row.nodes), "  ")
-
-    def _estimate(self) -> Iterator[Line]:
-        if command := estimate_command(self._dataset, self._found):
-            yield _title("Estimate its memory")
-            yield Line(command, "  ", "command")
-
     def _aside(
-        self, title: str, items: Sequence[Answer], most: int = _MOST_ASIDE
+        self, title: str, rows: Sequence[Configuration], most: int = _MOST_ASIDE
     ) -> Iterator[Line]:
         """What is no answer, as far as there is room."""
-        folds = folded(items)
+        folds = folded(rows)
         if folds:
             yield _title(title)
         for fold in folds[:most]:
-            row = fold[0].configuration
-            what = f"{row.model_label} {row.task_label}: {fold[0].reason}"
+            what = f"{fold[0].model_label} {fold[0].task_label}: {sentences.reason(fold[0])}"
             yield from self._row(what, fold, "- ")
         if len(folds) > most:
             yield Line(f"{len(folds) - most} more: give --format json.", "- ")
 
-    def _row(self, first: str, fold: Sequence[Answer], mark: str, *more: str) -> Iterator[Line]:
+    def _row(
+        self, first: str, fold: Sequence[Configuration], mark: str, *more: str
+    ) -> Iterator[Line]:
         """A configuration: its first line, then all that is known of it."""
         yield Line(first, mark)
-        row = fold[0].configuration
-        others = self._against.get(row.id, ())
+        row = fold[0]
         lines = (
             *more,
-            sentences.series([item.configuration for item in fold]),
+            sentences.series(fold),
             "; ".join(row.conditions),
             "; ".join(sentences.figures(row)),
             sentences.evidence(row),
             *sentences.doubts(row),
             sentences.note(row),
-            posixpath.join(_root(self._dataset), row.script) if row.script else "",
+            posixpath.join(self._root, row.script) if row.script else "",
             row.source,
-            *(f"{sentences.contradicted(other)}: {other.source}" for other in others),
+            *(
+                f"{sentences.contradicted(other)}: {other.source}"
+                for other in self._against.get(row.id, ())
+            ),
         )
         yield from (Line(line, " " * len(mark)) for line in lines if line)
 
@@ -289,18 +290,17 @@ def _extremes(found: Found) -> Iterator[str]:
     if not found.query.size or not found.answers:
         return
     for name in ("smallest", "smallest_full", "longest"):
-        answer = getattr(found, name)
-        if answer and (name == "smallest_full" or answer != found.answers[0]):
-            row = answer.configuration
+        row = getattr(found, name)
+        if row and (name == "smallest_full" or row != found.answers[0]):
             words = {"summary": sentences.summary(row), "context": sentences.context(row)}
             yield f"{say(name, **words)} ({row.kind}, {row.id})."
 
 
 def _largest(item: Largest) -> str:
-    best, longest = item.best.configuration, item.longest.configuration
-    fit = item.best.fit.replace("-", " ")
+    best, longest = item
     context = f"{sentences.context(longest)} on {sentences.resource(longest)}"
-    what = f"{item.task}: {item.size}, {fit}, {sentences.resource(best)}"
+    fit = best.fit.replace("-", " ")
+    what = f"{best.task}: {best.size}, {fit}, {sentences.resource(best)}"
     return f"{what}, {'; '.join(best.conditions)}. Longest context: {context}."
 
 

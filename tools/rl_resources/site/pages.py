@@ -92,7 +92,7 @@ def _front(site: Site) -> dict[str, str]:
             "what-fits.md",
             tasks=[task for task, _ in tasks],
             reports_of=_reports_of(site),
-            by_hardware=[by_hardware(rows, memory) for memory in memories],
+            by_hardware=[(memory, by_hardware(rows, memory)) for memory in memories],
             by_size=[(size, minimum(rows, size.name)) for size in site.sizes],
             context=context,
         ),
