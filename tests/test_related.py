@@ -14,7 +14,7 @@ from rl_resources.query.configurations import (
     recorded,
     runs,
 )
-from rl_resources.query.related import MOST_OF_A_KIND, Neighborhood
+from rl_resources.query.related import MOST_OF_A_KIND, failures, related
 from website import ROOT
 
 DATASET = load(ROOT)
@@ -108,7 +108,7 @@ CASES: dict[str, tuple[list[Configuration], list[tuple[str, str]]]] = {
 def test_what_is_related_to_a_record(
     rows: list[Configuration], expected: list[tuple[str, str]]
 ) -> None:
-    found = Neighborhood([HERE, *rows]).related(HERE)
+    found = related([HERE, *rows], HERE)
     assert [(item.kind, item.configuration.id) for item in found] == expected
 
 
@@ -126,14 +126,14 @@ def test_what_is_related_to_a_record(
     ],
 )
 def test_the_difference_is_one_sentence(row: Configuration, sentence: str) -> None:
-    (item,) = Neighborhood([HERE, row]).related(HERE)
+    (item,) = related([HERE, row], HERE)
     assert item.difference == sentence
 
 
 def test_a_failure_counts_on_no_less_hardware_alone() -> None:
     changes = {"same": {}, "more": {"gpus": 8}, "less": {"gpus": 1}, "other": {"task": "PPO"}}
     rows = [report(name, outcome="out-of-memory", **some) for name, some in changes.items()]
-    assert [row.id for row in Neighborhood(rows).failures(HERE)] == ["same", "more"]
+    assert [row.id for row in failures(rows, HERE)] == ["same", "more"]
 
 
 def test_a_report_of_the_lines_of_a_record_is_no_answer_of_its_own() -> None:

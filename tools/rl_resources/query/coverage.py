@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -64,6 +64,12 @@ class Cell:
     out_of_memory: int = 0
     projects: int = 0
     untested: int = 0
+
+    def __add__(self, other: Cell) -> Cell:
+        """The same place with the counts of both."""
+        counts = (field.name for field in fields(Cell) if field.type == "int")
+        sums = {name: getattr(self, name) + getattr(other, name) for name in counts}
+        return replace(self, **sums)
 
     @property
     def records(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
@@ -86,21 +86,11 @@ class Point(NamedTuple):
     value: float
     of: int = 1
 
-    @property
-    def doubted(self) -> bool:
-        """Whether it is disputed, or another published figure contradicts it."""
-        return self.configuration.doubtful
-
-    @property
-    def untested(self) -> bool:
-        """Whether it is a record that nobody has run yet."""
-        return self.configuration.evidence_level == UNTESTED
-
 
 class Points(NamedTuple):
     """Points by task, size and figure; how many configurations are excluded, by reason."""
 
-    points: tuple[Point, ...]
+    points: Sequence[Point]
     excluded: Mapping[str, int]
 
 
@@ -109,15 +99,25 @@ def least_memory(known: Sequence[Configuration]) -> Points:
 
     An untested record is a class of its own, so it never stands for one that ran.
     """
-    used, excluded = _split(known, _reason_without_memory)
-    return Points(_best(used, lambda item: -item.total_memory_gb), excluded)
+
+    def reason(row: Configuration) -> str:
+        if row.outcome != "ran":
+            return "ran out of memory"
+        if row.statement not in RUNS and row.evidence_level != UNTESTED:
+            return "are claims, not runs"
+        if not row.weights:
+            return "do not say what trains"
+        known = row.task and row.size and row.total_memory_gb
+        return "" if known else "do not state task, size or memory"
+
+    return _best(known, reason, lambda row: -row.total_memory_gb)
 
 
 def largest_batches(known: Sequence[Configuration]) -> Points:
     """The largest batch, in prompts per step, of each class of records."""
-    records = [item for item in known if item.kind == "record"]
-    used, excluded = _split(records, lambda item: "" if item.batch else "name no largest batch")
-    return Points(_best(used, lambda item: item.batch), excluded)
+    records = [row for row in known if row.kind == "record"]
+    missing = "name no largest batch"
+    return _best(records, lambda row: "" if row.batch else missing, lambda row: row.batch)
 
 
 def throughputs(dataset: Dataset, known: Sequence[Configuration]) -> Points:
@@ -126,41 +126,29 @@ def throughputs(dataset: Dataset, known: Sequence[Configuration]) -> Points:
     column = "tokens_per_second_per_gpu"
     speeds = {row.get("script") or row["report"]: row[column] for row in rows if row[column]}
     by_id = {str(key).removesuffix(".sh"): float(str(speed)) for key, speed in speeds.items()}
-    used, excluded = _split(known, lambda row: "" if row.id in by_id else "publish no throughput")
-    points = [Point(row, by_id[row.id]) for row in used]
-    order = sorted(points, key=lambda point: (point.configuration.device_label, -point.value))
-    return Points(tuple(order), excluded)
-
-
-def _reason_without_memory(item: Configuration) -> str:
-    if item.outcome != "ran":
-        return "ran out of memory"
-    if item.statement not in RUNS and item.evidence_level != UNTESTED:
-        return "are claims, not runs"
-    if not item.weights:
-        return "do not say what trains"
-    known = item.task and item.size and item.total_memory_gb
-    return "" if known else "do not state task, size or memory"
-
-
-def _split(
-    items: Iterable[Configuration], reason: Callable[[Configuration], str]
-) -> tuple[list[Configuration], Counter[str]]:
-    judged = [(item, reason(item)) for item in items]
-    return [item for item, why in judged if not why], Counter(why for _, why in judged if why)
+    points = [Point(row, by_id[row.id]) for row in known if row.id in by_id]
+    points.sort(key=lambda point: (point.configuration.device_label, -point.value))
+    missing = len(known) - len(points)
+    return Points(points, {"publish no throughput": missing} if missing else {})
 
 
 def _best(
-    items: Iterable[Configuration], score: Callable[[Configuration], float]
-) -> tuple[Point, ...]:
-    """The best of each class; equal ones in the order of their ids."""
+    known: Iterable[Configuration],
+    reason: Callable[[Configuration], str],
+    score: Callable[[Configuration], float],
+) -> Points:
+    """The best of each class, of equal ones the first by id; without what there is a reason for."""
+    classes: dict[tuple[str, int, str, str, bool], list[Configuration]] = {}
+    excluded: Counter[str] = Counter()
+    for row in known:
+        if why := reason(row):
+            excluded[why] += 1
+        else:
+            untested = row.evidence_level == UNTESTED
+            kind = (row.task, row.position, row.kind, row.tag, untested)
+            classes.setdefault(kind, []).append(row)
     points = []
-    for _, group in groupby(sorted(items, key=lambda item: (_class(item), item.id)), _class):
-        members = list(group)
-        best = max(members, key=score)
-        points.append(Point(best, abs(score(best)), len(members)))
-    return tuple(points)
-
-
-def _class(item: Configuration) -> tuple[str, int, str, str, bool]:
-    return item.task, item.position, item.kind, item.tag, item.evidence_level == UNTESTED
+    for _, rows in sorted(classes.items(), key=itemgetter(0)):
+        best = min(rows, key=lambda row: (-score(row), row.id))
+        points.append(Point(best, abs(score(best)), len(rows)))
+    return Points(points, excluded)

@@ -5,8 +5,7 @@ Records come before reports. What ran out of memory, and what nobody has run, is
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from rl_resources.query.sentences import resource
 from rl_resources.query.understand import Query
 
 MOST_OF_A_KIND = 3
-_ALIKE = attrgetter("kind", "tag", "task", "model", "gpus", "device_label")
+_ALIKE = ("kind", "tag", "task", "model", "gpus", "device_label")
 _AIMS = {"MIN": "on the minimum hardware", "RECOMMENDED": "for best throughput"}
 
 
@@ -28,85 +27,76 @@ class Related(NamedTuple):
     configuration: Configuration
 
 
-class Neighborhood:
-    """The configurations of a dataset, asked for those related to one record."""
-
-    def __init__(self, rows: Iterable[Configuration]) -> None:
-        self._failed: dict[tuple[str, str], list[Configuration]] = defaultdict(list)
-        self._of_model: dict[str, list[Configuration]] = defaultdict(list)
-        self._of_size: dict[int, list[Configuration]] = defaultdict(list)
-        for row in rows:
-            if row.outcome != "ran":
-                self._failed[row.model, row.task].append(row)
-            elif row.state == "run":
-                self._of_model[row.model].append(row)
-                self._of_size[row.position].append(row)
-
-    def related(self, record: Configuration) -> list[Related]:
-        """The nearest configurations of each kind, in the order of the kinds, none twice.
-
-        `less-hardware`: same model and task with less memory in all; `other-tag`: same model and
-        task under the other tag; `other-task`: same model, another task; `same-device`: another
-        model of the size on no more of the same device; `next-size`: the next larger size that this
-        hardware is known to run.
-        """
-        others = [row for row in self._of_model[record.model] if row.id != record.id]
-        same_task = [row for row in others if row.task == record.task]
-        memory = record.total_memory_gb
-        less = [row for row in same_task if 0 < row.total_memory_gb < memory]
-        tagged = [row for row in same_task if row.tag not in {"", record.tag}]
-        tasks = [row for row in others if row.task not in {"", record.task}]
-        models = [
-            row
-            for row in self._of_size[record.position]
-            if row.device == record.device
-            and row.gpus <= record.gpus
-            and row.model not in {"", record.model}
-        ]
-        found = [
-            *_listed("less-hardware", _nearest(less), record),
-            *_listed("other-tag", _nearest(tagged)[:1], record),
-            *_listed("other-task", _nearest(tasks, attrgetter("task")), record),
-            *_listed("same-device", _nearest(models), record),
-            *self._next_size(record),
-        ]
-        first = {item.configuration.id: item for item in reversed(found)}
-        return [item for item in found if first[item.configuration.id] is item]
-
-    def failures(self, record: Configuration) -> list[Configuration]:
-        """Runs of the same model and task that ran out of memory on no less hardware."""
-        return [
-            row
-            for row in self._failed[record.model, record.task]
-            if row.gpus >= record.gpus and row.memory_gb >= record.memory_gb
-        ]
-
-    def _next_size(self, record: Configuration) -> Iterator[Related]:
-        query = Query(
-            gpus=record.gpus, device=record.device, vendor=record.vendor, memory_gb=record.memory_gb
-        )
-        larger = sorted(position for position in self._of_size if position > record.position)
-        found = (answers(self._of_size[size], query) for size in larger)
-        best = next(filter(None, found), [])
-        for row in sorted(best, key=lambda row: row.task != record.task)[:1]:
-            where = "is tested on" if row.fit == "tested" else "should fit"
-            what = f"{row.size} with {row.task_label} {where} your {resource(record)}."
-            yield Related("next-size", what, row)
+def failures(rows: Iterable[Configuration], record: Configuration) -> list[Configuration]:
+    """Runs of the same model and task that ran out of memory on no less hardware."""
+    return [
+        row
+        for row in rows
+        if (row.model, row.task) == (record.model, record.task)
+        and row.state == "out-of-memory"
+        and row.gpus >= record.gpus
+        and row.memory_gb >= record.memory_gb
+    ]
 
 
-def _nearest(
-    rows: Iterable[Configuration], alike: Callable[[Configuration], object] = _ALIKE
-) -> list[Configuration]:
+def related(rows: Iterable[Configuration], record: Configuration) -> list[Related]:
+    """The nearest configurations of each kind, in the order of the kinds, none twice.
+
+    `less-hardware`: same model and task with less memory in all; `other-tag`: same model and task
+    under the other tag; `other-task`: same model, another task; `same-device`: another model of the
+    size on no more of the same device; `next-size`: the next larger size that this hardware is
+    known to run.
+    """
+    ran = [row for row in rows if row.state == "run" and row.id != record.id]
+    own = [row for row in ran if row.model == record.model]
+    same_task = [row for row in own if row.task == record.task]
+    memory = record.total_memory_gb
+    less = [row for row in same_task if 0 < row.total_memory_gb < memory]
+    tagged = [row for row in same_task if row.tag not in {"", record.tag}]
+    tasks = [row for row in own if row.task not in {"", record.task}]
+    models = [
+        row
+        for row in ran
+        if (row.position, row.device) == (record.position, record.device)
+        and row.gpus <= record.gpus
+        and row.model not in {"", record.model}
+    ]
+    found = [
+        *_listed("less-hardware", less, record),
+        *_listed("other-tag", tagged, record, most=1),
+        *_listed("other-task", tasks, record, ["task"]),
+        *_listed("same-device", models, record),
+        *_next_size(ran, record),
+    ]
+    first = {item.configuration.id: item for item in reversed(found)}
+    return [item for item in found if first[item.configuration.id] is item]
+
+
+def _listed(
+    kind: str,
+    rows: Iterable[Configuration],
+    record: Configuration,
+    alike: Sequence[str] = _ALIKE,
+    most: int = MOST_OF_A_KIND,
+) -> Iterator[Related]:
     """Records first, by the memory in all, unknown last; of alike ones the first by id."""
     first: dict[object, Configuration] = {}
     for row in sorted(rows, key=lambda row: (row.kind != "record", *size_of(row))):
-        first.setdefault(alike(row), row)
-    return list(first.values())
-
-
-def _listed(kind: str, rows: Sequence[Configuration], record: Configuration) -> Iterator[Related]:
-    for row in rows[:MOST_OF_A_KIND]:
+        first.setdefault(attrgetter(*alike)(row), row)
+    for row in [*first.values()][:most]:
         yield Related(kind, _difference(kind, row, record), row)
+
+
+def _next_size(ran: Iterable[Configuration], record: Configuration) -> Iterator[Related]:
+    query = Query(
+        gpus=record.gpus, device=record.device, vendor=record.vendor, memory_gb=record.memory_gb
+    )
+    larger = answers((row for row in ran if row.position > record.position), query)
+    nearest = min(larger, key=lambda row: (row.position, row.task != record.task), default=None)
+    if nearest:
+        where = "is tested on" if nearest.fit == "tested" else "should fit"
+        what = f"{nearest.size} with {nearest.task_label} {where} your {resource(record)}."
+        yield Related("next-size", what, nearest)
 
 
 def _difference(kind: str, row: Configuration, record: Configuration) -> str:

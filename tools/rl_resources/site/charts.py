@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 from math import log
 from pathlib import PurePosixPath
 from urllib.parse import urlencode
@@ -74,12 +73,12 @@ def memory_chart(points: Sequence[Point], sizes: Sequence[str]) -> Chart:
     """The points of each task known at enough sizes, the task with most runs first."""
     values = [point.value for point in points] or [1.0]
     powers = range(int(log(min(values), _STEP)), int(log(max(values), _STEP)) + 2)
-    by_task = [
-        (task, list(group)) for task, group in groupby(points, lambda p: p.configuration.task)
-    ]
+    by_task: dict[str, list[Point]] = {}
+    for point in points:
+        by_task.setdefault(point.configuration.task, []).append(point)
     panels = [
         (task, group)
-        for task, group in by_task
+        for task, group in by_task.items()
         if len({point.configuration.size for point in group}) >= FEWEST_SIZES
     ]
     panels.sort(key=lambda panel: (-sum(point.of for point in panel[1]), panel[0]))
@@ -91,6 +90,7 @@ def _coverage_page(site: Site) -> str:
     sizes = [size.name for size in site.sizes]
     every = (*found.cells, *found.partial)
     tasks, devices = (grid(every, axis, sizes) for axis in ("task", "device"))
+    of_task = {task: [cell for cell in found.cells if cell.task == task] for task, _ in tasks}
     return site.page(
         path,
         by_task=tasks,
@@ -99,43 +99,33 @@ def _coverage_page(site: Site) -> str:
         wanted=found.wanted[:MOST_WANTED],
         wanted_rule=WANTED_RULE,
         tables=[
-            (
-                site.dataset.by_key["tasks"][task],
-                grid([cell for cell in found.cells if cell.task == task], "device", sizes),
-            )
-            for task, _ in tasks
-            if any(cell.task == task for cell in found.cells)
+            (site.dataset.by_key["tasks"][task], grid(cells, "device", sizes))
+            for task, cells in of_task.items()
+            if cells
         ],
         start=partial(_start_of_contribution, site.repository, link(path, "contributing/")),
     )
 
 
-def grid(cells: Iterable[Cell], axis: str, sizes: Sequence[str]) -> list[tuple[str, list[Cell]]]:
+def grid(
+    cells: Iterable[Cell], axis: str, sizes: Sequence[str]
+) -> list[tuple[str, Sequence[Cell]]]:
     """For each word of an axis a cell for each size, summed over the other axis.
 
     The best covered is first: by its records, then by its reports.
     """
     sums: dict[str, dict[str, Cell]] = {}
     for cell in cells:
-        if not (cell.size and getattr(cell, axis)):
-            continue
-        row = sums.setdefault(getattr(cell, axis), {})
-        row[cell.size] = _added(row[cell.size], cell) if cell.size in row else cell
+        if cell.size and (word := getattr(cell, axis)):
+            row = sums.setdefault(word, {size: Cell(size, word, word) for size in sizes})
+            row[cell.size] += cell
 
-    def rank(name: str) -> tuple[int, int, str]:
-        known = sums[name].values()
-        records, reports = (cell.records for cell in known), (cell.all_reports for cell in known)
-        return -sum(records), -sum(reports), name
+    def rank(line: tuple[str, Sequence[Cell]]) -> tuple[int, int, str]:
+        word, row = line
+        records, reports = (cell.records for cell in row), (cell.all_reports for cell in row)
+        return -sum(records), -sum(reports), word
 
-    return [
-        (name, [sums[name].get(size) or Cell(size, name, name) for size in sizes])
-        for name in sorted(sums, key=rank)
-    ]
-
-
-def _added(one: Cell, other: Cell) -> Cell:
-    counts = [field.name for field in fields(Cell) if field.type == "int"]
-    return replace(one, **{name: getattr(one, name) + getattr(other, name) for name in counts})
+    return sorted(((word, [*row.values()]) for word, row in sums.items()), key=rank)
 
 
 def _start_of_contribution(repository: str, contributing: str, cell: Cell, task: str = "") -> str:

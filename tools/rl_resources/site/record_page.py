@@ -17,7 +17,7 @@ from rl_resources.git import Repository
 from rl_resources.package import Field, Record
 from rl_resources.query.compatibility import accepted_by, rejections, releases_of
 from rl_resources.query.configurations import configurations
-from rl_resources.query.related import Neighborhood
+from rl_resources.query.related import failures, related
 from rl_resources.script.explained import Explained, explained
 from rl_resources.script.run import MODEL, Run
 from rl_resources.script.settings import Setting
@@ -73,7 +73,6 @@ def pages(
     `scripts` maps the name of a script to its text; raises `KeyError` for a record without one.
     """
     dataset, every = site.dataset, configurations(site.dataset)
-    related = Neighborhood(every)
     by_id = {item.id: item for item in every if item.kind == "record"}
     made = {}
     for record in dataset.records["tuning"]:
@@ -87,8 +86,8 @@ def pages(
             **_script(text, run),
             **estimate_page.of_record(dataset, record, run),
             configuration=by_id[id_],
-            failures=related.failures(by_id[id_]),
-            related=related.related(by_id[id_]),
+            failures=failures(every, by_id[id_]),
+            related=related(every, by_id[id_]),
             path=path,
             start=command(path),
             start_downloaded=command(str(record["script"])),
