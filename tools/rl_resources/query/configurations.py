@@ -6,6 +6,7 @@ What decides the memory of a run goes with every answer, in words.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import isclose
@@ -202,12 +203,13 @@ class _Configurations:
     def of(self, row: Record) -> Configuration:
         """A record or a report; a field that is not a column of its table is derived."""
         cells: dict[str, Any] = {name: row.get(name) or empty for name, empty in _EMPTY.items()}
-        cells |= self._of_record(row) if "script" in row else _of_report(row)
+        if "script" in row:
+            cells |= self._of_record(row)
+        else:
+            cells |= {"id": row["report"], "kind": "report", "source": _text(row, "source_url")}
         if cells["size"]:
             cells["position"] = self._dataset.by_key["sizes"][cells["size"]]["position"]
-        return Configuration(
-            **cells | self._hardware(row) | self._evidence(row) | _labels(row) | _batch(row)
-        )
+        return Configuration(**cells | self._hardware(row) | self._evidence(row) | _labels(row))
 
     def _of_record(self, row: Record) -> dict[str, Any]:
         trials = self._dataset.by_script["trials"].get(row["script"], ())
@@ -225,10 +227,9 @@ class _Configurations:
         device, stated = _text(row, "device"), row.get("device_memory_gb") or 0
         published = _text(row, "device_as_published")
         known_name = device or (published if published in self._devices.known else "")
+        possible, known = self._devices.published(published)
         if device:
             possible, known = [device], self._devices.known.get(device, Device())
-        else:
-            possible, known = self._devices.published(published)
         return {
             "device_label": device_label(known_name) or written(published),
             "possible_devices": tuple(possible),
@@ -246,41 +247,27 @@ class _Configurations:
             "statement": _text(row, "statement") or ("" if level == UNTESTED else "stated-run"),
             "evidence_level": level,
             "remarks": tuple(self._ages.remarks(row)),
-            "conditions": conditions(self._dataset, row),
+            "conditions": tuple(conditions(self._dataset, row)),
         }
 
 
-def _of_report(row: Record) -> dict[str, Any]:
-    return {"id": row["report"], "kind": "report", "source": _text(row, "source_url")}
-
-
 def _labels(row: Record) -> dict[str, Any]:
-    """What a source calls model, task, framework and backends, else their keys."""
-    framework = _text(row, "framework_as_published", "framework")
+    """What a source calls model, task, framework and backends, else their keys; the batch."""
+    framework = (_text(row, "framework_as_published", "framework"), _text(row, "framework_version"))
     names = (_text(row, "framework"), *projects(_text(row, "framework_as_published")))
     train, infer = (_text(row, name, f"{name}_as_published") for name in ("train", "infer"))
     model = _text(row, "model", "model_as_published")
+    batch = next(filter(row.get, ("max_batch", "batch", "prompts_per_step")), "")
     return {
         "model": model,
         "model_label": _OWNER.sub("", model),
         "task_label": _text(row, "task", "task_as_published"),
         "frameworks": tuple(filter(None, dict.fromkeys(names))),
-        "framework_label": _joined(framework, _text(row, "framework_version")),
-        "backends_label": _joined(train, infer, _text(row, "infer_version")),
+        "framework_label": " ".join(filter(None, framework)),
+        "backends_label": " ".join(filter(None, (train, infer, _text(row, "infer_version")))),
+        "batch": row[batch] if batch else 0,
+        "batch_unit": _text(row, "batch_unit") if batch == "batch" else "prompts" if batch else "",
     }
-
-
-def _batch(row: Record) -> dict[str, Any]:
-    """The batch and its unit."""
-    for column in ("max_batch", "batch", "prompts_per_step"):
-        if batch := row.get(column):
-            unit = _text(row, "batch_unit") if column == "batch" else "prompts"
-            return {"batch": batch, "batch_unit": unit}
-    return {"batch": 0, "batch_unit": ""}
-
-
-def _joined(*words: str) -> str:
-    return " ".join(filter(None, words))
 
 
 def _text(row: Record, *columns: str) -> str:
@@ -317,14 +304,9 @@ def in_series(rows: Sequence[Configuration]) -> tuple[Configuration, ...]:
 def _identity(row: Configuration) -> tuple[object, ...]:
     if row.kind == "record" or row.contradicts:
         return (row.id,)
-    return (_document(row.source), *_SAME(row))
-
-
-def _document(address: str) -> str:
-    """The thread, or the state of the repository, that an address leads into."""
-    whole = address.partition("#")[0]
-    repository, blob, path = whole.partition("/blob/")
-    return f"{repository}{blob}{path.partition('/')[0]}"
+    # The thread, or the state of the repository, that the source leads into.
+    repository, blob, path = row.source.partition("#")[0].partition("/blob/")
+    return (repository, blob, path.partition("/")[0], *_SAME(row))
 
 
 STATEMENTS = {
@@ -339,53 +321,34 @@ STATEMENTS = {
 }
 
 
-def conditions(dataset: Dataset, row: Record) -> tuple[str, ...]:
+def conditions(dataset: Dataset, row: Record) -> Iterator[str]:
     """Weights, precision, offload, context, micro batch and statement of a record or report.
 
     Each is always there, with "not stated" where the source does not say it. Parameters of a
     mixture of experts and the scenario are there where they apply.
     """
-    words = items_of(row, "memory_optimizations")
-    used = [item for word in words if (item := dataset.by_key["memory_optimizations"].get(word))]
-    return (
-        _weights(row),
-        *_experts(dataset.by_key["models"].get(row["model"])),
-        *_scenario(row),
-        *_precision(row, _titles(used, "precision")),
-        ", ".join(_titles(used, "offload"))
-        or ("no offload" if "script" in row else "no offload stated"),
-        *_titles(used, "recompute"),
-        _context(row),
-        _micro_batch(row),
-        STATEMENTS[text_of(row, "statement")],
-    )
-
-
-def _titles(used: Sequence[Record], kind: str) -> list[str]:
-    return [text_of(item, "title") for item in used if item["kind"] == kind]
-
-
-def _weights(row: Record) -> str:
-    """What trains."""
-    kind, rank = text_of(row, "weights"), row["lora_rank"]
-    return WEIGHTS.get(kind, "what trains is not stated") + (
-        f", rank {rank}" if rank and kind in {"lora", "qlora"} else ""
-    )
-
-
-def _experts(model: Record | None) -> Iterator[str]:
+    weights = text_of(row, "weights")
+    rank = row["lora_rank"] if weights in {"lora", "qlora"} else None
+    yield WEIGHTS.get(weights, "what trains is not stated") + (f", rank {rank}" if rank else "")
+    model = dataset.by_key["models"].get(row["model"])
     if model and model["active_parameters_b"]:
         yield f"{model['parameters_b']:g}B parameters, {model['active_parameters_b']:g}B active"
-
-
-def _scenario(row: Record) -> list[str]:
-    words = items_of(row, "scenario") if "scenario" in row else ()
-    return ["one update on random tokens" if word == "synthetic" else word for word in words]
-
-
-def _precision(row: Record, titles: Sequence[str]) -> Sequence[str]:
-    base = [text_of(row, "precision")] if row["precision"] else []
-    return [*base, *titles] or ["precision not stated"]
+    for word in items_of(row, "scenario") if "scenario" in row else ():
+        yield "one update on random tokens" if word == "synthetic" else word
+    known, titles = dataset.by_key["memory_optimizations"], defaultdict(list)
+    for word in items_of(row, "memory_optimizations"):
+        if word in known:
+            titles[known[word]["kind"]].append(text_of(known[word], "title"))
+    precision = [*filter(None, [text_of(row, "precision")]), *titles["precision"]]
+    yield from precision or ["precision not stated"]
+    no_offload = "no offload" if "script" in row else "no offload stated"
+    yield ", ".join(titles["offload"]) or no_offload
+    yield from titles["recompute"]
+    yield _context(row)
+    micro_batch, tokens = row["micro_batch_per_gpu"], row["max_tokens_per_gpu"]
+    stated = f"{tokens} tokens per GPU" if tokens else "micro batch not stated"
+    yield f"micro batch {micro_batch}" if micro_batch else stated
+    yield STATEMENTS[text_of(row, "statement")]
 
 
 def _context(row: Record) -> str:
@@ -395,11 +358,3 @@ def _context(row: Record) -> str:
         return f"{prompt} + {response} tokens"
     total = row.get("max_total_length")
     return f"{total} tokens in all" if total else "lengths not stated"
-
-
-def _micro_batch(row: Record) -> str:
-    """What one GPU takes at a time."""
-    if row["micro_batch_per_gpu"]:
-        return f"micro batch {row['micro_batch_per_gpu']}"
-    tokens = row["max_tokens_per_gpu"]
-    return f"{tokens} tokens per GPU" if tokens else "micro batch not stated"
