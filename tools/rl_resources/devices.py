@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
@@ -92,6 +93,12 @@ class Devices:
             return found
         keys: Iterable[str] = self.known if len(name) >= _SHORTEST_BEGINNING else ()
         return [key for key in keys if device_name(key).startswith(name)]
+
+
+@lru_cache(maxsize=1)
+def devices_of(dataset: Dataset) -> Devices:
+    """The devices of a dataset, read once for all its rows."""
+    return Devices(dataset)
 
 
 def _device(row: Record) -> Device:

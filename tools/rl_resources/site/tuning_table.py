@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from rl_resources.dataset import Dataset, script_path
-from rl_resources.devices import Devices, hardware
+from rl_resources.devices import devices_of, hardware
 from rl_resources.package import Record
 from rl_resources.page.rows import HEADERS
 
@@ -87,7 +87,7 @@ def tuning_row(dataset: Dataset, record: Record) -> TuningRow:
         tag=cell["tag"],
         model=cell["model"].partition("/")[2],
         task=cell["task"],
-        resource=hardware(cell["gpus"], Devices(dataset).label(cell["device"])),
+        resource=hardware(cell["gpus"], devices_of(dataset).label(cell["device"])),
         max_batch=cell["max_batch"],
         train=cell["train"],
         infer=f"{cell['infer']} {cell['infer_version']}".strip(),
