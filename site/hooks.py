@@ -1,7 +1,9 @@
 """MkDocs asks here for everything that is generated from the data.
 
 In a build a mistake in the data ends it before anything is written. Under `mkdocs serve` the server
-lives on and shows the last good pages, each below what is wrong, until the data are fixed.
+lives on and shows the last good pages, each below what is wrong, until the data are fixed. With
+`--dirty` it renders only the pages whose Markdown changed; the links and anchors of the others are
+checked again by the next build.
 """
 
 from __future__ import annotations
@@ -9,8 +11,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import logging
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,8 +23,10 @@ from jinja2 import Environment
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.livereload import LiveReloadServer
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from mkdocs.utils import clean_directory
 
 from rl_resources import publish
 from rl_resources.build import FINDINGS, MARK, UNKNOWN_DAY, valid_or_raise
@@ -45,20 +51,38 @@ _POLICY = {
 
 # MkDocs loads this file once a process, so the session outlives the rebuilds of a server.
 _session = SimpleNamespace(serving=False, files={}, mistakes="", tables=[])
+# What is in the folder of the last build: generated files, all names, the mistakes shown, the search
+# index, and what every page depends on.
+_written = SimpleNamespace(files={}, names=set(), mistakes="", entries=[], frame=None, env=None)
+
+
+class _Generated(File):
+    """A generated file, which `--dirty` writes again only if its content is another."""
+
+    def is_modified(self) -> bool:
+        """Whether it is not in the folder as it should be."""
+        same = _written.files.get(self.src_uri) == _session.files[self.src_uri]
+        return not (same and Path(self.abs_dest_path).is_file())
 
 
 def on_startup(*, command: str, **_: Any) -> None:
     """Note whether a server must live on."""
     _session.serving = command == "serve"
+    # MkDocs warns that other pages get stale, and `strict` would end at the warning.
+    logger = logging.getLogger("mkdocs.commands.build")
+    logger.addFilter(lambda record: "'dirty' build" not in record.msg)
 
 
 def on_pre_build(config: MkDocsConfig) -> None:
     """Check and render before MkDocs empties the folder of the last build."""
     root = Path(config.config_file_path).parent
+    repository = read_repository(root)
+    if _session.serving:  # the first edit would otherwise change every page with a link to a commit
+        repository = replace(repository, commit=None)
+    config.extra["repository"] = repository.url
     try:
         config.extra[FINDINGS] = valid_or_raise(root)
-        config.extra["repository"] = read_repository(root).url
-        _session.files = publish.render(root)
+        _session.files = publish.render(root, repository)
         _session.mistakes = ""
     except Exception as error:  # whatever is wrong, a server must live on to show it
         _session.mistakes = error_as_text(error)
@@ -68,11 +92,28 @@ def on_pre_build(config: MkDocsConfig) -> None:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated files."""
+    """Add the generated files, and remove from the folder what is gone or has to be made again."""
     for path, content in _session.files.items():
         if not _is_raw_markdown(path, content):
-            files.append(File.generated(config, path, content=content))
+            files.append(_Generated.generated(config, path, content=content))
+    folder, names = Path(config.site_dir), {file.dest_uri for file in files}
+    for name in _written.names - names:
+        (folder / name).unlink(missing_ok=True)
+    _written.names = names
+    frame = _frame(config)
+    if _written.frame != frame:
+        clean_directory(config.site_dir)
+        _written.env = None
+    _written.frame = frame
+    _session.kept = {file.url for file in files.documentation_pages() if not file.is_modified()}
     return files
+
+
+def _frame(config: MkDocsConfig) -> list[object]:
+    """What every page depends on: the configuration, the theme's templates, the repository."""
+    templates = sorted(Path(config.theme.custom_dir).rglob("*.html"))
+    texts = [path.read_bytes() for path in (Path(config.config_file_path), *templates)]
+    return [*texts, config.extra["repository"]]
 
 
 def _is_raw_markdown(path: str, content: str | bytes) -> bool:
@@ -81,9 +122,11 @@ def _is_raw_markdown(path: str, content: str | bytes) -> bool:
 
 
 def on_env(env: Environment, **_: Any) -> Environment:
-    """Add the filter that the theme's main template needs."""
-    env.filters["content_security_policy"] = content_security_policy
-    return env
+    """Add the filter that the theme's main template needs, or take the compiled templates."""
+    if not _written.env:
+        env.filters["content_security_policy"] = content_security_policy
+        _written.env = env
+    return _written.env
 
 
 def content_security_policy(frame: str) -> str:
@@ -125,13 +168,15 @@ def _placeholder(number: int) -> str:
 
 
 def on_page_content(content: str, **_: Any) -> str:
-    """Put the tables back, and show mistakes in the data above the text of every page."""
+    """Put the tables back, and in a preview the mistakes in the data above the text."""
     for number, table in enumerate(_session.tables):
         content = content.replace(_placeholder(number), table, 1)
-    return _box(_session.mistakes) + content if _session.mistakes else content
+    return _box(_session.mistakes) + content if _session.serving else content
 
 
 def _box(mistakes: str) -> str:
+    if not mistakes:
+        return '<div class="mistakes" hidden></div>'
     return (
         '<div class="admonition failure mistakes" role="alert">'
         '<p class="admonition-title">These pages are older than the data, which have mistakes</p>'
@@ -144,12 +189,28 @@ def on_post_template(output_content: str, **_: Any) -> str:
     return output_content.replace(f"<lastmod>{UNKNOWN_DAY}</lastmod>", "")
 
 
+@event_priority(100)  # before the search writes its index
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write downloads that look like pages, and mark the folder as one that may be replaced."""
+    """Write downloads that look like pages, and mark the folder as one that may be replaced.
+
+    Pages that are not rendered again get today's mistakes, and keep their entries of the search:
+    by itself Material keeps those of all pages where only one page changed.
+    """
     folder = Path(config.site_dir)
     (folder / MARK).touch()
     raw = {path: text for path, text in _session.files.items() if _is_raw_markdown(path, text)}
     publish.write(folder, raw)
+    if _written.mistakes != _session.mistakes:
+        old, new = _box(_written.mistakes), _box(_session.mistakes)
+        for path in folder.rglob("*.html"):
+            path.write_text(path.read_text("utf-8").replace(old, new, 1), "utf-8")
+    search = config.plugins["material/search"]
+    search.search_index.entries += [
+        entry for entry in _written.entries if entry["location"].partition("#")[0] in _session.kept
+    ]
+    search.search_index_prev = None
+    _written.entries, _written.mistakes = search.search_index.entries, _session.mistakes
+    _written.files = _session.files
 
 
 def on_serve(server: LiveReloadServer, config: MkDocsConfig, **_: Any) -> LiveReloadServer:

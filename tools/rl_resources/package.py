@@ -187,6 +187,10 @@ class TableSchema:
         """Column names in file order."""
         return tuple(field.name for field in self.fields)
 
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
+
     @property
     def unique_keys(self) -> tuple[tuple[str, ...], ...]:
         """The primary key, then every other column that is unique by itself."""
@@ -199,10 +203,7 @@ class TableSchema:
 
     def index(self, name: str) -> int:
         """Place of the column called `name`; raises `KeyError`."""
-        try:
-            return self.names.index(name)
-        except ValueError:
-            raise KeyError(name) from None
+        return self._places[name]
 
     def foreign_key(self, name: str) -> ForeignKey | None:
         """The foreign key of column `name`, if it has one."""

@@ -32,15 +32,16 @@ Files = dict[str, str | bytes]
 _SITE = re.compile(r"https?://(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d+)?(?:/[^\s?#]*)?")
 
 
-def render(root: Path) -> Files:
+def render(root: Path, repository: Repository | None = None) -> Files:
     """All generated files by path: Markdown pages, JSON with schemas, RST, scripts, downloads.
 
     Text in a file named `.md` is a page. Bytes are published as they are, whatever their name.
+    `repository` is what git says of `root` unless it is given.
 
     Raises `InvalidDataset`, `UnreadableDataset`, and `InvalidOutput` where a path leads out of the
     site's folder: the rules may not have been asked.
     """
-    dataset, repository = read_dataset(read_package(root)), read_repository(root)
+    dataset, repository = read_dataset(read_package(root)), repository or read_repository(root)
     site = Site(dataset, repository.url, site_url())
     files = render_dataset(site, _scripts(root, dataset), repository)
     paths = {name: dataset.package.resources[name].path for name in ("tuning", "moved")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from functools import lru_cache
 from pathlib import Path
 
 from rl_resources.check.exemptions import TABLE as EXEMPTIONS
@@ -103,6 +104,15 @@ def findings_of(rules: Iterable[Rule], targets: Targets) -> list[Finding]:
         by_scope.setdefault(rule.scope, []).append(rule)
     found: set[Finding] = set()
     for scope in by_scope.keys() & targets.keys():
+        of_target = _of_script if scope == "script" else _of_target
         for target in targets[scope]():
-            found.update(finding for rule in by_scope[scope] for finding in rule.findings(target))
+            found.update(of_target(target, tuple(by_scope[scope])))
     return sorted(found, key=lambda finding: finding.position)
+
+
+def _of_target(target: object, rules: tuple[Rule, ...]) -> list[Finding]:
+    return [finding for rule in rules for finding in rule.findings(target)]
+
+
+# The text of a script is all that its rules look at: a preview asks them only about edited ones.
+_of_script = lru_cache(maxsize=1024)(_of_target)
