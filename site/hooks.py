@@ -51,8 +51,8 @@ _POLICY = {
 
 # MkDocs loads this file once a process, so the session outlives the rebuilds of a server.
 _session = SimpleNamespace(serving=False, files={}, mistakes="", tables=[])
-# What is in the folder of the last build: generated files, all names, the mistakes shown, the search
-# index, and what every page depends on.
+# What the last build wrote: generated files, all names, the mistakes shown, the entries of the
+# search; what every page depends on, and the theme's compiled templates.
 _written = SimpleNamespace(files={}, names=set(), mistakes="", entries=[], frame=None, env=None)
 
 
@@ -105,7 +105,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         clean_directory(config.site_dir)
         _written.env = None
     _written.frame = frame
-    _session.kept = {file.url for file in files.documentation_pages() if not file.is_modified()}
+    kept = (file.url for file in files.documentation_pages() if not file.is_modified())
+    _session.kept = {"" if url == "./" else url for url in kept}
     return files
 
 
