@@ -1,4 +1,4 @@
-"""Files of records outside the dataset: `check --resource`, on CSV and Parquet of any size."""
+"""Files of records outside the dataset: `check --resource`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import json
 from pathlib import Path
 from random import Random
 
-import polars as pl
 import pytest
 
 from rl_resources.check import all_rules, records
 from rl_resources.check.records import RecordsFile
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
-from rl_resources.dataset import read_dataset
 from rl_resources.errors import Finding
 from rl_resources.package import read_package
 from rl_resources.schema import bulk
@@ -46,7 +44,6 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "SMALL_BYTES", 0)
     monkeypatch.setattr(records, "ROWS_AT_ONCE", 2)
     monkeypatch.setattr(bulk, "BLOCK_BYTES", 200)
-    monkeypatch.setattr(bulk, "BLOCK_ROWS", 3)
 
 
 def trials(*rows: str) -> str:
@@ -142,55 +139,3 @@ def test_one_mistake_in_many_cells_is_shown_once_with_its_number_and_in_json_at_
     assert err.startswith("303 errors in 1 file.")
     assert main([*command, "--format", "json"]) == 1
     assert len(json.loads(capsys.readouterr().out)) == 303
-
-
-def test_parquet_is_reported_by_row_and_column(
-    sample: Snapshot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "trials.parquet"
-    frame = pl.DataFrame(
-        {"outcome": ["ran", "crashed"], "script": SCRIPT, "order": [1, 2], "batch": [64.0, 0.5]}
-    )
-    pl.concat([frame, frame.head(1)]).write_parquet(path)
-    root = ["--root", str(sample.package.root)]
-    assert main(["check", str(path), "--format", "json", *root]) == 1
-    assert sorted(places([Finding(**item) for item in json.loads(capsys.readouterr().out)])) == [
-        ("duplicate-key", 3, 1),
-        ("type", 1, 3),
-        ("type", 2, 3),
-        ("type", 3, 3),
-        ("vocabulary", 2, 4),
-    ]
-
-
-def test_parquet_in_blocks_has_the_findings_of_one_block(
-    sample: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "trials.parquet"
-    orders = [1, 2, 0, 4, 2, 6, 0]
-    columns = {"script": SCRIPT, "order": orders, "batch": 8, "outcome": "ran"}
-    pl.DataFrame(columns).write_parquet(path)
-    at_once = places(found_in(sample, path))
-    assert [(rule, line) for rule, line, _ in at_once] == [
-        ("range", 3),
-        ("duplicate-key", 5),
-        ("duplicate-key", 7),
-        ("range", 7),
-    ]
-    monkeypatch.setattr(bulk, "BLOCK_ROWS", 3)
-    assert places(found_in(sample, path)) == at_once
-
-
-def test_a_parquet_file_without_a_column_says_which(sample: Snapshot, tmp_path: Path) -> None:
-    path = tmp_path / "trials.parquet"
-    pl.DataFrame({"script": [SCRIPT], "order": [1], "outcome": ["ran"]}).write_parquet(path)
-    assert [item.message for item in found_in(sample, path)] == ["the column 'batch' is missing"]
-
-
-def test_published_parquet_of_every_table_is_clean(tmp_path: Path, sample: Snapshot) -> None:
-    dataset = read_dataset(sample.package)
-    for name, table in sample.tables.items():
-        path = tmp_path / f"{name}.parquet"
-        cells = {key: [row[key] for row in dataset.records[name]] for key in table.schema.names}
-        pl.DataFrame(cells, infer_schema_length=None).write_parquet(path)
-        assert found_in(sample, path, name) == []

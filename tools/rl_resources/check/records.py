@@ -1,7 +1,7 @@
 """Files of records outside the dataset, of any size: `check FILE --resource`.
 
-The rules are those of the dataset. A small file is read as one of its tables; of a larger one,
-and of Parquet, the rules see only the records that `bulk` found to need a look.
+The rules are those of the dataset. A small file is read as one of its tables; of a larger one
+the rules see only the records that `bulk` found to need a look.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import BinaryIO
 
 import polars as pl
 
@@ -19,10 +18,8 @@ from rl_resources.check import Rule, findings_of, targets_of
 from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import Excerpt, Snapshot, Table
 from rl_resources.errors import Finding, UnusableInput
-from rl_resources.package import Resource
 from rl_resources.schema import bulk
 from rl_resources.tabular import ALL_LF, Defect, Row, Text, line_ends, read, record
-from rl_resources.text import nearest
 
 SMALL_BYTES = 1 << 22
 """A file up to this size is read as a table of the dataset."""
@@ -32,20 +29,6 @@ _DUPLICATES = "duplicate-key"
 _OF_ROWS = frozenset({"header", "row-length", "line-break", _DUPLICATES})
 _OF_TEXT = frozenset({"quoting", "merge-conflict", "byte-order-mark", "line-ending"})
 _FAMILIES = frozenset({"files", "cells"})
-
-
-def table_of(snapshot: Snapshot, path: Path, resource: str) -> Table:
-    """The table that a file is validated against: the one of that name, or of the file's name.
-
-    Raises `UnusableInput` where there is none.
-    """
-    name = resource or path.stem
-    if name not in snapshot.tables:
-        raise UnusableInput(
-            f"{path}: {name!r} is not a table of the dataset",
-            f"Name one with --resource. {nearest(name, snapshot.tables).sentence()}".strip(),
-        )
-    return snapshot.tables[name]
 
 
 class RecordsFile:
@@ -61,17 +44,18 @@ class RecordsFile:
         self.path, self.rules, self.records = path, rules, 0
         self.resource = replace(table.resource, path=path.as_posix())
         self.vocabulary = vocabulary_of(snapshot, table)
-        self.snapshot = _others(snapshot, self.resource)
+        wanted = {key.resource for key in table.schema.foreign_keys}
+        self.tables = {
+            name: other if name in wanted else Table(other.resource, b"")
+            for name, other in snapshot.tables.items()
+        }
+        self.package = snapshot.package
 
     def findings(self) -> Iterator[Finding]:
         """All findings, in an order of their own. Raises `UnusableInput`."""
         try:
-            if bulk.is_parquet(self.path):
-                yield from self._of_parquet()
-            elif self.path.stat().st_size <= SMALL_BYTES:
-                yield from self._of_table()
-            else:
-                yield from self._of_csv()
+            large = self.path.stat().st_size > SMALL_BYTES
+            yield from self._of_blocks() if large else self._of_table()
         except (OSError, pl.exceptions.PolarsError) as error:
             words = getattr(error, "strerror", None) or error
             raise UnusableInput(f"{self.path}: cannot be read: {words}") from error
@@ -83,27 +67,21 @@ class RecordsFile:
         chosen = [rule for rule in self.rules if rule.family in _FAMILIES or rule.name in _OF_ROWS]
         yield from self._found(table, chosen)
 
-    def _of_csv(self) -> Iterator[Finding]:
-        with self.path.open("rb") as file:
-            line = file.readline(bulk.LONGEST_LINE_BYTES)
-            file.seek(0)
-            all_lf = _all_lf(file)
-            file.seek(0)
-            ends = ALL_LF if all_lf else line_ends(file)
-        marked = line.startswith(BOM_UTF8)
-        yield from self._of_blocks(
-            Excerpt(read(line.decode("utf-8-sig", "replace")), {}, marked, ends)
-        )
+    def _whole(self) -> Excerpt:
+        """The file without its records."""
+        with self.path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+            # `line_ends` takes line by line
+            all_lf = data.find(b"\r") < 0 and data[-1:] == b"\n"
+            ends = ALL_LF if all_lf else line_ends(iter(data.readline, b""))
+            line = data[: data.find(b"\n", 0) + 1 or None]
+        text = read(line.decode("utf-8-sig", "replace"))
+        return Excerpt(text, {}, line.startswith(BOM_UTF8), ends)
 
-    def _of_parquet(self) -> Iterator[Finding]:
-        names = bulk.scan_parquet(self.path, self.resource.schema).collect_schema().names()
-        header = Row(1, tuple(names), tuple((1, at) for at in range(1, len(names) + 1)))
-        yield from self._of_blocks(Excerpt(Text(header, ())))
-
-    def _of_blocks(self, whole: Excerpt) -> Iterator[Finding]:
+    def _of_blocks(self) -> Iterator[Finding]:
         """The findings in the file as a whole; under the right header also in its records by line,
         and duplicate keys.
         """
+        whole = self._whole()
         names = _OF_ROWS | _OF_TEXT
         rules = [rule for rule in self.rules if rule.family == "cells" or rule.name in names]
         yield from self._found(Table(self.resource, b"", excerpt=whole, outside=True), rules)
@@ -158,10 +136,6 @@ class RecordsFile:
 
     def _rows(self, wanted: set[int]) -> list[Row | Defect]:
         """The records in these lines."""
-        if bulk.is_parquet(self.path):
-            lazy = bulk.scan_parquet(self.path, self.resource.schema).with_row_index("line", 1)
-            frame = lazy.filter(pl.col("line").is_in(wanted)).collect(engine="streaming")
-            return [*bulk.rows_of(frame.drop("line"), frame["line"])]
         width = len(self.resource.schema.names)
         with self.path.open("rb") as file:
             texts = {at: line.decode() for at, line in enumerate(file, 1) if at in wanted}
@@ -169,27 +143,6 @@ class RecordsFile:
         return [record([text], 0, width)[0].at(at) for at, text in lines]
 
     def _found(self, own: Table, rules: Sequence[Rule]) -> list[Finding]:
-        tables = {**self.snapshot.tables, own.resource.name: own}
-        found = findings_of(rules, targets_of(Snapshot(self.snapshot.package, tables, ())))
+        snapshot = Snapshot(self.package, {**self.tables, own.resource.name: own}, ())
+        found = findings_of(rules, targets_of(snapshot))
         return [item for item in found if item.path == own.path]
-
-
-def _all_lf(file: BinaryIO) -> bool:
-    """Whether all lines end with LF alone; faster than `line_ends`, which takes line by line."""
-    last = b""
-    for last in iter(partial(file.read, bulk.BLOCK_BYTES), b""):
-        if b"\r" in last:
-            return False
-    return last.endswith(b"\n")
-
-
-def _others(snapshot: Snapshot, own: Resource) -> Snapshot:
-    """The tables that one refers to; no other has rows, and there is no script."""
-    wanted = {key.resource for key in own.schema.foreign_keys}
-    tables = {
-        name: table
-        if name in wanted
-        else Table(table.resource, b"", excerpt=Excerpt(Text(None, ())))
-        for name, table in snapshot.tables.items()
-    }
-    return Snapshot(snapshot.package, tables, ())

@@ -25,6 +25,7 @@ from rl_resources.errors import Finding, Severity, UnusableInput, has_errors
 from rl_resources.files import write_file
 from rl_resources.package import read_package
 from rl_resources.site.findings import counted, shown_diff, summary
+from rl_resources.text import nearest
 
 if TYPE_CHECKING:
     from rl_resources.check import Rule
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 def _check_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("paths", nargs="*", metavar="PATH", help="only findings in these files")
-    resource = "validate the paths, CSV or Parquet from anywhere, against this table"
+    resource = "validate the paths, CSV files from anywhere, against this table"
     add("--resource", metavar="TABLE", default="", help=resource)
     add("--format", choices=FORMATS, default="text")
     add("--select", type=_names, default=[], metavar="R,…", help="only these rules")
@@ -57,7 +58,7 @@ def check(arguments: Arguments) -> int:
 
     snapshot = take_snapshot(read_package(root_of(arguments)))
     rules = chosen_rules(arguments.select, arguments.ignore)
-    if arguments.resource or any(path.endswith(".parquet") for path in arguments.paths):
+    if arguments.resource:
         return _check_records(arguments, snapshot, rules)
     asked = among(snapshot.package, arguments.paths)
     if arguments.fix:
@@ -80,17 +81,20 @@ def _in_ci(arguments: Arguments, found: Sequence[Finding]) -> str:
 
 
 def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rule]) -> int:
-    """Validate files of records from anywhere against the tables that they are like."""
-    from rl_resources.check.records import RecordsFile, table_of
+    """Validate files of records from anywhere against one of the tables."""
+    from rl_resources.check.records import RecordsFile
 
     if arguments.fix or not arguments.paths:
         raise UnusableInput(
             "--resource is for files of records, which --fix leaves alone",
             "Name the files, and leave out --fix.",
         )
-    paths = map(Path, arguments.paths)
-    tables = [(path, table_of(snapshot, path, arguments.resource)) for path in paths]
-    files = [RecordsFile(snapshot, table, path, rules) for path, table in tables]
+    name = arguments.resource
+    if name not in snapshot.tables:
+        close = nearest(name, snapshot.tables).sentence()
+        raise UnusableInput(f"--resource: {name!r} is not a table of the dataset", close)
+    table = snapshot.tables[name]
+    files = [RecordsFile(snapshot, table, Path(path), rules) for path in arguments.paths]
     counts: Counter[tuple[Severity, str]] = Counter()
 
     def noted() -> Iterator[Finding]:

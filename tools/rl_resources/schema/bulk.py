@@ -1,13 +1,13 @@
-"""Files of records of any size, CSV and Parquet, validated a block at a time.
+"""CSV files of records of any size, validated a block at a time.
 
 Only the records that need a look are handed on, each with its physical line: those that break the
-schema, and in CSV whatever is no record on one line. A cell with line breaks that goes on in the
+schema, and whatever is no record on one line. A cell with line breaks that goes on in the
 next block is read as an unclosed quote.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -16,14 +16,12 @@ from typing import NamedTuple
 import polars as pl
 
 from rl_resources import tabular
-from rl_resources.package import Field, TableSchema
+from rl_resources.package import TableSchema
 from rl_resources.schema.pandera_schema import Vocabulary
 from rl_resources.schema.validation import Validator
 from rl_resources.tabular import CONFLICT, Defect, Row
 
-PARQUET = ".parquet"
 BLOCK_BYTES = 1 << 25
-BLOCK_ROWS = 100_000
 LONGEST_LINE_BYTES = 1 << 24
 WORKERS = 2
 
@@ -37,7 +35,7 @@ class Block(NamedTuple):
     `failures` are the broken cells as `Failure`, with the line for the row. `items` are the records
     with such cells and what is no record, by line; `texts` are their lines.
     `keys` has the line of every record and a hash of each of its keys, null where a key is empty.
-    `data` are the bytes of a block of CSV that is no text, of which nothing else is known.
+    `data` are the bytes of a block that is no text, of which nothing else is known.
     """
 
     line: int
@@ -50,31 +48,15 @@ class Block(NamedTuple):
 
 
 def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[Block]:
-    """All records of a CSV file under the schema's header, or of a Parquet file. Parquet has no
-    lines: its first row is in line 1.
+    """All records of a file under the schema's header.
 
     Raises `OSError` and `polars.exceptions.PolarsError` for what cannot be read.
     """
     validator = Validator(schema, vocabulary)
-
-    def of_csv(block: tuple[int, bytes]) -> Block:
-        return _csv_block(validator, *block)
-
-    def of_parquet(block: tuple[int, pl.DataFrame]) -> Block:
-        return _parquet_block(validator, *block)
-
-    if is_parquet(path):
-        yield from map(of_parquet, _frames(path, schema))
-        return
     with ThreadPoolExecutor(WORKERS) as pool:
         waiting = _lines(path)
         while some := list(islice(waiting, WORKERS)):
-            yield from pool.map(of_csv, some)
-
-
-def is_parquet(path: Path) -> bool:
-    """Whether records are stored there as Parquet."""
-    return path.suffix == PARQUET
+            yield from pool.map(lambda block: _validated(validator, *block), some)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -88,7 +70,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
             line += data.count(b"\n")
 
 
-def _csv_block(validator: Validator, first: int, data: bytes) -> Block:
+def _validated(validator: Validator, first: int, data: bytes) -> Block:
     try:
         lines = _texts(data)
     except UnicodeDecodeError:
@@ -152,51 +134,6 @@ def _split(schema: TableSchema, data: bytes) -> pl.DataFrame:
     if not data:
         return pl.DataFrame(schema=types)
     return pl.read_csv(data, has_header=False, schema=types)
-
-
-def _parquet_block(validator: Validator, first: int, frame: pl.DataFrame) -> Block:
-    failures = validator.failures(frame)
-    broken = failures["row"].unique().sort()
-    items = rows_of(frame[broken], broken + first)
-    lines = pl.int_range(first, first + frame.height, eager=True)
-    keys = _keys(validator.schema, frame, lines)
-    by_line = failures.with_columns(pl.col("row") + first)
-    return Block(first, frame.height, by_line, items, {}, keys)
-
-
-def rows_of(frame: pl.DataFrame, lines: Iterable[int]) -> list[Row]:
-    """The rows of Parquet as records: a place is the number of row and column."""
-    columns = range(1, frame.width + 1)
-    return [
-        Row(line, cells, tuple((line, column) for column in columns))
-        for line, cells in zip(lines, frame.fill_null("").iter_rows(), strict=True)
-    ]
-
-
-def _frames(path: Path, schema: TableSchema) -> Iterator[tuple[int, pl.DataFrame]]:
-    lazy = scan_parquet(path, schema)
-    rows = lazy.select(pl.len()).collect().item()
-    for start in range(0, max(rows, 1), BLOCK_ROWS):
-        yield start + 1, lazy.slice(start, BLOCK_ROWS).collect(engine="streaming")
-
-
-def scan_parquet(path: Path, schema: TableSchema) -> pl.LazyFrame:
-    """Parquet as text, a list's items joined.
-
-    The columns are in the order of the schema, and those that it does not know come last, empty.
-    """
-    lazy = pl.scan_parquet(path)
-    types = lazy.collect_schema()
-    known = [_as_text(field, types[field.name]) for field in schema.fields if field.name in types]
-    others = [pl.lit(None, pl.String).alias(name) for name in types if name not in schema.names]
-    return lazy.select(*known, *others)
-
-
-def _as_text(field: Field, dtype: pl.DataType) -> pl.Expr:
-    column = pl.col(field.name)
-    if isinstance(dtype, pl.List):
-        column = column.cast(pl.List(pl.String)).list.join(field.delimiter)
-    return column.cast(pl.String)
 
 
 def _keys(schema: TableSchema, frame: pl.DataFrame, lines: pl.Series) -> pl.DataFrame:
