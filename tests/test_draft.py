@@ -470,6 +470,21 @@ def test_what_a_rule_objects_to_is_reported_and_not_written(
     assert files(root) == before
 
 
+@pytest.mark.parametrize(
+    ("exemption", "said"),
+    [
+        ("min-saves-memory", "a reason is needed"),
+        ("min-save-memory=Because.", "`min-saves-memory`"),
+        ("private-path=Nobody else has this folder.", "no record can be exempt from"),
+    ],
+)
+def test_an_exemption_needs_a_reason_and_a_rule_of_tag_or_release(
+    run: Run, mine: Path, exemption: str, said: str
+) -> None:
+    found = run(mine, "--exempt", exemption)
+    assert (found["exit"], said in found["said"]) == (2, True)
+
+
 def test_a_log_of_another_release_fills_nothing(
     run: Run, mine: Path, tmp_path: Path, root: Path, unchecked: None
 ) -> None:

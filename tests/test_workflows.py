@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +21,8 @@ from website import read_rows
 ROOT = Path(__file__).parents[1]
 ISSUES = Path(__file__).parent / "issues"
 PLACE = "examples/tuning/7b/qwen2.5-7b-instruct_grpo_2_a100-80g_fsdp_vllm.sh"
+WHY = "The parameters fit; only the optimizer had to go to host memory."
+EXEMPTIONS = "records/exemptions.csv"
 BRANCH = "record-issue-7"
 GH = """#!/bin/sh
 echo "$*" >> "$RUNNER_TEMP/gh"
@@ -85,12 +89,19 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
     assert not [path for path in tmp_path.rglob("*") if path.name.startswith("pwned")]
 
 
-def _replayed(runner: Runner, issue: str) -> None:
+def _issue(name: str) -> dict[str, Any]:
+    """The event of an issue with a filled form."""
+    return dict(json.loads((ISSUES / f"{name}.json").read_text(encoding="utf-8")))
+
+
+def _replayed(runner: Runner, issue: dict[str, Any]) -> None:
     """Both jobs of `record.yml` on the event of an issue; nothing of it reaches the runner."""
     jobs = yaml.safe_load((ROOT / ".github/workflows/record.yml").read_text())["jobs"]
     given = {"NUMBER": "7", "BRANCH": BRANCH, "AUTHOR": "some-body"}
-    event = str(ISSUES / f"{issue}.json")
-    printed = runner.run(jobs["draft"], GITHUB_EVENT_PATH=event, **given)
+    event = runner.temporary / "event.json"
+    event.write_text(json.dumps(issue), encoding="utf-8")
+    shutil.rmtree(runner.temporary / "record", ignore_errors=True)
+    printed = runner.run(jobs["draft"], GITHUB_EVENT_PATH=str(event), **given)
     git(runner.root, "reset", "--hard", "--quiet")
     printed += runner.run(jobs["propose"], **given)
     assert "::" not in printed
@@ -98,7 +109,7 @@ def _replayed(runner: Runner, issue: str) -> None:
 
 
 def test_an_issue_becomes_a_pull_request_with_its_script_as_it_is(runner: Runner) -> None:
-    _replayed(runner, "accepted")
+    _replayed(runner, _issue("accepted"))
     changed = git(runner.remote, "diff", "--name-only", "main", BRANCH).split()
     assert changed == [PLACE, "records/tuning.csv"]
     assert "# $(touch pwned) `touch pwned`\n# ::set-output" in git(
@@ -118,10 +129,30 @@ def test_an_issue_becomes_a_pull_request_with_its_script_as_it_is(runner: Runner
     assert "Closes #7.\n\n" + runner.said("said-issue") == runner.said("said-pr")
 
 
+def test_a_run_that_no_tag_describes_becomes_a_record_by_an_answer_of_the_form(
+    runner: Runner,
+) -> None:
+    event = _issue("accepted")
+    body = event["issue"]["body"].replace("param_offload=True", "param_offload=False")
+    event["issue"]["body"] = body
+    _replayed(runner, event)
+    assert git(runner.remote, "branch", "--list").split() == ["*", "main"]
+    said = runner.said("said-issue")
+    assert "--set" not in said
+    assert "--write" not in said
+    assert "`### Exemption` to the form and below it `min-saves-memory: REASON`" in said
+    event["issue"]["body"] = f"{body}\r\n\r\n### Exemption\r\n\r\nmin-saves-memory: {WHY}"
+    _replayed(runner, event)
+    assert git(runner.remote, "diff", "--name-only", "main", BRANCH).split() == [
+        PLACE, EXEMPTIONS, "records/tuning.csv"
+    ]  # fmt: skip
+    assert f"min-saves-memory,{WHY}\n" in git(runner.remote, "show", f"{BRANCH}:{EXEMPTIONS}")
+
+
 def test_hostile_answers_become_no_pull_request_and_stay_text_in_the_comment(
     runner: Runner,
 ) -> None:
-    _replayed(runner, "refused")
+    _replayed(runner, _issue("refused"))
     assert git(runner.remote, "branch", "--list").split() == ["*", "main"]
     assert runner.said("gh").startswith("issue comment 7 ")
     _, empty, *block = runner.said("said-issue").splitlines()
@@ -134,7 +165,7 @@ def test_hostile_answers_become_no_pull_request_and_stay_text_in_the_comment(
 @pytest.mark.parametrize(
     ("workflow", "patch", "wanted"),
     [
-        ("record", "record/record.diff", [PLACE, "examples/tuning/moved.sh"]),
+        ("record", "record/record.diff", [PLACE, "examples/tuning/moved.sh", EXEMPTIONS]),
         ("compat", "compat/compat.diff", ["records/compatibility.csv"]),
     ],
 )
@@ -147,7 +178,8 @@ def test_a_patch_reaches_its_own_files_alone(
     verl.touch()
     commit(runner.root)
     git(runner.root, "push", "--quiet", "origin", "main")
-    for path in (PLACE, "records/compatibility.csv", "records/exemptions.csv", ".github/ci.yml"):
+    other = ("records/compatibility.csv", "records/devices.csv", ".github/ci.yml")
+    for path in (PLACE, EXEMPTIONS, *other):
         (runner.root / path).parent.mkdir(parents=True, exist_ok=True)
         (runner.root / path).write_text("::add-mask::changed \n")
     git(runner.root, "mv", "datapackage.json", "examples/tuning/moved.sh")

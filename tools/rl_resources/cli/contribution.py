@@ -63,6 +63,8 @@ def _draft_options(parser: ArgumentParser) -> None:
     add("--log", default="", metavar="FILE", help="the run's log: console, JSON lines or CSV")
     add("--issue", default="", metavar="FILE", help="the body of an issue form")
     add("--set", action="append", default=[], metavar="COLUMN=VALUE", help="state a cell yourself")
+    exempt = "why the run breaks a rule of its tag or release: that becomes an exemption"
+    add("--exempt", action="append", default=[], metavar="RULE=REASON", help=exempt)
     for column in ("device", "tag", "contributor"):
         add(
             f"--{column}",
@@ -88,6 +90,7 @@ def draft(arguments: Arguments) -> int:
         log=arguments.log,
         issue=arguments.issue,
         stated=arguments.set,
+        exempt=arguments.exempt,
         write=arguments.write,
     )
     for line in drafted.messages():

@@ -37,7 +37,8 @@ class Sources:
     """What a draft is made of.
 
     `held` is the script's path relative to the root if it lies among the dataset's scripts, `data`
-    the script's bytes. `stated` are the cells that the command line states.
+    the script's bytes. `stated` are the cells that the command line states, `exempt` the reasons of
+    its exemptions, by rule.
     """
 
     script: ScriptText | None = None
@@ -46,6 +47,7 @@ class Sources:
     log: TrainingLog | None = None
     form: Form = field(default_factory=Form)
     stated: Facts = field(default_factory=dict)
+    exempt: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,7 @@ class Draft:
             yield f"the row lacks {', '.join(missing)}"
         model = self.row["model"]
         if model and model not in self.dataset.by_key["models"]:
-            yield f"`{shown(model)}` is not in records/models.csv; add its row there"
+            yield f"`{shown(model)}` is not in records/models.csv, where its row has to be first"
         if self.sources.log and not self.sources.log.fits and not self._held:
             yield (
                 "the run of the log ran out of memory, and a record is a run that fitted: lower "
@@ -264,7 +266,15 @@ class Draft:
 
         Raises `UnusableInput` where a table cannot take a row.
         """
-        new = {"tuning": [self.row] if self.row != self._held else [], "trials": self.trials}
+        reasons = {**self.sources.form.exempt, **self.sources.exempt}
+        new: dict[str, list[Row]] = {
+            "tuning": [self.row] if self.row != self._held else [],
+            "trials": self.trials,
+            "exemptions": [
+                {"record": self.name, "rule": rule, "reason": reason}
+                for rule, reason in reasons.items()
+            ],
+        }
         after = with_rows(
             snapshot, {name: rows for name, rows in new.items() if rows}, replacing=True
         )
@@ -281,9 +291,9 @@ class Draft:
         if script and script.training is None:
             yield "the script starts no training that is known, or several that differ"
         if self.path and held and held != self.path:
-            yield f"{shown(held, 200)} belongs at {self.path}: --write moves it there"
+            yield f"{shown(held, 200)} is moved to {self.path}, where it belongs"
         elif self.path and script and not held:
-            yield f"the script belongs at {self.path}: --write puts a copy there"
+            yield f"the script is copied to {self.path}, where it belongs"
         if self._held:
             yield from self._differences()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from rl_resources.check import all_rules
 from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, take_snapshot, undecodable
@@ -17,7 +18,15 @@ from rl_resources.contribute.changes import (
     write_changes,
 )
 from rl_resources.contribute.draft import NOT_STATED, Draft, Sources
-from rl_resources.contribute.facts import Fact, Facts, Form, read_form, stated_facts
+from rl_resources.contribute.facts import (
+    Fact,
+    Facts,
+    Form,
+    may_be_exempt,
+    read_form,
+    stated_exemptions,
+    stated_facts,
+)
 from rl_resources.contribute.fix import fix
 from rl_resources.contribute.training_log import (
     FIGURES,
@@ -33,6 +42,36 @@ from rl_resources.files import read_file
 from rl_resources.package import SCRIPTS, Field, TableSchema, Value, read_package
 from rl_resources.tabular import write
 from rl_resources.text import json_text, shown
+
+
+class Route(NamedTuple):
+    """How somebody states what is missing; `column` and `one` are formats of a column's field."""
+
+    column: str
+    one: str
+    figures: str
+    others: str
+    exempt: str
+    again: str
+
+
+COMMAND = Route(
+    "{0.name}",
+    "--set {0.name}=… states it, as in `{0.example}`.",
+    "--log FILE reads them",
+    "--set COLUMN=VALUE states one",
+    "If it ran as it is, --exempt {}=REASON adds that row.",
+    "state a cell with --set COLUMN=VALUE or fix the script, then draft again",
+)
+FORM = Route(
+    "{0.title}",
+    "Answer it below a line `### {0.title}`, as in `{0.example}`.",
+    "Paste lines of the log that show them",
+    "Answer one below a line `### ` with its title",
+    "If it ran as it is, add a line `### Exemption` to the form and below it `{}: REASON`, "
+    "which becomes that row.",
+    "edit the answers or the script in the form, and this comment follows",
+)
 
 
 @dataclass(frozen=True)
@@ -82,6 +121,10 @@ class Drafted:
         }
         return json_text(found, 2)
 
+    @property
+    def _route(self) -> Route:
+        return FORM if self.draft.sources.form != Form() else COMMAND
+
     def messages(self) -> Iterator[str]:
         """What is said along with the row, line by line."""
         yield from self.draft.remarks
@@ -91,32 +134,34 @@ class Drafted:
         for obstacle in self.obstacles:
             yield f"cannot be written yet: {obstacle}"
         if self.fixed:
-            done = "fixed in the script" if self.written else "--write fixes in the script"
-            yield f"{done}, as `check --fix` does: {', '.join(self.fixed)}"
+            yield f"certain fixes in the copy of the script: {', '.join(self.fixed)}"
         for change in self.changes if self.written else ():
             done = "removed" if change.becomes is None else "changed" if change.was else "written"
             yield f"{change.path}: {done}"
 
     def _empty_cells(self) -> Iterator[str]:
         """Each empty cell that a record needs or that has a doubt, and the other empty ones."""
-        optional: dict[bool, list[str]] = {True: [], False: []}
+        route = self._route
+        optional: dict[str, list[str]] = {route.figures: [], route.others: []}
         for name, reason in self.draft.unknown.items():
             field = self.draft.schema.field(name)
             if field.required or reason != NOT_STATED:
                 needed = "required and not known" if field.required else "optional and left empty"
-                yield f"{name} is {needed}: {reason}. {_how(field)}".strip()
+                way = f" {field.description} {route.one.format(field)}" if name != "script" else ""
+                yield f"{route.column.format(field)} is {needed}: {reason}.{way}"
             else:
-                optional[name in FIGURES].append(name)
-        for in_log, names in optional.items():
-            how = "--log FILE reads them" if in_log else "--set COLUMN=VALUE states one"
+                way = route.figures if name in FIGURES else route.others
+                optional[way].append(route.column.format(field))
+        for way, names in optional.items():
             if names:
-                yield f"optional and left empty: {', '.join(names)}. {how}."
+                yield f"optional and left empty: {', '.join(names)}. {way}."
 
     def verdict(self, *, write: bool) -> str:
         """The last line: what became of it; `write` is whether it was to be written."""
         if self.refused:
-            state = "state a cell with --set COLUMN=VALUE, fix the script, or add what is missing"
-            return f"Nothing was written: {state}, then draft again."
+            rules = dict.fromkeys(item.rule for item in self.findings if may_be_exempt(item.rule))
+            exempt = (f" {self._route.exempt.format(rule)}" for rule in rules)
+            return f"Nothing was written: {self._route.again}.{''.join(exempt)}"
         if not self.changes:
             return "Nothing to write: the dataset has all of this."
         if not write:
@@ -136,15 +181,15 @@ def _value(field: Field, cell: str) -> Value:
         return cell
 
 
-def _how(field: Field) -> str:
-    """How somebody finds out about a column and states it."""
-    if field.name == "script":
-        return ""
-    return f"{field.description} --set {field.name}=… states it, as in `{field.example}`."
-
-
 def draft_files(
-    root: Path, script: str, *, log: str, issue: str, stated: Sequence[str], write: bool
+    root: Path,
+    script: str,
+    *,
+    log: str,
+    issue: str,
+    stated: Sequence[str],
+    exempt: Sequence[str],
+    write: bool,
 ) -> Drafted:
     """Read all files; write what follows if that is wanted and no rule reports anything.
 
@@ -166,6 +211,7 @@ def draft_files(
         run,
         replace(form, facts=_by_key(form.facts, devices)),
         _by_key(stated_facts("--set", stated, schema), devices),
+        stated_exemptions(exempt),
     )
     drafted = _validated(Draft(sources, dataset, snapshot), script)
     if not write or not drafted.changes or drafted.refused:

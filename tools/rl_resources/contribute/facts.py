@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
+from rl_resources.check import all_rules
 from rl_resources.errors import UnusableInput
 from rl_resources.package import TYPES, Field, TableSchema
 from rl_resources.text import nearest, shown
@@ -105,40 +106,73 @@ def stated_facts(option: str, pairs: Iterable[str], schema: TableSchema) -> dict
     return found
 
 
+def may_be_exempt(rule: str) -> bool:
+    """Whether who adds a record may state its exemption: that of a run that is as it is."""
+    known = all_rules().get(rule)
+    return bool(known and known.severity == "warning" and known.family in {"agreement", "releases"})
+
+
+def exemption(rule: str, reason: str) -> Fact:
+    """Why a record is exempt from a rule; a doubt where that is not for its contributor to say."""
+    if may_be_exempt(rule):
+        return Fact(one_line(reason))
+    close = nearest(rule, filter(may_be_exempt, all_rules())).sentence()
+    return Fact(doubt=f"no record can be exempt from `{shown(rule)}`. {close}".strip())
+
+
+def stated_exemptions(pairs: Iterable[str]) -> dict[str, str]:
+    """Reasons by rule, each stated as `rule=reason`. Raises `UnusableInput`."""
+    found: dict[str, str] = {}
+    for rule, _, reason in (pair.partition("=") for pair in pairs):
+        fact = exemption(rule, reason)
+        if not fact.text:
+            problem = fact.doubt or "a reason is needed, as in RULE=REASON"
+            raise UnusableInput(f"--exempt {shown(rule)}: {problem}")
+        found[rule] = fact.text
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """The answers of an issue form; `script` and `log` are pasted text, empty where there is none.
 
-    `remarks` say which answers cannot be used.
+    `exempt` has a reason by rule, `remarks` say which answers cannot be used.
     """
 
     facts: Facts = field(default_factory=dict)
     script: str = ""
     log: str = ""
+    exempt: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
 
 def read_form(body: str, schema: TableSchema) -> Form:
     """Read the body of an issue as GitHub renders a form: `### title`, an empty line, the answer.
 
-    The titles are those of the columns, `Script` and `Log`; other titles are ignored.
+    The titles are those of the columns, `Script`, `Log` and `Exemption`, below which each line is
+    `rule: reason`; other titles are ignored.
     """
     columns = {field.title.lower(): field for field in schema.fields if field.name != "script"}
     facts: dict[str, Fact] = {}
+    exempt: dict[str, Fact] = {}
     remarks: list[str] = []
     pasted = {"script": "", "log": ""}
     for title, answer in _answers(body):
-        column, block = columns.get(title.lower()), _CODE.fullmatch(answer)
-        if title.lower() in pasted:
-            pasted[title.lower()] = block[2] if block else answer
-        elif column:
-            facts[column.name] = cell(column, answer)
-            doubt = facts[column.name].doubt
-            remarks += [f"`{column.title}`: {doubt}"] if doubt else []
+        name, block = title.lower(), _CODE.fullmatch(answer)
+        new: dict[str, Fact] = {}
+        if name in pasted:
+            pasted[name] = block[2] if block else answer
+        elif name in columns:
+            facts |= (new := {columns[name].name: cell(columns[name], answer)})
+        elif name == "exemption":
+            lines = [line.partition(":") for line in answer.splitlines()]
+            exempt |= (new := {rule: exemption(rule, reason) for rule, _, reason in lines})
+        remarks += [f"`{one_line(title)}`: {fact.doubt}" for fact in new.values() if fact.doubt]
     if re.fullmatch(r"https?://\S+\s*", pasted["script"]):
         pasted["script"] = ""
         remarks.append("`Script`: is a link, which is not followed; paste the text of your script")
-    return Form(facts, remarks=tuple(remarks), **pasted)
+    reasons = {rule: fact.text for rule, fact in exempt.items() if fact.text}
+    return Form(facts, exempt=reasons, remarks=tuple(remarks), **pasted)
 
 
 def _answers(body: str) -> Iterator[tuple[str, str]]:

@@ -121,7 +121,7 @@ def _tag(run: Run) -> Fact:
     states = {True: "on", False: "off", None: "not known"}
     switches = (f"`{item.key}` is {states[item.flag]}" for item in run.memory_savers)
     listed = ", ".join(switches)
-    way = "state the nearer tag, and records/exemptions.csv says why"
+    way = "state the nearer tag, and its exemption"
     return Fact(doubt=f"{listed}: {way}" if listed else "its backend has no switch")
 
 

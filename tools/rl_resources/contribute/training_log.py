@@ -44,8 +44,8 @@ Parser = Callable[[str], Metrics | None]
 _WANTED = (
     "Wanted is verl's console output (lines with `step:12 - …timing_s/step:93.5 - …`), the file "
     "of its `file` logger (JSON lines), or a CSV export with columns such as `timing_s/step`, as "
-    "text in UTF-8, not compressed. Figures that another log shows are stated with --set, as in "
-    "--set step_seconds=93.5."
+    "text in UTF-8, not compressed. State the figures of another log yourself, such as "
+    "step_seconds=93.5."
 )
 _STEP = re.compile(r"(?<![\w/.@-])step:\s?(\d{1,12}) - ")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|\x00")
