@@ -15,7 +15,7 @@ from rl_resources.query.estimate import estimate
 from rl_resources.site import estimate_page
 from rl_resources.site.environment import Site
 from test_finder_page import focus_by_tab
-from website import RECORD, ROOT, copy_checkout, visited
+from website import ROOT, copy_checkout, visited
 
 MODEL = "Qwen/Qwen2.5-7B-Instruct"
 ASKED = {"model": MODEL, "gpus": "8", "device": "h100", "infer": "vllm"}
@@ -118,23 +118,6 @@ def test_without_javascript_the_command_is_shown(browser: Browser, address: str)
     assert not page.locator("#estimate").is_visible()
     assert page.get_by_text("rl-resources estimate --model").is_visible()
     context.close()
-
-
-def test_a_record_leads_to_its_estimate(browser: Browser, address: str) -> None:
-    with visited(browser, f"{address}/records/{RECORD}/", 360) as (page, wrong):
-        shown = page.locator(".estimated .estimate-verdict").inner_text()
-        said = page.locator(".estimated > p").nth(1).inner_text()
-        page.get_by_text("By phase and component").click()
-        peaks = page.locator(".estimate-parts .sum").inner_text()
-        assert page.evaluate("document.documentElement.scrollWidth") == 360
-        page.get_by_role("link", name="Change its inputs").click()
-        page.wait_for_url("**/estimate/?**")
-        assert verdict(page) == shown
-        why, rollout = page.locator(".estimate-result > p").all_inner_texts()[:2]
-        assert why.rpartition("interval. ")[2] in said
-        assert rollout in said
-        assert page.locator(".estimate-parts .sum").inner_text() == peaks
-        assert wrong == []
 
 
 def test_the_finder_leads_to_the_estimate_of_its_question(browser: Browser, address: str) -> None:

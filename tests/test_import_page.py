@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rl_resources import UnusableInput, tabular
-from rl_resources.dataset import Dataset, typed_records
+from rl_resources import UnusableInput
+from rl_resources.dataset import Dataset
 from rl_resources.errors import Finding
 from rl_resources.package import Record
 from rl_resources.page.audit import audit, import_page
@@ -245,26 +245,6 @@ def test_a_page_that_docutils_cannot_read_is_unusable_input(text: str) -> None:
 
 
 # Files
-
-
-def test_a_page_and_its_scripts_become_canonical_csv(dataset: Dataset, tmp_path: Path) -> None:
-    scripts = tmp_path / "tuning" / "7b"
-    scripts.mkdir(parents=True)
-    (scripts / SCRIPT).touch()
-    other = SCRIPT.replace("_1_h100_", "_2_h100_")
-    page = tmp_path / "page.rst"
-    rows = _row(Resource="2*H100", Link=f"``{other}``") + _row(MaxBatch="16 (disputed)")
-    page.write_text(HEADER + rows, encoding="utf-8")
-    text, findings = import_page(page, tmp_path / "tuning", dataset)
-    records = typed_records(dataset.package.resources["tuning"], tabular.read(text))
-    assert [(row["script"], row["status"]) for row in records] == [
-        (SCRIPT, "disputed"),
-        (other, "reported"),
-    ]
-    missing = [finding for finding in findings if finding.rule == "page-missing-script"]
-    assert [(item.path, item.line) for item in missing] == [
-        (page.as_posix(), FIRST_ROW_LINE + list(GOOD).index("Link"))
-    ]
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"\x80 page", b"\n" * (1 << 20), None])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import date
 from pathlib import Path
 
 import frictionless
@@ -15,7 +14,6 @@ import pytest
 import rl_resources
 from rl_resources import InvalidDataset
 from rl_resources.cli import main
-from rl_resources.package import Field
 from sample_tree import apply
 
 ROOT = Path(__file__).parents[1]
@@ -24,11 +22,6 @@ ROOT = Path(__file__).parents[1]
 def test_the_shipped_package_is_valid_to_an_independent_judge() -> None:
     report = frictionless.validate(str(ROOT / "datapackage.json"))
     assert report.valid, report.flatten(["type", "note"])
-
-
-def test_all_nine_sizes_of_the_seed_exist_in_order() -> None:
-    sizes = rl_resources.load().sizes["size"].tolist()
-    assert sizes == ["0.5B", "1.5B", "3B", "7B", "14B", "32B", "70B", "405B", "671B"]
 
 
 def test_load_gives_typed_frames() -> None:
@@ -45,33 +38,6 @@ def test_all_public_names_are_there_before_they_are_asked_for() -> None:
     assert "module 'rl_resources' has no attribute 'lod'" in done.stderr
     code = code.replace(", r.lod", "")
     assert set(subprocess.check_output([sys.executable, "-c", code], text=True).split()) == {"True"}
-
-
-@pytest.mark.parametrize(
-    ("field_type", "cell", "value"),
-    [
-        ("integer", "8", 8),
-        ("number", "7.61", 7.61),
-        ("boolean", "true", True),
-        ("date", "2026-01-31", date(2026, 1, 31)),
-        ("list", "a b", ("a", "b")),
-        ("string", "x", "x"),
-        ("integer", "", None),
-    ],
-)
-def test_a_cell_is_read_and_written_back(field_type: str, cell: str, value: object) -> None:
-    field = Field("name", field_type, "Title", "Text.", {}, delimiter=" ")
-    assert field.read(cell) == value
-    assert field.write(field.read(cell)) == cell
-
-
-@pytest.mark.parametrize(
-    ("field_type", "cell"),
-    [("integer", "1.5"), ("integer", "٣"), ("boolean", "maybe"), ("date", "2026-02-30")],
-)
-def test_a_cell_of_another_type_is_refused(field_type: str, cell: str) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        Field("name", field_type, "Title", "Text.", {}).read(cell)
 
 
 def test_an_unreadable_cell_is_reported_with_its_place(root: Path) -> None:

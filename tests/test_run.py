@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rl_resources.script.bash import read
-from rl_resources.script.explained import explained
 from rl_resources.script.framework import UNKNOWN, compose_launch, shipped
 from rl_resources.script.launch import launches
-from rl_resources.script.run import ACTOR, MODEL, Run
+from rl_resources.script.run import ACTOR, Run
 from rl_resources.script.settings import Setting
 
 TRAIN = "python3 -m verl.trainer.main_ppo"
@@ -110,59 +109,3 @@ def test_a_key_that_the_release_refuses_keeps_the_scripts_value() -> None:
     run = run_of(f"{TRAIN} trainer.nnodes=2 {ENGINE}.grad_offload=True\n")
     assert run.setting(f"{ENGINE}.grad_offload").flag is True
     assert [rejection.kind for rejection in run.composition.rejected] == ["unknown-key"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word", "on"),
-    [
-        ("", "bf16-optimizer", False),
-        (f"{ACTOR}.fsdp_config.model_dtype=bf16", "bf16-optimizer", True),
-        (f"{ACTOR}.fsdp_config.model_dtype=bfloat16", "bf16-optimizer", True),
-        (f"{ACTOR}.fsdp_config.model_dtype=bf16 {MODEL}.lora_rank=8", "bf16-optimizer", False),
-        (f"{ACTOR}.fsdp_config.offload_policy=True", "gradient-offload", False),
-        (
-            f"{ACTOR}.strategy=fsdp2 {ACTOR}.fsdp_config.offload_policy=True",
-            "gradient-offload",
-            True,
-        ),
-    ],
-)
-def test_optimizations_follow_from_number_formats_and_the_offload_policy(
-    arguments: str, word: str, on: bool
-) -> None:
-    assert (word in run_of(f"{TRAIN} trainer.nnodes=1 {arguments}\n").optimizations_on) == on
-
-
-OFFLOAD = {"param_offload", "optimizer_offload"}
-ON = {*OFFLOAD, "enable_gradient_checkpointing"}
-
-
-@pytest.mark.parametrize(
-    ("backend", "arguments", "savers"),
-    [
-        ("fsdp", "", ON),
-        ("fsdp2", f"{ACTOR}.strategy=fsdp2", ON),
-        ("fsdp2", f"{ACTOR}.strategy=fsdp2 {ACTOR}.fsdp_config.offload_policy=True", ON - OFFLOAD),
-        ("megatron", "model_engine=megatron", OFFLOAD),
-        ("veomni", "model_engine=veomni", ON),
-        ("veomni", f"model_engine=veomni {ACTOR}.veomni.enable_fsdp_offload=True", ON - OFFLOAD),
-        ("torchtitan", "model_engine=torchtitan", ON),
-        ("other", f"{ACTOR}.strategy=other", set()),
-    ],
-)
-def test_each_backend_has_its_own_offload_settings(
-    backend: str, arguments: str, savers: set[str]
-) -> None:
-    run = run_of(f"{TRAIN} trainer.nnodes=1 {arguments}\n")
-    assert run.train_backend.text == backend
-    assert {setting.key.rpartition(".")[2] for setting in run.memory_savers} == savers
-    assert all(
-        setting.flag is False or "checkpoint" in setting.key for setting in run.memory_savers
-    )
-    section = run.backend.section
-    on = run_of(f"{TRAIN} {arguments} {ACTOR}.{section}.param_offload=True trainer.nnodes=1\n")
-    assert on.param_offload.flag is True
-    assert "parameter-offload" in on.optimizations_on
-    shown = {item.title: item for item in explained(run)}
-    assert shown["Parameter offload"].setting.key.startswith(f"{ACTOR}.{section}.")
-    assert ("FSDP2 offload" in shown) == (backend in ("fsdp2", "veomni"))

@@ -71,16 +71,6 @@ def test_a_size_without_records_says_how_to_add_one() -> None:
     assert re.search(r'<a href="[^"]*contributing[^"]*">Add it', text)
 
 
-@pytest.mark.parametrize(("tag", "said"), [("MIN", True), ("RECOMMENDED", False)])
-def test_a_size_without_a_recommended_record_says_what_earns_one(tag: str, said: bool) -> None:
-    script = "qwen2.5-72b-instruct_grpo-lora_8_h100_fsdp_vllm.sh"
-    row = {**DATASET.by_key["tuning"][script], "tag": tag}
-    dataset = dataclasses.replace(DATASET, records={**DATASET.records, "tuning": (row,)})
-    text = pages(Site(dataset))["sizes/70b.md"]
-    found = re.search(r'No RECOMMENDED.*publishes its speed.*contributing[^"]*">Add it', text)
-    assert bool(found) is said
-
-
 def test_the_dictionary_has_every_column() -> None:
     names = re.findall(r'<th data-label="Column" scope="row"><code>(.*?)</code>', made()["data.md"])
     schemas = [resource.schema for resource in DATASET.package.resources.values()]
@@ -254,16 +244,6 @@ def test_examples_name_the_origin_of_their_page(browser: Browser, address: str) 
             assert f"{address}/" in code
             assert "localhost" not in code
             assert wrong == []
-
-
-def test_models_and_devices_lead_to_their_runs_and_to_their_own_pages() -> None:
-    models, devices = made()["models.md"], made()["devices.md"]
-    assert '<a href="https://huggingface.co/Qwen/Qwen2.5-7B-Instruct"' in models
-    assert re.search(r'href="../sizes/7b/\?model=Qwen2.5-7B-Instruct">7?B? ?\d+ records?<', models)
-    assert re.search(r'href="../reports/7b/\?device=H100\+80\+GB">7B \d+ reports?<', devices)
-    assert re.search(
-        r'<a href="https://[^"]*nvidia.com/[^"]*" rel="nofollow noopener">H100 NVL', devices
-    )
 
 
 def test_under_the_policy_planted_markup_does_nothing(browser: Browser, address: str) -> None:
