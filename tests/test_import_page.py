@@ -247,6 +247,13 @@ def test_a_page_that_docutils_cannot_read_is_unusable_input(text: str) -> None:
 # Files
 
 
+def test_records_are_written_in_canonical_order(dataset: Dataset) -> None:
+    other = SCRIPT.replace("_1_h100_", "_2_h100_")
+    rows = _row(Resource="2*H100", Link=f"``{other}``") + _row()
+    text = tuning_csv(_import(dataset, HEADER + rows)[0], dataset)
+    assert [line.partition(",")[0] for line in text.splitlines()[1:]] == [SCRIPT, other]
+
+
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"\x80 page", b"\n" * (1 << 20), None])
 def test_a_page_that_is_no_text_is_unusable_input(
     dataset: Dataset, tmp_path: Path, content: bytes | None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from rl_resources import load
@@ -40,76 +42,48 @@ def report(name: str, **changes: object) -> Configuration:
 
 
 LORA, BIG = {"task": "GRPO-LoRA"}, {"size": "14B", "position": 5}
-CASES: dict[str, tuple[list[Configuration], list[tuple[str, str]]]] = {
-    "less memory in all, records before reports": (
-        [
-            report("one-small", gpus=1, memory_gb=24, device="l4"),
-            other("two", gpus=2),
-            other("same"),
-            other("more", gpus=8),
-            other("unknown", memory_gb=0),
-        ],
-        [("less-hardware", "two"), ("less-hardware", "one-small")],
-    ),
-    "what never ran": (
-        [
-            other("untested", gpus=1, evidence_level="untested", statement=""),
-            report("failed", gpus=1, outcome="out-of-memory"),
-            *(report(name, gpus=1)._replace(statement=name) for name in CLAIMS),
-        ],
-        [],
-    ),
-    "alike reports once": (
-        [report(f"alike-{at}", gpus=1) for at in range(5)],
-        [("less-hardware", "alike-0")],
-    ),
-    "no kind fills the page": (
-        [report(f"on-{at}", gpus=1, device_label=str(at)) for at in range(9)],
-        [("less-hardware", f"on-{at}") for at in range(MOST_OF_A_KIND)],
-    ),
-    "the other tag": (
-        [
-            other("fast", gpus=8, tag="RECOMMENDED"),
-            other("tagless", gpus=8, tag=""),
-            other("elsewhere", gpus=8, tag="RECOMMENDED", model="o/n", **BIG),
-        ],
-        [("other-tag", "fast")],
-    ),
-    "of each other task the least": (
-        [
-            other("lora-unknown", gpus=1, memory_gb=0, **LORA),
-            other("lora-8", gpus=8, **LORA),
-            other("lora-1", gpus=1, **LORA),
-            other("ppo", task="PPO", gpus=16),
-        ],
-        [("other-task", "lora-1"), ("other-task", "ppo")],
-    ),
-    "another model on no more of the device": (
-        [
-            other("alongside", model="o/n"),
-            other("too-many", model="o/n", gpus=8),
-            other("other-device", model="o/n", device="h20"),
-            report("nameless", model=""),
-        ],
-        [("same-device", "alongside")],
-    ),
-    "the next size that this hardware runs": (
-        [
-            other("14b", model="o/14", task="PPO", **BIG),
-            other("14b-too-large", model="o/14b", gpus=8, **BIG),
-            other("32b", model="o/32", size="32B", position=6),
-        ],
-        [("next-size", "14b")],
-    ),
-}
+RELATED = [
+    ("less-hardware", other("two", gpus=2)),
+    ("less-hardware", report("one-small", gpus=1, memory_gb=24, device="l4")),
+    ("other-tag", other("fast", gpus=8, tag="RECOMMENDED")),
+    ("other-task", other("lora-1", gpus=1, **LORA)),
+    ("other-task", other("ppo", task="PPO", gpus=16)),
+    ("same-device", other("alongside", model="o/n")),
+    ("next-size", other("14b", model="o/14", task="PPO", **BIG)),
+]
+UNRELATED = [
+    other("same"),
+    other("more", gpus=8),
+    other("memory unknown", memory_gb=0),
+    other("untested", gpus=1, evidence_level="untested", statement=""),
+    report("failed", gpus=1, outcome="out-of-memory"),
+    *(report(name, gpus=1)._replace(statement=name) for name in CLAIMS),
+    other("tagless", gpus=8, tag=""),
+    other("fast, of another model", gpus=8, tag="RECOMMENDED", model="o/n", **BIG),
+    other("lora, memory unknown", gpus=1, memory_gb=0, **LORA),
+    other("lora on more", gpus=8, **LORA),
+    other("another model on more", model="o/n", gpus=8),
+    other("another model on another device", model="o/n", device="h20"),
+    report("no model", model=""),
+    other("14b on more", model="o/14b", gpus=8, **BIG),
+    other("two sizes above", model="o/32", size="32B", position=6),
+]
 
 
-@pytest.mark.parametrize(("rows", "expected"), CASES.values(), ids=CASES)
-def test_what_is_related_to_a_record(
-    rows: list[Configuration], expected: list[tuple[str, str]]
-) -> None:
-    found = related([HERE, *rows], HERE)
-    assert [(item.kind, item.configuration.id) for item in found] == expected
+def found(rows: Sequence[Configuration]) -> list[tuple[str, str]]:
+    return [(item.kind, item.configuration.id) for item in related([HERE, *rows], HERE)]
+
+
+def test_what_is_related_to_a_record() -> None:
+    rows = [*UNRELATED, *(row for _, row in RELATED)]
+    assert found(rows) == [(kind, row.id) for kind, row in RELATED]
+
+
+def test_alike_reports_are_one_and_no_kind_fills_the_page() -> None:
+    alike = [report(f"alike-{at}", gpus=1) for at in range(5)]
+    assert found(alike) == [("less-hardware", "alike-0")]
+    unlike = [report(f"on-{at}", gpus=1, device_label=str(at)) for at in range(9)]
+    assert found(unlike) == [("less-hardware", row.id) for row in unlike[:MOST_OF_A_KIND]]
 
 
 @pytest.mark.parametrize(
