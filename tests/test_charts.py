@@ -10,8 +10,9 @@ import pytest
 
 from rl_resources import load
 from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.query.coverage import coverage
 from rl_resources.query.extremes import largest_batches, least_memory, throughputs
-from rl_resources.site.charts import memory_chart, pages
+from rl_resources.site.charts import grid, memory_chart, pages
 from rl_resources.site.environment import Site
 from sample_tree import with_tables
 from website import ROOT
@@ -60,6 +61,13 @@ def test_marks_lie_inside_the_panel_where_size_and_memory_put_them() -> None:
         assert chart.top <= chart.y(point.value) <= chart.bottom
         assert min(SIZES, key=lambda size: abs(chart.x(size) - x)) == item.size
     assert [chart.y(value) for value in (chart.memories[0], chart.memories[-1])] == [216, 46]
+
+
+@pytest.mark.parametrize("axis", ["task", "device"])
+def test_the_best_covered_row_of_the_grid_is_first(axis: str) -> None:
+    rows = [row for _, row in grid(coverage(DATASET).cells, axis, SIZES)]
+    records = [sum(cell.records for cell in row) for row in rows]
+    assert records == sorted(records, reverse=True)
 
 
 def test_hostile_names_stay_text_and_the_file_stays_well_formed() -> None:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from rl_resources.contribute.training_log import read_excerpt
 from rl_resources.dataset import read_dataset
 from rl_resources.package import Package, read_package
 from sample_tree import files, plant
+from test_agreement import SETTINGS as SOUND
 from website import read_rows
 
 ROOT = Path(__file__).parents[1]
@@ -34,24 +35,7 @@ STATED = {"script", "model", "task", "gpus", "device", "nodes", "train", "infer"
 STATED |= {"max_prompt_length", "max_response_length", "rollout_n"}
 
 HEADER = "#!/usr/bin/env bash\n# Hardware: 2 x A100 80 GB\nset -euo pipefail\n"
-SETTINGS: Mapping[str, str] = {
-    "algorithm.adv_estimator": "grpo",
-    "data.train_batch_size": "128",
-    "data.max_prompt_length": "512",
-    "data.max_response_length": "2048",
-    "actor_rollout_ref.model.path": "Qwen/Qwen2.5-7B-Instruct",
-    "actor_rollout_ref.model.enable_gradient_checkpointing": "True",
-    "actor_rollout_ref.actor.ppo_mini_batch_size": "64",
-    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": "4",
-    "actor_rollout_ref.actor.fsdp_config.param_offload": "True",
-    "actor_rollout_ref.actor.fsdp_config.optimizer_offload": "True",
-    "actor_rollout_ref.rollout.name": "vllm",
-    "actor_rollout_ref.rollout.n": "8",
-    "actor_rollout_ref.rollout.tensor_model_parallel_size": "2",
-    "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu": "4",
-    "trainer.nnodes": "1",
-    "trainer.n_gpus_per_node": "2",
-}
+SETTINGS = SOUND | {"data.train_batch_size": "128", "trainer.n_gpus_per_node": "2"}
 NAME = "qwen2.5-7b-instruct_grpo_2_a100-80g_fsdp_vllm.sh"
 PLACE = f"examples/tuning/7b/{NAME}"
 HANDLE = "some-body"
@@ -195,13 +179,13 @@ def test_everything_that_a_script_states_becomes_the_row(
         "gpus": 2,
         "device": "a100-80g",
         "nodes": 1,
-        "micro_batch_per_gpu": 4,
+        "micro_batch_per_gpu": 8,
         "train": "fsdp",
         "infer": "vllm",
         "framework": "verl",
         "max_prompt_length": 512,
-        "max_response_length": 2048,
-        "rollout_n": 8,
+        "max_response_length": 1024,
+        "rollout_n": 5,
         "gpu_memory_utilization": 0.5,
         "status": "reported",
         "statement": "stated-run",
