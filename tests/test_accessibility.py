@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import gzip
 import os
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from website import PAGES, ROOT, visited
 
@@ -55,8 +54,8 @@ ASKED += ("/estimate/?model=Qwen2.5-7B-Instruct&gpus=8&device=h100&infer=vllm&fs
 
 @pytest.mark.parametrize("path", (*PAGES, *ASKED))
 def test_axe_finds_no_violation_on_phone_and_wide_screen_in_light_and_dark(
-    browser: Browser, address: str, axe: str, path: str
-) -> None:
+    browser, address, axe, path
+):
     for colors, only in (("light", ("tag", STANDARDS)), ("dark", ("rule", OF_COLORS))):
         with visited(browser, address + path, colors=colors) as (page, _):
             for size in (PHONE, WIDE):
@@ -66,9 +65,7 @@ def test_axe_finds_no_violation_on_phone_and_wide_screen_in_light_and_dark(
 
 
 @pytest.mark.parametrize("opened", ["Menu", "Search"])
-def test_axe_finds_no_violation_with_menu_or_search_open_on_a_phone(
-    browser: Browser, address: str, axe: str, opened: str
-) -> None:
+def test_axe_finds_no_violation_with_menu_or_search_open_on_a_phone(browser, address, axe, opened):
     with visited(browser, f"{address}/data/", 360) as (page, _):
         page.emulate_media(reduced_motion="reduce")
         page.get_by_role("button", name=opened).press("Enter")
@@ -76,9 +73,7 @@ def test_axe_finds_no_violation_with_menu_or_search_open_on_a_phone(
         assert violations(page, axe, type="tag", values=STANDARDS) == []
 
 
-def test_the_front_page_with_all_it_loads_stays_within_its_weight(
-    browser: Browser, built: Path, address: str
-) -> None:
+def test_the_front_page_with_all_it_loads_stays_within_its_weight(browser, built, address):
     page, loaded = browser.new_page(), set[str]()
     page.on("request", lambda request: loaded.add(request.url.removeprefix(f"{address}/")))
     page.goto(f"{address}/", wait_until="networkidle")
@@ -88,7 +83,7 @@ def test_the_front_page_with_all_it_loads_stays_within_its_weight(
     assert sum(len(gzip.compress(file.read_bytes())) for file in files) <= FRONT_PAGE_BYTES
 
 
-def test_the_menu_of_a_phone_is_reached_and_left_by_keys(browser: Browser, address: str) -> None:
+def test_the_menu_of_a_phone_is_reached_and_left_by_keys(browser, address):
     with visited(browser, f"{address}/", 360) as (page, wrong):
         menu = page.get_by_role("button", name="Menu")
         first = page.locator(".md-sidebar--primary li a").first

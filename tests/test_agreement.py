@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -127,21 +126,21 @@ RULES = [name for name, rule in all_rules().items() if rule.family in {"agreemen
         f"{START} \\\n    a.b=1\necho\n    trainer.nnodes=1\n",  # cut off: no default shows
     ],
 )
-def test_nothing_is_found_where_all_agrees_or_nothing_is_known(text: str) -> None:
+def test_nothing_is_found_where_all_agrees_or_nothing_is_known(text):
     assert [item for rule in RULES for item in findings(rule, text=text)] == []
 
 
-def test_every_algorithm_that_is_held_to_an_estimator_is_a_task() -> None:
+def test_every_algorithm_that_is_held_to_an_estimator_is_a_task():
     tasks = (ROOT / "records/tasks.csv").read_text(encoding="utf-8").upper().splitlines()
     assert set(ESTIMATORS) <= {line.partition(",")[0] for line in tasks}
 
 
-def test_a_comment_of_a_number_and_a_long_space_is_read_in_the_end() -> None:
+def test_a_comment_of_a_number_and_a_long_space_is_read_in_the_end():
     assert trials_in_comments(read(f"# batch 64{' ' * 300_000}?\n")) == ()
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case['rule']} {case['why']}" for case in CASES])
-def test_a_rule_finds(case: dict[str, Any]) -> None:
+def test_a_rule_finds(case):
     found = findings(**{name: case[name] for name in case.keys() - {"why", "found", "help"}})
     expected = [(case["found"], case["help"])] if "found" in case else []
     assert [
@@ -150,5 +149,5 @@ def test_a_rule_finds(case: dict[str, Any]) -> None:
     ] == expected
 
 
-def test_every_rule_has_a_case() -> None:
+def test_every_rule_has_a_case():
     assert {case["rule"] for case in CASES if "found" in case} == set(RULES)

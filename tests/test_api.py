@@ -51,9 +51,7 @@ def validate(document: Any, schema: Any) -> None:
     Draft202012Validator(only, format_checker=FormatChecker()).validate(document)
 
 
-def test_the_index_lists_every_document_and_download_with_its_schema(
-    values: dict[str, Any],
-) -> None:
+def test_the_index_lists_every_document_and_download_with_its_schema(values):
     index = values["index.json"]
     described = {item["path"]: item["schema"] for item in index["documents"]}
     other = {path for path in values if path.startswith("schema/")} | {"index.json", "openapi.json"}
@@ -65,7 +63,7 @@ def test_the_index_lists_every_document_and_download_with_its_schema(
     assert paths == ["../../downloads/a.csv", "../../rst/7b.rst"]
 
 
-def test_one_record_is_the_same_in_every_document(values: dict[str, Any]) -> None:
+def test_one_record_is_the_same_in_every_document(values):
     records = values["records.json"]["records"]
     sizes = [value["records"] for path, value in values.items() if path.startswith("sizes/")]
     by_size = [row for rows in sizes for row in rows]
@@ -75,13 +73,13 @@ def test_one_record_is_the_same_in_every_document(values: dict[str, Any]) -> Non
         assert values["all.json"][name] == values[f"{name}.json"][name]
 
 
-def test_the_commit_is_named_only_where_the_checkout_has_no_changes(values: dict[str, Any]) -> None:
+def test_the_commit_is_named_only_where_the_checkout_has_no_changes(values):
     assert values["index.json"]["committed_at"] == "2023-11-14T22:13:20Z"
     index = json.loads(published(commit_time=1_700_000_000)["api/v1/index.json"])
     assert (index["commit"], index["committed_at"]) == (None, None)
 
 
-def test_the_openapi_document_is_valid_and_its_examples_are_real(values: dict[str, Any]) -> None:
+def test_the_openapi_document_is_valid_and_its_examples_are_real(values):
     openapi = values["openapi.json"]
     OpenAPIV31SpecValidator(openapi).validate()
     for path, item in openapi["paths"].items():
@@ -98,7 +96,7 @@ def test_the_openapi_document_is_valid_and_its_examples_are_real(values: dict[st
     assert there["servers"] == [{"url": "https://example.org/x/api/v1"}]
 
 
-def test_the_api_is_what_its_contract_says(values: dict[str, Any]) -> None:
+def test_the_api_is_what_its_contract_says(values):
     """Record what is new in `api_contract.json`; what it names must stay, or move to `/api/v2`."""
     openapi = values["openapi.json"]
     found = {
@@ -138,12 +136,12 @@ def _moved(*rows: tuple[str, tuple[str, ...] | None]) -> Dataset:
     return with_tables(DATASET, moved=moved)
 
 
-def test_moves_are_followed_to_what_stands_there_today() -> None:
+def test_moves_are_followed_to_what_stands_there_today():
     dataset = _moved(("a", ("b", "c")), ("b", (TODAY,)), ("c", None))
     assert [move.moved_to for move in moves(dataset, "tuning")] == [(TODAY,), (TODAY,), ()]
 
 
-def test_the_old_document_says_where_the_record_went_and_holds_its_schema() -> None:
+def test_the_old_document_says_where_the_record_went_and_holds_its_schema():
     dataset = _moved(("old", (TODAY,)))
     by_path = {item.path: item for item in api.documents(dataset, api.Publication())}
     document = json.loads(by_path["records/old.json"].text)
@@ -153,7 +151,7 @@ def test_the_old_document_says_where_the_record_went_and_holds_its_schema() -> N
     Draft202012Validator(api_schema.schemas(dataset)["schema/record.json"]).validate(document)
 
 
-def test_the_old_page_links_to_the_new_one_which_names_the_old_id_or_says_withdrawn() -> None:
+def test_the_old_page_links_to_the_new_one_which_names_the_old_id_or_says_withdrawn():
     pages = _pages(_moved(("old", (TODAY,)), ("gone", None)))
     (link,) = re.findall(r'href="([^"]+)"', pages["records/old.md"])
     assert urljoin("/records/old/", link) == f"/records/{TODAY}/"

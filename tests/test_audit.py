@@ -92,9 +92,7 @@ def _change(path: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES["mistake"], ids=lambda case: case["finding"][:40])
-def test_one_mistake_is_reported_once(
-    dataset: Dataset, scripts: Path, case: dict[str, str]
-) -> None:
+def test_one_mistake_is_reported_once(dataset, scripts, case):
     if "trained" in case:
         path = scripts / "7b" / SEVEN
         text = path.read_text(encoding="utf-8")
@@ -114,13 +112,11 @@ MOVED = {
 
 
 @pytest.mark.parametrize("page", MOVED, ids=MOVED.get)
-def test_a_row_that_is_elsewhere_is_reported_once(
-    dataset: Dataset, scripts: Path, page: str
-) -> None:
+def test_a_row_that_is_elsewhere_is_reported_once(dataset, scripts, page):
     assert _findings(dataset, scripts, page) == [MOVED[page]]
 
 
-def test_a_script_that_is_not_called_as_the_page_asks(dataset: Dataset, scripts: Path) -> None:
+def test_a_script_that_is_not_called_as_the_page_asks(dataset, scripts):
     (scripts / "14b" / FOURTEEN).rename(scripts / "14b" / UNDERSCORE)
     wrong = f"the script name `{UNDERSCORE}` has 7 instead of 6 parts between `_`"
     found = _findings(dataset, scripts, PAGE.replace(FOURTEEN, UNDERSCORE))
@@ -132,16 +128,14 @@ def test_a_script_that_is_not_called_as_the_page_asks(dataset: Dataset, scripts:
     )
 
 
-def test_every_rule_of_a_page_has_a_case() -> None:
+def test_every_rule_of_a_page_has_a_case():
     rules = {rule.name for rule in all_rules().values() if rule.scope == "page"}
     found = [*(case["finding"] for case in CASES["mistake"]), *MOVED.values(), "page-script-name:"]
     assert {finding.partition(":")[0] for finding in found} == rules
 
 
 @pytest.mark.parametrize("case", CASES["right"], ids=lambda case: case["why"])
-def test_what_is_right_is_not_reported(
-    dataset: Dataset, scripts: Path, case: dict[str, str]
-) -> None:
+def test_what_is_right_is_not_reported(dataset, scripts, case):
     assert _findings(dataset, scripts, _edited((case["old"], case["new"]))) == []
 
 
@@ -155,9 +149,7 @@ def test_what_is_right_is_not_reported(
         (f"`{LORA} <{BASE}/7b/{SEVEN}>`_", ["page-link-label"]),
     ],
 )
-def test_a_wrong_link_is_read_where_it_names_one_script(
-    dataset: Dataset, scripts: Path, link: str, rules: list[str]
-) -> None:
+def test_a_wrong_link_is_read_where_it_names_one_script(dataset, scripts, link, rules):
     page = _edited((LINK, link), ("2*H800", "4*H800"))
     assert sorted(_rules(dataset, scripts, page)) == sorted(rules)
 
@@ -166,14 +158,12 @@ def test_a_wrong_link_is_read_where_it_names_one_script(
     ("model", "wrong"),
     [("Qwen2-7B", False), ("Qwen2-57B-A14B", False), ("Llama-3.1-70B", False), ("Qwen2-32B", True)],
 )
-def test_only_a_size_within_a_listed_family_does_not_exist(
-    dataset: Dataset, scripts: Path, model: str, wrong: bool
-) -> None:
+def test_only_a_size_within_a_listed_family_does_not_exist(dataset, scripts, model, wrong):
     page = _edited(("- Qwen2-7B-Instruct", f"- {model}"))
     assert ("page-unknown-model" in _rules(dataset, scripts, page)) == wrong
 
 
-def test_the_folder_may_be_the_root_or_a_flat_copy(dataset: Dataset, scripts: Path) -> None:
+def test_the_folder_may_be_the_root_or_a_flat_copy(dataset, scripts):
     assert _findings(dataset, scripts, PAGE, scripts.parent) == []
     flat = scripts.parent / "flat"
     flat.mkdir()
@@ -182,9 +172,7 @@ def test_the_folder_may_be_the_root_or_a_flat_copy(dataset: Dataset, scripts: Pa
     assert _findings(dataset, scripts, PAGE, flat) == []
 
 
-def test_a_link_to_a_commit_may_lead_to_a_script_that_the_folder_lacks(
-    dataset: Dataset, scripts: Path
-) -> None:
+def test_a_link_to_a_commit_may_lead_to_a_script_that_the_folder_lacks(dataset, scripts):
     """The folder then has scripts of other names, which no row has to link."""
     (scripts / "7b" / SEVEN).rename(scripts / "run_qwen2_5_vl_7b_fsdp.sh")
     page = _edited((f"{BASE}/7b/{SEVEN}", f"{BASE.replace('main', '0a' * 20)}/7b/{SEVEN}"))
@@ -196,9 +184,7 @@ SHORT = PAGE.replace("      - 2*H800\n", "")
 
 
 @pytest.mark.parametrize("page", [SHORT, SHORT.replace(f"`{SEVEN} <", "`script <"), "No table.\n"])
-def test_the_script_of_a_row_that_is_not_read_is_audited(
-    dataset: Dataset, scripts: Path, page: str
-) -> None:
+def test_the_script_of_a_row_that_is_not_read_is_audited(dataset, scripts, page):
     _change(scripts / "7b" / SEVEN, "\n", "\necho $undefined\n")
     assert "undefined-variable" in _rules(dataset, scripts, page)
 
@@ -215,14 +201,12 @@ ORPHANED = ["page-script-without-row"]
         (PAGE.replace(FOURTEEN_ROW, FOURTEEN_ROW.replace("      - 116\n", "")), []),
     ],
 )
-def test_a_script_that_a_row_or_the_text_may_mean_is_no_orphan(
-    dataset: Dataset, scripts: Path, page: str, rules: list[str]
-) -> None:
+def test_a_script_that_a_row_or_the_text_may_mean_is_no_orphan(dataset, scripts, page, rules):
     found = _rules(dataset, scripts, page)
     assert [rule for rule in found if rule in ORPHANED] == rules
 
 
-def test_how_a_script_begins_is_one_warning(dataset: Dataset, scripts: Path) -> None:
+def test_how_a_script_begins_is_one_warning(dataset, scripts):
     script = scripts / "7b" / SEVEN
     text = script.read_text(encoding="utf-8")
     script.write_text(re.sub(r"^(?:#!|set -).*\n", "", text, flags=re.M), encoding="utf-8")
@@ -238,9 +222,7 @@ def test_how_a_script_begins_is_one_warning(dataset: Dataset, scripts: Path) -> 
         (f"7b/{SEVEN}", 'model.path="${MODEL_PATH}"', "model.path=MODEL_PATH", "The script has "),
     ],
 )
-def test_a_row_whose_script_is_wrong_or_another_is_disputed(
-    dataset: Dataset, scripts: Path, path: str, old: str, new: str, note: str
-) -> None:
+def test_a_row_whose_script_is_wrong_or_another_is_disputed(dataset, scripts, path, old, new, note):
     if path:
         _change(scripts / path, old, new)
     text, (finding,) = _audited(dataset, scripts, PAGE if path else _edited((old, new)))
@@ -250,9 +232,7 @@ def test_a_row_whose_script_is_wrong_or_another_is_disputed(
     assert text.count("disputed") == 1
 
 
-def test_the_size_of_the_section_may_stand_in_a_scripts_name(
-    dataset: Dataset, scripts: Path
-) -> None:
+def test_the_size_of_the_section_may_stand_in_a_scripts_name(dataset, scripts):
     name = "qwen2.5-70b-instruct_grpo-lora_8_h100_fsdp_vllm.sh"
     (source,) = (REPOSITORY / "examples" / "tuning").rglob(name.replace("70b", "72b"))
     (scripts / "70b").mkdir()
@@ -262,9 +242,7 @@ def test_the_size_of_the_section_may_stand_in_a_scripts_name(
     assert _findings(dataset, scripts, f"{PAGE}\n70B\n~~~~\n\n{HEADER}{row}") == []
 
 
-def test_findings_are_the_output_in_other_formats(
-    scripts: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_findings_are_the_output_in_other_formats(scripts, capsys):
     page = scripts.parent / "page.rst"
     page.write_text(_edited(("- 116", "- 100")), encoding="utf-8")
     command = ["import-page", str(page), "--scripts", str(scripts), "--format", "json"]

@@ -59,8 +59,8 @@ def follow(root: Path, step: Mapping[str, Any], found: Sequence[Finding]) -> Non
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_broken_contribution_is_reported_at_its_place_and_fixed_by_its_help(
-    case: Mapping[str, Any], sound: Mapping[bool, Path], tmp_path: Path
-) -> None:
+    case, sound, tmp_path
+):
     root = tmp_path / "dataset"
     shutil.copytree(sound[case.get("new", False)], root)
     apply(root, case["edit"])

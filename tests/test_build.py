@@ -50,7 +50,7 @@ def copy(tmp_path: Path) -> Path:
 
 
 @pytest.mark.nightly
-def test_two_builds_are_byte_for_byte_equal(built: Path, out: Path) -> None:
+def test_two_builds_are_byte_for_byte_equal(built, out):
     second = build(ROOT, out)  # replaces the older site
     names = _files(built)
     assert names == _files(second)
@@ -58,7 +58,7 @@ def test_two_builds_are_byte_for_byte_equal(built: Path, out: Path) -> None:
     assert (different, unreadable) == ([], [])
 
 
-def test_pages_lead_home_to_the_index_and_to_the_feed(built: Path) -> None:
+def test_pages_lead_home_to_the_index_and_to_the_feed(built):
     page = (built / "404.html").read_text(encoding="utf-8")
     assert re.findall(r'<a href="([^"]+)">overview</a>', page) == ["/"]
     assert re.findall(r'<a href="([^"]+index\.json)"', page) == ["/api/v1/index.json"]
@@ -67,7 +67,7 @@ def test_pages_lead_home_to_the_index_and_to_the_feed(built: Path) -> None:
     assert [urljoin("/sizes/7b/", target) for target in named] == ["/feeds/all.xml"]
 
 
-def test_the_index_and_each_record_lead_programs_to_the_files_meant(built: Path) -> None:
+def test_the_index_and_each_record_lead_programs_to_the_files_meant(built):
     folder = built / "api/v1"
     index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
     for item in [*index["documents"], *index["downloads"]]:
@@ -82,7 +82,7 @@ def test_the_index_and_each_record_lead_programs_to_the_files_meant(built: Path)
         assert (page / "index.html").is_file()
 
 
-def test_every_link_of_the_index_for_assistants_leads_to_a_file(built: Path) -> None:
+def test_every_link_of_the_index_for_assistants_leads_to_a_file(built):
     targets = re.findall(r"\]\(([^)\s]+)\)", (built / "llms.txt").read_text(encoding="utf-8"))
     places = [built / unquote(target) for target in targets]
     files = [place / "index.html" if place.is_dir() else place for place in places]
@@ -90,7 +90,7 @@ def test_every_link_of_the_index_for_assistants_leads_to_a_file(built: Path) -> 
     assert {file.suffix for file in files} == {".json", ".csv", ".html"}
 
 
-def test_no_file_names_a_path_of_this_machine(built: Path) -> None:
+def test_no_file_names_a_path_of_this_machine(built):
     paths = (str(ROOT).encode(), str(built.parent).encode())
     files = {name: (built / name).read_bytes() for name in _files(built)}
     assert [name for name, data in files.items() if any(path in data for path in paths)] == []
@@ -98,8 +98,8 @@ def test_no_file_names_a_path_of_this_machine(built: Path) -> None:
 
 @pytest.mark.nightly
 def test_a_folder_without_git_names_every_page_once_in_the_sitemap_and_no_day(
-    copy: Path, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    copy, out, monkeypatch
+):
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     monkeypatch.setenv("SITE_URL", "https://example.org/")
     site = build(copy, out)
@@ -114,28 +114,26 @@ def test_a_folder_without_git_names_every_page_once_in_the_sitemap_and_no_day(
 # What stops it
 
 
-def test_bad_data_stop_the_build_and_keep_the_old_output(
-    copy: Path, out: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_data_stop_the_build_and_keep_the_old_output(copy, out, capsys):
     edit_row(copy, "tuning", f"{RECORD}.sh", device="h8000")
     assert main(["build", "--root", str(copy), "--out", str(out)]) == 1
     assert "vocabulary" in capsys.readouterr().err
     assert _files(out) == OLD
 
 
-def test_no_name_leads_out_of_the_folder_even_if_no_rule_was_asked(copy: Path) -> None:
+def test_no_name_leads_out_of_the_folder_even_if_no_rule_was_asked(copy):
     edit_row(copy, "tuning", f"{RECORD}.sh", script="../../../../escaped.sh")
     (copy.parent / "escaped.sh").write_text("echo hello\n")
     with pytest.raises(InvalidOutput, match="leads out of the folder"):
         publish.render(copy)
 
 
-def test_a_root_without_pages_cannot_be_built(tmp_path: Path) -> None:
+def test_a_root_without_pages_cannot_be_built(tmp_path):
     with pytest.raises(UnreadableDataset, match=r"mkdocs\.yml"):
         build(tmp_path, tmp_path)
 
 
-def test_a_folder_takes_the_place_of_the_old_one_as_a_whole_or_not_at_all(out: Path) -> None:
+def test_a_folder_takes_the_place_of_the_old_one_as_a_whole_or_not_at_all(out):
     with pytest.raises(InvalidOutput), new_folder(out / "site") as staging:
         (staging / "new").touch()
         raise InvalidOutput("half way")
@@ -146,23 +144,21 @@ def test_a_folder_takes_the_place_of_the_old_one_as_a_whole_or_not_at_all(out: P
 
 
 @pytest.mark.parametrize("target", [".", "site", "records/new", "examples"])
-def test_the_sources_are_never_written_over(copy: Path, target: str) -> None:
+def test_the_sources_are_never_written_over(copy, target):
     before = _files(copy)
     with pytest.raises(UnusableInput, match=r"contains the sources|not built by this program"):
         build(copy, copy / target)
     assert _files(copy) == before
 
 
-def test_a_folder_that_we_did_not_build_is_never_replaced(out: Path) -> None:
+def test_a_folder_that_we_did_not_build_is_never_replaced(out):
     (out / "site" / MARK).unlink()
     with pytest.raises(UnusableInput, match="not built by this program"):
         build(ROOT, out)
     assert _files(out) == ["site/index.html"]
 
 
-def test_a_script_is_composed_once_for_rules_and_pages(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_script_is_composed_once_for_rules_and_pages(root, monkeypatch):
     composed = []
 
     def counted(source: framework.Source, launch: Launch) -> framework.Composition:

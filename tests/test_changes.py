@@ -29,7 +29,7 @@ def changes(root: Path) -> tuple[Change, ...]:
     return new, row, Change(GONE, (root / GONE).read_bytes(), None)
 
 
-def test_a_row_that_cannot_be_added_is_refused(root: Path) -> None:
+def test_a_row_that_cannot_be_added_is_refused(root):
     with pytest.raises(UnusableInput, match=r"records/devices.csv:2: there is a row for h100 al"):
         with_rows(snapshot(root), {"devices": [DEVICE | {"device": "h100"}]})
     (root / DEVICES).write_bytes((root / DEVICES).read_bytes() + b'"open\n')
@@ -37,7 +37,7 @@ def test_a_row_that_cannot_be_added_is_refused(root: Path) -> None:
         with_rows(snapshot(root), {"devices": [DEVICE]})
 
 
-def test_changes_create_replace_and_remove_and_their_diff_says_so(root: Path) -> None:
+def test_changes_create_replace_and_remove_and_their_diff_says_so(root):
     proposed = changes(root)
     write_changes(root, proposed)
     for change in proposed:
@@ -51,7 +51,7 @@ def test_changes_create_replace_and_remove_and_their_diff_says_so(root: Path) ->
     assert "+++ /dev/null" in diff
 
 
-def test_a_file_that_is_not_as_it_was_found_is_not_written(root: Path) -> None:
+def test_a_file_that_is_not_as_it_was_found_is_not_written(root):
     proposed = changes(root)
     (root / DEVICES).write_bytes((root / DEVICES).read_bytes() + b"\n")
     before = files(root)
@@ -65,9 +65,7 @@ def test_a_file_that_is_not_as_it_was_found_is_not_written(root: Path) -> None:
     assert files(root) == {**before, proposed[0].path: b"mine"}
 
 
-def test_what_cannot_be_written_is_reported_and_nothing_changes(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_written_is_reported_and_nothing_changes(root, monkeypatch):
     proposed, before = changes(root), files(root)
     with pytest.raises(UnusableInput, match="outside"):
         write_changes(root, [Change("../out.sh", None, b"")])

@@ -30,7 +30,7 @@ def with_tuning(*changes: dict[str, Any]) -> tuple[Configuration, ...]:
     return configurations(with_tables(DATASET, tuning=[*DATASET.records["tuning"], *more]))
 
 
-def test_an_untested_record_takes_the_place_of_none_that_ran() -> None:
+def test_an_untested_record_takes_the_place_of_none_that_ran():
     points = least_memory(with_tuning({"device": "t4", "status": "untested"})).points
     (least,) = (p for p in points if p.configuration.evidence_level == "untested")
     assert least.value == 16
@@ -46,12 +46,12 @@ def test_an_untested_record_takes_the_place_of_none_that_ran() -> None:
     ],
     ids=["memory", "batch", "throughput"],
 )
-def test_every_configuration_is_behind_a_point_or_excluded(points: Any, kinds: set[str]) -> None:
+def test_every_configuration_is_behind_a_point_or_excluded(points, kinds):
     behind = sum(point.of for point in points.points)
     assert behind + sum(points.excluded.values()) == sum(item.kind in kinds for item in KNOWN)
 
 
-def test_marks_lie_inside_the_panel_where_size_and_memory_put_them() -> None:
+def test_marks_lie_inside_the_panel_where_size_and_memory_put_them():
     chart = memory_chart(least_memory(KNOWN).points, SIZES)
     assert chart.panels
     for point in (point for _, points in chart.panels for point in points):
@@ -64,13 +64,13 @@ def test_marks_lie_inside_the_panel_where_size_and_memory_put_them() -> None:
 
 
 @pytest.mark.parametrize("axis", ["task", "device"])
-def test_the_best_covered_row_of_the_grid_is_first(axis: str) -> None:
+def test_the_best_covered_row_of_the_grid_is_first(axis):
     rows = [row for _, row in grid(coverage(DATASET).cells, axis, SIZES)]
     records = [sum(cell.records for cell in row) for row in rows]
     assert records == sorted(records, reverse=True)
 
 
-def test_hostile_names_stay_text_and_the_file_stays_well_formed() -> None:
+def test_hostile_names_stay_text_and_the_file_stays_well_formed():
     changes = {"model": None, "model_as_published": HOSTILE}
     rows = [row | changes for row in DATASET.records["reports"]]
     files = pages(Site(with_tables(DATASET, reports=rows)))
@@ -81,7 +81,7 @@ def test_hostile_names_stay_text_and_the_file_stays_well_formed() -> None:
         assert not re.search(r"<script|\sstyle=|\son\w+=", text)
 
 
-def test_an_empty_dataset_gives_sentences_and_no_chart() -> None:
+def test_an_empty_dataset_gives_sentences_and_no_chart():
     page = pages(Site(with_tables(DATASET, tuning=(), reports=(), trials=())))["charts.md"]
     assert page.count('class="nothing"') == 3
     assert "<svg" not in page

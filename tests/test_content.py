@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from rl_resources.check.registry import all_rules
-from rl_resources.check.rule import Rule
 from rl_resources.check.script import shellcheck
 from rl_resources.check.target import ScriptText
 
@@ -33,7 +31,7 @@ def example(text: str) -> str:
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_a_rule_reports_its_bad_example_and_not_its_good_one(rule: Rule) -> None:
+def test_a_rule_reports_its_bad_example_and_not_its_good_one(rule):
     assert found(rule.name, example(rule.bad))
     assert found(rule.name, example(rule.good)) == []
 
@@ -48,23 +46,23 @@ def full(script: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "case"), FOUND)
-def test_a_mistake_is_reported_once_at_its_place(name: str, case: dict[str, Any]) -> None:
+def test_a_mistake_is_reported_once_at_its_place(name, case):
     expected = case["line"], case["column"], case["message"]
     assert found(name, full(case["script"])) == [expected]
 
 
 @pytest.mark.parametrize(("name", "script"), FINE)
-def test_what_only_looks_like_a_mistake_is_not_found(name: str, script: str) -> None:
+def test_what_only_looks_like_a_mistake_is_not_found(name, script):
     if name == "misleading-name":  # of what nothing reads, that alone would be reported
         script += "".join(f'\necho "${item}"' for item in re.findall(r"^(\w+)=", script, re.M))
     assert found(name, full(script)) == []
 
 
-def test_every_rule_has_cases_of_both_kinds() -> None:
+def test_every_rule_has_cases_of_both_kinds():
     assert {name for name, _ in FOUND} == {name for name, _ in FINE} == RULES.keys()
 
 
-def test_wrong_ends_of_lines_are_one_mistake() -> None:
+def test_wrong_ends_of_lines_are_one_mistake():
     script = (
         f"#!/bin/bash\nset -e\nn=2\n{MAIN} \\\n  trainer.nnodes=$n \\\n  trainer.total_epochs=1\n"
     )
@@ -83,7 +81,7 @@ def test_wrong_ends_of_lines_are_one_mistake() -> None:
         ("rm -rf checkpoints/old ./log /tmp/run", False),
     ],
 )
-def test_of_the_scripts_of_a_page_only_loss_is_found(command: str, of_a_page: bool) -> None:
+def test_of_the_scripts_of_a_page_only_loss_is_found(command, of_a_page):
     """A page's scripts are read by nobody who runs them from here; ours consist of a short list."""
     rule = RULES["unexpected-command"]
     assert list(rule.findings(ScriptText(PATH, f"{command}\n")))
@@ -111,20 +109,18 @@ ONE_CAUSE = [
 
 
 @pytest.mark.parametrize(("first", "second", "name"), ONE_CAUSE)
-def test_one_mistake_is_one_finding_of_all_rules(first: str, second: str, name: str) -> None:
+def test_one_mistake_is_one_finding_of_all_rules(first, second, name):
     target = ScriptText(PATH, f"#!/bin/bash\nset -euo pipefail\n{first}\n{second}\n")
     names = [finding.rule for rule in RULES.values() for finding in rule.findings(target)]
     assert names == [name]
 
 
-def test_without_shellcheck_nothing_is_reported_and_nothing_fails(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_shellcheck_nothing_is_reported_and_nothing_fails(monkeypatch):
     monkeypatch.setattr(shellcheck, "_program", lambda: None)
     assert found("shellcheck-error", "name = without\n") == []
 
 
-def test_a_secret_is_not_repeated() -> None:
+def test_a_secret_is_not_repeated():
     token = "hf_" + "aB3dE5gH7j" * 4
     [(_, _, message)] = found("secret", f"export HF_TOKEN={token}\n")
     assert token not in message

@@ -36,7 +36,7 @@ def _with_reports(dataset: Dataset, *changes: dict[str, Any]) -> Dataset:
     return with_tables(dataset, tuning=(), trials=(), reports=reports)
 
 
-def test_every_record_and_report_is_counted_once(dataset: Dataset) -> None:
+def test_every_record_and_report_is_counted_once(dataset):
     found = coverage(dataset)
     assert sum(cell.records + cell.untested for cell in found.cells) == len(
         dataset.records["tuning"]
@@ -45,13 +45,13 @@ def test_every_record_and_report_is_counted_once(dataset: Dataset) -> None:
     assert placed + found.unplaced == len(dataset.records["reports"]) - len(recorded(dataset))
 
 
-def test_a_report_that_ran_out_of_memory_is_never_one_that_ran(dataset: Dataset) -> None:
+def test_a_report_that_ran_out_of_memory_is_never_one_that_ran(dataset):
     (cell,) = coverage(_with_reports(dataset, {"outcome": "out-of-memory", "tag": "MIN"})).cells
     assert (cell.all_reports, cell.out_of_memory, cell.projects) == (0, 1, 0)
     assert coverage(_with_reports(dataset, {"outcome": "out-of-memory"})).wanted == []
 
 
-def test_more_projects_are_wanted_before_more_reports(dataset: Dataset) -> None:
+def test_more_projects_are_wanted_before_more_reports(dataset):
     many = [{"device": "h20"}] * 5
     two = [{"device": "h100"}, {"device": "h100", "source_repo": "b/b"}]
     found = coverage(_with_reports(dataset, *many, *two))
@@ -62,7 +62,7 @@ def test_more_projects_are_wanted_before_more_reports(dataset: Dataset) -> None:
 
 
 @pytest.mark.parametrize("path", ["coverage.md", "models.md", "devices.md"])
-def test_every_count_leads_to_what_it_counts(dataset: Dataset, path: str) -> None:
+def test_every_count_leads_to_what_it_counts(dataset, path):
     made = pages(Site(dataset)) | charts.pages(Site(dataset))
     linked = r'href="../((?:sizes|reports)/[^"?]+)/\?([^"]+)">(.*?)</a>'
     links = re.findall(linked, made[path], re.S)
@@ -84,9 +84,7 @@ def _rows(page: str) -> list[str]:
     return re.findall(r"<(?:tr|tbody)[^>]* data-task=[^>]*>", page)
 
 
-def test_what_is_asked_most_is_a_question_of_the_finder_and_says_what_is_wanted(
-    dataset: Dataset,
-) -> None:
+def test_what_is_asked_most_is_a_question_of_the_finder_and_says_what_is_wanted(dataset):
     asked = coverage(dataset).asked
     assert [item.title for item in asked] == [title for title, _ in MOST_ASKED]
     assert all(item.wanted != "a record" for item in asked if item.records)
@@ -94,7 +92,7 @@ def test_what_is_asked_most_is_a_question_of_the_finder_and_says_what_is_wanted(
     assert {item.wanted for item in coverage(bare).asked} == {"a record"}
 
 
-def test_a_record_that_nobody_has_run_is_still_wanted(dataset: Dataset) -> None:
+def test_a_record_that_nobody_has_run_is_still_wanted(dataset):
     untested = [row | {"status": "untested"} for row in dataset.records["tuning"]]
     found = coverage(with_tables(dataset, tuning=untested))
     assert sum(cell.records for cell in found.cells) == 0
@@ -102,9 +100,7 @@ def test_a_record_that_nobody_has_run_is_still_wanted(dataset: Dataset) -> None:
     assert [list(sizes).count("7B") for sizes in found.missing.values()] == [1, 1]
 
 
-def test_the_command_says_the_same_in_every_format(
-    dataset: Dataset, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_the_same_in_every_format(dataset, capsys):
     assert main(["coverage", "--format", "json"]) == 0
     value = json.loads(capsys.readouterr().out)
     assert main(["coverage", "--format", "csv"]) == 0
@@ -127,9 +123,7 @@ def test_the_command_says_the_same_in_every_format(
         (None, "../contributing/", {"size", "task", "device"}),
     ],
 )
-def test_an_empty_cell_leads_to_a_form_filled_in(
-    dataset: Dataset, repository: str | None, path: str, fields: set[str]
-) -> None:
+def test_an_empty_cell_leads_to_a_form_filled_in(dataset, repository, path, fields):
     page = charts.pages(Site(dataset, repository))["coverage.md"]
     links = re.findall(r'class="open"[^>]*><a href="([^"]+)"', page)
     address = urlsplit(links[0].replace("&amp;", "&"))
@@ -151,9 +145,7 @@ def test_an_empty_cell_leads_to_a_form_filled_in(
         ({"framework": "trl", "framework_version": "0.1"}, []),
     ],
 )
-def test_an_old_figure_is_marked_by_the_version_of_the_dataset(
-    dataset: Dataset, changes: dict[str, Any], said: list[str]
-) -> None:
+def test_an_old_figure_is_marked_by_the_version_of_the_dataset(dataset, changes, said):
     releases = [{"framework": "verl", "framework_version": f"0.{at}"} for at in range(1, 6)]
     package = dataclasses.replace(dataset.package, version="2026.11.0")
     of_november = with_tables(dataclasses.replace(dataset, package=package), compatibility=releases)
@@ -161,9 +153,7 @@ def test_an_old_figure_is_marked_by_the_version_of_the_dataset(
     assert list(Ages(of_november).remarks(row)) == said
 
 
-def test_a_report_is_shown_with_conditions_group_and_the_unit_of_its_batch(
-    dataset: Dataset,
-) -> None:
+def test_a_report_is_shown_with_conditions_group_and_the_unit_of_its_batch(dataset):
     changed = _with_reports(
         dataset,
         {

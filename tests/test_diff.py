@@ -53,7 +53,7 @@ CASES: dict[str, tuple[Rows, Rows, str]] = {
 
 
 @pytest.mark.parametrize(("old", "new", "expected"), CASES.values(), ids=CASES)
-def test_what_differs_in_a_table(old: Rows, new: Rows, expected: str) -> None:
+def test_what_differs_in_a_table(old, new, expected):
     found = diff({"t": _table(*old)}, {"t": _table(*new)})
     assert " ".join(part for item in found for part in _parts(item)) == expected
 
@@ -68,7 +68,7 @@ def _parts(item: TableDiff) -> Iterator[str]:
         yield from (f"~ {name} {' '.join(cell)}" for cell in cells)
 
 
-def test_rows_that_refer_to_a_renamed_row_follow_it_silently() -> None:
+def test_rows_that_refer_to_a_renamed_row_follow_it_silently():
     child = {"id": "a", "order": "1", "x": "1"}
 
     def state(name: str) -> dict[str, Table]:
@@ -95,9 +95,7 @@ def states(tmp_path: Path) -> tuple[Path, Path]:
     return old, new
 
 
-def test_every_format_says_what_differs(
-    states: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_format_says_what_differs(states, capsys):
     asked = ["diff", str(states[0]), str(states[1])]
     assert main(asked) == 0
     text = capsys.readouterr().out
@@ -115,7 +113,7 @@ def test_every_format_says_what_differs(
     assert page.index("Deleted") < page.index("Added") < page.index("Changed")
 
 
-def test_nothing_that_a_contributor_wrote_is_active_in_markdown() -> None:
+def test_nothing_that_a_contributor_wrote_is_active_in_markdown():
     row = dict.fromkeys(["script", "model", "notes", "x"], HOSTILE)
     old = {"tuning": _table(row, key=("script",)), "t": _table({**row, "id": "1"})}
     new = {"tuning": _table({**row, "script": "b|", "x": ""}, key=("script",))}
@@ -137,9 +135,7 @@ def repository(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_revision_is_compared_with_the_files_here_and_nothing_is_checked_out(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_revision_is_compared_with_the_files_here_and_nothing_is_checked_out(repository, capsys):
     apply(repository, [{"file": "records/trials.csv", "delete_line": 2}])
     before = git(repository, "status", "--porcelain")
     assert main(["diff", "--root", str(repository), "one"]) == 0
@@ -147,9 +143,7 @@ def test_a_revision_is_compared_with_the_files_here_and_nothing_is_checked_out(
     assert git(repository, "status", "--porcelain") == before
 
 
-def test_a_revision_may_lack_tables_and_hold_properties_that_nobody_knows_today(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_revision_may_lack_tables_and_hold_properties_that_nobody_knows_today(repository, capsys):
     descriptor = json.loads((repository / "datapackage.json").read_text(encoding="utf-8"))
     resources = [item for item in descriptor["resources"] if item["name"] != "trials"]
     (repository / "datapackage.json").write_text(json.dumps({"resources": resources}))
@@ -169,9 +163,7 @@ def test_a_revision_may_lack_tables_and_hold_properties_that_nobody_knows_today(
         ({"file": "schema/tuning.json", "write": "{}"}, "has no 'primaryKey'"),
     ],
 )
-def test_a_state_that_cannot_be_read_ends_with_exit_status_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], edit: Mapping[str, str], message: str
-) -> None:
+def test_a_state_that_cannot_be_read_ends_with_exit_status_2(tmp_path, capsys, edit, message):
     old, new = plant(tmp_path / "old"), plant(tmp_path / "new")
     apply(new, [edit])
     assert main(["diff", str(old), str(new)]) == 2
@@ -180,8 +172,6 @@ def test_a_state_that_cannot_be_read_ends_with_exit_status_2(
 
 
 @pytest.mark.parametrize("name", ["no-such-thing", "--output=x"])
-def test_what_is_neither_revision_nor_folder_is_refused(
-    repository: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_what_is_neither_revision_nor_folder_is_refused(repository, capsys, name):
     assert main(["diff", "--root", str(repository), "--", name]) == 2
     assert "is neither a revision" in capsys.readouterr().err

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import date
@@ -104,14 +104,12 @@ FOREIGN = (by_duckdb, by_frictionless, by_mlcroissant)
     "read",
     [by_csv, by_polars, by_sqlite, *(pytest.param(r, marks=pytest.mark.nightly) for r in FOREIGN)],
 )
-def test_every_format_holds_every_cell_of_every_table(
-    read: Callable[[Path, str], Rows], downloads_folder: Path
-) -> None:
+def test_every_format_holds_every_cell_of_every_table(read, downloads_folder):
     for table in TABLES:
         assert read(downloads_folder, table) == rows(DATASET.records[table]), table
 
 
-def test_each_format_carries_its_schema(downloads_folder: Path) -> None:
+def test_each_format_carries_its_schema(downloads_folder):
     assert not asked(downloads_folder, "PRAGMA foreign_key_check")
     statements = dict(asked(downloads_folder, "SELECT name, sql FROM sqlite_master"))
     for table in TABLES:
@@ -125,7 +123,7 @@ def test_each_format_carries_its_schema(downloads_folder: Path) -> None:
         assert all(f"-- {field.sentence}\n" in statements[table] for field in schema.fields)
 
 
-def test_the_view_joins_model_and_device_to_every_record(downloads_folder: Path) -> None:
+def test_the_view_joins_model_and_device_to_every_record(downloads_folder):
     columns = "script, model_size, device_memory_gb"
     found = asked(downloads_folder, f"SELECT {columns} FROM records")  # noqa: S608
     models, devices = DATASET.by_key["models"], DATASET.by_key["devices"]
@@ -136,7 +134,7 @@ def test_the_view_joins_model_and_device_to_every_record(downloads_folder: Path)
 
 
 @pytest.mark.nightly
-def test_mlcroissant_and_frictionless_accept_the_descriptions(downloads_folder: Path) -> None:
+def test_mlcroissant_and_frictionless_accept_the_descriptions(downloads_folder):
     metadata = mlcroissant.Dataset(jsonld=str(downloads_folder / "croissant.json")).metadata
     issues = metadata.ctx.issues
     assert (list(issues.errors), list(issues.warnings)) == ([], [])
@@ -146,7 +144,7 @@ def test_mlcroissant_and_frictionless_accept_the_descriptions(downloads_folder: 
     assert frictionless.validate(str(downloads_folder / "datapackage.json")).valid
 
 
-def test_the_checksums_are_those_that_sha256sum_wants(downloads_folder: Path) -> None:
+def test_the_checksums_are_those_that_sha256sum_wants(downloads_folder):
     lines = (downloads_folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
     sums = dict(reversed(line.split("  ")) for line in lines)
     files = {path.name: path.read_bytes() for path in downloads_folder.iterdir()}
@@ -162,7 +160,7 @@ def described(dataset: Dataset, site_url: str | None = None) -> tuple[str, dict[
     return page, json.loads(block[1])
 
 
-def test_the_page_describes_the_dataset_as_croissant_in_the_words_of_schema_org() -> None:
+def test_the_page_describes_the_dataset_as_croissant_in_the_words_of_schema_org():
     _, found = described(DATASET)
     _, published = described(DATASET, "https://example.org/x/")
     assert (found["url"], published["url"]) == ("../data/", "https://example.org/x/data/")
@@ -173,16 +171,14 @@ def test_the_page_describes_the_dataset_as_croissant_in_the_words_of_schema_org(
     ]
 
 
-def test_no_text_of_the_descriptor_ends_the_block_that_describes_the_dataset() -> None:
+def test_no_text_of_the_descriptor_ends_the_block_that_describes_the_dataset():
     title = "</script><script>alert(1)</script>"
     page, found = described(replace(DATASET, package=replace(PACKAGE, title=title)))
     assert found["alternateName"] == title
     assert title not in page
 
 
-def test_the_dataset_card_names_the_license_and_a_file_for_every_table(
-    downloads_folder: Path,
-) -> None:
+def test_the_dataset_card_names_the_license_and_a_file_for_every_table(downloads_folder):
     _, front, text = (downloads_folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     card = yaml.safe_load(front)
     assert card["license"] == [licence["name"].lower() for licence in PACKAGE.licenses]

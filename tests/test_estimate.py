@@ -315,6 +315,12 @@ def test_what_is_no_config_json_is_unusable(
         of_config(text)
 
 
+def test_a_group_of_more_than_all_gpus_is_all_of_them_as_in_verl() -> None:
+    every = asked(gpus=8).peak_gb
+    for size in (16, 8, -1):
+        assert asked(gpus=8, settings=[f"fsdp_size={size}"]).peak_gb == every
+
+
 def test_what_is_asked_wins_over_the_script() -> None:
     found = dataset().estimate(str(SCRIPT), memory=24, task="PPO")
     assert found.values["device_gb"] == 24

@@ -27,7 +27,7 @@ def _export(root: Path, capsys: Output, *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def test_json_is_of_all_sizes_or_of_one_in_any_case(root: Path, capsys: Output) -> None:
+def test_json_is_of_all_sizes_or_of_one_in_any_case(root, capsys):
     rows = (root / "records" / "tuning.csv").read_text(encoding="utf-8").splitlines()[1:]
     assert json.loads(_export(root, capsys, "json"))["count"] == len(rows)
     value = json.loads(_export(root, capsys, "json", "--size", "7b"))
@@ -36,9 +36,7 @@ def test_json_is_of_all_sizes_or_of_one_in_any_case(root: Path, capsys: Output) 
     assert "`7B`" in capsys.readouterr().err
 
 
-def test_markdown_has_nine_cells_in_every_line_and_links_by_a_template(
-    root: Path, capsys: Output
-) -> None:
+def test_markdown_has_nine_cells_in_every_line_and_links_by_a_template(root, capsys):
     template = "https://example.org/tree/{path}?name={script}&size={size}"
     text = _export(root, capsys, "markdown", "--size", "7B", "--script-url", template)
     lines = [line for line in text.splitlines() if line.startswith("|")]
@@ -49,9 +47,7 @@ def test_markdown_has_nine_cells_in_every_line_and_links_by_a_template(
     assert f"](<https://example.org/tree/{path}?name={SCRIPT}.sh&size=7b>)" in text
 
 
-def test_out_writes_the_file_and_nothing_to_standard_output(
-    root: Path, tmp_path: Path, capsys: Output
-) -> None:
+def test_out_writes_the_file_and_nothing_to_standard_output(root, tmp_path, capsys):
     out = tmp_path / "new" / "table.md"
     assert _export(root, capsys, "markdown", "--size", "7B", "--out", str(out)) == ""
     assert out.read_text(encoding="utf-8").startswith("### 7B\n")
@@ -60,6 +56,6 @@ def test_out_writes_the_file_and_nothing_to_standard_output(
     assert err.startswith("rl-resources: error: ") and "cannot be written" in err
 
 
-def test_escaped_markdown_has_no_active_character_left() -> None:
+def test_escaped_markdown_has_no_active_character_left():
     text = tuning_table.escape("<b>|`*_[x](javascript:y)${z}~#@\\")
     assert re.sub(r"&#\d+;", "", text) == "bxjavascriptyz"

@@ -36,7 +36,7 @@ def parsed(text: str) -> Any:
     return found
 
 
-def test_every_record_has_an_entry_newest_first() -> None:
+def test_every_record_has_an_entry_newest_first():
     found = parsed(feed_of(DATASET, times={3: 1_800_000_000}))
     scripts = [str(row["script"]).removesuffix(".sh") for row in DATASET.records["tuning"]]
     newest, *others = found.entries
@@ -47,7 +47,7 @@ def test_every_record_has_an_entry_newest_first() -> None:
     assert len({entry.id for entry in found.entries}) == len(found.entries)
 
 
-def test_an_id_that_is_gone_has_an_entry_that_says_why() -> None:
+def test_an_id_that_is_gone_has_an_entry_that_says_why():
     mine = with_tables(DATASET, tuning=(), moved=(moved("a"), moved("b", "c")))
     entries = parsed(feed_of(mine, URL)).entries
     assert [(entry.title, entry.link) for entry in entries] == [
@@ -56,7 +56,7 @@ def test_an_id_that_is_gone_has_an_entry_that_says_why() -> None:
     ]
 
 
-def test_text_of_contributors_stays_text() -> None:
+def test_text_of_contributors_stays_text():
     row = {**DATASET.records["tuning"][0], "contributor": HOSTILE}
     text = feed_of(with_tables(DATASET, tuning=(row,), moved=(moved("a"),)))
     assert not re.search("<script|<b>|[\x00\x1b\u202e]", text)
@@ -72,12 +72,12 @@ def test_text_of_contributors_stays_text() -> None:
         (URL, [f"{URL}feeds/all.xml", URL, f"{URL}records/a/"]),
     ],
 )
-def test_urls_are_absolute_only_where_the_site_has_one(url: str, links: list[str]) -> None:
+def test_urls_are_absolute_only_where_the_site_has_one(url, links):
     mine = with_tables(DATASET, tuning=(), moved=(moved("a"),))
     assert re.findall('href="([^"]+)"', feed_of(mine, url)) == links
 
 
-def test_llms_txt_has_the_form_of_the_proposal() -> None:
+def test_llms_txt_has_the_form_of_the_proposal():
     site = Site(DATASET, None, URL)
     front = "---\ntitle: What fits\ndescription: Least &amp; most\n---\n"
     text = llms_txt(site, {"what-fits.md": front, "sizes/7b.md": front})
@@ -94,6 +94,6 @@ def test_llms_txt_has_the_form_of_the_proposal() -> None:
 
 
 @pytest.mark.parametrize("text", ["# No front matter\n", "---\ntitle: No description\n---\n"])
-def test_a_page_needs_title_and_description(text: str) -> None:
+def test_a_page_needs_title_and_description(text):
     with pytest.raises(UnusableInput, match=r"site/pages/a\.md has no title and description"):
         llms_txt(Site(DATASET, None, URL), {"a.md": text})

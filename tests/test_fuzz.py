@@ -69,9 +69,7 @@ def _broken(data: bytes, random: Random) -> bytes:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("path", TARGETS)
-def test_a_broken_file_is_reported_and_breaks_nothing(
-    path: str, root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_file_is_reported_and_breaks_nothing(path, root, capsys):
     commands, examples = TARGETS[path]
     valid, random = (root / path).read_bytes(), Random(path)
     for _ in range(examples):

@@ -32,14 +32,12 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", DERIVED)
-def test_no_committed_file_is_stale(path: str) -> None:
+def test_no_committed_file_is_stale(path):
     wanted = generate.generated(ROOT)[path]
     assert (ROOT / path).read_text(encoding="utf-8") == wanted, f"run `{generate.COMMAND}`"
 
 
-def test_a_stale_file_is_reported_and_then_written_and_what_is_by_hand_stays(
-    checkout: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stale_file_is_reported_and_then_written_and_what_is_by_hand_stays(checkout, capsys):
     for path in DERIVED:
         text = (checkout / path).read_text(encoding="utf-8")
         (checkout / path).write_text(f"By hand.\n{text.replace('script', 'skript')}")
@@ -52,13 +50,13 @@ def test_a_stale_file_is_reported_and_then_written_and_what_is_by_hand_stays(
 
 
 @pytest.mark.parametrize("path", ["CONTRIBUTING.md", "site/pages/contributing.md"])
-def test_the_checklist_has_a_line_for_each_family_of_a_contribution_and_no_other(path: str) -> None:
+def test_the_checklist_has_a_line_for_each_family_of_a_contribution_and_no_other(path):
     page = (ROOT / path).read_text(encoding="utf-8")
     reported = [family for family in FAMILIES.values() if family.summary in page]
     assert reported == [family for family in FAMILIES.values() if family.scope != "page"]
 
 
-def test_one_page_has_all_that_the_registry_says_of_every_rule_at_an_anchor_of_its_own() -> None:
+def test_one_page_has_all_that_the_registry_says_of_every_rule_at_an_anchor_of_its_own():
     page = Site(load(ROOT)).page("rules/index.md", "rules.md", families=FAMILIES)
     anchors = [*re.findall(r'<tr id="([^"]+)">', page), *re.findall(r"\{ #(\S+) \}", page)]
     assert set(all_rules()) < set(anchors)
@@ -70,7 +68,7 @@ def test_one_page_has_all_that_the_registry_says_of_every_rule_at_an_anchor_of_i
     assert "severity--error" in formula
 
 
-def test_the_form_asks_at_most_twelve_questions_in_words_that_draft_reads_back() -> None:
+def test_the_form_asks_at_most_twelve_questions_in_words_that_draft_reads_back():
     dataset = load(ROOT)
     body = yaml.safe_load(issue_form(dataset))["body"]
     asked = {item["id"]: item["attributes"] for item in body if "id" in item}

@@ -88,14 +88,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("number", [60, pytest.param(300, marks=pytest.mark.nightly)])
-def test_find_gives_the_recorded_answers_in_their_order(root: Path, number: int) -> None:
+def test_find_gives_the_recorded_answers_in_their_order(root, number):
     recorded = json.loads((GOLDEN / "find.json").read_text(encoding="utf-8"))
     found = answers(root, number)
     assert {key for key in found if found[key] != recorded[key]} == set()
 
 
 @pytest.mark.parametrize("form", ["rst", "markdown"])
-def test_an_export_gives_the_recorded_page(root: Path, form: str) -> None:
+def test_an_export_gives_the_recorded_page(root, form):
     assert exported(root, form) == (GOLDEN / f"page.{form}").read_text(encoding="utf-8")
 
 

@@ -61,14 +61,14 @@ def refused_in(name: str, columns: list[Field], texts: list[str]) -> list[tuple[
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_payload_is_refused_in_every_text_column(name: str) -> None:
+def test_a_payload_is_refused_in_every_text_column(name):
     columns = text_columns(snapshot().tables[name].schema)
     tried = [(field.name, text) for field in columns for text in REFUSED]
     assert set(tried) - set(refused_in(name, columns, REFUSED)) == set()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_closed_column_takes_no_text_that_only_looks_active(name: str) -> None:
+def test_a_closed_column_takes_no_text_that_only_looks_active(name):
     schema = snapshot().tables[name].schema
     free = {field.name for field in free_columns(schema)}
     closed = [field for field in text_columns(schema) if field.name not in free]
@@ -81,7 +81,7 @@ def test_a_closed_column_takes_no_text_that_only_looks_active(name: str) -> None
     assert {column for column, _ in passed} <= open_ended | reported_by_rule
 
 
-def test_an_exemption_of_what_is_no_record_is_reported_whatever_it_says() -> None:
+def test_an_exemption_of_what_is_no_record_is_reported_whatever_it_says():
     table = snapshot().tables["exemptions"]
     texts = [text for text in SHOWN if "\n" not in text]
     rows = [(text, "min-saves-memory", "As published.") for text in texts]
@@ -92,7 +92,7 @@ def test_an_exemption_of_what_is_no_record_is_reported_whatever_it_says() -> Non
     assert all(item.message.endswith("is not a record or a report") for item in reported)
 
 
-def test_an_honest_note_is_accepted() -> None:
+def test_an_honest_note_is_accepted():
     assert {text: text_mistake(NOTES, text) for text in [*HONEST, *SHOWN]} == dict.fromkeys(
         [*HONEST, *SHOWN]
     )
@@ -109,17 +109,15 @@ def test_an_honest_note_is_accepted() -> None:
         ("tuning", ("source", "evidence"), CLASSES["addresses of a source"]["refused_as_address"]),
     ],
 )
-def test_a_path_leads_nowhere_but_down_and_an_address_to_a_host(
-    table: str, names: tuple[str, ...], texts: list[str]
-) -> None:
+def test_a_path_leads_nowhere_but_down_and_an_address_to_a_host(table, names, texts):
     columns = [snapshot().tables[table].schema.field(name) for name in names]
     tried = {(name, text) for name in names for text in texts}
     assert tried - set(refused_in(table, columns, texts)) == set()
 
 
 def test_nothing_of_a_payload_reaches_terminal_or_runner_as_a_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    tmp_path, monkeypatch, capsys
+):
     root = plant(tmp_path / "dataset")
     monkeypatch.chdir(root)
     tuning = root / "records" / "tuning.csv"
@@ -143,7 +141,7 @@ def test_nothing_of_a_payload_reaches_terminal_or_runner_as_a_command(
     assert all(line.isprintable() and command.match(line) for line in commands)
 
 
-def test_no_words_of_a_cell_are_a_link_in_sarif() -> None:
+def test_no_words_of_a_cell_are_a_link_in_sarif():
     finding = Finding("markup", "error", "x.csv", 1, 1, "is `[x](https://a.example)`", "See [1].")
     (run,) = json.loads("".join(as_sarif([finding], [], "1")))["runs"]
     reported = run["results"][0]["message"]["text"]

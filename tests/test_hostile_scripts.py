@@ -34,7 +34,7 @@ def cases(kind: str) -> list[object]:
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_each_dangerous_line_of_a_script_is_reported(name: str) -> None:
+def test_each_dangerous_line_of_a_script_is_reported(name):
     """All lines of a class as one script; those that bash refuses, or that go on, by themselves."""
     script, at, missed = HEAD, {}, []
     for text in CLASSES[name]["feared"]:
@@ -49,11 +49,11 @@ def test_each_dangerous_line_of_a_script_is_reported(name: str) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("text", cases("harmless"))
-def test_harmless_lines_of_a_page_are_not_reported(text: str) -> None:
+def test_harmless_lines_of_a_page_are_not_reported(text):
     assert found(f"{HEAD}{text}\n", ours=False) == []
 
 
-def test_what_is_only_said_is_no_danger() -> None:
+def test_what_is_only_said_is_no_danger():
     lines = [text for kinds in CLASSES.values() for text in kinds["feared"]]
     said = [text for text in lines if not {"\n", "'", "`"} & set(text) and "$(" not in text]
     script = HEAD + "".join(f"echo '{text}'\n# {text}\n" for text in said)
@@ -61,7 +61,7 @@ def test_what_is_only_said_is_no_danger() -> None:
 
 
 @pytest.mark.parametrize("opened", ["(", "echo $((", "${a:-"])
-def test_deep_nesting_is_refused_before_a_parser_takes_it(opened: str) -> None:
+def test_deep_nesting_is_refused_before_a_parser_takes_it(opened):
     text = f"{HEAD}{opened * 5000}\n"
     rules = [all_rules()[name] for name in ("syntax", "shellcheck-error")]
     reported = [item for rule in rules for item in rule.findings(ScriptText("x.sh", text))]

@@ -14,7 +14,6 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 from markdown_it import MarkdownIt
-from playwright.sync_api import Browser
 
 from conftest import SharedFolder
 from payloads import PAYLOADS, free_columns, seen
@@ -130,7 +129,7 @@ def origin(shared_folder: SharedFolder, root: Path) -> Iterator[str]:
 @pytest.mark.parametrize(
     "text", ["javascript:x", "https://a.example/b has it", "https://a.example\uff0fb"]
 )
-def test_words_next_to_a_url_are_no_link(text: str) -> None:
+def test_words_next_to_a_url_are_no_link(text):
     assert is_web_address("https://a.example:8080/b_(c)?d=e#f")
     assert not is_web_address(text)
 
@@ -141,7 +140,7 @@ PAGES += ["sizes/7b/", "what-fits/", "?model=0.5B", RECORDS[1], "estimate/"]
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("page", PAGES)
-def test_every_payload_is_text_and_runs_nothing(browser: Browser, origin: str, page: str) -> None:
+def test_every_payload_is_text_and_runs_nothing(browser, origin, page):
     with visited(browser, f"{origin}/{page}") as (tab, wrong):
         assert wrong == []
         assert tab.evaluate("window.hacked") is None
@@ -155,7 +154,7 @@ def test_every_payload_is_text_and_runs_nothing(browser: Browser, origin: str, p
 
 
 @pytest.mark.nightly
-def test_search_shows_what_it_finds_as_text(browser: Browser, origin: str) -> None:
+def test_search_shows_what_it_finds_as_text(browser, origin):
     with visited(browser, f"{origin}/coverage/") as (tab, wrong):
         tab.get_by_role("textbox", name="Search").press_sequentially("onerror")
         tab.locator(".md-search-result__link").first.wait_for()
@@ -165,9 +164,7 @@ def test_search_shows_what_it_finds_as_text(browser: Browser, origin: str) -> No
 
 
 @pytest.mark.nightly
-def test_the_page_of_a_record_has_one_shape_whatever_its_notes_say(
-    browser: Browser, origin: str
-) -> None:
+def test_the_page_of_a_record_has_one_shape_whatever_its_notes_say(browser, origin):
     with visited(browser, f"{origin}/404.html") as (tab, _):
         found = tab.evaluate(SHAPES, [f"{origin}/{page}" for page in RECORDS])
     assert [
@@ -176,7 +173,7 @@ def test_the_page_of_a_record_has_one_shape_whatever_its_notes_say(
     assert {tuple(shape) for shape, _ in found} == {tuple(found[0][0])}
 
 
-def test_the_index_for_assistants_leads_to_no_other_site(files: Path) -> None:
+def test_the_index_for_assistants_leads_to_no_other_site(files):
     text = (files / "llms.txt").read_text(encoding="utf-8")
     page = MarkdownIt("gfm-like", {"html": True, "linkify": False}).render(text)
     allowed = {"a", "blockquote", "code", "h1", "h2", "li", "p", "ul"}
@@ -184,7 +181,7 @@ def test_the_index_for_assistants_leads_to_no_other_site(files: Path) -> None:
     assert [link for link in re.findall(r'href="([^"]*)"', page) if "elsewhere" in link] == []
 
 
-def test_the_feed_and_charts_are_well_formed_and_hold_no_script(files: Path) -> None:
+def test_the_feed_and_charts_are_well_formed_and_hold_no_script(files):
     found = [path for path in files.rglob("*") if path.suffix in {".svg", ".xml"}]
     assert len(found) == 2
     for path in found:
@@ -196,9 +193,7 @@ def test_the_feed_and_charts_are_well_formed_and_hold_no_script(files: Path) -> 
     ("table", "column", "texts", "api"),
     [("devices", "name", PAYLOADS, "devices"), ("tuning", "notes", NOTES, "records")],
 )
-def test_every_download_gives_every_payload_back(
-    files: Path, table: str, column: str, texts: list[str], api: str
-) -> None:
+def test_every_download_gives_every_payload_back(files, table, column, texts, api):
     folder = files / "downloads"
     document = json.loads((files / f"api/v1/{api}.json").read_text(encoding="utf-8"))
     with closing(sqlite3.connect(folder / "rl-resources.sqlite")) as base:
@@ -218,9 +213,7 @@ def test_every_download_gives_every_payload_back(
     ["find --size 7B --limit 2000", "find --size 7B --format json", "coverage"]
     + [f"diff {ROOT} --format {form}" for form in ("text", "markdown")],
 )
-def test_a_terminal_gets_no_character_that_it_obeys(
-    command: str, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_terminal_gets_no_character_that_it_obeys(command, root, monkeypatch, capsys):
     monkeypatch.chdir(root)
     main(command.split())
     written = "".join(capsys.readouterr())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from rl_resources import UnusableInput
@@ -80,9 +78,7 @@ def _on_page(records: list[Record]) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("script_url", TEMPLATES)
-def test_the_exported_page_gives_back_the_records_of_the_dataset(
-    dataset: Dataset, script_url: str | None
-) -> None:
+def test_the_exported_page_gives_back_the_records_of_the_dataset(dataset, script_url):
     scripts = [str(row["script"]) for row in dataset.records["tuning"]]
     records, findings = _import(dataset, device_tuning(dataset, script_url), scripts)
     assert _on_page(records) == _on_page(list(dataset.records["tuning"]))
@@ -92,19 +88,19 @@ def test_the_exported_page_gives_back_the_records_of_the_dataset(
 # Pages of the seed's form
 
 
-def test_placeholders_of_eight_columns_hold_no_records(dataset: Dataset) -> None:
+def test_placeholders_of_eight_columns_hold_no_records(dataset):
     records, findings = _import(dataset, HEADER + _row(Contributor="a") + PLACEHOLDER * 2)
     assert (len(records), findings) == (1, [])
 
 
-def test_columns_may_stand_in_any_order_and_case(dataset: Dataset) -> None:
+def test_columns_may_stand_in_any_order_and_case(dataset):
     rows = ([name.upper() for name in GOOD], list(GOOD.values()))
     items = ["    * - " + "\n      - ".join(reversed(row)) + "\n" for row in rows]
     (record,), _ = _import(dataset, ".. list-table::\n    :header-rows: 1\n\n" + "".join(items))
     assert (record["model"], record["tag"]) == ("Qwen/Qwen2.5-7B-Instruct", "MIN")
 
 
-def test_a_grid_table_is_read_like_a_list_table(dataset: Dataset) -> None:
+def test_a_grid_table_is_read_like_a_list_table(dataset):
     cells = {**GOOD, "Link": f"``{SCRIPT}``", "Contributor": "SimonHuang"}
     widths = [max(len(name), len(cell)) + 2 for name, cell in cells.items()]
     rule = "+" + "+".join("-" * width for width in widths) + "+"
@@ -143,14 +139,12 @@ A100 = {"gpus": 8, "device": "a100-80g"}
         ("MaxBatch", "16 (disputed)", {"max_batch": 16, "status": "disputed"}),
     ],
 )
-def test_a_cell_is_read_in_any_usual_spelling(
-    dataset: Dataset, header: str, text: str, facts: dict[str, object]
-) -> None:
+def test_a_cell_is_read_in_any_usual_spelling(dataset, header, text, facts):
     record, findings = _one(dataset, **{header: text})
     assert ({name: record[name] for name in facts}, findings) == (facts, [])
 
 
-def test_links_may_be_named_and_resolved_elsewhere_on_the_page(dataset: Dataset) -> None:
+def test_links_may_be_named_and_resolved_elsewhere_on_the_page(dataset):
     text = HEADER + _row(Link="script_") + "\n.. _script: https://example.org/7b/x.sh\n"
     assert _import(dataset, text)[0][0]["script"] == "x.sh"
 
@@ -159,9 +153,7 @@ def test_links_may_be_named_and_resolved_elsewhere_on_the_page(dataset: Dataset)
     "contributor",
     ["`SimonHuang <private@example.org>`_", "`SimonHuang <mailto:private@example.org>`__"],
 )
-def test_an_address_behind_a_name_is_reported_and_never_kept(
-    dataset: Dataset, contributor: str
-) -> None:
+def test_an_address_behind_a_name_is_reported_and_never_kept(dataset, contributor):
     records, findings = _import(dataset, HEADER + _row(Contributor=contributor))
     assert records[0]["contributor"] == "SimonHuang"
     assert _rules(findings) == ["page-email-address"]
@@ -172,7 +164,7 @@ def test_an_address_behind_a_name_is_reported_and_never_kept(
 
 
 @pytest.mark.parametrize("character", ["\u2028", "\x0c", "\x85", "\r"])
-def test_lines_are_counted_as_an_editor_counts_them(dataset: Dataset, character: str) -> None:
+def test_lines_are_counted_as_an_editor_counts_them(dataset, character):
     text = f"Intro{character}goes on.\n\n" + HEADER + _row(Model="unknown", Contributor="a")
     _, (finding,) = _import(dataset, text)
     assert text.split("\n")[finding.line - 1] == "      - unknown"
@@ -181,7 +173,7 @@ def test_lines_are_counted_as_an_editor_counts_them(dataset: Dataset, character:
 # Hostile pages
 
 
-def test_roles_and_directives_of_sphinx_do_not_disturb_reading(dataset: Dataset) -> None:
+def test_roles_and_directives_of_sphinx_do_not_disturb_reading(dataset):
     before = (
         ".. toctree::\n   :hidden:\n\n   a\n\n.. versionadded:: 1\n\nSee :ref:`x` and :doc:`y`.\n\n"
     )
@@ -199,7 +191,7 @@ def test_roles_and_directives_of_sphinx_do_not_disturb_reading(dataset: Dataset)
         ".. figure:: {secret}\n   :figwidth: image",
     ],
 )
-def test_a_page_cannot_read_another_file(tmp_path: Path, directive: str) -> None:
+def test_a_page_cannot_read_another_file(tmp_path, directive):
     secret = tmp_path / "secret"
     secret.write_text("password", encoding="utf-8")
     cell = directive.format(secret=secret).replace("\n", "\n        ")
@@ -209,7 +201,7 @@ def test_a_page_cannot_read_another_file(tmp_path: Path, directive: str) -> None
     assert "password" not in repr(page)
 
 
-def test_a_table_that_is_lost_is_reported() -> None:
+def test_a_table_that_is_lost_is_reported():
     for text in (
         ".. list-table::\n   :widths: wide\n\n   * - a\n",
         ".. list-table::\n\n   no list\n",
@@ -228,9 +220,7 @@ def test_a_table_that_is_lost_is_reported() -> None:
         (HEADER, FIRST_ROW_LINE - 9, "the table has no row with a run"),
     ],
 )
-def test_a_page_without_runs_is_reported(
-    dataset: Dataset, text: str, line: int, message: str
-) -> None:
+def test_a_page_without_runs_is_reported(dataset, text, line, message):
     _, (finding,) = _import(dataset, text)
     assert (finding.rule, finding.line) == ("page-table", line)
     assert finding.message.startswith(message)
@@ -239,7 +229,7 @@ def test_a_page_without_runs_is_reported(
 @pytest.mark.parametrize(
     "text", ["* " * 4000, "\n".join(" " * n + "* a" for n in range(0, 999, 2))]
 )
-def test_a_page_that_docutils_cannot_read_is_unusable_input(text: str) -> None:
+def test_a_page_that_docutils_cannot_read_is_unusable_input(text):
     with pytest.raises(UnusableInput, match=r"^page\.rst"):
         read_page(text, "page.rst")
 
@@ -247,7 +237,7 @@ def test_a_page_that_docutils_cannot_read_is_unusable_input(text: str) -> None:
 # Files
 
 
-def test_records_are_written_in_canonical_order(dataset: Dataset) -> None:
+def test_records_are_written_in_canonical_order(dataset):
     other = SCRIPT.replace("_1_h100_", "_2_h100_")
     rows = _row(Resource="2*H100", Link=f"``{other}``") + _row()
     text = tuning_csv(_import(dataset, HEADER + rows)[0], dataset)
@@ -255,9 +245,7 @@ def test_records_are_written_in_canonical_order(dataset: Dataset) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"\x80 page", b"\n" * (1 << 20), None])
-def test_a_page_that_is_no_text_is_unusable_input(
-    dataset: Dataset, tmp_path: Path, content: bytes | None
-) -> None:
+def test_a_page_that_is_no_text_is_unusable_input(dataset, tmp_path, content):
     page = tmp_path / "page.rst"
     if content is not None:
         page.write_bytes(content)

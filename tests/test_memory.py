@@ -24,9 +24,7 @@ from rl_resources.check.dataset.memory import least_memory_gb, parameters_in_nam
         ("full", ("disk-offload",), 0),
     ],
 )
-def test_each_parameter_takes_so_many_bytes(
-    weights: str, saved: tuple[str, ...], bytes_each: float
-) -> None:
+def test_each_parameter_takes_so_many_bytes(weights, saved, bytes_each):
     assert least_memory_gb(7, weights, saved) == 7 * bytes_each
 
 
@@ -34,5 +32,5 @@ def test_each_parameter_takes_so_many_bytes(
     ("name", "billions"),
     [("Qwen2.5-7B", 7), ("Qwen3-30B-A3B", 30), ("Mixtral 8x7B", 0), ("OPT-6.7b", 6.7), ("R1", 0)],
 )
-def test_a_name_says_all_parameters_of_a_model_or_none(name: str, billions: float) -> None:
+def test_a_name_says_all_parameters_of_a_model_or_none(name, billions):
     assert parameters_in_name(name) == billions

@@ -10,14 +10,14 @@ with (BENCHMARKS / "memory_oracle.csv").open(newline="") as file:
     ROWS = list(csv.DictReader(file))
 
 
-def test_every_case_has_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_case_has_one_row(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     from memory_cases import CASES
 
     assert sorted(row["id"] for row in ROWS) == sorted({case.id for case in CASES})
 
 
-def test_the_kinds_add_up_to_the_highest_phase() -> None:
+def test_the_kinds_add_up_to_the_highest_phase():
     for row in ROWS:
         size = {name: float(row[name]) for name in row if name.endswith("_gb")}
         peak, host = size.pop("peak_gb"), size.pop("host_gb")

@@ -20,12 +20,12 @@ from sample_tree import apply
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_shipped_package_is_valid_to_an_independent_judge() -> None:
+def test_the_shipped_package_is_valid_to_an_independent_judge():
     report = frictionless.validate(str(ROOT / "datapackage.json"))
     assert report.valid, report.flatten(["type", "note"])
 
 
-def test_load_gives_typed_frames() -> None:
+def test_load_gives_typed_frames():
     tuning = rl_resources.load().tuning
     assert isinstance(tuning, pd.DataFrame)
     assert tuning["gpus"].dtype == "Int64"
@@ -33,7 +33,7 @@ def test_load_gives_typed_frames() -> None:
     assert tuning["tested_on"].dtype.kind == "M"
 
 
-def test_all_public_names_are_there_before_they_are_asked_for() -> None:
+def test_all_public_names_are_there_before_they_are_asked_for():
     code = "import rl_resources as r; print(*(name in dir(r) for name in r.__all__), r.lod)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "module 'rl_resources' has no attribute 'lod'" in done.stderr
@@ -45,12 +45,12 @@ def test_all_public_names_are_there_before_they_are_asked_for() -> None:
     ("field_type", "cell"),
     [("integer", "1.5"), ("integer", "٣"), ("boolean", "maybe"), ("date", "2026-02-30")],
 )
-def test_a_cell_of_another_type_is_refused(field_type: str, cell: str) -> None:
+def test_a_cell_of_another_type_is_refused(field_type, cell):
     with pytest.raises(ValueError, match=r"."):
         Field("name", field_type, "Title", "Text.", {}).read(cell)
 
 
-def test_an_unreadable_cell_is_reported_with_its_place(root: Path) -> None:
+def test_an_unreadable_cell_is_reported_with_its_place(root):
     apply(root, [{"file": "records/trials.csv", "line": 3, "set": {"batch": "two"}}])
     with pytest.raises(InvalidDataset) as caught:
         rl_resources.load(root)
@@ -59,9 +59,7 @@ def test_an_unreadable_cell_is_reported_with_its_place(root: Path) -> None:
 
 
 @pytest.mark.parametrize("gone", ["trials", "reports", "compatibility", "moved"])
-def test_an_answer_from_a_package_that_lacks_a_table_says_which(
-    gone: str, root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_answer_from_a_package_that_lacks_a_table_says_which(gone, root, capsys):
     path = root / "datapackage.json"
     document = json.loads(path.read_text())
     document["resources"] = [item for item in document["resources"] if item["name"] != gone]
@@ -71,9 +69,7 @@ def test_an_answer_from_a_package_that_lacks_a_table_says_which(
     assert main(["find", "--root", str(root)]) in (0, 2)
 
 
-def test_an_answer_that_stumbles_over_a_cell_says_what_is_wrong_with_it(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_answer_that_stumbles_over_a_cell_says_what_is_wrong_with_it(root, capsys):
     apply(root, [{"file": "records/reports.csv", "line": 2, "set": {"statement": "guessed"}}])
     assert main(["find", "--root", str(root)]) == 1
     assert "records/reports.csv:2:" in capsys.readouterr().err

@@ -41,7 +41,7 @@ def _run(*command: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.nightly
-def test_the_linter_of_workflows_finds_nothing() -> None:
+def test_the_linter_of_workflows_finds_nothing():
     done = _run(BIN / "jactionlint", "--format", "jsonl", *WORKFLOWS, *ACTIONS)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
@@ -58,13 +58,13 @@ def test_the_linter_of_workflows_finds_nothing() -> None:
     ],
 )
 @pytest.mark.nightly
-def test_files_match_their_schema(schema: str, paths: list[str | Path]) -> None:
+def test_files_match_their_schema(schema, paths):
     done = _run(sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *paths)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @workflow
-def test_a_workflow_is_pinned_and_has_the_rights_it_states(path: Path) -> None:
+def test_a_workflow_is_pinned_and_has_the_rights_it_states(path):
     text = _read(path)
     loaded: dict[Any, Any] = yaml.safe_load(text)
     steps = [step for job in loaded["jobs"].values() for step in job["steps"]]
@@ -81,7 +81,7 @@ def test_a_workflow_is_pinned_and_has_the_rights_it_states(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ACTIONS, ids=lambda path: path.parent.name)
-def test_an_action_is_pinned_and_gets_its_inputs_as_variables(path: Path) -> None:
+def test_an_action_is_pinned_and_gets_its_inputs_as_variables(path):
     text = _read(path)
     steps = yaml.safe_load(text)["runs"]["steps"]
     assert all(re.fullmatch(PINNED, line) for line in re.findall(r"uses: (.*)", text))
@@ -89,7 +89,7 @@ def test_an_action_is_pinned_and_gets_its_inputs_as_variables(path: Path) -> Non
 
 
 @workflow
-def test_code_of_a_pull_request_runs_with_read_access(path: Path) -> None:
+def test_code_of_a_pull_request_runs_with_read_access(path):
     loaded: dict[Any, Any] = yaml.safe_load(_read(path))
     events = loaded[True]  # YAML 1.1 reads `on` as true
     assert not {"pull_request_target", "workflow_run"} & set(events)
@@ -99,14 +99,14 @@ def test_code_of_a_pull_request_runs_with_read_access(path: Path) -> None:
 
 
 @lock
-def test_every_requirement_has_one_version_and_hashes(path: Path) -> None:
+def test_every_requirement_has_one_version_and_hashes(path):
     entries = [entry for entry in re.split(r"\n(?!\s)", _read(path)) if entry[:1].isalnum()]
     form = r"[a-z0-9.\[\],_-]+==\S+( ; .+?)?( \\\n    --hash=sha256:[0-9a-f]{64})+(\n    #.*)*"
     assert len(entries) > 20
     assert [entry for entry in entries if not re.fullmatch(form, entry.strip())] == []
 
 
-def test_the_sets_of_requirements_agree() -> None:
+def test_the_sets_of_requirements_agree():
     serve, test = (
         dict.fromkeys(re.findall(r"^[a-z]\S+==[^\\\n]*", _read(f"requirements/{name}.txt"), re.M))
         for name in ("serve", "test")
@@ -114,7 +114,7 @@ def test_the_sets_of_requirements_agree() -> None:
     assert [pin for pin in serve if pin not in test] == []
 
 
-def test_locked_packages_of_npm_have_an_integrity_and_name_no_host() -> None:
+def test_locked_packages_of_npm_have_an_integrity_and_name_no_host():
     text = _read("tools/web/package-lock.json")
     packages = json.loads(text)["packages"]
     assert all("integrity" in item for key, item in packages.items() if key)
@@ -123,13 +123,13 @@ def test_locked_packages_of_npm_have_an_integrity_and_name_no_host() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["config", "manifest"])
-def test_pre_commit_accepts_its_files(kind: str) -> None:
+def test_pre_commit_accepts_its_files(kind):
     path = {"config": ".pre-commit-config.yaml", "manifest": ".pre-commit-hooks.yaml"}[kind]
     done = _run(sys.executable, "-m", "pre_commit", f"validate-{kind}", path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_pre_commit_needs_nothing_but_the_clone_and_is_as_strict_as_ci() -> None:
+def test_pre_commit_needs_nothing_but_the_clone_and_is_as_strict_as_ci():
     (local,) = yaml.safe_load(_read(".pre-commit-config.yaml"))["repos"]
     project = tomllib.loads(_read("pyproject.toml"))["project"]
     extras, base = project["optional-dependencies"], project["dependencies"]
@@ -144,7 +144,7 @@ def test_pre_commit_needs_nothing_but_the_clone_and_is_as_strict_as_ci() -> None
     assert re.search(r"(?m)^check: .*\n\t.*rl-resources check --strict$", _read("Makefile"))
 
 
-def test_hooks_call_commands_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
+def test_hooks_call_commands_that_exist(capsys):
     for hook in yaml.safe_load(_read(".pre-commit-hooks.yaml")):
         name, command, *_ = hook["entry"].split()
         with pytest.raises(SystemExit, match="0"):

@@ -26,9 +26,7 @@ def _block(language: str, word: str) -> str:
     return found
 
 
-def test_the_curl_example_prints_the_7b_records_of_at_most_two_gpus(
-    address: str,
-) -> None:
+def test_the_curl_example_prints_the_7b_records_of_at_most_two_gpus(address):
     program("curl")
     program("jq")
     command = _block("sh", "curl").replace(PRINTED, address)
@@ -42,14 +40,14 @@ def test_the_curl_example_prints_the_7b_records_of_at_most_two_gpus(
     ]
 
 
-def test_the_pandas_example_prints_a_row_for_each_record(address: str) -> None:
+def test_the_pandas_example_prints_a_row_for_each_record(address):
     code = _block("python", "read_json").replace(PRINTED, address)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     records = (ROOT / "records" / "tuning.csv").read_text(encoding="utf-8").splitlines()
     assert len(done.stdout.splitlines()) == len(records)
 
 
-def test_find_as_printed_answers_with_the_command_of_a_script() -> None:
+def test_find_as_printed_answers_with_the_command_of_a_script():
     command = _block("sh", "rl-resources find").replace(
         ".venv/bin/rl-resources", f"{sys.executable} -m rl_resources"
     )
@@ -60,14 +58,14 @@ def test_find_as_printed_answers_with_the_command_of_a_script() -> None:
     assert (ROOT / started).is_file()
 
 
-def test_find_in_python_as_printed_prints_answers_of_both_standings() -> None:
+def test_find_in_python_as_printed_prints_answers_of_both_standings():
     code = _block("python", ".find(")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "tested" in done.stdout
     assert "should-fit" in done.stdout
 
 
-def test_the_finding_as_printed_is_that_of_the_printed_row(tmp_path: Path) -> None:
+def test_the_finding_as_printed_is_that_of_the_printed_row(tmp_path):
     plant_frozen(tmp_path)
     tuning = tmp_path / "records" / "tuning.csv"
     lines = tuning.read_text(encoding="utf-8").splitlines()
@@ -82,9 +80,7 @@ def test_the_finding_as_printed_is_that_of_the_printed_row(tmp_path: Path) -> No
     assert any(line.startswith(printed[1].removesuffix(" …")) for line in found)
 
 
-def test_new_and_draft_as_printed_make_the_printed_row_and_turn_it_into_a_measured_run(
-    tmp_path: Path,
-) -> None:
+def test_new_and_draft_as_printed_make_the_printed_row_and_turn_it_into_a_measured_run(tmp_path):
     # Not the shipped records: somebody may have contributed just what is printed.
     plant_frozen(tmp_path)
     new = _block("sh", "rl-resources new").replace(
@@ -108,14 +104,14 @@ def test_new_and_draft_as_printed_make_the_printed_row_and_turn_it_into_a_measur
     assert read == ("reported", "measured-run", "jane-doe", "90")
 
 
-def test_every_target_that_the_readme_names_exists() -> None:
+def test_every_target_that_the_readme_names_exists():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     named = set(re.findall(r"(?:^|`|&& )make ([a-z]+)\b", README, re.MULTILINE))
     assert named >= {"serve", "test"}
     assert named <= set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
 
 
-def test_every_file_that_the_readme_links_to_exists() -> None:
+def test_every_file_that_the_readme_links_to_exists():
     targets = re.findall(r"\]\((?!https?:)([^)]+)\)", README)
     assert targets
     assert [target for target in targets if not (ROOT / target).exists()] == []

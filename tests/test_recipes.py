@@ -14,7 +14,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser
 
 from conftest import program
 from rl_resources import load
@@ -103,9 +102,7 @@ def _number(cell: object) -> str | float:
 
 @pytest.mark.parametrize("tool", ["pandas", "polars", "DuckDB"])
 @pytest.mark.parametrize(("table", "only"), TABLES)
-def test_a_python_example_gives_the_rows_of_its_page(
-    at: str, folder: Path, tool: str, table: str, only: str | None
-) -> None:
+def test_a_python_example_gives_the_rows_of_its_page(at, folder, tool, table, only):
     shown = "tuning" if table == "sizes" else table
     names = _run_python(_codes(table, only, at)[tool])
     found = names["records" if table == "sizes" else table]
@@ -114,9 +111,7 @@ def test_a_python_example_gives_the_rows_of_its_page(
 
 @nightly
 @pytest.mark.parametrize(("table", "only"), [("tuning", ""), *RARE])
-def test_a_curl_example_prints_the_rows_of_its_page(
-    at: str, folder: Path, table: str, only: str | None
-) -> None:
+def test_a_curl_example_prints_the_rows_of_its_page(at, folder, table, only):
     printed = _run_shell(_codes(table, only, at)["curl"], folder)
     lines = [line.split("\t") for line in printed.splitlines()]
     expected = _shown(table, _rows(table, only))
@@ -125,9 +120,7 @@ def test_a_curl_example_prints_the_rows_of_its_page(
     ]
 
 
-def test_the_examples_of_a_record_give_its_row_and_its_script(
-    at: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_examples_of_a_record_give_its_row_and_its_script(at, folder, capsys):
     codes = {code.title: code for code in of_record(RECORD, at)}
     printed = json.loads(_run_shell(codes["curl"], folder))
     assert _run_python(codes["Python"])["record"] == printed
@@ -136,7 +129,7 @@ def test_the_examples_of_a_record_give_its_row_and_its_script(
     assert (folder / printed["script"]).read_text(encoding="utf-8").startswith("#!")
 
 
-def test_a_copy_is_updated_by_fetching_what_differs(at: str, folder: Path) -> None:
+def test_a_copy_is_updated_by_fetching_what_differs(at, folder):
     (code,) = _recipe("follow", at).codes
     everything = _run_python(code)["fetched"]
     assert _run_python(code)["fetched"] == []
@@ -147,7 +140,7 @@ def test_a_copy_is_updated_by_fetching_what_differs(at: str, folder: Path) -> No
     assert again in everything
 
 
-def test_duckdb_and_sqlite_join_to_the_same_rows(at: str, folder: Path) -> None:
+def test_duckdb_and_sqlite_join_to_the_same_rows(at, folder):
     codes = {code.title: code for code in _recipe("sql", at).codes}
     lines = _run_shell(codes["SQLite"], folder).splitlines()
     rows = _run_python(codes["DuckDB"])["small"].fetchall()
@@ -158,9 +151,7 @@ def test_duckdb_and_sqlite_join_to_the_same_rows(at: str, folder: Path) -> None:
 
 
 @nightly
-def test_a_page_of_another_origin_reads_the_records(
-    browser: Browser, at: str, tmp_path: Path
-) -> None:
+def test_a_page_of_another_origin_reads_the_records(browser, at, tmp_path):
     (code,) = _recipe("browser", at).codes
     html = f"<!doctype html><title>Elsewhere</title><script type=module>{code.text}</script>"
     (tmp_path / "open.html").write_text(html, encoding="utf-8")
@@ -175,7 +166,7 @@ def test_a_page_of_another_origin_reads_the_records(
 
 
 @nightly
-def test_a_sphinx_site_includes_the_table(at: str, tmp_path: Path) -> None:
+def test_a_sphinx_site_includes_the_table(at, tmp_path):
     before, configuration, include = _recipe("sphinx", at).codes
     _run_shell(before, tmp_path)
     (tmp_path / "conf.py").write_text(configuration.text, encoding="utf-8")
@@ -189,7 +180,7 @@ def test_a_sphinx_site_includes_the_table(at: str, tmp_path: Path) -> None:
 
 
 @nightly
-def test_a_mkdocs_site_includes_the_table(tmp_path: Path) -> None:
+def test_a_mkdocs_site_includes_the_table(tmp_path):
     before, configuration, include = _recipe("mkdocs", "").codes
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     variables = {**os.environ, "PATH": path, "NO_MKDOCS_2_WARNING": "1"}
@@ -205,20 +196,20 @@ def test_a_mkdocs_site_includes_the_table(tmp_path: Path) -> None:
     assert [row["script"] for row in _rows("sizes", "7B") if str(row["script"]) not in text] == []
 
 
-def test_the_python_package_answers_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_python_package_answers_as_printed(capsys):
     (code,) = _recipe("package", "").codes
     found = _run_python(code)["found"]
     assert set(found["fit"]) >= {"tested"}
     assert ".sh" in capsys.readouterr().out.splitlines()[-1]
 
 
-def test_a_name_that_no_rule_accepts_gets_into_nothing_that_is_copied() -> None:
+def test_a_name_that_no_rule_accepts_gets_into_nothing_that_is_copied():
     assert of_size('7B"; rm -r ~', "") == ()
     assert of_table(DATASET, "reports", "", "7B'") == ()
     assert of_record("x.json; rm -r ~", "") == ()
 
 
-def test_examples_name_the_url_of_the_site_or_one_to_replace() -> None:
+def test_examples_name_the_url_of_the_site_or_one_to_replace():
     known, unknown = (Site(DATASET, None, url) for url in ("https://example.org/rl/", None))
     codes = of_table(DATASET, "models", known.at)
     assert all("https://example.org/rl/" in code.text for code in codes)
@@ -226,9 +217,7 @@ def test_examples_name_the_url_of_the_site_or_one_to_replace() -> None:
     assert f"<code>{recipes.LOCAL}</code>" in page
 
 
-def test_examples_are_tabs_that_keys_choose_and_break_no_policy(
-    browser: Browser, address: str
-) -> None:
+def test_examples_are_tabs_that_keys_choose_and_break_no_policy(browser, address):
     with visited(browser, f"{address}/sizes/7b/") as (page, wrong):
         for code in of_size("7B", f"{address}/"):
             label = re.compile(f"^{code.title}$")

@@ -11,7 +11,6 @@ from html import unescape
 import pytest
 from markdown import markdown
 from mkdocs.config import load_config
-from playwright.sync_api import Browser
 
 from rl_resources import load
 from rl_resources.check.target import ScriptText
@@ -74,7 +73,7 @@ def part(page: str, start: str, end: str = "<h2") -> str:
 
 
 @pytest.mark.parametrize("record", [LORA, SEVERAL], ids=["one node", "several"])
-def test_the_page_answers_with_the_row_its_trials_and_its_script(record: Record) -> None:
+def test_the_page_answers_with_the_row_its_trials_and_its_script(record):
     page, path = page_of(record), script_path(DATASET, record)
     device = DATASET.by_key["devices"][record["device"]]
     fits = words(part(page, '<h2 id="fit">'))
@@ -94,7 +93,7 @@ def test_the_page_answers_with_the_row_its_trials_and_its_script(record: Record)
     ]
 
 
-def test_a_badge_names_hardware_and_status() -> None:
+def test_a_badge_names_hardware_and_status():
     badge = json.loads(record_page.badge(DATASET, LORA))
     assert set(badge) == {"schemaVersion", "label", "message", "color"}
     assert str(LORA["status"]) in badge["message"]
@@ -102,7 +101,7 @@ def test_a_badge_names_hardware_and_status() -> None:
     assert set(record_page.BADGE_COLORS) == set(statuses)
 
 
-def test_each_setting_has_its_value_and_the_line_that_has_it() -> None:
+def test_each_setting_has_its_value_and_the_line_that_has_it():
     page, text = page_of_lora(), text_of(LORA)
     lines, run = text.split("\n"), run_of(text)
     assert run
@@ -121,7 +120,7 @@ def test_each_setting_has_its_value_and_the_line_that_has_it() -> None:
         assert f'href="{permalink}#L{setting.origin.line}"' in row
 
 
-def test_an_open_setting_shows_the_default_and_an_unreadable_one_no_value() -> None:
+def test_an_open_setting_shows_the_default_and_an_unreadable_one_no_value():
     defaults = part(page_of_lora(), "more that the script leaves to verl")
     assert "line" not in words(part(defaults, "Cache released", "</td>"))
     key = "actor_rollout_ref.rollout.gpu_memory_utilization"
@@ -131,7 +130,7 @@ def test_an_open_setting_shows_the_default_and_an_unreadable_one_no_value() -> N
     assert (share.standing, record_page.shown(share)) == ("unknown", "")
 
 
-def test_one_node_needs_one_command_and_several_a_cluster_first() -> None:
+def test_one_node_needs_one_command_and_several_a_cluster_first():
     start = part(page_of_lora(), '<h2 id="start-it">')
     commands = re.findall(r"<pre><code>(.*?)</code></pre>", start, re.S)
     name, path = LORA["script"], script_path(DATASET, LORA)
@@ -146,7 +145,7 @@ def test_one_node_needs_one_command_and_several_a_cluster_first() -> None:
     assert "with A=1 and B=0." in words(start)
 
 
-def test_the_model_and_the_files_that_the_script_expects_are_named() -> None:
+def test_the_model_and_the_files_that_the_script_expects_are_named():
     text = text_of(LORA)
     run = run_of(text)
     assert run
@@ -157,13 +156,13 @@ def test_the_model_and_the_files_that_the_script_expects_are_named() -> None:
     assert all((item.value or item.written) in start for item in found.values())
 
 
-def test_a_script_that_cannot_be_read_still_has_a_page() -> None:
+def test_a_script_that_cannot_be_read_still_has_a_page():
     page = page_of(LORA, "#!/usr/bin/env bash\ntrue\n")
     assert "is not known without running it" in page
     assert "MaxBatch" in page
 
 
-def test_a_hostile_script_is_shown_as_text(browser: Browser) -> None:
+def test_a_hostile_script_is_shown_as_text(browser):
     hostile = HOSTILE.replace("PAYLOAD", PAYLOAD)
     config = load_config(config_file=str(ROOT / "mkdocs.yml"))
     html = markdown(
@@ -182,7 +181,7 @@ def test_a_hostile_script_is_shown_as_text(browser: Browser) -> None:
     page.close()
 
 
-def test_a_script_is_saved_and_its_lines_are_linked(browser: Browser, address: str) -> None:
+def test_a_script_is_saved_and_its_lines_are_linked(browser, address):
     with visited(browser, f"{address}/records/{RECORD}/") as (page, wrong):
         with page.expect_download() as started:
             page.get_by_role("link", name="Save the script").click()

@@ -74,12 +74,12 @@ def found(rows: Sequence[Configuration]) -> list[tuple[str, str]]:
     return [(item.kind, item.configuration.id) for item in related([HERE, *rows], HERE)]
 
 
-def test_what_is_related_to_a_record() -> None:
+def test_what_is_related_to_a_record():
     rows = [*UNRELATED, *(row for _, row in RELATED)]
     assert found(rows) == [(kind, row.id) for kind, row in RELATED]
 
 
-def test_alike_reports_are_one_and_no_kind_fills_the_page() -> None:
+def test_alike_reports_are_one_and_no_kind_fills_the_page():
     alike = [report(f"alike-{at}", gpus=1) for at in range(5)]
     assert found(alike) == [("less-hardware", "alike-0")]
     unlike = [report(f"on-{at}", gpus=1, device_label=str(at)) for at in range(9)]
@@ -99,18 +99,18 @@ def test_alike_reports_are_one_and_no_kind_fills_the_page() -> None:
         ),
     ],
 )
-def test_the_difference_is_one_sentence(row: Configuration, sentence: str) -> None:
+def test_the_difference_is_one_sentence(row, sentence):
     (item,) = related([HERE, row], HERE)
     assert item.difference == sentence
 
 
-def test_a_failure_counts_on_no_less_hardware_alone() -> None:
+def test_a_failure_counts_on_no_less_hardware_alone():
     changes = {"same": {}, "more": {"gpus": 8}, "less": {"gpus": 1}, "other": {"task": "PPO"}}
     rows = [report(name, outcome="out-of-memory", **some) for name, some in changes.items()]
     assert [row.id for row in failures(rows, HERE)] == ["same", "more"]
 
 
-def test_a_report_of_the_lines_of_a_record_is_no_answer_of_its_own() -> None:
+def test_a_report_of_the_lines_of_a_record_is_no_answer_of_its_own():
     both = recorded(DATASET)
     scripts = {row["script"]: row for row in DATASET.records["tuning"]}
     assert both
@@ -123,7 +123,7 @@ def test_a_report_of_the_lines_of_a_record_is_no_answer_of_its_own() -> None:
     assert len(list(runs(DATASET))) == len(configurations(DATASET))
 
 
-def test_a_report_of_another_speed_is_another_run_and_of_two_tasks_each_has_its_record() -> None:
+def test_a_report_of_another_speed_is_another_run_and_of_two_tasks_each_has_its_record():
     both = {id_.rpartition("-")[0]: script for id_, script in recorded(DATASET).items()}
     name = "qwen2.5-math-7b-dapo-{}-64-h20"
     assert name.format("fully-async-policy") in both and name.format("colocate-sync") not in both

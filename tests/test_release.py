@@ -32,13 +32,11 @@ DAY = date(2027, 1, 9)
         ("2027.2.0", ["2027.2.0"], DAY, "2027.2.1"),
     ],
 )
-def test_a_version_says_its_month_and_its_place_in_it(
-    current: str, released: list[str], today: date, version: str
-) -> None:
+def test_a_version_says_its_month_and_its_place_in_it(current, released, today, version):
     assert next_version(current, released, today) == version
 
 
-def test_a_section_counts_all_tables_and_names_the_records() -> None:
+def test_a_section_counts_all_tables_and_names_the_records():
     def table(*rows: tuple[str, str]) -> Table:
         names = ("script", "gpus")
         cells = tuple(dict(zip(names, row, strict=True)) for row in rows)
@@ -53,7 +51,7 @@ def test_a_section_counts_all_tables_and_names_the_records() -> None:
     assert data_section([]) == "### Data\n\nNo record differs.\n"
 
 
-def test_the_notes_of_a_release_are_its_section_of_the_changelog() -> None:
+def test_the_notes_of_a_release_are_its_section_of_the_changelog():
     text = "# Changelog\n\n## 2027.1.1 (x)\n\n### Data\n\n- b\n\n## 2027.1.0 (y)\n\n- a\n"
     assert notes(text, "2027.1.1") == "### Data\n\n- b\n"
     assert notes(text, "2027.1.0") == "- a\n"
@@ -78,7 +76,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_a_section_is_begun_where_the_changelog_has_none(checkout: Path) -> None:
+def test_a_section_is_begun_where_the_changelog_has_none(checkout):
     place = checkout / "CHANGELOG.md"
     before = place.read_text(encoding="utf-8")
     place.write_text("# Changelog\n\n## 2026.11.0 (x)\n\nOld.\n", encoding="utf-8")
@@ -89,13 +87,13 @@ def test_a_section_is_begun_where_the_changelog_has_none(checkout: Path) -> None
     assert files["CHANGELOG.md"].endswith("\n\n## 2026.11.0 (x)\n\nOld.\n")
 
 
-def test_a_dry_run_writes_nothing(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_writes_nothing(checkout, capsys):
     release.main(["--dry-run", "--root", str(checkout)])
     assert f"\n## {read_package(checkout).version} (" in capsys.readouterr().out
     assert git(checkout, "status", "--porcelain") == ""
 
 
-def test_changes_that_are_not_committed_are_refused(checkout: Path) -> None:
+def test_changes_that_are_not_committed_are_refused(checkout):
     (checkout / "new-file").touch()
     with pytest.raises(SystemExit, match="new-file"):
         release.main(["--root", str(checkout)])
@@ -103,7 +101,7 @@ def test_changes_that_are_not_committed_are_refused(checkout: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_a_release_commits_version_and_changelog_and_writes_its_artifacts(checkout: Path) -> None:
+def test_a_release_commits_version_and_changelog_and_writes_its_artifacts(checkout):
     git(checkout, "tag", f"v{read_package(checkout).version}")
     trials = checkout / "records" / "trials.csv"
     trials.write_text("\n".join(trials.read_text(encoding="utf-8").split("\n")[:-2]) + "\n")

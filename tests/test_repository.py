@@ -51,13 +51,13 @@ def released(tmp_path: Path) -> Path:
         ),
     ],
 )
-def test_a_remote_on_the_web_has_a_url_without_credentials(remote: str, url: str | None) -> None:
+def test_a_remote_on_the_web_has_a_url_without_credentials(remote, url):
     assert repository_url(remote) == url
 
 
 def test_an_archive_unpacked_inside_of_another_checkout_has_nothing_of_that_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     monkeypatch.delenv("REPOSITORY_URL", raising=False)
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "datapackage.json").write_text("{}")
@@ -69,9 +69,7 @@ def test_an_archive_unpacked_inside_of_another_checkout_has_nothing_of_that_one(
     assert read_repository(tmp_path / "inner").url == "https://example.org/not/ours"
 
 
-def test_an_id_of_the_newest_release_that_is_gone_needs_a_row_that_says_where_to(
-    released: Path,
-) -> None:
+def test_an_id_of_the_newest_release_that_is_gone_needs_a_row_that_says_where_to(released):
     row = load(plant(released.parent / "before")).records["tuning"][1]
     (script,) = released.rglob(str(row["script"]))
     script.unlink()
@@ -86,9 +84,7 @@ def lost_ids(root: Path) -> list[Finding]:
     return check(take_snapshot(read_package(root)), ["lost-id"])
 
 
-def test_a_line_has_the_time_of_its_last_commit_and_none_in_a_shallow_clone(
-    released: Path, tmp_path: Path
-) -> None:
+def test_a_line_has_the_time_of_its_last_commit_and_none_in_a_shallow_clone(released, tmp_path):
     times = line_times(released, "records/tuning.csv")
     assert times[2] - times[1] == 24 * 3600
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{released}", "shallow")

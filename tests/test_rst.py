@@ -120,9 +120,7 @@ def _text(fragment: str) -> str:
 # What Sphinx makes of it
 
 
-def test_sphinx_shows_every_record_and_hostile_cells_as_the_text_that_they_are(
-    dataset: Dataset, tmp_path: Path
-) -> None:
+def test_sphinx_shows_every_record_and_hostile_cells_as_the_text_that_they_are(dataset, tmp_path):
     pages = {"ours": device_tuning(dataset, TEMPLATE)}
     pages["hostile"] = ":orphan:\n\n" + device_tuning(_hostile(dataset), None)
     pages["host"] = ":orphan:\n\nTheirs\n~~~~~~\n\n.. include:: 7b.rst\n\nAfter it.\n"
@@ -148,7 +146,7 @@ def test_sphinx_shows_every_record_and_hostile_cells_as_the_text_that_they_are(
 # The tree
 
 
-def test_a_size_without_record_has_an_empty_row_and_says_how_to_add_one(dataset: Dataset) -> None:
+def test_a_size_without_record_has_an_empty_row_and_says_how_to_add_one(dataset):
     bare = with_tables(dataset, tuning=())
     section = _sections(_doctree(device_tuning(bare, None)))[SIZES.index("405B")]
     assert _rows(section)[1:] == [[""] * len(HEADERS)]
@@ -156,7 +154,7 @@ def test_a_size_without_record_has_an_empty_row_and_says_how_to_add_one(dataset:
     assert FORM in section.astext()
 
 
-def test_a_title_of_wide_signs_is_underlined_far_enough(dataset: Dataset) -> None:
+def test_a_title_of_wide_signs_is_underlined_far_enough(dataset):
     size = {**dataset.records["sizes"][0], "size": "七十亿 __x__ ~"}
     wide = with_tables(dataset, sizes=[size], tuning=())
     (section,) = _sections(_doctree(device_tuning(wide, None)))
@@ -168,11 +166,11 @@ def test_a_title_of_wide_signs_is_underlined_far_enough(dataset: Dataset) -> Non
 
 @settings(max_examples=50, deadline=None)
 @given(ONE_LINE)
-def test_escaped_text_reads_as_the_text_and_is_nothing_else(text: str) -> None:
+def test_escaped_text_reads_as_the_text_and_is_nothing_else(text):
     cell = _cell(escape(text))
     assert cell.astext() == text
     assert {type(node) for node in cell.findall()} <= {nodes.entry, nodes.paragraph, nodes.Text}
 
 
-def test_controls_become_visible_and_line_breaks_become_spaces() -> None:
+def test_controls_become_visible_and_line_breaks_become_spaces():
     assert one_line("a\nb\u2028c\x00d\x07") == "a b c\ufffdd\ufffd"

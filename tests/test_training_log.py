@@ -95,7 +95,7 @@ FIGURES: dict[str, Case] = {
 
 
 @pytest.mark.parametrize("case", FIGURES.values(), ids=FIGURES)
-def test_figures_are_those_of_the_steps(case: Case) -> None:
+def test_figures_are_those_of_the_steps(case):
     text, count, warm_up, measured, figures = case
     found = read_excerpt(text, "`Log`")
     assert (len(found.steps), found.warm_up, len(found.measured)) == (count, warm_up, measured)
@@ -111,7 +111,7 @@ def test_figures_are_those_of_the_steps(case: Case) -> None:
         "\x00\udcff\x1b[2J\x1b]0;title\x07\n{}\n",
     ],
 )
-def test_the_surroundings_of_a_step_do_not_matter(tmp_path: Path, form: str) -> None:
+def test_the_surroundings_of_a_step_do_not_matter(tmp_path, form):
     text = "".join(form.format(step(n, 80 + n)) for n in range(1, 5))
     path = tmp_path / "run.log"
     path.write_bytes(text.encode(errors="surrogateescape"))
@@ -131,14 +131,14 @@ def test_the_surroundings_of_a_step_do_not_matter(tmp_path: Path, form: str) -> 
         ("host", "Out of memory: Killed process 4100606 (ray::WorkerDict)"),
     ],
 )
-def test_a_run_that_ends_out_of_memory_has_no_figures(memory: str, line: str) -> None:
+def test_a_run_that_ends_out_of_memory_has_no_figures(memory, line):
     text = steps([9, 9, 9]) + f"(WorkerDict pid=1) \x1b[31m{line}\x1b[0m\nTraceback\n"
     found = read_excerpt(text, "`Log`")
     assert (found.lacked, len(found.steps), found.figures) == (memory, 3, {})
     assert "memory" in found.out_of_memory
 
 
-def test_the_batch_of_the_printed_configuration_and_printed_releases_are_read() -> None:
+def test_the_batch_of_the_printed_configuration_and_printed_releases_are_read():
     text = (
         "INFO 06-16 [core.py:75] Initializing a V1 LLM engine (v0.8.5.post1+cu124) with config\n"
         "(TaskRunner pid=9)           'train_batch_size': 128,\n"
@@ -187,14 +187,14 @@ def read(tmp_path: Path, data: bytes) -> TrainingLog:
     ],
     ids=range(6),
 )
-def test_files_of_metrics_are_read(tmp_path: Path, text: str) -> None:
+def test_files_of_metrics_are_read(tmp_path, text):
     found = read(tmp_path, text.encode())
     assert (len(found.steps), found.figures["step_seconds"]) == (5, 92)
     assert found.figures["tokens_per_second_per_gpu"] == 1000.5
     assert found.figures["peak_memory_gb"] == 40
 
 
-def test_an_export_of_one_metric_is_read() -> None:
+def test_an_export_of_one_metric_is_read():
     found = read_excerpt(WANDB + lines(4, '"N","92.5","90"'), "`Log`")
     assert found.figures == {"step_seconds": 92.5}
 
@@ -208,9 +208,7 @@ def test_an_export_of_one_metric_is_read() -> None:
         (b'"Step","a - timing_s/step","b - timing_s/step"\n1,2,3\n', "2 columns of `timing_s/"),
     ],
 )
-def test_what_is_no_log_is_refused_with_the_reason(
-    data: bytes, problem: str, tmp_path: Path
-) -> None:
+def test_what_is_no_log_is_refused_with_the_reason(data, problem, tmp_path):
     with pytest.raises(UnusableInput, match=problem):
         read(tmp_path, data)
     with pytest.raises(UnusableInput, match="cannot be read"):

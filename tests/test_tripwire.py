@@ -65,7 +65,7 @@ def trapped(tmp_path: Path) -> Path:
 
 
 @pytest.mark.nightly
-def test_no_command_runs_or_imports_anything_of_a_dataset(trapped: Path) -> None:
+def test_no_command_runs_or_imports_anything_of_a_dataset(trapped):
     root, wire = trapped / "dataset", trapped / "tripwire"
     variables = {**os.environ, "TRIPWIRE": str(wire), "NO_MKDOCS_2_WARNING": "1"}
     variables["PATH"] = f"{trapped / 'programs'}{os.pathsep}{os.environ['PATH']}"
@@ -82,9 +82,7 @@ def test_no_command_runs_or_imports_anything_of_a_dataset(trapped: Path) -> None
     assert [path.name for path in wire.iterdir()] == ["bash"]
 
 
-def test_a_huge_script_is_reported_and_not_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_huge_script_is_reported_and_not_read(tmp_path, capsys):
     root = plant(tmp_path / "dataset")
     os.truncate(root / "examples" / "tuning" / "7b" / SCRIPT, 1 << 40)
     assert main(["check", "--root", str(root)]) == 1

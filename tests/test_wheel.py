@@ -98,7 +98,7 @@ def _git_files() -> list[str]:
     return [path for path in done.stdout.splitlines() if (ROOT / path).is_file()]
 
 
-def test_the_wheel_holds_package_data_scripts_and_licences_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_holds_package_data_scripts_and_licences_and_nothing_else(wheel):
     files = _git_files()
     package = [path.removeprefix("tools/") for path in files if path.startswith(PACKAGE)]
     data = [f"rl_resources/_data/{path}" for path in files if path.startswith(DATA)]
@@ -122,9 +122,7 @@ def _run(python: Path, arguments: Sequence[str], folder: Path) -> subprocess.Com
     )
 
 
-def test_the_promised_lines_answer_and_lead_to_a_script_that_is_there(
-    python: Path, tmp_path: Path
-) -> None:
+def test_the_promised_lines_answer_and_lead_to_a_script_that_is_there(python, tmp_path):
     code = (
         "import json, rl_resources\n"
         "data = rl_resources.load()\n"
@@ -144,9 +142,7 @@ def test_the_promised_lines_answer_and_lead_to_a_script_that_is_there(
     assert start == f"bash {script}"
 
 
-def test_importing_the_package_imports_nothing_but_the_standard_library(
-    python: Path, tmp_path: Path
-) -> None:
+def test_importing_the_package_imports_nothing_but_the_standard_library(python, tmp_path):
     code = "import sys; before = set(sys.modules); import rl_resources\n"
     code += "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
     imported = set(_run(python, ["-c", code], tmp_path).stdout.split())
@@ -168,9 +164,7 @@ print(json.dumps([found, "pandas" in sys.modules]))
 """
 
 
-def test_what_only_reads_takes_the_installed_data_where_there_is_no_checkout(
-    python: Path, tmp_path: Path
-) -> None:
+def test_what_only_reads_takes_the_installed_data_where_there_is_no_checkout(python, tmp_path):
     commands = ("find --size 7B --gpus 2 --device h800", "coverage", "export rst --size 7B")
     commands += ("export markdown", "export json")
     done = _run(python, ["-c", MANY, *commands], tmp_path)
@@ -204,7 +198,7 @@ COMMANDS = (
 )
 
 
-def test_every_command_is_tried_and_every_extra_is_one_that_the_project_has() -> None:
+def test_every_command_is_tried_and_every_extra_is_one_that_the_project_has():
     assert {command.partition(" ")[0] for command, _ in COMMANDS} == {item.name for item in OFFERED}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert {extra for _, extra in COMMANDS if extra} <= set(project["optional-dependencies"])
@@ -221,9 +215,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_a_command_works_without_extras_or_says_in_two_lines_which_it_needs(
-    python: Path, checkout: Path
-) -> None:
+def test_a_command_works_without_extras_or_says_in_two_lines_which_it_needs(python, checkout):
     done = _run(python, ["-c", MANY, *(command for command, _ in COMMANDS)], checkout)
     assert done.returncode == 0, done.stderr
     for (command, extra), (status, _, err) in zip(
