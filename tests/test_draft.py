@@ -507,6 +507,14 @@ def test_a_link_is_no_script() -> None:
     assert (found.script, len(found.remarks)) == ("", 1)
 
 
+def test_every_column_can_be_answered_by_its_title() -> None:
+    body = "".join(f"### {field.title}\n\n{field.example}\n\n" for field in SCHEMA.fields)
+    facts = read_form(body, SCHEMA).facts
+    wanted = {field.name: field.write(field.read(field.example)) for field in SCHEMA.fields}
+    wanted.pop("script")
+    assert {name: fact.text for name, fact in facts.items()} == wanted
+
+
 def test_hostile_answers_reach_no_terminal(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], unchecked: None
 ) -> None:
