@@ -137,7 +137,7 @@ def bench_estimate(folder: Path) -> None:
     (modules / "package.json").write_text('{"type": "module"}', encoding="utf-8")
     question = {"model": "Qwen/Qwen3-30B-A3B", "gpus": "64", "device": "h100", "infer": "vllm"}
     done = subprocess.run(
-        ["node", ROOT / "tests/finder/estimates.mjs", modules, site / "api" / "v1"],
+        ["node", ROOT / "tests/finder/estimate.mjs", modules, site / "api" / "v1"],
         input=json.dumps([{**question, "train": "megatron"}] * 100),
         capture_output=True, text=True, check=True,
     )  # fmt: skip

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
+from botched_tree import plant_frozen
 from rl_resources import load
 from rl_resources.build import build
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
+from rl_resources.package import Package, read_package
 from rl_resources.script.framework.releases import Release, configuration
 from sample_tree import plant
 from website import ROOT, served
@@ -44,6 +48,28 @@ def program(*names: str) -> str:
     return found
 
 
+def answers_in_node(
+    modules: str, data: Mapping[str, str], questions: object, folder: Path
+) -> list[dict[str, Any]]:
+    """What `tests/finder/MODULES.mjs` answers with the site's modules of that name.
+
+    They are copied with the published `data` to `folder`, where Node takes them for modules.
+    """
+    shutil.copytree(ROOT / "site/assets/javascripts" / modules, folder, dirs_exist_ok=True)
+    for name, text in {"package.json": '{"type": "module"}', **data}.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [program("node", "nodejs"), f"{ROOT}/tests/finder/{modules}.mjs", str(folder)],
+        input=json.dumps(questions),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answers: list[dict[str, Any]] = json.loads(done.stdout)
+    return answers
+
+
 @cache
 def release_of_verl(version: str) -> Release:
     """The configuration of a release, from the cache or the package index.
@@ -62,6 +88,12 @@ def release_of_verl(version: str) -> Release:
 def root(tmp_path: Path) -> Path:
     """The sample dataset, to be changed."""
     return plant(tmp_path / "dataset")
+
+
+@pytest.fixture(scope="session")
+def frozen(tmp_path_factory: pytest.TempPathFactory) -> Package:
+    """The dataset as it was once."""
+    return read_package(plant_frozen(tmp_path_factory.mktemp("frozen")))
 
 
 @pytest.fixture(scope="session")

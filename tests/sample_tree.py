@@ -13,8 +13,10 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record, read_package
 from rl_resources.tabular import write
@@ -34,6 +36,13 @@ def plant(root: Path) -> Path:
         if not (root / path).exists():
             (root / path).write_text(text, encoding="utf-8")
     return root
+
+
+@cache
+def sample() -> Snapshot:
+    """The sample dataset in memory."""
+    with TemporaryDirectory() as folder:
+        return take_snapshot(read_package(plant(Path(folder) / "dataset")))
 
 
 def with_tables(dataset: Dataset, **tables: Sequence[Record]) -> Dataset:

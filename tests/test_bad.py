@@ -10,13 +10,11 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl_resources.check import all_rules, findings_in
@@ -27,7 +25,7 @@ from rl_resources.errors import Finding
 from rl_resources.package import read_package
 from rl_resources.tabular import quote
 from rl_resources.text import nearest, printable
-from sample_tree import apply, plant
+from sample_tree import apply, plant, sample
 
 BAD = sorted((Path(__file__).parent / "bad").glob("*.toml"))
 CASES = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in BAD}
@@ -148,12 +146,6 @@ def test_files_that_are_named_have_the_findings_that_they_have_among_all(root: P
         assert asked == [item for item in found if item.path == path]
 
 
-@cache
-def _sample() -> Snapshot:
-    with TemporaryDirectory() as folder:
-        return take_snapshot(read_package(plant(Path(folder) / "dataset")))
-
-
 SLIPS: dict[str, Callable[[list[str], int], list[str]]] = {
     "another last letter": lambda cells, at: _with(cells, at, quote(cells[at][:-1] + "x")),
     "empty": lambda cells, at: _with(cells, at, ""),
@@ -178,20 +170,19 @@ def _with(cells: Sequence[str], at: int, text: str) -> list[str]:
 @settings(
     max_examples=150,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_one_slip_anywhere_is_one_finding(data: st.DataObject, slip: str) -> None:
     """Not more, whatever else refers to the cell; none only where the cell is still good."""
-    sample = _sample()
-    name = data.draw(st.sampled_from([name for name, table in sample.tables.items() if table.rows]))
-    table = sample.tables[name]
+    tables = sample().tables
+    name = data.draw(st.sampled_from([name for name, table in tables.items() if table.rows]))
+    table = tables[name]
     records = [list(table.header), *(list(row.cells) for row in table.text.rows)]
     row = data.draw(st.integers(0, len(records) - 1))
     at = data.draw(st.integers(0, len(records[row]) - 1))
     lines = [",".join(_quoted(record)) for record in records]
     lines[row] = ",".join(SLIPS[slip](records[row], at))
-    tables = {**sample.tables, name: Table(table.resource, "\n".join([*lines, ""]).encode())}
-    found = all_findings(Snapshot(sample.package, tables, sample.scripts), RULES)
+    tables = {**tables, name: Table(table.resource, "\n".join([*lines, ""]).encode())}
+    found = all_findings(Snapshot(sample().package, tables, sample().scripts), RULES)
     if slip in {"another last letter", "empty"}:  # the row may be good so, and sort elsewhere
         assert len(found) <= 1
     else:

@@ -61,15 +61,9 @@ FAILED = step(1) + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocat
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
-    """A dataset as it was once."""
-    return read_package(plant_frozen(tmp_path_factory.mktemp("frozen")))
-
-
-@pytest.fixture(scope="module")
-def proposed(package: Package) -> Callable[..., Draft]:
+def proposed(frozen: Package) -> Callable[..., Draft]:
     """The draft of a script, without its findings."""
-    dataset, snapshot = read_dataset(package), take_snapshot(package)
+    dataset, snapshot = read_dataset(frozen), take_snapshot(frozen)
 
     def made(text: str = "", *, log: str = "", form: str = "") -> Draft:
         source = ScriptText("run_it.sh", text or script())

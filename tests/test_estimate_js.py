@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
-import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import program
+from conftest import answers_in_node
 from rl_resources import UnusableInput, load
 from rl_resources.dataset import Dataset
 from rl_resources.estimate.configuration import WHOLE, inputs_by_name
@@ -22,9 +19,6 @@ from rl_resources.estimate.knobs import knobs, limits
 from rl_resources.query.estimate import NUMBERS, WORDS, estimate
 from rl_resources.site import api
 from website import ROOT
-
-MODULES = ROOT / "site" / "assets" / "javascripts" / "estimate"
-SCRIPT = ROOT / "tests" / "finder" / "estimates.mjs"
 
 
 def questions(dataset: Dataset, number: int) -> Iterator[dict[str, str]]:
@@ -102,19 +96,12 @@ def same(one: Any, other: Any) -> bool:
 @pytest.mark.parametrize("number", [300, pytest.param(5000, marks=pytest.mark.nightly)])
 def test_the_page_estimates_as_python_does(tmp_path: Path, number: int) -> None:
     dataset = load(ROOT)
-    shutil.copytree(MODULES, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "package.json").write_text('{"type": "module"}')
-    for document in api.documents(dataset, api.Publication()):
-        if document.path in {"estimate.json", "models.json", "devices.json"}:
-            (tmp_path / document.path).write_text(document.text, encoding="utf-8")
+    documents = {item.path: item.text for item in api.documents(dataset, api.Publication())}
+    published = {name: documents[name] for name in ("estimate.json", "models.json", "devices.json")}
     asked = list(questions(dataset, number))
-    command = [program("node", "nodejs"), str(SCRIPT), str(tmp_path), str(tmp_path)]
-    done = subprocess.run(
-        command, input=json.dumps(asked), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    answers = answers_in_node("estimate", published, asked, tmp_path)
     verdicts = []
-    for words, answer in zip(asked, json.loads(done.stdout), strict=True):
+    for words, answer in zip(asked, answers, strict=True):
         expected = of_python(dataset, words)
         assert ("unusable" in answer) == ("unusable" in expected), (words, answer, expected)
         if "unusable" not in answer:

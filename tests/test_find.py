@@ -1,4 +1,4 @@
-"""What runs on this hardware: the rules on literal configurations, then questions to the data."""
+"""What runs on this hardware; its fits and order are those of `tests/golden` and of the page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,54 +14,18 @@ import pytest
 from rl_resources import UnusableInput
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset
-from rl_resources.devices import Devices, device_label, written
+from rl_resources.devices import Devices, written
 from rl_resources.query.configurations import (
     RUNS,
-    Configuration,
     configurations,
     recorded,
 )
 from rl_resources.query.estimate import estimate
-from rl_resources.query.find import Found, ask, find
+from rl_resources.query.find import ask
 from rl_resources.query.sentences import resource
-from rl_resources.query.understand import Query, understand
+from rl_resources.query.understand import understand
 from rl_resources.query.vocabulary import Vocabulary, vocabulary
 from rl_resources.site.answers import as_text, as_value
-
-_MEMORY = {"h100": 80.0, "a100-80g": 80.0, "a100-40g": 40.0, "t4": 16.0, "mi300x": 192.0}
-_POSITIONS = {"1.5B": 2, "3B": 3, "7B": 4, "14B": 5}
-_BLANK: dict[str, Any] = {
-    name: {"str": "", "int": 0, "float": 0.0}.get(str(kind.__forward_arg__), ())
-    for name, kind in Configuration.__annotations__.items()
-}
-H100 = Query(device="h100", vendor="NVIDIA", memory_gb=80)
-SEVEN = replace(H100, size="7B", position=4, gpus=1)
-
-
-def _report(id_: str = "r", *, gpus: int = 1, device: str = "h100", **more: Any) -> Configuration:
-    cells = {
-        "kind": "report",
-        "outcome": "ran",
-        "evidence_level": "stated-run",
-        "statement": "stated-run",
-        "conditions": ("full fine-tuning",),
-        "size": "7B",
-        "model_label": "7B",
-        "task": "GRPO",
-        "task_label": "GRPO",
-        "device_label": device_label(device),
-        "possible_devices": (device,),
-        "vendor": "AMD" if device.startswith("mi") else "NVIDIA",
-        "memory_gb": _MEMORY.get(device, 0.0),
-    }
-    cells |= more
-    cells.setdefault("position", _POSITIONS[cells["size"]])
-    return Configuration(**(_BLANK | {"id": id_, "gpus": gpus, "device": device} | cells))
-
-
-def _record(id_: str = "s", **more: Any) -> Configuration:
-    known = {"kind": "record", "evidence_level": "reported", "script": f"examples/{id_}.sh"}
-    return _report(id_, **(known | more))
 
 
 @pytest.mark.parametrize(
@@ -78,64 +41,10 @@ def test_memory_in_a_published_name_has_our_spelling(published: str, shown: str)
     assert written(published) == shown
 
 
-def _ids(found: Found) -> list[str]:
-    return [item.id for item in found.answers]
-
-
-_A100 = Query(device="a100-40g", vendor="NVIDIA", memory_gb=40)
-_AMD = Query(device="mi300x", vendor="AMD", memory_gb=192, gpus=8)
-_FAILED: dict[str, Any] = {"outcome": "out-of-memory"}
-_OPEN_A100: dict[str, Any] = {
-    "device": "", "device_label": "A100", "possible_devices": ("a100-40g", "a100-80g"),
-    "memory_gb": 80.0,
-}  # fmt: skip
-FITS: tuple[tuple[str, Query, Configuration, str], ...] = (
-    ("fewer GPUs", replace(H100, gpus=8), _report(gpus=4), "tested"),
-    ("more GPUs", replace(H100, gpus=8), _report(gpus=16), ""),
-    ("no more memory", replace(H100, gpus=8), _report(device="a100-80g", gpus=8), "should-fit"),
-    ("more memory each", _A100, _report(), ""),
-    ("another vendor", _AMD, _report(), ""),
-    ("memory of any vendor", Query(memory_gb=192), _report(device="mi300x"), "tested"),
-    ("less than the memory", Query(memory_gb=192), _report(), "should-fit"),
-    ("unknown memory", H100, _report(device="x"), ""),
-    ("one of several devices", _A100, _report(**_OPEN_A100), "unclear"),
-    ("the largest of several", H100, _report(**_OPEN_A100), "should-fit"),
-    ("a range of GPUs", replace(H100, gpus=8), _report(gpus=8, gpus_maximum=32), "tested"),
-    ("nobody ran it", H100, _report(evidence_level="untested"), "unclear"),
-    ("a guess", H100, _record(evidence_level="guess", statement="guess"), "unclear"),
-    ("a recommendation", H100, _report(statement="recommendation"), "claimed"),
-    ("long enough", replace(H100, length=99), _report(max_total_length=99), "tested"),
-    ("prompt and response", replace(H100, length=3),
-     _report(max_prompt_length=1, max_response_length=2), "tested"),
-    ("length not stated", replace(H100, length=99), _report(), ""),
-    ("failed on fewer GPUs", replace(H100, gpus=4), _report(**_FAILED), "out-of-memory"),
-    ("failed on no less", replace(H100, gpus=1), _report(device="a100-80g", gpus=8, **_FAILED),
-     "out-of-memory"),
-    ("failed on less memory", H100, _report(device="t4", gpus=8, **_FAILED), ""),
-    ("QLoRA is LoRA", replace(H100, weights="lora"), _report(weights="qlora"), "tested"),
-    ("LoRA is not QLoRA", replace(H100, weights="qlora"), _report(weights="lora"), ""),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("query", "row", "fit"), [case[1:] for case in FITS], ids=[case[0] for case in FITS]
-)
-def test_how_a_configuration_fits(query: Query, row: Configuration, fit: str) -> None:
-    found = find([row], query)
-    listed = [item.fit for item in (*found.answers, *found.unclear, *found.failures)]
-    assert listed == ([fit] if fit else [])
-
-
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        (_report(gpus=8, gpus_maximum=32), "8 to 32 × H100 80 GB"),
-        (_report(**_OPEN_A100), "1 × A100 (at most 80 GB)"),
-        (_report(device="a100-pcie-80g"), "1 × A100 PCIe"),
-    ],
-)
-def test_hardware_is_written_for_people(row: Configuration, words: str) -> None:
-    assert resource(row) == words
+def test_one_of_several_devices_is_written_with_the_most_memory(dataset: Dataset) -> None:
+    several = {"device": "", "device_label": "A100", "possible_devices": ("a100-40g", "a100-80g")}
+    row = configurations(dataset)[0]._replace(gpus=1, gpus_maximum=0, memory_gb=80.0, **several)
+    assert resource(row) == "1 × A100 (at most 80 GB)"
 
 
 def test_the_name_of_a_device_for_people_means_that_device(dataset: Dataset) -> None:
@@ -236,13 +145,6 @@ def test_only_a_terminal_gets_color_and_no_line_is_wider(dataset: Dataset) -> No
         too_wide = [line for line in lines if len(line) > 40 and "rl-resources" not in line]
         assert len(lines) > 20
         assert [line for line in too_wide if " " in line.strip().removeprefix("bash ")] == []
-
-
-def test_characters_that_a_terminal_obeys_are_shown_and_not_sent(dataset: Dataset) -> None:
-    row = _report(model_label="a\x1b[2Jb", notes="Is\x07", source="https://x/\x07")
-    text = as_text(dataset, find([row], H100), ())
-    assert "\\u001b[2J" in text
-    assert not {"\x1b", "\x07"} & set(text)
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import random
-import shutil
-import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import program
+from conftest import answers_in_node
 from rl_resources import UnusableInput, load
 from rl_resources.dataset import Dataset
 from rl_resources.query import sentences
@@ -24,29 +21,6 @@ from rl_resources.query.vocabulary import vocabulary
 from rl_resources.site import finder
 from test_find import UNDERSTOOD
 from website import ROOT
-
-MODULES = ROOT / "site" / "assets" / "javascripts" / "finder"
-SCRIPT = ROOT / "tests" / "finder" / "answers.mjs"
-
-
-def answers_of_the_page(
-    folder: Path, dataset: Dataset, questions: Sequence[dict[str, str]]
-) -> list[dict[str, Any]]:
-    """What the modules answer in Node, from a folder where it takes them for modules."""
-    shutil.copytree(MODULES, folder, dirs_exist_ok=True)
-    (folder / "package.json").write_text('{"type": "module"}')
-    data = folder / "finder.json"
-    data.write_text(finder.files(dataset)[finder.PATH], encoding="utf-8")
-    done = subprocess.run(
-        [program("node", "nodejs"), str(SCRIPT), str(folder), str(data)],
-        input=json.dumps(questions),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    answers: list[dict[str, Any]] = json.loads(done.stdout)
-    return answers
 
 
 def answer_of_python(dataset: Dataset, tokens: dict[str, str]) -> dict[str, Any]:
@@ -131,7 +105,8 @@ def _misspelt(word: str, chance: random.Random) -> str:
 def test_the_page_answers_as_python_does(tmp_path: Path, number: int) -> None:
     dataset = load(ROOT)
     asked = [{}, *questions(dataset, number)]
-    answers = answers_of_the_page(tmp_path, dataset, asked)
+    published = {"finder.json": finder.files(dataset)[finder.PATH]}
+    answers = answers_in_node("finder", published, asked, tmp_path)
     for tokens, answer in zip(asked, answers, strict=True):
         assert answer == answer_of_python(dataset, tokens), tokens
     kinds = {name for answer in answers for name in answer if answer[name]}

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -21,7 +19,7 @@ from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
 from rl_resources.contribute.fix import Fixed, fix
 from rl_resources.package import read_package
-from sample_tree import SAMPLE, apply, files, plant
+from sample_tree import SAMPLE, apply, files, sample
 
 SCRIPT = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 TUNING = "records/tuning.csv"
@@ -228,21 +226,14 @@ SIGNS = '"|,|\t| |;|\ufeff|\u200b|\u00a0|H100|1.0|$@|é|\r\n|\r|\n|\n\n|<<<<<<< 
 SPOILERS = st.sampled_from(SIGNS.split("|"))
 
 
-@cache
-def _sample() -> Snapshot:
-    with TemporaryDirectory() as folder:
-        return take_snapshot(read_package(plant(Path(folder) / "dataset")))
-
-
 @pytest.mark.nightly
 @given(st.data())
 @settings(max_examples=25, deadline=None)
 def test_whatever_a_file_contains_a_fix_of_its_form_loses_no_row_and_leaves_no_other(
     data: st.DataObject,
 ) -> None:
-    sample = _sample()
     path = data.draw(st.sampled_from([TRIALS, TUNING, BACKENDS]))
-    broken = _with(sample, path, _broken(data, _bytes(sample, path).decode()).encode())
+    broken = _with(sample(), path, _broken(data, _bytes(sample(), path).decode()).encode())
     after = fix(broken, [all_rules()[name] for name in FORM]).snapshot
     assert _rows(after, path) == _rows(broken, path)
     assert not fixed(fixed(broken).snapshot).changes

@@ -29,7 +29,7 @@ from rl_resources.contribute.start_values import (
 )
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import Finding, UnusableInput
-from rl_resources.package import Package, read_package
+from rl_resources.package import Package
 from rl_resources.script.bash import read
 from rl_resources.script.framework import compose_launch, shipped
 from rl_resources.script.launch import launches
@@ -56,18 +56,13 @@ Output = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
-    return read_package(plant_frozen(tmp_path_factory.mktemp("frozen")))
+def dataset(frozen: Package) -> Dataset:
+    return read_dataset(frozen)
 
 
 @pytest.fixture(scope="module")
-def dataset(package: Package) -> Dataset:
-    return read_dataset(package)
-
-
-@pytest.fixture(scope="module")
-def snapshot(package: Package) -> Snapshot:
-    return take_snapshot(package)
+def snapshot(frozen: Package) -> Snapshot:
+    return take_snapshot(frozen)
 
 
 @pytest.fixture

@@ -1,16 +1,16 @@
-// Asks the finder's modules, without a page. Arguments: the folder of the modules, the published data.
+// Asks the finder's modules, without a page. Argument: the folder of the modules and the published data.
 // Reads a list of questions in words from standard input; writes what is found to each.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
-const [folder, data] = process.argv.slice(2);
+const folder = process.argv[2];
 const module = (name) => import(pathToFileURL(`${folder}/${name}.js`).href);
 const { indexOf } = await module("published");
 const { understand, Unknown } = await module("understand");
 const { find, folded } = await module("find");
 const { headline, reason, series } = await module("view");
 
-const index = indexOf(JSON.parse(readFileSync(data, "utf-8")));
+const index = indexOf(JSON.parse(readFileSync(`${folder}/finder.json`, "utf-8")));
 
 function answer(tokens) {
   const { query, notes } = understand(index, tokens);
