@@ -25,7 +25,7 @@ from conftest import release_of_verl
 from rl_resources import UnusableInput
 from rl_resources.compat import Script, compat, row_of
 from rl_resources.query.compatibility import accepted_by
-from rl_resources.script import bash
+from rl_resources.script.bash import read
 from rl_resources.script.framework import (
     UNKNOWN,
     Composition,
@@ -464,7 +464,7 @@ def test_a_row_says_only_what_is_known(
     rejected: tuple[str, ...] | None,
 ) -> None:
     text = f"#!/bin/bash\npython3 -m {MODULE} {arguments}\n"
-    found = row_of(Script("a.sh", "verl", launches(bash.read(text))), small[0])
+    found = row_of(Script("a.sh", "verl", launches(read(text))), small[0])
     assert (found["accepted"], found["rejected"]) == (accepted, rejected)
 
 
@@ -526,7 +526,7 @@ def test_the_accepting_releases_in_words(accepted: dict[str, bool | None], words
 
 
 def launch_of(path: Path) -> Launch:
-    (launch,) = launches(bash.read(path.read_text(encoding="utf-8")))
+    (launch,) = launches(read(path.read_text(encoding="utf-8")))
     return launch
 
 

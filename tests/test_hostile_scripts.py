@@ -38,7 +38,7 @@ def test_each_dangerous_line_of_a_script_is_reported(name):
     """All lines of a class as one script; those that bash refuses, or that go on, by themselves."""
     script, at, missed = HEAD, {}, []
     for text in CLASSES[name]["feared"]:
-        if "\n" not in text and "<<" not in text and parse(text).problem is None:
+        if "\n" not in text and "<<" not in text and not parse(text).problems:
             at[script.count("\n") + 1] = text
             script += f"{text}\n"
         elif not found(HEAD + text):

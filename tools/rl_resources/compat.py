@@ -15,7 +15,7 @@ from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.order import in_order
 from rl_resources.package import Record, read_package
 from rl_resources.query.compatibility import accepted_by
-from rl_resources.script import bash
+from rl_resources.script.bash import read
 from rl_resources.script.framework import Composition, Source, compose_launch
 from rl_resources.script.framework.history import HISTORY, Rejected, write_history
 from rl_resources.script.framework.releases import (
@@ -95,7 +95,7 @@ def compat(
 
 def _script(root: Path, dataset: Dataset, record: Record) -> Script:
     text = (root / script_path(dataset, record)).read_text(encoding="utf-8")
-    return Script(str(record["script"]), str(record["framework"]), launches(bash.read(text)))
+    return Script(str(record["script"]), str(record["framework"]), launches(read(text)))
 
 
 def _stays(row: Record, names: set[str], versions: Sequence[str]) -> bool:

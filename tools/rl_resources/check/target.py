@@ -19,7 +19,7 @@ from rl_resources.tabular import conflicts
 from rl_resources.text import shown
 
 if TYPE_CHECKING:
-    from rl_resources.script.bash import Part, Place, Script
+    from rl_resources.script.bash.script import Part, Place, Script
     from rl_resources.script.framework.composition import Composition
     from rl_resources.script.launch import Launch, Lost
     from rl_resources.script.run import Run

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from rl_resources.script.bash import Command, Place, Script, Value, Word
+from rl_resources.script.bash.script import Command, Place, Script, Value, Word
 
 _PART = r"(?:[A-Za-z_$][A-Za-z0-9_$-]*|[0-9]+)"
 _KEY = re.compile(
@@ -198,11 +198,9 @@ class Launch:
             if override is not None:
                 own = override.key.startswith("hydra.")
                 (self.hydra if own else self.overrides).append(override)
-            elif word.value.unknown is None:
+            elif word.text is not None:
                 self._add_known(word, rest)
-            elif any(
-                part.reason == "argument" and part.name in ("@", "*") for part in word.value.parts
-            ):
+            elif not {"@", "*"}.isdisjoint(word.value.names):
                 self.passes_arguments = True
             else:
                 self.unresolved.append(word)

@@ -12,7 +12,7 @@ from math import prod
 from rl_resources.script.backends import ACTOR as ACTOR
 from rl_resources.script.backends import BACKENDS, Backend
 from rl_resources.script.backends import MODEL as MODEL
-from rl_resources.script.bash import Value
+from rl_resources.script.bash.script import Value
 from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.settings import Key, Setting, Settings
 

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from rl_resources.script.bash import Place
+from rl_resources.script.bash.script import Place
 from rl_resources.script.framework import UNKNOWN, Composition
 from rl_resources.script.framework.syntax import parse
 from rl_resources.script.launch import Launch, Override

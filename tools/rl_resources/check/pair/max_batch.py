@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from rl_resources.check.pair.contradiction import cell, differs
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.target import Pair, Trial
-from rl_resources.script.bash import Script
+from rl_resources.script.bash.script import Script
 from rl_resources.script.run import Run
 
 _RAN = r"√|✓|✔|✅|(?:ok|okay|pass|passed|passes|ran|runs|fits|works)\b"

@@ -15,9 +15,8 @@ from itertools import islice
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.safety import COMMANDS
 from rl_resources.check.target import ScriptText
-from rl_resources.script.bash import Command, Place, Reference
 from rl_resources.script.bash.parser import parse
-from rl_resources.script.bash.script import Source
+from rl_resources.script.bash.script import Command, Place, Reference, Source
 from rl_resources.script.launch import Launch, Lost
 from rl_resources.text import shown
 
@@ -80,7 +79,7 @@ def syntax(target: ScriptText) -> Iterator[Mistake]:
     if "\r\n" in target.text:
         return  # ShellCheck reports it
     for problem in target.script.problems[:1]:  # the others follow from the first
-        message = f"bash cannot read the script: {problem.kind}"
+        message = f"bash cannot read the script: {problem.text}"
         fix = "Fix it here, then see that `bash -n` is silent about the script."
         yield _unclosed_quote(target) or target.mistake(problem.place, message, fix)
 
@@ -100,7 +99,7 @@ def _unclosed_quote(target: ScriptText) -> Mistake | None:
     for at, quote in islice(opened, _MOST_LINES_TRIED):
         end = len(lines[at].rstrip("\\ "))
         closed = lines[at][:end] + quote[0] + lines[at][end:]
-        if parse("\n".join([*lines[:at], closed, *lines[at + 1 :]])).problem is None:
+        if not parse("\n".join([*lines[:at], closed, *lines[at + 1 :]])).problems:
             message = "bash cannot read the script: this quote is never closed"
             fix = f"Write: {shown(closed.strip(), 600)}"
             return Mistake(target.path, at + 1, quote.start() + 1, message, fix)

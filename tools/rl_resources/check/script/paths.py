@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.variables import contradiction, lacks_dollar, split_of
 from rl_resources.check.target import ScriptText, trains
-from rl_resources.script.bash import Part, Place, Value
+from rl_resources.script.bash.script import Part, Place, Value
 from rl_resources.script.launch import Override
 from rl_resources.text import shown
 

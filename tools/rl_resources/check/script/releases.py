@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.variables import lacks_dollar
 from rl_resources.check.target import ScriptText
-from rl_resources.script.bash import Place
+from rl_resources.script.bash.script import Place
 from rl_resources.script.framework import UNKNOWN, Composition, Rejection
 from rl_resources.script.framework.history import History, history
 from rl_resources.script.launch import Launch, Override

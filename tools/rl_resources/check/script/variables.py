@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.target import ScriptText
-from rl_resources.script.bash import Assignment, Part, Place, Reference
+from rl_resources.script.bash.script import Assignment, Part, Place, Reference
 from rl_resources.script.framework import shipped
 from rl_resources.script.launch import Override
 from rl_resources.text import is_slip, shown
@@ -21,7 +21,6 @@ _FOR_PROGRAMS = re.compile(
     r"_|PATH|IFS|PS[0-4]|LANG|LC_\w+|SECONDS|OPTIND|REPLY|TZ|HOME|TERM|TMPDIR|LD_LIBRARY_PATH"
     r"|PYTHONPATH|BASH_\w+|\w+_proxy"
 )
-_UNUSED_KINDS = frozenset({"plain", "declare", "local", "readonly", "default"})
 _DEVICES = re.compile(r"(?:CUDA|ASCEND_RT|HIP|ROCR)_VISIBLE_DEVICES")
 _WITH_DEFAULT = (":-", "-", ":=", "=", ":+", "+", ":?", "?")
 _SHARED = re.compile(
@@ -139,8 +138,8 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _should_be_used(item: Assignment) -> bool:
-    known = item.kind in _UNUSED_KINDS and not item.exported
-    return known and not _FOR_PROGRAMS.fullmatch(item.name)
+    alone = item.kind == "plain" and not item.exported
+    return alone and not _FOR_PROGRAMS.fullmatch(item.name)
 
 
 def _read_names(target: ScriptText) -> set[str]:
@@ -205,7 +204,7 @@ def lacks_dollar(target: ScriptText, override: Override) -> bool:
 
 
 def _in_override(target: ScriptText, override: Override) -> Iterator[MissingDollar]:
-    names = target.script.names - {function.name for function in target.script.functions}
+    names = target.script.names - target.script.functions
     for part in override.content.parts if override.content else ():
         for name, at, message, fix in _in_part(target, override, part):
             if name in names:
@@ -265,7 +264,7 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
     """
     for item in target.script.assignments:
         seen = (item.exported or item.kind == "prefix") and item.reach != "never"
-        chosen = re.match(r"(?!-1)[^,\s]", item.value.text or "") and not item.default
+        chosen = re.match(r"(?!-1)[^,\s]", item.value.text or "") and not item.value.default
         if seen and chosen and _DEVICES.fullmatch(item.name):
             message = f"`{shown(item.raw)}` chooses devices of its author's machine"
             yield target.mistake(item.place, message, "Delete the line.")

@@ -1,30 +1,35 @@
-"""Follows a script statement by statement, on every branch that may be taken. Nothing is run.
+"""Reads a bash script and reports what it would do, without running it.
 
-The body of a function or a loop is a branch: what it changes is unknown where it may not have run.
-`break`, `continue` and `return` are taken for guards, after which the body may still go on.
+`read` follows a script statement by statement, on every branch that may be taken, as it is
+shipped: started without arguments, with none of its settings exported. What depends on anything
+else is unknown. The body of a function or a loop is a branch: what it changes is unknown where it
+may not have run. `break`, `continue` and `return` are taken for guards, after which the body may
+still go on.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import partial
+from itertools import chain
 
 from rl_resources.script.bash.conditions import (
-    Conditions,
     Status,
+    compared,
     decided,
-    either,
-    matches,
     negated,
     test,
+    unary,
 )
-from rl_resources.script.bash.parser import Node
+from rl_resources.script.bash.expand import Expander
+from rl_resources.script.bash.parser import Node, parse
 from rl_resources.script.bash.script import (
-    Assignment,
     AssignmentKind,
-    Command,
+    Note,
     Option,
+    Script,
     Source,
     Value,
     Word,
@@ -32,15 +37,11 @@ from rl_resources.script.bash.script import (
     literal,
     lost,
 )
-from rl_resources.script.bash.state import Content, State, Variable, any_number, joined
+from rl_resources.script.bash.state import Content, State
 
+LONGEST_SCRIPT = 1 << 17  # three times the longest launch script that we know of
 _ALONE = {"pipeline": (0, 1), "after": ""}
 _ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)(?:\[[^\]]*\])?(?:\+\+|--|[-+*/%&|^<>]{0,2}=)")
-_KINDS: Mapping[str, AssignmentKind] = {
-    "export": "export",
-    "readonly": "readonly",
-    "local": "local",
-}
 _OPTIONS: Mapping[str, str] = {
     "a": "allexport",
     "e": "errexit",
@@ -49,15 +50,55 @@ _OPTIONS: Mapping[str, str] = {
     "v": "verbose",
     "x": "xtrace",
 }
-_READING = frozenset({"read", "mapfile", "readarray", "getopts"})
 Follow = Callable[[State], object]
 
 
-class Evaluator(Conditions):
+def read(script: str | bytes) -> Script:
+    """Read a script; nothing in it is executed.
+
+    Bytes that are not UTF-8 are kept as Python's `surrogateescape` writes them. What bash would
+    refuse is in `problems`; `commands` are then those above it. Of a text beyond `LONGEST_SCRIPT`
+    characters only the beginning is read, and `complete` is false. Raises UnusableInput where shfmt
+    is not installed.
+    """
+    text = script if isinstance(script, str) else script.decode("utf-8", "surrogateescape")
+    source = Source(text[:LONGEST_SCRIPT])
+    tree, evaluator, state = parse(source.text), Evaluator(source), State()
+    try:
+        evaluator.run(tree.statements, state)
+        evaluator.run_uncalled(state)
+    except RecursionError:
+        evaluator = Evaluator(source)
+        evaluator.steps = 0
+    run = {command.place.offset for command in evaluator.commands if command.reach != "never"}
+    noted = {item.place.offset: item for item in evaluator.commands if item.place.offset not in run}
+    return Script(
+        text=text,
+        commands=tuple(
+            command
+            for command in evaluator.commands
+            if command.reach != "never" or noted.get(command.place.offset) is command
+        ),
+        assignments=tuple(item for _, item in sorted(evaluator.assignments.items())),
+        references=tuple(item for _, item in sorted(evaluator.references.items())),
+        functions=frozenset(evaluator.functions),
+        options=tuple(evaluator.options),
+        comments=tuple(
+            Note(source.text[start:].partition("\n")[0], source.place(start))
+            for start in tree.comments
+        ),
+        problems=tuple(Note(message, source.place(at)) for at, message in tree.problems),
+        complete=evaluator.steps > 0 and len(text) <= LONGEST_SCRIPT,
+    )
+
+
+class Evaluator(Expander):
     """Follows statements, and notes commands as it meets them."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
+        self.options: list[Option] = []
+        self.functions: dict[str, Node] = {}
         self._called: set[str] = set()
 
     # Statements
@@ -69,24 +110,19 @@ class Evaluator(Conditions):
             if state.ended:
                 self.pass_over(statements[index:], state)
                 break
-            if self.exhausted:
+            if self.steps <= 0:
                 return None
             status = self.statement(statement, state)
         return status
 
-    def substitute(self, statements: Sequence[Node], state: State) -> None:
-        """Follow the commands of `$(…)`."""
-        self.run(statements, state)
-
     def pass_over(self, statements: Sequence[Node], state: State) -> None:
         """Note what is in statements that are not reached."""
-        if self.noting:
-            with self.within(reach="never"):
-                self.run(statements, state.running())
+        with self.within(reach="never"):
+            self.run(statements, state.copy())
 
     def statement(self, node: Node, state: State) -> Status:
         """Follow one statement with its redirections."""
-        self.spend()
+        self.steps -= 1
         if node.get("Background"):
             self._command(node, state.copy())
             return True
@@ -117,21 +153,48 @@ class Evaluator(Conditions):
             "CaseClause": self._case,
             "ForClause": self._for,
             "WhileClause": self._while,
-            "TestClause": lambda node, state: self.double_bracket(node["X"], state),
-            "ArithmCmd": lambda node, state: self._arithmetic([node["X"]], state),
-            "LetClause": lambda node, state: self._arithmetic(node["Exprs"], state),
+            "TestClause": lambda node, state: self._double_bracket(node["X"], state),
+            "ArithmCmd": self._arithmetic,
         }.get(kind)
         if method is None:
-            self.give_up()
+            self.steps = 0
         return method(node, state) if method else None
 
     def _define(self, node: Node, state: State) -> Status:
-        state.functions = {**state.functions, node["Name"]["Value"]: node}
+        self.functions[node["Name"]["Value"]] = node
         return True
 
-    def _arithmetic(self, expressions: Sequence[Node], state: State) -> Status:
-        number = [self.number(expression, state) for expression in expressions][-1]
+    def _arithmetic(self, node: Node, state: State) -> Status:
+        number = self.number(node["X"], state, [])
         return None if number is None else number != 0
+
+    # `[[ … ]]`
+
+    def _double_bracket(self, node: Node, state: State) -> Status:
+        """The status of `[[ … ]]`; of several conditions in one it is unknown."""
+        kind, sign = node["Type"], node.get("Op")
+        if kind == "BinaryTest" and sign not in ("&&", "||"):
+            return self._comparison(node, state)
+        if "Parts" in node:
+            return unary("-n", self.value(node, state))
+        if kind == "UnaryTest" and sign in ("-n", "-z"):
+            return unary(sign, self.value(node["X"], state))
+        for side in ("X", "Y"):
+            if side in node:
+                self._double_bracket(node[side], state)
+        return None
+
+    def _comparison(self, node: Node, state: State) -> Status:
+        sign, left, right = node["Op"], self.value(node["X"], state), self.value(node["Y"], state)
+        if sign not in ("=", "==", "!=") or decided(right) is None:
+            return compared(left, sign, right)
+        status = self._matches(decided(left), node["Y"], state)
+        return negated(status) if sign == "!=" else status
+
+    def _matches(self, text: str | None, word: Node, state: State) -> Status:
+        """Whether the whole text matches a word as a pattern."""
+        pattern = self.pattern(word, state)
+        return None if pattern is None or text is None else fnmatchcase(text, pattern)
 
     # Chains and pipelines
 
@@ -149,7 +212,7 @@ class Evaluator(Conditions):
         branch = state.copy()
         with self.maybe():
             second = self.statement(node["Y"], branch)
-        _meet(state, branch)
+        state.meet(branch)
         # `unknown && false` is false, `unknown || true` is true
         return second if second is (operator == "||") else None
 
@@ -164,18 +227,18 @@ class Evaluator(Conditions):
 
     def _simple(self, node: Node, statement: Node, state: State) -> Status:
         args = node.get("Args", ())
-        words = [word for arg in args for word in self._words_of(arg, state)]
+        words = [word for arg in args for word in self.words(arg, state)]
         self._redirections(statement, state)
         target = state.copy() if words else state
         kind: AssignmentKind = "prefix" if words else "plain"
-        made = [self._assign(item, target, kind) for item in node.get("Assigns", ())]
+        values = [self._assign(item, target, kind) for item in node.get("Assigns", ())]
         self._note_command(node, statement, words)
         if not words:
-            return None if any(item.value.text is None for item in made) else True
+            return None if any(value.text is None for value in values) else True
         name = words[0].text
         if name is None:
             return None
-        if name in state.functions:
+        if name in self.functions:
             return self._call(name, target, state)
         return self._builtin(name, words[1:], state)
 
@@ -186,7 +249,7 @@ class Evaluator(Conditions):
             if named:
                 words.append(self._as_written(item))
             else:
-                words += self._words_of(item["Value"], state)
+                words += self.words(item["Value"], state)
         self._redirections(statement, state)
         self._note_command(node, statement, words)
         self._declare(node, words, state)
@@ -208,18 +271,12 @@ class Evaluator(Conditions):
         redirects = statement.get("Redirs", ())
         start = min(item["Pos"] for item in (node, *redirects))
         end = max(item["End"] for item in (node, *(item["Word"] for item in redirects)))
-        here = self.here
         self.commands.append(
-            Command(
+            self.here._replace(
                 words=tuple(words),
                 raw=self.source.text[start:end],
                 place=self.source.place(start),
                 end=self.source.place(end),
-                reach=here.reach,
-                in_substitution=here.in_substitution,
-                in_condition=here.in_condition,
-                pipeline=here.pipeline,
-                after=here.after,
             )
         )
 
@@ -228,16 +285,16 @@ class Evaluator(Conditions):
     def _call(self, name: str, inner: State, state: State) -> Status:
         """Follow a function in a state of its own; what it changes may be changed."""
         self._called.add(name)
-        if self.here.reach != "never" and not self.exhausted:
+        if self.here.reach != "never" and self.steps > 0:
             with self.maybe(), self.within(**_ALONE):
-                self.statement(state.functions[name]["Body"], inner)
-            _meet(state, inner)
+                self.statement(self.functions[name]["Body"], inner)
+            state.meet(inner)
             state.ended = inner.ended
         return None
 
     def run_uncalled(self, state: State) -> None:
         """Note what is in functions that nobody calls."""
-        for name, node in sorted(state.functions.items()):
+        for name, node in sorted(self.functions.items()):
             if name not in self._called:
                 self.pass_over([node["Body"]], state)
 
@@ -252,11 +309,11 @@ class Evaluator(Conditions):
             with self.maybe():
                 self.run(body, state)
                 otherwise(other)
-            _meet(state, other)
+            state.meet(other)
         elif status:
             self.run(body, state)
             with self.within(reach="never"):
-                otherwise(state.running())
+                otherwise(state.copy())
         else:
             self.pass_over(body, state)
             otherwise(state)
@@ -281,10 +338,11 @@ class Evaluator(Conditions):
         """The clauses of a `case` of which the first that matches is followed."""
         if not items:
             return None
-        status: Status = False
-        for word in items[0]["Patterns"]:
-            match = True if self.raw(word) == "*" else matches(self.pattern(word, state), text)
-            status = either(status, match)
+        found = [
+            True if self.raw(word) == "*" else self._matches(text, word, state)
+            for word in items[0]["Patterns"]
+        ]
+        status = True if True in found else None if None in found else False
         otherwise = partial(self._clauses, items[1:], text)
         return self._either(status, items[0].get("Stmts", ()), otherwise, state)
 
@@ -293,7 +351,7 @@ class Evaluator(Conditions):
     def _for(self, node: Node, state: State) -> Status:
         loop = node["Loop"]
         if loop["Type"] == "CStyleLoop":
-            self.number(loop.get("Init"), state)
+            self.number(loop.get("Init"), state, [])
             return self._loop(partial(self._step, loop), node["Do"], state)
         for word in loop.get("Items", ()):
             self.words(word, state)
@@ -301,13 +359,13 @@ class Evaluator(Conditions):
 
     def _step(self, loop: Node, state: State) -> None:
         """The condition and the step of a loop over numbers."""
-        self.number(loop.get("Cond"), state)
-        self.number(loop.get("Post"), state)
+        self.number(loop.get("Cond"), state, [])
+        self.number(loop.get("Post"), state, [])
 
-    def _set_name(self, name: Node, state: State) -> None:
-        value = lost(self.place(name), f"${{{name['Value']}}}", "conditional")
-        state.set(name["Value"], value, self.place(name))
-        self.note_assignment(name["Value"], value, name, "for")
+    def _set_name(self, node: Node, state: State) -> None:
+        name, place = self.raw(node), self.place(node)
+        state.set(name, lost(place, f"${{{name}}}", unsure=True), place)
+        self.note_assignment(name, lost(place, f"${{{name}}}"), name, place, "for")
 
     def _while(self, node: Node, state: State) -> Status:
         """A loop over arguments changes nothing, as the script is read without any."""
@@ -317,12 +375,14 @@ class Evaluator(Conditions):
 
     def _loop(self, begin: Follow, body: Sequence[Node], state: State) -> Status:
         """A loop that runs any number of times: only what no turn changes stays known."""
-        with self.unnoted():
-            before = None
-            while before != state.variables and not self.exhausted:
-                before = state.variables
-                _meet(state, self._turn(begin, body, state))
-        _meet(state, self._turn(begin, body, state))
+        noted = self.commands, self.assignments, self.references, self.options
+        self.commands, self.assignments, self.references, self.options = [], {}, {}, []
+        before = None
+        while before != state.variables and self.steps > 0:
+            before = state.variables
+            state.meet(self._turn(begin, body, state))
+        self.commands, self.assignments, self.references, self.options = noted
+        state.meet(self._turn(begin, body, state))
         return None
 
     def _turn(self, begin: Follow, body: Sequence[Node], state: State) -> State:
@@ -335,86 +395,56 @@ class Evaluator(Conditions):
 
     # Assignments
 
-    def _assign(self, node: Node, state: State, kind: AssignmentKind = "plain") -> Assignment:
-        """Make one assignment and note it."""
-        name, elements, value = node["Name"]["Value"], None, Value()
-        old = state.variables.get(name)
-        before = old.content if old else self._outside(node)
-        content: Content
+    def _assign(
+        self, node: Node, state: State, kind: AssignmentKind = "plain", exported: bool = False
+    ) -> Value:
+        """Make one assignment and note it; the text that it assigns."""
+        name, place, elements = node["Name"]["Value"], self.place(node), None
+        value = self.value(node["Value"], state) if node.get("Value") else Value()
         if node.get("Array"):
-            elements = self._elements_of(node, state)
-            content = self._array(node, elements, before)
-        else:
-            value = self.value(node["Value"], state) if node.get("Value") else value
-            content = self._content(node, value, before, state)
-        state.set(name, content, self.place(node), exported=kind == "export")
-        exported = state.variables[name].exported
-        return self.note_assignment(name, value, node, kind, elements, exported)
+            items = node["Array"].get("Elems", ())
+            words = (self.words(item["Value"], state) for item in items if item.get("Value"))
+            elements = tuple(chain.from_iterable(words))
+        state.set(name, self._content(node, value, elements, state), place)
+        self.note_assignment(name, value, self.raw(node), place, kind, elements, exported)
+        return value
 
-    def _outside(self, node: Node) -> Value:
-        """What the environment has where the script has set nothing."""
-        name = node["Name"]["Value"]
-        return lost(self.place(node), f"${{{name}}}", "environment", name=name)
-
-    def _content(self, node: Node, value: Value, before: Content, state: State) -> Content:
-        """What the variable has after `NAME=value`, `NAME+=value` or with a key."""
-        if node.get("Index"):
-            self.number(node["Index"], state)  # for the references in it
-            return any_number(value)
+    def _content(
+        self, node: Node, value: Value, elements: Sequence[Word] | None, state: State
+    ) -> Content:
+        """What the variable has after `NAME=value`, `NAME+=value`, as an array or with a key."""
+        name, items = node["Name"]["Value"], (node.get("Array") or {}).get("Elems", ())
+        outside = lost(self.place(node), f"${{{name}}}", name)
+        self.number(node.get("Index"), state, [])  # for the references in it
+        if node.get("Index") or any(item.get("Index") for item in items):
+            return outside
+        new = value if elements is None else tuple(word.value for word in elements)
         if not node.get("Append"):
-            return value
-        if isinstance(before, tuple):
-            return any_number(value)
-        return bounded([*(before or Value()).parts, *value.parts])
-
-    def _elements_of(self, node: Node, state: State) -> tuple[Word, ...]:
-        nodes = [item["Value"] for item in node["Array"].get("Elems", ()) if item.get("Value")]
-        return tuple(word for item in nodes for word in self._words_of(item, state))
-
-    def _words_of(self, node: Node, state: State) -> list[Word]:
-        """The words that one word becomes, each with its place."""
-        raw, place = self.raw(node), self.place(node)
-        return [Word(value, raw, place) for value in self.words(node, state)]
-
-    def _array(self, node: Node, elements: Sequence[Word], before: Content) -> tuple[Value, ...]:
-        if any(element.get("Index") for element in node["Array"].get("Elems", ())):
-            return any_number(self._outside(node))
-        values = tuple(word.value for word in elements)
-        if not node.get("Append"):
-            return values
-        return (*((before,) if isinstance(before, Value) else before or ()), *values)
-
-    # Declarations
+            return new
+        old = state.variables[name].content if name in state.variables else outside
+        if isinstance(new, tuple):
+            return (*((old,) if isinstance(old, Value) else old or ()), *new)
+        return outside if isinstance(old, tuple) else bounded([*(old or Value()).parts, *new.parts])
 
     def _declare(self, node: Node, words: Sequence[Word], state: State) -> None:
         """Do what `export`, `declare`, `local` or `readonly` does with its names."""
         command, given = node["Variant"]["Value"], [word.text or "" for word in words[1:]]
         flags = {flag for text in given if text.startswith("-") for flag in text[1:]}
         if flags - set("aAgrx"):
-            self.give_up()
-        kind: AssignmentKind = "export" if "x" in flags else _KINDS.get(command, "declare")
+            self.steps = 0
         for item in node.get("Args", ()):
-            if item.get("Name"):
-                if not item.get("Naked"):
-                    self._assign(item, state, kind)
-                else:
-                    self._declared(item, kind, bool(flags & set("aA")), state)
-
-    def _declared(self, node: Node, kind: AssignmentKind, array: bool, state: State) -> None:
-        """A name without a value: exported, or declared and still unset."""
-        name = node["Name"]["Value"]
-        old = state.variables.get(name)
-        if old:
-            state.variables[name] = old._replace(exported=old.exported or kind == "export")
-        elif kind in ("local", "declare"):
-            state.variables[name] = Variable(() if array else None, self.place(node))
+            name = item["Name"]["Value"] if item.get("Name") else ""
+            if name and not item.get("Naked"):
+                self._assign(item, state, exported=command == "export" or "x" in flags)
+            elif name not in state.variables and command in ("local", "declare"):
+                state.set(name, () if flags & set("aA") else None, self.place(item))
 
     # Builtins
 
     def _builtin(self, name: str, arguments: Sequence[Word], state: State) -> Status:
         """Do what a builtin does; its status, `None` also for any other command."""
-        if name in _READING or (name == "printf" and arguments and arguments[0].text == "-v"):
-            return self._read_names(name, arguments, state)
+        if name == "printf" and arguments and arguments[0].text == "-v":
+            return self._read(arguments[1:2], state)
         if name in (":", "true", "echo", "printf"):
             return True
         if name in ("test", "["):
@@ -422,7 +452,10 @@ class Evaluator(Conditions):
             return test(values if name == "test" else values[:-1])
         if name == "exit":
             state.ended = True
-        method = {"set": self._set, "unset": self._unset, "eval": self._eval}.get(name)
+        method = {
+            **{"set": self._set, "unset": self._unset, "eval": self._eval, "read": self._read},
+            **dict.fromkeys(("mapfile", "readarray", "getopts"), self._read),
+        }.get(name)
         return False if name == "false" else method(arguments, state) if method else None
 
     def _set(self, arguments: Sequence[Word], state: State) -> Status:
@@ -434,30 +467,24 @@ class Evaluator(Conditions):
             for letter in flags[1:]:
                 named = letter == "o" and rest
                 name = (rest.pop(0).text or "") if named else _OPTIONS.get(letter, letter)
-                on = flags[0] == "-"
-                self.options.append(Option(name, on, word.place))
-                state.options = state.options | {name} if on else state.options - {name}
+                self.options.append(Option(name, flags[0] == "-", word.place))
         return True
 
     def _unset(self, arguments: Sequence[Word], state: State) -> Status:
         for word in arguments:
             name = word.text or ""
             if name.isidentifier():
-                state.variables[name] = Variable(None, word.site)
+                state.set(name, None, word.site)
         return True
 
-    def _read_names(self, command: str, arguments: Sequence[Word], state: State) -> Status:
+    def _read(self, arguments: Sequence[Word], state: State) -> Status:
         """`read`, `mapfile` and others: what they assign to the names among their words."""
-        many = command in ("mapfile", "readarray") or any(
-            re.match(r"-\w*a", word.text or "") for word in arguments
-        )
-        for word in arguments[: 2 if command == "printf" else None]:
+        for word in arguments:
             name = word.text or ""
             if name.isidentifier():
-                missing = lost(word.place, f"${{{name}}}", "special", many=many)
-                state.variables[name] = Variable((missing,) if many else missing, word.site)
-                node = {"Pos": word.site.offset, "End": word.site.offset + len(word.raw)}
-                self.note_assignment(name, missing, node, "read")
+                state.lose(name, word.site)
+                value = lost(word.site, f"${{{name}}}")
+                self.note_assignment(name, value, word.raw, word.site, "read")
         return None
 
     def _eval(self, arguments: Sequence[Word], state: State) -> Status:
@@ -466,17 +493,6 @@ class Evaluator(Conditions):
             for name in _ASSIGNED.findall(word.value.shown):
                 state.lose(name, word.place)
         return None
-
-
-def _meet(state: State, branch: State) -> None:
-    """Continue with what is known with and without the branch.
-
-    One that leaves the script is a guard and says nothing of what follows.
-    """
-    if state.ended:
-        state.become(branch)
-    elif not branch.ended:
-        state.become(joined(state, branch))
 
 
 def _piped(node: Node) -> list[Node]:

@@ -25,15 +25,15 @@ _ERROR = re.compile(r"(\d+):(\d+): (.*)")
 
 
 class Tree(NamedTuple):
-    """A parsed text; `problem` is where and why bash would refuse it."""
+    """A parsed text: `comments` are where each begins, `problems` where and why bash refuses it."""
 
     statements: Sequence[Node] = ()
-    comments: Sequence[Node] = ()
-    problem: tuple[int, str] | None = None
+    comments: Sequence[int] = ()
+    problems: Sequence[tuple[int, str]] = ()
 
 
 DEEPEST_NESTING = 200
-_TOO_DEEP = Tree(problem=(0, "this is nested too deeply"))
+_TOO_DEEP = Tree(problems=[(0, "this is nested too deeply")])
 
 
 def parse(text: str) -> Tree:
@@ -90,17 +90,17 @@ def _program() -> str:
 
 def _tree(text: str, output: bytes) -> Tree:
     offsets = _offsets(text)
-    comments: list[Node] = []
+    comments: list[int] = []
 
     def converted(node: dict[str, Any]) -> Any:
         if "Line" in node:
             return offsets[node["Offset"]]
         if "Hash" in node:
-            comments.append(node)
+            comments.append(node["Pos"])
         return node
 
     statements = json.loads(output, object_hook=converted).get("Stmts", ())
-    return Tree(statements, sorted(comments, key=lambda node: int(node["Pos"])))
+    return Tree(statements, sorted(comments))
 
 
 def _offsets(text: str) -> Sequence[int]:
@@ -119,13 +119,13 @@ def _broken(text: str, error: str) -> Tree:
     lines = text.split("\n")
     above = "".join(f"{item}\n" for item in lines[: int(line) - 1])
     at = min(len(above) + int(column) - 1, len(text))
-    return (_parsed(above) if above.strip() else Tree())._replace(problem=(at, message))
+    return (_parsed(above) if above.strip() else Tree())._replace(problems=[(at, message)])
 
 
-def _without_continued_comments(text: str, comments: Sequence[Node]) -> str:
+def _without_continued_comments(text: str, comments: Sequence[int]) -> str:
     """A space for the backslash at the end of a comment: shfmt takes it for a continued line."""
-    for comment in comments:
-        end = text.find("\n", comment["Pos"])
+    for start in comments:
+        end = text.find("\n", start)
         if end > 0 and text[end - 1] == "\\":
             text = f"{text[: end - 1]} {text[end:]}"
     return text

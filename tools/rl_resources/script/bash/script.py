@@ -5,17 +5,15 @@ A value is text as far as it is known, and where it is written.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-Reason = Literal[
-    "environment", "argument", "substitution", "conditional", "special", "limit", "form"
-]
-MOST_PARTS = 1024
-LONGEST_TEXT = 1 << 16
+MOST_WORK = 1 << 16
+"""The characters of a value at most, where each of its parts counts as 64 more."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -32,12 +30,7 @@ class Source:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        starts = [0]
-        at = text.find("\n")
-        while at >= 0:
-            starts.append(at + 1)
-            at = text.find("\n", at + 1)
-        self._starts = starts
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def place(self, offset: int) -> Place:
         """The place of the character at `offset`."""
@@ -48,22 +41,21 @@ class Source:
 class Part(NamedTuple):
     """A stretch of a value.
 
-    `text` is what bash makes of it, or `None` where that is unknown; `source` is
-    then the expression as written and `reason` says why. `place` is its position among its
-    neighbors, `origin` where its text is defined: they differ for `${N}`, written in one line
-    and got its value in another, and then `name` is the variable. `default` says that it is the
-    default of a `${NAME:-…}` which the script does not set. `many` marks an unknown that may become
-    any number of words.
+    `text` is what bash makes of it, or `None` where that is unknown until the script runs, and may
+    be any number of words; `source` is then the expression as written. `place` is its position
+    among its neighbors, `origin` where its text is defined: they differ for `${N}`, written in one
+    line and got its value in another, and then `name` is the variable. `default` says that it is
+    the default of a `${NAME:-…}` which the script does not set, `unsure` that a branch which may
+    not be taken sets it.
     """
 
     text: str | None
     place: Place
     origin: Place
     source: str = ""
-    reason: Reason | None = None
     name: str = ""
     default: bool = False
-    many: bool = False
+    unsure: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,11 +74,6 @@ class Value:
     def shown(self) -> str:
         """The text with each unknown part as it is written in the script."""
         return "".join(part.source if part.text is None else part.text for part in self.parts)
-
-    @property
-    def many(self) -> bool:
-        """Whether it may become any number of words."""
-        return any(part.many for part in self.parts)
 
     @property
     def default(self) -> bool:
@@ -117,9 +104,8 @@ class Value:
 def bounded(parts: Iterable[Part]) -> Value:
     """The parts as a value, those without text left out; one unknown where they are too many."""
     kept = tuple(part for part in parts if part.text != "" or part.default)
-    if len(kept) > MOST_PARTS or sum(len(part.text or part.source) for part in kept) > LONGEST_TEXT:
-        return lost(kept[0].place, "…", "limit")
-    return Value(kept)
+    too_many = sum(64 + len(part.text or part.source) for part in kept) > MOST_WORK
+    return lost(kept[0].place, "…") if too_many else Value(kept)
 
 
 def literal(text: str, place: Place) -> Part:
@@ -127,21 +113,14 @@ def literal(text: str, place: Place) -> Part:
     return Part(text, place, place)
 
 
-def unknown(
-    place: Place, source: str, reason: Reason, *, name: str = "", many: bool = False
-) -> Part:
-    """A part that is unknown until the script runs."""
-    return Part(None, place, place, source, reason, name, many=many)
-
-
-def lost(place: Place, source: str, reason: Reason, *, name: str = "", many: bool = False) -> Value:
+def lost(place: Place, source: str, name: str = "", *, unsure: bool = False) -> Value:
     """A value of which nothing is known."""
-    return Value((unknown(place, source, reason, name=name, many=many),))
+    return Value((Part(None, place, place, source, name, unsure=unsure),))
 
 
 Reach = Literal["always", "maybe", "never"]
 Defined = Literal["yes", "maybe", "no"]
-AssignmentKind = Literal["plain", "export", "declare", "local", "readonly", "prefix", "for", "read"]
+AssignmentKind = Literal["plain", "prefix", "for", "read"]
 
 
 class Word(NamedTuple):
@@ -165,17 +144,11 @@ class Word(NamedTuple):
         """Where the word is written."""
         return self.value.place or self.site
 
-    @property
-    def many(self) -> bool:
-        """Whether it may be any number of words, as `"$@"` may."""
-        return self.value.many
-
 
 class Assignment(NamedTuple):
     """An assignment as written at `place`.
 
-    `elements` are those of an array in parentheses. `default` says that the value is written as
-    `${NAME:-…}` of the name itself or of another that the script does not set.
+    `elements` are those of an array in parentheses.
     """
 
     name: str
@@ -186,11 +159,6 @@ class Assignment(NamedTuple):
     kind: AssignmentKind
     exported: bool
     reach: Reach
-
-    @property
-    def default(self) -> bool:
-        """Whether the environment may replace the value or part of it."""
-        return self.value.default
 
 
 class Reference(NamedTuple):
@@ -220,11 +188,11 @@ class Command(NamedTuple):
     raw: str
     place: Place
     end: Place
-    reach: Reach
-    in_substitution: bool
-    in_condition: bool
-    pipeline: tuple[int, int]
-    after: str
+    reach: Reach = "always"
+    in_substitution: bool = False
+    in_condition: bool = False
+    pipeline: tuple[int, int] = (0, 1)
+    after: str = ""
 
     @property
     def name(self) -> str | None:
@@ -240,24 +208,10 @@ class Option(NamedTuple):
     place: Place
 
 
-class Function(NamedTuple):
-    """A function that the script defines."""
-
-    name: str
-    place: Place
-
-
-class Comment(NamedTuple):
-    """A comment with its `#`."""
+class Note(NamedTuple):
+    """A comment with its `#`, or why bash refuses the script, and where."""
 
     text: str
-    place: Place
-
-
-class Problem(NamedTuple):
-    """A place at which the text stops being a script that bash accepts."""
-
-    kind: str
     place: Place
 
 
@@ -265,17 +219,19 @@ class Problem(NamedTuple):
 class Script:
     """A script, evaluated as it is shipped: with no argument and none of its settings exported.
 
-    `complete` is false where a limit was reached; from there on every value is unknown.
+    `functions` are the names of those that it defines, `problems` the places at which the text
+    stops being a script that bash accepts. `complete` is false where a limit was reached; from
+    there on every value is unknown.
     """
 
     text: str
     commands: tuple[Command, ...]
     assignments: tuple[Assignment, ...]
     references: tuple[Reference, ...]
-    functions: tuple[Function, ...]
+    functions: frozenset[str]
     options: tuple[Option, ...]
-    comments: tuple[Comment, ...]
-    problems: tuple[Problem, ...]
+    comments: tuple[Note, ...]
+    problems: tuple[Note, ...]
     complete: bool
 
     @cached_property
