@@ -9,8 +9,6 @@ edits of `sample_tree`, `{file, line, raw = {column = text}}` writes the text in
 quoting it; `set` and `raw` begin from the row as it was before the case.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 import shutil

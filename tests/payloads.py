@@ -1,7 +1,5 @@
 """The corpus of what no honest record holds, and of what only looks as if it did something."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

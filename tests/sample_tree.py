@@ -4,8 +4,6 @@ The records and scripts are `tests/sample`; descriptor and schemas are the repos
 a case always meets the schema that is published. A table that the sample lacks has no rows.
 """
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import os

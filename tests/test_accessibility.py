@@ -1,7 +1,5 @@
 """Accessibility of the site according to axe, keys on a phone, the weight of the front page."""
 
-from __future__ import annotations
-
 import gzip
 import os
 

@@ -1,7 +1,5 @@
 """Rules that hold a row to its script, and the run that both describe to the framework."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Sequence
 from functools import cache

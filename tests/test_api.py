@@ -1,7 +1,5 @@
 """The published JSON: shapes, types, schemas; where an id leads that is gone."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

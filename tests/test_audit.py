@@ -3,8 +3,6 @@
 The page and its mistakes are of our own making; the scripts are those of the dataset.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -4,8 +4,6 @@ The message is the contract: a contributor who has never seen the project must b
 mistake by it. Where the help says literally what to write, `fix` does so and nothing is left.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib
@@ -69,9 +67,7 @@ def text_of(found: Sequence[Finding]) -> str:
 
 
 @pytest.mark.parametrize("case", FINDINGS.values(), ids=FINDINGS.keys())
-def test_the_answer_is_exactly_and_following_its_help_leaves_nothing(
-    case: Case, root: Path, capsys: Output
-) -> None:
+def test_the_answer_is_exactly_and_following_its_help_leaves_nothing(case, root, capsys):
     apply(root, case["edit"])
     expected = placed(root, case["expected"])
     if "arguments" in case:
@@ -88,14 +84,14 @@ def test_the_answer_is_exactly_and_following_its_help_leaves_nothing(
 
 
 @pytest.mark.parametrize("case", UNUSABLE.values(), ids=UNUSABLE.keys())
-def test_what_cannot_be_used_is_exit_status_2(case: Case, root: Path, capsys: Output) -> None:
+def test_what_cannot_be_used_is_exit_status_2(case, root, capsys):
     apply(root, case["edit"])
     assert main(["check", *case.get("arguments", [])]) == 2
     out, complaint = capsys.readouterr()
     assert (out, complaint.replace(str(root), "ROOT")) == ("", case["complaint"])
 
 
-def test_one_answer_in_all_formats(root: Path, capsys: Output) -> None:
+def test_one_answer_in_all_formats(root, capsys):
     assert main(["check", "--strict"]) == 0
     assert capsys.readouterr() == ("", "No findings in 4 records and 4 scripts.\n")
     apply(root, CASES["vocabulary--twenty-mistakes"]["edit"])
@@ -115,7 +111,7 @@ def test_one_answer_in_all_formats(root: Path, capsys: Output) -> None:
     )
 
 
-def test_a_word_means_its_own_family() -> None:
+def test_a_word_means_its_own_family():
     known = ["a100-40g", "a100-80g", "a100-pcie-40g", "h100"]
     assert nearest("a100", known).words == ("a100-40g", "a100-80g")
 
@@ -124,7 +120,7 @@ def test_a_word_means_its_own_family() -> None:
     ("rule", "wrong"),
     [("email-address", "x@example.org"), ("vocabulary", "x"), ("length", "x")],
 )
-def test_a_long_cell_is_answered_at_once(rule: str, wrong: str, root: Path) -> None:
+def test_a_long_cell_is_answered_at_once(rule, wrong, root):
     column = "device" if rule == "vocabulary" else "notes"
     apply(root, [{"file": "records/tuning.csv", "line": 5, "set": {column: "x" * 10**6 + wrong}}])
     (found,) = findings(root)
@@ -132,7 +128,7 @@ def test_a_long_cell_is_answered_at_once(rule: str, wrong: str, root: Path) -> N
     assert len(found.message + found.help) < 1000
 
 
-def test_files_that_are_named_have_the_findings_that_they_have_among_all(root: Path) -> None:
+def test_files_that_are_named_have_the_findings_that_they_have_among_all(root):
     apply(root, CASES["exemption--of-another-rule"]["edit"])
     apply(
         root, [{"file": "records/trials.csv", "replace": ",ran\n", "with": ",RAN\n", "all": True}]
@@ -171,7 +167,7 @@ def _with(cells: Sequence[str], at: int, text: str) -> list[str]:
     max_examples=150,
     deadline=None,
 )
-def test_one_slip_anywhere_is_one_finding(data: st.DataObject, slip: str) -> None:
+def test_one_slip_anywhere_is_one_finding(data, slip):
     """Not more, whatever else refers to the cell; none only where the cell is still good."""
     tables = sample().tables
     name = data.draw(st.sampled_from([name for name, table in tables.items() if table.rows]))
@@ -191,6 +187,6 @@ def test_one_slip_anywhere_is_one_finding(data: st.DataObject, slip: str) -> Non
 
 # `lost-id` compares with the newest tag: see test_repository.py.
 @pytest.mark.parametrize("rule", [name for name in RULES if name != "lost-id"])
-def test_every_rule_has_a_case(rule: str) -> None:
+def test_every_rule_has_a_case(rule):
     cases = [case for name, case in FINDINGS.items() if name.startswith(f"{rule}--")]
     assert any(f": {rule}: " in case["expected"] for case in cases)

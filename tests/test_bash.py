@@ -1,7 +1,5 @@
 """What `script.bash` reads in a script, compared with bash itself where bash can say it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tomllib
@@ -86,9 +84,7 @@ def _home_filled(value: Value) -> str:
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_a_shipped_script_gets_the_arguments_that_bash_gives_it(
-    path: Path, bash: Callable[..., list[list[str]]]
-) -> None:
+def test_a_shipped_script_gets_the_arguments_that_bash_gives_it(path, bash):
     script = read(path.read_bytes())
     (command,) = _launched(script)
     *arguments, rest = command.words[1:]
@@ -121,9 +117,7 @@ def launch_script(seed: int, dynamic: bool) -> str:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("start", range(0, 200, 50))
-def test_where_nothing_is_dynamic_every_argument_is_known_and_is_that_of_bash(
-    start: int, bash: Callable[..., list[list[str]]]
-) -> None:
+def test_where_nothing_is_dynamic_every_argument_is_known_and_is_that_of_bash(start, bash):
     for seed in range(start, start + 50):
         text = launch_script(seed, dynamic=False)
         script = read(text)
@@ -135,9 +129,7 @@ def test_where_nothing_is_dynamic_every_argument_is_known_and_is_that_of_bash(
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("start", range(0, 200, 50))
-def test_what_is_said_to_be_known_is_so_in_every_run(
-    start: int, bash: Callable[..., list[list[str]]]
-) -> None:
+def test_what_is_said_to_be_known_is_so_in_every_run(start, bash):
     for seed in range(start, start + 50):
         text = launch_script(seed, dynamic=True)
         found = _launched(read(text))
@@ -173,7 +165,7 @@ TEXTS = st.one_of(st.text(), st.lists(st.sampled_from(SNIPPETS), max_size=40).ma
 @pytest.mark.nightly
 @given(text=st.one_of(TEXTS, st.binary().map(lambda data: data.decode("utf-8", "surrogateescape"))))
 @settings(max_examples=400, deadline=None)
-def test_any_text_can_be_read(text: str) -> None:
+def test_any_text_can_be_read(text):
     script = read(text)
     for command in script.commands:
         assert 1 <= command.place.line <= len(script.lines)
@@ -188,7 +180,7 @@ def test_any_text_can_be_read(text: str) -> None:
         "declare -n R=x\nR=y",
     ],
 )
-def test_what_is_endless_or_rare_is_given_up_and_then_nothing_is_known(text: str) -> None:
+def test_what_is_endless_or_rare_is_given_up_and_then_nothing_is_known(text):
     script = read(text + "\npython3 $x")
     assert not script.complete
     assert all(command.words[1].text is None for command in _launched(script))
@@ -203,11 +195,11 @@ def test_what_is_endless_or_rare_is_given_up_and_then_nothing_is_known(text: str
         *("x=" + "a" * 3000 + "\n" + "echo ${x##*a*a*a*b}\n" * 5, "x=ab\n" + "x=$x$x\n" * 60),
     ],
 )
-def test_deep_nesting_and_huge_expansions_are_bounded(text: str) -> None:
+def test_deep_nesting_and_huge_expansions_are_bounded(text):
     assert read(text).text == text
 
 
-def test_of_a_text_too_long_the_beginning_is_read() -> None:
+def test_of_a_text_too_long_the_beginning_is_read():
     script = read("python3 a\n" + "#" * (1 << 20))
     assert not script.complete
     assert [command.name for command in script.commands] == ["python3"]
@@ -225,7 +217,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("text", PLACES)
-def test_a_word_has_the_place_where_it_is_written(text: str) -> None:
+def test_a_word_has_the_place_where_it_is_written(text):
     (command,) = _launched(read(text))
     places = [(word.text, word.place.line, word.place.column) for word in command.words[1:]]
     assert places == PLACES[text]
@@ -251,7 +243,7 @@ EXPANSIONS = {
 
 
 @pytest.mark.parametrize("text", EXPANSIONS)
-def test_expansions(text: str) -> None:
+def test_expansions(text):
     assert _arguments(text) == EXPANSIONS[text]
 
 
@@ -281,14 +273,14 @@ REACHED = {
 
 
 @pytest.mark.parametrize("text", REACHED)
-def test_branches(text: str) -> None:
+def test_branches(text):
     script = read(text)
     found = [([w.text for w in c.words[1:]], c.reach) for c in _launched(script)]
     assert found == REACHED[text]
     assert script.complete
 
 
-def test_what_a_function_or_eval_changes_is_unknown() -> None:
+def test_what_a_function_or_eval_changes_is_unknown():
     text = "A=1 B=1 C=1 D=1\nf() { A=2 C=1; }\nf\neval 'B=2; D+=3'\npython3 $A $B $C $D\n"
     assert _arguments(text) == [None, None, "1", None]
 
@@ -310,12 +302,12 @@ def test_what_a_function_or_eval_changes_is_unknown() -> None:
         ("a )\n", 1, 3),
     ],
 )
-def test_what_bash_refuses_has_its_place(text: str, line: int, column: int) -> None:
+def test_what_bash_refuses_has_its_place(text, line, column):
     done = subprocess.run([program("bash"), "-n"], input=text.encode(), capture_output=True)
     assert done.returncode != 0
     (problem,) = read(text).problems
     assert (problem.place.line, problem.place.column) == (line, column)
 
 
-def test_the_commands_above_an_error_are_read() -> None:
+def test_the_commands_above_an_error_are_read():
     assert [command.name for command in read("a\nfi\n").commands] == ["a"]

@@ -5,8 +5,6 @@ that deletes, or that writes what only the contributor can know, quotes the help
 `asked`.
 """
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess

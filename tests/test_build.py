@@ -1,7 +1,5 @@
 """`build`: all or nothing, and the same bytes for the same commit."""
 
-from __future__ import annotations
-
 import filecmp
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Changes: rows in their place, files written as they were proposed or not at all."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

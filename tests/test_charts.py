@@ -1,7 +1,5 @@
 """The charts show what records and reports say, and nothing else."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from xml.etree import ElementTree

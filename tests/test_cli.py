@@ -1,7 +1,5 @@
 """The command line as others script against it; `fmt` on files."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -30,17 +28,15 @@ def wrong(root: Path) -> Path:
     return root
 
 
-def test_the_shipped_tables_are_in_canonical_form_also_from_a_folder_below(
-    capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_shipped_tables_are_in_canonical_form_also_from_a_folder_below(capsys, monkeypatch):
     monkeypatch.chdir(ROOT / "examples" / "tuning")
     assert main(["fmt", "--check"]) == 0
     assert capsys.readouterr() == ("", "")
 
 
 def test_among_the_files_of_another_data_package_answers_come_from_our_own(
-    tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, capsys, monkeypatch
+):
     (tmp_path / "datapackage.json").write_text('{"name": "another", "resources": []}')
     question = ["find", "--size", "7B", "--gpus", "1", "--format", "csv"]
     assert main([*question, "--root", str(ROOT)]) == 0
@@ -59,18 +55,14 @@ def test_among_the_files_of_another_data_package_answers_come_from_our_own(
         (["check", "--format", "sarfi"], "argument --format: `sarfi` is not known. Did you mean"),
     ],
 )
-def test_a_word_that_is_no_choice_is_answered_with_the_nearest(
-    arguments: list[str], expected: str, capsys: Output
-) -> None:
+def test_a_word_that_is_no_choice_is_answered_with_the_nearest(arguments, expected, capsys):
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
     assert f"error: {expected}" in capsys.readouterr().err
 
 
-def test_help_is_shown_without_a_command_and_the_version_is_that_of_the_dataset(
-    capsys: Output,
-) -> None:
+def test_help_is_shown_without_a_command_and_the_version_is_that_of_the_dataset(capsys):
     assert main([]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -79,7 +71,7 @@ def test_help_is_shown_without_a_command_and_the_version_is_that_of_the_dataset(
     assert capsys.readouterr().out == f"rl-resources {load(ROOT).version}\n"
 
 
-def test_rules_are_listed_and_explained(capsys: Output) -> None:
+def test_rules_are_listed_and_explained(capsys):
     assert main(["rules"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" (")[0] for line in lines] == list(all_rules())
@@ -90,7 +82,7 @@ def test_rules_are_listed_and_explained(capsys: Output) -> None:
     assert "`vocabulary`" in capsys.readouterr().err
 
 
-def test_a_reader_that_goes_away_is_no_traceback() -> None:
+def test_a_reader_that_goes_away_is_no_traceback():
     command = f"{sys.executable} -m rl_resources coverage --format json | head -c 1"
     done = subprocess.run(
         ["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, check=False
@@ -98,7 +90,7 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
     assert (done.stdout, done.stderr) == ("{", "")
 
 
-def test_sarif_names_every_rule_and_places_every_finding(wrong: Path, capsys: Output) -> None:
+def test_sarif_names_every_rule_and_places_every_finding(wrong, capsys):
     # A roundabout path is the file that it leads to.
     path = f"{wrong}/examples/../records/tuning.csv"
     assert main(["check", path, "--root", str(wrong), "--format", "sarif"]) == 1
@@ -131,9 +123,7 @@ def _on_a_terminal(root: Path, *arguments: str, **environment: str) -> str:
     return shown.decode()
 
 
-def test_a_table_holds_its_characters_in_a_file_and_escapes_on_a_terminal(
-    root: Path, capsys: Output
-) -> None:
+def test_a_table_holds_its_characters_in_a_file_and_escapes_on_a_terminal(root, capsys):
     reports = root / "records" / "reports.csv"
     text = reports.read_text(encoding="utf-8").replace("Derived", "\x1b[31mDerived")
     reports.write_text(text, encoding="utf-8")
@@ -149,9 +139,7 @@ def test_a_table_holds_its_characters_in_a_file_and_escapes_on_a_terminal(
     ("environment", "colored"),
     [({"TERM": "xterm-256color"}, True), ({"TERM": "xterm", "NO_COLOR": "1"}, False)],
 )
-def test_findings_are_colored_on_a_terminal_that_wants_it(
-    environment: dict[str, str], colored: bool, root: Path
-) -> None:
+def test_findings_are_colored_on_a_terminal_that_wants_it(environment, colored, root):
     (root / "records" / "trials.csv").write_bytes(b"script,order,batch,outcome\r\n")
     shown = _on_a_terminal(root, "check", "--select", "line-ending", **environment)
     codes = ("\x1b[1m", "\x1b[31m", "\x1b[36m", "\x1b[0m") if colored else ("",) * 4
@@ -161,9 +149,7 @@ def test_findings_are_colored_on_a_terminal_that_wants_it(
     assert ("\x1b" in shown) is colored
 
 
-def test_a_command_that_is_interrupted_says_so_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
+def test_a_command_that_is_interrupted_says_so_in_one_line(monkeypatch, capsys):
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
@@ -179,7 +165,7 @@ def fmt(root: Path, *arguments: str) -> int:
     return main(["fmt", "--root", str(root), *arguments])
 
 
-def test_check_shows_a_unified_diff_and_changes_nothing(root: Path, capsys: Output) -> None:
+def test_check_shows_a_unified_diff_and_changes_nothing(root, capsys):
     lines = (root / TRIALS).read_text(encoding="utf-8").splitlines()
     swapped = "\n".join([lines[0], lines[2], lines[1], *lines[3:], ""])
     apply(root, [{"file": TRIALS, "write": swapped}])
@@ -194,13 +180,13 @@ def test_check_shows_a_unified_diff_and_changes_nothing(root: Path, capsys: Outp
     assert (root / TRIALS).read_text(encoding="utf-8") == swapped
 
 
-def test_what_cannot_be_seen_is_shown_in_the_diff(root: Path, capsys: Output) -> None:
+def test_what_cannot_be_seen_is_shown_in_the_diff(root, capsys):
     apply(root, [{"file": TRIALS, "replace": "script,", "with": "\ufeffscript,"}])
     assert fmt(root, "--check") == 1
     assert "-\\ufeffscript,order" in capsys.readouterr().out
 
 
-def test_only_the_files_that_are_named_are_written(root: Path, capsys: Output) -> None:
+def test_only_the_files_that_are_named_are_written(root, capsys):
     for path in (TRIALS, "records/tuning.csv"):
         apply(root, [{"file": path, "replace": "\n", "with": "\r\n", "all": True}])
     assert fmt(root, str(root / TRIALS)) == 0
@@ -209,9 +195,7 @@ def test_only_the_files_that_are_named_are_written(root: Path, capsys: Output) -
     assert b"\r" in (root / "records/tuning.csv").read_bytes()
 
 
-def test_a_file_that_cannot_be_read_is_left_alone_and_the_others_are_written(
-    root: Path, capsys: Output
-) -> None:
+def test_a_file_that_cannot_be_read_is_left_alone_and_the_others_are_written(root, capsys):
     apply(root, [{"file": "records/tuning.csv", "append": '"unclosed,\n'}])
     apply(root, [{"file": TRIALS, "replace": "\n", "with": "\r\n", "all": True}])
     before = (root / "records/tuning.csv").read_bytes()
@@ -222,7 +206,7 @@ def test_a_file_that_cannot_be_read_is_left_alone_and_the_others_are_written(
     assert (root / "records/tuning.csv").read_bytes() == before
 
 
-def test_fix_adds_a_column_that_the_schema_has_and_the_file_lacks(root: Path) -> None:
+def test_fix_adds_a_column_that_the_schema_has_and_the_file_lacks(root):
     path = root / "schema" / "trials.json"
     schema = json.loads(path.read_text(encoding="utf-8"))
     schema["fields"].insert(1, {**schema["fields"][1], "name": "seed", "constraints": {}})

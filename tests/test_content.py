@@ -1,7 +1,5 @@
 """The rules about one script: what must be reported, and what looks like a mistake and is none."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

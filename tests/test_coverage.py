@@ -1,7 +1,5 @@
 """What the dataset holds and lacks, and how old its figures are."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import html

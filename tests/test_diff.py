@@ -1,7 +1,5 @@
 """`diff`: which records differ between two states, and how that is reported."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

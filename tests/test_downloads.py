@@ -1,7 +1,5 @@
 """The downloads: each opens in the tool it is meant for, and all hold the same cells."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

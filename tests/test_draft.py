@@ -1,7 +1,5 @@
 """`draft`: a script that ran becomes a row, and nothing is ever overwritten."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -128,9 +126,7 @@ def _read_by_hand(row: dict[str, str], script: Path) -> set[str]:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_every_shipped_script_states_its_row_also_under_another_name(
-    path: Path, tmp_path: Path
-) -> None:
+def test_every_shipped_script_states_its_row_also_under_another_name(path, tmp_path):
     """In a dataset without the record; its header names the hardware that its name names."""
     root = plant(tmp_path / "dataset")
     for name in ("records", "examples"):
@@ -155,9 +151,7 @@ def test_every_shipped_script_states_its_row_also_under_another_name(
     assert {name: found[name] for name in others} == {name: wanted[name] for name in others}
 
 
-def test_everything_that_a_script_states_becomes_the_row(
-    run: Run, mine: Path, root: Path, unchecked: None
-) -> None:
+def test_everything_that_a_script_states_becomes_the_row(run, mine, root, unchecked):
     before = files(root)
     found = run(mine)
     assert (found["exit"], found["path"], found["written"]) == (0, PLACE, False)
@@ -235,20 +229,18 @@ REFERENCE += " actor_rollout_ref.rollout.free_cache_engine=False"
         ("trainer.device=npu", {"infer": "vllm-ascend", "train": "fsdp"}),
     ],
 )
-def test_cells_follow_from_the_settings(
-    proposed: Callable[..., Draft], settings: str, wanted: dict[str, str]
-) -> None:
+def test_cells_follow_from_the_settings(proposed, settings, wanted):
     row = proposed(script(settings=settings)).row
     assert {name: row[name] for name in wanted} == wanted
 
 
-def test_the_recipe_of_dapo_has_the_defaults_of_main_ppo(proposed: Callable[..., Draft]) -> None:
+def test_the_recipe_of_dapo_has_the_defaults_of_main_ppo(proposed):
     text = script(settings="algorithm.filter_groups.enable=True data.gen_batch_size=384")
     row = proposed(text.replace("verl.trainer.main_ppo", "recipe.dapo.main_dapo")).row
     assert (row["task"], row["weights"], row["train"]) == ("DAPO", "full", "fsdp")
 
 
-def test_a_setting_that_the_script_leaves_out_is_not_set(proposed: Callable[..., Draft]) -> None:
+def test_a_setting_that_the_script_leaves_out_is_not_set(proposed):
     name = "actor_rollout_ref.rollout.name"
     draft = proposed(script().replace(f" \\\n    {name}=vllm", ""))
     assert draft.row["infer"] == ""
@@ -265,15 +257,13 @@ def test_a_setting_that_the_script_leaves_out_is_not_set(proposed: Callable[...,
         ("# nothing", None),
     ],
 )
-def test_the_device_is_the_one_that_comments_name(
-    proposed: Callable[..., Draft], comment: str, device: str | None
-) -> None:
+def test_the_device_is_the_one_that_comments_name(proposed, comment, device):
     draft = proposed(script(f"#!/usr/bin/env bash\n{comment}\n"))
     assert draft.row["device"] == (device or "")
     assert ("device" in draft.unknown) == (device is None)
 
 
-def test_on_an_ascend_device_vllm_is_its_edition(proposed: Callable[..., Draft]) -> None:
+def test_on_an_ascend_device_vllm_is_its_edition(proposed):
     assert proposed(script("#!/usr/bin/env bash\n# Ascend 910C\n")).row["infer"] == "vllm-ascend"
     assert proposed(script("#!/usr/bin/env bash\n# 8xH800\n")).row["infer"] == "vllm"
 
@@ -285,15 +275,13 @@ def test_on_an_ascend_device_vllm_is_its_edition(proposed: Callable[..., Draft])
         ("100 ok, 256 oom", None, []),  # may be per GPU
     ],
 )
-def test_a_search_in_comments_gives_limit_and_trials(
-    proposed: Callable[..., Draft], comment: str, limit: int | None, batches: list[tuple[int, str]]
-) -> None:
+def test_a_search_in_comments_gives_limit_and_trials(proposed, comment, limit, batches):
     draft = proposed(script(f"{HEADER}# batch: {comment}\n"))
     assert typed(draft, "max_batch") == limit
     assert [(int(row["batch"]), row["outcome"]) for row in draft.trials] == batches
 
 
-def test_tag_and_task_may_stand_in_comments(proposed: Callable[..., Draft]) -> None:
+def test_tag_and_task_may_stand_in_comments(proposed):
     open_ = f"{NO_OFFLOAD} {ACTOR}.clip_ratio_high=0.28"
     row = proposed(script(f"{HEADER}# Tag:   min (nearly)\n# Task: GRPO\n", open_)).row
     assert (row["tag"], row["task"]) == ("MIN", "GRPO")
@@ -332,13 +320,7 @@ NO_HOST_MEMORY = "(raylet) Task was killed due to the node running low on memory
         (RAN + NO_HOST_MEMORY, {"step_seconds": None}, [], "out of host memory"),
     ],
 )
-def test_a_log_gives_figures_releases_and_a_trial(
-    proposed: Callable[..., Draft],
-    log: str,
-    row: dict[str, object],
-    trials: list[tuple[int, str]],
-    said: str,
-) -> None:
+def test_a_log_gives_figures_releases_and_a_trial(proposed, log, row, trials, said):
     draft = proposed(log=log)
     assert {name: typed(draft, name) for name in row} == row
     assert [(int(row["batch"]), row["outcome"]) for row in draft.trials] == trials
@@ -358,9 +340,7 @@ def test_a_log_gives_figures_releases_and_a_trial(
         (("{large}",), "large: cannot be read: More than 1 MiB"),
     ],
 )
-def test_what_cannot_be_read_is_wrong_usage(
-    run: Run, mine: Path, tmp_path: Path, arguments: tuple[str, ...], problem: str
-) -> None:
+def test_what_cannot_be_read_is_wrong_usage(run, mine, tmp_path, arguments, problem):
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "large").write_bytes(b"x" * (1 << 21))
     paths = {"mine": mine, "binary": tmp_path / "binary", "large": tmp_path / "large"}
@@ -369,8 +349,8 @@ def test_what_cannot_be_read_is_wrong_usage(
 
 
 def test_a_run_out_of_memory_is_written_to_the_record_of_a_run_that_fitted_alone(
-    run: Run, mine: Path, tmp_path: Path, root: Path, unchecked: None
-) -> None:
+    run, mine, tmp_path, root, unchecked
+):
     before = files(root)
     found = run(mine, "--log", saved(tmp_path, FAILED), "--write")
     assert (found["exit"], files(root)) == (1, before)
@@ -384,9 +364,7 @@ def test_a_run_out_of_memory_is_written_to_the_record_of_a_run_that_fitted_alone
     assert (row["max_batch"], row["step_seconds"]) == ("128", "90")
 
 
-def test_write_adds_the_row_and_a_fixed_copy_of_the_script(
-    run: Run, mine: Path, root: Path
-) -> None:
+def test_write_adds_the_row_and_a_fixed_copy_of_the_script(run, mine, root):
     theirs = script("# Hardware: 2 x A100 80 GB\n").replace('"$@"', "$@").replace("\n", "\r\n")
     mine.write_bytes(theirs.encode())
     before = files(root)
@@ -410,9 +388,7 @@ def test_write_adds_the_row_and_a_fixed_copy_of_the_script(
     assert files(root) == after
 
 
-def test_write_moves_an_ill_named_script_of_the_dataset(
-    run: Run, root: Path, unchecked: None
-) -> None:
+def test_write_moves_an_ill_named_script_of_the_dataset(run, root, unchecked):
     wrong = root / "examples" / "tuning" / "7B" / "my_run.sh"
     wrong.parent.mkdir()
     wrong.write_text(script())
@@ -421,7 +397,7 @@ def test_write_moves_an_ill_named_script_of_the_dataset(
     assert (root / PLACE).read_text() == script()
 
 
-def test_a_refused_draft_reports_what_write_would_not_fix(run: Run, mine: Path) -> None:
+def test_a_refused_draft_reports_what_write_would_not_fix(run, mine):
     mine.write_text(script().replace('"$@"', "$@").replace("set -euo pipefail\n", ""))
     found = run(mine, "--contributor", "HANDLE", "--write")
     assert [item["rule"] for item in found["findings"]] == ["provenance"]
@@ -436,9 +412,7 @@ def test_a_refused_draft_reports_what_write_would_not_fix(run: Run, mine: Path) 
         (script("#!/usr/bin/env bash\n"), (), "the row lacks script, device"),
     ],
 )
-def test_what_a_rule_objects_to_is_reported_and_not_written(
-    run: Run, mine: Path, root: Path, text: str, arguments: tuple[str, ...], said: str
-) -> None:
+def test_what_a_rule_objects_to_is_reported_and_not_written(run, mine, root, text, arguments, said):
     mine.write_text(text)
     before = files(root)
     found = run(mine, *arguments, "--write")
@@ -456,16 +430,12 @@ def test_what_a_rule_objects_to_is_reported_and_not_written(
         ("private-path=Nobody else has this folder.", "no record can be exempt from"),
     ],
 )
-def test_an_exemption_needs_a_reason_and_a_rule_of_tag_or_release(
-    run: Run, mine: Path, exemption: str, said: str
-) -> None:
+def test_an_exemption_needs_a_reason_and_a_rule_of_tag_or_release(run, mine, exemption, said):
     found = run(mine, "--exempt", exemption)
     assert (found["exit"], said in found["said"]) == (2, True)
 
 
-def test_a_log_of_another_release_fills_nothing(
-    run: Run, mine: Path, tmp_path: Path, root: Path, unchecked: None
-) -> None:
+def test_a_log_of_another_release_fills_nothing(run, mine, tmp_path, root, unchecked):
     run(mine, "--contributor", HANDLE, "--set", "infer_version=0.8.3", "--write")
     text = RELEASE.replace("0.8.3", "0.9.1") + RAN
     found = run(root / PLACE, "--log", saved(tmp_path, text), "--write")
@@ -481,7 +451,7 @@ ANSWERS = {
 FORM = "".join(f"### {title}\n\n{answer}\n\n" for title, answer in ANSWERS.items())
 
 
-def test_an_issue_form_becomes_a_row(run: Run, tmp_path: Path) -> None:
+def test_an_issue_form_becomes_a_row(run, tmp_path):
     found = run("--issue", saved(tmp_path, FORM.replace("\n", "\r\n"), "issue.md"))
     row = found["row"]
     assert found["exit"] == 0
@@ -490,18 +460,18 @@ def test_an_issue_form_becomes_a_row(run: Run, tmp_path: Path) -> None:
     assert "a record needs its script" in found["said"]
 
 
-def test_an_answer_that_does_not_fit_its_column_is_reported() -> None:
+def test_an_answer_that_does_not_fit_its_column_is_reported():
     found = read_form(FORM.replace("\n2\n", "\ntwo\n"), SCHEMA)
     assert found.facts["gpus"].text == ""
     assert "`GPUs`: `two` is not a whole number from" in found.remarks[0]
 
 
-def test_a_link_is_no_script() -> None:
+def test_a_link_is_no_script():
     found = read_form("### Script\n\n```bash\nhttps://example.org/run.sh\n```\n", SCHEMA)
     assert (found.script, len(found.remarks)) == ("", 1)
 
 
-def test_every_column_can_be_answered_by_its_title() -> None:
+def test_every_column_can_be_answered_by_its_title():
     body = "".join(f"### {field.title}\n\n{field.example}\n\n" for field in SCHEMA.fields)
     facts = read_form(body, SCHEMA).facts
     wanted = {field.name: field.write(field.read(field.example)) for field in SCHEMA.fields}
@@ -509,9 +479,7 @@ def test_every_column_can_be_answered_by_its_title() -> None:
     assert {name: fact.text for name, fact in facts.items()} == wanted
 
 
-def test_hostile_answers_reach_no_terminal(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], unchecked: None
-) -> None:
+def test_hostile_answers_reach_no_terminal(root, tmp_path, capsys, unchecked):
     body = FORM.replace("MIN", "\x1b[2J\x07MIN\x00x").replace("### Task", "### T\x1b]0;x\x07ask")
     issue, log = saved(tmp_path, body.replace("\x00", ""), "issue.md"), FAILED + "\x1b[31m\x07"
     arguments = ["--issue", str(issue), "--log", str(saved(tmp_path, log))]

@@ -1,7 +1,5 @@
 """The estimate of memory: its terms, its questions, its knobs, and how wrong it is."""
 
-from __future__ import annotations
-
 import csv
 import json
 import statistics
@@ -37,7 +35,7 @@ def asked(**words: object) -> Estimate:
     return estimate
 
 
-def test_a_formula_is_arithmetic_on_names_and_nothing_else() -> None:
+def test_a_formula_is_arithmetic_on_names_and_nothing_else():
     assert parse("max(a, 2) * (b - 1)") == ["*", ["max", "a", 2], ["-", "b", 1]]
     assert parse("a if b > 0 else 1") == ["if", [">", "b", 0], "a", 1]
     for text in ("__import__('os')", "a.b", "a[0]", "lambda: 1", "a and b", "'a' * 2", "f(a)"):
@@ -45,7 +43,7 @@ def test_a_formula_is_arithmetic_on_names_and_nothing_else() -> None:
             parse(text)
 
 
-def test_every_name_in_a_term_is_known_before_it_and_every_source_has_an_address() -> None:
+def test_every_name_in_a_term_is_known_before_it_and_every_source_has_an_address():
     found, known = formula(), {*formula()["constants"]}
     known |= {item["name"] for item in found["input"]} | {*dataset().models.columns}
 
@@ -63,7 +61,7 @@ def test_every_name_in_a_term_is_known_before_it_and_every_source_has_an_address
         assert set(moment["components"].values()) <= known
 
 
-def test_lora_trains_16_bytes_for_each_adapter_parameter() -> None:
+def test_lora_trains_16_bytes_for_each_adapter_parameter():
     found = asked(weights="lora", lora_rank=8).values
     # Rank 8 on seven linear layers of Qwen2.5-7B: 20,185,088 parameters, as PEFT prints them.
     assert found["adapter_parameters"] == 20_185_088
@@ -71,7 +69,7 @@ def test_lora_trains_16_bytes_for_each_adapter_parameter() -> None:
     assert state * 8 == pytest.approx(16 * 20_185_088)
 
 
-def test_offload_of_verl_lowers_the_phases_between_updates_and_not_the_update() -> None:
+def test_offload_of_verl_lowers_the_phases_between_updates_and_not_the_update():
     plain, moved = asked(infer="vllm"), asked(infer="vllm").with_inputs(optimizer_offload=1)
     assert plain.phases["update"].peak_gb == moved.phases["update"].peak_gb
     saved = plain.phases["rollout"].peak_gb - moved.phases["rollout"].peak_gb
@@ -79,7 +77,7 @@ def test_offload_of_verl_lowers_the_phases_between_updates_and_not_the_update() 
     assert moved.host_memory_gb == pytest.approx(8 * 7.61, rel=0.001)
 
 
-def test_megatron_without_sizes_takes_the_smallest_that_fit_and_says_so() -> None:
+def test_megatron_without_sizes_takes_the_smallest_that_fit_and_says_so():
     found = asked(model="Qwen/Qwen3-30B-A3B", gpus=16, train="megatron")
     assert found.verdict == "fits"
     chosen = {item.input: item.reason for item in found.configuration.assumed}
@@ -96,7 +94,7 @@ def test_megatron_without_sizes_takes_the_smallest_that_fit_and_says_so() -> Non
         ({"model": "Qwen/Qwen2.5-72B-Instruct", "gpus": 8, "weights": "lora"}, "fits"),
     ],
 )
-def test_a_verdict(words: dict[str, object], verdict: str) -> None:
+def test_a_verdict(words, verdict):
     assert asked(**words).verdict == verdict
 
 
@@ -110,8 +108,8 @@ def test_a_verdict(words: dict[str, object], verdict: str) -> None:
     st.integers(1, 32768),
 )
 def test_more_gpus_never_need_more_each_and_more_tokens_never_less(
-    model: str, train: str, weights: str, power: int, micro: int, length: int
-) -> None:
+    model, train, weights, power, micro, length
+):
     words = {"model": model, "train": train, "weights": weights, "response_length": length}
     found = asked(**words, gpus=2**power, micro_batch=micro)
     assert found.peak_gb >= sum(found.training.components.values()) - 1e-9 > 0
@@ -132,9 +130,7 @@ def test_more_gpus_never_need_more_each_and_more_tokens_never_less(
         ("fill=0.5", "fill", 0.5),
     ],
 )
-def test_a_setting_is_an_input_a_key_of_verl_or_the_end_of_one(
-    setting: str, name: str, value: float
-) -> None:
+def test_a_setting_is_an_input_a_key_of_verl_or_the_end_of_one(setting, name, value):
     found = dataset().estimate(
         **{key: str(word) for key, word in QUESTION.items()}, settings=[setting]
     )
@@ -150,15 +146,13 @@ def test_a_setting_is_an_input_a_key_of_verl_or_the_end_of_one(
         ({"train": "deepspeed-zero3"}, "deepspeed", 1),
     ],
 )
-def test_a_backend_is_named_by_its_zero_stage_or_follows_from_the_gpus(
-    words: dict[str, object], train: str, sharded: int
-) -> None:
+def test_a_backend_is_named_by_its_zero_stage_or_follows_from_the_gpus(words, train, sharded):
     found = asked(**words)
     assert found.configuration.train == train
     assert found.values["shards_parameters"] == sharded
 
 
-def test_a_knob_is_the_setting_of_the_framework_with_its_line_and_its_effect_recomputed() -> None:
+def test_a_knob_is_the_setting_of_the_framework_with_its_line_and_its_effect_recomputed():
     found = dataset().estimate(str(SCRIPT))
     by_setting = {knob.setting: knob for knob in knobs(found)}
     key = "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu"
@@ -170,7 +164,7 @@ def test_a_knob_is_the_setting_of_the_framework_with_its_line_and_its_effect_rec
     assert not any("checkpointing" in setting for setting in by_setting), "it is on already"
 
 
-def test_the_limits_fit_and_one_more_does_not() -> None:
+def test_the_limits_fit_and_one_more_does_not():
     found = asked(micro_batch=4)
     limit = limits(found)
     assert limit.gpus and limit.micro_batch and limit.response_length
@@ -182,7 +176,7 @@ def test_the_limits_fit_and_one_more_does_not() -> None:
         assert found.with_inputs(**{name: value + step}).verdict != "fits"
 
 
-def test_a_script_gives_its_settings_and_lists_every_default_that_was_taken() -> None:
+def test_a_script_gives_its_settings_and_lists_every_default_that_was_taken():
     found = dataset().estimate(str(SCRIPT))
     inputs = found.configuration.inputs
     assert (inputs["gpus"], inputs["micro_batch"], inputs["optimizer_offload"]) == (2, 16, 1)
@@ -196,14 +190,14 @@ def test_a_script_gives_its_settings_and_lists_every_default_that_was_taken() ->
     }
 
 
-def test_a_script_whose_engine_has_gpus_of_its_own_is_estimated_for_those_that_train() -> None:
+def test_a_script_whose_engine_has_gpus_of_its_own_is_estimated_for_those_that_train():
     script = SCRIPT.with_name("qwen2.5-math-7b_dapo_64_h20_fsdp2_vllm.sh")
     found = dataset().estimate(str(script))
     inputs = found.configuration.inputs
     assert (inputs["gpus"], inputs["has_engine"], "rollout" in found.phases) == (32, 0, False)
 
 
-def test_what_a_script_leaves_open_is_named_with_the_default_taken(tmp_path: Path) -> None:
+def test_what_a_script_leaves_open_is_named_with_the_default_taken(tmp_path):
     script = tmp_path / SCRIPT.name
     text = SCRIPT.read_text().replace('length="${MAX_RESPONSE_LENGTH}"', 'length="$1"')
     script.write_text(text)
@@ -245,9 +239,7 @@ ASKED = "--model Qwen2.5-7B --gpus 8 --device h100"
         ("--model nowhere.json --gpus 8 --device h100", "nowhere.json: cannot be read"),
     ],
 )
-def test_wrong_input_is_one_line_with_a_fix_and_exit_2(
-    arguments: str, message: str, capsys: Output
-) -> None:
+def test_wrong_input_is_one_line_with_a_fix_and_exit_2(arguments, message, capsys):
     assert main(["estimate", *arguments.split(), "--root", str(ROOT)]) == 2
     shown = capsys.readouterr()
     assert message in shown.err.splitlines()[0]
@@ -275,9 +267,7 @@ def of_config(tmp_path: Path) -> Callable[[str], Estimate]:
     return estimate
 
 
-def test_a_config_json_stands_for_a_model_and_what_it_leaves_out_is_listed(
-    of_config: Callable[[str], Estimate],
-) -> None:
+def test_a_config_json_stands_for_a_model_and_what_it_leaves_out_is_listed(of_config):
     found = of_config(json.dumps(CONFIG | {"num_key_value_heads": 4}))
     assert found.peak_gb == pytest.approx(asked().peak_gb, rel=0.01)
     found = of_config(json.dumps({"text_config": "none", "llm_config": CONFIG}))
@@ -299,35 +289,31 @@ def test_a_config_json_stands_for_a_model_and_what_it_leaves_out_is_listed(
         ({"text_config": {"vocab_size": 0.5}}, "vocab_size is 0.5"),
     ],
 )
-def test_a_figure_of_a_config_json_that_cannot_be_is_named(
-    change: dict[str, object], message: str, of_config: Callable[[str], Estimate]
-) -> None:
+def test_a_figure_of_a_config_json_that_cannot_be_is_named(change, message, of_config):
     with pytest.raises(UnusableInput) as raised:
         of_config(json.dumps(CONFIG | change))
     assert message in str(raised.value)
 
 
 @pytest.mark.parametrize("text", ["[]", "{", "\0", "[" * 500_000])
-def test_what_is_no_config_json_is_unusable(
-    text: str, of_config: Callable[[str], Estimate]
-) -> None:
+def test_what_is_no_config_json_is_unusable(text, of_config):
     with pytest.raises(UnusableInput):
         of_config(text)
 
 
-def test_a_group_of_more_than_all_gpus_is_all_of_them_as_in_verl() -> None:
+def test_a_group_of_more_than_all_gpus_is_all_of_them_as_in_verl():
     every = asked(gpus=8).peak_gb
     for size in (16, 8, -1):
         assert asked(gpus=8, settings=[f"fsdp_size={size}"]).peak_gb == every
 
 
-def test_what_is_asked_wins_over_the_script() -> None:
+def test_what_is_asked_wins_over_the_script():
     found = dataset().estimate(str(SCRIPT), memory=24, task="PPO")
     assert found.values["device_gb"] == 24
     assert found.values["has_critic"] == 1
 
 
-def test_a_critic_is_sharded_as_the_backend_does_and_trains_with_its_gradients() -> None:
+def test_a_critic_is_sharded_as_the_backend_does_and_trains_with_its_gradients():
     words = {"train": "zero2", "gpus": 8, "task": "PPO"}
     values = asked(**words).values
     parameters = values["parameters"]
@@ -338,13 +324,13 @@ def test_a_critic_is_sharded_as_the_backend_does_and_trains_with_its_gradients()
     assert found.host_memory_gb == pytest.approx(12 * parameters / 1e9)
 
 
-def test_sharding_is_a_knob_of_deepspeed_and_plain_data_parallelism_alone() -> None:
+def test_sharding_is_a_knob_of_deepspeed_and_plain_data_parallelism_alone():
     for train, is_one in (("zero2", True), ("transformers", True), ("megatron", False)):
         found = {knob.input for knob in knobs(asked(train=train, gpus=8))}
         assert ("shards_parameters" in found) == is_one, train
 
 
-def test_a_value_that_a_script_sets_and_that_cannot_be_is_an_error(tmp_path: Path) -> None:
+def test_a_value_that_a_script_sets_and_that_cannot_be_is_an_error(tmp_path):
     script = tmp_path / SCRIPT.name
     text = SCRIPT.read_text()
     script.write_text(text.replace('length="${MAX_RESPONSE_LENGTH}"', "length=-5"))
@@ -352,7 +338,7 @@ def test_a_value_that_a_script_sets_and_that_cannot_be_is_an_error(tmp_path: Pat
         dataset().estimate(str(script))
 
 
-def test_json_has_what_the_contract_names_and_text_the_same_figures(capsys: Output) -> None:
+def test_json_has_what_the_contract_names_and_text_the_same_figures(capsys):
     arguments = ["estimate", str(SCRIPT), "--root", str(ROOT)]
     assert main([*arguments, "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -368,7 +354,7 @@ def test_json_has_what_the_contract_names_and_text_the_same_figures(capsys: Outp
     assert f"{conditions}activation checkpointing; 1024 + 1024 tokens; micro batch 16" in text
 
 
-def test_the_inputs_are_listed_with_the_keys_of_the_framework(capsys: Output) -> None:
+def test_the_inputs_are_listed_with_the_keys_of_the_framework(capsys):
     assert main(["estimate", "--set", "list"]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert {item["name"] for item in formula()["input"]} <= set(shown)
@@ -380,7 +366,7 @@ def cases() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_on_measured_runs_whose_tokens_are_known_the_error_is_within_the_goals() -> None:
+def test_on_measured_runs_whose_tokens_are_known_the_error_is_within_the_goals():
     chosen = [case for case in cases() if case["measured_gb"] and case["known"] == "true"]
     chosen = [case for case in chosen if case["kind"] == "measured"]
     errors = sorted(
@@ -395,7 +381,7 @@ def test_on_measured_runs_whose_tokens_are_known_the_error_is_within_the_goals()
     assert 0.85 <= sum(inside) / len(inside) <= 0.96
 
 
-def test_no_run_that_ran_cannot_fit_and_most_that_did_not_are_tight_or_worse() -> None:
+def test_no_run_that_ran_cannot_fit_and_most_that_did_not_are_tight_or_worse():
     decided = [case for case in cases() if case["verdict"]]
     ran = [case["verdict"] for case in decided if case["outcome"] == "ran"]
     assert "cannot fit" not in ran
@@ -404,7 +390,7 @@ def test_no_run_that_ran_cannot_fit_and_most_that_did_not_are_tight_or_worse() -
     assert failed.count("fits") <= 0.2 * len(failed)
 
 
-def test_the_committed_cases_are_those_of_the_formula() -> None:
+def test_the_committed_cases_are_those_of_the_formula():
     from importlib.util import module_from_spec, spec_from_file_location
 
     spec = spec_from_file_location("backtest", ROOT / "benchmarks/backtest.py")
@@ -418,7 +404,7 @@ def test_the_committed_cases_are_those_of_the_formula() -> None:
         assert float(case["estimated_gb"]) == pytest.approx(made[case["id"]].estimated_gb, rel=1e-3)
 
 
-def test_the_terms_of_a_question_have_no_surprise_at_the_edges() -> None:
+def test_the_terms_of_a_question_have_no_surprise_at_the_edges():
     inputs = {**asked().configuration.inputs}
     for name, value in (("micro_batch", 1e6), ("gpus", 65536), ("response_length", 1e7)):
         assert all(number == number for number in evaluate({**inputs, name: value}).values())

@@ -1,11 +1,8 @@
 """The estimate in JavaScript: in Node it is the one of Python, term by term."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,7 +91,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("number", [300, pytest.param(5000, marks=pytest.mark.nightly)])
-def test_the_page_estimates_as_python_does(tmp_path: Path, number: int) -> None:
+def test_the_page_estimates_as_python_does(tmp_path, number):
     dataset = load(ROOT)
     documents = {item.path: item.text for item in api.documents(dataset, api.Publication())}
     published = {name: documents[name] for name in ("estimate.json", "models.json", "devices.json")}

@@ -1,13 +1,10 @@
 """The page of the estimate in a browser, its back-test, and the estimate of a record."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from rl_resources import load
 from rl_resources.estimate.model import estimable
@@ -42,9 +39,7 @@ def headline(asked: dict[str, str], *settings: str) -> str:
 
 
 @pytest.mark.parametrize("width", [360, pytest.param(1440, marks=pytest.mark.nightly)])
-def test_the_form_is_answered_by_keyboard_and_the_address_keeps_it(
-    browser: Browser, address: str, width: int
-) -> None:
+def test_the_form_is_answered_by_keyboard_and_the_address_keeps_it(browser, address, width):
     with visited(browser, f"{address}/estimate/", width) as (page, wrong):
         for name, text in {
             "model": "Qwen2.5-7B-Instruct",
@@ -75,7 +70,7 @@ def test_the_form_is_answered_by_keyboard_and_the_address_keeps_it(
         assert wrong == []
 
 
-def test_an_address_in_any_words_fills_the_form(browser: Browser, address: str) -> None:
+def test_an_address_in_any_words_fills_the_form(browser, address):
     query = "model=qwen2.5-7b-instruct&gpus=4&memory=40&lora_rank=8&data.max_response_length=4096"
     with visited(browser, f"{address}/estimate/?{query}&param_offload=1") as (page, _):
         assert "Not known: param_offload=1" in page.locator(".estimate-result").inner_text()
@@ -94,7 +89,7 @@ def test_an_address_in_any_words_fills_the_form(browser: Browser, address: str) 
         assert wrong == []
 
 
-def test_a_hostile_address_is_shown_as_text(browser: Browser, address: str) -> None:
+def test_a_hostile_address_is_shown_as_text(browser, address):
     for name in ("model", "gpus", HOSTILE):
         with visited(browser, f"{address}/estimate/?{name}={HOSTILE}") as (page, wrong):
             page.locator(".estimate-result .nothing").wait_for()
@@ -103,7 +98,7 @@ def test_a_hostile_address_is_shown_as_text(browser: Browser, address: str) -> N
             assert wrong == []
 
 
-def test_a_formula_that_cannot_be_loaded_is_said(browser: Browser, address: str) -> None:
+def test_a_formula_that_cannot_be_loaded_is_said(browser, address):
     page = browser.new_page()
     page.route("**/api/v1/estimate.json", lambda route: route.abort())
     page.goto(f"{address}/estimate/")
@@ -111,7 +106,7 @@ def test_a_formula_that_cannot_be_loaded_is_said(browser: Browser, address: str)
     page.close()
 
 
-def test_without_javascript_the_command_is_shown(browser: Browser, address: str) -> None:
+def test_without_javascript_the_command_is_shown(browser, address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{address}/estimate/")
@@ -120,7 +115,7 @@ def test_without_javascript_the_command_is_shown(browser: Browser, address: str)
     context.close()
 
 
-def test_the_finder_leads_to_the_estimate_of_its_question(browser: Browser, address: str) -> None:
+def test_the_finder_leads_to_the_estimate_of_its_question(browser, address):
     asked = {"model": "Qwen2.5-32B-Instruct", "gpus": "2", "device": "4090", "weights": "lora"}
     with visited(browser, f"{address}/?{urlencode(asked)}&length=8K") as (page, wrong):
         page.locator(".finder-estimate a").click()
@@ -135,7 +130,7 @@ def test_the_finder_leads_to_the_estimate_of_its_question(browser: Browser, addr
         assert " GB (" in verdict(page)
 
 
-def test_every_record_with_a_known_run_leads_to_exactly_its_inputs() -> None:
+def test_every_record_with_a_known_run_leads_to_exactly_its_inputs():
     """What the form would assume is left out of the address, all else is in it."""
     dataset = load(ROOT)
     for record in dataset.records["tuning"]:
@@ -155,7 +150,7 @@ def test_every_record_with_a_known_run_leads_to_exactly_its_inputs() -> None:
             assert again.values[name] == pytest.approx(float(found.values[name])), (name, words)
 
 
-def test_the_back_test_counts_errors_and_verdicts(tmp_path: Path) -> None:
+def test_the_back_test_counts_errors_and_verdicts(tmp_path):
     root = copy_checkout(tmp_path / "checkout")
     missing = estimate_page.pages(Site(load(root)))["estimate.md"]
     assert "not part of this build" in missing

@@ -1,7 +1,5 @@
 """`export` on the command line. What the RST means is in test_rst.py."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

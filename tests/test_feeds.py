@@ -1,7 +1,5 @@
 """The Atom feed and `llms.txt`: their form, their links, and hostile text in them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

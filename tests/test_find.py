@@ -1,7 +1,5 @@
 """What runs on this hardware; its fits and order are those of `tests/golden` and of the page."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -37,17 +35,17 @@ from rl_resources.site.answers import as_text, as_value
         ("B200 (GB200)", "B200 (GB200)"),
     ],
 )
-def test_memory_in_a_published_name_has_our_spelling(published: str, shown: str) -> None:
+def test_memory_in_a_published_name_has_our_spelling(published, shown):
     assert written(published) == shown
 
 
-def test_one_of_several_devices_is_written_with_the_most_memory(dataset: Dataset) -> None:
+def test_one_of_several_devices_is_written_with_the_most_memory(dataset):
     several = {"device": "", "device_label": "A100", "possible_devices": ("a100-40g", "a100-80g")}
     row = configurations(dataset)[0]._replace(gpus=1, gpus_maximum=0, memory_gb=80.0, **several)
     assert resource(row) == "1 × A100 (at most 80 GB)"
 
 
-def test_the_name_of_a_device_for_people_means_that_device(dataset: Dataset) -> None:
+def test_the_name_of_a_device_for_people_means_that_device(dataset):
     known = Devices(dataset)
     assert {key: known.named(known.label(key)) for key in known.known} == {
         key: [key] for key in known.known
@@ -65,19 +63,19 @@ NOT_KNOWN = [case for case in WORDS["case"] if "help" in case]
 
 
 @pytest.mark.parametrize("case", UNDERSTOOD, ids=lambda case: str(case["words"]))
-def test_words_are_understood(known: Vocabulary, case: dict[str, Any]) -> None:
+def test_words_are_understood(known, case):
     query, _ = understand(known, case["words"])
     assert {name: getattr(query, name) for name in case["query"]} == case["query"]
 
 
 @pytest.mark.parametrize("case", NOT_KNOWN, ids=lambda case: str(case["words"]))
-def test_a_word_that_is_not_known_gets_the_nearest(known: Vocabulary, case: dict[str, Any]) -> None:
+def test_a_word_that_is_not_known_gets_the_nearest(known, case):
     with pytest.raises(UnusableInput) as caught:
         understand(known, case["words"])
     assert case["help"] in caught.value.help
 
 
-def test_every_record_is_the_answer_to_the_question_about_itself(dataset: Dataset) -> None:
+def test_every_record_is_the_answer_to_the_question_about_itself(dataset):
     rows = configurations(dataset)
     reports = len(dataset.records["reports"]) - len(recorded(dataset))
     assert len(rows) == len(dataset.records["tuning"]) + reports
@@ -91,9 +89,7 @@ def test_every_record_is_the_answer_to_the_question_about_itself(dataset: Datase
             assert row["script"] in scripts  # a run on fewer GPUs comes before a claim
 
 
-def test_json_csv_and_python_give_the_same_answers(
-    dataset: Dataset, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_csv_and_python_give_the_same_answers(dataset, capsys):
     asked = ["find", "--size", "7B", "--gpus", "8", "--device", "h100"]
     assert main([*asked, "--format", "json"]) == 0
     value = json.loads(capsys.readouterr().out)
@@ -107,9 +103,7 @@ def test_json_csv_and_python_give_the_same_answers(
     assert frame.attrs["failures"] == value["failures"]
 
 
-def test_without_answers_every_format_leads_to_the_nearest(
-    dataset: Dataset, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_answers_every_format_leads_to_the_nearest(dataset, capsys):
     frame = dataset.find(size="70B", task="PPO", gpus=1, memory=16)
     assert len(frame) == 0
     assert frame["gpus"].dtype == "Int64"
@@ -123,7 +117,7 @@ def test_without_answers_every_format_leads_to_the_nearest(
     assert "Nothing that is known fits. The nearest" in capsys.readouterr().out
 
 
-def test_the_command_prints_the_best_script_and_folds_series(dataset: Dataset) -> None:
+def test_the_command_prints_the_best_script_and_folds_series(dataset):
     text = _text(dataset, {"size": "7B", "gpus": "2", "device": "h800"})
     script = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
     assert f"  bash {script}\n" in text
@@ -137,7 +131,7 @@ def _text(dataset: Dataset, tokens: dict[str, str], **options: Any) -> str:
     return as_text(dataset, *ask(dataset, tokens), **options)
 
 
-def test_only_a_terminal_gets_color_and_no_line_is_wider(dataset: Dataset) -> None:
+def test_only_a_terminal_gets_color_and_no_line_is_wider(dataset):
     assert "\x1b[1m" in _text(dataset, {"size": "7B"}, limit=3, color=True)
     tokens = {"model": "Qwen2.5-32B", "task": "PPO", "gpus": "1", "device": "t4"}
     for words in (tokens, {"gpus": "1", "memory": "24"}):
@@ -164,9 +158,7 @@ def test_only_a_terminal_gets_color_and_no_line_is_wider(dataset: Dataset) -> No
         ({"model": "Qwen2.5-7B-Instruct", "gpus": "1", "device": "4090", "weights": "partial"}, ""),
     ],
 )
-def test_what_no_run_answers_can_be_estimated(
-    dataset: Dataset, tokens: dict[str, str], command: str
-) -> None:
+def test_what_no_run_answers_can_be_estimated(dataset, tokens, command):
     found, notes = ask(dataset, tokens)
     expected = f"rl-resources estimate {command}" if command else None
     assert as_value(dataset, found, notes)["estimate"] == expected

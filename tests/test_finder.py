@@ -1,11 +1,8 @@
 """The finder of the front page answers as the command and Python do: the same questions to both."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,7 +99,7 @@ def _misspelt(word: str, chance: random.Random) -> str:
 
 
 @pytest.mark.parametrize("number", [60, pytest.param(3000, marks=pytest.mark.nightly)])
-def test_the_page_answers_as_python_does(tmp_path: Path, number: int) -> None:
+def test_the_page_answers_as_python_does(tmp_path, number):
     dataset = load(ROOT)
     asked = [{}, *questions(dataset, number)]
     published = {"finder.json": finder.files(dataset)[finder.PATH]}

@@ -1,15 +1,12 @@
 """The finder in a browser: by keyboard, by address, without JavaScript, and as Python answers."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from rl_resources import load
 from rl_resources.query.configurations import Configuration
@@ -43,9 +40,7 @@ def focus_by_tab(page: Page, selector: str) -> None:
 
 
 @pytest.mark.parametrize("width", [360, pytest.param(1440, marks=pytest.mark.nightly)])
-def test_the_way_from_question_to_record_is_one_by_keyboard_alone(
-    browser: Browser, address: str, width: int
-) -> None:
+def test_the_way_from_question_to_record_is_one_by_keyboard_alone(browser, address, width):
     with visited(browser, f"{address}/", width) as (page, wrong):
         for name, text in SMALL.items():
             focus_by_tab(page, f"#finder-{name}")
@@ -67,9 +62,7 @@ def test_the_way_from_question_to_record_is_one_by_keyboard_alone(
 @pytest.mark.parametrize(
     "tokens", [{"model": "7B", "gpus": "8"}, {"model": "70B", "task": "PPO", "gpus": "1"}]
 )
-def test_the_page_shows_what_python_answers(
-    browser: Browser, address: str, tokens: dict[str, str]
-) -> None:
+def test_the_page_shows_what_python_answers(browser, address, tokens):
     found, _ = ask(load(ROOT), tokens)
     lists = [[i for i in found.answers if i.weights == k] for k in (*WEIGHTS, "")]
     lists = sorted(filter(None, lists), key=lambda one: all(i.fit == "claimed" for i in one))
@@ -90,7 +83,7 @@ def test_the_page_shows_what_python_answers(
         assert wrong == []
 
 
-def test_typing_answers_and_the_address_keeps_the_question(browser: Browser, address: str) -> None:
+def test_typing_answers_and_the_address_keeps_the_question(browser, address):
     with visited(browser, f"{address}/") as (page, wrong):
         page.locator("#finder-model").fill("7B")
         assert answered(page).startswith("7B: ")
@@ -112,7 +105,7 @@ def test_typing_answers_and_the_address_keeps_the_question(browser: Browser, add
         assert wrong == []
 
 
-def test_an_address_as_the_command_would_ask_fills_the_form(browser: Browser, address: str) -> None:
+def test_an_address_as_the_command_would_ask_fills_the_form(browser, address):
     tokens = {"memory": "24", "size": "7B", "task": "grpo", "infer": "vllm", "weights": "LORA"}
     with visited(browser, asked(address, **tokens)) as (page, _):
         assert answered(page).startswith("7B, GRPO-LoRA, LoRA, vllm on 24 GB: ")
@@ -122,9 +115,7 @@ def test_an_address_as_the_command_would_ask_fills_the_form(browser: Browser, ad
         assert page.locator("#finder-infer").is_visible()
 
 
-def test_a_hostile_address_is_shown_as_text_and_runs_nothing(
-    browser: Browser, address: str
-) -> None:
+def test_a_hostile_address_is_shown_as_text_and_runs_nothing(browser, address):
     for name in ("device", "task"):
         with visited(browser, asked(address, **{name: HOSTILE})) as (page, wrong):
             assert HOSTILE[:20] in page.locator("#finder-mistake").inner_text()
@@ -134,9 +125,7 @@ def test_a_hostile_address_is_shown_as_text_and_runs_nothing(
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_an_example_fills_the_form_and_shows_its_first_answer_on_a_phone(
-    browser: Browser, address: str, number: int
-) -> None:
+def test_an_example_fills_the_form_and_shows_its_first_answer_on_a_phone(browser, address, number):
     with visited(browser, f"{address}/", 360) as (page, wrong):
         page.set_viewport_size({"width": 360, "height": 740})
         page.locator(".finder-examples a").nth(number).click()
@@ -149,7 +138,7 @@ def test_an_example_fills_the_form_and_shows_its_first_answer_on_a_phone(
         assert wrong == []
 
 
-def test_a_bad_word_offers_the_nearest_and_takes_it(browser: Browser, address: str) -> None:
+def test_a_bad_word_offers_the_nearest_and_takes_it(browser, address):
     with visited(browser, asked(address, device="h10", gpus="8")) as (page, _):
         field = page.locator("#finder-device")
         assert field.get_attribute("aria-invalid") == "true"
@@ -158,7 +147,7 @@ def test_a_bad_word_offers_the_nearest_and_takes_it(browser: Browser, address: s
         assert field.get_attribute("aria-invalid") is None
 
 
-def test_more_answers_come_on_demand_and_stay(browser: Browser, address: str) -> None:
+def test_more_answers_come_on_demand_and_stay(browser, address):
     with visited(browser, asked(address, model="7B", gpus="8"), 360) as (page, _):
         full = page.locator("#finder-full")
         assert full.locator(".finder-card").count() == 4
@@ -167,7 +156,7 @@ def test_more_answers_come_on_demand_and_stay(browser: Browser, address: str) ->
         assert full.locator(".finder-card").count() == 34
 
 
-def test_a_series_opens_to_each_of_its_reports(browser: Browser, address: str) -> None:
+def test_a_series_opens_to_each_of_its_reports(browser, address):
     with visited(browser, asked(address, gpus="1", device="24 GB")) as (page, wrong):
         series = page.locator(".finder-series").first
         summary = series.locator("summary").inner_text()
@@ -179,9 +168,7 @@ def test_a_series_opens_to_each_of_its_reports(browser: Browser, address: str) -
         assert wrong == []
 
 
-def test_without_javascript_a_link_leads_to_the_same_in_tables(
-    browser: Browser, address: str
-) -> None:
+def test_without_javascript_a_link_leads_to_the_same_in_tables(browser, address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{address}/")
@@ -194,9 +181,7 @@ def test_without_javascript_a_link_leads_to_the_same_in_tables(
     context.close()
 
 
-def test_the_data_are_fetched_when_somebody_asks_and_again_after_a_failure(
-    browser: Browser, address: str
-) -> None:
+def test_the_data_are_fetched_when_somebody_asks_and_again_after_a_failure(browser, address):
     with visited(browser, f"{address}/") as (page, _):
         fetched = "performance.getEntriesByType('resource').map(one => one.name)"
         assert not any(finder.PATH in name for name in page.evaluate(fetched))
@@ -209,7 +194,7 @@ def test_the_data_are_fetched_when_somebody_asks_and_again_after_a_failure(
         assert answered(page).startswith("7B: ")
 
 
-def test_the_finder_is_light_and_preloads_its_modules(built: Path) -> None:
+def test_the_finder_is_light_and_preloads_its_modules(built):
     folder = built / "javascripts" / "finder"
     modules = {name.rpartition("/")[2] for name in finder.MODULES}
     assert {path.name for path in folder.glob("*.js")} == {"page.js", *modules}

@@ -3,8 +3,6 @@
 A test's words are the rule's name, then what was wrong.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path
@@ -124,7 +122,7 @@ FIRST: dict[str, list[Edit]] = {
 
 
 @pytest.mark.parametrize("name", FIXES)
-def test_a_certain_fix_is_made_and_nothing_else_changes(name: str, root: Path) -> None:
+def test_a_certain_fix_is_made_and_nothing_else_changes(name, root):
     sound = in_memory(root, *FIRST.get(name, []))
     found = fixed(in_memory(root, *FIXES[name]))
     assert name.split()[0] in {*found.rules, "everything"}
@@ -137,7 +135,7 @@ def test_a_certain_fix_is_made_and_nothing_else_changes(name: str, root: Path) -
         ]
 
 
-def test_the_command_writes_what_it_fixes_and_names_the_rules(root: Path, capsys: Output) -> None:
+def test_the_command_writes_what_it_fixes_and_names_the_rules(root, capsys):
     sound = files(root)
     apply(root, FIXES["everything at once"])
     assert main(["check", "--fix", "--strict", "--root", str(root)]) == 0
@@ -149,11 +147,11 @@ def test_the_command_writes_what_it_fixes_and_names_the_rules(root: Path, capsys
     assert err.endswith("No findings in 4 records and 4 scripts.\n")
 
 
-def test_every_fixer_is_tested_and_has_its_rule() -> None:
+def test_every_fixer_is_tested_and_has_its_rule():
     assert {name.split()[0] for name in FIXES} - {"everything"} == set(FIXABLE)
 
 
-def test_rules_say_whether_they_are_fixable(capsys: Output) -> None:
+def test_rules_say_whether_they_are_fixable(capsys):
     assert main(["rules"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" (")[0] for line in lines if ", fixable): " in line] == FIXABLE
@@ -193,13 +191,13 @@ DOUBTFUL: dict[str, list[Edit]] = {
 
 
 @pytest.mark.parametrize("edits", DOUBTFUL.values(), ids=DOUBTFUL)
-def test_what_is_in_doubt_is_left_to_a_person(edits: list[Edit], root: Path) -> None:
+def test_what_is_in_doubt_is_left_to_a_person(edits, root):
     snapshot = in_memory(root, *edits)
     assert check(snapshot)
     assert not fixed(snapshot).changes
 
 
-def test_only_the_files_and_rules_that_are_named_change(root: Path, capsys: Output) -> None:
+def test_only_the_files_and_rules_that_are_named_change(root, capsys):
     apply(root, [crlf(TRIALS), tuning(device="H800"), crlf(TUNING)])
     before = files(root)
     assert main(["check", "--root", str(root), "--fix", str(root / TRIALS)]) == 0
@@ -210,7 +208,7 @@ def test_only_the_files_and_rules_that_are_named_change(root: Path, capsys: Outp
     capsys.readouterr()
 
 
-def test_check_says_what_is_fixable_only_where_a_fix_is_certain(root: Path, capsys: Output) -> None:
+def test_check_says_what_is_fixable_only_where_a_fix_is_certain(root, capsys):
     apply(root, [crlf(TRIALS), tuning(task="GPRO")])
     before = files(root)
     assert main(["check", "--root", str(root)]) == 1
@@ -229,9 +227,7 @@ SPOILERS = st.sampled_from(SIGNS.split("|"))
 @pytest.mark.nightly
 @given(st.data())
 @settings(max_examples=25, deadline=None)
-def test_whatever_a_file_contains_a_fix_of_its_form_loses_no_row_and_leaves_no_other(
-    data: st.DataObject,
-) -> None:
+def test_whatever_a_file_contains_a_fix_of_its_form_loses_no_row_and_leaves_no_other(data):
     path = data.draw(st.sampled_from([TRIALS, TUNING, BACKENDS]))
     broken = _with(sample(), path, _broken(data, _bytes(sample(), path).decode()).encode())
     after = fix(broken, [all_rules()[name] for name in FORM]).snapshot

@@ -1,7 +1,5 @@
 """What a framework's own configuration accepts: a small framework, and the real one."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -185,16 +183,12 @@ OVERRIDES: list[tuple[str, str | None, str | None]] = [
 
 
 @pytest.mark.parametrize(("key", "value", "kind"), OVERRIDES)
-def test_an_override_is_accepted_or_rejected(
-    small: tuple[Release, Shipped], key: str, value: str | None, kind: str | None
-) -> None:
+def test_an_override_is_accepted_or_rejected(small, key, value, kind):
     found = [item.kind for item in both(small, (key, value)).rejected]
     assert found == ([kind] if kind else [])
 
 
-def test_every_rejected_override_is_reported_also_of_a_deleted_section(
-    small: tuple[Release, Shipped],
-) -> None:
+def test_every_rejected_override_is_reported_also_of_a_deleted_section(small):
     composed = both(small, ("data.a", "1"), ("~data", None), ("data.seed", "1"), ("data", "null"))
     assert [(item.index, item.key) for item in composed.rejected] == [
         (0, "data.a"),
@@ -204,9 +198,7 @@ def test_every_rejected_override_is_reported_also_of_a_deleted_section(
     assert composed.rejected[0].reason == "verl 9.0 has no such key"
 
 
-def test_an_unknown_choice_of_a_group_leaves_everything_open(
-    small: tuple[Release, Shipped],
-) -> None:
+def test_an_unknown_choice_of_a_group_leaves_everything_open(small):
     composed = both(small, ("model_engine", None), ("actor.megatron.size", "1"))
     assert (composed.accepted, composed.values) == (None, {})
     assert (
@@ -226,9 +218,7 @@ def test_an_unknown_choice_of_a_group_leaves_everything_open(
         ("data.nothing", KeyError),
     ],
 )
-def test_a_value_is_the_scripts_or_the_frameworks_default(
-    small: tuple[Release, Shipped], key: str, value: object
-) -> None:
+def test_a_value_is_the_scripts_or_the_frameworks_default(small, key, value):
     composed = both(
         small, ("data.train_batch_size", "64"), ("trainer.name", "mine"), ("data.seed", None)
     )
@@ -249,7 +239,7 @@ REFERENCES = """
 
 
 @pytest.mark.parametrize("text", REFERENCES.split())
-def test_a_reference_is_what_omegaconf_says_or_unknown(text: str) -> None:
+def test_a_reference_is_what_omegaconf_says_or_unknown(text):
     data = {"seed": 1, "weights": [0.5, 2], "steps": None, "broken": "${data.nothing}"}
     trainer = {"it": text, "name": "seed", "must": "???", "copy": "${data}"}
     composed = Composition("small", "1", {"data": data, "trainer": trainer})
@@ -296,9 +286,7 @@ NOT_READ = ("\\", "${oc.decode", "${data.$")
         ("a", None, "anything", True),
     ],
 )
-def test_a_value_has_the_type_of_the_default(
-    key: str, default: object, value: object, agrees: bool
-) -> None:
+def test_a_value_has_the_type_of_the_default(key, default, value, agrees):
     assert (disagreement(key, default, value) is None) is agrees
 
 
@@ -314,14 +302,7 @@ def test_a_value_has_the_type_of_the_default(
         (MODULE, "../../ppo_trainer", None, "lies outside the framework's package", None),
     ],
 )
-def test_a_launch_names_its_configuration(
-    small: tuple[Release, Shipped],
-    module: str,
-    name: str | None,
-    path: str | None,
-    problem: str,
-    kind: str | None,
-) -> None:
+def test_a_launch_names_its_configuration(small, module, name, path, problem, kind):
     for known in small:
         composed = compose_module(known, module, name, path, [("data.seed", "1")])
         assert problem in composed.problem
@@ -329,7 +310,7 @@ def test_a_launch_names_its_configuration(
         assert [item.kind for item in composed.rejected] == ([kind] if kind else [])
 
 
-def test_a_release_composes_what_is_not_shipped(small: tuple[Release, Shipped]) -> None:
+def test_a_release_composes_what_is_not_shipped(small):
     own, other = (
         compose_module(known, "verl.extra.main", None, None, [("x", "2")]) for known in small
     )
@@ -361,7 +342,7 @@ PLAIN = """
 
 
 @pytest.mark.parametrize("text", PLAIN.split())
-def test_a_plain_override_is_read_as_hydra_reads_it(text: str) -> None:
+def test_a_plain_override_is_read_as_hydra_reads_it(text):
     theirs = OverridesParser.create().parse_override(text)
     prefix = {"ADD": "+", "FORCE_ADD": "++"}.get(theirs.type.name, "")
     expected = Override(prefix, theirs.key_or_group, theirs.value(), theirs.is_sweep_override())
@@ -371,9 +352,7 @@ def test_a_plain_override_is_read_as_hydra_reads_it(text: str) -> None:
 @pytest.mark.nightly
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(ANY_KEY, ANY_VALUE), max_size=3))
-def test_acceptance_is_what_hydra_says_to_all_overrides_at_once(
-    small: tuple[Release, Shipped], overrides: list[tuple[str, str | None]]
-) -> None:
+def test_acceptance_is_what_hydra_says_to_all_overrides_at_once(small, overrides):
     composed = both(small, *overrides)
     for key in composed.values:
         with suppress(KeyError):
@@ -396,7 +375,7 @@ def test_acceptance_is_what_hydra_says_to_all_overrides_at_once(
 
 
 @pytest.mark.nightly
-def test_a_release_is_fetched_once_and_never_run(cache: Path, tmp_path: Path) -> None:
+def test_a_release_is_fetched_once_and_never_run(cache, tmp_path):
     for version in ("0.9.1", "0.10.0", "0.3.0.post1", "1.0rc1"):
         wheel(tmp_path / "index", version)
     assert releases("verl") == ["0.3.0.post1", "0.9.1", "0.10.0"]
@@ -412,12 +391,12 @@ def test_a_release_is_fetched_once_and_never_run(cache: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("version", ["../../x", "--pre", "", "9.0/..", "main"])
-def test_a_version_is_not_a_path_and_not_an_option(cache: Path, version: str) -> None:
+def test_a_version_is_not_a_path_and_not_an_option(cache, version):
     with pytest.raises(UnusableInput, match="is not a version"):
         configuration("verl", version)
 
 
-def test_a_wheel_without_configuration_is_reported(cache: Path) -> None:
+def test_a_wheel_without_configuration_is_reported(cache):
     with pytest.raises(UnusableInput, match="holds no configuration"):
         cached(cache, **{name: "" for name in FILES if name.endswith(".py")})
 
@@ -429,9 +408,7 @@ def test_a_wheel_without_configuration_is_reported(cache: Path) -> None:
         ("ppo_trainer.yaml", "defaults: [nothing]\n"),
     ],
 )
-def test_a_release_that_does_not_compose_is_a_problem_not_a_crash(
-    cache: Path, path: str, text: str
-) -> None:
+def test_a_release_that_does_not_compose_is_a_problem_not_a_crash(cache, path, text):
     cached(cache, **{f"{CONFIG}/{path}": text})
     composed = compose_module(
         configuration("verl", "9.0"), MODULE, None, None, [("data.seed", "1")]
@@ -457,12 +434,7 @@ def test_a_release_that_does_not_compose_is_a_problem_not_a_crash(
         ("hydra.run.dir=out", True, None),
     ],
 )
-def test_a_row_says_only_what_is_known(
-    small: tuple[Release, Shipped],
-    arguments: str,
-    accepted: bool | None,
-    rejected: tuple[str, ...] | None,
-) -> None:
+def test_a_row_says_only_what_is_known(small, arguments, accepted, rejected):
     text = f"#!/bin/bash\npython3 -m {MODULE} {arguments}\n"
     found = row_of(Script("a.sh", "verl", launches(read(text))), small[0])
     assert (found["accepted"], found["rejected"]) == (accepted, rejected)
@@ -489,7 +461,7 @@ def write(root: Path, files: dict[str, str]) -> None:
 
 
 @pytest.mark.nightly
-def test_every_script_is_composed_with_every_release(root: Path) -> None:
+def test_every_script_is_composed_with_every_release(root):
     progress: list[str] = []
     found = compat(root, progress=progress.append)
     assert [line.partition(":")[0] for line in progress] == ["verl 8.0", "verl 9.0"]
@@ -514,7 +486,7 @@ def test_every_script_is_composed_with_every_release(root: Path) -> None:
         ({"0.8": False, "0.10.0": None}, ""),
     ],
 )
-def test_the_accepting_releases_in_words(accepted: dict[str, bool | None], words: str) -> None:
+def test_the_accepting_releases_in_words(accepted, words):
     rows: list[dict[str, Any]] = [
         {"framework": "verl", "framework_version": version, "accepted": taken}
         for version, taken in accepted.items()
@@ -530,7 +502,7 @@ def launch_of(path: Path) -> Launch:
     return launch
 
 
-def test_the_table_has_every_release_and_the_newest_accepts_every_script() -> None:
+def test_the_table_has_every_release_and_the_newest_accepts_every_script():
     found: dict[object, set[object]] = {}
     for row in rl_resources.load(ROOT).records["compatibility"]:
         found.setdefault(row["script"], set()).add(row["framework_version"])
@@ -539,7 +511,7 @@ def test_the_table_has_every_release_and_the_newest_accepts_every_script() -> No
 
 
 @pytest.mark.nightly
-def test_what_is_committed_is_what_compat_writes() -> None:
+def test_what_is_committed_is_what_compat_writes():
     known = [release_of_verl(version) for version in history("verl").releases]
     assert (ROOT / DEFAULTS / "verl.json").read_text("utf-8") == describe(known[-1])
     assert (ROOT / HISTORY / "verl.json").read_text("utf-8") == write_history(known)

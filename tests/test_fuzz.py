@@ -1,7 +1,5 @@
 """Broken files through the real commands: no traceback, a finding or a complaint."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is derived from rules and schemas: committed files and the pages about rules."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -4,8 +4,6 @@
 `python tests/test_golden.py`, and read the diff.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

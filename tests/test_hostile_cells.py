@@ -1,7 +1,5 @@
 """What has no business in a record is refused wherever a text may stand; honest notes are not."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Dangerous lines are reported however they are spelled; no script of ours or of `new` is."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

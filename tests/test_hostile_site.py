@@ -1,7 +1,5 @@
 """One dataset whose rows hold every payload, published without the rules: all see text alone."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

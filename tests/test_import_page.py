@@ -1,7 +1,5 @@
 """`import-page`: pages of the seed's form and our own export, read back into records."""
 
-from __future__ import annotations
-
 import pytest
 
 from rl_resources import UnusableInput

@@ -1,7 +1,5 @@
 """What a script starts, and the overrides that the program gets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -48,7 +46,7 @@ def _values(launch: Launch) -> dict[str, str | None]:
         '"$(which python)" -m verl.trainer.main_ppo',
     ],
 )
-def test_every_way_to_start_the_trainer_is_found(command: str) -> None:
+def test_every_way_to_start_the_trainer_is_found(command):
     launch = _only(f"{command} {OVERRIDES}\n")
     assert launch.module == "verl.trainer.main_ppo"
     assert _values(launch) == {"data.train_batch_size": "8", "trainer.nnodes": "1"}
@@ -66,11 +64,11 @@ def test_every_way_to_start_the_trainer_is_found(command: str) -> None:
         f"exit\n{MAIN} a.b=1 c.d=2",
     ],
 )
-def test_other_programs_and_what_is_never_reached_are_no_launches(command: str) -> None:
+def test_other_programs_and_what_is_never_reached_are_no_launches(command):
     assert launches(read(command + "\n")) == ()
 
 
-def test_prefixes_and_groups_are_overrides() -> None:
+def test_prefixes_and_groups_are_overrides():
     launch = _only(
         f"{MAIN} model_engine=megatron +a.b=1 ++c.d=2 ~e.f ~g.h=3 "
         "db@pkg.x=y hydra/launcher=z i.0.j= k.l=m=n\n"
@@ -97,7 +95,7 @@ def test_prefixes_and_groups_are_overrides() -> None:
         "-cp config -cn x.yaml -m",
     ],
 )
-def test_options_of_hydra_are_no_overrides(flags: str) -> None:
+def test_options_of_hydra_are_no_overrides(flags):
     launch = _only(f"{MAIN} {flags} a.b=1 hydra.run.dir=. \n")
     assert (launch.config_path, launch.config_name, launch.multirun) == ("config", "x.yaml", True)
     assert [override.key for override in launch.overrides] == ["a.b"]
@@ -105,7 +103,7 @@ def test_options_of_hydra_are_no_overrides(flags: str) -> None:
     assert not launch.stray
 
 
-def test_a_launch_behind_a_placeholder_is_found_although_the_script_stops_before_it() -> None:
+def test_a_launch_behind_a_placeholder_is_found_although_the_script_stops_before_it():
     guard = 'DATA={your_path}\nif [ "$DATA" = "{your_path}" ]; then exit 1; fi\n'
     assert _values(_only(f"{guard}{MAIN} a.b=$DATA\n")) == {"a.b": "{your_path}"}
 
@@ -119,7 +117,7 @@ def test_a_launch_behind_a_placeholder_is_found_although_the_script_stops_before
         ("\n", "empty-line"),
     ],
 )
-def test_arguments_that_became_a_command_are_lost_and_counted_in(between: str, cause: str) -> None:
+def test_arguments_that_became_a_command_are_lost_and_counted_in(between, cause):
     script = read(f"{MAIN} a.b=1 \\\n{between}  e.f=3 \\\n  g.h=$(nproc)\n")
     (found,) = lost(script)
     assert [override.key for override in found.overrides] == ["e.f", "g.h"]
@@ -137,7 +135,7 @@ VALUES = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_si
 @pytest.mark.nightly
 @given(pairs=st.lists(st.tuples(KEYS, VALUES), min_size=1, max_size=8))
 @settings(max_examples=200, deadline=None)
-def test_quoted_overrides_arrive_as_they_were_written(pairs: list[tuple[str, str]]) -> None:
+def test_quoted_overrides_arrive_as_they_were_written(pairs):
     words = ["'" + f"{key}={value}".replace("'", "'\\''") + "'" for key, value in pairs]
     launch = _only(f"{MAIN} \\\n  " + " \\\n  ".join(words) + "\n")
     assert [(o.prefix + o.key, o.value) for o in launch.overrides] == pairs

@@ -1,7 +1,5 @@
 """The least memory of a run: the bytes of weights, gradients and optimizer states."""
 
-from __future__ import annotations
-
 import pytest
 
 from rl_resources.check.dataset.memory import least_memory_gb, parameters_in_name

@@ -1,7 +1,5 @@
 """`new`: every record that it offers to make is one that all rules accept."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -132,9 +130,7 @@ def _lacks_room(record: NewRecord, dataset: Dataset) -> bool:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("tag", ["MIN", "RECOMMENDED"])
-def test_every_combination_that_is_offered_is_clean_where_it_has_room(
-    tag: str, dataset: Dataset, snapshot: Snapshot
-) -> None:
+def test_every_combination_that_is_offered_is_clean_where_it_has_room(tag, dataset, snapshot):
     """Each word of each option at least once, in combinations that change from one to the next."""
     tasks, trains, infers = (known_words(dataset, name) for name in ("task", "train", "infer"))
     devices, models = known_words(dataset, "device"), known_words(dataset, "model")
@@ -160,7 +156,7 @@ def _thinned(combinations: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...
             yield item
 
 
-def test_a_sample_of_what_is_offered_is_clean(dataset: Dataset, snapshot: Snapshot) -> None:
+def test_a_sample_of_what_is_offered_is_clean(dataset, snapshot):
     made = _made(
         [
             (SMALL, "PPO-LoRA", "8", "h100", "fsdp2", "vllm", "MIN"),
@@ -177,9 +173,7 @@ def test_a_sample_of_what_is_offered_is_clean(dataset: Dataset, snapshot: Snapsh
     _assert_clean_if_there_is_room(made, dataset, snapshot)
 
 
-def test_every_task_and_backend_is_offered_or_refused_with_what_is(
-    dataset: Dataset, snapshot: Snapshot
-) -> None:
+def test_every_task_and_backend_is_offered_or_refused_with_what_is(dataset, snapshot):
     verl, refused = shipped("verl"), {}
     assert set(strategies(verl)) == set(TRAINS)
     assert set(engines(verl)) == {"vllm", "sglang", "trtllm"}
@@ -198,9 +192,7 @@ def test_every_task_and_backend_is_offered_or_refused_with_what_is(
 
 @pytest.mark.parametrize("train", TRAINS)
 @pytest.mark.parametrize(("tag", "on"), [("MIN", True), ("RECOMMENDED", False)])
-def test_the_tag_turns_every_memory_switch_of_the_backend(
-    train: str, tag: str, on: bool, dataset: Dataset, snapshot: Snapshot
-) -> None:
+def test_the_tag_turns_every_memory_switch_of_the_backend(train, tag, on, dataset, snapshot):
     asked = {**ASKED, "task": "PPO", "train": train, "tag": tag}
     record = new_record(asked, {}, dataset, snapshot)
     (launch,) = launches(read(_text(record)))
@@ -225,7 +217,7 @@ def test_the_tag_turns_every_memory_switch_of_the_backend(
     assert sorted(found) == sorted(always | switched if on else always)
 
 
-def test_new_writes_a_script_that_can_be_started_and_its_row(root: Path, capsys: Output) -> None:
+def test_new_writes_a_script_that_can_be_started_and_its_row(root, capsys):
     before = files(root)
     cells = ("--add-model", "parameters_b=9", f"source={SOURCE}")
     assert main(_arguments(root, *cells, model="Some/Thing-9B")) == 0
@@ -267,12 +259,8 @@ REFUSED: list[tuple[dict[str, str | None], tuple[str, ...], list[str]]] = [
 
 @pytest.mark.parametrize(("changed", "more", "messages"), REFUSED)
 def test_what_cannot_be_is_refused_with_everything_that_is_wrong(
-    changed: dict[str, str | None],
-    more: tuple[str, ...],
-    messages: list[str],
-    root: Path,
-    capsys: Output,
-) -> None:
+    changed, more, messages, root, capsys
+):
     before = files(root)
     assert main(_arguments(root, *more, **changed)) == 2
     err = capsys.readouterr().err
@@ -281,9 +269,7 @@ def test_what_cannot_be_is_refused_with_everything_that_is_wrong(
 
 
 @pytest.mark.parametrize("arguments", [["?"], ["--model", "?"]])
-def test_a_question_mark_lists_the_words_and_models_by_size(
-    arguments: list[str], root: Path, capsys: Output
-) -> None:
+def test_a_question_mark_lists_the_words_and_models_by_size(arguments, root, capsys):
     assert main(["new", *arguments, "--root", str(root)]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 100
@@ -292,14 +278,14 @@ def test_a_question_mark_lists_the_words_and_models_by_size(
     assert ("--tag: MIN, RECOMMENDED" in out) == (arguments == ["?"])
 
 
-def test_a_configuration_without_room_is_refused(root: Path, capsys: Output) -> None:
+def test_a_configuration_without_room_is_refused(root, capsys):
     before = files(root)
     assert main(_arguments(root, model=LARGE, device="t4", gpus="4")) == 1
     assert "run-memory: gpus of qwen2.5-72b-instruct_grpo_4_t4" in capsys.readouterr().err
     assert files(root) == before
 
 
-def test_nothing_is_overwritten(root: Path, capsys: Output, unchecked: list[Finding]) -> None:
+def test_nothing_is_overwritten(root, capsys, unchecked):
     (root / PATH).write_text("mine")
     assert main(_arguments(root)) == 2
     assert "exists already, and nothing is overwritten" in capsys.readouterr().err
@@ -312,8 +298,8 @@ def test_nothing_is_overwritten(root: Path, capsys: Output, unchecked: list[Find
 
 
 def test_two_new_records_that_are_neighbors_merge_by_pull_and_fmt(
-    root: Path, tmp_path_factory: pytest.TempPathFactory, unchecked: list[Finding]
-) -> None:
+    root, tmp_path_factory, unchecked
+):
     shutil.copy(ROOT / ".gitattributes", root)
     git(root, "init", "--quiet", "--initial-branch", "main")
     commit(root)
@@ -330,9 +316,7 @@ def test_two_new_records_that_are_neighbors_merge_by_pull_and_fmt(
     assert main(["check", "--strict", "--root", str(clone)]) == 0
 
 
-def test_a_dry_run_shows_the_changes_and_makes_none(
-    root: Path, capsys: Output, unchecked: list[Finding]
-) -> None:
+def test_a_dry_run_shows_the_changes_and_makes_none(root, capsys, unchecked):
     before = files(root)
     assert main(_arguments(root, "--dry-run", gpus="16", nodes="1")) == 0
     out = capsys.readouterr().out
@@ -345,7 +329,7 @@ def test_a_dry_run_shows_the_changes_and_makes_none(
     assert files(root) == before
 
 
-def test_engines_are_the_smallest_that_hold_the_weights_twice() -> None:
+def test_engines_are_the_smallest_that_hold_the_weights_twice():
     model = Shape(72.7, 80, 64, 8)
     assert engine_size(model, Cluster(8, 1, 80), 0.6) == 8
     assert engine_size(model, Cluster(8, 1, 288), 0.6) == 2
@@ -353,14 +337,14 @@ def test_engines_are_the_smallest_that_hold_the_weights_twice() -> None:
     assert engine_size(model, Cluster(32, 4, None), 0.6) == 8
 
 
-def test_megatron_splits_a_model_over_stages_when_a_node_does_not_hold_it() -> None:
+def test_megatron_splits_a_model_over_stages_when_a_node_does_not_hold_it():
     cluster = Cluster(64, 8, 80)
     assert megatron_sizes(Shape(405, 128, 128, 8), cluster, offload=True) == (8, 8)
     # 126 layers are not divided by 4 or 8.
     assert megatron_sizes(Shape(405, 126, 128, 8), cluster, offload=True) == (8, 2)
 
 
-def test_batches_are_multiples_of_the_gpus() -> None:
+def test_batches_are_multiples_of_the_gpus():
     for gpus in (*range(1, 130), 1000, 6000, 100000):
         step, update = batch_of(gpus)
         assert step % gpus == update % gpus == step % update == 0
@@ -369,8 +353,8 @@ def test_batches_are_multiples_of_the_gpus() -> None:
 
 @pytest.mark.parametrize(("severity", "status"), [("warning", 0), ("error", 1)])
 def test_a_warning_about_what_was_written_is_shown_and_an_error_prevents_writing(
-    severity: str, status: int, root: Path, capsys: Output, unchecked: list[Finding]
-) -> None:
+    severity, status, root, capsys, unchecked
+):
     unchecked.append(Finding("some-rule", severity, "x.sh", 1, 1, "is not good", "Fix it."))  # type: ignore[arg-type]
     before = files(root)
     assert main(_arguments(root, gpus="13")) == status

@@ -1,7 +1,5 @@
 """Reading the descriptor and the dataset; what users get from `load`."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

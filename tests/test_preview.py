@@ -1,7 +1,5 @@
 """`make serve`: what MkDocs writes again after an edit, and what it leaves alone."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -68,9 +66,7 @@ def preview(tmp_path: Path) -> Preview:
     return made
 
 
-def test_an_edit_shows_on_the_pages_it_concerns_and_the_rest_is_left_alone(
-    preview: Preview,
-) -> None:
+def test_an_edit_shows_on_the_pages_it_concerns_and_the_rest_is_left_alone(preview):
     edit_row(preview.root, "tuning", f"{RECORD}.sh", max_batch="100", notes="Edited once more.")
     written = preview.update()
     assert {PAGE, SIZE} <= written
@@ -80,9 +76,7 @@ def test_an_edit_shows_on_the_pages_it_concerns_and_the_rest_is_left_alone(
     assert preview.update() == set()
 
 
-def test_after_any_edits_a_preview_is_what_a_first_build_gives(
-    preview: Preview, tmp_path: Path
-) -> None:
+def test_after_any_edits_a_preview_is_what_a_first_build_gives(preview, tmp_path):
     table = preview.root / "records/tuning.csv"
     edit_row(preview.root, "models", "Qwen/Qwen2.5-14B-Instruct", family="Another")
     preview.update()
@@ -103,7 +97,7 @@ def test_after_any_edits_a_preview_is_what_a_first_build_gives(
     assert preview.all_files() == fresh.all_files()
 
 
-def test_a_mistake_shows_above_the_last_good_pages_until_it_is_fixed(preview: Preview) -> None:
+def test_a_mistake_shows_above_the_last_good_pages_until_it_is_fixed(preview):
     before = preview.text(PAGE), preview.text(UNRELATED)
     good = (preview.root / "records/tuning.csv").read_bytes()
     for word in ("<h8000>", "<h9000>"):

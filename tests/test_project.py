@@ -1,7 +1,5 @@
 """Files of the project that no command reads: workflows, hooks, pinned requirements, licenses."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

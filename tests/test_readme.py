@@ -1,7 +1,5 @@
 """The README's examples, run as they are printed against the built site."""
 
-from __future__ import annotations
-
 import csv
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Every code example runs as it stands against the built site."""
 
-from __future__ import annotations
-
 import html
 import json
 import os

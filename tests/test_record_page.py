@@ -1,7 +1,5 @@
 """The page of a record says what row, trials and script say."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

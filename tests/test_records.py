@@ -1,7 +1,5 @@
 """Files of records outside the dataset: `check --resource`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from random import Random
@@ -61,9 +59,7 @@ CELLS = (
 
 
 @pytest.mark.parametrize("seed", range(8, 24, 3))
-def test_a_large_file_has_the_findings_of_a_small_one(
-    sample: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+def test_a_large_file_has_the_findings_of_a_small_one(sample, tmp_path, monkeypatch, seed):
     chance = Random(seed)
     rows = [
         chance.choice([chance.choice(LINES), ",".join(map(chance.choice, CELLS))])
@@ -91,9 +87,7 @@ def test_a_large_file_has_the_findings_of_a_small_one(
     ],
 )
 @pytest.mark.usefixtures("in_blocks")
-def test_records_in_blocks_keep_their_places(
-    sample: Snapshot, tmp_path: Path, rows: list[str], expected: list[tuple[str, int, int]]
-) -> None:
+def test_records_in_blocks_keep_their_places(sample, tmp_path, rows, expected):
     path = tmp_path / "trials.csv"
     path.write_text(trials(*rows), encoding="utf-8")
     names = {"key": "duplicate-key"}
@@ -103,16 +97,14 @@ def test_records_in_blocks_keep_their_places(
 
 
 @pytest.mark.usefixtures("in_blocks")
-def test_bytes_that_are_no_text_are_reported_with_their_line(
-    sample: Snapshot, tmp_path: Path
-) -> None:
+def test_bytes_that_are_no_text_are_reported_with_their_line(sample, tmp_path):
     path = tmp_path / "trials.csv"
     path.write_bytes(trials(*GOOD).encode().replace(b",30,8", b",30,\xe9"))
     assert places(found_in(sample, path)) == [("encoding", 22, PLACE)]
 
 
 @pytest.mark.usefixtures("in_blocks")
-def test_under_another_header_only_the_header_is_checked(sample: Snapshot, tmp_path: Path) -> None:
+def test_under_another_header_only_the_header_is_checked(sample, tmp_path):
     path = tmp_path / "trials.csv"
     path.write_text(trials(*GOOD).replace("batch", "batches"), encoding="utf-8")
     (finding,) = found_in(sample, path)
@@ -121,8 +113,8 @@ def test_under_another_header_only_the_header_is_checked(sample: Snapshot, tmp_p
 
 @pytest.mark.parametrize("more", [(), ("--resource", "trials")])
 def test_one_mistake_in_many_cells_is_shown_once_with_its_number_and_in_json_at_each_place(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
-) -> None:
+    tmp_path, capsys, more
+):
     root = plant(tmp_path / "dataset")
     path, rows = root / "records/trials.csv", [f"{SCRIPT},{at},{at} GPUs,ran" for at in range(300)]
     slips = [f"{SCRIPT},{at},8,ran too" for at in ("x", "y", "z")]

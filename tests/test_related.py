@@ -1,7 +1,5 @@
 """What is related to a record: the right kinds, nearest first; a run counts once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

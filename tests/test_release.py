@@ -1,7 +1,5 @@
 """Releases: the version, the changelog, the artifacts, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

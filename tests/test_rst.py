@@ -1,7 +1,5 @@
 """The RST page and tables: what Sphinx makes of them, and that no cell acts as markup."""
 
-from __future__ import annotations
-
 import html
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What a run does: the script's settings over the framework's defaults."""
 
-from __future__ import annotations
-
 import pytest
 
 from rl_resources.script.bash import read
@@ -19,7 +17,7 @@ def run_of(text: str) -> Run:
     return Run(launch, compose_launch(shipped("verl"), launch))
 
 
-def test_a_value_is_found_where_it_is_used_and_where_it_is_defined() -> None:
+def test_a_value_is_found_where_it_is_used_and_where_it_is_defined():
     run = run_of(f"A=4\nNODES=${{NODES:-$A}}\n{TRAIN} \\\n    trainer.nnodes=$NODES\n")
     setting = run.setting("trainer.nnodes")
     assert setting.value == 4
@@ -40,7 +38,7 @@ def test_a_value_is_found_where_it_is_used_and_where_it_is_defined() -> None:
         "'data.train_batch_size=choice(1,2)'",
     ],
 )
-def test_what_is_not_known_is_unknown(arguments: str) -> None:
+def test_what_is_not_known_is_unknown(arguments):
     run = run_of(f"{TRAIN} trainer.nnodes=1 {arguments}\n")
     assert run.train_batch_size.value is UNKNOWN
     assert not run.train_batch_size.known
@@ -86,16 +84,14 @@ CASES = [
 
 
 @pytest.mark.parametrize(("arguments", "name", "expected"), CASES)
-def test_what_a_run_does_follows_from_its_arguments(
-    arguments: str, name: str, expected: object
-) -> None:
+def test_what_a_run_does_follows_from_its_arguments(arguments, name, expected):
     found = getattr(run_of(f"NAME=Qwen3-8B\n{TRAIN} trainer.val_only=False {arguments}\n"), name)
     if isinstance(found, Setting):
         found = found.text if isinstance(found.value, str) else found.number
     assert found == expected
 
 
-def test_another_programs_settings_are_known_and_its_defaults_are_not() -> None:
+def test_another_programs_settings_are_known_and_its_defaults_are_not():
     run = run_of(
         "python3 -m recipe.dapo.main_dapo data.train_batch_size=64 trainer.nnodes=2 "
         "actor_rollout_ref.actor.strategy=fsdp2\n"
@@ -105,7 +101,7 @@ def test_another_programs_settings_are_known_and_its_defaults_are_not() -> None:
     assert run.rollout_n.value is UNKNOWN
 
 
-def test_a_key_that_the_release_refuses_keeps_the_scripts_value() -> None:
+def test_a_key_that_the_release_refuses_keeps_the_scripts_value():
     run = run_of(f"{TRAIN} trainer.nnodes=2 {ENGINE}.grad_offload=True\n")
     assert run.setting(f"{ENGINE}.grad_offload").flag is True
     assert [rejection.kind for rejection in run.composition.rejected] == ["unknown-key"]

@@ -1,7 +1,5 @@
 """The site: its pages as text, in a browser, under `mkdocs serve`, and its policy."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
@@ -15,7 +13,7 @@ from typing import Any
 import pytest
 from lxml import html
 from mkdocs.exceptions import PluginError
-from playwright.sync_api import Browser, Route
+from playwright.sync_api import Route
 
 from rl_resources import InvalidDataset, load
 from rl_resources.errors import Finding
@@ -64,14 +62,14 @@ def record_pages(remote: str | None = None, **cells: str) -> str:
     return found[f"records/{RECORD}.md"]
 
 
-def test_a_size_without_records_says_how_to_add_one() -> None:
+def test_a_size_without_records_says_how_to_add_one():
     bare = dataclasses.replace(DATASET, records={**DATASET.records, "tuning": (), "reports": ()})
     text = pages(Site(bare))["sizes/671b.md"]
     assert "No record exists yet" in text
     assert re.search(r'<a href="[^"]*contributing[^"]*">Add it', text)
 
 
-def test_the_dictionary_has_every_column() -> None:
+def test_the_dictionary_has_every_column():
     names = re.findall(r'<th data-label="Column" scope="row"><code>(.*?)</code>', made()["data.md"])
     schemas = [resource.schema for resource in DATASET.package.resources.values()]
     assert [name.replace("<wbr>", "") for name in names] == [
@@ -79,7 +77,7 @@ def test_the_dictionary_has_every_column() -> None:
     ]
 
 
-def test_every_report_is_on_one_page() -> None:
+def test_every_report_is_on_one_page():
     text = "".join(page for path, page in made().items() if path.startswith("reports/"))
     ids = re.findall(r'<tr id="([^"]+)"', text)
     assert sorted(ids) == sorted(str(row["report"]) for row in DATASET.records["reports"])
@@ -88,14 +86,14 @@ def test_every_report_is_on_one_page() -> None:
 
 
 @pytest.mark.parametrize("remote", [None, "javascript:alert(2)", "https://example.org/o/r"])
-def test_pages_link_to_the_repository_only_where_it_has_a_web_address(remote: str | None) -> None:
+def test_pages_link_to_the_repository_only_where_it_has_a_web_address(remote):
     page = record_pages(remote)
     link = f'href="https://example.org/o/r/blob/HEAD/{SCRIPT}"'
     assert (link in page) == (remote == "https://example.org/o/r")
     assert "alert(2)" not in page
 
 
-def test_a_url_that_is_not_https_never_becomes_a_link() -> None:
+def test_a_url_that_is_not_https_never_becomes_a_link():
     page = record_pages(evidence="javascript:alert(1)", source="http://a/")
     assert "<td>javascript:alert(1)</td>" in page
     assert "<td>http://a/</td>" in page
@@ -104,11 +102,11 @@ def test_a_url_that_is_not_https_never_becomes_a_link() -> None:
 # The built site
 
 
-def test_every_link_inside_the_site_leads_somewhere(built: Path) -> None:
+def test_every_link_inside_the_site_leads_somewhere(built):
     assert broken_links(built) == []
 
 
-def test_a_device_is_written_with_its_name_outside_code(built: Path) -> None:
+def test_a_device_is_written_with_its_name_outside_code(built):
     ids = "|".join(sorted(map(re.escape, DATASET.by_key["devices"]), key=len, reverse=True))
     written = re.compile(rf"(?<![\w./-])(?:{ids})(?![\w./-])|(?<!\w)[0-9]+\*[A-Z][A-Z0-9-]+")
     rows = (*DATASET.records["reports"], *DATASET.records["tuning"])
@@ -125,14 +123,14 @@ def test_a_device_is_written_with_its_name_outside_code(built: Path) -> None:
     assert found == []
 
 
-def test_search_finds_sizes_and_no_single_record(built: Path) -> None:
+def test_search_finds_sizes_and_no_single_record(built):
     docs = json.loads((built / "search" / "search_index.json").read_text())["docs"]
     locations = {doc["location"].partition("#")[0] for doc in docs}
     assert {"contributing/", "sizes/7b/"} <= locations
     assert {place for place in locations if place.startswith("records/")} == {"records/"}
 
 
-def test_a_policy_allows_no_inline_script_unhashed(built: Path) -> None:
+def test_a_policy_allows_no_inline_script_unhashed(built):
     for path in PAGES:
         name = path.removeprefix("/") if path.endswith(".html") else f"{path[1:]}index.html"
         text = (built / name).read_text(encoding="utf-8")
@@ -152,8 +150,8 @@ def test_a_policy_allows_no_inline_script_unhashed(built: Path) -> None:
     ],
 )
 def test_a_page_loads_without_errors_from_its_own_origin_and_never_scrolls_sideways(
-    browser: Browser, address: str, path: str, width: int
-) -> None:
+    browser, address, path, width
+):
     with visited(browser, address + path, width) as (page, wrong):
         assert wrong == []
         assert page.locator("h1").count() == 1
@@ -173,9 +171,7 @@ EIGHT_SCREENS = 8 * 740
         *(pytest.param(p, marks=pytest.mark.nightly) for p in PAGES),
     ],
 )
-def test_no_page_is_longer_than_eight_screens_of_a_phone(
-    browser: Browser, address: str, path: str
-) -> None:
+def test_no_page_is_longer_than_eight_screens_of_a_phone(browser, address, path):
     with visited(browser, address + path, 360) as (page, _):
         assert page.evaluate("document.documentElement.scrollHeight") <= EIGHT_SCREENS
 
@@ -183,16 +179,14 @@ def test_no_page_is_longer_than_eight_screens_of_a_phone(
 @pytest.mark.parametrize(
     "target", ["/rules/#missing-dollar", "/data/#trials", "/devices/#row-h100"]
 )
-def test_a_link_into_a_closed_drawer_opens_it(browser: Browser, address: str, target: str) -> None:
+def test_a_link_into_a_closed_drawer_opens_it(browser, address, target):
     with visited(browser, address + target) as (page, wrong):
         assert page.locator(":target").is_visible()
         assert page.locator(":target").evaluate("(row) => row.getBoundingClientRect().top") < 800
         assert wrong == []
 
 
-def test_a_size_leads_to_its_records_and_its_words_to_the_finder(
-    browser: Browser, address: str
-) -> None:
+def test_a_size_leads_to_its_records_and_its_words_to_the_finder(browser, address):
     with visited(browser, f"{address}/sizes/7b/") as (page, wrong):
         headers = page.locator("table.tuning thead th").all_inner_texts()
         assert headers == list(HEADERS)
@@ -206,7 +200,7 @@ def test_a_size_leads_to_its_records_and_its_words_to_the_finder(
         assert wrong == []
 
 
-def test_search_copy_and_dark_mode_work_under_the_policy(browser: Browser, address: str) -> None:
+def test_search_copy_and_dark_mode_work_under_the_policy(browser, address):
     with visited(browser, f"{address}/records/{RECORD}/", width=1440) as (page, wrong):
         page.locator("body").press("/")
         page.get_by_role("textbox", name="Search").press_sequentially("coverage")
@@ -227,9 +221,7 @@ def test_search_copy_and_dark_mode_work_under_the_policy(browser: Browser, addre
     ("words", "page"),
     [("OOM", "/reports/"), ("contribute", "/contributing/"), ("A100", "/devices/#nvidia")],
 )
-def test_search_leads_to_the_right_page(
-    browser: Browser, address: str, words: str, page: str
-) -> None:
+def test_search_leads_to_the_right_page(browser, address, words, page):
     with visited(browser, f"{address}/data/", width=1440) as (tab, wrong):
         tab.locator("body").press("/")
         tab.get_by_role("textbox", name="Search").press_sequentially(words)
@@ -237,7 +229,7 @@ def test_search_leads_to_the_right_page(
         assert wrong == []
 
 
-def test_examples_name_the_origin_of_their_page(browser: Browser, address: str) -> None:
+def test_examples_name_the_origin_of_their_page(browser, address):
     for path in ("/recipes/", f"/records/{RECORD}/"):
         with visited(browser, address + path) as (page, wrong):
             code = "\n".join(page.locator("article pre").all_text_contents())
@@ -246,7 +238,7 @@ def test_examples_name_the_origin_of_their_page(browser: Browser, address: str) 
             assert wrong == []
 
 
-def test_under_the_policy_planted_markup_does_nothing(browser: Browser, address: str) -> None:
+def test_under_the_policy_planted_markup_does_nothing(browser, address):
     def plant(route: Route) -> None:
         reply = route.fetch()
         text = reply.text().replace("</h1>", f"</h1>{PLANTED}", 1)
@@ -265,8 +257,8 @@ def test_under_the_policy_planted_markup_does_nothing(browser: Browser, address:
 
 @pytest.mark.nightly
 def test_with_addresses_pages_link_to_the_repository_and_nothing_leaves_the_origin(
-    browser: Browser, tmp_path: Path
-) -> None:
+    browser, tmp_path
+):
     repository = "https://github.com/example/example"
     known = {"REPOSITORY_URL": repository, "SITE_URL": "https://example.org/x/"}
     assert build_site(ROOT, tmp_path / "site", **known).returncode == 0
@@ -315,16 +307,14 @@ CONFIG: Any = SimpleNamespace(config_file_path=str(ROOT / "mkdocs.yml"), extra={
 
 
 @pytest.mark.parametrize("command", ["build", "serve"])
-def test_a_mistake_before_there_is_any_page_ends_mkdocs(
-    hooks: Any, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
+def test_a_mistake_before_there_is_any_page_ends_mkdocs(hooks, monkeypatch, command):
     _break(hooks, monkeypatch)
     hooks.on_startup(command=command)
     with pytest.raises(PluginError, match=r"records/tuning\.csv:5:9: error"):
         hooks.on_pre_build(CONFIG)
 
 
-def test_mkdocs_serve_watches_all_that_pages_are_made_of(hooks: Any) -> None:
+def test_mkdocs_serve_watches_all_that_pages_are_made_of(hooks):
     watched: list[str] = []
     server = SimpleNamespace(watch=lambda path, **_: watched.append(path))
     assert hooks.on_serve(server, CONFIG) is server

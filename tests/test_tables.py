@@ -1,7 +1,5 @@
 """Tables on the site: sorted and filtered by mouse and keyboard, cards on a phone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 
@@ -58,9 +56,7 @@ def order(found: Locator, column: int = 1) -> list[str]:
         (["", "9", "", "10"], ["9", "10", "", ""]),
     ],
 )
-def test_a_column_sorts_as_a_reader_expects(
-    page: Page, cells: list[str], ascending: list[str]
-) -> None:
+def test_a_column_sorts_as_a_reader_expects(page, cells, ascending):
     found = table(page, {"Figure": cells})
     button = found.get_by_role("button", name="Figure")
     button.click()
@@ -72,7 +68,7 @@ def test_a_column_sorts_as_a_reader_expects(
     assert order(found) == cells
 
 
-def test_equal_cells_keep_the_order_given_in_either_direction(page: Page) -> None:
+def test_equal_cells_keep_the_order_given_in_either_direction(page):
     found = table(page, {"Task": ["b", "a", "b", "a"], "Place": ["1", "2", "3", "4"]})
     button = found.get_by_role("button", name="Task")
     button.click()
@@ -81,7 +77,7 @@ def test_equal_cells_keep_the_order_given_in_either_direction(page: Page) -> Non
     assert order(found, 2) == ["1", "3", "2", "4"]
 
 
-def test_a_header_is_a_button_for_the_keyboard_that_says_its_order(page: Page) -> None:
+def test_a_header_is_a_button_for_the_keyboard_that_says_its_order(page):
     found = table(page, {"Task": ["b", "a"], "Place": ["1", "2"]})
     header = found.locator("th").first
     page.keyboard.press("Tab")
@@ -108,14 +104,14 @@ def test_a_header_is_a_button_for_the_keyboard_that_says_its_order(page: Page) -
     ],
     ids=["a row and its note", "a heading and its rows"],
 )
-def test_rows_that_belong_together_stay_together(page: Page, body: str, sorted_: list[str]) -> None:
+def test_rows_that_belong_together_stay_together(page, body, sorted_):
     bodies = "".join(f"<tbody>{body.format(name)}</tbody>" for name in "ba")
     found = table(page, {"Name": []}, bodies)
     found.get_by_role("button", name="Name").click()
     assert order(found) == sorted_
 
 
-def test_a_table_of_one_row_or_marked_as_plain_is_left_alone(page: Page) -> None:
+def test_a_table_of_one_row_or_marked_as_plain_is_left_alone(page):
     assert table(page, {"Name": ["a"]}).get_by_role("button").count() == 0
     page.set_content(
         "<article data-plain><table><thead><tr><th>a</th></tr></thead>"
@@ -125,9 +121,7 @@ def test_a_table_of_one_row_or_marked_as_plain_is_left_alone(page: Page) -> None
     assert page.get_by_role("button").count() == 0
 
 
-def test_every_word_of_the_filter_must_stand_in_the_row_and_the_count_is_reported(
-    browser: Browser, address: str
-) -> None:
+def test_every_word_of_the_filter_must_stand_in_the_row_and_the_count_is_reported(browser, address):
     with visited(browser, address + REPORTS) as (page, wrong):
         tools = page.get_by_role("group", name="Filter and order: Reports of 7B models")
         page.get_by_role("button", name="Show all").click()
@@ -143,7 +137,7 @@ def test_every_word_of_the_filter_must_stand_in_the_row_and_the_count_is_reporte
         assert wrong == []
 
 
-def test_a_link_to_a_row_that_the_filter_hides_shows_it(browser: Browser, address: str) -> None:
+def test_a_link_to_a_row_that_the_filter_hides_shows_it(browser, address):
     with visited(browser, address + REPORTS) as (page, _):
         row = page.locator("table.reports tbody tr").last
         page.get_by_role("searchbox", name="Filter").fill("no row has these words")
@@ -153,9 +147,7 @@ def test_a_link_to_a_row_that_the_filter_hides_shows_it(browser: Browser, addres
         assert page.get_by_role("searchbox", name="Filter").input_value() == ""
 
 
-def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(
-    browser: Browser, address: str
-) -> None:
+def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(browser, address):
     query = "?task=GRPO&outcome=out+of+memory"
     with visited(browser, f"{address}{REPORTS}{query}") as (page, wrong):
         rows = page.locator("table.reports tbody tr:visible")
@@ -185,9 +177,7 @@ def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(
         assert wrong == []
 
 
-def test_a_table_begins_with_a_few_rows_and_a_link_to_another_row_shows_all(
-    browser: Browser, address: str
-) -> None:
+def test_a_table_begins_with_a_few_rows_and_a_link_to_another_row_shows_all(browser, address):
     with visited(browser, address + REPORTS) as (page, _):
         rows = page.locator("table.reports tbody tr")
         assert rows.filter(visible=True).count() == 8
@@ -199,9 +189,7 @@ def test_a_table_begins_with_a_few_rows_and_a_link_to_another_row_shows_all(
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("path", PAGES)
-def test_every_table_of_rows_can_be_ordered_on_a_wide_screen_and_on_a_phone(
-    browser: Browser, address: str, path: str
-) -> None:
+def test_every_table_of_rows_can_be_ordered_on_a_wide_screen_and_on_a_phone(browser, address, path):
     several = "article table:not([data-plain]):has(thead):has(tbody tr ~ tr, tbody ~ tbody)"
     with visited(browser, address + path, 1440) as (page, wrong):
         tables = page.locator(several).count()
@@ -213,7 +201,7 @@ def test_every_table_of_rows_can_be_ordered_on_a_wide_screen_and_on_a_phone(
             assert page.locator(handle).filter(visible=True).count() >= in_sight
 
 
-def test_a_phone_orders_cards_by_a_list_of_columns(browser: Browser, address: str) -> None:
+def test_a_phone_orders_cards_by_a_list_of_columns(browser, address):
     with visited(browser, address + REPORTS, 360) as (page, wrong):
         page.get_by_role("combobox", name="Order").select_option("Resource, descending")
         gpus = page.locator("[data-label=Resource]").all_text_contents()
@@ -226,8 +214,8 @@ def test_a_phone_orders_cards_by_a_list_of_columns(browser: Browser, address: st
 @pytest.mark.parametrize("width", [360, 1440])
 @pytest.mark.parametrize("scripting", [True, False])
 def test_a_table_without_its_script_shows_every_row_and_no_dead_controls(
-    browser: Browser, address: str, width: int, scripting: bool
-) -> None:
+    browser, address, width, scripting
+):
     viewport: ViewportSize = {"width": width, "height": 740}
     context = browser.new_context(java_script_enabled=scripting, viewport=viewport)
     page = context.new_page()

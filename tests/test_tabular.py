@@ -1,7 +1,5 @@
 """The CSV reader: what is written is read, every cell is found where it stands, nothing is lost."""
 
-from __future__ import annotations
-
 import csv
 import io
 
@@ -33,18 +31,18 @@ def cells(text: Text) -> list[list[str]]:
 
 @given(tables())
 @settings(max_examples=30, deadline=None)
-def test_what_is_written_is_read(table: list[list[str]]) -> None:
+def test_what_is_written_is_read(table):
     text = read(write(table))
     assert (cells(text), text.defects) == (table, ())
 
 
 @given(tables())
-def test_other_readers_read_the_same(table: list[list[str]]) -> None:
+def test_other_readers_read_the_same(table):
     assert list(csv.reader(io.StringIO(write(table), newline=""), strict=True)) == table
 
 
 @given(tables())
-def test_a_cell_stands_where_its_place_says(table: list[list[str]]) -> None:
+def test_a_cell_stands_where_its_place_says(table):
     written = write(table)
     lines = written.split("\n")
     text = read(written)
@@ -58,7 +56,7 @@ def test_a_cell_stands_where_its_place_says(table: list[list[str]]) -> None:
 
 
 @given(NASTY_TEXT)
-def test_of_any_text_each_line_is_reported_once(text: str) -> None:
+def test_of_any_text_each_line_is_reported_once(text):
     found = read(text)
     rows = [*filter(None, [found.header]), *found.rows]
     spans = [(row.line, 1 + sum(cell.count("\n") for cell in row.cells)) for row in rows]
@@ -68,9 +66,7 @@ def test_of_any_text_each_line_is_reported_once(text: str) -> None:
 
 
 @given(st.lists(st.tuples(WORD, WORD), min_size=1, max_size=6), st.data())
-def test_an_unclosed_quote_swallows_no_row(
-    rows: list[tuple[str, str]], data: st.DataObject
-) -> None:
+def test_an_unclosed_quote_swallows_no_row(rows, data):
     broken = data.draw(st.integers(0, len(rows) - 1))
     lines = [f"{one},{other}" for one, other in rows]
     lines[broken] = '"' + lines[broken]
@@ -81,7 +77,7 @@ def test_an_unclosed_quote_swallows_no_row(
     assert [row.cells for row in text.rows] == rows[:broken] + rows[broken + 1 :]
 
 
-def test_two_quotes_that_nobody_closed_do_not_close_each_other() -> None:
+def test_two_quotes_that_nobody_closed_do_not_close_each_other():
     text = read('a,b,c\n"1,2,3\n4,5,6\n7,8,9"\n')
     assert [(defect.kind, defect.line) for defect in text.defects] == [
         ("unclosed-quote", 2),

@@ -1,7 +1,5 @@
 """The reader of training logs: the forms that verl and its trackers write, and what is none."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

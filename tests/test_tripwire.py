@@ -1,7 +1,5 @@
 """Nothing contributed is ever run: any trap that runs leaves a trace."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

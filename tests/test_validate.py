@@ -1,7 +1,5 @@
 """A Table Schema as pandera applies it, compared with frictionless; the same on other engines."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -20,7 +18,7 @@ from pandera.errors import SchemaErrors
 from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import take_snapshot
 from rl_resources.package import CONSTRAINTS, TYPES, Field, TableSchema, read_package
-from rl_resources.schema.pandera_schema import PRECEDENCE, VOCABULARY, Engine, pandera_schema
+from rl_resources.schema.pandera_schema import PRECEDENCE, VOCABULARY, pandera_schema
 from rl_resources.schema.validation import failures
 from rl_resources.tabular import write
 from sample_tree import REPOSITORY
@@ -68,13 +66,13 @@ CONSTRAINED: dict[str, tuple[Field, list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINED)
-def test_a_constraint_breaks_where_it_should_and_nowhere_else(constraint: str) -> None:
+def test_a_constraint_breaks_where_it_should_and_nowhere_else(constraint):
     column, good, bad = CONSTRAINED[constraint]
     expected = [None] * len(good) + [constraint.split(" ")[0]] * len(bad)
     assert kinds(column, *good, *bad) == expected
 
 
-def test_every_constraint_that_a_schema_may_use_is_tested() -> None:
+def test_every_constraint_that_a_schema_may_use_is_tested():
     tested = {name.split(" ")[0] for name in CONSTRAINED} - {"type"}
     assert tested == set(CONSTRAINTS) - {"unique"}
     assert set(PRECEDENCE) == tested | {"type", VOCABULARY}
@@ -128,7 +126,7 @@ def by_dask() -> Any:
         pytest.param("pandas", by_dask, marks=pytest.mark.nightly),
     ],
 )
-def test_the_schema_is_the_same_on_every_engine(engine: Engine, table: Any) -> None:
+def test_the_schema_is_the_same_on_every_engine(engine, table):
     judge = pandera_schema(EVERY, {"tag": ["MIN"]}, engine)
     with pytest.raises(SchemaErrors) as caught:
         result = judge.validate(table(), lazy=True)
@@ -138,9 +136,7 @@ def test_the_schema_is_the_same_on_every_engine(engine: Engine, table: Any) -> N
 
 
 @pytest.mark.nightly
-def test_the_recipe_for_many_machines_runs_on_a_cluster(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_recipe_for_many_machines_runs_on_a_cluster(tmp_path, monkeypatch):
     from dask.distributed import Client, LocalCluster
 
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -236,7 +232,7 @@ def is_judged_by_us_alone(column: Field, cell: str) -> bool:
 @pytest.mark.parametrize(
     "records", [RECORDS, pytest.param(10 * RECORDS, marks=pytest.mark.nightly)]
 )
-def test_frictionless_finds_the_same_cells(name: str, records: int, tmp_path: Path) -> None:
+def test_frictionless_finds_the_same_cells(name, records, tmp_path):
     package_of(name, tmp_path)
     table = SNAPSHOT.tables[name]
     chance = Random(records)

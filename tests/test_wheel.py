@@ -1,7 +1,5 @@
 """The package as people install it: what the wheel holds, and what works without a checkout."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Workflows and actions, replayed: their `run` steps on a scratch clone, without the runner."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -108,7 +106,7 @@ def _replayed(runner: Runner, issue: dict[str, Any]) -> None:
     assert [name for name in runner.state if runner.said(name)] == []
 
 
-def test_an_issue_becomes_a_pull_request_with_its_script_as_it_is(runner: Runner) -> None:
+def test_an_issue_becomes_a_pull_request_with_its_script_as_it_is(runner):
     _replayed(runner, _issue("accepted"))
     changed = git(runner.remote, "diff", "--name-only", "main", BRANCH).split()
     assert changed == [PLACE, "records/tuning.csv"]
@@ -129,9 +127,7 @@ def test_an_issue_becomes_a_pull_request_with_its_script_as_it_is(runner: Runner
     assert "Closes #7.\n\n" + runner.said("said-issue") == runner.said("said-pr")
 
 
-def test_a_run_that_no_tag_describes_becomes_a_record_by_an_answer_of_the_form(
-    runner: Runner,
-) -> None:
+def test_a_run_that_no_tag_describes_becomes_a_record_by_an_answer_of_the_form(runner):
     event = _issue("accepted")
     body = event["issue"]["body"].replace("param_offload=True", "param_offload=False")
     event["issue"]["body"] = body
@@ -149,9 +145,7 @@ def test_a_run_that_no_tag_describes_becomes_a_record_by_an_answer_of_the_form(
     assert f"min-saves-memory,{WHY}\n" in git(runner.remote, "show", f"{BRANCH}:{EXEMPTIONS}")
 
 
-def test_hostile_answers_become_no_pull_request_and_stay_text_in_the_comment(
-    runner: Runner,
-) -> None:
+def test_hostile_answers_become_no_pull_request_and_stay_text_in_the_comment(runner):
     _replayed(runner, _issue("refused"))
     assert git(runner.remote, "branch", "--list").split() == ["*", "main"]
     assert runner.said("gh").startswith("issue comment 7 ")
@@ -169,9 +163,7 @@ def test_hostile_answers_become_no_pull_request_and_stay_text_in_the_comment(
         ("compat", "compat/compat.diff", ["records/compatibility.csv"]),
     ],
 )
-def test_a_patch_reaches_its_own_files_alone(
-    runner: Runner, workflow: str, patch: str, wanted: list[str]
-) -> None:
+def test_a_patch_reaches_its_own_files_alone(runner, workflow, patch, wanted):
     """Also one that the first job was tricked into, and whose lines the runner would obey."""
     verl = runner.root / "tools/rl_resources/script/framework/verl.json"
     verl.parent.mkdir(parents=True)
@@ -197,7 +189,7 @@ def test_a_patch_reaches_its_own_files_alone(
     assert git(runner.remote, "diff", "--name-only", "main", BRANCH).split() == wanted
 
 
-def test_only_a_label_starts_the_draft_and_only_the_second_job_may_write() -> None:
+def test_only_a_label_starts_the_draft_and_only_the_second_job_may_write():
     jobs = yaml.safe_load((ROOT / ".github/workflows/record.yml").read_text())["jobs"]
     assert jobs["draft"]["if"] == "contains(github.event.issue.labels.*.name, 'draft')"
     assert jobs["draft"]["permissions"] == {"contents": "read"}
@@ -209,7 +201,7 @@ def _action(path: str) -> dict[str, Any]:
     return dict(yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))["runs"])
 
 
-def test_the_action_annotates_the_page_of_another_repository(runner: Runner) -> None:
+def test_the_action_annotates_the_page_of_another_repository(runner):
     page = (Path(__file__).parent / "audit" / "page.rst").read_text(encoding="utf-8")
     (runner.root / "page.rst").write_text(page.replace("2*H800", "4*H800"), encoding="utf-8")
     given = {"PAGE": "page.rst", "SCRIPTS": "examples/tuning", "REPORT": ""}
@@ -223,9 +215,7 @@ def test_the_action_annotates_the_page_of_another_repository(runner: Runner) -> 
     assert not (runner.root / "nothing.sarif").exists()
 
 
-def test_the_exported_page_comes_as_a_pull_request_that_sphinx_builds(
-    runner: Runner, tmp_path: Path
-) -> None:
+def test_the_exported_page_comes_as_a_pull_request_that_sphinx_builds(runner, tmp_path):
     action, docs = _action(".github/actions/sync-page/action.yml"), runner.root / "docs"
     place = runner.root / ".github" / "actions" / "sync-page"
     place.mkdir(parents=True)

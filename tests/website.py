@@ -1,7 +1,5 @@
 """Helpers for tests of the site: a copy of the checkout, MkDocs on it, a page in a browser."""
 
-from __future__ import annotations
-
 import csv
 import os
 import shutil
