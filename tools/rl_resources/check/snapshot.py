@@ -5,7 +5,6 @@ Rules are functions on this value and touch no file themselves.
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from codecs import BOM_UTF8
@@ -61,8 +60,7 @@ class Excerpt:
 class Table:
     """One CSV file as it is on disk, and as far as it can be read.
 
-    `data` is `None` when the file cannot be read at all; `problem` then says why, and `large`
-    whether that is because there is more of it than is read at once. `excerpt` stands
+    `data` is `None` when the file cannot be read at all; `problem` then says why. `excerpt` stands
     for `data` where not all records of a file are looked at. Of a file from outside the dataset
     every cell is reported by itself, for programs.
     """
@@ -70,7 +68,6 @@ class Table:
     resource: Resource
     data: bytes | None
     problem: str = ""
-    large: bool = False
     excerpt: Excerpt | None = None
     outside: bool = False
 
@@ -275,19 +272,12 @@ def _released_ids(package: Package, tag: str, name: str) -> tuple[str, ...]:
 
 def _read_table(root: Path, resource: Resource) -> Table:
     path = root / resource.path
-    if path.is_symlink() and not path.exists():
-        return Table(resource, None, "is a link that leads nowhere")
-    if not path.resolve().is_relative_to(root.resolve()):
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
         return Table(resource, None, "is a link that leaves the dataset")
-    if not path.exists():
-        return Table(resource, None, "does not exist")
-    if not path.is_file():
-        return Table(resource, None, "is a folder" if path.is_dir() else "is not an ordinary file")
     try:
         return Table(resource, read_table(path))
     except OSError as error:
-        large = error.errno == errno.EFBIG
-        return Table(resource, None, f"cannot be read: {error.strerror}", large=large)
+        return Table(resource, None, f"cannot be read: {error.strerror}")
 
 
 def _script_files(root: Path) -> list[ScriptFile]:

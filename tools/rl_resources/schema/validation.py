@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
 from typing import NamedTuple
 
 import polars as pl
@@ -158,17 +157,10 @@ def _mistyped(field: Field, text: pl.DataFrame, typed: pl.DataFrame) -> Iterator
 
 
 def _type_failure(field: Field, cell: str) -> str | None:
-    if not re.fullmatch(TYPES[field.type].pattern, cell):
-        return "type"
-    if field.type == "integer":
+    if field.type == "integer" and re.fullmatch(TYPES[field.type].pattern, cell):
         return "minimum" if cell.startswith("-") else "maximum"
-    return "type" if field.type == "date" and not _is_day(cell) else None
-
-
-def _is_day(text: str) -> bool:
-    """Whether a text is a day of the calendar."""
     try:
-        date.fromisoformat(text)
+        field.read(cell)
     except ValueError:
-        return False
-    return True
+        return "type"
+    return None

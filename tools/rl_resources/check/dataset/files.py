@@ -6,7 +6,7 @@ Each table is UTF-8 with LF line ends, its quotes are closed, its header is the 
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from io import BytesIO
 
 from rl_resources.check.dataset.meant import (
@@ -25,7 +25,7 @@ from rl_resources.check.dataset.pairing import scripts, word_of_name
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table, undecodable
 from rl_resources.tabular import Row, conflicts, line_ends, quote
-from rl_resources.text import nearest, shown
+from rl_resources.text import shown
 
 _FIX = "or run `rl-resources check --fix`."
 
@@ -50,10 +50,6 @@ def file_missing(snapshot: Snapshot) -> Iterator[Mistake]:
     for table in snapshot.tables.values():
         if table.data is None:
             fix = f"Bring it back with `git checkout -- {table.path}`."
-            if table.large:
-                name = table.resource.name
-                fix = "The tables of the dataset are read whole. Keep more records elsewhere; "
-                fix += f"`rl-resources check FILE --resource {name}` reads any number of them."
             yield Mistake(table.path, 1, 1, f"the file {table.problem}", fix)
 
 
@@ -131,6 +127,9 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `script,tag,model,task,gpu,…`; a file of no bytes
     Good: `script,tag,model,task,gpus,…`
     """
+    tables = snapshot.tables.values()
+    used = {key.resource for table in tables if table.rows for key in table.schema.foreign_keys}
+    used |= {"tuning"} if snapshot.scripts else set()
     for table in _decoded(snapshot):
         first = table.text.header
         if first is None or not any(first.cells):
@@ -139,9 +138,9 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
                 yield Mistake(table.path, 1, 1, "the file is empty", whole)
             continue
         rows = table.excerpt or table.text.rows or table.text.defects
-        if not rows and (users := _users(snapshot, table)):
+        if not rows and table.resource.name in used:
             fix = f"Bring its rows back with `git checkout -- {table.path}`."
-            message = f"the file has no rows, but {users[0]} refers to them"
+            message = "the file has no rows, but other files refer to them"
             yield Mistake(table.path, first.line + 1, 1, message, fix)
         if first.cells != table.schema.names:
             index, message, fix = _header_mistake(snapshot, table)
@@ -150,16 +149,6 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
             if row.cells == table.schema.names:
                 message = "the header is repeated here"
                 yield Mistake(table.path, row.line, 1, message, "Delete this line.")
-
-
-def _users(snapshot: Snapshot, table: Table) -> list[str]:
-    """Files with rows that refer to rows of `table`; the scripts refer to the tuning records."""
-    tables = snapshot.tables.values()
-    keys = ((other, key) for other in tables for key in other.schema.foreign_keys)
-    users = [
-        other.path for other, key in keys if key.resource == table.resource.name and other.rows
-    ]
-    return users + [script.path for script in snapshot.scripts if table.resource.name == "tuning"]
 
 
 def _header_mistake(snapshot: Snapshot, table: Table) -> tuple[int, str, str]:
@@ -174,31 +163,23 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> tuple[int, str, str]:
         whole = "Run `rl-resources check --fix`: it puts each cell under its name."
     if len({name.strip().lower() for name in found} & set(wanted)) * 2 < len(wanted):
         return 0, "the first line is not the header", whole
-    wrong = [at for at, name in enumerate(found) if name not in wanted or name in found[:at]]
+    extra = [at for at, name in enumerate(found) if name not in wanted or name in found[:at]]
     missing = [name for name in wanted if name not in found]
-    if len(wrong) > 1:
-        first = _wrong_column(found, wanted, wrong[0])[0]
-        return wrong[0], f"{len(wrong)} columns are not those of the schema: {first}, …", whole
-    if wrong:
-        return wrong[0], *_wrong_column(found, wanted, wrong[0])
+    if extra:
+        name = found[extra[0]]
+        message = f"there is no column {shown(name)!r}"
+        if name in wanted:
+            message = f"the column {name!r} is repeated"
+        if not missing:
+            whole = "Take it out of the header and of the rows that have it."
+        elif len(extra) == len(missing) == 1:
+            whole = f"Write `{missing[0]}`."
+        return extra[0], message, whole
     if missing:
         at = min(wanted.index(missing[0]), len(found) - 1)
         return at, f"the column {missing[0]!r} is missing", whole
     at = next(at for at, name in enumerate(found) if name != wanted[at])
     return at, f"the column is {found[at]!r} where {wanted[at]!r} is wanted", whole
-
-
-def _wrong_column(found: Sequence[str], wanted: Sequence[str], at: int) -> tuple[str, str]:
-    """Message and fix of a name that is repeated or that the schema does not have."""
-    missing = [name for name in wanted if name not in found]
-    if found[at] in wanted:
-        meant, message = [], f"the column {found[at]!r} is repeated"
-    else:
-        here = [name for name in wanted[at : at + 1] if name in missing]
-        meant = [*nearest(found[at], missing).words, *here]
-        message = f"there is no column {shown(found[at])!r}"
-    out = "Take it out of the header and of the rows that have it."
-    return message, f"Write `{meant[0]}`." if meant else out
 
 
 _AGAIN = "Write that cell again, with its comma."
