@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from mmap import mmap
 from typing import Literal, NamedTuple
 
 _CELL = re.compile(r'"(?P<quoted>(?:[^"]++|"")*+)"|(?P<bare>[^,"\n]*)')
@@ -77,34 +78,23 @@ class Text(NamedTuple):
     defects: tuple[Defect, ...] = ()
 
 
-class LineEnds(NamedTuple):
-    """How many lines end with CR LF, and the line and column of the first such end.
+class LineEnd(NamedTuple):
+    """The line and column of a line's end that is CR LF, or (of the last line) missing."""
 
-    Where there is none, the place is that of a missing end of the last line, or no place.
-    """
-
-    carriage_returns: int = 0
-    place: tuple[int, int] | None = None
+    line: int
+    column: int
+    missing: bool
 
 
-ALL_LF = LineEnds()
-
-
-def line_ends(lines: Iterable[bytes]) -> LineEnds:
-    """Of all physical lines of a file in UTF-8."""
-    wrong, first, number, line = 0, None, 0, b"\n"
-    for number, line in enumerate(lines, 1):
-        if line.endswith((b"\r\n", b"\r")):
-            wrong += 1
-            first = first or (number, _width(line))
-    if wrong:
-        return LineEnds(wrong, first)
-    unended = _width(line) if line[-1:] != b"\n" else 0
-    return LineEnds(0, (number, unended + 1)) if unended else ALL_LF
-
-
-def _width(line: bytes) -> int:
-    return len(line.decode("utf-8").removesuffix("\n").removeprefix("\ufeff"))
+def wrong_end(data: bytes | mmap) -> LineEnd | None:
+    """The first line's end that is not LF alone, in a file in UTF-8."""
+    at, last = data.find(b"\r\n", 0), data[-1:]
+    if at < 0 and last in {b"", b"\n"}:
+        return None
+    at = at if at >= 0 else len(data) - (last == b"\r")
+    before = data[:at]
+    column = len(before.rpartition(b"\n")[2].decode("utf-8").removeprefix("\ufeff")) + 1
+    return LineEnd(before.count(b"\n") + 1, column, at == len(data))
 
 
 def read(text: str) -> Text:

@@ -1,6 +1,6 @@
-"""Fixers: generators of edits for the rules whose fix is certain. They write nothing.
+"""Fixers: generators of edits for the rules whose fix is certain, each called as its rule.
 
-Every byte outside of the lines that they change stays as it is.
+They write nothing. Every byte outside of the lines that they change stays as it is.
 """
 
 from __future__ import annotations
@@ -19,9 +19,15 @@ from rl_resources.check.dataset.meant import (
     rearranged,
     separator_of_header,
 )
-from rl_resources.check.dataset.pairing import expected_name, folder_of, pairing, scripts
-from rl_resources.check.dataset.scripts import moved_path, not_executable
-from rl_resources.check.rule import Edit, Fixer, MakeExecutable, Move, Rewrite
+from rl_resources.check.dataset.scripts import (
+    expected_name,
+    folder_of,
+    moved_path,
+    not_executable,
+    pairing,
+    scripts,
+)
+from rl_resources.check.rule import Edit, MakeExecutable, Move, Rewrite
 from rl_resources.check.script.content import shebang_below, unquoted
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.check.target import ScriptText
@@ -264,23 +270,8 @@ def lost_line(target: ScriptText) -> Iterator[Rewrite]:
     yield Rewrite(target.path, with_lines(target.text, lines))
 
 
-FIXERS: Mapping[str, Fixer] = {
-    "byte-order-mark": byte_order_mark,
-    "line-ending": line_ending,
-    "header": header,
-    "row-length": row_length,
-    "type": spelling("type"),
-    "vocabulary": spelling("enum", "vocabulary"),
-    "pattern": spelling("pattern"),
-    "outer-space": spelling("space"),
-    "invisible-character": spelling("hidden", "character"),
-    "row-order": row_order,
-    "script-name": script_name,
-    "script-place": script_place,
-    "executable-script": executable_script,
-    "stale-lines": stale_lines,
-    "shebang": shebang,
-    "strict-mode": strict_mode,
-    "unquoted-arguments": unquoted_arguments,
-    "lost-line": lost_line,
-}
+type = spelling("type")  # noqa: A001 (the rule's name)
+vocabulary = spelling("enum", "vocabulary")
+pattern = spelling("pattern")
+outer_space = spelling("space")
+invisible_character = spelling("hidden", "character")

@@ -19,7 +19,7 @@ from rl_resources.check.dataset.broken import vocabulary_of
 from rl_resources.check.snapshot import Excerpt, Snapshot, Table
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.schema import bulk
-from rl_resources.tabular import ALL_LF, Defect, Row, Text, line_ends, read, record
+from rl_resources.tabular import Defect, Row, Text, read, record, wrong_end
 
 SMALL_BYTES = 1 << 22
 """A file up to this size is read as a table of the dataset."""
@@ -70,12 +70,9 @@ class RecordsFile:
     def _whole(self) -> Excerpt:
         """The file without its records."""
         with self.path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-            # `line_ends` takes line by line
-            all_lf = data.find(b"\r") < 0 and data[-1:] == b"\n"
-            ends = ALL_LF if all_lf else line_ends(iter(data.readline, b""))
-            line = data[: data.find(b"\n", 0) + 1 or None]
+            line, end = data[: data.find(b"\n") + 1 or None], wrong_end(data)
         text = read(line.decode("utf-8-sig", "replace"))
-        return Excerpt(text, {}, line.startswith(BOM_UTF8), ends)
+        return Excerpt(text, {}, line.startswith(BOM_UTF8), end)
 
     def _of_blocks(self) -> Iterator[Finding]:
         """The findings in the file as a whole; under the right header also in its records by line,

@@ -13,7 +13,7 @@ from functools import cache
 from types import ModuleType
 from typing import NamedTuple
 
-from rl_resources.check import exemptions
+from rl_resources.check import exemptions, fixers
 from rl_resources.check.dataset import (
     cells,
     compatibility,
@@ -24,7 +24,6 @@ from rl_resources.check.dataset import (
     scripts,
     tables,
 )
-from rl_resources.check.fixers import FIXERS
 from rl_resources.check.pair import agreement, max_batch, running
 from rl_resources.check.pair import memory as pair_memory
 from rl_resources.check.rule import Rule, Scope, paragraphs
@@ -53,7 +52,7 @@ def family(name: str, scope: Scope, *modules: ModuleType) -> Family:
     """The family that these modules make; the first one's docstring documents it."""
     title, summary, *_ = paragraphs(modules[0].__doc__ or "")
     rules = (
-        replace(rule, family=name, scope=scope, fixer=FIXERS.get(rule.name))
+        replace(rule, family=name, scope=scope, fixer=getattr(fixers, rule.mistakes.__name__, None))
         for module in modules
         for rule in vars(module).values()
         if isinstance(rule, Rule) and rule.mistakes.__module__ == module.__name__

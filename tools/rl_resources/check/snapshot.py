@@ -11,7 +11,6 @@ from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from io import BytesIO
 from pathlib import Path
 
 from rl_resources import tabular
@@ -53,7 +52,7 @@ class Excerpt:
     text: tabular.Text
     lines: Mapping[int, str] = field(default_factory=dict)
     marked: bool = False
-    ends: tabular.LineEnds = tabular.ALL_LF
+    wrong_end: tabular.LineEnd | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +107,9 @@ class Table:
         return self.excerpt.lines[number] if self.excerpt else self.lines[number - 1]
 
     @cached_property
-    def ends(self) -> tabular.LineEnds:
-        """How its lines end. The file must be text in UTF-8."""
-        return self.excerpt.ends if self.excerpt else tabular.line_ends(BytesIO(self.data or b""))
+    def wrong_end(self) -> tabular.LineEnd | None:
+        """Its first line's end that is not LF alone. The file must be text in UTF-8."""
+        return self.excerpt.wrong_end if self.excerpt else tabular.wrong_end(self.data or b"")
 
     @property
     def marked(self) -> bool:

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from rl_resources.check.dataset.broken import broken_keys
-from rl_resources.check.dataset.pairing import agreement_with_name, pairing, scripts
+from rl_resources.check.dataset.scripts import agreement_with_name, pairing, scripts
 from rl_resources.check.rule import Mistake
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.order import number

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Iterator
-from io import BytesIO
 
 from rl_resources.check.dataset.meant import (
     MOST_ROWS_TO_CHOOSE,
@@ -21,10 +20,10 @@ from rl_resources.check.dataset.meant import (
     separator_of,
     separator_of_header,
 )
-from rl_resources.check.dataset.pairing import scripts, word_of_name
+from rl_resources.check.dataset.scripts import scripts, word_of_name
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table, undecodable
-from rl_resources.tabular import Row, conflicts, line_ends, quote
+from rl_resources.tabular import Row, conflicts, quote, wrong_end
 from rl_resources.text import shown
 
 _FIX = "or run `rl-resources check --fix`."
@@ -101,16 +100,19 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: lines that end with CR LF
     Good: lines that end with LF
     """
-    files = [(table.path, table.ends, True) for table in _decoded(snapshot)]
-    texts = ((item.path, BytesIO((item.text or "").encode())) for item in scripts(snapshot))
-    files += [(path, line_ends(lines), False) for path, lines in texts]
-    for path, (wrong, place), is_table in files:
-        if wrong and place:
-            message = f"{wrong} line{' ends' if wrong == 1 else 's end'} with CR LF, not LF"
-            yield Mistake(path, *place, message, f"Save it with LF line ends, {_FIX}")
-        elif place and is_table:
-            message = "the last line has no line end"
-            yield Mistake(path, *place, message, f"End it as every other line, {_FIX}")
+    ends = [(table.path, table.wrong_end) for table in _decoded(snapshot)]
+    for item in scripts(snapshot):
+        end = wrong_end((item.text or "").encode())
+        ends.append((item.path, None if end and end.missing else end))
+    for path, end in ends:
+        if end:
+            message = (
+                "the last line has no line end"
+                if end.missing
+                else "the line ends with CR LF, not LF"
+            )
+            fix = f"Save the file with LF at the end of every line, {_FIX}"
+            yield Mistake(path, end.line, end.column, message, fix)
 
 
 def _has_known_header(table: Table) -> bool:
