@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from rl_resources.cli import main
 from rl_resources.contribute import draft_files
 from rl_resources.contribute import new as new_module
 from rl_resources.contribute.draft import Draft, Sources
+from rl_resources.contribute.draft_files import Drafted
 from rl_resources.contribute.facts import read_form
 from rl_resources.contribute.fix import Fixed
 from rl_resources.contribute.training_log import read_excerpt
@@ -38,6 +38,7 @@ NAME = "qwen2.5-7b-instruct_grpo_2_a100-80g_fsdp_vllm.sh"
 PLACE = f"examples/tuning/7b/{NAME}"
 HANDLE = "some-body"
 
+READ = draft_files.draft_files
 Run = Callable[..., dict[str, Any]]
 
 
@@ -86,15 +87,23 @@ def mine(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(root: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command: its JSON, exit status and messages."""
+def run(root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command: its row, what it drafted, exit status and messages."""
+    drafted: list[Drafted] = []
+
+    def spy(*arguments: Any, **more: Any) -> Drafted:
+        drafted.append(READ(*arguments, **more))
+        return drafted[-1]
+
+    monkeypatch.setattr(draft_files, "draft_files", spy)
 
     def draft(*arguments: object) -> dict[str, Any]:
         capsys.readouterr()
-        status = main(["draft", *map(str, arguments), "--root", str(root), "--format", "json"])
+        status = main(["draft", *map(str, arguments), "--root", str(root)])
         output = capsys.readouterr()
-        found = json.loads(output.out) if output.out else {}
-        return {**found, "exit": status, "said": output.err}
+        rows = list(csv.DictReader(io.StringIO(output.out)))
+        found = vars(drafted[-1]) if rows else {}
+        return {**found, "row": rows and rows[0], "exit": status, "said": output.err}
 
     return draft
 
@@ -154,37 +163,37 @@ def test_every_shipped_script_states_its_row_also_under_another_name(path, tmp_p
 def test_everything_that_a_script_states_becomes_the_row(run, mine, root, unchecked):
     before = files(root)
     found = run(mine)
-    assert (found["exit"], found["path"], found["written"]) == (0, PLACE, False)
+    assert (found["exit"], found["draft"].path, found["written"]) == (0, PLACE, False)
     assert files(root) == before
-    assert {name: value for name, value in found["row"].items() if value is not None} == {
+    assert {name: text for name, text in found["row"].items() if text} == {
         "script": NAME,
         "tag": "MIN",
         "model": "Qwen/Qwen2.5-7B-Instruct",
         "task": "GRPO",
         "weights": "full",
         "precision": "bf16",
-        "memory_optimizations": f"{ALL_ON}; rollout-sleep".split("; "),
-        "gpus": 2,
+        "memory_optimizations": f"{ALL_ON}; rollout-sleep",
+        "gpus": "2",
         "device": "a100-80g",
-        "nodes": 1,
-        "micro_batch_per_gpu": 8,
+        "nodes": "1",
+        "micro_batch_per_gpu": "8",
         "train": "fsdp",
         "infer": "vllm",
         "framework": "verl",
-        "max_prompt_length": 512,
-        "max_response_length": 1024,
-        "rollout_n": 5,
-        "gpu_memory_utilization": 0.5,
+        "max_prompt_length": "512",
+        "max_response_length": "1024",
+        "rollout_n": "5",
+        "gpu_memory_utilization": "0.5",
         "status": "reported",
         "statement": "stated-run",
     }
-    empty = {name for name, value in found["row"].items() if value is None} - {"notes"}
-    assert set(found["unknown"]) == empty
+    empty = {name for name, text in found["row"].items() if not text} - {"notes"}
+    assert set(found["draft"].unknown) == empty
     said = [line for line in found["said"].splitlines() if line.startswith("draft: ")]
     for name in empty:
         (line,) = [line for line in said if "left empty" in line and name in line]
         assert "--set" in line or "--log" in line
-    assert "own batch is 128" in found["unknown"]["max_batch"]
+    assert "own batch is 128" in found["draft"].unknown["max_batch"]
 
 
 def typed(draft: Draft, name: str) -> object:
@@ -370,7 +379,7 @@ def test_write_adds_the_row_and_a_fixed_copy_of_the_script(run, mine, root):
     before = files(root)
     found = run(mine, "--contributor", f"@{HANDLE}", "--write")
     assert (found["exit"], found["written"]) == (0, True)
-    assert found["fixed"] == ["line-ending", "shebang", "strict-mode", "unquoted-arguments"]
+    assert list(found["fixed"]) == ["line-ending", "shebang", "strict-mode", "unquoted-arguments"]
     assert "ready to commit" in found["said"]
     after = files(root)
     assert {path for path in after if after[path] != before.get(path)} == {
@@ -383,7 +392,7 @@ def test_write_adds_the_row_and_a_fixed_copy_of_the_script(run, mine, root):
     trials.write_bytes(trials.read_bytes().replace(b"\n", b"\r\n"))  # nobody asked to fix that
     after = files(root)
     again = run(mine, "--contributor", "somebody-else", "--write")
-    assert (again["exit"], again["written"], again["fixed"]) == (0, False, [])
+    assert (again["exit"], again["written"], again["fixed"]) == (0, False, ())
     assert f"contributor is `{HANDLE}` there" in again["said"]
     assert files(root) == after
 
@@ -400,7 +409,7 @@ def test_write_moves_an_ill_named_script_of_the_dataset(run, root, unchecked):
 def test_a_refused_draft_reports_what_write_would_not_fix(run, mine):
     mine.write_text(script().replace('"$@"', "$@").replace("set -euo pipefail\n", ""))
     found = run(mine, "--contributor", "HANDLE", "--write")
-    assert [item["rule"] for item in found["findings"]] == ["provenance"]
+    assert [item.rule for item in found["findings"]] == ["provenance"]
 
 
 @pytest.mark.parametrize(
@@ -439,7 +448,7 @@ def test_a_log_of_another_release_fills_nothing(run, mine, tmp_path, root, unche
     run(mine, "--contributor", HANDLE, "--set", "infer_version=0.8.3", "--write")
     text = RELEASE.replace("0.8.3", "0.9.1") + RAN
     found = run(root / PLACE, "--log", saved(tmp_path, text), "--write")
-    assert (found["row"]["step_seconds"], found["row"]["infer_version"]) == (None, "0.8.3")
+    assert (found["row"]["step_seconds"], found["row"]["infer_version"]) == ("", "0.8.3")
     assert "infer_version is `0.8.3` there; what was read now says `0.9.1`" in found["said"]
 
 
@@ -455,8 +464,8 @@ def test_an_issue_form_becomes_a_row(run, tmp_path):
     found = run("--issue", saved(tmp_path, FORM.replace("\n", "\r\n"), "issue.md"))
     row = found["row"]
     assert found["exit"] == 0
-    assert (row["script"], row["contributor"], row["gpus"]) == (NAME, HANDLE, 2)
-    assert row["peak_memory_gb"] is None
+    assert (row["script"], row["contributor"], row["gpus"]) == (NAME, HANDLE, "2")
+    assert row["peak_memory_gb"] == ""
     assert "a record needs its script" in found["said"]
 
 

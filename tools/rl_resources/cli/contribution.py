@@ -32,7 +32,6 @@ def _new_options(parser: ArgumentParser) -> None:
         help_ = f"add the {option} to its table, with these cells"
         add(f"--add-{option}", nargs="*", metavar="COLUMN=VALUE", help=help_)
     add("--dry-run", action="store_true", help="show the changes, write nothing")
-    add("--format", choices=["text", "json"], default="text")
 
 
 @command(_new_options, "check")
@@ -50,8 +49,7 @@ def new(arguments: Arguments) -> int:
     added = {option: cells for option, cells in growing.items() if cells is not None}
     written = not arguments.dry_run
     record = new(root_of(arguments), asked, added, write=written)
-    form = record.as_json if arguments.format == "json" else record.as_text
-    sys.stdout.write(form(written=written))
+    sys.stdout.write(record.as_text(written=written))
     show(record.findings)
     sys.stderr.write(record.next_step() if written else "Nothing was written.\n")
     return 0
@@ -76,7 +74,6 @@ def _draft_options(parser: ArgumentParser) -> None:
         )
     written = "add the row, and copy or move the script to its place; overwrites nothing"
     add("--write", action="store_true", help=written)
-    add("--format", choices=["csv", "json"], default="csv")
 
 
 @command(_draft_options, "check")
@@ -97,8 +94,5 @@ def draft(arguments: Arguments) -> int:
         print(f"draft: {printable(line)}", file=sys.stderr)
     show(drafted.findings)
     print(f"draft: {drafted.verdict(write=arguments.write)}", file=sys.stderr)
-    if arguments.format == "json":
-        sys.stdout.write(drafted.as_json())
-    else:
-        write_table(drafted.as_csv())
+    write_table(drafted.as_csv())
     return FOUND if arguments.write and drafted.refused else 0

@@ -12,7 +12,6 @@ from rl_resources.check import all_rules, findings_in
 from rl_resources.check.dataset.form import canonical
 from rl_resources.check.snapshot import ScriptFile, Snapshot, Table
 from rl_resources.errors import Finding, UnusableInput
-from rl_resources.package import TableSchema
 from rl_resources.tabular import write
 
 Row = Mapping[str, str]
@@ -51,7 +50,7 @@ def with_rows(
     """The dataset with new rows, by resource, in canonical form.
 
     A row whose key is there takes that row's place if `replacing`. Raises `UnusableInput` where it
-    may not, or a table cannot be read, and `KeyError` for a column that the schema lacks.
+    may not, or a table cannot be read.
     """
     for name, new in rows.items():
         snapshot = _with_text(snapshot, name, _joined(snapshot, name, new, replacing=replacing))
@@ -84,11 +83,12 @@ def _joined(snapshot: Snapshot, name: str, new: Sequence[Row], *, replacing: boo
     rows: list[Sequence[str]] = [row.cells for row in table.rows]
     places = {key: place for place, key in enumerate(table.cells(table.schema.primary_key))}
     for row in new:
+        cells = [row.get(column, "") for column in table.schema.names]
         place = places.get(tuple(row.get(column, "") for column in table.schema.primary_key))
         if place is None:
-            rows.append(_cells(table.schema, row))
+            rows.append(cells)
         elif replacing:
-            rows[place] = _cells(table.schema, row)
+            rows[place] = cells
         else:
             raise UnusableInput(
                 f"{table.path}:{table.rows[place].line}: there is a row for {table.label(place)} "
@@ -96,13 +96,6 @@ def _joined(snapshot: Snapshot, name: str, new: Sequence[Row], *, replacing: boo
                 "Change that row, or choose another configuration; the tag is no part of a name.",
             )
     return write([table.schema.names, *rows])
-
-
-def _cells(schema: TableSchema, row: Row) -> list[str]:
-    found = [""] * len(schema.names)
-    for column, text in row.items():
-        found[schema.index(column)] = text
-    return found
 
 
 def with_script(snapshot: Snapshot, path: str, data: bytes, moved_from: str = "") -> Snapshot:
@@ -145,52 +138,35 @@ def _new_lines(change: Change) -> set[int]:
 
 
 def write_changes(root: Path, changes: Sequence[Change]) -> None:
-    """Write all changes below `root`: all temporary files first, then each takes its place.
+    """Write all changes below `root`.
 
-    Raises `UnusableInput` where a file is no longer as the change found it, lies outside `root`, or
-    cannot be written.
+    Raises `UnusableInput` where a file lies outside `root`, exists already, or cannot be written.
     """
-    targets = [_target(root, change) for change in changes]
-    temporary = [target.with_name(f".{target.name}.new") for target in targets]
+    targets = [(root / change.path).resolve() for change in changes]
+    for change, target in zip(changes, targets, strict=True):
+        if not target.is_relative_to(root.resolve()):
+            raise UnusableInput(f"{change.path}: lies outside the dataset at {root}")
+        if change.was is None and target.exists():
+            raise UnusableInput(
+                f"{change.path}: exists already, and nothing is overwritten",
+                "Move that file away first, or choose another configuration.",
+            )
     try:
-        for change, target, new in zip(changes, targets, temporary, strict=True):
-            _stage(new, target, change)
-        for change, target, new in zip(changes, targets, temporary, strict=True):
-            if change.becomes is None:
-                target.unlink()
-            else:
-                new.replace(target)
+        for change, target in zip(changes, targets, strict=True):
+            _write(target, change)
     except OSError as error:
         raise UnusableInput(
             f"{error.filename or root}: cannot be written: {error.strerror}",
             "`git status` shows what was changed.",
         ) from error
-    finally:
-        for new in temporary:
-            new.unlink(missing_ok=True)
 
 
-def _target(root: Path, change: Change) -> Path:
-    """The file that a change means, links followed."""
-    target = (root / change.path).resolve()
-    if not target.is_relative_to(root.resolve()):
-        raise UnusableInput(f"{change.path}: lies outside the dataset at {root}")
-    if change.was is None and target.exists():
-        raise UnusableInput(
-            f"{change.path}: exists already, and nothing is overwritten",
-            "Move that file away first, or choose another configuration.",
-        )
-    if change.was is not None and target.read_bytes() != change.was:
-        raise UnusableInput(
-            f"{change.path}: has changed since it was read", "Nothing was changed. Try again."
-        )
-    return target
-
-
-def _stage(temporary: Path, target: Path, change: Change) -> None:
+def _write(target: Path, change: Change) -> None:
     if change.becomes is None:
+        target.unlink()
         return
-    temporary.parent.mkdir(parents=True, exist_ok=True)
-    temporary.write_bytes(change.becomes)
-    mode = (target if target.exists() else temporary).stat().st_mode
-    temporary.chmod(mode | (mode & 0o444) >> 2 if change.executable else mode)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(change.becomes)
+    if change.executable:
+        mode = target.stat().st_mode
+        target.chmod(mode | (mode & 0o444) >> 2)

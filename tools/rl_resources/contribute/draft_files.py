@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,6 @@ from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, take_snapshot, und
 from rl_resources.check.target import ScriptText
 from rl_resources.contribute.changes import (
     Change,
-    Row,
     changes_between,
     findings_about,
     write_changes,
@@ -39,9 +38,9 @@ from rl_resources.dataset import read_dataset
 from rl_resources.devices import Devices
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_file
-from rl_resources.package import SCRIPTS, Field, TableSchema, Value, read_package
+from rl_resources.package import SCRIPTS, TableSchema, read_package
 from rl_resources.tabular import write
-from rl_resources.text import json_text, shown
+from rl_resources.text import shown
 
 
 class Route(NamedTuple):
@@ -105,22 +104,6 @@ class Drafted:
         names = self.draft.schema.names
         return write([names, [self.draft.row[name] for name in names]])
 
-    def as_json(self) -> str:
-        """All of the draft as one object; numbers are numbers and empty cells `null`."""
-        trials = self.draft.dataset.package.resources["trials"].schema
-        found = {
-            "path": self.draft.path,
-            "row": _typed(self.draft.schema, self.draft.row),
-            "trials": [_typed(trials, row) for row in self.draft.trials],
-            "unknown": self.draft.unknown,
-            "remarks": list(self.draft.remarks),
-            "obstacles": self.obstacles,
-            "findings": [finding.as_dict() for finding in self.findings],
-            "fixed": self.fixed,
-            "written": self.written,
-        }
-        return json_text(found, 2)
-
     @property
     def _route(self) -> Route:
         return FORM if self.draft.sources.form != Form() else COMMAND
@@ -167,18 +150,6 @@ class Drafted:
         if not write:
             return "Nothing was written yet: --write does it."
         return "No findings: ready to commit."
-
-
-def _typed(schema: TableSchema, row: Row) -> Mapping[str, Value]:
-    return {field.name: _value(field, row[field.name]) for field in schema.fields}
-
-
-def _value(field: Field, cell: str) -> Value:
-    """What a cell says; its text where a script's setting is no such value."""
-    try:
-        return field.read(cell)
-    except ValueError:
-        return cell
 
 
 def draft_files(

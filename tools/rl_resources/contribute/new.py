@@ -38,7 +38,7 @@ from rl_resources.order import number
 from rl_resources.package import SCRIPTS, Record, read_package
 from rl_resources.script.framework import shipped
 from rl_resources.script.name import PARTS, ScriptName
-from rl_resources.text import MOST_LISTED, json_text, nearest, shown
+from rl_resources.text import MOST_LISTED, nearest, shown
 
 OPTIONS = (*PARTS, "tag")
 """Columns of the tuning table that make a configuration, each an option of the command."""
@@ -69,12 +69,6 @@ class NewRecord:
         """The paths of the files that were written; a diff if none was."""
         lines = (f"{item.path}\n" if written else item.diff() for item in self.changes)
         return "".join(lines)
-
-    def as_json(self, *, written: bool) -> str:
-        """The record and its files as one object."""
-        files = [change.path for change in self.changes]
-        found = {"script": self.path, "row": self.row, "files": files, "written": written}
-        return json_text(found, 2)
 
     def next_step(self) -> str:
         """What to do with a record that was written."""
