@@ -133,7 +133,7 @@ def bench_build(folder: Path) -> None:
 def bench_estimate(folder: Path) -> None:
     """Print what the page takes for an estimate with its knobs and limits, in Node."""
     site, modules = folder / "build" / "site", folder / "modules"
-    shutil.copytree(site / "javascripts" / "estimate", modules)
+    shutil.copytree(site / "javascripts", modules)
     (modules / "package.json").write_text('{"type": "module"}', encoding="utf-8")
     question = {"model": "Qwen/Qwen3-30B-A3B", "gpus": "64", "device": "h100", "infer": "vllm"}
     done = subprocess.run(

@@ -53,9 +53,9 @@ def answers_in_node(
 ) -> list[dict[str, Any]]:
     """What `tests/finder/MODULES.mjs` answers with the site's modules of that name.
 
-    They are copied with the published `data` to `folder`, where Node takes them for modules.
+    All modules are copied with the published `data` to `folder`, where Node takes them for modules.
     """
-    shutil.copytree(ROOT / "site/assets/javascripts" / modules, folder, dirs_exist_ok=True)
+    shutil.copytree(ROOT / "site/assets/javascripts", folder, dirs_exist_ok=True)
     for name, text in {"package.json": '{"type": "module"}', **data}.items():
         (folder / name).write_text(text, encoding="utf-8")
     done = subprocess.run(

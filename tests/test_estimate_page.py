@@ -65,6 +65,7 @@ def test_the_form_is_answered_by_keyboard_and_the_address_keeps_it(browser, addr
         assert verdict(page) == expected
         assert page.locator("#estimate-optimizer_offload").is_checked()
         assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.evaluate("document.documentElement.scrollHeight") <= 8 * 800
         page.locator(".finder-clear").click()
         page.get_by_text("Choose a model").first.wait_for()
         assert wrong == []
@@ -98,11 +99,22 @@ def test_a_hostile_address_is_shown_as_text(browser, address):
             assert wrong == []
 
 
+def test_the_formula_is_fetched_when_somebody_asks(browser, address):
+    fetched = "performance.getEntriesByType('resource').map(one => one.name).join()"
+    with visited(browser, f"{address}/estimate/") as (page, wrong):
+        assert "api/v1/estimate.json" not in page.evaluate(fetched)
+        page.locator("#estimate-model").focus()
+        page.get_by_text("Choose a model, the number").last.wait_for()
+        assert "api/v1/estimate.json" in page.evaluate(fetched)
+        assert wrong == []
+
+
 def test_a_formula_that_cannot_be_loaded_is_said(browser, address):
     page = browser.new_page()
     page.route("**/api/v1/estimate.json", lambda route: route.abort())
     page.goto(f"{address}/estimate/")
-    page.get_by_text("The formula could not be loaded").wait_for()
+    page.locator("#estimate-model").focus()
+    page.locator(".nothing", has_text="The formula could not be loaded").wait_for()
     page.close()
 
 

@@ -18,6 +18,7 @@ from website import ROOT, visited
 
 SMALL = {"gpus": "2", "device": "h800", "model": "7B", "task": "GRPO"}
 HEADLINE = "7B, GRPO on 2 × H800 80 GB: 1 tested, 1 should fit, 1 claimed"
+ELEMENTS = "javascripts/elements.js"
 HOSTILE = "\"'><img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
 
 
@@ -66,18 +67,26 @@ def test_the_page_shows_what_python_answers(browser, address, tokens):
     found, _ = ask(load(ROOT), tokens)
     lists = [[i for i in found.answers if i.weights == k] for k in (*WEIGHTS, "")]
     lists = sorted(filter(None, lists), key=lambda one: all(i.fit == "claimed" for i in one))
-    shown = 4 if len(lists) > 1 else 10
+    shown = [2, *[1] * len(lists)] if len(lists) > 1 else [4]
     with visited(browser, asked(address, **tokens)) as (page, wrong):
         answered(page)
 
         def reasons(place: str) -> list[str]:
             return page.locator(f"{place} .finder-reason").all_text_contents()
 
-        def firsts(rows: Sequence[Configuration], most: int = 4) -> list[str]:
+        def firsts(rows: Sequence[Configuration], most: int | None = None) -> list[str]:
             return [reason(fold[0]) for fold in folded(rows)[:most]]
 
-        expected = [text for one in lists for text in firsts(one, shown)]
-        assert reasons("#finder-found section:not(.finder-nearest)") == expected
+        expected = [
+            text for one, most in zip(lists, shown, strict=False) for text in firsts(one, most)
+        ]
+        answers = "#finder-found section:not(.finder-nearest)"
+        assert reasons(f"{answers} > ul") == expected
+        assert reasons(".finder-aside > section > ul") == firsts(found.failures, 1)
+        page.wait_for_function(
+            "[...document.querySelectorAll('.fold > ul')].every((l) => l.children.length)"
+        )
+        assert reasons(answers) == [text for one in lists for text in firsts(one)]
         assert reasons(".finder-nearest") == [item.reason for item in found.nearest]
         assert reasons(".finder-aside") == firsts(found.failures) + firsts(found.unclear)
         assert wrong == []
@@ -147,13 +156,40 @@ def test_a_bad_word_offers_the_nearest_and_takes_it(browser, address):
         assert field.get_attribute("aria-invalid") is None
 
 
-def test_more_answers_come_on_demand_and_stay(browser, address):
+def test_more_answers_are_folded_found_by_a_search_and_printed(browser, address):
     with visited(browser, asked(address, model="7B", gpus="8"), 360) as (page, _):
-        full = page.locator("#finder-full")
-        assert full.locator(".finder-card").count() == 4
-        full.get_by_role("button", name="Show 30 more of").click()
-        page.locator(".finder-warning a").click()
-        assert full.locator(".finder-card").count() == 34
+        folded_cards = page.locator("#finder-full .fold .finder-card")
+        folded_cards.last.wait_for(state="attached")
+        assert not folded_cards.last.is_visible()
+        assert (
+            page.locator("#finder-full .fold > summary")
+            .inner_text()
+            .startswith(f"{folded_cards.count()} more")
+        )
+        page.emulate_media(media="print")
+        assert folded_cards.last.evaluate("(card) => card.checkVisibility()")
+        page.emulate_media(media="screen")
+        words = folded_cards.last.locator("h4").text_content()
+        assert page.evaluate("(words) => find(words)", words)
+
+
+def test_the_page_of_an_answer_is_at_most_eight_screens_of_a_phone(browser, address):
+    for tokens in ({"gpus": "8", "device": "A100 80GB", "model": "7B"}, {"gpus": "8"}):
+        with visited(browser, asked(address, **tokens), 360) as (page, _):
+            answered(page)
+            assert page.evaluate("document.documentElement.scrollHeight") <= 8 * 800
+            sizes = page.locator("#sizes ~ details").first
+            assert not sizes.get_by_role("link").first.is_visible()
+            page.locator(".finder-clear").click()
+            sizes.get_by_role("link").first.wait_for()
+
+
+def test_a_question_about_a_model_leads_to_all_of_its_size(browser, address):
+    with visited(browser, asked(address, model="Qwen2.5-7B", gpus="8"), 360) as (page, wrong):
+        page.get_by_role("button", name="All 7B models").click()
+        page.wait_for_url("**model=7B")
+        assert answered(page).startswith("7B on 8 GPUs: ")
+        assert wrong == []
 
 
 def test_a_series_opens_to_each_of_its_reports(browser, address):
@@ -161,10 +197,10 @@ def test_a_series_opens_to_each_of_its_reports(browser, address):
         series = page.locator(".finder-series").first
         summary = series.locator("summary").inner_text()
         assert "differ in settings alone: 512 to 4096 tokens in all" in summary
-        assert series.locator("li").count() == 0
+        assert not series.get_by_role("link").first.is_visible()
         series.locator("summary").click()
-        series.locator("li a").last.wait_for()
-        assert series.locator("li a").count() == int(summary.split()[2]) - 1
+        series.get_by_role("link").last.wait_for()
+        assert series.get_by_role("link").count() == int(summary.split()[2]) - 1
         assert wrong == []
 
 
@@ -196,9 +232,9 @@ def test_the_data_are_fetched_when_somebody_asks_and_again_after_a_failure(brows
 
 def test_the_finder_is_light_and_preloads_its_modules(built):
     folder = built / "javascripts" / "finder"
-    modules = {name.rpartition("/")[2] for name in finder.MODULES}
-    assert {path.name for path in folder.glob("*.js")} == {"page.js", *modules}
-    code = [*folder.glob("*.js"), built / "stylesheets" / "finder.css"]
+    modules = {built / name for name in finder.MODULES}
+    assert {*folder.glob("*.js")} == {folder / "page.js", *modules} - {built / ELEMENTS}
+    code = [*folder.glob("*.js"), built / ELEMENTS, built / "stylesheets" / "finder.css"]
     assert sum(len(gzip.compress(path.read_bytes())) for path in code) <= 30_000
     data = (built / finder.PATH).read_bytes()
     value = json.loads(data)

@@ -1,10 +1,11 @@
-// Asks the estimate's modules, without a page. Arguments: the folder of the modules, that of the
-// published formula, models and devices if it is another. Reads a list of questions from standard input; writes what is found.
+// Asks the estimate's modules, without a page. Arguments: the folder of all modules, that of the
+// published formula, models and devices if it is another. Reads a list of questions from standard
+// input; writes what is found.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const [folder, api = folder] = process.argv.slice(2);
-const module = (name) => import(pathToFileURL(`${folder}/${name}.js`).href);
+const module = (name) => import(pathToFileURL(`${folder}/estimate/${name}.js`).href);
 const { sized, knobs, limits } = await module("estimate");
 const { configuration, Unusable } = await module("question");
 const [formula, { models }, { devices }] = ["estimate", "models", "devices"]

@@ -1,10 +1,10 @@
-// Asks the finder's modules, without a page. Argument: the folder of the modules and the published data.
+// Asks the finder's modules, without a page. Argument: the folder of all modules and the published data.
 // Reads a list of questions in words from standard input; writes what is found to each.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const folder = process.argv[2];
-const module = (name) => import(pathToFileURL(`${folder}/${name}.js`).href);
+const module = (name) => import(pathToFileURL(`${folder}/finder/${name}.js`).href);
 const { indexOf } = await module("published");
 const { understand, Unknown } = await module("understand");
 const { find, folded } = await module("find");

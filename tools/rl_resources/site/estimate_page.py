@@ -29,7 +29,10 @@ from rl_resources.site.estimate import rollout
 
 BACKTEST = PurePosixPath("benchmarks/backtest.csv")
 """The measured runs with their estimates, in a checkout; no wheel has it."""
-MODULES = tuple(f"javascripts/estimate/{name}.js" for name in ("estimate", "question", "view"))
+MODULES = (
+    "javascripts/elements.js",
+    *(f"javascripts/estimate/{name}.js" for name in ("estimate", "question", "view")),
+)
 SIMULATED = "pytorch"
 """The kind of cases that no GPU ran: PyTorch's own accounts of steps on fake tensors."""
 OUTCOMES = {"ran": "ran", "out-of-memory": "ran out of memory"}

@@ -22,8 +22,9 @@ from rl_resources.query.vocabulary import FILTERS, PATTERNS, WEIGHTS, vocabulary
 from rl_resources.site.environment import place
 
 PATH = "assets/finder.json"
-MODULES = tuple(
-    f"javascripts/finder/{name}.js" for name in ("find", "published", "understand", "view")
+MODULES = (
+    "javascripts/elements.js",
+    *(f"javascripts/finder/{name}.js" for name in ("find", "published", "understand", "view")),
 )
 """What the module of the page imports, at any depth."""
 

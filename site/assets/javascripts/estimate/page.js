@@ -1,14 +1,14 @@
 /** The form of the estimate. The address is the state: each field is a parameter of it. */
 
+import { announcer, element } from "../elements.js";
 import { sized } from "./estimate.js";
 import { configuration, Unusable } from "./question.js";
-import { draw, element } from "./view.js";
+import { draw } from "./view.js";
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("estimate"));
 const place = /** @type {HTMLElement} */ (document.getElementById("estimate-result"));
-const status = /** @type {HTMLElement} */ (document.getElementById("estimate-status"));
+const announce = announcer(/** @type {HTMLElement} */ (document.getElementById("estimate-status")));
 const SITE = new URL("../../", import.meta.url);
-const QUIET_MS = 400;
 const OPTIONS = ["model", "gpus", "device", "weights", "train", "infer"];
 const OFF = ["0", "false", "no"];
 
@@ -71,8 +71,10 @@ function commandOf({ device_gb: memory, ...words }) {
   return ["rl-resources estimate", ...own, gb].filter(Boolean).join(" ");
 }
 
-/** Answer the form; returns what a screen reader announces. @param {any} data @param {string[]} unknown */
-function answer({ formula, models, devices }, unknown) {
+/** Answer the form. @param {any[]} documents @param {string[]} [unknown] */
+function answer([formula, { models }, { devices }], unknown = []) {
+  const rank = /** @type {HTMLInputElement} */ (form.elements.namedItem("lora_rank"));
+  rank.disabled = /** @type {HTMLSelectElement} */ (form.elements.namedItem("weights")).value === "full";
   const words = fromForm();
   try {
     if (unknown.length) throw new Unusable(`Not known: ${unknown.join(", ")}.`);
@@ -81,26 +83,17 @@ function answer({ formula, models, devices }, unknown) {
     const asked = configuration(formula, words, model, devices.find((row) => row.device === words.device));
     const found = sized(formula, asked);
     showDefaults(found.configuration.inputs);
-    return draw(place, formula, found, commandOf(words));
+    announce(draw(place, formula, found, commandOf(words)));
   } catch (error) {
     if (!(error instanceof Unusable)) throw error;
-    place.replaceChildren(element("p", { class: "nothing" }, error.message));
-    return error.message;
+    say(error.message);
   }
 }
 
-let pending = 0;
-
-/** Answer, and after a pause announce it; what somebody entered goes to the address. @param {any} data @param {boolean} asked @param {string[]} [unknown] */
-function update(data, asked, unknown = []) {
-  const rank = /** @type {HTMLInputElement} */ (form.elements.namedItem("lora_rank"));
-  rank.disabled = /** @type {HTMLSelectElement} */ (form.elements.namedItem("weights")).value === "full";
-  const text = answer(data, unknown);
-  clearTimeout(pending);
-  pending = setTimeout(() => {
-    status.textContent = text;
-    if (asked) history.replaceState(null, "", `?${new URLSearchParams(fromForm())}`);
-  }, QUIET_MS);
+/** @param {string} text */
+function say(text) {
+  place.replaceChildren(element("p", { class: "nothing" }, text));
+  announce(text);
 }
 
 /** @param {string} name */
@@ -109,18 +102,23 @@ async function published(name) {
   return reply.ok ? reply.json() : Promise.reject(new Error(reply.statusText));
 }
 
-/** Fill the form from the address, and answer from now on. @param {any[]} documents */
-function start([formula, { models }, { devices }]) {
-  const data = { formula, models, devices };
-  update(data, false, fill(fromAddress(formula)));
-  form.addEventListener("input", () => update(data, true));
-  form.addEventListener("reset", () => setTimeout(() => {
-    for (const field of fields.filter(isChecked)) field.value = "1";
-    update(data, true);
-  }));
+/** @type {Promise<any[]> | undefined} */
+let loading;
+
+/** Do something with what an answer needs: 200 KB, fetched once and not before somebody asks. @param {(documents: any[]) => void} act */
+function loaded(act) {
+  loading ??= Promise.all(["estimate", "models", "devices"].map(published));
+  loading.then(act, () => say("The formula could not be loaded. Reload the page to try again."));
 }
 
+const update = () => loaded((documents) => answer(documents));
+form.addEventListener("focusin", update, { once: true });
+form.addEventListener("input", update);
+form.addEventListener("change", () => history.replaceState(null, "", `?${new URLSearchParams(fromForm())}`));
+form.addEventListener("reset", () => setTimeout(() => {
+  for (const field of fields.filter(isChecked)) field.value = "1";
+  history.replaceState(null, "", location.pathname);
+  update();
+}));
 form.addEventListener("submit", (event) => event.preventDefault());
-Promise.all(["estimate", "models", "devices"].map(published)).then(start, () => {
-  place.replaceChildren(element("p", { class: "nothing" }, "The formula could not be loaded. Reload the page to try again."));
-});
+if (location.search) loaded((documents) => answer(documents, fill(fromAddress(documents[0]))));

@@ -5,11 +5,11 @@
  * @typedef {import("./estimate.js").Estimate} Estimate
  */
 
+import { element, list } from "../elements.js";
 import { knobs, limits } from "./estimate.js";
 
-const DRAWN = ["svg", "rect", "path", "title"];
 const COLORS = 9;
-const MOST_KNOBS = 8;
+const FIRST_KNOBS = 4;
 const LIMITS = {
   gpus: "fewest GPUs of this device",
   micro_batch: "largest micro batch",
@@ -17,17 +17,9 @@ const LIMITS = {
   response_length: "longest response",
 };
 
-/** @param {string} name @param {Record<string, any> | null} attributes @param {...any} children */
-export function element(name, attributes, ...children) {
-  const made = DRAWN.includes(name) ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
-  for (const [key, value] of Object.entries(attributes ?? {})) made.setAttribute(key, String(value));
-  made.append(...children.filter(Boolean));
-  return made;
-}
-
 const gigabytes = (/** @type {number} */ gb) => `${gb.toFixed(1)} GB`;
 const count = (/** @type {number} */ figure) => Math.floor(figure).toLocaleString("en");
-const list = (/** @type {string[]} */ texts) => element("ul", null, ...texts.map((text) => element("li", null, text)));
+const texts = (/** @type {string[]} */ lines) => element("ul", null, ...lines.map((line) => element("li", null, line)));
 
 /** Returns what a screen reader announces. @param {HTMLElement} place @param {Formula} formula @param {Estimate} found @param {string} command */
 export function draw(place, formula, found, command) {
@@ -40,11 +32,12 @@ export function draw(place, formula, found, command) {
     element("h2", { class: `estimate-verdict estimate-verdict--${verdict.replace(" ", "-")}` }, headline),
     element("p", null, `The peak of training on one GPU, estimated, not tested; in brackets its 90 % interval. ${why}`),
     ...remarks(found).map((text) => element("p", null, text)),
-    bars(formula, found), table(formula, found),
-    element("h3", null, "What would lower it"), turns(formula, found),
+    bars(formula, found),
+    element("details", { class: "more" }, element("summary", null, "By phase and component"), table(formula, found)),
+    element("h3", null, "What would lower it"), ...turns(formula, found),
     element("h3", null, "What fits, all else unchanged"), reach(formula, found),
     element("details", { class: "more" }, element("summary", null, `${assumed.length} assumed values`),
-      list(assumed.map((/** @type {any} */ { input, value, reason }) => `${input} ${value}: ${reason}`))),
+      texts(assumed.map((/** @type {any} */ { input, value, reason }) => `${input} ${value}: ${reason}`))),
     element("p", null, "On the command line: ", element("code", null, command)));
   return headline;
 }
@@ -101,16 +94,16 @@ function table(formula, { phases }) {
 
 /** @param {Formula} formula @param {Estimate} found */
 function turns(formula, found) {
-  const texts = knobs(formula, found).slice(0, MOST_KNOBS).map((/** @type {any} */ { setting, saves, price }) => {
+  const lines = knobs(formula, found).map((/** @type {any} */ { setting, saves, price }) => {
     const saved = Object.entries(saves).map(([phase, gb]) => `${gb > 0 ? "−" : "+"}${gigabytes(Math.abs(gb))} in ${phase}`);
-    return element("li", null, element("code", null, setting), ` ${saved.join(", ")}. Price: ${price}.`);
+    return element("p", null, element("code", null, setting), ` ${saved.join(", ")}. Price: ${price}.`);
   });
-  return element("ul", null, ...texts.length ? texts : ["No setting that is known here would lower it."]);
+  return lines.length ? list("", lines, FIRST_KNOBS, (line) => line) : [element("p", null, "No setting that is known here would lower it.")];
 }
 
 /** @param {Formula} formula @param {Estimate} found */
 function reach(formula, found) {
   const known = Object.entries(limits(formula, found)).filter(([, figure]) => figure);
-  const texts = known.map(([name, figure]) => `${LIMITS[/** @type {keyof typeof LIMITS} */ (name)]}: ${count(figure)}`);
-  return list(texts.length ? texts : ["No number of GPUs, micro batch or length alone makes it fit."]);
+  const lines = known.map(([name, figure]) => `${LIMITS[/** @type {keyof typeof LIMITS} */ (name)]}: ${count(figure)}`);
+  return texts(lines.length ? lines : ["No number of GPUs, micro batch or length alone makes it fit."]);
 }

@@ -5,6 +5,7 @@
  * is answered on loading, and on going back and forward.
  */
 
+import { announcer } from "../elements.js";
 import { find } from "./find.js";
 import { indexOf } from "./published.js";
 import { understand, Unknown } from "./understand.js";
@@ -12,9 +13,9 @@ import { showAnswers, showFailure, showLoading, showMistake, showNothing } from 
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("finder"));
 const place = /** @type {HTMLElement} */ (document.getElementById("finder-answers"));
-const status = /** @type {HTMLElement} */ (document.getElementById("finder-status"));
+const sizes = /** @type {HTMLDetailsElement} */ (document.querySelector("#sizes ~ details"));
+const announce = announcer(/** @type {HTMLElement} */ (document.getElementById("finder-status")));
 const SITE = new URL("../../", import.meta.url);
-const QUIET_MS = 400;
 const FIELDS = [...Array.from(form.elements, (field) => field.getAttribute("name")).filter(Boolean), "memory", "size"];
 
 /** @typedef {import("./understand.js").Tokens} Tokens */
@@ -83,14 +84,6 @@ function toAddress() {
   answered = location.search;
 }
 
-let announcement = 0;
-
-/** Announce to a screen reader, once nothing has changed for a moment. @param {string} text */
-function announce(text) {
-  clearTimeout(announcement);
-  announcement = setTimeout(() => { status.textContent = text; }, QUIET_MS);
-}
-
 let latest = 0;
 let answered = "";
 
@@ -98,7 +91,8 @@ let answered = "";
 async function answer(tokens) {
   const turn = ++latest;
   answered = location.search;
-  if (!Object.keys(tokens).length) {
+  sizes.open = !Object.keys(tokens).length;
+  if (sizes.open) {
     showNothing(form, place);
     announce("");
     return;

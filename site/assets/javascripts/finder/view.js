@@ -14,10 +14,12 @@
  * @property {Row} query what was asked
  */
 
+import { element, list } from "../elements.js";
 import { folded } from "./find.js";
 import { devicesOf, EITHER, say } from "./published.js";
 
-const [AT_FIRST, AT_ONCE, OF_EACH] = [10, 30, 4];
+// How many of a list are in sight: of the only one, of the first and of each other one.
+const [ALONE, FIRST, OTHER] = [4, 2, 1];
 
 /** Why a row is listed. @param {Index} index @param {Row} row @param {string} fit */
 export const reason = (index, row, fit) => say(index, fit, row);
@@ -60,16 +62,6 @@ export function series(index, fold) {
     number: fold.length, spans: spans.filter(Boolean).join("; ") || "what is not listed here" });
 }
 
-/** An element with attributes and children; what is empty or false is left out. @param {string} name @param {Record<string, string | boolean> | null} attributes @param {...any} children */
-function element(name, attributes, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes ?? {})) {
-    if (value) made.setAttribute(key, value === true ? "" : value);
-  }
-  made.append(...children.filter(Boolean));
-  return made;
-}
-
 /** @param {string} text @param {() => void} act */
 function button(text, act) {
   const made = element("button", { type: "button", class: "finder-button" }, text);
@@ -81,41 +73,27 @@ function button(text, act) {
 const section = (id, title, count, ...children) => count > 0 && element("section", { id },
   element("h3", null, title, element("span", { class: "count" }, ` ${count}`)), ...children);
 
-/** A list of the first items, with a button for more. @template T @param {HTMLElement} list @param {T[]} items @param {number} shown @param {(item: T) => HTMLElement} draw */
-function growing(list, items, shown, draw) {
-  list.append(...items.slice(0, shown).map(draw));
-  if (items.length <= shown) return [list];
-  const label = () => {
-    const last = items.length - shown <= AT_ONCE;
-    return last ? `Show all ${items.length}` : `Show ${AT_ONCE} more of ${items.length}`;
-  };
-  const more = button(label(), () => {
-    list.append(...items.slice(shown, shown + AT_ONCE).map(draw));
-    shown += AT_ONCE;
-    if (shown < items.length) more.textContent = label();
-    else more.remove();
-  });
-  return [list, more];
-}
-
 /** Draw all that was found; returns what a screen reader announces. @param {Omit<Page, "query">} where @param {Found} found @param {string[]} notes */
 export function showAnswers(where, found, notes) {
   const page = { ...where, query: found.query };
   clearMistake(page.form);
   const { failures, unclear } = found;
   const title = headline(page.index, found);
-  const worse = found.query.size && found.worse ? `, ${found.worse} of them on as much or more` : "";
+  const some = found.worse < failures.length ? `, ${found.worse} of them` : "";
+  const worse = found.query.size && found.worse ? `${some} on as much or more` : "";
   const warning = failures.length ? `${failures.length} ran out of memory${worse}` : "";
   const aside = [
     ...extremes(page, found),
     listed(page, "finder-failures", "Runs out of memory", failures),
-    listed(page, "finder-unclear", "Not clear, so not counted", unclear),
+    listed(page, "finder-unclear", "Not clear, so not counted", unclear, 0),
   ].filter(Boolean);
   page.place.replaceChildren(
     element("h2", { id: "finder-headline", tabindex: "-1" }, title),
     ...notes.map((note) => element("p", { class: "hint" }, note)),
     warning && element("p", { class: "finder-warning" }, element("a", { href: "#finder-failures" }, warning)),
     estimate(page, [...found.answers, ...found.nearest]) ?? "",
+    page.query.model && element("p", { class: "finder-estimate" }, "Only this model counts. ",
+      button(`All ${page.query.size} models`, () => choose(/** @type {HTMLInputElement} */ (page.form.elements.namedItem("model")), page.query.size))),
     element("div", { class: aside.length > 0 && "finder-columns" },
       element("div", { id: "finder-found" }, largest(page, found), ...answers(page, found), nearest(page, found)),
       aside.length && element("div", { class: "finder-aside" }, ...aside)));
@@ -123,8 +101,14 @@ export function showAnswers(where, found, notes) {
 }
 
 /** A section of cards, those of one series as one. @param {Page} page @param {string} id @param {string} title @param {Answer[]} items @param {number} [shown] */
-const listed = (page, id, title, items, shown = OF_EACH) => section(id, title, items.length,
-  ...growing(element("ul", { class: "finder-list" }), folded(items), shown, (fold) => card(page, fold)));
+const listed = (page, id, title, items, shown = OTHER) => section(id, title, items.length,
+  ...list("finder-list", folded(items), shown, (fold) => card(page, fold), tested));
+
+/** @param {Answer[][]} folds */
+function tested(folds) {
+  const count = folds.flat().filter(({ fit: fits }) => fits === "tested").length;
+  return count ? `, ${count} tested` : "";
+}
 
 /** The smallest hardware and the longest context, where the first answer does not say them. @param {Page} page @param {Found} found */
 function extremes(page, { query, answers: [first], smallest, smallestFull, longest }) {
@@ -132,7 +116,7 @@ function extremes(page, { query, answers: [first], smallest, smallestFull, longe
   return Object.entries(query.size ? shown : {}).map(([name, answer]) => {
     if (!answer) return "";
     const { row } = answer;
-    const summary = [row.model_label, row.task_label, row.hardware, ...row.conditions].join(", ");
+    const summary = [row.model_label, row.task_label, row.hardware, row.conditions[0]].join(", ");
     const text = say(page.index, name, { ...row, summary });
     return element("p", { class: "finder-extreme" }, `${text} (`, link(page, row, `the ${row.kind}`), ").");
   });
@@ -140,12 +124,12 @@ function extremes(page, { query, answers: [first], smallest, smallestFull, longe
 
 /** @param {Page} page @param {Found} found */
 function largest(page, { largest: tops }) {
-  const line = (/** @type {Found["largest"][number]} */ { task, best: { row, fit: fits }, longest }) => element("li", null,
+  const line = (/** @type {Found["largest"][number]} */ { task, best: { row, fit: fits }, longest }) => element("div", null,
     element("strong", null, `${task}: ${row.size}`), " ", fit(fits), ", ran on ", link(page, row, row.hardware),
     element("span", { class: "said" }, row.conditions.join(", ")),
     element("span", { class: "said" }, "Longest: ", link(page, longest.row, `${longest.row.context} on ${longest.row.hardware}`)));
   return section("finder-largest", "Largest size known to run, by task", tops.length,
-    ...growing(element("ul", { class: "finder-list" }), tops, OF_EACH, line));
+    ...list("finder-list", tops, FIRST, line));
 }
 
 /** What trains decides most of the memory, so each has its own list, those with a run first. @param {Page} page @param {Found} found */
@@ -154,8 +138,8 @@ function answers(page, { answers: items }) {
   const kinds = [...new Set([items.filter(({ fit: fits }) => fits !== "claimed"), items]
     .flatMap((some) => order.filter((kind) => some.some(({ row }) => row.weights === kind))))];
   return [
-    ...kinds.map((kind) => listed(page, `finder-${kind || "unstated"}`, page.index.weights[kind] ?? "What trains is not stated",
-      items.filter(({ row }) => row.weights === kind), kinds.length > 1 ? OF_EACH : AT_FIRST)),
+    ...kinds.map((kind, i) => listed(page, `finder-${kind || "unstated"}`, page.index.weights[kind] ?? "What trains is not stated",
+      items.filter(({ row }) => row.weights === kind), kinds.length === 1 ? ALONE : i ? OTHER : FIRST)),
     items.length > 1 && element("p", { class: "hint" }, say(page.index, "frameworks")),
   ];
 }
@@ -164,9 +148,9 @@ function answers(page, { answers: items }) {
 function nearest(page, { nearest: items, answers: { length } }) {
   if (length) return null;
   if (!items.length) return element("p", null, "Nothing that is known fits, and nothing comes near.");
-  const cards = items.map(({ reason: text, ...answer }) => card(page, [answer], text));
   return element("section", { class: "finder-nearest" },
-    element("h3", null, "Nothing that is known fits. The nearest"), element("ol", { class: "finder-list" }, ...cards));
+    element("h3", null, "Nothing that is known fits. The nearest"),
+    ...list("finder-list", items, FIRST, ({ reason: text, ...answer }) => card(page, [answer], text)));
 }
 
 /** A link to the form of the estimate, filled in with the question; what it leaves open is as in the first row of its size. @param {Page} page @param {Answer[]} items */
@@ -181,7 +165,7 @@ function estimate({ index, site, query }, items) {
     prompt_length: query.length && "0", response_length: query.length,
   };
   const known = Object.entries(words).filter(([, word]) => word).map(([name, word]) => [name, String(word)]);
-  const url = new URL(`estimate/?${new URLSearchParams(known)}`, site);
+  const url = new URL(`estimate/?${new URLSearchParams(known)}#estimate-result`, site);
   return element("p", { class: "finder-estimate" }, element("a", { href: url.href }, `Estimate ${model.replace(/^.*\//, "")} on ${askedHardware(index, query)}`), ", and what would lower its memory.");
 }
 
@@ -190,7 +174,7 @@ function card(page, fold, why = "") {
   const [{ row, fit: fits }] = fold;
   const said = element("p", { class: "finder-reason" }, why || reason(page.index, row, fits));
   const isPlain = !why && fits !== "unclear";
-  return element("li", null, element("article", { class: `finder-card finder-card--${fits}` },
+  return element("article", { class: `finder-card finder-card--${fits}` },
     element("header", null,
       element("h4", null, link(page, row, `${row.model_label}, ${row.task_label}`)),
       element("p", { class: "badges" }, fit(fits), tag(row.tag), status(row))),
@@ -206,17 +190,8 @@ function card(page, fold, why = "") {
     element("details", null, element("summary", null, "Evidence"),
       isPlain && said,
       element("p", null, row.evidence, ". ", row.source && source(row.source))),
-    fold.length > 1 && others(page, fold)));
-}
-
-/** The others of a series, drawn when somebody looks. @param {Page} page @param {Answer[]} fold */
-function others(page, fold) {
-  const list = element("ul", null);
-  const details = element("details", { class: "finder-series" },
-    element("summary", null, series(page.index, fold)), list);
-  details.addEventListener("toggle", () => list.append(...fold.slice(1).map(({ row }) =>
-    element("li", null, link(page, row, [...row.conditions, ...row.figures].join("; "))))), { once: true });
-  return details;
+    fold.length > 1 && element("details", { class: "finder-series" }, element("summary", null, series(page.index, fold)),
+      ...list("", fold.slice(1), fold.length, (other) => link(page, other.row, [...other.row.conditions, ...other.row.figures].join("; ")))));
 }
 
 /** @param {string} name */

@@ -1,0 +1,50 @@
+/** What the finder and the estimate draw with. Text becomes text: nothing here reads HTML. */
+
+const QUIET_MS = 400;
+const DRAWN = ["svg", "rect", "path", "title"];
+
+/**
+ * An element with attributes and children; what is empty, 0 or false is left out.
+ *
+ * @param {string} name
+ * @param {Record<string, string | number | boolean> | null} attributes
+ * @param {...any} children
+ */
+export function element(name, attributes, ...children) {
+  const made = DRAWN.includes(name) ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+  for (const [key, value] of Object.entries(attributes ?? {})) {
+    if (value) made.setAttribute(key, value === true ? "" : String(value));
+  }
+  made.append(...children.filter(Boolean));
+  return made;
+}
+
+/**
+ * The first items of a list, and the others folded: a search in the page finds them, and print has them.
+ * They are drawn a moment later, unless the list has been replaced by then.
+ *
+ * @template T
+ * @param {string} name a CSS class
+ * @param {T[]} items
+ * @param {number} shown
+ * @param {(item: T) => string | Element} draw
+ * @param {(rest: T[]) => string} [among] what a reader may look for among the others
+ */
+export function list(name, items, shown, draw, among = () => "") {
+  const drawn = (/** @type {T[]} */ some) => some.map((item) => element("li", null, draw(item)));
+  const first = shown > 0 && element("ul", { class: name }, ...drawn(items.slice(0, shown)));
+  if (items.length <= shown) return [first];
+  const [others, rest] = [items.slice(shown), element("ul", { class: name })];
+  setTimeout(() => rest.isConnected && rest.append(...drawn(others)), QUIET_MS);
+  const summary = element("summary", null, `${others.length}${shown ? " more" : ""}${among(others)}`);
+  return [first, element("details", { class: "fold" }, summary, rest)];
+}
+
+/** Says a text to a screen reader, once nothing has changed for a moment. @param {HTMLElement} status */
+export function announcer(status) {
+  let pending = 0;
+  return (/** @type {string} */ text) => {
+    clearTimeout(pending);
+    pending = setTimeout(() => { status.textContent = text; }, QUIET_MS);
+  };
+}
