@@ -12,16 +12,16 @@ import html
 import re
 import uuid
 from collections.abc import Iterator, Mapping
-from operator import attrgetter
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any
 
 import yaml
 
-from rl_resources.dataset import Dataset, moves
-from rl_resources.devices import Devices, hardware
+from rl_resources.dataset import moves
 from rl_resources.errors import UnusableInput
 from rl_resources.git import utc
 from rl_resources.package import Field, Package, Resource
+from rl_resources.site.api import record_id
 from rl_resources.site.environment import Site, page_url
 from rl_resources.site.tuning_table import tuning_rows
 
@@ -195,44 +195,26 @@ LineTimes = Mapping[int, int]
 """When each line of a file was last written, in seconds since 1970, by line from 1."""
 
 
-class Entry(NamedTuple):
-    """A record, or an id that is gone."""
-
-    record: str
-    title: str
-    updated: str
-    summary: str
-    author: str = ""
-
-
 def feed(site: Site, times: Mapping[str, LineTimes]) -> str:
     """The feed as XML. `times` has the lines of the tables `tuning` and `moved`."""
-    released = f"{site.dataset.package.created or '1970-01-01'}T00:00:00Z"
-    entries = sorted(
-        _entries(site.dataset, times, released), key=attrgetter("updated"), reverse=True
-    )
-    values = {"entries": entries[:MOST_ENTRIES], "released": released, "urn": _urn}
-    return site.page(FEED, FEED, **values)
+    dataset = site.dataset
+    released = f"{dataset.package.created or '1970-01-01'}T00:00:00Z"
 
-
-def _entries(dataset: Dataset, times: Mapping[str, LineTimes], released: str) -> Iterator[Entry]:
     def updated(table: str, line: int) -> str:
         return utc(times[table][line]) if line in times[table] else released
 
-    names = Devices(dataset)
-    for line, row in enumerate(dataset.records["tuning"], start=2):
-        name, batch = str(row["script"]).removesuffix(".sh"), row["max_batch"]
-        on = hardware(row["gpus"], names.label(str(row["device"])))
-        facts = (
-            f"{row['tag']}, {row['model']}, {row['task']} on {on} with "
-            f"{row['train']} and {row['infer']}. MaxBatch "
-            f"{'unknown' if batch is None else batch}, {row['status']}."
-        )
-        yield Entry(name, name, updated("tuning", line), facts, str(row["contributor"] or ""))
+    entries: list[dict[str, Any]] = [
+        {"id": record_id(row), "record": row, "updated": updated("tuning", line)}
+        for line, row in enumerate(dataset.records["tuning"], start=2)
+    ]
     lines = {row["id"]: line for line, row in enumerate(dataset.records["moved"], start=2)}
-    for move in moves(dataset, "tuning"):
-        title = f"{'Moved' if move.moved_to else 'Withdrawn'}: {move.id}"
-        yield Entry(move.id, title, updated("moved", lines[move.id]), move.reason)
+    entries += [
+        {"id": move.id, "move": move, "updated": updated("moved", lines[move.id])}
+        for move in moves(dataset, "tuning")
+    ]
+    entries.sort(key=itemgetter("updated"), reverse=True)
+    shown = entries[:MOST_ENTRIES]
+    return site.page(FEED, FEED, entries=shown, released=released, urn=_urn)
 
 
 def _urn(name: str) -> str:

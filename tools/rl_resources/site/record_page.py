@@ -18,9 +18,9 @@ from rl_resources.package import Field, Record
 from rl_resources.query.compatibility import accepted_by, rejections, releases_of
 from rl_resources.query.configurations import configurations
 from rl_resources.query.related import failures, related
+from rl_resources.query.sentences import start
 from rl_resources.script.explained import Explained, explained
 from rl_resources.script.run import MODEL, Run
-from rl_resources.script.settings import Setting
 from rl_resources.site import estimate_page, recipes
 from rl_resources.site.api import SCRIPTS, record_id
 from rl_resources.site.environment import Site
@@ -74,11 +74,11 @@ def pages(
     """
     dataset, every = site.dataset, configurations(site.dataset)
     by_id = {item.id: item for item in every if item.kind == "record"}
+    script_url = (site.repository and repository.script_url()) or ""
     made = {}
     for record in dataset.records["tuning"]:
         id_, text, run = record_id(record), scripts[str(record["script"])], runs(record)
         path = script_path(dataset, record)
-        script_url = (site.repository and repository.script_url()) or ""
         made[f"records/{id_}.md"] = site.page(
             f"records/{id_}.md",
             "record.md",
@@ -89,13 +89,15 @@ def pages(
             failures=failures(every, by_id[id_]),
             related=related(every, by_id[id_]),
             path=path,
-            start=command(path),
-            start_downloaded=command(str(record["script"])),
+            start=start(by_id[id_]),
+            start_downloaded=f"bash {shlex.quote(str(record['script']))}",
             permalink=script_url.replace("{path}", quote(path)),
             codes=recipes.of_record(id_, site.at),
         )
-    gone = {f"records/{move.id}.md": move for move in moves(dataset, "tuning")}
-    return made | {path: site.page(path, "moved.md", move=move) for path, move in gone.items()}
+    for move in moves(dataset, "tuning"):
+        path = f"records/{move.id}.md"
+        made[path] = site.page(path, "moved.md", move=move)
+    return made
 
 
 def _facts(dataset: Dataset, record: Record) -> Mapping[str, Any]:
@@ -172,19 +174,11 @@ def expected(run: Run, script: str) -> Iterator[Expected]:
             line = setting.origin.line
             value = str(setting.value) if setting.known else ""
             written = script.split("\n")[line - 1].strip()
-            yield Expected(title, value, line, written, _variables(run, setting))
-
-
-def _variables(run: Run, setting: Setting) -> tuple[str, ...]:
-    """The environment variables that replace the value."""
-    contents = [item.content for item in run.launch.overrides if item.place == setting.place]
-    parts = contents[-1].parts if contents and contents[-1] else ()
-    return tuple(dict.fromkeys(part.name for part in parts if part.default and part.name))
-
-
-def command(path: str) -> str:
-    """What starts a script, from the folder that `path` is relative to."""
-    return f"bash {shlex.quote(path)}"
+            overrides = [one for one in run.launch.overrides if one.place == setting.place]
+            content = overrides[-1].content if overrides else None
+            parts = content.parts if content else ()
+            variables = dict.fromkeys(part.name for part in parts if part.default and part.name)
+            yield Expected(title, value, line, written, tuple(variables))
 
 
 def own_words(script: str) -> str:

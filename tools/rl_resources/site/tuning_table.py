@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.devices import devices_of, hardware
-from rl_resources.package import Record
+from rl_resources.package import Record, text_of
 from rl_resources.page.rows import HEADERS
 
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]()<>#+!|~^$&:@=-]")
@@ -82,20 +82,13 @@ def tuning_rows(dataset: Dataset, size: str) -> list[TuningRow]:
 
 def tuning_row(dataset: Dataset, record: Record) -> TuningRow:
     """A record as its row."""
-    cell = {name: "" if value is None else str(value) for name, value in record.items()}
+    same = ("tag", "task", "max_batch", "train", "script", "contributor", "status", "notes")
     return TuningRow(
-        tag=cell["tag"],
-        model=cell["model"].partition("/")[2],
-        task=cell["task"],
-        resource=hardware(cell["gpus"], devices_of(dataset).label(cell["device"])),
-        max_batch=cell["max_batch"],
-        train=cell["train"],
-        infer=f"{cell['infer']} {cell['infer_version']}".strip(),
-        script=cell["script"],
-        contributor=cell["contributor"],
+        **{name: text_of(record, name) for name in same},
+        model=text_of(record, "model").partition("/")[2],
+        resource=hardware(record["gpus"], devices_of(dataset).label(text_of(record, "device"))),
+        infer=f"{text_of(record, 'infer')} {text_of(record, 'infer_version')}".strip(),
         script_path=script_path(dataset, record),
-        status=cell["status"],
-        notes=cell["notes"],
     )
 
 
@@ -104,13 +97,9 @@ def markdown(dataset: Dataset, size: str, script_url: str | None) -> str:
     rows = tuning_rows(dataset, size)
     if not rows:
         return f"### {size}\n\nNo record exists yet.\n"
-    table = [
-        HEADERS,
-        ["---"] * len(HEADERS),
-        *(_cells(row, row.url(script_url, size)) for row in rows),
-    ]
+    cells = [_cells(row, row.url(script_url, size)) for row in rows]
+    lines = [f"| {' | '.join(line)} |" for line in (HEADERS, ["---"] * len(HEADERS), *cells)]
     notes = [f"- {escape(row.script)}: {escape(row.notes)}" for row in rows if row.disputed]
-    lines = [f"| {' | '.join(cells)} |" for cells in table]
     return "\n".join([f"### {size}", "", *lines, *([""] if notes else []), *notes, ""])
 
 
