@@ -9,7 +9,7 @@ import pytest
 from rl_resources import load
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.coverage import coverage
-from rl_resources.query.extremes import largest_batches, least_memory, throughputs
+from rl_resources.query.extremes import least_memory, throughputs
 from rl_resources.site.charts import grid, memory_chart, pages
 from rl_resources.site.environment import Site
 from sample_tree import with_tables
@@ -39,10 +39,9 @@ def test_an_untested_record_takes_the_place_of_none_that_ran():
     ("points", "kinds"),
     [
         (least_memory(KNOWN), {"record", "report"}),
-        (largest_batches(KNOWN), {"record"}),
         (throughputs(DATASET, KNOWN), {"record", "report"}),
     ],
-    ids=["memory", "batch", "throughput"],
+    ids=["memory", "throughput"],
 )
 def test_every_configuration_is_behind_a_point_or_excluded(points, kinds):
     behind = sum(point.of for point in points.points)
@@ -81,5 +80,5 @@ def test_hostile_names_stay_text_and_the_file_stays_well_formed():
 
 def test_an_empty_dataset_gives_sentences_and_no_chart():
     page = pages(Site(with_tables(DATASET, tuning=(), reports=(), trials=())))["charts.md"]
-    assert page.count('class="nothing"') == 3
+    assert page.count('class="nothing"') == 2
     assert "<svg" not in page

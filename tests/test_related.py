@@ -39,15 +39,13 @@ def report(name: str, **changes: object) -> Configuration:
     return other(name, kind="report", evidence_level="stated-run", **changes)
 
 
-LORA, BIG = {"task": "GRPO-LoRA"}, {"size": "14B", "position": 5}
+LORA = {"task": "GRPO-LoRA"}
 RELATED = [
     ("less-hardware", other("two", gpus=2)),
     ("less-hardware", report("one-small", gpus=1, memory_gb=24, device="l4")),
     ("other-tag", other("fast", gpus=8, tag="RECOMMENDED")),
     ("other-task", other("lora-1", gpus=1, **LORA)),
     ("other-task", other("ppo", task="PPO", gpus=16)),
-    ("same-device", other("alongside", model="o/n")),
-    ("next-size", other("14b", model="o/14", task="PPO", **BIG)),
 ]
 UNRELATED = [
     other("same"),
@@ -57,14 +55,10 @@ UNRELATED = [
     report("failed", gpus=1, outcome="out-of-memory"),
     *(report(name, gpus=1)._replace(statement=name) for name in CLAIMS),
     other("tagless", gpus=8, tag=""),
-    other("fast, of another model", gpus=8, tag="RECOMMENDED", model="o/n", **BIG),
+    other("fast, of another model", gpus=8, tag="RECOMMENDED", model="o/n"),
     other("lora, memory unknown", gpus=1, memory_gb=0, **LORA),
     other("lora on more", gpus=8, **LORA),
-    other("another model on more", model="o/n", gpus=8),
-    other("another model on another device", model="o/n", device="h20"),
     report("no model", model=""),
-    other("14b on more", model="o/14b", gpus=8, **BIG),
-    other("two sizes above", model="o/32", size="32B", position=6),
 ]
 
 
@@ -90,10 +84,6 @@ def test_alike_reports_are_one_and_no_kind_fills_the_page():
         (
             other("two", gpus=2, max_response_length=512),
             "Ran on 160 GB less in all, with shorter sequences (1536 tokens, not 2048).",
-        ),
-        (
-            other("14b", model="o/14", task_label="PPO", **BIG),
-            "14B with PPO is tested on your 4 × h100 80 GB.",
         ),
     ],
 )

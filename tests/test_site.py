@@ -194,9 +194,8 @@ def test_a_size_leads_to_its_records_and_its_words_to_the_finder(browser, addres
         page.get_by_role("link", name=f"{RECORD}.sh").click()
         page.wait_for_url(f"**/records/{RECORD}/")
         page.go_back()
-        page.get_by_text("Ask the finder for one").click()
-        page.get_by_role("link", name="H800 80 GB", exact=True).click()
-        page.locator("#finder-headline", has_text="7B on H800 80 GB").wait_for()
+        page.get_by_role("link", name="Ask the finder").click()
+        page.locator("#finder-headline", has_text="7B: ").wait_for()
         assert wrong == []
 
 

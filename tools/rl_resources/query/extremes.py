@@ -8,7 +8,7 @@ point or counted among the excluded, with the reason.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -94,30 +94,36 @@ class Points(NamedTuple):
     excluded: Mapping[str, int]
 
 
-def least_memory(known: Sequence[Configuration]) -> Points:
+def least_memory(known: Iterable[Configuration]) -> Points:
     """The least memory of all devices together, in GB, of each class of configurations.
 
     An untested record is a class of its own, so it never stands for one that ran.
     """
+    classes: dict[tuple[str, int, str, str, bool], list[Configuration]] = {}
+    excluded: Counter[str] = Counter()
+    for row in known:
+        if why := _reason_without_memory(row):
+            excluded[why] += 1
+        else:
+            untested = row.evidence_level == UNTESTED
+            kind = (row.task, row.position, row.kind, row.tag, untested)
+            classes.setdefault(kind, []).append(row)
+    points = []
+    for _, rows in sorted(classes.items(), key=itemgetter(0)):
+        best = min(rows, key=lambda row: (row.total_memory_gb, row.id))
+        points.append(Point(best, best.total_memory_gb, len(rows)))
+    return Points(points, excluded)
 
-    def reason(row: Configuration) -> str:
-        if row.outcome != "ran":
-            return "ran out of memory"
-        if row.statement not in RUNS and row.evidence_level != UNTESTED:
-            return "are claims, not runs"
-        if not row.weights:
-            return "do not say what trains"
-        known = row.task and row.size and row.total_memory_gb
-        return "" if known else "do not state task, size or memory"
 
-    return _best(known, reason, lambda row: -row.total_memory_gb)
-
-
-def largest_batches(known: Sequence[Configuration]) -> Points:
-    """The largest batch, in prompts per step, of each class of records."""
-    records = [row for row in known if row.kind == "record"]
-    missing = "name no largest batch"
-    return _best(records, lambda row: "" if row.batch else missing, lambda row: row.batch)
+def _reason_without_memory(row: Configuration) -> str:
+    if row.outcome != "ran":
+        return "ran out of memory"
+    if row.statement not in RUNS and row.evidence_level != UNTESTED:
+        return "are claims, not runs"
+    if not row.weights:
+        return "do not say what trains"
+    known = row.task and row.size and row.total_memory_gb
+    return "" if known else "do not state task, size or memory"
 
 
 def throughputs(dataset: Dataset, known: Sequence[Configuration]) -> Points:
@@ -130,25 +136,3 @@ def throughputs(dataset: Dataset, known: Sequence[Configuration]) -> Points:
     points.sort(key=lambda point: (point.configuration.device_label, -point.value))
     missing = len(known) - len(points)
     return Points(points, {"publish no throughput": missing} if missing else {})
-
-
-def _best(
-    known: Iterable[Configuration],
-    reason: Callable[[Configuration], str],
-    score: Callable[[Configuration], float],
-) -> Points:
-    """The best of each class, of equal ones the first by id; without what there is a reason for."""
-    classes: dict[tuple[str, int, str, str, bool], list[Configuration]] = {}
-    excluded: Counter[str] = Counter()
-    for row in known:
-        if why := reason(row):
-            excluded[why] += 1
-        else:
-            untested = row.evidence_level == UNTESTED
-            kind = (row.task, row.position, row.kind, row.tag, untested)
-            classes.setdefault(kind, []).append(row)
-    points = []
-    for _, rows in sorted(classes.items(), key=itemgetter(0)):
-        best = min(rows, key=lambda row: (-score(row), row.id))
-        points.append(Point(best, abs(score(best)), len(rows)))
-    return Points(points, excluded)

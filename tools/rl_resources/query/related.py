@@ -1,4 +1,4 @@
-"""What else a reader of one record may want: the same with less, otherwise, or one size up.
+"""What else a reader of one record may want: the same with less hardware, or otherwise.
 
 Records come before reports. What ran out of memory, and what nobody has run, is not offered.
 """
@@ -10,9 +10,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from rl_resources.query.configurations import Configuration
-from rl_resources.query.find import answers, size_of
+from rl_resources.query.find import size_of
 from rl_resources.query.sentences import resource
-from rl_resources.query.understand import Query
 
 MOST_OF_A_KIND = 3
 _ALIKE = ("kind", "tag", "task", "model", "gpus", "device_label")
@@ -43,30 +42,19 @@ def related(rows: Iterable[Configuration], record: Configuration) -> list[Relate
     """The nearest configurations of each kind, in the order of the kinds, none twice.
 
     `less-hardware`: same model and task with less memory in all; `other-tag`: same model and task
-    under the other tag; `other-task`: same model, another task; `same-device`: another model of the
-    size on no more of the same device; `next-size`: the next larger size that this hardware is
-    known to run.
+    under the other tag; `other-task`: same model, another task.
     """
-    ran = [row for row in rows if row.state == "run" and row.id != record.id]
-    own = [row for row in ran if row.model == record.model]
+    models = (row for row in rows if row.model == record.model and row.id != record.id)
+    own = [row for row in models if row.state == "run"]
     same_task = [row for row in own if row.task == record.task]
     memory = record.total_memory_gb
     less = [row for row in same_task if 0 < row.total_memory_gb < memory]
     tagged = [row for row in same_task if row.tag not in {"", record.tag}]
     tasks = [row for row in own if row.task not in {"", record.task}]
-    models = [
-        row
-        for row in ran
-        if (row.position, row.device) == (record.position, record.device)
-        and row.gpus <= record.gpus
-        and row.model not in {"", record.model}
-    ]
     found = [
         *_listed("less-hardware", less, record),
         *_listed("other-tag", tagged, record, most=1),
         *_listed("other-task", tasks, record, ["task"]),
-        *_listed("same-device", models, record),
-        *_next_size(ran, record),
     ]
     first = {item.configuration.id: item for item in reversed(found)}
     return [item for item in found if first[item.configuration.id] is item]
@@ -87,23 +75,7 @@ def _listed(
         yield Related(kind, _difference(kind, row, record), row)
 
 
-def _next_size(ran: Iterable[Configuration], record: Configuration) -> Iterator[Related]:
-    query = Query(
-        gpus=record.gpus, device=record.device, vendor=record.vendor, memory_gb=record.memory_gb
-    )
-    larger = answers((row for row in ran if row.position > record.position), query)
-    nearest = min(larger, key=lambda row: (row.position, row.task != record.task), default=None)
-    if nearest:
-        where = "is tested on" if nearest.fit == "tested" else "should fit"
-        what = f"{nearest.size} with {nearest.task_label} {where} your {resource(record)}."
-        yield Related("next-size", what, nearest)
-
-
 def _difference(kind: str, row: Configuration, record: Configuration) -> str:
-    if kind == "same-device":
-        fewer = record.gpus - row.gpus
-        where = f"{fewer} fewer of the same device" if fewer else "the same hardware"
-        return f"Another {row.size} model on {where}."
     starts = {
         "less-hardware": "Ran ",
         "other-tag": f"{row.tag}, {_AIMS.get(row.tag)}, ",

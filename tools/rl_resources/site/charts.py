@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from rl_resources.query.configurations import configurations
 from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, coverage
-from rl_resources.query.extremes import Point, largest_batches, least_memory, throughputs
+from rl_resources.query.extremes import Point, least_memory, throughputs
 from rl_resources.site.environment import Site, link
 
 STYLE = PurePosixPath("site/assets/stylesheets/charts.css")
@@ -57,7 +57,6 @@ def pages(site: Site) -> dict[str, str]:
     values = {
         "memory": memory,
         "chart": memory_chart(memory.points, [size.name for size in site.sizes]),
-        "batches": largest_batches(known),
         "throughputs": throughputs(dataset, known),
         "reports": dataset.by_key["reports"],
         "style": (dataset.package.root / STYLE).read_text(encoding="utf-8"),

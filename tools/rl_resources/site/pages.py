@@ -150,18 +150,12 @@ def _records(site: Site) -> dict[str, str]:
 
 
 def _size(site: Site, size: Size, shared: Mapping[str, Any]) -> str:
-    known = [row for row in configurations(site.dataset) if row.size == size.name]
-    models = {row.model.rpartition("/")[2] for row in known if row.model}
     return site.page(
         f"{size.url.removesuffix('/')}.md",
         "size.md",
         **shared,
         size=size,
         rows=tuning_rows(site.dataset, size.name),
-        named={
-            "model": sorted(models, key=lambda name: (name.lower(), name)),
-            "device": sorted({row.device for row in known if row.device}),
-        },
         tabs=recipes.of_size(size.name, site.at),
     )
 
