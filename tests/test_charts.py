@@ -9,7 +9,7 @@ import pytest
 from rl_resources import load
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.coverage import coverage
-from rl_resources.query.extremes import least_memory, throughputs
+from rl_resources.query.extremes import least_memory
 from rl_resources.site.charts import grid, memory_chart, pages
 from rl_resources.site.environment import Site
 from sample_tree import with_tables
@@ -29,27 +29,14 @@ def with_tuning(*changes: dict[str, Any]) -> tuple[Configuration, ...]:
 
 
 def test_an_untested_record_takes_the_place_of_none_that_ran():
-    points = least_memory(with_tuning({"device": "t4", "status": "untested"})).points
+    points = least_memory(with_tuning({"device": "t4", "status": "untested"}))
     (least,) = (p for p in points if p.configuration.evidence_level == "untested")
     assert least.value == 16
-    assert len(points) == len(least_memory(KNOWN).points) + 1
-
-
-@pytest.mark.parametrize(
-    ("points", "kinds"),
-    [
-        (least_memory(KNOWN), {"record", "report"}),
-        (throughputs(DATASET, KNOWN), {"record", "report"}),
-    ],
-    ids=["memory", "throughput"],
-)
-def test_every_configuration_is_behind_a_point_or_excluded(points, kinds):
-    behind = sum(point.of for point in points.points)
-    assert behind + sum(points.excluded.values()) == sum(item.kind in kinds for item in KNOWN)
+    assert len(points) == len(least_memory(KNOWN)) + 1
 
 
 def test_marks_lie_inside_the_panel_where_size_and_memory_put_them():
-    chart = memory_chart(least_memory(KNOWN).points, SIZES)
+    chart = memory_chart(least_memory(KNOWN), SIZES)
     assert chart.panels
     for point in (point for _, points in chart.panels for point in points):
         item = point.configuration

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import pytest
-
 from rl_resources import load
 from rl_resources.query.configurations import (
     RUNS,
@@ -14,7 +12,7 @@ from rl_resources.query.configurations import (
     recorded,
     runs,
 )
-from rl_resources.query.related import MOST_OF_A_KIND, failures, related
+from rl_resources.site.record_page import MOST_RELATED, failures, related
 from website import ROOT
 
 DATASET = load(ROOT)
@@ -63,7 +61,8 @@ UNRELATED = [
 
 
 def found(rows: Sequence[Configuration]) -> list[tuple[str, str]]:
-    return [(item.kind, item.configuration.id) for item in related([HERE, *rows], HERE)]
+    kinds = related([HERE, *rows], HERE)
+    return [(kind, row.id) for kind, rows in kinds.items() for row in rows]
 
 
 def test_what_is_related_to_a_record():
@@ -75,21 +74,7 @@ def test_alike_reports_are_one_and_no_kind_fills_the_page():
     alike = [report(f"alike-{at}", gpus=1) for at in range(5)]
     assert found(alike) == [("less-hardware", "alike-0")]
     unlike = [report(f"on-{at}", gpus=1, device_label=str(at)) for at in range(9)]
-    assert found(unlike) == [("less-hardware", row.id) for row in unlike[:MOST_OF_A_KIND]]
-
-
-@pytest.mark.parametrize(
-    ("row", "sentence"),
-    [
-        (
-            other("two", gpus=2, max_response_length=512),
-            "Ran on 160 GB less in all, with shorter sequences (1536 tokens, not 2048).",
-        ),
-    ],
-)
-def test_the_difference_is_one_sentence(row, sentence):
-    (item,) = related([HERE, row], HERE)
-    assert item.difference == sentence
+    assert found(unlike) == [("less-hardware", row.id) for row in unlike[:MOST_RELATED]]
 
 
 def test_a_failure_counts_on_no_less_hardware_alone():

@@ -1,13 +1,11 @@
 """Extremes over all configurations, for the tables and charts of the site.
 
 The minimum hardware of each size, the largest size of given hardware, and for the charts one point
-for each published figure: nothing is estimated or averaged. Every configuration is either behind a
-point or counted among the excluded, with the reason.
+for each published figure: nothing is estimated or averaged.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
@@ -87,52 +85,30 @@ class Point(NamedTuple):
     of: int = 1
 
 
-class Points(NamedTuple):
-    """Points by task, size and figure; how many configurations are excluded, by reason."""
-
-    points: Sequence[Point]
-    excluded: Mapping[str, int]
-
-
-def least_memory(known: Iterable[Configuration]) -> Points:
-    """The least memory of all devices together, in GB, of each class of configurations.
+def least_memory(known: Iterable[Configuration]) -> list[Point]:
+    """The least memory of all devices together, in GB, of each class of configurations that ran.
 
     An untested record is a class of its own, so it never stands for one that ran.
     """
     classes: dict[tuple[str, int, str, str, bool], list[Configuration]] = {}
-    excluded: Counter[str] = Counter()
     for row in known:
-        if why := _reason_without_memory(row):
-            excluded[why] += 1
-        else:
-            untested = row.evidence_level == UNTESTED
+        untested = row.evidence_level == UNTESTED
+        ran = row.outcome == "ran" and (row.statement in RUNS or untested)
+        if ran and row.weights and row.task and row.size and row.total_memory_gb:
             kind = (row.task, row.position, row.kind, row.tag, untested)
             classes.setdefault(kind, []).append(row)
     points = []
     for _, rows in sorted(classes.items(), key=itemgetter(0)):
         best = min(rows, key=lambda row: (row.total_memory_gb, row.id))
         points.append(Point(best, best.total_memory_gb, len(rows)))
-    return Points(points, excluded)
+    return points
 
 
-def _reason_without_memory(row: Configuration) -> str:
-    if row.outcome != "ran":
-        return "ran out of memory"
-    if row.statement not in RUNS and row.evidence_level != UNTESTED:
-        return "are claims, not runs"
-    if not row.weights:
-        return "do not say what trains"
-    known = row.task and row.size and row.total_memory_gb
-    return "" if known else "do not state task, size or memory"
-
-
-def throughputs(dataset: Dataset, known: Sequence[Configuration]) -> Points:
-    """Every record and report with tokens per second and device."""
+def throughputs(dataset: Dataset, known: Iterable[Configuration]) -> list[Point]:
+    """Every record and report with tokens per second and device, by device, the fastest first."""
     rows = (*dataset.records["tuning"], *dataset.records["reports"])
     column = "tokens_per_second_per_gpu"
     speeds = {row.get("script") or row["report"]: row[column] for row in rows if row[column]}
     by_id = {str(key).removesuffix(".sh"): float(str(speed)) for key, speed in speeds.items()}
     points = [Point(row, by_id[row.id]) for row in known if row.id in by_id]
-    points.sort(key=lambda point: (point.configuration.device_label, -point.value))
-    missing = len(known) - len(points)
-    return Points(points, {"publish no throughput": missing} if missing else {})
+    return sorted(points, key=lambda point: (point.configuration.device_label, -point.value))

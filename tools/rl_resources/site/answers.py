@@ -338,24 +338,22 @@ def coverage_as_text(dataset: Dataset, found: Coverage) -> str:
         "OUT OF MEMORY": "out_of_memory",
     }
     wanted = {"PROJECTS": "projects", "REPORTS": "all_reports"}
-    lines = [
-        *_cell_lines(names, found.cells, counts),
-        "",
-        f"{found.unplaced} more reports leave size, task or device open.",
-        "",
-        "Often asked, with our records and others' reports:",
-        *(
-            f"{item.title}: {item.records} records, {item.reports} reports"
-            + (f"; wanted: {item.wanted}" if item.wanted else "")
-            for item in found.asked
-        ),
-        "",
-        f"Most wanted. {WANTED_RULE}",
-        *_cell_lines(names, found.wanted[:MOST_WANTED], wanted),
-        "",
-        *(f"No {tag} record: {', '.join(sizes)}" for tag, sizes in found.missing.items()),
-    ]
-    return "\n".join(lines) + "\n"
+    asked = (
+        f"{item.title}: {item.records} records, {item.reports} reports"
+        + f"; wanted: {item.wanted}" * bool(item.wanted)
+        for item in found.asked
+    )
+    blocks: tuple[Iterable[str], ...] = (
+        _cell_lines(names, found.cells, counts),
+        [f"{found.unplaced} more reports leave size, task or device open."],
+        ["Often asked, with our records and others' reports:", *asked],
+        [
+            f"Most wanted. {WANTED_RULE}",
+            *_cell_lines(names, found.wanted[:MOST_WANTED], wanted),
+        ],
+        (f"No {tag} record: {', '.join(sizes)}" for tag, sizes in found.missing.items()),
+    )
+    return "\n\n".join(map("\n".join, blocks)) + "\n"
 
 
 def _cell_lines(names: Devices, cells: Sequence[Cell], counts: Mapping[str, str]) -> list[str]:

@@ -56,8 +56,9 @@ def pages(site: Site) -> dict[str, str]:
     memory = least_memory(known)
     values = {
         "memory": memory,
-        "chart": memory_chart(memory.points, [size.name for size in site.sizes]),
+        "chart": memory_chart(memory, [size.name for size in site.sizes]),
         "throughputs": throughputs(dataset, known),
+        "known": known,
         "reports": dataset.by_key["reports"],
         "style": (dataset.package.root / STYLE).read_text(encoding="utf-8"),
     }

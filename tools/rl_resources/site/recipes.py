@@ -85,8 +85,7 @@ def recipes(dataset: Dataset, at: str) -> Iterator[Recipe]:
     codes = of_table(dataset, "tuning", at)
     yield Recipe("table", "A table in your language", about, codes, tabs=True)
     for item in _texts()["recipe"]:
-        codes = _filled(item["codes"], at=at)
-        yield Recipe(**{**item, "codes": codes})
+        yield Recipe(**item | {"codes": _filled(item["codes"], at=at)})
 
 
 def _filled(codes: Iterable[Mapping[str, str]], name: str = "", **values: Any) -> tuple[Code, ...]:
@@ -94,12 +93,7 @@ def _filled(codes: Iterable[Mapping[str, str]], name: str = "", **values: Any) -
     if not _SAFE.fullmatch(name):
         return ()
     return tuple(
-        Code(
-            _template(code["title"]).render(**values),
-            code["language"],
-            _template(code["text"]).render(**values),
-        )
-        for code in codes
+        Code(*(_template(code[part]).render(values) for part in Code._fields)) for code in codes
     )
 
 

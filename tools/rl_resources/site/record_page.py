@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -16,8 +16,8 @@ from rl_resources.dataset import Dataset, former_ids, moves, script_path
 from rl_resources.git import Repository
 from rl_resources.package import Field, Record
 from rl_resources.query.compatibility import accepted_by, rejections, releases_of
-from rl_resources.query.configurations import configurations
-from rl_resources.query.related import failures, related
+from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.query.find import size_of
 from rl_resources.query.sentences import start
 from rl_resources.script.explained import Explained, explained
 from rl_resources.script.run import MODEL, Run
@@ -37,6 +37,9 @@ _EXPECTED = {
     "Training data": "data.train_files",
     "Validation data": "data.val_files",
 }
+MOST_RELATED = 3
+"""Related configurations of each kind."""
+_ALIKE = ("kind", "tag", "task", "model", "gpus", "device_label")
 _MEANING = re.compile(r"`(?P<word>[\w-]+)`: (?P<meaning>[^`]+?\.)(?= |$)")
 _SEVERAL_NODES = re.compile(r"^# *Several nodes:(.*(?:\n# *\S.*)*)", re.M)
 
@@ -98,6 +101,48 @@ def pages(
         path = f"records/{move.id}.md"
         made[path] = site.page(path, "moved.md", move=move)
     return made
+
+
+def failures(rows: Iterable[Configuration], record: Configuration) -> list[Configuration]:
+    """Runs of the same model and task that ran out of memory on no less hardware."""
+    return [
+        row
+        for row in rows
+        if (row.model, row.task) == (record.model, record.task)
+        and row.state == "out-of-memory"
+        and row.gpus >= record.gpus
+        and row.memory_gb >= record.memory_gb
+    ]
+
+
+def related(
+    rows: Iterable[Configuration], record: Configuration
+) -> Mapping[str, Sequence[Configuration]]:
+    """The nearest configurations of each kind, none twice.
+
+    `less-hardware`: same model and task with less memory in all; `other-tag`: same model and task
+    under the other tag; `other-task`: same model, another task.
+    """
+    models = (row for row in rows if row.model == record.model and row.id != record.id)
+    own = [row for row in models if row.state == "run"]
+    same_task = [row for row in own if row.task == record.task]
+    less = _nearest(row for row in same_task if 0 < row.total_memory_gb < record.total_memory_gb)
+    tagged = _nearest(row for row in same_task if row.tag not in {"", record.tag})
+    tasks = _nearest((row for row in own if row.task not in {"", record.task}), "task")
+    less = less[:MOST_RELATED]
+    return {
+        "less-hardware": less,
+        "other-tag": [row for row in tagged[:1] if row not in less],
+        "other-task": tasks[:MOST_RELATED],
+    }
+
+
+def _nearest(rows: Iterable[Configuration], *alike: str) -> list[Configuration]:
+    """Records first, by the memory in all, unknown last; of alike ones the first by id."""
+    first: dict[object, Configuration] = {}
+    for row in sorted(rows, key=lambda row: (row.kind != "record", *size_of(row))):
+        first.setdefault(attrgetter(*alike or _ALIKE)(row), row)
+    return list(first.values())
 
 
 def _facts(dataset: Dataset, record: Record) -> Mapping[str, Any]:
