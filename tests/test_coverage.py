@@ -1,9 +1,7 @@
 """What the dataset holds and lacks, and how old its figures are."""
 
-import csv
 import dataclasses
 import html
-import io
 import json
 import re
 from datetime import date
@@ -101,12 +99,9 @@ def test_a_record_that_nobody_has_run_is_still_wanted(dataset):
 def test_the_command_says_the_same_in_every_format(dataset, capsys):
     assert main(["coverage", "--format", "json"]) == 0
     value = json.loads(capsys.readouterr().out)
-    assert main(["coverage", "--format", "csv"]) == 0
-    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert [{name: str(cell[name]) for name in cell} for cell in value["cells"]] == rows
     assert main(["coverage"]) == 0
     text = capsys.readouterr().out
-    assert text.count("\n") > len(rows)
+    assert text.count("\n") > len(value["cells"])
     first = value["wanted"][0]
     label = Devices(dataset).label(first["device"])
     assert re.search(

@@ -111,7 +111,7 @@ def estimate(arguments: Arguments) -> int:
 
 
 def _coverage_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--format", choices=["text", "json", "csv"], default="text")
+    parser.add_argument("--format", choices=["text", "json"], default="text")
 
 
 @command(_coverage_options)
@@ -122,9 +122,7 @@ def coverage(arguments: Arguments) -> int:
 
     dataset = dataset_of_answers(arguments)
     found = coverage(dataset)
-    if arguments.format == "csv":
-        write_table(answers.coverage_as_csv(found))
-    elif arguments.format == "json":
+    if arguments.format == "json":
         sys.stdout.write(answers.coverage_as_json(found, dataset.version))
     else:
         sys.stdout.write(answers.coverage_as_text(dataset, found))

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from rl_resources.devices import hardware
-from rl_resources.query.configurations import NOT_RUN, Configuration
+from rl_resources.query.configurations import Configuration
 from rl_resources.query.messages import FITS, SPANS, say
 from rl_resources.query.understand import Query
 from rl_resources.query.vocabulary import EITHER, FILTERS, WEIGHTS, Vocabulary
@@ -23,8 +23,6 @@ _CLAIMS = {
     "recommendation": "The source recommends {}; no run on it is known.",
     "ci-allocation": "CI allocates {}: not a minimum, less may do.",
     "capability-claim": "The source lists {}; no run on it is known.",
-}
-_NOT_RUN = {
     "untested": "A script for {} that nobody has run yet.",
     "unexplained": "Published for {}, which has no room for full fine-tuning; the source does not "
     "say what trains or what is offloaded.",
@@ -76,10 +74,9 @@ def parts(row: Configuration) -> dict[str, str]:
 
 def _claim(row: Configuration) -> str:
     """What is known where no run is, or where the source leaves the device open."""
-    if row.evidence_level in NOT_RUN:
-        return _NOT_RUN[row.evidence_level].format(resource(row))
-    if row.statement in _CLAIMS:
-        return _CLAIMS[row.statement].format(resource(row))
+    claim = row.evidence_level if row.state == "not-run" else row.statement
+    if claim in _CLAIMS:
+        return _CLAIMS[claim].format(resource(row))
     if len(row.possible_devices) > 1:
         return f"Ran on {resource(row)}; the source does not say which variant."
     return ""
@@ -142,13 +139,13 @@ def series(rows: Sequence[Configuration]) -> str:
     """How many are listed as one, and from what to what they differ; empty for a single one."""
     if len(rows) == 1:
         return ""
-    spans = "; ".join(span for name in SPANS if (span := _span(name, rows)))
-    return say("series", number=len(rows), spans=spans or "what is not listed here")
-
-
-def _span(name: str, rows: Sequence[Configuration]) -> str:
-    known = sorted({value for row in rows if (value := getattr(row, name))})
-    return SPANS[name].format(f"{known[0]:g} to {known[-1]:g}") if len(known) > 1 else ""
+    spans = []
+    for name, words in SPANS.items():
+        known = sorted({value for row in rows if (value := getattr(row, name))})
+        if len(known) > 1:
+            spans.append(words.format(f"{known[0]:g} to {known[-1]:g}"))
+    listed = "; ".join(spans) or "what is not listed here"
+    return say("series", number=len(rows), spans=listed)
 
 
 def evidence(row: Configuration) -> str:

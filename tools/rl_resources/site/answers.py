@@ -8,7 +8,7 @@ import posixpath
 import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any, Literal, NamedTuple
 
 from rl_resources.dataset import Dataset, is_packaged
@@ -127,18 +127,12 @@ def estimate_command(dataset: Dataset, found: Found) -> str:
 
 def as_csv(found: Found) -> str:
     """One line for each answer."""
-    rows = [
-        {k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in _flat(row).items()}
-        for row in found.answers
-    ]
-    return _csv(COLUMNS, rows)
-
-
-def _csv(names: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(names), lineterminator="\n")
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    for row in map(_flat, found.answers):
+        cells = {k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in row.items()}
+        writer.writerow(cells)
     return text.getvalue()
 
 
@@ -320,11 +314,6 @@ def coverage_as_json(found: Coverage, version: str) -> str:
         ],
     }
     return json_text(value, 1)
-
-
-def coverage_as_csv(found: Coverage) -> str:
-    """One line for each cell."""
-    return _csv([field.name for field in fields(Cell)], map(asdict, found.cells))
 
 
 def coverage_as_text(dataset: Dataset, found: Coverage) -> str:

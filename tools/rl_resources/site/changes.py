@@ -6,8 +6,9 @@ What contributors wrote is escaped: control characters in text, markup in Markdo
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
 
 from rl_resources.query.diff import Key, TableDiff
 from rl_resources.site.tuning_table import escape
@@ -21,12 +22,8 @@ MOST_DELETED_LISTED = 1000
 MOST_CHARACTERS = 300
 
 
-class Group(NamedTuple):
-    """Rows or columns of a table that differ in one way: each has a name and its facts."""
-
-    title: str
-    mark: str
-    lines: Sequence[tuple[str, Sequence[str]]]
+Groups = Iterator[tuple[str, str, Mapping[str, Sequence[str]]]]
+"""Rows or columns of a table that differ in one way: a title, a mark, the facts of each by name."""
 
 
 def as_json(diffs: Sequence[TableDiff]) -> str:
@@ -67,48 +64,46 @@ def as_text(diffs: Sequence[TableDiff]) -> str:
 
 def _lines(item: TableDiff) -> str:
     lines: list[str] = []
-    for group in _groups(item):
-        for name, facts in group.lines:
-            lines += [f"  {group.mark} {name}", *(f"      {fact}" for fact in facts)]
+    for _, mark, group in _groups(item):
+        for name, facts in group.items():
+            lines += [f"  {mark} {name}", *(f"      {fact}" for fact in facts)]
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def as_markdown(diffs: Sequence[TableDiff]) -> str:
     """For reviewers: what was deleted first and in bold, then what was added, renamed, changed."""
-    groups = [(item.name, group) for item in diffs for group in _groups(item) if group.lines]
-    groups.sort(key=lambda pair: pair[1].mark != "-")
-    return "\n".join(_section(*pair) for pair in groups) or f"{SAME}\n"
+    groups = [(item.name, *group) for item in diffs for group in _groups(item) if group[2]]
+    groups.sort(key=lambda group: group[2] != "-")
+    return "\n".join(_section(*group) for group in groups) or f"{SAME}\n"
 
 
-def _section(table: str, group: Group) -> str:
-    deleted = group.mark == "-"
-    bold, most = ("**", MOST_DELETED_LISTED) if deleted else ("", MOST_LISTED)
+def _section(table: str, title: str, mark: str, group: Mapping[str, Sequence[str]]) -> str:
+    bold, most = ("**", MOST_DELETED_LISTED) if mark == "-" else ("", MOST_LISTED)
     lines = [
         f"- {bold}{_escaped(name)}{bold}{': ' * bool(facts)}{', '.join(map(_escaped, facts))}"
-        for name, facts in group.lines[:most]
+        for name, facts in islice(group.items(), most)
     ]
-    if len(group.lines) > most:
-        lines.append(f"- and {len(group.lines) - most} more; `rl-resources diff` lists them all")
-    title = f"{bold}{group.title} {_escaped(table)}{bold}"
-    return "\n".join([title, "", *lines, ""])
+    if len(group) > most:
+        lines.append(f"- and {len(group) - most} more; `rl-resources diff` lists them all")
+    return "\n".join([f"{bold}{title} {_escaped(table)}{bold}", "", *lines, ""])
 
 
-def _groups(item: TableDiff) -> Iterator[Group]:
-    yield Group("Deleted columns of", "-", [(f"column {n}", ()) for n in item.columns_removed])
-    yield Group("New columns of", "+", [(f"column {name}", ()) for name in item.columns_added])
-    yield Group("Deleted from", "-", [(" ".join(key), ()) for key in item.removed])
+def _groups(item: TableDiff) -> Groups:
+    yield "Deleted columns of", "-", {f"column {name}": () for name in item.columns_removed}
+    yield "New columns of", "+", {f"column {name}": () for name in item.columns_added}
+    yield "Deleted from", "-", {" ".join(key): () for key in item.removed}
     added = {
-        key: [f"{name}: {cell}" for name, cell in row.items() if cell and name not in item.key]
+        " ".join(key): [f"{n}: {cell}" for n, cell in row.items() if cell and n not in item.key]
         for key, row in item.added.items()
     }
-    yield Group("Added to", "+", [(" ".join(key), cells) for key, cells in added.items()])
+    yield "Added to", "+", added
     renamed = (f"{' '.join(old)} -> {' '.join(new)}" for old, new in item.renamed.items())
-    yield Group("Renamed in", ">", [(pair, ()) for pair in renamed])
+    yield "Renamed in", ">", dict.fromkeys(renamed, ())
     changed = {
-        key: [f"{name}: {old or EMPTY} -> {new or EMPTY}" for name, old, new in changes]
+        " ".join(key): [f"{name}: {old or EMPTY} -> {new or EMPTY}" for name, old, new in changes]
         for key, changes in item.changed.items()
     }
-    yield Group("Changed in", "~", [(" ".join(key), cells) for key, cells in changed.items()])
+    yield "Changed in", "~", changed
 
 
 def _escaped(text: str) -> str:

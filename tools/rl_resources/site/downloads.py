@@ -65,11 +65,6 @@ class Download:
         return f"{BASE}/{self.name}"
 
     @property
-    def size(self) -> int:
-        """Its length in bytes."""
-        return len(self.content)
-
-    @property
     def sha256(self) -> str:
         """Its SHA-256 in hexadecimal digits."""
         return hashlib.sha256(self.content).hexdigest()
