@@ -42,6 +42,7 @@ _NOTHING: Mapping[str, Number] = {"null": 0, "none": 0}
 _WORDS: Mapping[str, Number] = {
     **_NOTHING,
     **{"true": 1, "false": 0, "full": 1, "selective": 0},
+    **{"adam": 0, "adamw": 0, "adamw8bit": 2},
     **{"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2, "fp8": 1},
 }
 

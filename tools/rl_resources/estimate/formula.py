@@ -113,7 +113,7 @@ def published() -> dict[str, Any]:
             for item in found["term"]
         ],
         "moments": found["moment"],
-        "knobs": [_row(item, "input train from value times least price") for item in found["knob"]],
+        "knobs": [_row(item, "input train from value times least word price") for item in found["knob"]],
         "interval": found["interval"],
     }
 

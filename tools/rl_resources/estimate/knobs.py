@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rl_resources.estimate.configuration import divides, inputs_by_name
-from rl_resources.estimate.estimate import Estimate
+from rl_resources.estimate.estimate import ROLLOUT, Estimate
 from rl_resources.estimate.formula import Number, formula
 
 _SMALLEST_GB = 0.05
@@ -37,9 +37,9 @@ class Knob:
 
 
 def knobs(estimate: Estimate) -> list[Knob]:
-    """The settings that would lower a peak, that of the tightest phase first."""
+    """The settings that would lower a peak, first that of training, or of an engine without room."""
     found = (_knob(estimate, item) for item in formula()["knob"])
-    tightest = max(estimate.phases, key=lambda phase: estimate.phases[phase].peak_gb)
+    tightest = estimate.training.phase if estimate.rollout_fits else ROLLOUT
     worth = [knob for knob in found if knob and knob.saves_gb >= _SMALLEST_GB]
     return sorted(worth, key=lambda knob: (-knob.saves.get(tightest, 0), -knob.saves_gb))
 
@@ -50,8 +50,8 @@ def _knob(estimate: Estimate, item: Mapping[str, Any]) -> Knob | None:
     before = estimate.values[name]
     after = _turned(item, before)
     backends = inputs_by_name()[name].get("key", {})
-    settable = not backends or "any" in backends or configuration.train in backends
-    settable = settable and configuration.train in item.get("train", [configuration.train])
+    everywhere = [configuration.train] if not backends or "any" in backends else backends
+    settable = configuration.train in item.get("train", everywhere)
     if after == before or not settable or not divides({**estimate.values, name: after}):
         return None
     changed = estimate.with_inputs(**{name: after})
@@ -63,7 +63,7 @@ def _knob(estimate: Estimate, item: Mapping[str, Any]) -> Knob | None:
     line = configuration.lines.get(name, 0)
     if not saves:
         return None
-    return Knob(name, _written(estimate, name, after), saves, str(item["price"]), line)
+    return Knob(name, _written(estimate, item, after), saves, str(item["price"]), line)
 
 
 def _turned(item: Mapping[str, Any], before: Number) -> Number:
@@ -74,11 +74,13 @@ def _turned(item: Mapping[str, Any], before: Number) -> Number:
     return after if after >= item.get("least", 0) else before
 
 
-def _written(estimate: Estimate, name: str, value: Number) -> str:
+def _written(estimate: Estimate, item: Mapping[str, Any], value: Number) -> str:
     """The setting as the framework writes it; the input's own name where it has no key for it."""
-    key = estimate.configuration.key(name) or name
-    if name == "parameter_bytes":
-        return f"{key}=bf16"
+    name = item["input"]
+    key = estimate.configuration.key(name)
+    if key and "word" in item:
+        return f"{key}={item['word']}"
+    key = key or name
     if inputs_by_name()[name].get("unit") == _FLAG:
         return f"{key}=full" if "recompute" in key else f"{key}={bool(value)}"
     return f"{key}={value:.10g}"

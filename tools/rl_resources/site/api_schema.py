@@ -196,6 +196,7 @@ def _estimate() -> Schema:
                 value=maybe,
                 times=maybe,
                 least=maybe,
+                word=_MAYBE,
                 price=_TEXT,
             )
         ),

@@ -137,10 +137,10 @@ function sizesOf(values) {
     .filter((sizes) => divides({ ...values, ...sizes }));
 }
 
-/** What would lower a peak, that of the tightest phase first. @param {Formula} formula @param {Estimate} before */
+/** What would lower a peak, first that of training, or of an engine without room. @param {Formula} formula @param {Estimate} before */
 export function knobs(formula, before) {
-  const peaks = Object.entries(before.phases).map(([phase, { peak }]) => ({ phase, peak }));
-  const { phase: tightest } = peaks.reduce((most, one) => (one.peak > most.peak ? one : most));
+  const training = Object.keys(before.phases).find((phase) => phase !== ROLLOUT && before.phases[phase].peak === before.peak);
+  const tightest = before.rollout ? ROLLOUT : training ?? "";
   return formula.knobs.map((/** @type {any} */ row) => knobOf(formula, before, row))
     .filter((/** @type {any} */ knob) => knob?.most >= SMALLEST_GB)
     .sort((/** @type {any} */ a, /** @type {any} */ b) =>
@@ -152,14 +152,15 @@ function knobOf(formula, before, row) {
   const item = formula.inputs.find((/** @type {any} */ input) => input.name === row.input);
   const after = turned(row, before.values[row.input]);
   const { train } = before.configuration;
-  const settable = (!item.key || "any" in item.key || train in item.key) && (row.train ?? [train]).includes(train);
+  const everywhere = !item.key || "any" in item.key ? [train] : Object.keys(item.key);
+  const settable = (row.train ?? everywhere).includes(train);
   const same = after === before.values[row.input];
   if (same || !settable || !divides({ ...before.values, [row.input]: after })) return undefined;
   const { phases } = changed(formula, before, { [row.input]: after });
   const saves = Object.fromEntries(Object.entries(before.phases)
     .map(([phase, { peak }]) => /** @type {const} */ ([phase, peak - phases[phase].peak]))
     .filter(([, gb]) => Math.abs(gb) >= SMALLEST_GB));
-  return { input: row.input, value: after, setting: written(item, train, after), saves,
+  return { input: row.input, value: after, setting: written(item, train, after, row.word), saves,
     most: Math.max(...Object.values(saves)), price: row.price };
 }
 
@@ -170,10 +171,11 @@ function turned({ from, value, times, least }, before) {
   return after >= (least ?? 0) ? after : before;
 }
 
-/** The setting as the framework writes it. @param {any} item @param {string} train @param {number} value */
-function written({ name, key, unit }, train, value) {
-  const found = (OF_VERL.includes(train) && (key?.[train] ?? key?.any)) || name;
-  if (name === "parameter_bytes") return `${found}=bf16`;
+/** The setting as the framework writes it. @param {any} item @param {string} train @param {number} value @param {string | null} word */
+function written({ name, key, unit }, train, value, word) {
+  const own = OF_VERL.includes(train) && (key?.[train] ?? key?.any);
+  if (own && word) return `${own}=${word}`;
+  const found = own || name;
   if (unit !== FLAG) return `${found}=${Number(value.toPrecision(10))}`;
   if (found.includes("recompute")) return `${found}=full`;
   return `${found}=${value ? "True" : "False"}`;
