@@ -167,10 +167,10 @@ def test_a_knob_is_the_setting_of_the_framework_with_its_line_and_its_effect_rec
 def test_the_limits_fit_and_one_more_does_not():
     found = asked(micro_batch=4)
     limit = limits(found)
-    assert limit.gpus and limit.micro_batch and limit.response_length
+    assert limit["gpus"] and limit["micro_batch"] and limit["response_length"]
     for name, value, step in (
-        ("micro_batch", limit.micro_batch, 1),
-        ("response_length", limit.response_length, 256),
+        ("micro_batch", limit["micro_batch"], 1),
+        ("response_length", limit["response_length"], 256),
     ):
         assert found.with_inputs(**{name: value}).verdict == "fits"
         assert found.with_inputs(**{name: value + step}).verdict != "fits"

@@ -75,7 +75,7 @@ def of_python(dataset: Dataset, words: Mapping[str, str]) -> dict[str, Any]:
         "host": found.host_memory_gb,
         "assumed": sorted(item.input for item in found.configuration.assumed),
         "knobs": [[knob.setting, dict(knob.saves), knob.price] for knob in knobs(found)],
-        "limits": {name: size or 0 for name, size in vars(limits(found)).items()},
+        "limits": {name: size or 0 for name, size in limits(found).items()},
     }
 
 
@@ -103,8 +103,6 @@ def test_the_page_estimates_as_python_does(tmp_path, number):
         assert ("unusable" in answer) == ("unusable" in expected), (words, answer, expected)
         if "unusable" not in answer:
             answer["assumed"].sort()
-            for name in expected["limits"].keys() - answer["limits"].keys():
-                assert not expected["limits"].pop(name)
             for name, value in expected.items():
                 assert same(value, answer[name]), (words, name, value, answer[name])
             verdicts.append(answer["verdict"])

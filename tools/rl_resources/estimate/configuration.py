@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_resources.errors import UnusableInput
-from rl_resources.estimate.formula import Number, formula
+from rl_resources.estimate.formula import Number, backends, formula
 from rl_resources.estimate.model import Assumed, model_figures
 from rl_resources.files import read_file
 from rl_resources.package import Record
@@ -66,12 +66,6 @@ class Configuration:
         return str(keys.get(self.train, keys.get("any", "")) if self.train in _OF_VERL else "")
 
 
-_DIVIDING = frozenset(
-    {
-        *("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel"),
-        *("expert_tensor_parallel", "engine_tensor_parallel", "fsdp_size"),
-    }
-)
 _OF_VERL = frozenset({"fsdp", "fsdp2", "megatron"})
 
 
@@ -132,9 +126,9 @@ class Inputs:
         if line:
             self.lines.setdefault(name, line)
 
-    def assume(self, name: str, value: Number, reason: str) -> None:
-        """Take a value that nobody gave, and say so."""
-        if name not in self.values:
+    def assume(self, name: str, value: Number | None, reason: str) -> None:
+        """Take a value that nobody gave, if there is one, and say so."""
+        if name not in self.values and value is not None:
             self.values[name] = value
             self.assumed.append(Assumed(name, value, reason))
 
@@ -175,7 +169,7 @@ class Inputs:
     def finished(self, model: Record) -> Configuration:
         """The configuration, with a default for what nobody gave, each of them listed."""
         figures, guesses = model_figures(model)
-        own = formula()["train"][formula()["same_train"].get(self.train, self.train)]
+        own = backends()[self.train]
         for name, item in inputs_by_name().items():
             if name in own:
                 self.assume(name, own[name], f"what {self.train} does by default")
@@ -222,22 +216,18 @@ def divides(values: Mapping[str, Number]) -> bool:
     dense = stages * values["tensor_parallel"] * values["context_parallel"]
     experts = stages * values["expert_parallel"] * values["expert_tensor_parallel"]
     engine = values["engine_tensor_parallel"] if values["has_engine"] else 1
-    return not any(gpus % size for size in (dense, experts, engine, _group(values)))
-
-
-def _group(values: Mapping[str, Number]) -> Number:
-    """The GPUs that share one copy of the state under FSDP: all where its size is 0 or more."""
-    return min(values["fsdp_size"] or values["gpus"], values["gpus"])
+    group = min(values["fsdp_size"] or gpus, gpus)
+    return not any(gpus % size for size in (dense, experts, engine, group))
 
 
 def _check_parallel(values: Mapping[str, Number]) -> None:
     """Raise `UnusableInput` where the parallel sizes do not divide the GPUs."""
     if divides(values):
         return
-    sizes = {name: values[name] for name in values if name in _DIVIDING and values[name] > 1}
+    names = [name for name in values if name.endswith("_parallel") or name == "fsdp_size"]
     if not values["has_engine"]:
-        sizes.pop("engine_tensor_parallel", None)
-    written = ", ".join(f"{name} {size:g}" for name, size in sizes.items())
+        names.remove("engine_tensor_parallel")
+    written = ", ".join(f"{name} {values[name]:g}" for name in names if values[name] > 1)
     raise UnusableInput(
         f"{values['gpus']:g} GPUs are not divided by {written}",
         "Tensor x pipeline x context, and pipeline x expert parallel, must divide them.",
@@ -250,11 +240,12 @@ def of_run(run: Run, inputs: Inputs) -> None:
         number = as_number(setting.value) if setting.known else None
         line = setting.place.line if setting.place else 0
         is_open = setting.value is None or not line
+        default = inputs_by_name()[name].get("default")
         if is_open and number is not None and number < inputs_by_name()[name]["minimum"]:
-            _assume(inputs, name, "not set")
+            inputs.assume(name, default, "not set")
         elif number is None:
             where = f" (line {line})" if line else ""
-            _assume(inputs, name, f"{setting.key} is {NOT_KNOWN}{where}")
+            inputs.assume(name, default, f"{setting.key} is {NOT_KNOWN}{where}")
         elif line:
             inputs.give(name, number, line)
         else:
@@ -285,7 +276,8 @@ def _special(run: Run) -> dict[str, Setting]:
         "gpus": run.training_gpus,
         "lora_rank": run.lora_rank,
         "micro_batch": run.micro_batch,
-        "fsdp_size": _changed(run.setting(f"{ACTOR}.fsdp_config.fsdp_size"), _all_as_0),
+        # -1 stands for all GPUs
+        "fsdp_size": _changed(run.setting(f"{ACTOR}.fsdp_config.fsdp_size"), _at_least_0),
         "has_engine": run.shares_gpus,
         "has_critic": _changed(run.estimator, lambda name: name == "gae"),
         "entropy_bytes": _changed(entropy, lambda number: 2 if number else 0),
@@ -305,13 +297,5 @@ def _changed(setting: Setting, change: Callable[[Any], Number]) -> Setting:
     return setting._replace(value=change(setting.value)) if setting.known else setting
 
 
-def _all_as_0(size: Any) -> Number:
-    """FSDP's size of a sharding group, where -1 stands for all GPUs."""
+def _at_least_0(size: Any) -> Number:
     return max(0, size) if isinstance(size, int) else 0
-
-
-def _assume(inputs: Inputs, name: str, reason: str) -> None:
-    """Take the default of an input that a script leaves open."""
-    default = inputs_by_name()[name].get("default")
-    if default is not None:
-        inputs.assume(name, default, reason)

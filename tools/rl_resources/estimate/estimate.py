@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from rl_resources.estimate.configuration import Configuration, divides
-from rl_resources.estimate.formula import Number, evaluate, formula
+from rl_resources.estimate.configuration import Configuration, Inputs, divides, of_run
+from rl_resources.estimate.formula import Number, backends, evaluate, formula
 from rl_resources.estimate.model import Assumed
+
+if TYPE_CHECKING:
+    from rl_resources.package import Record
+    from rl_resources.script.run import Run
 
 GB = 1e9
 ROLLOUT = "rollout"
@@ -137,24 +141,41 @@ class Estimate:
         }
 
 
-def with_parallel_sizes(estimate: Estimate) -> Estimate:
-    """The estimate at the smallest sizes of model parallelism that fit, else at the best ones.
+def of_script(run: Run, gpus: Number, memory_gb: Number, model: Record) -> Estimate | None:
+    """The estimate of what a script starts; `None` for a training backend without defaults.
 
-    For Megatron, where nobody gave them: it holds every weight that they do not split.
+    Raises `UnusableInput` where a figure is missing.
     """
-    every = [estimate.with_inputs(**sizes) for sizes in _sizes(estimate.values)]
-    found = next((item for item in every if item.interval_gb[1] <= item.device_gb), None)
-    return _assuming(found or min(every, key=lambda item: item.peak_gb), PARALLEL)
+    train = str(run.train_backend.text)
+    if train not in backends():
+        return None
+    inputs = Inputs(train)
+    inputs.give("gpus", gpus)
+    inputs.give("device_gb", memory_gb)
+    of_run(run, inputs)
+    return Estimate(inputs.finished(model))
 
 
-def with_engine_size(estimate: Estimate) -> Estimate:
-    """The estimate at the fewest GPUs of one rollout engine with which it starts."""
-    if ROLLOUT not in estimate.phases:
-        return estimate
-    sizes = [size for size in _ENGINE if estimate.values["gpus"] % size == 0]
-    every = [estimate.with_inputs(engine_tensor_parallel=size) for size in sizes]
-    found = next((item for item in every if item.rollout_fits), every[-1])
-    return _assuming(found, ("engine_tensor_parallel",))
+_SPLITTING = frozenset({"megatron", "mindspeed"})
+"""Backends that hold every weight that they do not split."""
+_PARALLEL = ("tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_tensor_parallel")
+_ENGINE = "engine_tensor_parallel"
+_ENGINES = (1, 2, 4, 8, 16, 32)
+_TENSOR, _PIPELINE, _EXPERT = (1, 2, 4, 8), (1, 2, 4, 8, 16), (1, 2, 4, 8, 16, 32, 64)
+
+
+def sized(found: Estimate, given: Set[str]) -> Estimate:
+    """The estimate at the smallest parallel sizes that fit, else the best, where none is given."""
+    if found.configuration.train in _SPLITTING and not given & set(_PARALLEL[:3]):
+        every = [found.with_inputs(**sizes) for sizes in _sizes(found.values)]
+        best = min(every, key=lambda one: one.peak_gb)
+        fitting = (one for one in every if one.interval_gb[1] <= one.device_gb)
+        found = _assuming(next(fitting, best), _PARALLEL)
+    if ROLLOUT in found.phases and _ENGINE not in given:
+        sizes = [size for size in _ENGINES if found.values["gpus"] % size == 0]
+        every = [found.with_inputs(**{_ENGINE: size}) for size in sizes]
+        found = _assuming(next((one for one in every if one.rollout_fits), every[-1]), (_ENGINE,))
+    return found
 
 
 def _assuming(found: Estimate, names: Sequence[str]) -> Estimate:
@@ -164,19 +185,14 @@ def _assuming(found: Estimate, names: Sequence[str]) -> Estimate:
     return Estimate(replace(found.configuration, assumed=(*others, *chosen)))
 
 
-PARALLEL = ("tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_tensor_parallel")
-_ENGINE = (1, 2, 4, 8, 16, 32)
-_TENSOR, _PIPELINE, _EXPERT = (1, 2, 4, 8), (1, 2, 4, 8, 16), (1, 2, 4, 8, 16, 32, 64)
-
-
 def _sizes(values: Mapping[str, Number]) -> Iterator[Mapping[str, Number]]:
     """Sizes of model parallelism that divide the GPUs, the smallest first."""
-    experts = [size for size in _EXPERT if size <= max(1, values["experts"])]
-    every = sorted(product(_PIPELINE, _TENSOR, experts), key=prod)
+    every = sorted(product(_PIPELINE, _TENSOR, _EXPERT), key=prod)
     for pipeline, tensor, expert in every:
         within = tensor if expert == 1 else 1
-        sizes = dict(zip(PARALLEL, (tensor, pipeline, expert, within), strict=True))
-        if pipeline <= values["layers"] and divides({**values, **sizes}):
+        sizes = dict(zip(_PARALLEL, (tensor, pipeline, expert, within), strict=True))
+        possible = pipeline <= values["layers"] and expert <= max(1, values["experts"])
+        if possible and divides({**values, **sizes}):
             yield sizes
 
 

@@ -47,6 +47,14 @@ def formula() -> Mapping[str, Any]:
 
 
 @cache
+def backends() -> Mapping[str, Mapping[str, Any]]:
+    """What each training backend does by default; `like` names the one whose defaults it has."""
+    own = {name: {"like": None, **row} for name, row in formula()["train"].items()}
+    same = formula()["same_train"].items()
+    return own | {name: {**own[like], "like": like} for name, like in same}
+
+
+@cache
 def terms() -> Mapping[str, Tree]:
     """The tree of each term, by its name, in the order of evaluation."""
     return {item["name"]: parse(item["formula"]) for item in formula()["term"]}
@@ -100,11 +108,9 @@ def _value(tree: Tree, values: Mapping[str, Number]) -> Number:
 def published() -> dict[str, Any]:
     """The formula as JSON: every key always there, sources as URLs, each term with its tree."""
     found = formula()
-    own = {name: {"like": None, **row} for name, row in found["train"].items()}
-    same = {name: {**own[like], "like": like} for name, like in found["same_train"].items()}
     return {
         "constants": found["constants"],
-        "backends": [_backend(name, row) for name, row in (own | same).items()],
+        "backends": [_backend(name, row) for name, row in backends().items()],
         "inputs": [
             _row(item, "name unit title default minimum maximum key") for item in found["input"]
         ],
@@ -113,7 +119,9 @@ def published() -> dict[str, Any]:
             for item in found["term"]
         ],
         "moments": found["moment"],
-        "knobs": [_row(item, "input train from value times least word price") for item in found["knob"]],
+        "knobs": [
+            _row(item, "input train from value times least word price") for item in found["knob"]
+        ],
         "interval": found["interval"],
     }
 

@@ -37,7 +37,7 @@ class Knob:
 
 
 def knobs(estimate: Estimate) -> list[Knob]:
-    """The settings that would lower a peak, first that of training, or of an engine without room."""
+    """The settings that would lower a peak, first that of training, or an engine without room."""
     found = (_knob(estimate, item) for item in formula()["knob"])
     tightest = estimate.training.phase if estimate.rollout_fits else ROLLOUT
     worth = [knob for knob in found if knob and knob.saves_gb >= _SMALLEST_GB]
@@ -86,42 +86,28 @@ def _written(estimate: Estimate, item: Mapping[str, Any], value: Number) -> str:
     return f"{key}={value:.10g}"
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How far one can go with all else unchanged, each `None` where nothing fits.
+def limits(estimate: Estimate) -> dict[str, int | None]:
+    """How far one can go with all else unchanged; `None` where no whole interval fits.
 
-    `gpus` are the fewest of this device; `micro_batch` sequences, or `max_tokens` where micro
-    batches are filled up by tokens; `response_length` tokens.
+    The fewest GPUs of this device, the largest micro batch in sequences, or in tokens where it is
+    filled up by them, and the longest response in tokens.
     """
 
-    gpus: int | None
-    micro_batch: int | None
-    max_tokens: int | None
-    response_length: int | None
+    def fits(name: str, value: int) -> bool:
+        able = divides({**estimate.values, name: value})
+        return able and estimate.with_inputs(**{name: value}).verdict == "fits"
 
-
-def limits(estimate: Estimate) -> Limits:
-    """The limits of a configuration, where a run fits with the whole interval."""
-    by_tokens = estimate.values["max_tokens"] > 0
-
-    def fits(**inputs: Number) -> bool:
-        return estimate.with_inputs(**inputs).verdict == "fits"
-
-    return Limits(
-        _fewest_gpus(estimate),
-        None if by_tokens else _largest(lambda size: fits(micro_batch=size)),
-        _largest(lambda size: fits(max_tokens=size), _LENGTH_STEP) if by_tokens else None,
-        _largest(lambda size: fits(response_length=size), _LENGTH_STEP),
-    )
-
-
-def _fewest_gpus(estimate: Estimate) -> int | None:
+    filled = estimate.values["max_tokens"] > 0
+    batch, step = ("max_tokens", _LENGTH_STEP) if filled else ("micro_batch", 1)
     counts = (2**power for power in range(_MOST_GPUS.bit_length()))
-    able = (gpus for gpus in counts if divides({**estimate.values, "gpus": gpus}))
-    return next((n for n in able if estimate.with_inputs(gpus=n).verdict == "fits"), None)
+    return {
+        "gpus": next((count for count in counts if fits("gpus", count)), None),
+        batch: _largest(lambda size: fits(batch, size), step),
+        "response_length": _largest(lambda size: fits("response_length", size), _LENGTH_STEP),
+    }
 
 
-def _largest(fits: Callable[[int], bool], step: int = 1) -> int | None:
+def _largest(fits: Callable[[int], bool], step: int) -> int | None:
     """The largest multiple of `step` that fits, found by doubling and halving."""
     low, high = 0, step
     while high <= _MOST and fits(high):

@@ -8,7 +8,7 @@ from typing import Any
 
 from rl_resources.estimate.configuration import inputs_by_name
 from rl_resources.estimate.estimate import ROLLOUT, Estimate
-from rl_resources.estimate.knobs import Knob, Limits, knobs, limits
+from rl_resources.estimate.knobs import Knob, knobs, limits
 from rl_resources.text import json_text
 
 _KNOBS_SHOWN = 8
@@ -32,7 +32,7 @@ def as_json(estimate: Estimate) -> str:
 def document(estimate: Estimate) -> dict[str, Any]:
     """The estimate with its knobs and limits, as JSON holds it."""
     found = [_knob(knob) for knob in knobs(estimate)]
-    return {**estimate.as_dict(), "knobs": found, "limits": vars(limits(estimate))}
+    return {**estimate.as_dict(), "knobs": found, "limits": limits(estimate)}
 
 
 def _knob(knob: Knob) -> dict[str, Any]:
@@ -138,14 +138,14 @@ def _turns(found: list[Knob]) -> Iterator[str]:
         yield f"  {knob.setting}{line}: {saves}. Price: {knob.price}."
 
 
-def _limits(found: Limits) -> Iterator[str]:
+def _limits(found: dict[str, int | None]) -> Iterator[str]:
     words = {
         "gpus": "fewest GPUs of this device",
         "micro_batch": "largest micro batch",
         "max_tokens": "most tokens of a micro batch",
         "response_length": "longest response",
     }
-    values = {words[name]: value for name, value in vars(found).items() if value is not None}
+    values = {words[name]: value for name, value in found.items() if value}
     yield ""
     if values:
         written = ", ".join(f"{words} {value:,}" for words, value in values.items())

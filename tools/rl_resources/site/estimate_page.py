@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil, log2
 from pathlib import PurePosixPath
@@ -13,14 +15,9 @@ from urllib.parse import urlencode
 
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
-from rl_resources.estimate.configuration import (
-    Configuration,
-    Inputs,
-    inputs_by_name,
-    of_run,
-)
-from rl_resources.estimate.estimate import ROLLOUT, VERDICTS, Estimate
-from rl_resources.estimate.formula import formula, published
+from rl_resources.estimate.configuration import Configuration, inputs_by_name
+from rl_resources.estimate.estimate import ROLLOUT, VERDICTS, Estimate, of_script
+from rl_resources.estimate.formula import backends, formula, published
 from rl_resources.estimate.model import estimable
 from rl_resources.package import Record
 from rl_resources.script.run import Run
@@ -50,7 +47,7 @@ GOALS = (0.08, 0.20)
 
 
 class Case(NamedTuple):
-    """A run of the back-test; GB of one GPU, `None` where no figure was read."""
+    """A run of the back-test; GB of one GPU, 0 where no figure was read."""
 
     kind: str
     project: str
@@ -58,7 +55,7 @@ class Case(NamedTuple):
     verdict: str
     model: str
     length: str
-    measured_gb: float | None
+    measured_gb: float
     estimated_gb: float
     low_gb: float
     high_gb: float
@@ -145,23 +142,14 @@ def read_cases(dataset: Dataset) -> list[Case]:
 
 
 def _case(row: Mapping[str, str]) -> Case:
-    return Case(
-        row["kind"],
-        row["project"],
-        row["outcome"],
-        row["verdict"],
-        row["model"],
-        "tokens known" if row["known"] == "true" else "only the longest sequence known",
-        float(row["measured_gb"]) if row["measured_gb"] else None,
-        float(row["estimated_gb"]),
-        float(row["low_gb"]),
-        float(row["high_gb"]),
-    )
+    length = "tokens known" if row["known"] == "true" else "only the longest sequence known"
+    texts = (row[name] for name in Case._fields[:5])
+    return Case._make([*texts, length, *(float(row[name] or 0) for name in Case._fields[6:])])
 
 
 def scatter(peaks: Sequence[Case]) -> Scatter:
     """The chart of all measured peaks."""
-    figures = [gb for case in peaks for gb in (case.measured_gb or 1, case.estimated_gb)] or [1.0]
+    figures = [gb for case in peaks for gb in (case.measured_gb, case.estimated_gb)] or [1.0]
     return Scatter(peaks, range(int(log2(min(figures)) // 1), int(log2(max(figures))) + 2))
 
 
@@ -175,21 +163,16 @@ def errors(peaks: Sequence[Case], by: str) -> Iterator[Errors]:
 
 
 def _errors(group: str, peaks: Sequence[Case]) -> Errors:
-    off = sorted(abs(case.estimated_gb / (case.measured_gb or 1) - 1) for case in peaks)
-    within = [case.low_gb <= (case.measured_gb or 0) <= case.high_gb for case in peaks]
+    off = sorted(abs(case.estimated_gb / case.measured_gb - 1) for case in peaks)
+    within = [case.low_gb <= case.measured_gb <= case.high_gb for case in peaks]
     ninth = off[ceil(0.9 * len(off)) - 1]
     return Errors(group, len(peaks), median(off), ninth, sum(within) / len(within))
 
 
 def decided(cases: Sequence[Case]) -> dict[str, dict[str, int]]:
     """Runs by outcome and verdict, where both are known."""
-    return {
-        outcome: {
-            verdict: sum(case.outcome == outcome and case.verdict == verdict for case in cases)
-            for verdict in VERDICTS
-        }
-        for outcome in OUTCOMES
-    }
+    counts = Counter((case.outcome, case.verdict) for case in cases)
+    return {name: {verdict: counts[name, verdict] for verdict in VERDICTS} for name in OUTCOMES}
 
 
 def colors() -> dict[str, str]:
@@ -204,10 +187,11 @@ def colors() -> dict[str, str]:
 
 def of_record(dataset: Dataset, record: Record, run: Run | None) -> Mapping[str, Any]:
     """What the page of a record shows: the estimate of its script, `None` where there is none."""
-    try:
-        found = _of_run(dataset, record, run) if run else None
-    except UnusableInput:
-        found = None
+    device, found = dataset.by_key["devices"].get(record["device"]), None
+    if run and device and device["memory_gb"]:
+        sizes = float(str(record["gpus"])), float(str(device["memory_gb"]))
+        with suppress(UnusableInput):
+            found = of_script(run, *sizes, dataset.by_key["models"][record["model"]])
     if found is None:
         return {"estimate": None}
     assumed = found.configuration.assumed
@@ -218,23 +202,6 @@ def of_record(dataset: Dataset, record: Record, run: Run | None) -> Mapping[str,
         "colors": colors(),
         "rollout": rollout(found) if ROLLOUT in found.phases else "",
     }
-
-
-def _of_run(dataset: Dataset, record: Record, run: Run) -> Estimate | None:
-    """Raises `UnusableInput` where a figure is missing."""
-    device = dataset.by_key["devices"].get(record["device"])
-    if not (device and device["memory_gb"]) or run.train_backend.text not in published_backends():
-        return None
-    inputs = Inputs(str(run.train_backend.text))
-    inputs.give("gpus", float(str(record["gpus"])))
-    inputs.give("device_gb", float(str(device["memory_gb"])))
-    of_run(run, inputs)
-    return Estimate(inputs.finished(dataset.by_key["models"][record["model"]]))
-
-
-def published_backends() -> frozenset[str]:
-    """The training backends that the formula knows."""
-    return frozenset({*formula()["train"], *formula()["same_train"]})
 
 
 def query_of(estimate: Estimate, device: str = "", infer: str = "") -> str:
@@ -261,8 +228,7 @@ def query_of(estimate: Estimate, device: str = "", infer: str = "") -> str:
 
 def _others(asked: Configuration) -> Iterator[tuple[str, float]]:
     """The inputs that the form does not assume; sizes of parallelism it would choose are named."""
-    backends = formula()["train"]
-    own = backends[formula()["same_train"].get(asked.train, asked.train)]
+    own = backends()[asked.train]
     for name, item in inputs_by_name().items():
         default = own.get(name, item.get("default"))
         value, chosen = asked.inputs[name], name.endswith("_parallel")

@@ -101,22 +101,15 @@ export function divides(values) {
 export function sized(formula, configuration) {
   const before = estimate(formula, configuration);
   const isOpen = (/** @type {string} */ name) => configuration.assumed.some(({ input }) => input === name);
-  const split = SPLITTING.includes(configuration.train) && PARALLEL.slice(0, 3).every(isOpen);
-  const found = split ? assuming(first(formula, before, sizesOf(before.values)), PARALLEL) : before;
+  let found = before;
+  if (SPLITTING.includes(configuration.train) && PARALLEL.slice(0, 3).every(isOpen)) {
+    const every = sizesOf(before.values).map((sizes) => changed(formula, before, sizes));
+    const fitting = every.find(({ high, device }) => high <= device);
+    found = assuming(fitting ?? every.reduce((best, one) => (one.peak < best.peak ? one : best)), PARALLEL);
+  }
   if (!found.phases[ROLLOUT] || !isOpen(ENGINE)) return found;
   const engines = ENGINES.filter((size) => found.values.gpus % size === 0).map((size) => changed(formula, found, { [ENGINE]: size }));
   return assuming(engines.find(({ rollout }) => !rollout) ?? engines[engines.length - 1], [ENGINE]);
-}
-
-/** The first of these inputs with which training fits, else those with the smallest peak. @param {Formula} formula @param {Estimate} before @param {Values[]} every */
-function first(formula, before, every) {
-  let best = changed(formula, before, every[0]);
-  for (const sizes of every.slice(1)) {
-    if (best.high <= best.device) break;
-    const one = changed(formula, before, sizes);
-    if (one.peak < best.peak || one.high <= one.device) best = one;
-  }
-  return best;
 }
 
 /** The estimate with these inputs listed as chosen. @param {Estimate} found @param {string[]} names */

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.target import Pair
 from rl_resources.errors import UnusableInput
-from rl_resources.estimate.configuration import NOT_KNOWN, Inputs, of_run
-from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import formula
+from rl_resources.estimate.configuration import NOT_KNOWN
+from rl_resources.estimate.estimate import Estimate, of_script
 from rl_resources.estimate.knobs import knobs
 from rl_resources.order import number
 
@@ -43,21 +42,14 @@ def unlikely_memory(pair: Pair) -> Iterator[Mistake]:
 
 def _estimate(pair: Pair) -> Estimate | None:
     """The estimate of a record; `None` where the script leaves open what decides it."""
-    run, gpus = pair.run, pair.number("gpus")
-    backend = run.train_backend.text if run else None
-    if run is None or not gpus or not pair.device_memory_gb or not pair.model_facts:
-        return None
-    if backend not in {*formula()["train"], *formula()["same_train"]}:
+    run, gpus, memory_gb = pair.run, pair.number("gpus"), pair.device_memory_gb
+    if run is None or not gpus or not memory_gb or not pair.model_facts:
         return None
     try:
-        inputs = Inputs(str(backend))
-        inputs.give("gpus", gpus)
-        inputs.give("device_gb", pair.device_memory_gb)
-        of_run(run, inputs)
-        found = Estimate(inputs.finished(_model(pair.model_facts)))
+        found = of_script(run, gpus, memory_gb, _model(pair.model_facts))
     except UnusableInput:
         return None
-    unsure = any(NOT_KNOWN in item.reason for item in found.configuration.assumed)
+    unsure = found and any(NOT_KNOWN in item.reason for item in found.configuration.assumed)
     return None if unsure else found
 
 
