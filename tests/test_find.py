@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ import pytest
 
 from rl_resources import UnusableInput
 from rl_resources.cli import main
-from rl_resources.dataset import Dataset
+from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.devices import Devices, written
+from rl_resources.package import read_package
 from rl_resources.query.configurations import (
     RUNS,
     configurations,
@@ -24,6 +26,8 @@ from rl_resources.query.sentences import resource
 from rl_resources.query.understand import understand
 from rl_resources.query.vocabulary import Vocabulary, vocabulary
 from rl_resources.site.answers import as_text, as_value
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(
@@ -87,6 +91,17 @@ def test_every_record_is_the_answer_to_the_question_about_itself(dataset):
             assert scripts[0] == row["script"]
         elif row["status"] != "untested":
             assert row["script"] in scripts  # a run on fewer GPUs comes before a claim
+
+
+def test_a_record_of_a_vision_language_model_is_multimodal_and_trains_on_images():
+    dataset = read_dataset(read_package(ROOT))
+    found, _ = ask(dataset, {"scenario": "multimodal", "model": "Qwen2.5-VL-7B-Instruct"})
+    rows = [row for row in configurations(dataset) if row.kind == "record" and row.scenario]
+    assert {answer.id for answer in found.answers} >= {
+        row.id for row in rows if row.model == "Qwen/Qwen2.5-VL-7B-Instruct"
+    }
+    for row in rows:
+        assert re.search("image_key|geo3k", (ROOT / row.script).read_text(encoding="utf-8"))
 
 
 def test_json_csv_and_python_give_the_same_answers(dataset, capsys):

@@ -218,6 +218,7 @@ class _Configurations:
             "id": _text(row, "script").removesuffix(".sh"),
             "kind": "record",
             "outcome": "ran",
+            "scenario": ("multimodal",) if _VISION.search(_text(row, "model")) else (),
             "size": self._dataset.by_key["models"][row["model"]]["size"],
             "failed_batches": tuple(sorted(filter(None, failed))),
             "script": script_path(self._dataset, row),
@@ -275,6 +276,8 @@ def _text(row: Record, *columns: str) -> str:
     return next((text_of(row, name) for name in columns if row.get(name) is not None), "")
 
 
+_VISION = re.compile(r"-VL\b")
+"""In the name of a model that reads images, which the script of its record then gives it."""
 _OWNER = re.compile(r"^[\w.-]+/(?=[\w.-]+$)", re.ASCII)
 _EMPTY = {name: kind() for name, kind in get_type_hints(Configuration).items()}
 
