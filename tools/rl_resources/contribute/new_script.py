@@ -120,13 +120,13 @@ def _framework_word(backend: Record) -> str:
 
 def strategies(known: Shipped) -> Mapping[str, str]:
     """The training backends of a release, each with the choice of `model_engine` that brings it."""
-    found = {str(known.base(name).value(f"{ACTOR}.strategy")): name for name in known.choices}
+    found = {str(it.value(f"{ACTOR}.strategy")): name for name, it in known.choices.items()}
     return found | ({"fsdp2": found["fsdp"]} if "fsdp" in found else {})
 
 
 def engines(known: Shipped) -> tuple[str, ...]:
     """The rollout engines of a release: those that it has settings of their own for."""
-    return tuple(known.base(next(iter(known.choices))).nodes[f"{ROLLOUT}.engine_kwargs"])
+    return tuple(next(iter(known.choices.values())).nodes[f"{ROLLOUT}.engine_kwargs"])
 
 
 def refusals(wanted: Configuration, known: Shipped) -> Iterator[str]:

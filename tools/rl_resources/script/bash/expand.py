@@ -11,6 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from math import fmod
 from typing import Literal, NamedTuple
 
 from rl_resources.script.bash.conditions import Status
@@ -54,16 +55,16 @@ _PIECES = (
 """The pieces of a literal outside and inside of double quotes."""
 _CASES: Mapping[str, Callable[[str], str]] = {"^^": str.upper, ",,": str.lower}
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,17})")
+_NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,14})")
 _ASSIGNS = re.compile(r"\+\+|--|[^=<>!]*=")
 _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
-    "/": operator.floordiv,
-    "%": operator.mod,
+    "/": lambda left, right: int(left / right),
+    "%": lambda left, right: int(fmod(left, right)),
 }
-"""The operators that launch scripts use; the result of others is unknown."""
+"""The operators that launch scripts use; the result of others is unknown. `/` rounds to zero."""
 
 
 class Fragment(NamedTuple):
@@ -332,9 +333,7 @@ class Expander(ABC):
         left = self.number(node["X"], state, operands)
         right, sign = self.number(node.get("Y"), state, operands), node["Op"]
         if sign in _ARITHMETIC and left is not None and right is not None:
-            # bash rounds towards zero, Python down
-            rounds = sign in "/%" and (left < 0 or right <= 0)
-            return None if rounds else _ARITHMETIC[sign](left, right)
+            return _ARITHMETIC[sign](left, right) if right or sign not in "/%" else None
         if name := _ASSIGNS.fullmatch(sign) and _NAME.match(self.raw(node["X"])):
             state.lose(name[0], self.place(node))
         return None

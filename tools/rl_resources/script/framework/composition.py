@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -78,11 +77,6 @@ class Composition:
         return None if self.problem else not self.rejected
 
     @cached_property
-    def pickled(self) -> bytes:
-        """The tree for fast copies."""
-        return pickle.dumps(self.config)
-
-    @cached_property
     def values(self) -> Mapping[str, Any]:
         """Dotted keys to leaves as they are written; lists and empty mappings are leaves."""
         return {
@@ -99,14 +93,6 @@ class Composition:
     def _tree(self) -> list[tuple[str, Any]]:
         return list(_walk(_known(self.config or {}), ""))
 
-    @cached_property
-    def _resolved(self) -> dict[str, Any]:
-        return {}
-
-    def has(self, key: str) -> bool:
-        """Whether there is a setting or a section of this dotted key."""
-        return key in self.values or key in self.nodes
-
     def value(self, key: str) -> Any:
         """What the run uses for `key`: the script's value or else the framework's default.
 
@@ -114,11 +100,6 @@ class Composition:
         sets is `None`, what is not known is `UNKNOWN`. Raises `KeyError`, with the missing key,
         where the configuration has no such key, or refers from there to one that it has not.
         """
-        if key not in self._resolved:
-            self._resolved[key] = self._select(key)
-        return self._resolved[key]
-
-    def _select(self, key: str) -> Any:
         try:
             value = resolved(self.config or {}, key)
         except (UnclearError, RecursionError):

@@ -6,12 +6,10 @@ rejected one is reported.
 
 from __future__ import annotations
 
-import pickle
 import re
-from contextlib import suppress
-from copy import deepcopy
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rl_resources.script.framework.composition import (
     UNKNOWN,
@@ -31,16 +29,12 @@ from rl_resources.script.framework.syntax import (
     STAND_IN,
     Override,
     UnclearError,
-    found,
     parse,
     resolved,
 )
 
 if TYPE_CHECKING:
     from rl_resources.script.launch import Launch
-
-_REFUSED = (LookupError, RecursionError, TypeError, ValueError)
-"""What a change that Hydra rejects raises."""
 
 
 def compose_module(
@@ -53,7 +47,7 @@ def compose_module(
     """The configuration of `python3 -m MODULE --config-path … --config-name … OVERRIDES`."""
     try:
         entry = source.entry(module_name(module), config_name, config_path)
-        return _Launch(source, entry, overrides).composition()
+        return _composed(source, entry, overrides)
     except CannotComposeError as error:
         rejected = (error.rejection,) if error.rejection else ()
         problem = "" if rejected else str(error)
@@ -88,209 +82,155 @@ def _hidden(launch: Launch) -> str:
     return ""
 
 
-class _Launch:
-    """One launch while its overrides are applied one after the other."""
+_REASONS: Mapping[Kind, str] = {
+    "existing-key": "the configuration has this key already: leave out the `+`",
+    "type": "a list and a group of settings do not replace each other",
+}
 
-    def __init__(self, source: Source, entry: Entry, overrides: Overrides) -> None:
-        self.source = source
-        self.entry = entry
-        self.rejected: list[Rejection] = []
-        self.parsed: dict[int, Override] = {}
-        self.unknown = {
-            at
-            for at, (key, value) in enumerate(overrides)
-            if value is None and not key.startswith("~")
-        }
-        for at, (key, value) in enumerate(overrides):
-            self._parse(at, key, value)
 
-    def _reject(self, index: int, key: str, kind: Kind, reason: str) -> None:
-        self.rejected.append(Rejection(index, key, kind, reason))
+class _Given(NamedTuple):
+    """An override as Hydra reads it; `unknown` says that its value is not known statically."""
 
-    def _parse(self, index: int, key: str, value: str | None) -> None:
-        plain = key.lstrip("+~")
-        if value is None and not key.startswith("~"):
-            value = STAND_IN
+    at: int
+    override: Override
+    unknown: bool
+
+    def rejected(self, kind: Kind, reason: str) -> Rejection:
+        return Rejection(self.at, self.override.key, kind, reason)
+
+
+def _read(index: int, key: str, value: str | None) -> _Given | Rejection:
+    unknown = value is None and not key.startswith("~")
+    text = STAND_IN if unknown else value
+    try:
+        override = parse(key if text is None else f"{key}={text}")
+    except ValueError as error:
+        return Rejection(index, key.lstrip("+~"), "syntax", str(error))
+    given = _Given(index, override, unknown)
+    several = "holds several values, separated by commas outside brackets"
+    return given.rejected("sweep", several) if override.sweep else given
+
+
+def _composed(source: Source, entry: Entry, overrides: Overrides) -> Composition:
+    """The configuration with every override that it accepts."""
+    read = [_read(at, *override) for at, override in enumerate(overrides)]
+    rejected = [item for item in read if isinstance(item, Rejection)]
+    given = [item for item in read if isinstance(item, _Given)]
+    base, given = _chosen(source, entry, given, rejected)
+    config, applied = base.config or {}, []
+    for item in given:
+        changed = _changed(item, config)
+        if isinstance(changed, dict):
+            config = changed
+            applied.append(item)
+        else:
+            unknown = f"{base.framework} {base.version} has no such key"
+            rejected.append(item.rejected(changed, _REASONS.get(changed, unknown)))
+    result = replace(base, config=config)
+    rejected += filter(None, (_wrong_value(item, base, result) for item in applied))
+    return replace(result, rejected=tuple(sorted(rejected, key=lambda item: item.index)))
+
+
+def _chosen(
+    source: Source, entry: Entry, given: list[_Given], rejected: list[Rejection]
+) -> tuple[Composition, list[_Given]]:
+    """The configuration with every choice of a config group that it has, and other overrides."""
+    taken: list[Override] = []
+    base, groups, others = source.start(entry, taken), source.groups(entry), []
+    for item in given:
+        group = re.split("[/@]", item.override.key)[0]
+        if group not in groups or isinstance(item.override.value, dict):
+            if not re.match(r"hydra(?:[./]|$)", item.override.key):
+                others.append(item)
+            continue
+        if item.unknown or item.override.prefix == "~":
+            reason = f"the choice of `{group}` is not known without running the script"
+            raise CannotComposeError(reason)
         try:
-            override = parse(key if value is None else f"{key}={value}")
-        except ValueError as error:
-            self._reject(index, plain, "syntax", str(error))
-            return
-        if override.sweep:
-            reason = "holds several values, separated by commas outside brackets"
-            self._reject(index, plain, "sweep", reason)
-        elif not re.match(r"hydra(?:[./]|$)", override.key):
-            self.parsed[index] = override
+            base = source.start(entry, [*taken, item.override])
+            taken.append(item.override)
+        except CannotComposeError as error:
+            if error.rejection is None:
+                raise
+            rejected.append(item.rejected("group", str(error)))
+    return base, others
 
-    def composition(self) -> Composition:
-        """The composed configuration with every override that it accepts."""
-        base = self._chosen()
-        config = pickle.loads(base.pickled)  # noqa: S301 (pickled by this process)
-        applied: dict[int, Override] = {}
-        for at, override in self.parsed.items():
-            kind = _apply(override, config, base, unknown=at in self.unknown)
-            if kind is None:
-                applied[at] = override
-            else:
-                self._reject(at, override.key, kind, _reason(kind, base))
-        result = replace(base, config=config)
-        for at, override in applied.items():
-            if at not in self.unknown and override.prefix != "~":
-                self._object(at, override, base, result)
-        self.rejected.sort(key=lambda item: item.index)
-        return replace(result, rejected=tuple(self.rejected))
 
-    def _chosen(self) -> Composition:
-        """The configuration with every choice of a config group that it has."""
-        taken: list[Override] = []
-        base = self.source.start(self.entry, taken)
-        groups = self.source.groups(self.entry)
-        for at, override in list(self.parsed.items()):
-            group = re.split("[/@]", override.key)[0]
-            if group not in groups or isinstance(override.value, dict):
-                continue
-            del self.parsed[at]
-            if at in self.unknown or override.prefix == "~":
-                reason = f"the choice of `{group}` is not known without running the script"
-                raise CannotComposeError(reason)
-            try:
-                base = self.source.start(self.entry, [*taken, override])
-                taken.append(override)
-            except CannotComposeError as error:
-                if error.rejection is None:
-                    raise
-                self._reject(at, override.key, "group", str(error))
-        return base
-
-    def _object(
-        self, index: int, override: Override, base: Composition, result: Composition
-    ) -> None:
-        """Reject a value of another type than the default's, or that refers to no key."""
-        key, value = override.key, override.value
-        if isinstance(value, str) and "${" in value:
-            try:
-                value = result.value(key)
-            except KeyError as error:
-                reason = f"refers to `{error.args[0]}`, which does not exist"
-                self._reject(index, key, "reference", reason)
-                return
+def _wrong_value(given: _Given, base: Composition, result: Composition) -> Rejection | None:
+    """A value of another type than the default's, or that refers to no key."""
+    key, value = given.override.key, given.override.value
+    if given.unknown or given.override.prefix == "~":
+        return None
+    if isinstance(value, str) and "${" in value:
         try:
-            default = base.value(key)
-        except KeyError:
-            return  # an added key has no default
-        if UNKNOWN not in (default, value) and (wrong := disagreement(key, default, value)):
-            self._reject(index, key, "type", wrong)
+            value = result.value(key)
+        except KeyError as error:
+            return given.rejected("reference", f"refers to `{error.args[0]}`, which does not exist")
+    try:
+        default = base.value(key)
+    except KeyError:
+        return None  # an added key has no default
+    wrong = None if UNKNOWN in (default, value) else disagreement(key, default, value)
+    return given.rejected("type", wrong) if wrong else None
 
 
-def _apply(
-    override: Override, config: dict[str, Any], base: Composition, *, unknown: bool
-) -> Kind | None:
-    """Apply one override as Hydra does; the kind of its rejection where it does not.
+def _changed(given: _Given, config: dict[str, Any]) -> dict[str, Any] | Kind:
+    """The configuration after one override, or the kind of its rejection.
 
-    `config` is `base` with the overrides before.
+    As `ConfigLoaderImpl._apply_overrides_to_config` of Hydra, but items of lists are not looked at.
+    Only what is above the key is copied: many launches start from one configuration.
     """
-    key, value, exists = override.key, override.value, False
-    if unknown or override.prefix == "+" or isinstance(value, dict | list):
-        node = _select(config, key)
-        exists = override.prefix == "+" and node is not None
-        if unknown and isinstance(node, dict):  # what it makes of a section is not known
-            return "existing-key" if exists else None
-        if {type(node), type(value)} == {dict, list}:
-            return "type"
-    if base.has(key) or _has_room(override, config):
-        with suppress(*_REFUSED):
-            _change(override, config)
-            return None
-    return "existing-key" if exists else "unknown-key"
+    prefix, key, value, _ = given.override
+    now = _value(config, key) if prefix or given.unknown else None
+    if "@" in key or (prefix == "~" and (now is None or value not in (None, now))):
+        return "unknown-key"
+    if prefix == "+" and now is not None and not isinstance(value, dict | list):
+        return "existing-key"
+    if given.unknown and isinstance(now, dict):
+        return config  # what it makes of a section is not known
+    *above, name = key.split(".")
+    root = node = dict(config)
+    for part in above:
+        child = node.get(part)
+        if isinstance(child, list):
+            return config
+        if not (prefix or isinstance(child, dict)):
+            return "unknown-key"
+        node[part] = dict(child) if isinstance(child, dict) else {}
+        node = node[part]
+    if prefix == "~":
+        node.pop(name, None)
+        return root
+    if not prefix and name not in node:
+        return "unknown-key"
+    if {type(node.get(name)), type(value)} == {dict, list}:
+        return "type"
+    try:
+        node[name] = _merged(node.get(name), value, add=bool(prefix))
+    except KeyError:
+        return "unknown-key"
+    return root
 
 
-def _change(override: Override, config: dict[str, Any]) -> None:
-    """Change a configuration as Hydra does (`ConfigLoaderImpl._apply_overrides_to_config`).
+def _merged(old: Any, new: Any, *, add: bool) -> Any:
+    """A value in place of another; other keys of a section stay.
 
-    Raises one of `_REFUSED` where Hydra rejects the override.
+    Raises `KeyError` for a key that it may not add.
     """
-    key, value, add = override.key, override.value, bool(override.prefix)
-    now = _now(config, key) if add else None
-    above, _, name = key.rpartition(".")
-    if override.prefix == "~":
-        if now is None or value not in (None, now):
-            raise LookupError(key)
-        del found(config, above)[name]
-        return
-    if "@" in key or (override.prefix == "+" and now is not None and _is_plain(value)):
-        raise LookupError(key)
-    node: Any = config
-    for part in above.split(".") if above else ():
-        if _is_plain(_child(node, part)):
-            _set(node, part, {}, add=add)
-        node = _child(node, part)
-    _merge(node, name, deepcopy(value), add=add)
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return new
+    if not (add or new.keys() <= old.keys()):
+        raise KeyError
+    return old | {name: _merged(old.get(name), item, add=add) for name, item in new.items()}
 
 
-def _now(config: dict[str, Any], key: str) -> Any:
-    """The value at a key, `None` for nothing; raises what `found` raises of a reference."""
+def _value(config: dict[str, Any], key: str) -> Any:
+    """The value at a key; `None` for nothing and for what cannot be resolved."""
     try:
         value = resolved(config, key)
-    except KeyError as error:
-        if error.args != (key,):
-            raise
-        return None
-    return None if value == MISSING else value
-
-
-def _is_plain(value: Any) -> bool:
-    return not isinstance(value, dict | list)
-
-
-def _child(node: Any, name: str) -> Any:
-    return node[int(name)] if isinstance(node, list) else node.get(name)
-
-
-def _merge(node: Any, name: str, value: Any, *, add: bool) -> None:
-    """Set an item of a section or a list; other keys of a section stay."""
-    child = _child(node, name)
-    if {type(child), type(value)} == {dict, list}:
-        raise TypeError(name)
-    if isinstance(child, dict) and isinstance(value, dict):
-        for inner, item in value.items():
-            _merge(child, inner, item, add=add)
-    else:
-        _set(node, name, value, add=add)
-
-
-def _set(node: Any, name: str, value: Any, *, add: bool) -> None:
-    if isinstance(node, list):
-        node[int(name)] = value
-    elif add or name in node:
-        node[name] = value
-    else:
-        raise LookupError(name)
-
-
-def _has_room(override: Override, config: dict[str, Any]) -> bool:
-    """Whether what is above the key of a plain override is a section or a list.
-
-    Where it is not, Hydra would reject the override after it has made room for it.
-    """
-    above = override.key.rpartition(".")[0]
-    return bool(override.prefix) or not above or not _is_plain(_select(config, above))
-
-
-def _select(config: dict[str, Any], key: str) -> Any:
-    """What is at `key`; `None` for nothing and for what cannot be resolved."""
-    try:
-        node = found(config, key)
     except (KeyError, UnclearError, RecursionError):
         return None
-    return None if node == MISSING else node
-
-
-def _reason(kind: Kind, base: Composition) -> str:
-    if kind == "existing-key":
-        return "the configuration has this key already: leave out the `+`"
-    if kind == "type":
-        return "a list and a group of settings do not replace each other"
-    return f"{base.framework} {base.version} has no such key"
+    return None if value == MISSING else value
 
 
 # Types: the default is all that a configuration file says about one, so only what cannot be meant

@@ -55,10 +55,9 @@ class Release(Source):
     folder: Path
     _started: dict[tuple[str, ...], Composition] = field(default_factory=dict, repr=False)
 
-    def groups(self, entry: Entry) -> Mapping[str, Sequence[str]]:
-        """The folders next to the configuration, with the names of their files."""
-        folders = [path for path in (self.folder / entry.folder).iterdir() if path.is_dir()]
-        return {path.name: sorted(file.stem for file in path.glob("*.yaml")) for path in folders}
+    def groups(self, entry: Entry) -> Sequence[str]:
+        """The folders next to the configuration."""
+        return [path.name for path in (self.folder / entry.folder).iterdir() if path.is_dir()]
 
     def start(self, entry: Entry, choices: Sequence[Override]) -> Composition:
         """The configuration as Hydra composes it from files; raises as `Source.start` says."""

@@ -20,6 +20,7 @@ from rl_resources.script.framework.overrides import compose_module
 from rl_resources.script.framework.source import CannotComposeError, Entry, Source
 
 if TYPE_CHECKING:
+    from rl_resources.script.framework.releases import Release
     from rl_resources.script.framework.syntax import Override
 
 DEFAULTS = "tools/rl_resources/script/framework"
@@ -36,21 +37,20 @@ _FOLDER = Path(__file__).parent
 class Shipped(Source):
     """The configurations of one release that training scripts start from.
 
-    `choices` maps each choice of the config group `group` to dotted keys and raw defaults, `names`
-    the name of each configuration to the choice that it makes. `all_groups` are all config
-    groups.
+    `choices` maps each choice of the config group `group` to the configuration without any
+    override, the usual choice first, `names` the name of each configuration to the choice that it
+    makes. `all_groups` are all config groups.
     """
 
     folder: str
     names: Mapping[str, str]
     group: str
-    all_groups: frozenset[str]
-    choices: Mapping[str, Mapping[str, Any]] = field(repr=False)
-    _bases: dict[str, Composition] = field(default_factory=dict, repr=False)
+    all_groups: Sequence[str]
+    choices: Mapping[str, Composition] = field(repr=False)
 
-    def groups(self, entry: Entry) -> Mapping[str, Sequence[str]]:
-        """All config groups of the release, with the choices that are shipped."""
-        return {name: [*self.choices] if name == self.group else [] for name in self.all_groups}
+    def groups(self, entry: Entry) -> Sequence[str]:
+        """All config groups of the release."""
+        return self.all_groups
 
     def start(self, entry: Entry, choices: Sequence[Override]) -> Composition:
         """One of the shipped configurations; raises as `Source.start` says."""
@@ -65,25 +65,17 @@ class Shipped(Source):
         if choice not in self.choices:
             reason = f"`{choice}` is not the name of a file in the group"
             raise CannotComposeError(reason, "group", self.group)
-        return self.base(choice)
+        return self.choices[choice]
 
     def default(self, key: str) -> Any:
         """The raw default of a dotted key, of the first choice that has it; else `UNKNOWN`."""
-        return next((c[key] for c in self.choices.values() if key in c), UNKNOWN)
+        every = (choice.values for choice in self.choices.values())
+        return next((values[key] for values in every if key in values), UNKNOWN)
 
     def choice_with(self, key: str) -> str | None:
         """The first choice that has a setting or section of this dotted key."""
-        for choice, values in self.choices.items():
-            if key in values or any(name.startswith(f"{key}.") for name in values):
-                return choice
-        return None
-
-    def base(self, choice: str) -> Composition:
-        """One shipped configuration without any override."""
-        if choice not in self._bases:
-            config = _nested(self.choices[choice])
-            self._bases[choice] = Composition(self.framework, self.version, config)
-        return self._bases[choice]
+        every = self.choices.items()
+        return next((name for name, it in every if key in it.values or key in it.nodes), None)
 
 
 def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,24 +99,18 @@ def read_shipped(text: str) -> Shipped:
     """The value of a defaults file's text."""
     raw = json.loads(text)
     whole: Mapping[str, Any] = {}
-    choices: dict[str, Mapping[str, Any]] = {}
+    choices = {}
     for choice, change in raw["choices"].items():
         gone = set(change["unset"])
-        choices[choice] = {key: whole[key] for key in whole if key not in gone} | change["set"]
-        whole = whole or choices[choice]
-    return Shipped(
-        framework=raw["framework"],
-        version=raw["version"],
-        modules={name: Entry(**entry) for name, entry in raw["modules"].items()},
-        folder=raw["folder"],
-        names=raw["names"],
-        group=raw["group"],
-        all_groups=frozenset(raw["groups"]),
-        choices=choices,
-    )
+        values = {key: whole[key] for key in whole if key not in gone} | change["set"]
+        whole = whole or values
+        choices[choice] = Composition(raw["framework"], raw["version"], _nested(values))
+    modules = {name: Entry(**entry) for name, entry in raw["modules"].items()}
+    groups = raw.pop("groups")
+    return Shipped(**raw | {"modules": modules, "choices": choices, "all_groups": groups})
 
 
-def describe(release: Source) -> str:
+def describe(release: Release) -> str:
     """The defaults file of one release: the same text for the same release.
 
     Raises `UnusableInput` where the release has a form that the file cannot store.
@@ -132,9 +118,10 @@ def describe(release: Source) -> str:
     entry = release.modules[MODULE]
     names = {name: _values(release, name, ()) for name in NAMES}
     own = str(names[entry.config_name][GROUP])
-    others = [choice for choice in release.groups(entry)[GROUP] if choice != own]
+    every = sorted(path.stem for path in (release.folder / entry.folder / GROUP).glob("*.yaml"))
     values = {
-        choice: _values(release, entry.config_name, [(GROUP, choice)]) for choice in [own, *others]
+        choice: _values(release, entry.config_name, [(GROUP, choice)])
+        for choice in sorted(every, key=lambda choice: choice != own)
     }
     same = {json.dumps(config): choice for choice, config in values.items()}
     document = {
@@ -153,7 +140,7 @@ def describe(release: Source) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def _values(release: Source, name: str, overrides: Overrides) -> Mapping[str, Any]:
+def _values(release: Release, name: str, overrides: Overrides) -> Mapping[str, Any]:
     composed = compose_module(release, MODULE, name, None, overrides)
     if not composed.accepted:
         raise UnusableInput(f"{release.framework} {release.version}: `{name}` does not compose")

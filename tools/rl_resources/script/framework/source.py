@@ -41,8 +41,8 @@ class Source(ABC):
     modules: Mapping[str, Entry] = field(repr=False)
 
     @abstractmethod
-    def groups(self, entry: Entry) -> Mapping[str, Sequence[str]]:
-        """The config groups of a configuration, each with the files that its value chooses from."""
+    def groups(self, entry: Entry) -> Sequence[str]:
+        """The config groups of a configuration."""
 
     @abstractmethod
     def start(self, entry: Entry, choices: Sequence[Override]) -> Composition:

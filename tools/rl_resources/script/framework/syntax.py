@@ -96,17 +96,12 @@ class UnclearError(ValueError):
     """A reference of a form that is not read here, or one to a value that a run has to give."""
 
 
-def found(tree: dict[str, Any], key: str) -> Any:
-    """The node at a dotted key or what it refers to, with the references below it as written.
-
-    The empty key is that of the tree. Raises `KeyError` with the key that is missing,
-    `UnclearError`, and `RecursionError` for a circle.
-    """
-    return _found(tree, (), key)[0]
-
-
 def resolved(tree: dict[str, Any], key: str) -> Any:
-    """A copy of the node at a dotted key without references; raises what `found` raises."""
+    """A copy of the node at a dotted key without references.
+
+    Raises `KeyError` with the key that is missing, `UnclearError`, and `RecursionError` for a
+    circle.
+    """
     return _whole(tree, *_found(tree, (), key))
 
 
