@@ -90,8 +90,6 @@ WORDS: Mapping[str, str] = {
     "CLOSEDROW": new_row(notes=f'{NOTE}"'),
 }
 
-Case = Mapping[str, Any]
-
 
 def load(path: Path) -> dict[str, Any]:
     """The cases of a file by the sentence that they stand under."""

@@ -9,7 +9,6 @@ import re
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -33,9 +32,6 @@ UNUSABLE = {name: case for name, case in CASES.items() if case["status"] == 2}
 FAMILIES = {"files", "cells", "tables", "provenance", "memory", "scripts", "form"}
 RULES = [rule.name for rule in all_rules().values() if rule.family in FAMILIES]
 SELECT = ["--select", ",".join(RULES)]
-
-Case = dict[str, Any]
-Output = pytest.CaptureFixture[str]
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from rl_resources.rules import all_rules
 from sample_tree import apply
 
 ROOT = Path(__file__).parents[1]
-Output = pytest.CaptureFixture[str]
 
 
 @pytest.fixture

@@ -25,7 +25,6 @@ TRIALS = "records/trials.csv"
 BACKENDS = "records/backends.csv"
 COMPATIBILITY = "records/compatibility.csv"
 FIXABLE = [rule.name for rule in all_rules().values() if rule.fixable]
-Output = pytest.CaptureFixture[str]
 Edit = dict[str, Any]
 
 

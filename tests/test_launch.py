@@ -1,7 +1,5 @@
 """What a script starts, and the overrides that the program gets."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,8 +7,6 @@ from hypothesis import strategies as st
 from rl_resources.script.bash import read
 from rl_resources.script.launch import Launch, launches, lost
 
-ROOT = Path(__file__).parents[1]
-SHIPPED = sorted((ROOT / "examples" / "tuning").glob("*/*.sh"))
 OVERRIDES = "data.train_batch_size=8 trainer.nnodes=1"
 MAIN = "python3 -m verl.trainer.main_ppo"
 

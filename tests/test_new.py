@@ -48,7 +48,6 @@ EXPERTS, BARE = "Qwen/Qwen3-30B-A3B", "nvidia/NVIDIA-Nemotron-Nano-9B-v2"
 GPUS = ("1", "2", "3", "6", "8", "12", "13", "24", "100", "512", "1000", "6000")
 TRAINS = ("fsdp", "fsdp2", "megatron", "torchtitan", "veomni")
 SOURCE = f"https://github.com/some/where/blob/{'0' * 40}/config.json#L1"
-Output = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")

@@ -40,64 +40,53 @@ NO_FIGURES = "".join(
     f"step:{number} - timing_s/step:9 - perf/throughput:{value}\n"
     for number, value in enumerate(["nan", "inf", "-1", "0", "None", "1.2.3", "1e999", ""], 1)
 )
-Case = tuple[str, int, int, int, dict[str, float | None]]
-# Name: text, steps, excluded as warm-up, measured, and what the figures begin with by column.
-FIGURES: dict[str, Case] = {
+# Name: text, and what counts of the numbers of steps and of the figures.
+FIGURES: dict[str, tuple[str, dict[str, float | None]]] = {
     "the first of a few steps is warm-up": (
         steps([400, 90, 94, 92]),
-        *(4, 1, 3),
         {"step_seconds": 92, "tokens_per_second_per_gpu": 1450.25, "peak_memory_gb": 61.5},
     ),
-    "a tenth is warm-up": (steps([500, 500] + [9] * 18), 20, 2, 18, {"step_seconds": 9}),
-    "at most ten are warm-up": (steps([9] * 400), 400, 10, 390, {}),
-    "one step is warm-up": (steps([400]), 1, 1, 0, {"step_seconds": None, "peak_memory_gb": 61.5}),
-    "memory is the most of all steps": ("\n".join(MEMORY), 3, 1, 2, {"peak_memory_gb": 70.5}),
+    "a tenth is warm-up": (steps([500, 500] + [9] * 18), {"warm-up": 2, "step_seconds": 9}),
+    "at most ten are warm-up": (steps([9] * 400), {"warm-up": 10, "measured": 390}),
+    "one step is warm-up": (steps([400]), {"step_seconds": None, "peak_memory_gb": 61.5}),
+    "memory is the most of all steps": ("\n".join(MEMORY), {"peak_memory_gb": 70.5}),
     "allocated memory if no other is logged": (
         lines(2, "step:N - actor/perf/max_memory_allocated_gb:4N.5 - timing_s/step:9"),
-        *(2, 1, 1),
         {"peak_memory_gb": 42.5},
     ),
-    "steps that validate are excluded": ("\n".join(SAVED), 9, 1, 4, {"step_seconds": 90}),
-    "a validation is no step": (
-        "step:0 - val-core/openai/gsm8k/acc/mean@1:0.508\n" + steps([9, 9, 9]),
-        *(3, 1, 2),
-        {},
-    ),
+    "steps that validate are excluded": ("\n".join(SAVED), {"measured": 4, "step_seconds": 90}),
+    "a validation is no step": (f"step:0 - val-core/x/acc:0.508\n{steps([9, 9, 9])}", {"steps": 3}),
     "colors and types of numpy": (
         lines(3, NUMPY),
-        *(3, 1, 2),
         {"step_seconds": 93, "tokens_per_second_per_gpu": 1250, "peak_memory_gb": 61},
     ),
-    "verl 0.5": (lines(3, "step:N - perf/time_per_step:9N"), 3, 1, 2, {"step_seconds": 92.5}),
+    "verl 0.5": (lines(3, "step:N - perf/time_per_step:9N"), {"step_seconds": 92.5}),
     "verl 0.2.0.dev": (
         lines(3, "step:N - timing_s/step:9N - Tokens/Sec/GPU:144N.5"),
-        *(3, 1, 2),
         {"tokens_per_second_per_gpu": 1443},
     ),
-    "verl 0.1": (lines(3, "step:N - timing/step:9N - x:0.0"), 3, 1, 2, {"step_seconds": 92.5}),
-    "figures that are none": (NO_FIGURES, 8, 1, 7, {"tokens_per_second_per_gpu": None}),
+    "verl 0.1": (lines(3, "step:N - timing/step:9N - x:0.0"), {"step_seconds": 92.5}),
+    "figures that are none": (NO_FIGURES, {"steps": 8, "tokens_per_second_per_gpu": None}),
     "images are no tokens": (
         "\n".join(step(n, perf__total_num_images=64) for n in range(1, 5)),
-        *(4, 1, 3),
-        {"tokens_per_second_per_gpu": None},
+        {"steps": 4, "tokens_per_second_per_gpu": None},
     ),
-    "what a model writes": ("[response] step:1 - add 3\n" + steps([9, 9, 9]), 3, 1, 2, {}),
-    "every line twice": ("".join(f"{step(n)}\n{step(n)}\n" for n in range(1, 5)), 4, 1, 3, {}),
-    "two runs": (steps([50] * 9) + steps([80] * 5), 5, 1, 4, {"step_seconds": 80}),
+    "what a model writes": (f"[response] step:1 - add 3\n{steps([9, 9, 9])}", {"steps": 3}),
+    "every line twice": ("".join(f"{step(n)}\n{step(n)}\n" for n in range(1, 5)), {"steps": 4}),
+    "two runs": (steps([50] * 9) + steps([80] * 5), {"steps": 5, "step_seconds": 80}),
     "a run that goes on": (
-        steps([9, 9]) + "torch.OutOfMemoryError: CUDA out of memory.\n" + step(3),
-        *(3, 1, 2),
-        {"step_seconds": 49.5},
+        f"{steps([9, 9])}torch.OutOfMemoryError: CUDA out of memory.\n{step(3)}",
+        {"steps": 3, "step_seconds": 49.5},
     ),
 }
 
 
-@pytest.mark.parametrize("case", FIGURES.values(), ids=FIGURES)
-def test_figures_are_those_of_the_steps(case):
-    text, count, warm_up, measured, figures = case
-    found = read_excerpt(text, "`Log`")
-    assert (len(found.steps), found.warm_up, len(found.measured)) == (count, warm_up, measured)
-    assert {name: found.figures.get(name) for name in figures} == figures
+@pytest.mark.parametrize(("text", "expected"), FIGURES.values(), ids=FIGURES)
+def test_figures_are_those_of_the_steps(text, expected):
+    log = read_excerpt(text, "`Log`")
+    counts = {"steps": log.steps, "measured": log.measured}
+    found = {name: len(steps) for name, steps in counts.items()} | {"warm-up": log.warm_up}
+    assert {name: (found | dict(log.figures)).get(name) for name in expected} == expected
 
 
 @pytest.mark.parametrize(
