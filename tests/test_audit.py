@@ -14,13 +14,13 @@ import pytest
 
 from rl_resources.check.target import ScriptText
 from rl_resources.cli import main
-from rl_resources.dataset import Dataset
+from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import Finding
+from rl_resources.package import Package
 from rl_resources.page.audit import audit
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import read_rows, tuning_csv
 from rl_resources.rules import all_rules
-from sample_tree import REPOSITORY
 
 SEVEN = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 LORA = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh"
@@ -36,11 +36,16 @@ LORA_ROW = PAGE[PAGE.index("    * - MIN\n      - Qwen2.5-7B") : PAGE.index("\n14
 FOURTEEN_ROW = PAGE[PAGE.index("    * - MIN\n      - Qwen2.5-14B") :]
 
 
+@pytest.fixture(scope="module")
+def dataset(frozen: Package) -> Dataset:
+    return read_dataset(frozen)
+
+
 @pytest.fixture
-def scripts(tmp_path: Path) -> Path:
+def scripts(tmp_path: Path, frozen: Package) -> Path:
     folder = tmp_path / "tuning"
     for name in (SEVEN, LORA, FOURTEEN):
-        (source,) = (REPOSITORY / "examples" / "tuning").rglob(name)
+        (source,) = (frozen.root / "examples").rglob(name)
         (folder / source.parent.name).mkdir(parents=True, exist_ok=True)
         shutil.copy(source, folder / source.parent.name)
     return folder
@@ -230,9 +235,9 @@ def test_a_row_whose_script_is_wrong_or_another_is_disputed(dataset, scripts, pa
     assert text.count("disputed") == 1
 
 
-def test_the_size_of_the_section_may_stand_in_a_scripts_name(dataset, scripts):
+def test_the_size_of_the_section_may_stand_in_a_scripts_name(frozen, dataset, scripts):
     name = "qwen2.5-70b-instruct_grpo-lora_8_h100_fsdp_vllm.sh"
-    (source,) = (REPOSITORY / "examples" / "tuning").rglob(name.replace("70b", "72b"))
+    (source,) = (frozen.root / "examples").rglob(name.replace("70b", "72b"))
     (scripts / "70b").mkdir()
     shutil.copy(source, scripts / "70b" / name)
     row = LORA_ROW.replace("2.5-7B", "2.5-72B").replace(LORA, name).replace("/7b/", "/70b/")

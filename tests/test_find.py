@@ -133,10 +133,10 @@ def test_without_answers_every_format_leads_to_the_nearest(dataset, capsys):
 
 
 def test_the_command_prints_the_best_script_and_folds_series(dataset):
-    text = _text(dataset, {"size": "7B", "gpus": "2", "device": "h800"})
-    script = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
-    assert f"  bash {script}\n" in text
-    assert f"\n   {script}\n" in text
+    found, notes = ask(dataset, {"size": "7B", "gpus": "8", "device": "h100"})
+    text = as_text(dataset, found, notes)
+    assert f"  bash {found.script.script}\n" in text
+    assert f"\n   {found.script.script}\n" in text
     tokens = {"gpus": "1", "memory": "24"}
     folds, every = (_text(dataset, tokens, unfold=one).count("\n   Tested: ") for one in (0, 1))
     assert every > 2 * folds

