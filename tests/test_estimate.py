@@ -21,7 +21,6 @@ from rl_resources.estimate.knobs import knobs
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 QUESTION = {"model": "Qwen/Qwen2.5-7B-Instruct", "gpus": 8, "device": "h100"}
-Output = pytest.CaptureFixture[str]
 
 
 @cache
@@ -59,6 +58,25 @@ def test_every_name_in_a_term_is_known_before_it_and_every_source_has_an_address
     assert used <= found["sources"].keys()
     for moment in found["moment"]:
         assert set(moment["components"].values()) <= known
+
+
+def test_offload_of_verl_lowers_the_phases_between_updates_and_not_the_update():
+    plain, moved = asked(infer="vllm"), asked(infer="vllm").with_inputs(optimizer_offload=1)
+    assert plain.phases["update"].peak_gb == moved.phases["update"].peak_gb
+    saved = plain.phases["rollout"].peak_gb - moved.phases["rollout"].peak_gb
+    assert saved == pytest.approx(8 * 7.61 / 8, rel=0.001)
+    assert moved.host_memory_gb == pytest.approx(8 * 7.61, rel=0.001)
+
+
+def test_a_critic_is_sharded_as_the_backend_does_and_trains_with_its_gradients():
+    words = {"train": "zero2", "gpus": 8, "task": "PPO"}
+    values = asked(**words).values
+    parameters = values["parameters"]
+    assert values["critic_state"] == pytest.approx(2 * parameters + 12 * parameters / 8)
+    offloaded = ["critic_parameter_offload=1", "critic_optimizer_offload=1"]
+    found = asked(gpus=8, task="PPO", settings=offloaded)
+    assert found.phases["update"].name == "optimizer step of the critic"
+    assert found.host_memory_gb == pytest.approx(12 * parameters / 1e9)
 
 
 @settings(deadline=None, max_examples=60)
