@@ -132,8 +132,8 @@ def _inputs(row: Row) -> Inputs:
         given[f"{name}_parallel"] = float(row[f"{name}_parallel"] or 1)
     within = 1 if given["expert_parallel"] > 1 else given["tensor_parallel"]
     given["expert_tensor_parallel"] = float(row["expert_tensor_parallel"] or within)
-    if row["project"] == "litgpt":
-        given["adapter_input_bytes"] = 3  # its LoRA has dropout
+    if row["project"] == "litgpt" or "LoRA dropout" in row["notes"]:
+        given["adapter_input_bytes"] = 3
     if row["project"] in OWN_LOSS:
         given["hidden_bytes"] = 8  # fused norms
     if "two sequences a sample" in row["notes"]:
