@@ -1,11 +1,11 @@
-"""Texts in messages: the nearest known words, line numbers, printable text; what is a URL."""
+"""Texts in messages: the nearest known words, printable text; what is a URL."""
 
 from __future__ import annotations
 
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -70,21 +70,6 @@ def is_slip(first: str, second: str) -> bool:
     if not start or any(character.isdigit() for character in one + other):
         return False
     return max(len(one), len(other)) == 1 or (len(one) == 2 and one == other[::-1])
-
-
-def lines_in_words(lines: Sequence[int]) -> str:
-    """Line numbers, ascending, as `line 7` or `lines 2 to 8, 11 and 12`."""
-    runs: list[list[int]] = []
-    for line in lines:
-        if runs and runs[-1][-1] == line - 1:
-            runs[-1].append(line)
-        else:
-            runs.append([line])
-    words = [
-        f"{run[0]} to {run[-1]}" if len(run) > 2 else " and ".join(map(str, run)) for run in runs
-    ]
-    most = ", ".join(words[:MOST_LISTED]) + (", …" if len(words) > MOST_LISTED else "")
-    return f"line{'s' if len(lines) > 1 else ''} {most}"
 
 
 def shown(value: str, most: int = 60) -> str:

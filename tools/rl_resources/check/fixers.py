@@ -45,15 +45,12 @@ Lines = Mapping[int, str | None]
 
 def with_lines(text: str, lines: Lines) -> str:
     """The text with these lines replaced, each with the line's own end."""
-    return "".join(_replaced(text.split("\n"), lines)).removesuffix("\n")
-
-
-def _replaced(old: list[str], lines: Lines) -> Iterator[str]:
-    for number, line in enumerate(old, 1):
-        if number not in lines:
-            yield f"{line}\n"
-        elif (new := lines[number]) is not None:
-            yield f"{new}\r\n" if line.endswith("\r") else f"{new}\n"
+    kept: list[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        new = lines.get(number, line)
+        if new is not None:
+            kept.append(f"{new}\r" if line.endswith("\r") and new != line else new)
+    return "\n".join(kept)
 
 
 def _rewrite(table: Table, lines: Lines) -> Iterator[Rewrite]:

@@ -32,15 +32,14 @@ LINE = "line"
 class Block(NamedTuple):
     """Some records of a file.
 
-    `failures` are the broken cells as `Failure`, with the line for the row. `items` are the records
-    with such cells and what is no record, by line; `texts` are their lines.
+    `items` are the records with broken cells and what is no record, by line; `texts` are their
+    lines.
     `keys` has the line of every record and a hash of each of its keys, null where a key is empty.
     `data` are the bytes of a block that is no text, of which nothing else is known.
     """
 
     line: int
     records: int = 0
-    failures: pl.DataFrame = pl.DataFrame()
     items: Sequence[Row | Defect] = ()
     texts: Mapping[int, str] = {}
     keys: pl.DataFrame = pl.DataFrame(schema={LINE: pl.UInt32})
@@ -80,15 +79,12 @@ def _validated(validator: Validator, first: int, data: bytes) -> Block:
     odd = {} if is_record.all() else _odd(lines.to_list(), is_record, width)
     places = is_record.arg_true()
     frame = _split(validator.schema, "\n".join(lines.gather(places)).encode() if odd else data)
-    failures = validator.failures(frame)
-    failures = failures.with_columns(row=places.gather(failures["row"]))
-    broken = failures["row"].unique()
+    broken = places.gather(validator.failures(frame)["row"]).unique()
     whole = {at: tabular.record([lines[at]], 0, width)[0] for at in broken}
     items = dict(sorted((odd | whole).items()))
     return Block(
         first,
         frame.height,
-        failures.with_columns(pl.col("row") + first),
         [item.at(first + at) for at, item in items.items()],
         {first + at: lines[at] for at in items},
         _keys(validator.schema, frame, places + first),

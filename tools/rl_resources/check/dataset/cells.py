@@ -23,7 +23,7 @@ from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import TYPES, Field, ForeignKey
 from rl_resources.schema import text_rules as text
-from rl_resources.text import lines_in_words, nearest, shown
+from rl_resources.text import MOST_LISTED, nearest, shown
 
 MOST_CHARACTERS_TO_FIX = 500
 
@@ -97,7 +97,7 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
             fix = f"If the script is gone, delete the lines that name it. {fix}".strip()
         else:
             fix = f"{fix} {new_row(target, broken.cell)}".strip()
-        yield broken.mistake(f"not found in {target.path}{_also(broken, others)}", fix)
+        yield broken.mistake(f"not found in {target.path}{_also(others)}", fix)
 
 
 def _in_names(snapshot: Snapshot, cells: Iterable[BrokenCell]) -> str:
@@ -130,7 +130,7 @@ def _wrong_item(snapshot: Snapshot, broken: BrokenCell, others: Sequence[BrokenC
     fix = near.sentence() if near.words else field.explained(words)
     if meant := certain(snapshot, broken):
         fix = f"Write `{meant}`."
-    return broken.mistake(f"{which} is not a known {what}{_also(broken, others)}", fix)
+    return broken.mistake(f"{which} is not a known {what}{_also(others)}", fix)
 
 
 def _has_broken_key(snapshot: Snapshot, table: Table, word: str) -> bool:
@@ -156,13 +156,11 @@ def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[Bro
     return ((first, others) for first, *others in groups.values())
 
 
-def _also(first: BrokenCell, others: Sequence[BrokenCell]) -> str:
+def _also(others: Sequence[BrokenCell]) -> str:
     """Where else the same word is."""
-    here = [item.table.rows[item.row].line for item in others if item.table is first.table]
-    elsewhere = (item.table.path for item in others if item.table is not first.table)
-    places = [lines_in_words(here)] if here else []
-    places += dict.fromkeys(elsewhere)
-    return f" (also in {' and '.join(places)})" if places else ""
+    places = [f"{item.table.path}:{item.table.rows[item.row].line}" for item in others]
+    more = ", …" if len(places) > MOST_LISTED else ""
+    return f" (also in {', '.join(places[:MOST_LISTED])}{more})" if places else ""
 
 
 def _words(limit: object) -> list[str]:

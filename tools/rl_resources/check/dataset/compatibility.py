@@ -15,7 +15,7 @@ from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.check.target import ScriptText, script_texts
 from rl_resources.script.framework.history import Rejected, as_word, read_rejected
-from rl_resources.text import lines_in_words, shown
+from rl_resources.text import shown
 
 TABLE = "compatibility"
 COMMAND = "Run `rl-resources compat`, which composes every script with every release."
@@ -75,10 +75,10 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
         record, said, today = stale[0]
         item, now = next((old, new) for old, new in zip(said, today, strict=True) if old != new)
         where = f"is in line {now.line}" if now else "is not there any more"
-        lines = lines_in_words([each.record.table.rows[each.record.row].line for each in stale])
+        more = f" (so in {len(stale)} rows)" if len(stale) > 1 else ""
         message = (
             f"the script was edited since: `{shown(item.key, 120)}` of {shown(name, 120)} {where}, "
-            f"not in line {item.line} (so in {lines})"
+            f"not in line {item.line}{more}"
         )
         fix = (
             "Run `rl-resources check --fix`, which corrects the lines; where settings were "

@@ -74,11 +74,11 @@ def report_size(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for record in records(snapshot, "reports", "size", "model"):
         model = snapshot.keys("models").get(record.text("model") or "-")
-        wanted = "" if model is None else snapshot.tables["models"].cell(model, "size")
-        sound = wanted in snapshot.keys("sizes") and model is not None
-        if not sound or model is None or fitting_size(snapshot, model) not in {wanted, ""}:
+        if model is None:
             continue
-        if record.text("size") != wanted:
+        wanted = snapshot.tables["models"].cell(model, "size")
+        sound = wanted in snapshot.keys("sizes") and fitting_size(snapshot, model) in {wanted, ""}
+        if sound and record.text("size") != wanted:
             wrong = f", but its model belongs to `{wanted}`"
             yield record.mistake("size", wrong, f"Write `{wanted}`.")
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import inf
 
-from rl_resources.check.dataset.broken import Record, broken_columns, broken_keys, records
+from rl_resources.check.dataset.broken import Record, broken_keys, records
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import number
@@ -124,23 +124,20 @@ def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
 def fitting_size(snapshot: Snapshot, model: int) -> str:
     """The size that the parameters of a row of models belong to; empty where that is in doubt."""
     value = number(snapshot.tables["models"].cell(model, "parameters_b"))
-    sizes = (
-        size for size, (start, end) in _bounds(snapshot).items() if start <= (value or 0) < end
-    )
-    return next(sizes, "") if value is not None else ""
+    if value is None:
+        return ""
+    bounds = _bounds(snapshot).items()
+    return next((size for size, (start, end) in bounds if start <= value < end), "")
 
 
 @lru_cache(maxsize=1)
 def _bounds(snapshot: Snapshot) -> Mapping[str, tuple[float, float]]:
-    """From and below how many billion parameters each size is; empty where a bound is broken."""
-    sizes, names = snapshot.tables["sizes"], ("from_parameters_b", "below_parameters_b")
-    if sizes.lost or any((sizes.path, name) in broken_columns(snapshot) for name in names):
-        return {}
-    rows = {
-        size: [number(sizes.cell(row, name)) for name in names]
-        for size, row in snapshot.keys("sizes").items()
+    """From and below how many billion parameters each size is, where its row is sound."""
+    names = ("from_parameters_b", "below_parameters_b")
+    return {
+        item.text("size"): (item.number(names[0]), item.number(names[1]) or inf)
+        for item in records(snapshot, "sizes", "size", *names)
     }
-    return {size: (start, end or inf) for size, (start, end) in rows.items() if start is not None}
 
 
 def size_of(snapshot: Snapshot, slug: str) -> str:
