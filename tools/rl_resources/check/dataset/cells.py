@@ -25,11 +25,18 @@ from rl_resources.package import TYPES, Field, ForeignKey
 from rl_resources.schema import text_rules as text
 from rl_resources.text import MOST_LISTED, nearest, shown
 
+FIX = "rl-resources check --fix"
 MOST_CHARACTERS_TO_FIX = 500
 
 
 def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
     return (cell for cell in broken_cells(snapshot) if cell.constraint in constraints)
+
+
+def _meant(snapshot: Snapshot, broken: BrokenCell) -> str:
+    """What to write where that is certain; else empty."""
+    meant = certain(snapshot, broken)
+    return "" if meant is None else f"Write `{shown(meant, 600)}`, or run `{FIX}`."
 
 
 @rule()
@@ -60,15 +67,13 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
         field, kind = broken.field, TYPES[broken.field.type]
         unit = f" in {field.unit}" if field.unit else ""
         fix = f"Write {kind.words}{unit} and nothing else{_or_empty(field)}."
-        if (meant := certain(snapshot, broken)) is not None:
-            fix = f"Write `{meant}`."
-        elif found := re.fullmatch(r"~?\s*(\d+)(?:\s+\D*|[A-Za-z%]+)", broken.cell):
+        if found := re.fullmatch(r"~?\s*(\d+)(?:\s+\D*|[A-Za-z%]+)", broken.cell):
             fix = f"Write `{found[1]}`: {kind.words}{unit} and nothing else."
         elif re.fullmatch(r"\d{1,3}(?:,\d{3})+", broken.cell):
             fix = f"Write `{broken.cell.replace(',', '')}` if the comma separates thousands."
         day = field.type == "date" and re.fullmatch(kind.pattern, broken.cell)
         wrong = "which is not a calendar date" if day else f"which is not {kind.words}"
-        yield broken.mistake(wrong, fix)
+        yield broken.mistake(wrong, _meant(snapshot, broken) or fix)
 
 
 @rule()
@@ -89,14 +94,13 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
         if _has_broken_key(snapshot, target, broken.cell):
             continue  # that is reported
         fix = nearest(broken.cell, _keys(snapshot, key)).sentence()
-        if meant := certain(snapshot, broken):
-            fix = f"Write `{shown(meant, 200)}`, or run `rl-resources check --fix`."
-        elif word := _in_names(snapshot, [broken, *others]):
+        if word := _in_names(snapshot, [broken, *others]):
             fix = f"Write `{word}`, as the name of its script says."
         elif key.resource == "tuning":
             fix = f"If the script is gone, delete the lines that name it. {fix}".strip()
         else:
             fix = f"{fix} {new_row(target, broken.cell)}".strip()
+        fix = _meant(snapshot, broken) or fix
         yield broken.mistake(f"not found in {target.path}{_also(others)}", fix)
 
 
@@ -128,8 +132,7 @@ def _wrong_item(snapshot: Snapshot, broken: BrokenCell, others: Sequence[BrokenC
     which = f"where `{shown(wrong)}`" if field.item_words else "which"
     near = nearest(wrong, words)
     fix = near.sentence() if near.words else field.explained(words)
-    if meant := certain(snapshot, broken):
-        fix = f"Write `{meant}`."
+    fix = _meant(snapshot, broken) or fix
     return broken.mistake(f"{which} is not a known {what}{_also(others)}", fix)
 
 
@@ -221,15 +224,15 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
         if broken.field.name == "script" and broken.cell in files:
             continue  # the name is reported at the file
         fix = f"{broken.field.description} For example `{broken.field.example}`."
-        if meant := _meant(broken.field.pattern or "", broken.cell):
+        if meant := _likely(broken.field.pattern or "", broken.cell):
             fix = f"Write `{meant}`."
+        fix = _meant(snapshot, broken) or fix
         yield broken.mistake("which does not have the form of its column", fix)
 
 
-def _meant(pattern: str, cell: str) -> str | None:
+def _likely(pattern: str, cell: str) -> str | None:
     """The cell as it was most likely meant, if one of the usual slips is all that is wrong."""
     slips = (
-        re.sub(r"\A(?:[vV]\.?|@)", "", cell),
         cell.lower(),
         re.sub(r"\Ahttp://", "https://", cell),
         cell.replace("\\", "/").rstrip("/").rpartition("/")[2],
@@ -250,10 +253,8 @@ def length(snapshot: Snapshot) -> Iterator[Mistake]:
     sides = {"minLength": ("least", "Say more."), "maxLength": ("most", "Shorten it.")}
     for broken in _cells(snapshot, *sides):
         side, fix = sides[broken.constraint]
-        yield broken.mistake(
-            f"which has {len(broken.cell)} characters",
-            f"At {side} {broken.limit} are allowed. {fix}",
-        )
+        fix = f"At {side} {broken.limit} are allowed. {fix}"
+        yield broken.mistake(f"which has {len(broken.cell)} characters", fix)
 
 
 @rule()
@@ -329,11 +330,8 @@ def email_address(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `jane` as `contributor`
     """
     for broken in _cells(snapshot, "email"):
-        yield broken.mistake(
-            "which contains an e-mail address",
-            "Write the public handle alone. The address is in git's history already if it was "
-            "committed: make the commit again.",
-        )
+        fix = "Write the public handle alone; if it was committed, make the commit again."
+        yield broken.mistake("which contains an e-mail address", fix)
 
 
 @rule()

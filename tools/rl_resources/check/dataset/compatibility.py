@@ -76,13 +76,8 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
         item, now = next((old, new) for old, new in zip(said, today, strict=True) if old != new)
         where = f"is in line {now.line}" if now else "is not there any more"
         more = f" (so in {len(stale)} rows)" if len(stale) > 1 else ""
-        message = (
-            f"the script was edited since: `{shown(item.key, 120)}` of {shown(name, 120)} {where}, "
-            f"not in line {item.line}{more}"
-        )
-        fix = (
-            "Run `rl-resources check --fix`, which corrects the lines; where settings were "
-            "added or removed, `rl-resources compat` instead."
-        )
+        key = f"`{shown(item.key, 120)}` of {shown(name, 120)}"
+        message = f"the script was edited since: {key} {where}, not in line {item.line}{more}"
+        fix = "Run `rl-resources check --fix`; where settings changed, `rl-resources compat`."
         certain = all(None not in each.today for each in stale)
         yield record.table.mistake(record.row, "rejected", message, fix if certain else COMMAND)

@@ -68,9 +68,7 @@ def encoding(snapshot: Snapshot) -> Iterator[Mistake]:
             before = data[:at].removeprefix(BOM_UTF8)
             line, column = before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode()) + 1
             message = f"byte {data[at]:02X} is not UTF-8 text"
-            fix = (
-                "Save the file as UTF-8 without a byte order mark. Nothing else in it was checked."
-            )
+            fix = "Save it as UTF-8 without a byte order mark. Nothing else in it was checked."
             yield Mistake(path, line, column, message, fix)
 
 

@@ -113,14 +113,10 @@ def _too_small(snapshot: Snapshot, *, known: bool) -> Iterator[Mistake]:
         own = gpus * _device_memory(snapshot, record)
         least = least_memory_gb(parameters, weights, saved.split("; "))
         if own and least > own:
-            yield record.mistake(
-                "gpus",
-                f": {own:g} GB together, but {parameters:g} billion parameters need "
-                f"{least:.0f} GB at the least{'' if known else ' in full fine-tuning'}. "
-                "Activations, caches and what the engine reserves come on top.",
-                "Say in `weights` and `memory_optimizations` what the source says of LoRA, "
-                "quantization and offload, or correct the number of devices.",
-            )
+            full = "" if known else " in full fine-tuning"
+            need = f"{parameters:g} billion parameters need at least {least:.0f} GB{full}"
+            fix = "Fill `weights` and `memory_optimizations` as the source has them, or fix `gpus`."
+            yield record.mistake("gpus", f": {own:g} GB together, but {need}", fix)
 
 
 def _parameters(snapshot: Snapshot, record: Record) -> float:

@@ -48,9 +48,7 @@ def source_address(snapshot: Snapshot) -> Iterator[Mistake]:
             fix = f"Write `{shown(wanted, 400)}`, or fix those columns."
             yield record.mistake("source_url", wrong, fix)
         elif not repo and THREAD.fullmatch(record.text("source_url")) is None:
-            fix = (
-                f"Fill {', '.join(PLACE)}, or give the URL of an issue, pull request or discussion."
-            )
+            fix = f"Fill {', '.join(PLACE)}, or write the URL of an issue or discussion."
             yield record.mistake("source_url", ", neither a permalink nor a thread", fix)
 
 
@@ -126,9 +124,6 @@ def _unnamed_outcomes(snapshot: Snapshot) -> Iterator[Mistake]:
             both = ran.text("contradicts").split() + failed.text("contradicts").split()
             if not {ran.text("report"), failed.text("report")} & set(both):
                 name, line = ran.table.label(ran.row), ran.table.rows[ran.row].line
-                yield failed.mistake(
-                    "outcome",
-                    f", but {name} (line {line}) ran with the same configuration",
-                    "Write each one's id as contradicts of the other, "
-                    "or fill the column in which they differ.",
-                )
+                wrong = f", but {name} (line {line}) ran with the same configuration"
+                fix = "Name each in `contradicts` of the other, or fill the column that differs."
+                yield failed.mistake("outcome", wrong, fix)

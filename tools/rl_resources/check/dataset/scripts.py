@@ -243,9 +243,8 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
         new = moved_path(snapshot, script)
         if new != script.path:
             right = new.rpartition("/")[0]
-            message = (
-                f"the script lies in {shown(script.folder, 120)}/, its model belongs to {right}/"
-            )
+            here = shown(script.folder, 120)
+            message = f"the script lies in {here}/, its model belongs to {right}/"
             move = f"Move it: `{_git_move(script.path, new)}`."
             fix = f"Delete it, {new} exists." if new in paths else move
             yield Mistake(script.path, 1, 1, message, fix)
@@ -340,10 +339,8 @@ def _agreement_help(snapshot: Snapshot, row: int, said: Mapping[str, str]) -> st
     script = pairing(snapshot).files.get(snapshot.tables["tuning"].cell(row, "script"))
     if script is None or expected is None:
         return fix
-    return (
-        f"{fix} If the row is right, rename the script: "
-        f"{_renaming(snapshot, row, script.path, expected)}."
-    )
+    move = _renaming(snapshot, row, script.path, expected)
+    return f"{fix} If the row is right, rename the script: {move}."
 
 
 @rule()
