@@ -60,19 +60,17 @@ def _rewrite(table: Table, lines: Lines) -> Iterator[Rewrite]:
         yield Rewrite(table.path, mark + with_lines(table.decoded, lines))
 
 
-def _with_cells(
-    snapshot: Snapshot, cells: Iterator[tuple[Table, int, str, str]]
-) -> Iterator[Rewrite]:
+def _with_cells(cells: Iterator[tuple[Table, int, str, str]]) -> Iterator[Rewrite]:
     """The files with other text in some cells: table, row, column, text.
 
     The rows are written in canonical form; those of more than one line are left alone.
     """
-    changed: dict[tuple[Table, int], dict[str, str]] = {}
+    changed: dict[Table, dict[int, dict[str, str]]] = {}
     for table, row, name, text in cells:
-        changed.setdefault((table, row), {})[name] = text
-    for table in snapshot.tables.values():
+        changed.setdefault(table, {}).setdefault(row, {})[name] = text
+    for table, rows in changed.items():
         lines = {}
-        for row, new in [(row, new) for (own, row), new in changed.items() if own is table]:
+        for row, new in rows.items():
             old = dict(zip(table.schema.names, table.rows[row].cells, strict=True))
             if "\n" not in "".join(old.values()):
                 lines[table.rows[row].line] = line_of([*(old | new).values()])
@@ -88,7 +86,7 @@ def spelling(*constraints: str) -> Callable[[Snapshot], Iterator[Rewrite]]:
             for cell in broken_cells(snapshot)
             if cell.constraint in constraints and (text := certain(snapshot, cell)) is not None
         )
-        return _with_cells(snapshot, meant)
+        return _with_cells(meant)
 
     return fixer
 
@@ -161,20 +159,16 @@ def script_name(snapshot: Snapshot) -> Iterator[Edit]:
         if row is not None and folder and free and _plain(script.name) == _plain(str(expected)):
             yield Move(script.path, new)
             old = snapshot.tables["tuning"].cell(row, "script")
-            yield from _with_cells(snapshot, _renamed_cells(snapshot, old, str(expected)))
+            yield from _with_cells(
+                (table, at, "script", str(expected))
+                for table in snapshot.tables.values()
+                for at, cell in enumerate(table.columns.get("script", ()))
+                if cell == old
+            )
 
 
 def _plain(name: str) -> str:
     return "".join(character for character in name.lower() if character.isalnum())
-
-
-def _renamed_cells(snapshot: Snapshot, old: str, new: str) -> Iterator[tuple[Table, int, str, str]]:
-    """Every cell that names a script, with its new name."""
-    for table in snapshot.tables.values():
-        keys = {key.field for key in table.schema.foreign_keys if key.resource == "tuning"}
-        for name in keys or ({"script"} if table.resource.name == "tuning" else set()):
-            cells = enumerate(table.columns[name])
-            yield from ((table, row, name, new) for row, cell in cells if cell == old)
 
 
 def script_place(snapshot: Snapshot) -> Iterator[Move]:
@@ -198,7 +192,7 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Rewrite]:
         for record, _, today in stale
         if None not in today
     )
-    return _with_cells(snapshot, meant)
+    return _with_cells(meant)
 
 
 def shebang(target: ScriptText) -> Iterator[Rewrite]:

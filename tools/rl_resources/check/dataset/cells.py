@@ -330,7 +330,7 @@ def email_address(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `jane` as `contributor`
     """
     for broken in _cells(snapshot, "email"):
-        fix = "Write the public handle alone; if it was committed, make the commit again."
+        fix = "Write the public handle alone. If it was committed, make the commit again."
         yield broken.mistake("which contains an e-mail address", fix)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import inf
 
-from rl_resources.check.dataset.broken import Record, broken_keys, records
+from rl_resources.check.dataset.broken import Record, records
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import number
@@ -142,18 +142,15 @@ def _bounds(snapshot: Snapshot) -> Mapping[str, tuple[float, float]]:
 
 def size_of(snapshot: Snapshot, slug: str) -> str:
     """The size of the model with this slug; empty where its row is in doubt."""
-    models = snapshot.tables["models"]
-    row = _rows_by_slug(snapshot).get(slug)
-    if row is None or (models.path, row, "size") in broken_keys(snapshot):
-        return ""
-    size = models.cell(row, "size")
-    return size if fitting_size(snapshot, row) in {size, ""} else ""
+    model = _models_by_slug(snapshot).get(slug)
+    size = model.text("size") if model else ""
+    return size if model and fitting_size(snapshot, model.row) in {size, ""} else ""
 
 
 @lru_cache(maxsize=1)
-def _rows_by_slug(snapshot: Snapshot) -> Mapping[str, int]:
-    """Rows of the models by the slug that they should have."""
-    return {slug_of(model): row for model, row in snapshot.keys("models").items()}
+def _models_by_slug(snapshot: Snapshot) -> Mapping[str, Record]:
+    """The models whose size is sound by the slug that they should have."""
+    return {slug_of(item.text("model")): item for item in records(snapshot, "models", "size")}
 
 
 @rule()
