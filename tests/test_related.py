@@ -10,7 +10,6 @@ from rl_resources.query.configurations import (
     configurations,
     every_configuration,
     recorded,
-    runs,
 )
 from rl_resources.site.record_page import MOST_RELATED, failures, related
 from website import ROOT
@@ -93,7 +92,6 @@ def test_a_report_of_the_lines_of_a_record_is_no_answer_of_its_own():
         assert str(row["source_url"]) in f"{record['source']} {record['evidence']}".split()
     every = {row.id for row in every_configuration(DATASET)}
     assert every - {row.id for row in configurations(DATASET)} == both.keys()
-    assert len(list(runs(DATASET))) == len(configurations(DATASET))
 
 
 def test_a_report_of_another_speed_is_another_run_and_of_two_tasks_each_has_its_record():

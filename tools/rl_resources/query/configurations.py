@@ -163,25 +163,8 @@ def _as_fast(row: Record, record: Record) -> bool:
     return all(isclose(float(str(a)), float(str(b)), rel_tol=0.1) for a, b in stated if a and b)
 
 
-def runs(dataset: Dataset) -> Iterator[Record]:
-    """The rows of `configurations`: all records, and the reports that are no record as well."""
-    also_records = recorded(dataset)
-    yield from dataset.records["tuning"]
-    yield from (row for row in dataset.records["reports"] if row["report"] not in also_records)
-
-
-BY_ITSELF = (
-    "runs before benchmarks on random tokens",
-    "what trains is known first",
-    "recent before old",
-    "reproduced or measured first",
-    "longer context first",
-    "by id",
-)
-"""The order of configurations of which a question prefers none, in words."""
-
-
 def _order(row: Configuration) -> tuple[object, ...]:
+    """Runs before random tokens, what trains known, recent, measured, longer context, by id."""
     return (
         "synthetic" in row.scenario,
         not row.weights,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.package import Record
-from rl_resources.query.configurations import runs
+from rl_resources.query.configurations import UNTESTED, Configuration, configurations
 from rl_resources.query.find import ask
 
 WANTED_RULE = (
@@ -120,17 +120,16 @@ class Coverage:
 @lru_cache(maxsize=1)
 def coverage(dataset: Dataset) -> Coverage:
     """Count records and reports."""
-    places: dict[Place, list[Record]] = {}
-    for row in runs(dataset):
-        size = row["size"] if "size" in row else dataset.by_key["models"][row["model"]]["size"]
-        place = (str(size or ""), str(row["task"] or ""), str(row["device"] or ""))
-        places.setdefault(place, []).append(row)
+    places: dict[Place, list[Configuration]] = {}
+    for row in configurations(dataset):
+        places.setdefault((row.size, row.task, row.device), []).append(row)
     orders = [["", *map(str, dataset.by_key[name])] for name in ("sizes", "tasks", "devices")]
 
     def rank(place: Place) -> list[int]:
         return [order.index(word) for order, word in zip(orders, place, strict=True)]
 
-    every = {place: _cell(place, places[place]) for place in sorted(places, key=rank)}
+    known = sorted(places, key=rank)
+    every = {place: _cell(place, places[place], dataset.by_key["reports"]) for place in known}
     cells = tuple(cell for place, cell in every.items() if all(place))
     partial = tuple(cell for place, cell in every.items() if not all(place))
     return Coverage(cells, partial, _missing(cells, orders[0][1:]), tuple(_most_asked(dataset)))
@@ -159,19 +158,18 @@ def _missing(cells: Sequence[Cell], sizes: Sequence[str]) -> dict[str, list[str]
     return {tag: found for tag, found in missing.items() if found}
 
 
-def _cell(place: Place, rows: Sequence[Record]) -> Cell:
+def _cell(place: Place, rows: Sequence[Configuration], reports: Mapping[object, Record]) -> Cell:
     # A source is identified by its repository, or by a thread's URL.
-    ran = [row for row in rows if "report" in row and row["outcome"] == "ran"]
-    projects = {row["source_repo"] or row["source_url"] for row in ran}
+    ran = [reports[row.id] for row in rows if row.kind == "report" and row.outcome == "ran"]
+    projects = {report["source_repo"] or report["source_url"] for report in ran}
     counts: dict[str, Any] = Counter(map(_counted_as, rows))
     return Cell(*place, **counts, projects=len(projects))
 
 
-def _counted_as(row: Record) -> str:
+def _counted_as(row: Configuration) -> str:
     """The field of `Cell` that counts a row."""
-    if row.get("outcome") == "out-of-memory":
+    if row.outcome == "out-of-memory":
         return "out_of_memory"
-    if row.get("status") == "untested":
+    if row.evidence_level == UNTESTED:
         return "untested"
-    kind = "records" if "script" in row else "reports"
-    return f"{kind}_{str(row['tag']).lower()}" if row["tag"] else kind
+    return f"{row.kind}s_{row.tag.lower()}" if row.tag else f"{row.kind}s"

@@ -7,7 +7,7 @@ for each published figure: nothing is estimated or averaged.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
@@ -37,22 +37,17 @@ def headline(rows: Sequence[Configuration], size: str, weights: str) -> Configur
     """The run of a size that needs the least memory in all, of those known to train `weights`.
 
     Nothing disputed or contradicted counts, and no model of images, videos or robots. Of equal ones
-    it is a real run, a measured one, that of the longest context.
+    it is the best answer.
     """
-    runs = (
+    runs = [
         row
         for row in _tested(rows, Query(size=size, weights=weights))
         if row.weights == weights
         and not row.doubtful
         and row.memory_gb
         and NO_TEXT.isdisjoint(row.scenario)
-    )
-
-    def key(row: Configuration) -> tuple[object, ...]:
-        synthetic, stated = "synthetic" in row.scenario, row.statement != "measured-run"
-        return row.total_memory_gb, row.gpus, synthetic, stated, -row.length, row.id
-
-    return min(runs, key=key, default=None)
+    ]
+    return min(runs, key=attrgetter("total_memory_gb", "gpus"), default=None)
 
 
 def _tested(rows: Sequence[Configuration], query: Query) -> list[Configuration]:

@@ -18,7 +18,9 @@
    `should-fit` where it ran with no more memory each, on the asked device's vendor's software;
    else `beyond`. A device or memory that is unknown is never enough. Of a range of GPUs the lower
    end counts. Memory is compared, never estimated.
-3. Answers are those that are tested, should fit or are claimed, in the order of `ORDER`.
+3. Answers are those that are tested, should fit or are claimed: records before reports, tested
+   before should fit before claimed, larger models first, undisputed first, the same hardware first,
+   the same memory first, else in the order of `configurations`. The front page says so in words.
 4. Failures are configurations of the asked size, whatever their model and tag, that ran out of
    memory on the asked device or memory with any number of GPUs, or on no less of both of the same
    vendor; those on no less hardware come first.
@@ -38,24 +40,13 @@ from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
 from rl_resources.query import sentences
-from rl_resources.query.configurations import BY_ITSELF, Configuration, configurations
+from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.understand import Query, Tokens, understand
 from rl_resources.query.vocabulary import FILTERS, vocabulary
 
 TESTED, SHOULD_FIT, CLAIMED = "tested", "should-fit", "claimed"
 UNCLEAR, FAILED, BEYOND, TOO_SHORT = "unclear", "out-of-memory", "beyond", "too-short"
 FITTING = (TESTED, SHOULD_FIT, CLAIMED)
-
-BY_QUERY = (
-    "records before reports",
-    "tested before should fit before claimed",
-    "larger models first",
-    "undisputed first",
-    "the same hardware first",
-    "the same memory first",
-)
-ORDER = (*BY_QUERY, *BY_ITSELF)
-"""How answers are ordered: by the first of these that differs."""
 
 _FARTHEST = 1_000_000_000
 
@@ -204,7 +195,7 @@ def _of(rows: Iterable[Configuration], *fits: str) -> list[Configuration]:
 
 
 def _ordered(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
-    """Best first; equal ones keep the order of `configurations`."""
+    """Best first, by rule 3; equal ones keep their order."""
 
     def key(row: Configuration) -> tuple[float, ...]:
         return (

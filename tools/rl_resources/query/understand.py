@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rl_resources.devices import Device
 from rl_resources.errors import UnusableInput
 from rl_resources.query.messages import say
 from rl_resources.query.vocabulary import (
@@ -111,9 +110,8 @@ class _Reader:
             self._note("any-gpus")
         length = self._length()
         task, weights = self._task_and_weights()
-        smallest = min(
-            (self._known.devices.known[key] for key in devices), key=_memory, default=None
-        )
+        known = (self._known.devices.known[key] for key in devices)
+        smallest = min(known, key=lambda device: device.memory_gb, default=None)
         return Query(
             model=model,
             size=size,
@@ -302,7 +300,3 @@ def _amount(name: str, text: str) -> tuple[float, str]:
 def _whole(name: str, text: str) -> re.Match[str] | None:
     """The parts of a text that is wholly of a pattern."""
     return pattern(name).fullmatch(" ".join(text.split()))
-
-
-def _memory(device: Device) -> float:
-    return device.memory_gb

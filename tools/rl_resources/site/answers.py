@@ -26,6 +26,7 @@ COLUMNS = tuple(dict.fromkeys(("fit", "reason", *Configuration._fields)))
 """Of an answer as a row."""
 _MOST_ASIDE, _MOST_BEFORE = 5, 2
 _NARROWEST = 40
+_EXTREMES = ("smallest", "smallest_full", "longest")
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
@@ -44,7 +45,7 @@ def as_value(dataset: Dataset, found: Found, notes: Sequence[str]) -> dict[str, 
         "answers": [_flat(row) for row in found.answers],
         "start": sentences.start(found.script, _root(dataset)) if found.script else None,
         "estimate": estimate_command(dataset, found) or None,
-        **{name: _id(getattr(found, name)) for name in ("smallest", "smallest_full", "longest")},
+        **{name: row.id if (row := getattr(found, name)) else None for name in _EXTREMES},
         "largest": [
             {
                 "task": best.task,
@@ -63,10 +64,6 @@ def as_value(dataset: Dataset, found: Found, notes: Sequence[str]) -> dict[str, 
         "unclear": [_flat(row) for row in found.unclear],
         "contradictions": {name: [_cells(row) for row in rows] for name, rows in against.items()},
     }
-
-
-def _id(row: Configuration | None) -> str | None:
-    return row.id if row else None
 
 
 def _flat(row: Configuration) -> dict[str, Any]:
@@ -283,7 +280,7 @@ def _extremes(found: Found) -> Iterator[str]:
     """The smallest hardware and the longest context, where the first answer does not say them."""
     if not found.query.size or not found.answers:
         return
-    for name in ("smallest", "smallest_full", "longest"):
+    for name in _EXTREMES:
         row = getattr(found, name)
         if row and (name == "smallest_full" or row != found.answers[0]):
             words = {"summary": sentences.summary(row), "context": sentences.context(row)}

@@ -49,11 +49,6 @@ class Document:
         lines = [f" {_compact(name)}: {_lines(item)}" for name, item in self.value.items()]
         return "{\n" + ",\n".join(lines) + "\n}\n"
 
-    @property
-    def schema_path(self) -> str:
-        """The path of its schema below `BASE`."""
-        return f"schema/{self.schema}.json"
-
 
 @dataclass(frozen=True)
 class Publication:
@@ -89,11 +84,12 @@ def documents(dataset: Dataset, publication: Publication) -> list[Document]:
         if name != "tuning"
     ]
     whole = {item.schema: item.value[item.schema] for item in tables}
+    estimate = _version(dataset) | published() | {"verdicts": dict(VERDICTS)}
     listed = [
         *tables,
         *(size_document(dataset, size) for size in sizes(dataset)),
         *_by_id(dataset),
-        estimate_document(dataset),
+        Document("estimate.json", "estimate", estimate),
         Document("all.json", "all", _head(dataset, publication) | whole),
     ]
     return [_index(dataset, publication, listed), *listed]
@@ -110,12 +106,6 @@ def size_document(dataset: Dataset, size: str) -> Document:
     section = {"size": _row(dataset.by_key["sizes"][size])}
     value = _version(dataset) | section | {"count": len(rows), "records": rows}
     return Document(f"sizes/{size.lower()}.json", "size", value, "sizes/{size}.json")
-
-
-def estimate_document(dataset: Dataset) -> Document:
-    """The formula of the estimate of memory, with the words of its verdicts."""
-    value = _version(dataset) | published() | {"verdicts": dict(VERDICTS)}
-    return Document("estimate.json", "estimate", value)
 
 
 def _table(dataset: Dataset, name: str, rows: Iterator[dict[str, Any]]) -> Document:
@@ -156,7 +146,7 @@ def _index(dataset: Dataset, publication: Publication, listed: Sequence[Document
         "counts": {name_of(name): len(rows) for name, rows in dataset.records.items()},
         "openapi": "openapi.json",
         "documents": [
-            {"path": item.path, "schema": item.schema_path, **_checksum(item.text)}
+            {"path": item.path, "schema": f"schema/{item.schema}.json", **_checksum(item.text)}
             for item in listed
         ],
         "downloads": [

@@ -15,6 +15,7 @@ from typing import Any
 from rl_resources.dataset import Dataset
 from rl_resources.package import NUMBERS, TYPES, Field, TableSchema
 from rl_resources.site.api import BASE, Document, Publication, name_of
+from rl_resources.text import json_text
 
 COMPONENTS = "#/components/schemas/"
 LONGEST_EXAMPLE = 12_000
@@ -44,10 +45,8 @@ _PARAMETERS = {
 def files(dataset: Dataset, publication: Publication, listed: Sequence[Document]) -> dict[str, str]:
     """The documents `listed`, their schemas and the OpenAPI document, by path on the site."""
     described = {**schemas(dataset), "openapi.json": openapi(dataset, publication, listed)}
-    texts = {item.path: item.text for item in listed} | {
-        path: json.dumps(value, indent=1, ensure_ascii=False) + "\n"
-        for path, value in described.items()
-    }
+    texts = {item.path: item.text for item in listed}
+    texts |= {path: json_text(value, 1) for path, value in described.items()}
     return {f"{BASE}/{path}": text for path, text in texts.items()}
 
 

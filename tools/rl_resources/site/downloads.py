@@ -24,6 +24,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.package import Package, Resource, Value
 from rl_resources.site.environment import Site
 from rl_resources.site.metadata import card, croissant, descriptor
+from rl_resources.text import json_text
 
 BASE = "downloads"
 VIEW = "records"
@@ -90,19 +91,16 @@ def _files(site: Site) -> Iterator[Download]:
     name, mediatype = "rl-resources.sqlite", "application/vnd.sqlite3"
     yield Download(name, "SQLite", mediatype, "All tables", database(dataset))
     holds = "Data Package 2.0 with all Table Schemas"
-    text = _indented(descriptor(package, csv))
+    text = json_text(descriptor(package, csv), 2)
     yield _described("datapackage.json", "application/json", holds, text)
-    text = _indented(croissant(package, csv, f"{site.site_url}{BASE}/" if site.site_url else ""))
+    folder = f"{site.site_url}{BASE}/" if site.site_url else ""
+    text = json_text(croissant(package, csv, folder), 2)
     yield _described("croissant.json", "application/ld+json", "Croissant 1.1", text)
     yield _described("README.md", "text/markdown", "Dataset card", card(site))
 
 
 def _described(name: str, mediatype: str, holds: str, text: str) -> Download:
     return Download(name, "Descriptions", mediatype, holds, text.encode())
-
-
-def _indented(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def csv_text(dataset: Dataset, name: str) -> str:
@@ -129,16 +127,13 @@ def parquet(dataset: Dataset, name: str) -> bytes:
 
 
 def database(dataset: Dataset) -> bytes:
-    """All tables as one SQLite database: keys, foreign keys, indexes, a joined view."""
+    """All tables as one SQLite database: keys, foreign keys, a joined view."""
     with closing(sqlite3.connect(":memory:")) as connection:
         for name, resource in dataset.package.resources.items():
             connection.execute(_create_table(resource))
             rows = [[_stored(value) for value in row.values()] for row in dataset.records[name]]
             places = ", ".join("?" * len(resource.schema.fields))
             connection.executemany(f'INSERT INTO "{name}" VALUES ({places})', rows)  # noqa: S608
-            for key in resource.schema.foreign_keys:
-                index = f'"{name}_{key.field}" ON "{name}" ("{key.field}")'
-                connection.execute(f"CREATE INDEX {index}")
         connection.execute(_create_view(dataset.package))
         connection.commit()
         return connection.serialize()

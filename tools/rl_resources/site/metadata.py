@@ -213,9 +213,5 @@ def feed(site: Site, times: Mapping[str, LineTimes]) -> str:
         for move in moves(dataset, "tuning")
     ]
     entries.sort(key=itemgetter("updated"), reverse=True)
-    shown = entries[:MOST_ENTRIES]
-    return site.page(FEED, FEED, entries=shown, released=released, urn=_urn)
-
-
-def _urn(name: str) -> str:
-    return uuid.uuid5(_NAMESPACE, name).urn
+    values = {"entries": entries[:MOST_ENTRIES], "released": released}
+    return site.page(FEED, FEED, **values, urn=lambda name: uuid.uuid5(_NAMESPACE, name).urn)

@@ -22,7 +22,6 @@ from rl_resources.query.configurations import (
     recorded,
 )
 from rl_resources.query.extremes import HEADLINES, by_hardware, headline, minimum
-from rl_resources.query.find import ORDER
 from rl_resources.query.sentences import context
 from rl_resources.query.vocabulary import TAGS, WEIGHTS
 from rl_resources.site import finder, metadata, recipes
@@ -40,15 +39,6 @@ from rl_resources.site.tuning_table import tuning_rows
 if TYPE_CHECKING:
     from rl_resources.site.downloads import Download
 
-EXAMPLES = (
-    (
-        "7B GRPO on 8 × A100 80 GB",
-        {"gpus": "8", "device": "A100 80 GB", "model": "7B", "task": "GRPO"},
-    ),
-    ("LoRA on one GPU of 24 GB", {"gpus": "1", "device": "24 GB", "weights": "lora"}),
-    ("32B on 8 × H20 96 GB", {"gpus": "8", "device": "H20 96 GB", "model": "32B"}),
-)
-"""Questions that fill the finder's form: each in words, and as the fields of the form."""
 VENDORS = ("amd.com", "hiascend.com", "huawei.com", "nvidia.com")
 """Hosts of the vendors of devices."""
 MOST_TASKS = 4
@@ -81,12 +71,10 @@ def _front(site: Site) -> dict[str, str]:
         "index.md": site.page(
             "index.md",
             choices=choices(site, rows),
-            examples=EXAMPLES,
             least=smallest,
             reports_of=_reports_of(site),
             data=finder.PATH,
             modules=finder.MODULES,
-            order=ORDER,
         ),
         "what-fits.md": site.page(
             "what-fits.md",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from rl_resources.site import estimate_page, recipes
 from rl_resources.site.api import SCRIPTS, record_id
 from rl_resources.site.environment import Site
 from rl_resources.site.tuning_table import tuning_row
+from rl_resources.text import json_text
 
 BADGE_COLORS = {
     "untested": "51606a",
@@ -40,8 +40,8 @@ _EXPECTED = {
 MOST_RELATED = 3
 """Related configurations of each kind."""
 _ALIKE = ("kind", "tag", "task", "model", "gpus", "device_label")
-_MEANING = re.compile(r"`(?P<word>[\w-]+)`: (?P<meaning>[^`]+?\.)(?= |$)")
 _SEVERAL_NODES = re.compile(r"^# *Several nodes:(.*(?:\n# *\S.*)*)", re.M)
+_MEANING = re.compile(r"`(?P<word>[\w-]+)`: (?P<meaning>[^`]+?\.)(?= |$)")
 
 Runs = Callable[[Record], Run | None]
 """The run that a record's script starts, where that is known."""
@@ -65,7 +65,7 @@ def badge(dataset: Dataset, record: Record) -> str:
         "message": f"{row.resource} · {row.tag} · {row.status}",
         "color": BADGE_COLORS.get(row.status, "2f3b43"),
     }
-    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    return json_text(document, 2)
 
 
 def pages(

@@ -135,10 +135,5 @@ def link(label: str, url: str) -> str:
 
 def one_line(text: str) -> str:
     """`text` without what no line can contain: breaks become spaces, other controls U+FFFD."""
-    return "".join(map(_printable, text))
-
-
-def _printable(character: str) -> str:
-    if unicodedata.category(character) not in {"Cc", "Cs", "Zl", "Zp"}:
-        return character
-    return " " if character.isspace() else "\ufffd"
+    controls = (one for one in set(text) if unicodedata.category(one) in {"Cc", "Cs", "Zl", "Zp"})
+    return text.translate({ord(one): " " if one.isspace() else "\ufffd" for one in controls})
