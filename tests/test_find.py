@@ -72,6 +72,11 @@ def test_words_are_understood(known, case):
     assert {name: getattr(query, name) for name in case["query"]} == case["query"]
 
 
+def test_a_device_without_known_memory_names_its_variants(known):
+    _, notes = understand(known, {"device": "Ascend 910B"})
+    assert any("only runs on it count; ask for Ascend 910B3 too." in note for note in notes)
+
+
 @pytest.mark.parametrize("case", NOT_KNOWN, ids=lambda case: str(case["words"]))
 def test_a_word_that_is_not_known_gets_the_nearest(known, case):
     with pytest.raises(UnusableInput) as caught:

@@ -161,11 +161,9 @@ def test_more_answers_are_folded_found_by_a_search_and_printed(browser, address)
         folded_cards = page.locator("#finder-full .fold .finder-card")
         folded_cards.last.wait_for(state="attached")
         assert not folded_cards.last.is_visible()
-        assert (
-            page.locator("#finder-full .fold > summary")
-            .inner_text()
-            .startswith(f"{folded_cards.count()} more")
-        )
+        number = page.locator("#finder-full .fold :is(.finder-card, .finder-series li)").count()
+        label = page.locator("#finder-full .fold > summary").inner_text()
+        assert label.startswith(f"{number} more, ")
         page.emulate_media(media="print")
         assert folded_cards.last.evaluate("(card) => card.checkVisibility()")
         page.emulate_media(media="screen")
@@ -190,6 +188,14 @@ def test_a_question_about_a_model_leads_to_all_of_its_size(browser, address):
         page.wait_for_url("**model=7B")
         assert answered(page).startswith("7B on 8 GPUs: ")
         assert wrong == []
+
+
+def test_without_hardware_the_minimum_comes_before_the_list(browser, address):
+    for tokens, first in (({"model": "32B"}, True), ({"model": "32B", "gpus": "64"}, False)):
+        with visited(browser, asked(address, **tokens), 360) as (page, _):
+            minimum = page.locator(".finder-extreme").first.bounding_box()
+            card = page.locator(".finder-card").first.bounding_box()
+            assert minimum and card and (minimum["y"] < card["y"]) == first
 
 
 def test_a_series_opens_to_each_of_its_reports(browser, address):

@@ -28,16 +28,15 @@ export function element(name, attributes, ...children) {
  * @param {T[]} items
  * @param {number} shown
  * @param {(item: T) => string | Element} draw
- * @param {(rest: T[]) => string} [among] what a reader may look for among the others
+ * @param {(others: T[]) => string} [label] what the others are called
  */
-export function list(name, items, shown, draw, among = () => "") {
+export function list(name, items, shown, draw, label = ({ length }) => `${length} more`) {
   const drawn = (/** @type {T[]} */ some) => some.map((item) => element("li", null, draw(item)));
   const first = shown > 0 && element("ul", { class: name }, ...drawn(items.slice(0, shown)));
   if (items.length <= shown) return [first];
   const [others, rest] = [items.slice(shown), element("ul", { class: name })];
   setTimeout(() => rest.isConnected && rest.append(...drawn(others)), QUIET_MS);
-  const summary = element("summary", null, `${others.length}${shown ? " more" : ""}${among(others)}`);
-  return [first, element("details", { class: "fold" }, summary, rest)];
+  return [first, element("details", { class: "fold" }, element("summary", null, label(others)), rest)];
 }
 
 /** Says a text to a screen reader, once nothing has changed for a moment. @param {HTMLElement} status */

@@ -105,7 +105,7 @@ def headline(query: Query, known: Vocabulary, fits: Sequence[str]) -> str:
     """What was asked, and how many answers of each fit there are."""
     length = f"{query.length} tokens or more" if query.length else ""
     words = (WEIGHTS.get(word := getattr(query, name), word) for name in FILTERS)
-    asked = (query.model or query.size, *words, length)
+    asked = (query.model.rpartition("/")[2] or query.size, *words, length)
     hardware = asked_hardware(query, known)
     return say(
         "headline",

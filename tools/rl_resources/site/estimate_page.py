@@ -26,9 +26,9 @@ from rl_resources.site.estimate import rollout
 
 BACKTEST = PurePosixPath("benchmarks/backtest.csv")
 """The measured runs with their estimates, in a checkout; no wheel has it."""
-MODULES = (
-    "javascripts/elements.js",
-    *(f"javascripts/estimate/{name}.js" for name in ("estimate", "question", "view")),
+MODULES = tuple(
+    f"javascripts/{name}.js"
+    for name in ("elements", "estimate/estimate", "estimate/question", "estimate/view")
 )
 SIMULATED = "pytorch"
 """The kind of cases that no GPU ran: PyTorch's own accounts of steps on fake tensors."""

@@ -22,9 +22,9 @@ from rl_resources.query.vocabulary import FILTERS, PATTERNS, WEIGHTS, vocabulary
 from rl_resources.site.environment import place
 
 PATH = "assets/finder.json"
-MODULES = (
-    "javascripts/elements.js",
-    *(f"javascripts/finder/{name}.js" for name in ("find", "published", "understand", "view")),
+MODULES = tuple(
+    f"javascripts/{name}.js"
+    for name in ("elements", "finder/find", "finder/published", "finder/understand", "finder/view")
 )
 """What the module of the page imports, at any depth."""
 

@@ -28,7 +28,7 @@ export const reason = (index, row, fit) => say(index, fit, row);
 export function headline(index, { query, answers }) {
   const count = (/** @type {string} */ name) => answers.filter(({ fit }) => fit === name).length;
   const words = index.filters.map((/** @type {string} */ name) => index.weights[query[name]] ?? query[name]);
-  const asked = [query.model || query.size, ...words, query.length && `${query.length} tokens or more`];
+  const asked = [query.model.replace(/^.*\//, "") || query.size, ...words, query.length && `${query.length} tokens or more`];
   const hardware = askedHardware(index, query);
   return say(index, "headline", {
     what: asked.filter(Boolean).join(", ") || "Any model",
@@ -82,8 +82,9 @@ export function showAnswers(where, found, notes) {
   const some = found.worse < failures.length ? `, ${found.worse} of them` : "";
   const worse = found.query.size && found.worse ? `${some} on as much or more` : "";
   const warning = failures.length ? `${failures.length} ran out of memory${worse}` : "";
+  const isOpen = !askedHardware(page.index, found.query);
   const aside = [
-    ...extremes(page, found),
+    ...isOpen ? [] : extremes(page, found),
     listed(page, "finder-failures", "Runs out of memory", failures),
     listed(page, "finder-unclear", "Not clear, so not counted", unclear, 0),
   ].filter(Boolean);
@@ -94,6 +95,7 @@ export function showAnswers(where, found, notes) {
     estimate(page, [...found.answers, ...found.nearest]) ?? "",
     page.query.model && element("p", { class: "finder-estimate" }, "Only this model counts. ",
       button(`All ${page.query.size} models`, () => choose(/** @type {HTMLInputElement} */ (page.form.elements.namedItem("model")), page.query.size))),
+    ...isOpen ? extremes(page, found) : [],
     element("div", { class: aside.length > 0 && "finder-columns" },
       element("div", { id: "finder-found" }, largest(page, found), ...answers(page, found), nearest(page, found)),
       aside.length && element("div", { class: "finder-aside" }, ...aside)));
@@ -101,13 +103,13 @@ export function showAnswers(where, found, notes) {
 }
 
 /** A section of cards, those of one series as one. @param {Page} page @param {string} id @param {string} title @param {Answer[]} items @param {number} [shown] */
-const listed = (page, id, title, items, shown = OTHER) => section(id, title, items.length,
-  ...list("finder-list", folded(items), shown, (fold) => card(page, fold), tested));
-
-/** @param {Answer[][]} folds */
-function tested(folds) {
-  const count = folds.flat().filter(({ fit: fits }) => fits === "tested").length;
-  return count ? `, ${count} tested` : "";
+function listed(page, id, title, items, shown = OTHER) {
+  const label = (/** @type {Answer[][]} */ others) => {
+    const tested = others.flat().filter(({ fit: fits }) => fits === "tested").length;
+    return `${others.flat().length} ${shown ? "more" : "configurations"}${tested ? `, ${tested} tested` : ""}`;
+  };
+  return section(id, title, items.length,
+    ...list("finder-list", folded(items), shown, (fold) => card(page, fold), label));
 }
 
 /** The smallest hardware and the longest context, where the first answer does not say them. @param {Page} page @param {Found} found */
