@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -22,7 +21,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.package import Package, read_package
 from rl_resources.script.framework.releases import Release, configuration
-from sample_tree import plant
+from sample_tree import plant, ran
 from website import ROOT, served
 
 if TYPE_CHECKING:
@@ -58,13 +57,8 @@ def answers_in_node(
     shutil.copytree(ROOT / "site/assets/javascripts", folder, dirs_exist_ok=True)
     for name, text in {"package.json": '{"type": "module"}', **data}.items():
         (folder / name).write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [program("node", "nodejs"), f"{ROOT}/tests/finder/{modules}.mjs", str(folder)],
-        input=json.dumps(questions),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    script = f"{ROOT}/tests/finder/{modules}.mjs"
+    done = ran(program("node", "nodejs"), script, folder, input=json.dumps(questions))
     assert done.returncode == 0, done.stderr
     answers: list[dict[str, Any]] = json.loads(done.stdout)
     return answers

@@ -8,6 +8,7 @@ import csv
 import dataclasses
 import os
 import shutil
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -47,6 +48,12 @@ def with_tables(dataset: Dataset, **tables: Sequence[Record]) -> Dataset:
     """A dataset with other rows in these tables."""
     rows = {name: tuple(found) for name, found in tables.items()}
     return dataclasses.replace(dataset, records={**dataset.records, **rows})
+
+
+def ran(*command: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """A program that has ended, with all that it printed."""
+    words = [*map(str, command)]
+    return subprocess.run(words, capture_output=True, text=True, check=False, **options)
 
 
 def files(root: Path) -> dict[str, bytes]:

@@ -13,7 +13,7 @@ from rl_resources import load
 from rl_resources.cli import main
 from rl_resources.cli.command import INTERRUPTED
 from rl_resources.rules import all_rules
-from sample_tree import apply
+from sample_tree import apply, ran
 
 ROOT = Path(__file__).parents[1]
 
@@ -83,9 +83,7 @@ def test_rules_are_listed_and_explained(capsys):
 
 def test_a_reader_that_goes_away_is_no_traceback():
     command = f"{sys.executable} -m rl_resources coverage --format json | head -c 1"
-    done = subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, check=False
-    )
+    done = ran("bash", "-c", command, cwd=ROOT)
     assert (done.stdout, done.stderr) == ("{", "")
 
 

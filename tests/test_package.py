@@ -1,7 +1,6 @@
 """Reading the descriptor and the dataset; what users get from `load`."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import rl_resources
 from rl_resources import InvalidDataset
 from rl_resources.cli import main
 from rl_resources.package import Field
-from sample_tree import apply
+from sample_tree import apply, ran
 
 ROOT = Path(__file__).parents[1]
 
@@ -33,10 +32,9 @@ def test_load_gives_typed_frames():
 
 def test_all_public_names_are_there_before_they_are_asked_for():
     code = "import rl_resources as r; print(*(name in dir(r) for name in r.__all__), r.lod)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = ran(sys.executable, "-c", code)
     assert "module 'rl_resources' has no attribute 'lod'" in done.stderr
-    code = code.replace(", r.lod", "")
-    assert set(subprocess.check_output([sys.executable, "-c", code], text=True).split()) == {"True"}
+    assert {*ran(sys.executable, "-c", code.replace(", r.lod", "")).stdout.split()} == {"True"}
 
 
 @pytest.mark.parametrize(

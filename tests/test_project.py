@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from rl_resources.cli import main
+from sample_tree import ran
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
@@ -32,10 +33,7 @@ def _read(path: str | Path) -> str:
 
 def _run(*command: str | Path) -> subprocess.CompletedProcess[str]:
     path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(
-        [*map(str, command)], capture_output=True, text=True, check=False, cwd=ROOT,
-        env={**os.environ, "PATH": path},
-    )  # fmt: skip
+    return ran(*command, cwd=ROOT, env={**os.environ, "PATH": path})
 
 
 @pytest.mark.nightly

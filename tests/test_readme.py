@@ -12,6 +12,7 @@ from rl_resources import load
 from rl_resources.cli import main
 from rl_resources.dataset import script_path
 from rl_resources.site.tuning_table import records_of_size
+from sample_tree import ran
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -21,14 +22,14 @@ PRINTED = "http://localhost:8000"
 def _block(language: str, word: str) -> str:
     blocks = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
     (found,) = [block for block in blocks if word in block]
-    return found
+    return found.replace(".venv/bin/rl-resources", f"{sys.executable} -m rl_resources")
 
 
 def test_the_curl_example_prints_the_7b_records_of_at_most_two_gpus(address):
     program("curl")
     program("jq")
     command = _block("sh", "curl").replace(PRINTED, address)
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    done = ran("bash", "-c", command)
     dataset = load(ROOT)
     small = [row for row in records_of_size(dataset, "7B") if int(str(row["gpus"])) <= 2]
     assert small
@@ -40,25 +41,20 @@ def test_the_curl_example_prints_the_7b_records_of_at_most_two_gpus(address):
 
 def test_the_pandas_example_prints_a_row_for_each_record(address):
     code = _block("python", "read_json").replace(PRINTED, address)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = ran(sys.executable, "-c", code)
     records = (ROOT / "records" / "tuning.csv").read_text(encoding="utf-8").splitlines()
     assert len(done.stdout.splitlines()) == len(records)
 
 
 def test_find_as_printed_answers_with_the_command_of_a_script():
-    command = _block("sh", "rl-resources find").replace(
-        ".venv/bin/rl-resources", f"{sys.executable} -m rl_resources"
-    )
-    done = subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, check=True, cwd=ROOT
-    )
+    done = ran("bash", "-c", _block("sh", "rl-resources find"), cwd=ROOT)
     (started,) = re.findall(r"^  bash (\S+\.sh)$", done.stdout, re.MULTILINE)
     assert (ROOT / started).is_file()
 
 
 def test_find_in_python_as_printed_prints_answers_of_both_standings():
     code = _block("python", ".find(")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = ran(sys.executable, "-c", code)
     assert "tested" in done.stdout
     assert "should-fit" in done.stdout
 
@@ -69,8 +65,7 @@ def test_the_finding_as_printed_is_that_of_the_printed_row(tmp_path):
     lines = tuning.read_text(encoding="utf-8").splitlines()
     wrong = _block("csv", ",untested,").strip().replace(",h100,", ",h1000,")
     tuning.write_text("\n".join([*lines[:5], wrong, *lines[5:]]) + "\n", encoding="utf-8")
-    command = [sys.executable, "-m", "rl_resources", "check"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = ran(sys.executable, "-m", "rl_resources", "check", cwd=tmp_path)
     said = done.stdout.replace(wrong.partition(",")[0], "…")
     printed = [line.strip() for line in _block("text", "vocabulary").splitlines()]
     found = {line.strip() for line in said.splitlines()}
@@ -81,11 +76,8 @@ def test_the_finding_as_printed_is_that_of_the_printed_row(tmp_path):
 def test_new_and_draft_as_printed_make_the_printed_row_and_turn_it_into_a_measured_run(tmp_path):
     # Not the shipped records: somebody may have contributed just what is printed.
     plant_frozen(tmp_path)
-    new = _block("sh", "rl-resources new").replace(
-        ".venv/bin/rl-resources", f"{sys.executable} -m rl_resources"
-    )
-    quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
-    done = subprocess.run(["bash", "-c", new], cwd=tmp_path, check=True, **quiet)  # type: ignore[call-overload]
+    new = _block("sh", "rl-resources new")
+    done = ran("bash", "-c", new, cwd=tmp_path, stdin=subprocess.DEVNULL)
     script, _ = done.stdout.splitlines()
     assert (tmp_path / script).is_file()
     table = tmp_path / "records" / "tuning.csv"

@@ -4,7 +4,6 @@ import html
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from rl_resources.package import Record
 from rl_resources.site import recipes
 from rl_resources.site.environment import Site
 from rl_resources.site.recipes import Code, Recipe, of_record, of_size, of_table
+from sample_tree import ran
 from website import RECORD, ROOT, served, visited
 
 DATASET = load(ROOT)
@@ -74,10 +74,8 @@ def _run_python(code: Code) -> dict[str, Any]:
 def _run_shell(code: Code, folder: Path) -> str:
     for name in ("curl", "jq", "sqlite3"):
         program(name)
-    done = subprocess.run(
-        ["bash", "-c", code.text], cwd=folder, capture_output=True, text=True, check=True
-    )
-    assert done.stderr == ""
+    done = ran("bash", "-c", code.text, cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
@@ -172,8 +170,7 @@ def test_a_sphinx_site_includes_the_table(at, tmp_path):
     (tmp_path / "conf.py").write_text(configuration.text, encoding="utf-8")
     page = f"Our runs\n========\n\n{include.text}\nAfter it.\n"
     (tmp_path / "index.rst").write_text(page, encoding="utf-8")
-    command = [sys.executable, "-m", "sphinx", "-W", "-n", "-q", ".", "html"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = ran(sys.executable, *["-m", "sphinx", "-W", "-n", "-q", ".", "html"], cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     html = (tmp_path / "html/index.html").read_text(encoding="utf-8")
     assert [row["script"] for row in _rows("sizes", "7B") if str(row["script"]) not in html] == []
@@ -185,13 +182,13 @@ def test_a_mkdocs_site_includes_the_table(tmp_path):
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     variables = {**os.environ, "PATH": path, "NO_MKDOCS_2_WARNING": "1"}
     # Far from a checkout: the data are those that came with the package.
-    subprocess.run(["bash", "-c", before.text], cwd=tmp_path, check=True, env=variables)
+    assert ran("bash", "-c", before.text, cwd=tmp_path, env=variables).returncode == 0
     (tmp_path / "mkdocs.yml").write_text(f"site_name: Ours\n{configuration.text}", encoding="utf-8")
     (tmp_path / "docs").mkdir(exist_ok=True)
     page = f"# Our runs\n\n## Here\n\n{include.text}"
     (tmp_path / "docs/index.md").write_text(page, encoding="utf-8")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
-    subprocess.run(command, cwd=tmp_path, check=True, env=variables)
+    build = ["-m", "mkdocs", "build", "--strict", "--quiet"]
+    assert ran(sys.executable, *build, cwd=tmp_path, env=variables).returncode == 0
     text = html.unescape((tmp_path / "site/index.html").read_text(encoding="utf-8"))
     assert [row["script"] for row in _rows("sizes", "7B") if str(row["script"]) not in text] == []
 

@@ -2,7 +2,6 @@
 
 import html
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -16,7 +15,7 @@ import payloads as corpus
 from rl_resources.dataset import Dataset
 from rl_resources.site.rst import device_tuning, escape, one_line, size_table
 from rl_resources.site.tuning_table import tuning_rows
-from sample_tree import with_tables
+from sample_tree import ran, with_tables
 
 RECORD = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 TEMPLATE = "https://example.org/blob/main/{path}"
@@ -78,13 +77,8 @@ def _build(folder: Path, pages: dict[str, str], excluded: str = "") -> dict[str,
     )
     for name, text in pages.items():
         (source / f"{name}.rst").write_text(text, encoding="utf-8")
-    run = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-W", "-n", "-q", str(source), str(folder / "html")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (run.returncode, run.stderr) == (0, "")
+    done = ran(sys.executable, *["-m", "sphinx", "-W", "-n", "-q"], source, folder / "html")
+    assert (done.returncode, done.stderr) == (0, "")
     return {path.stem: path.read_text("utf-8") for path in (folder / "html").glob("*.html")}
 
 

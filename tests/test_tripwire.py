@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rl_resources.cli import main
-from sample_tree import REPOSITORY, plant
+from sample_tree import REPOSITORY, plant, ran
 
 SHELL = '#!/bin/sh\ntouch "$TRIPWIRE/$(basename "$0")"\n'
 PYTHON = "import os, pathlib\npathlib.Path(os.environ['TRIPWIRE'], __name__).touch()\n"
@@ -69,10 +69,7 @@ def test_no_command_runs_or_imports_anything_of_a_dataset(trapped):
     variables["PATH"] = f"{trapped / 'programs'}{os.pathsep}{os.environ['PATH']}"
     program = Path(sys.executable).parent / "rl-resources"
     for command in map(str.split, COMMANDS):
-        done = subprocess.run(
-            [sys.executable, program, *command],
-            cwd=root, env=variables, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = ran(sys.executable, program, *command, cwd=root, env=variables)
         assert done.returncode == STATUSES.get(command[0], 0), (command, done.stderr)
         assert "Traceback" not in done.stderr, (command, done.stderr)
         assert sorted(path.name for path in wire.iterdir()) == [], command

@@ -21,6 +21,7 @@ from rl_resources import load
 from rl_resources.cli import COMMANDS as OFFERED
 from rl_resources.cli import main
 from rl_resources.package import DESCRIPTOR
+from sample_tree import ran
 from website import ROOT
 
 PACKAGE = "tools/rl_resources/"
@@ -100,15 +101,9 @@ def test_the_wheel_holds_package_data_scripts_and_licences_and_nothing_else(whee
 def _run(python: Path, folder: Path, code: str, *arguments: str) -> str:
     """What code prints."""
     unset = ("PYTHONPATH", "VIRTUAL_ENV")
-    done = subprocess.run(
-        [str(python), "-c", code, *arguments],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        check=False,
-        env={name: value for name, value in os.environ.items() if name not in unset},
-        stdin=subprocess.DEVNULL,
-    )
+    variables = {name: value for name, value in os.environ.items() if name not in unset}
+    quiet = {"cwd": folder, "env": variables, "stdin": subprocess.DEVNULL}
+    done = ran(python, "-c", code, *arguments, **quiet)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

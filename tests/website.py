@@ -17,6 +17,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 from lxml import html
 from playwright.sync_api import Browser, Page, Request
 
+from sample_tree import ran
+
 ROOT = Path(__file__).parents[1]
 SOURCES = ("datapackage.json", "mkdocs.yml", "records", "schema", "examples", "site")
 MKDOCS = (sys.executable, "-m", "mkdocs")
@@ -62,15 +64,8 @@ def build_site(
     root: Path, target: Path, mkdocs: tuple[str, ...] = MKDOCS, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run `mkdocs build` on the checkout at `root`, with `variables` in its environment."""
-    command = [*mkdocs, "build", "--config-file", str(root / "mkdocs.yml"), "-d", str(target)]
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", **variables},
-        check=False,
-        cwd=root,
-    )
+    command = [*mkdocs, "build", "--config-file", root / "mkdocs.yml", "-d", target]
+    return ran(*command, cwd=root, env={**os.environ, "NO_MKDOCS_2_WARNING": "1", **variables})
 
 
 class _Handler(SimpleHTTPRequestHandler):
