@@ -118,15 +118,6 @@ def test_a_formula_that_cannot_be_loaded_is_said(browser, address):
     page.close()
 
 
-def test_without_javascript_the_command_is_shown(browser, address):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/estimate/")
-    assert not page.locator("#estimate").is_visible()
-    assert page.get_by_text("rl-resources estimate --model").is_visible()
-    context.close()
-
-
 def test_the_finder_leads_to_the_estimate_of_its_question(browser, address):
     asked = {"model": "Qwen2.5-32B-Instruct", "gpus": "2", "device": "4090", "weights": "lora"}
     with visited(browser, f"{address}/?{urlencode(asked)}&length=8K") as (page, wrong):

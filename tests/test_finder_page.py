@@ -210,19 +210,6 @@ def test_a_series_opens_to_each_of_its_reports(browser, address):
         assert wrong == []
 
 
-def test_without_javascript_a_link_leads_to_the_same_in_tables(browser, address):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/")
-    assert not page.locator("#finder").is_visible()
-    page.get_by_role("link", name="What fits, in plain tables").click()
-    page.get_by_text("80 GB each", exact=True).click()
-    table = page.locator("#memory-80")
-    assert table.get_by_text("tested").count() > 0
-    assert table.get_by_role("link").count() > 0
-    context.close()
-
-
 def test_the_data_are_fetched_when_somebody_asks_and_again_after_a_failure(browser, address):
     with visited(browser, f"{address}/") as (page, _):
         fetched = "performance.getEntriesByType('resource').map(one => one.name)"

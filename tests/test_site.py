@@ -34,6 +34,7 @@ from website import (
 
 DATASET = load(ROOT)
 WIDTHS = (360, 768, 1120, 1440)
+EIGHT_SCREENS = 8 * 740
 SHOW_ALL = """(found) => {
     for (const one of found) one.tagName === "BUTTON" ? one.click() : (one.open = true);
 }"""
@@ -144,36 +145,38 @@ def test_a_policy_allows_no_inline_script_unhashed(built):
 @pytest.mark.parametrize(
     ("path", "width"),
     [
-        *product(("/sizes/7b/", "/charts/"), (360,)),
+        *product(("/sizes/7b/", "/charts/", "/models/", f"/records/{RECORD}/"), (360,)),
         *product(("/reports/7b/", "/records/", "/coverage/"), (1120,)),
         *(pytest.param(*at, marks=pytest.mark.nightly) for at in product(PAGES, WIDTHS)),
     ],
 )
-def test_a_page_loads_without_errors_from_its_own_origin_and_never_scrolls_sideways(
+def test_a_page_loads_from_its_own_origin_and_has_eight_screens_of_a_phone_and_its_width_at_most(
     browser, address, path, width
 ):
     with visited(browser, address + path, width) as (page, wrong):
         assert wrong == []
         assert page.locator("h1").count() == 1
+        if width == 360:
+            assert page.evaluate("document.documentElement.scrollHeight") <= EIGHT_SCREENS
         page.locator("details.fold, button.md-button").evaluate_all(SHOW_ALL)
         beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert page.evaluate(beyond) == 0
 
 
-EIGHT_SCREENS = 8 * 740
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/models/",
-        f"/records/{RECORD}/",
-        *(pytest.param(p, marks=pytest.mark.nightly) for p in PAGES),
-    ],
-)
-def test_no_page_is_longer_than_eight_screens_of_a_phone(browser, address, path):
-    with visited(browser, address + path, 360) as (page, _):
-        assert page.evaluate("document.documentElement.scrollHeight") <= EIGHT_SCREENS
+def test_without_javascript_tables_and_a_command_stand_for_finder_and_estimate(browser, address):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/estimate/")
+    assert not page.locator("#estimate").is_visible()
+    assert page.get_by_text("rl-resources estimate --model").is_visible()
+    page.goto(f"{address}/")
+    assert not page.locator("#finder").is_visible()
+    page.get_by_role("link", name="What fits, in plain tables").click()
+    page.get_by_text("80 GB each", exact=True).click()
+    table = page.locator("#memory-80")
+    assert table.get_by_text("tested").count() > 0
+    assert table.get_by_role("link").count() > 0
+    context.close()
 
 
 @pytest.mark.parametrize(
