@@ -55,40 +55,16 @@ class Override(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """An option of Hydra itself; `value` is `None` for a switch."""
+    """An option of Hydra itself; `text` is `None` for a switch, and where it is not known."""
 
     name: str
-    value: Value | None
+    text: str | None
     place: Place
-
-
-class Stray(NamedTuple):
-    """An argument that is not an override: a word cut off by a space, or left by a lost quote."""
-
-    value: Value
-    raw: str
-    place: Place
-
-
-def takes_value(option: str) -> bool:
-    """Whether a value follows an option of Hydra."""
-    return _option(option) in _WITH_VALUE
 
 
 def _option(word: str) -> str:
     """The long name of an option, without its dashes."""
     return word[2:] if word.startswith("--") else _SHORT.get(word, "")
-
-
-def _after(value: Value, count: int) -> Value:
-    """The value without its first characters, which are known."""
-    parts = []
-    for part in value.parts:
-        text = part.text or ""
-        if part.text is None or text[count:]:
-            parts.append(part._replace(text=part.text and text[count:]))
-        count = max(count - len(text), 0)
-    return Value(tuple(parts))
 
 
 def parse_override(script: Script, word: Word) -> Override | None:
@@ -132,6 +108,8 @@ def _rest(script: Script, value: Value, index: int, at: int) -> Value:
 # Programs
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_MODULE_FOLLOWS = re.compile(r"-[bBdEhiIOPqsSuvx]*m|--module")
+_CODE = re.compile(r"-|-[bBdEhiIOPqsSuvx]*c.*")
 _PYTHON = re.compile(r"python[0-9.]*")
 _PACKAGES = ("verl", "recipe")
 _TRAINER = re.compile(r"(?:verl|recipe)\.(?:.*\.)?(?:main|main_\w+|\w+_main|\w+_trainer|trainer)")
@@ -151,7 +129,8 @@ class Launch:
 
     `module` is dotted also where the script names a file. `hydra` are overrides of Hydra's own
     configuration. `unresolved` are words of which not even a key is known, save the script's own
-    arguments: `passes_arguments` says whether they are passed on. `rest` are the lost lines that
+    arguments: `passes_arguments` says whether they are passed on. `stray` are words that are no
+    overrides: cut off by a space, or left by a lost quote. `rest` are the lost lines that
     were meant as more arguments and are counted in.
     """
 
@@ -160,7 +139,7 @@ class Launch:
     overrides: list[Override] = field(default_factory=list)
     hydra: list[Override] = field(default_factory=list)
     flags: list[Flag] = field(default_factory=list)
-    stray: list[Stray] = field(default_factory=list)
+    stray: list[Word] = field(default_factory=list)
     unresolved: list[Word] = field(default_factory=list)
     passes_arguments: bool = False
     rest: list[Command] = field(default_factory=list)
@@ -206,26 +185,24 @@ class Launch:
                 self.unresolved.append(word)
 
     def _add_known(self, word: Word, rest: Iterator[Word]) -> None:
-        option, equals, _ = (word.text or "").partition("=")
+        option, equals, text = (word.text or "").partition("=")
         name = _option(option)
         if name in _WITH_VALUE:
             following = None if equals else next(rest, None)
-            value = following.value if following else _after(word.value, len(option) + 1)
-            self.flags.append(Flag(name, value, word.place))
+            self.flags.append(Flag(name, following.text if following else text, word.place))
         elif name in _SWITCHES and not equals:
             self.flags.append(Flag(name, None, word.place))
         else:
-            self.stray.append(Stray(word.value, word.raw, word.place))
+            self.stray.append(word)
 
     def extend(self, script: Script, command: Command) -> None:
         """Count in a lost line; an escaped space that ended the line before is no argument."""
-        self.stray = [item for item in self.stray if (item.value.text or "x").strip()]
+        self.stray = [item for item in self.stray if (item.text or "x").strip()]
         self.add(script, command.words)
         self.rest.append(command)
 
     def _flag(self, name: str) -> str | None:
-        values = [flag.value for flag in self.flags if flag.name == name]
-        return values[-1].text if values and values[-1] is not None else None
+        return next((flag.text for flag in reversed(self.flags) if flag.name == name), None)
 
 
 def launches(script: Script) -> tuple[Launch, ...]:
@@ -245,93 +222,43 @@ def launches(script: Script) -> tuple[Launch, ...]:
 
 def _launches(script: Script, command: Command) -> Iterator[Launch]:
     """What a command starts."""
-    program = _program(command.words)
-    if program is not None:
-        launch = Launch(program.module, command)
-        launch.add(script, program.arguments)
-        trains = (
-            _TRAINER.fullmatch(program.module) and program.module.partition(".")[0] in _PACKAGES
-        )
+    if program := _program(command.words):
+        module, arguments = program
+        launch = Launch(module, command)
+        launch.add(script, arguments)
         dotted = sum("." in item.key for item in (*launch.overrides, *launch.hydra))
-        if trains or dotted > 1:
+        if _TRAINER.fullmatch(module) or dotted > 1:
             yield launch
 
 
-class _Program(NamedTuple):
-    """A program as it is named, a module or a path, and its arguments."""
+def _program(words: Sequence[Word]) -> tuple[str, Sequence[Word]] | None:
+    """The dotted module that the words of a command start in the end, and its arguments.
 
-    name: str
-    arguments: Sequence[Word]
-
-    @property
-    def module(self) -> str:
-        """Its dotted name, also where a file is named."""
-        if not self.name.endswith(".py"):
-            return self.name
-        parts = re.findall(r"[^/.][^/]*", self.name.removesuffix(".py"))
-        known = [index for index, part in enumerate(parts) if part in _PACKAGES]
-        return ".".join(parts[known[-1] if known else -1 :])
-
-
-def _program(words: Sequence[Word]) -> _Program | None:
-    """What the words of a command start in the end; `None` where it is no program of Python."""
-    names = [(word.text or "").rpartition("/")[2] for word in words]
-    for index, name in enumerate(names):
-        if words[index].text is None and not index:
-            return _of_unnamed_python(words)
-        if _PYTHON.fullmatch(name):
-            return _of_python(words[index + 1 :])
-        if name in _DISTRIBUTORS:
-            return _distributed(words[index + 1 :])
-        if not index and name not in _WRAPPERS:
+    `None` where it is no program of Python. A first word that is not known may have any program
+    and options, as `$PYTHON` has.
+    """
+    texts = [word.text or "" for word in words]
+    names = [text.rpartition("/")[2] for text in texts]
+    starts = [bool(_PYTHON.fullmatch(name)) or name in _DISTRIBUTORS for name in names]
+    unnamed = bool(words) and words[0].text is None
+    if not (unnamed or (True in starts and (starts[0] or names[0] in _WRAPPERS))):
+        return None
+    for at in range(1 if unnamed else starts.index(True) + 1, len(words)):
+        text, before = texts[at], texts[at - 1]
+        if _CODE.fullmatch(text):
             return None
+        if _MODULE_FOLLOWS.fullmatch(before) and _MODULE.fullmatch(text) and not starts[at]:
+            return text, words[at + 1 :]
+        if text.endswith(".py") and not unnamed:
+            return _module_of(text), words[at + 1 :]
     return None
 
 
-def _of_python(words: Sequence[Word]) -> _Program | None:
-    """What follows Python's own options."""
-    rest = iter(range(len(words)))
-    for index in rest:
-        text = words[index].text
-        if text is None:
-            return _of_unnamed_python(words[index:])
-        if not text.startswith("-"):
-            return _named(text, words[index + 1 :])
-        if re.fullmatch(r"-[bBdEhiIOPqsSuvx]*m", text):
-            name = words[index + 1].text if words[index + 1 :] else None
-            return _named(name, words[index + 2 :]) if name else None
-        if re.fullmatch(r"-[bBdEhiIOPqsSuvx]*c.*", text) or text == "-":
-            return None
-        if text in ("-X", "-W"):
-            next(rest, None)
-    return None
-
-
-def _of_unnamed_python(words: Sequence[Word]) -> _Program | None:
-    """The module of `$PYTHON -m MODULE`, whatever program or options that variable has."""
-    texts = [word.text or "-" for word in words]
-    at = next((index for index, text in enumerate(texts) if text[:1] != "-"), 0)
-    named = at and texts[at - 1] == "-m" and "." in texts[at]
-    return _named(texts[at], words[at + 1 :]) if named else None
-
-
-def _named(name: str, arguments: Sequence[Word]) -> _Program | None:
-    if name in _DISTRIBUTORS:
-        return _distributed(arguments)
-    known = name.endswith(".py") or _MODULE.fullmatch(name)
-    return _Program(name, arguments) if known else None
-
-
-def _distributed(words: Sequence[Word]) -> _Program | None:
-    """What follows the options of a launcher of many processes: `-m` and a module, or a file."""
-    for index, word in enumerate(words):
-        text = word.text or ""
-        if text in ("-m", "--module") and words[index + 1 :]:
-            name = words[index + 1].text
-            return _Program(name, words[index + 2 :]) if name else None
-        if text.endswith(".py"):
-            return _Program(text, words[index + 1 :])
-    return None
+def _module_of(path: str) -> str:
+    """The dotted name of a module whose file is named."""
+    parts = re.findall(r"[^/.][^/]*", path.removesuffix(".py"))
+    known = [index for index, part in enumerate(parts) if part in _PACKAGES]
+    return ".".join(parts[known[-1] if known else -1 :])
 
 
 Cause = Literal["comment", "empty-line", "space-after-backslash", "no-backslash"]
@@ -360,7 +287,7 @@ def lost(script: Script) -> tuple[Lost, ...]:
 
 def _is_lost(script: Script, word: Word) -> bool:
     override = parse_override(script, word)
-    option = takes_value((word.text or "").partition("=")[0])
+    option = _option((word.text or "").partition("=")[0]) in _WITH_VALUE
     return option or (override is not None and bool("." in override.key or override.prefix))
 
 

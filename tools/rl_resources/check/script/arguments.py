@@ -13,9 +13,9 @@ from math import inf
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.releases import is_frameworks, rejections
 from rl_resources.check.target import ScriptText
-from rl_resources.script.bash.script import Place
+from rl_resources.script.bash.script import Place, Word
 from rl_resources.script.framework import Composition, Rejection, shipped
-from rl_resources.script.launch import Launch, Override, Stray
+from rl_resources.script.launch import Launch, Override
 from rl_resources.text import shown
 
 
@@ -46,14 +46,14 @@ def stray_argument(target: ScriptText) -> Iterator[Mistake]:
     )
 
 
-def _is_before_lost(target: ScriptText, stray: Stray) -> bool:
+def _is_before_lost(target: ScriptText, stray: Word) -> bool:
     """Whether it is the escaped space that cut off a lost line, or a comment behind it."""
     line = target.script.lines[stray.place.line - 1][: stray.place.column]
     escaped = stray.raw.startswith("\\") or re.search(r"\\\s+#", line) is not None
     return escaped and any(item.cause_line == stray.place.line for item in target.lost)
 
 
-def _stray_mistake(target: ScriptText, launch: Launch, stray: Stray) -> Mistake:
+def _stray_mistake(target: ScriptText, launch: Launch, stray: Word) -> Mistake:
     text = stray.value.text or ""
     if stray.raw.startswith("\\") and not text.strip():
         message = "a space after the backslash makes an argument of its own"

@@ -256,7 +256,7 @@ def _deprecated(launch: Launch) -> Iterator[tuple[_Use, str]]:
         (item.key, item.value or "null", item.origin, f"{item.key}={item.value}")
         for item in launch.overrides
     ]
-    names = ((flag, (flag.value.text or "") if flag.value else "") for flag in launch.flags)
+    names = ((flag, flag.text or "") for flag in launch.flags)
     found += [
         (f"--{flag.name}", name.removesuffix(".yaml"), flag.place, name) for flag, name in names
     ]

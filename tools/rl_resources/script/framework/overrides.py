@@ -75,7 +75,7 @@ def _hidden(launch: Launch) -> str:
     for flag in launch.flags:
         if flag.name == "config-dir":
             return "`--config-dir` adds configurations from outside the framework's package"
-        if flag.name.startswith("config-") and (flag.value is None or flag.value.text is None):
+        if flag.name.startswith("config-") and (flag.text is None):
             return f"the value of `--{flag.name}` is not known without running the script"
     if any(item.key == "hydra.searchpath" for item in launch.hydra):
         return "`hydra.searchpath` adds configurations from outside the framework's package"
