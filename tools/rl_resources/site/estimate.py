@@ -105,10 +105,10 @@ def _assumed(estimate: Estimate) -> Iterator[str]:
 def rollout(estimate: Estimate) -> str:
     """What the rollout engine takes, and why it does not start where it does not."""
     tokens, wanted = estimate.values["kv_tokens"], estimate.values["sequence_length"]
-    peak = estimate.phases[ROLLOUT].peak_gb
-    found = f"Rollout: {peak:.1f} GB with a KV cache for {int(tokens):,} tokens."
-    if peak > estimate.device_gb:
-        return f"{found} That is more than the GPU has: the engine does not start."
+    moment = estimate.phases[ROLLOUT]
+    found = f"Rollout: {moment.peak_gb:.1f} GB with a KV cache for {int(tokens):,} tokens."
+    if moment.peak_gb > estimate.device_gb:
+        return f"{found} That is more than the GPU has: {moment.name} does not fit."
     if tokens < wanted:
         return f"{found} One sequence may have {wanted:,.0f}: the engine does not start."
     return found

@@ -44,10 +44,11 @@ export function draw(place, formula, found, command) {
 
 /** @param {Estimate} found */
 function remarks({ phases: { rollout }, rollout: trouble, values, host }) {
-  const why = { memory: "That is more than the GPU has", cache: `One sequence may have ${count(values.sequence_length)}` }[trouble];
+  const why = { memory: `That is more than the GPU has: ${rollout?.name} does not fit.`,
+    cache: `One sequence may have ${count(values.sequence_length)}: the engine does not start.` }[trouble];
   const cache = rollout && `Rollout: ${gigabytes(rollout.peak)} with a KV cache for ${count(values.kv_tokens)} tokens.`;
   const memory = host >= 1 && `Host memory: ${host.toFixed(0)} GB over all nodes for what is offloaded.`;
-  return [cache && (why ? `${cache} ${why}: the engine does not start.` : cache), memory].filter(Boolean);
+  return [cache && [cache, why].filter(Boolean).join(" "), memory].filter(Boolean);
 }
 
 /** The color of a component is its place in the formula. @param {Formula} formula @param {string} title */
