@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -22,13 +23,13 @@ from markupsafe import escape as escape_html
 
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices, hardware
-from rl_resources.package import Field, Record, TableSchema
+from rl_resources.package import Field, Record, TableSchema, text_of
 from rl_resources.page.rows import HEADERS
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.sentences import resource
 from rl_resources.site.api import BASE
 from rl_resources.site.recipes import LOCAL
-from rl_resources.site.tuning_table import escape, records_of_size
+from rl_resources.site.tuning_table import escape, records_of_size, sizes
 from rl_resources.text import is_web_address
 
 TEMPLATES = PurePosixPath("site/templates")
@@ -40,11 +41,12 @@ _LLMS_MARKUP = re.compile(r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])")
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """One section of models: its name, its row in `sizes`, its number of records."""
+    """One section of models: its name, its row in `sizes`, its numbers of records and reports."""
 
     name: str
     record: Record
     count: int
+    reports: int
 
     @property
     def url(self) -> str:
@@ -75,9 +77,10 @@ class Site:
         self.repository = (repository_url or "").rstrip("/") if known else ""
         self.site_url = site_url or ""
         self.at = f"{site_url.rstrip('/')}/" if site_url else LOCAL
+        reports = Counter(text_of(row, "size") for row in dataset.records["reports"])
         self.sizes = [
-            Size(str(row["size"]), row, len(records_of_size(dataset, str(row["size"]))))
-            for row in dataset.records["sizes"]
+            Size(name, row, len(records_of_size(dataset, name)), reports[name])
+            for name, row in zip(sizes(dataset), dataset.records["sizes"], strict=True)
         ]
 
     def page(self, path: str, template: str = "", /, **values: Any) -> str:

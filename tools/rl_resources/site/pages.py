@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from rl_resources.package import Field, Record, TableSchema, text_of
+from rl_resources.package import Field, Record, TableSchema
 from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import (
     Configuration,
@@ -23,7 +23,7 @@ from rl_resources.query.configurations import (
 )
 from rl_resources.query.extremes import HEADLINES, by_hardware, headline, minimum
 from rl_resources.query.sentences import context
-from rl_resources.query.vocabulary import TAGS, WEIGHTS
+from rl_resources.query.vocabulary import FILTERS, TAGS, WEIGHTS
 from rl_resources.site import finder, metadata, recipes
 from rl_resources.site.environment import (
     UNKNOWN_SIZE,
@@ -72,14 +72,12 @@ def _front(site: Site) -> dict[str, str]:
             "index.md",
             choices=choices(site, rows),
             least=smallest,
-            reports_of=_reports_of(site),
             data=finder.PATH,
             modules=finder.MODULES,
         ),
         "what-fits.md": site.page(
             "what-fits.md",
             tasks=[task for task, _ in tasks],
-            reports_of=_reports_of(site),
             by_hardware=[(memory, by_hardware(rows, memory)) for memory in memories],
             by_size=[(size, minimum(rows, size.name)) for size in site.sizes],
             context=context,
@@ -87,36 +85,30 @@ def _front(site: Site) -> dict[str, str]:
     }
 
 
-def _reports_of(site: Site) -> Counter[str]:
-    """The number of reports by size: all that the page of the size lists."""
-    return Counter(text_of(row, "size") for row in site.dataset.records["reports"])
-
-
 def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tuple[str, str]]]:
     """Words with their labels for each field of the form: every device, else those in use."""
-    records = site.dataset.records
+    names = ("model", *FILTERS)
+    used = {name: {word for row in rows for word in row.words(name)} for name in names}
 
-    def of_table(table: str, key: str, label: str) -> list[tuple[str, str]]:
-        return [(str(row[key]), str(row.get(label, ""))) for row in records[table]]
+    def of_table(table: str, key: str, label: str = "") -> list[tuple[str, str]]:
+        records = site.dataset.records[table]
+        return [(str(row[key]), str(row[label]) if label else "") for row in records]
 
     offered = {
         "model": of_table("models", "model", "size"),
         "task": of_table("tasks", "task", "title"),
-        "train": of_table("backends", "backend", ""),
-        "infer": of_table("backends", "backend", ""),
-        "frameworks": of_table("frameworks", "framework", "title"),
-        "scenario": [(word, "") for word in sorted({w for row in rows for w in row.scenario})],
+        "train": of_table("backends", "backend"),
+        "infer": of_table("backends", "backend"),
+        "framework": of_table("frameworks", "framework", "title"),
+        "scenario": [(word, "") for word in sorted(used["scenario"])],
         "weights": list(WEIGHTS.items()),
         "tag": [(tag, "") for tag in TAGS],
     }
-    devices = of_table("devices", "device", "name")
-    found = {"device": [(site.devices.label(key), name) for key, name in devices]}
-    for field, words in offered.items():
-        values = {getattr(row, field) for row in rows}
-        used = values | {word for value in values if isinstance(value, tuple) for word in value}
-        found[field] = [pair for pair in words if pair[0] in used]
+    found = {name: [pair for pair in offered[name] if pair[0] in used[name]] for name in names}
     sizes = [(size.name, "any model of this size") for size in site.sizes]
-    return found | {"model": sizes + found["model"]}
+    devices = of_table("devices", "device", "name")
+    labels = [(site.devices.label(key), name) for key, name in devices]
+    return found | {"model": sizes + found["model"], "device": labels}
 
 
 def _records(site: Site) -> dict[str, str]:
@@ -128,7 +120,6 @@ def _records(site: Site) -> dict[str, str]:
             row.script: accepted_by(releases_of(site.dataset, row.script)) for row in rows
         },
         "of": {row.id: row for row in known},
-        "reports_of": _reports_of(site),
     }
     return {
         "records/index.md": site.page("records/index.md", "records.md", rows=rows, **shared),
@@ -152,13 +143,12 @@ def _reports(site: Site) -> dict[str, str]:
     """The overview, and one page for each size that has reports."""
     every = every_configuration(site.dataset)
     known = {item.id: item for item in every if item.kind == "report"}
-    sections: dict[str, list[tuple[Record, Configuration]]] = {size.name: [] for size in site.sizes}
-    for row in site.dataset.records["reports"]:
-        section = sections.setdefault(str(row["size"] or UNKNOWN_SIZE), [])
-        section.append((row, known[str(row["report"])]))
-    for rows in sections.values():
-        rows.sort(key=_completeness)
-    sections = {name: rows for name, rows in sections.items() if rows}
+    rows = [(row, known[str(row["report"])]) for row in site.dataset.records["reports"]]
+    rows.sort(key=_completeness)
+    sections: dict[str, list[tuple[Record, Configuration]]] = {}
+    for name in (*(size.name for size in site.sizes), UNKNOWN_SIZE):
+        if of_size := [pair for pair in rows if (pair[1].size or UNKNOWN_SIZE) == name]:
+            sections[name] = of_size
     shared = {
         "sections": sections,
         "schema": site.dataset.package.resources["reports"].schema,
