@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import cache
 from itertools import groupby
-from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
 from rl_resources.order import in_order, is_version
@@ -43,24 +42,18 @@ def accepted_by(rows: Sequence[Record]) -> str:
     return f"{framework} {_spans(versions, good)}"
 
 
-class Rejection(NamedTuple):
-    """A setting that some releases do not accept, and which."""
+def rejections(rows: Sequence[Record]) -> list[tuple[int, str, str, str]]:
+    """Line, key, kind of the mistake and releases of what is rejected of one script, by line.
 
-    line: int
-    key: str
-    kind: str
-    releases: str
-
-
-def rejections(rows: Sequence[Record]) -> list[Rejection]:
-    """What is rejected of one script, by line. `rows` are those of the script, oldest first."""
+    `rows` are those of the script, oldest first.
+    """
     found: dict[tuple[int, str, str], list[int]] = {}
     for at, row in enumerate(rows):
         for item in items_of(row, "rejected"):
             line, key, kind = item.split(" ")
             found.setdefault((int(line), key, kind), []).append(at)
     versions = [str(row["framework_version"]) for row in rows]
-    return [Rejection(*setting, _spans(versions, at)) for setting, at in sorted(found.items())]
+    return [(*setting, _spans(versions, at)) for setting, at in sorted(found.items())]
 
 
 def _spans(versions: Sequence[str], places: Sequence[int]) -> str:
