@@ -34,14 +34,12 @@ DOWNLOADS = ("downloads/", "rst/", f"{SCRIPTS}/")
 class Document:
     """One published document: its path below `BASE`, the name of its schema, its value.
 
-    `template` is the path with what differs between documents of its kind in braces; empty where
-    there is only one.
+    Documents in one folder are of one kind.
     """
 
     path: str
     schema: str
     value: Mapping[str, Any]
-    template: str = ""
 
     @cached_property
     def text(self) -> str:
@@ -105,7 +103,7 @@ def size_document(dataset: Dataset, size: str) -> Document:
     rows = [_record(dataset, record) for record in records_of_size(dataset, size)]
     section = {"size": _row(dataset.by_key["sizes"][size])}
     value = _version(dataset) | section | {"count": len(rows), "records": rows}
-    return Document(f"sizes/{size.lower()}.json", "size", value, "sizes/{size}.json")
+    return Document(f"sizes/{size.lower()}.json", "size", value)
 
 
 def _table(dataset: Dataset, name: str, rows: Iterator[dict[str, Any]]) -> Document:
@@ -128,7 +126,7 @@ def _by_id(dataset: Dataset) -> Iterator[Document]:
             "script": root + quote(f"{SCRIPTS}/{script}") if script else None,
         }
         known = _version(dataset) | {"id": id_} | value | {"links": links}
-        return Document(f"records/{id_}.json", "record", known, "records/{id}.json")
+        return Document(f"records/{id_}.json", "record", known)
 
     for row in dataset.records["tuning"]:
         name = row["script"]

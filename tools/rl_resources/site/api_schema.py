@@ -37,9 +37,10 @@ _CHECKSUM: Mapping[str, Schema] = {
     "sha256": {**_TEXT, "pattern": "^[0-9a-f]{64}$", "description": "SHA-256 of these bytes."},
 }
 _PARAMETERS = {
-    "id": "Id of a record, as `id` in `records.json`; one that has moved works too.",
-    "size": "Key of a size in lower case, as `sizes.json` lists them.",
+    "records": ("id", "Id of a record, as `id` in `records.json`; one that has moved works too."),
+    "sizes": ("size", "Key of a size in lower case, as `sizes.json` lists them."),
 }
+"""In place of a file's name in the path of all documents of a folder."""
 
 
 def files(dataset: Dataset, publication: Publication, listed: Sequence[Document]) -> dict[str, str]:
@@ -231,7 +232,9 @@ def openapi(dataset: Dataset, publication: Publication, listed: Sequence[Documen
     """The OpenAPI 3.1 description of `listed`; the first document of a kind is its example."""
     kinds: dict[str, Document] = {}
     for item in listed:
-        kinds.setdefault(item.template or item.path, item)
+        folder, slash, name = item.path.rpartition("/")
+        name = f"{{{_PARAMETERS[folder][0]}}}.json" if folder else name
+        kinds.setdefault(f"{folder}{slash}{name}", item)
     known, package, site = components(dataset), dataset.package, publication.site
     # Without a page: clients would return it as if it were a document.
     missing = "There is nothing at this URL. `index.json` lists every document."
@@ -259,19 +262,23 @@ def openapi(dataset: Dataset, publication: Publication, listed: Sequence[Documen
 
 def _get(path: str, item: Document, known: Mapping[str, Schema]) -> Schema:
     component = _component_of(item.schema)
-    parameter, not_found = re.search(r"(.*)\{(\w+)\}(.*)", path), {}
+    folder, _, file = item.path.rpartition("/")
     operation: Schema = {
         "operationId": _operation_id(path),
         "summary": known[component]["description"],
     }
-    if parameter:
-        operation["parameters"] = [_parameter(item, *parameter.groups())]
+    not_found = {}
+    if folder:
+        name, description = _PARAMETERS[folder]
+        parameter = {"name": name, "in": "path", "required": True, "description": description}
+        example = file.removesuffix(".json")
+        operation["parameters"] = [{**parameter, "schema": _TEXT, "example": example}]
         not_found = {"404": {"$ref": "#/components/responses/NotFound"}}
     short = len(item.text) <= LONGEST_EXAMPLE
-    example = {"value": item.value} if short else {"externalValue": item.path}
+    published = {"value": item.value} if short else {"externalValue": item.path}
     content = {
         "schema": _ref(component),
-        "examples": {"published": {"summary": f"{item.path} as it is", **example}},
+        "examples": {"published": {"summary": f"{item.path} as it is", **published}},
     }
     reply = {"description": "The document.", "content": {"application/json": content}}
     return {**operation, "responses": {"200": reply, **not_found}}
@@ -281,17 +288,6 @@ def _operation_id(path: str) -> str:
     """`records/{id}.json` has `getRecordsById`."""
     words = re.findall(r"\{?\w+", path.removesuffix(".json").replace("{", "by/"))
     return "get" + "".join(map(str.capitalize, words))
-
-
-def _parameter(item: Document, before: str, name: str, after: str) -> Schema:
-    return {
-        "name": name,
-        "in": "path",
-        "required": True,
-        "description": _PARAMETERS[name],
-        "schema": _TEXT,
-        "example": item.path.removeprefix(before).removesuffix(after),
-    }
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
