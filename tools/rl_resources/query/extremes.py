@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
 from rl_resources.query.configurations import RUNS, UNTESTED, Configuration
-from rl_resources.query.find import SHOULD_FIT, TESTED, Largest, answers, fit, largest, size_of
+from rl_resources.query.find import SHOULD_FIT, TESTED, Largest, answers, largest, ordered, size_of
 from rl_resources.query.understand import Query
 
 HEADLINES = ("full", "lora", "qlora")
@@ -58,13 +58,13 @@ def by_hardware(
     rows: Sequence[Configuration], memory_gb: float
 ) -> list[tuple[int, Mapping[str, Largest]]]:
     """The largest size of each task by the number of GPUs; one that adds nothing is left out."""
-    any_number = Query(memory_gb=memory_gb)
-    fitting = [row for row in rows if fit(any_number, row) in {TESTED, SHOULD_FIT}]
+    known = answers(rows, Query(memory_gb=memory_gb))
+    fitting = [row for row in known if row.fit in {TESTED, SHOULD_FIT}]
     found: list[tuple[int, Mapping[str, Largest]]] = []
     before: object = {}
     for gpus in GPUS:
         fewer = [row for row in fitting if row.gpus <= gpus]
-        items = largest(answers(fewer, Query(memory_gb=memory_gb, gpus=gpus)))
+        items = largest(ordered(fewer, Query(memory_gb=memory_gb, gpus=gpus)))
         figures = {item.best.task: (item.best.size, item.longest.length) for item in items}
         if figures != before:
             found.append((gpus, {item.best.task: item for item in items}))

@@ -33,7 +33,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import NamedTuple
@@ -106,7 +106,7 @@ def ask(dataset: Dataset, tokens: Tokens) -> tuple[Found, tuple[str, ...]]:
 def find(rows: Sequence[Configuration], query: Query) -> Found:
     """Answer a question. No answer is an answer too."""
     matching = _matching(rows, query)
-    fitting = _ordered(_of(matching, *FITTING), query)
+    fitting = ordered(_of(matching, *FITTING), query)
     failures = _failures(rows, query)
     runs = _of(fitting, TESTED, SHOULD_FIT)
     smallest = min(runs, key=size_of, default=None)
@@ -115,7 +115,7 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     return Found(
         query,
         fitting,
-        unclear=_ordered(_of(matching, UNCLEAR), query),
+        unclear=ordered(_of(matching, UNCLEAR), query),
         failures=failures,
         worse=sum(no_less(query, row) for row in failures),
         nearest=[] if fitting else _nearest(rows, matching, query),
@@ -129,7 +129,7 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
 
 def answers(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
     """The answers alone, for those who ask many questions and nothing else of them."""
-    return _ordered(_of(_matching(rows, query), *FITTING), query)
+    return ordered(_matching(rows, query, FITTING), query)
 
 
 def folded(rows: Iterable[Configuration]) -> list[list[Configuration]]:
@@ -179,14 +179,17 @@ def no_less(query: Query, row: Configuration) -> bool:
     )
 
 
-def _matching(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
-    """The rows that match, with their fit."""
+def _matching(
+    rows: Iterable[Configuration], query: Query, fits: Collection[str] = ()
+) -> list[Configuration]:
+    """The rows that match, with their fit, which is one of `fits` if any are given."""
     names = ("model" if query.model else "size", *FILTERS)
     asked = [(name, word) for name in names if (word := getattr(query, name))]
     return [
-        row._replace(fit=fit(query, row))
+        row._replace(fit=found)
         for row in rows
         if all(word in row.words(name) for name, word in asked)
+        and ((found := fit(query, row)) in fits or not fits)
     ]
 
 
@@ -194,7 +197,7 @@ def _of(rows: Iterable[Configuration], *fits: str) -> list[Configuration]:
     return [row for row in rows if row.fit in fits]
 
 
-def _ordered(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
+def ordered(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
     """Best first, by rule 3; equal ones keep their order."""
 
     def key(row: Configuration) -> tuple[float, ...]:

@@ -195,5 +195,4 @@ def _lines(item: Any) -> str:
     return f"[\n{rows}\n ]" if rows else "[]"
 
 
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+_compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode

@@ -76,6 +76,8 @@ def pages(
     `scripts` maps the name of a script to its text; raises `KeyError` for a record without one.
     """
     dataset, every = site.dataset, configurations(site.dataset)
+    ran = [item for item in every if item.state == "run"]
+    failed = [item for item in every if item.state == "out-of-memory"]
     by_id = {item.id: item for item in every if item.kind == "record"}
     script_url = (site.repository and repository.script_url()) or ""
     made = {}
@@ -89,8 +91,8 @@ def pages(
             **_script(text, run),
             **estimate_page.of_record(dataset, record, run),
             configuration=by_id[id_],
-            failures=failures(every, by_id[id_]),
-            related=related(every, by_id[id_]),
+            failures=failures(failed, by_id[id_]),
+            related=related(ran, by_id[id_]),
             path=path,
             start=start(by_id[id_]),
             start_downloaded=f"bash {shlex.quote(str(record['script']))}",
