@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from mmap import mmap
 from typing import Literal, NamedTuple
 
@@ -97,9 +98,11 @@ def wrong_end(data: bytes | mmap) -> LineEnd | None:
     return LineEnd(before.count(b"\n") + 1, column, at == len(data))
 
 
+@lru_cache(maxsize=32)
 def read(text: str) -> Text:
-    """Split `text` into positioned records. The first record that is not empty is the header.
+    """Split `text` into positioned records, once for rules, pages and the next preview.
 
+    The first record that is not empty is the header.
     There is no header where that record cannot be read.
     """
     items = list(_records(text))
@@ -209,11 +212,11 @@ def conflicts(text: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     begin = 0
     for number, line in enumerate(text.split("\n"), 1):
-        if re.fullmatch(r"<{7}(?: .*)?\r?", line):
-            begin = number
-        elif re.fullmatch(r">{7}(?: .*)?\r?", line):
-            found.append((begin or number, number))
-            begin = 0
+        mark = line[:7]
+        if mark in ("<<<<<<<", ">>>>>>>") and _MARKER.fullmatch(line.removesuffix("\r")):
+            if mark == ">>>>>>>":
+                found.append((begin or number, number))
+            begin = 0 if mark == ">>>>>>>" else number
     return [*found, (begin, begin)] if begin else found
 
 

@@ -45,7 +45,7 @@ def stale_rows(snapshot: Snapshot) -> dict[str, list[StaleRow]]:
     return found
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def _lines_of_keys(script: ScriptText) -> Mapping[str, set[int]]:
     found: dict[str, set[int]] = defaultdict(set)
     for launch in script.launches:
