@@ -76,11 +76,11 @@ def _start_parsers(snapshot: Snapshot, asked: Asked, names: Set[str]) -> None:
     """Let shfmt and ShellCheck work on other cores while rules do."""
     from rl_resources.script.bash.parser import ask
 
-    for script in script_texts(snapshot):
-        if asked(script.path):
-            ask(script.text)
-            if names & shellcheck.RULES:
-                shellcheck.ask(script.text)
+    texts = [script.text for script in script_texts(snapshot) if asked(script.path)]
+    for text in texts:
+        ask(text)
+    if names & shellcheck.RULES:
+        shellcheck.ask(texts)
 
 
 Targets = Mapping[Scope, Callable[[], Iterable[object]]]

@@ -108,8 +108,10 @@ def _unexpected(target: ScriptText) -> Iterator[Part]:
 
 def _below(node: Node) -> Iterator[Node]:
     for value in node.values():
-        items = value if isinstance(value, list) else [value]
-        yield from (item for item in items if isinstance(item, dict))
+        if isinstance(value, dict):
+            yield value
+        elif isinstance(value, list):
+            yield from (item for item in value if isinstance(item, dict))
 
 
 def _wrong(node: Node, text: str, trainers: set[int]) -> str:

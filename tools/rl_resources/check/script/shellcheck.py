@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from shutil import which
 from subprocess import SubprocessError, run
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from rl_resources.check.rule import Mistake, rule
@@ -20,7 +21,7 @@ from rl_resources.script.bash.parser import nests_too_deeply
 RULES = frozenset({"shellcheck", "shellcheck-error"})
 """The rules that ask it."""
 LONGEST_RUN_SECONDS = 30
-_OPTIONS = ("--format=json1", "--severity=warning", "--shell=bash", "--norc", "-")
+_OPTIONS = ("--format=json1", "--severity=warning", "--shell=bash", "--norc")
 _LEFT_OUT = frozenset(
     # reported by rules of this package: unused, undefined, unquoted arguments, shebang, `rm`
     {2034, 2154, 2153, 2068, 2048, 2148, 1128, 2114, 2115}
@@ -28,6 +29,7 @@ _LEFT_OUT = frozenset(
     | {1010, 1083, 1090, 1091, 2026, 2027, 2043, 2046, 2054, 2086, 2140, 2155, 2164, 2206, 2207}
 )
 _WORKERS = ThreadPoolExecutor(os.cpu_count())
+_asked: dict[str, Future[Mapping[str, tuple[Comment, ...]]]] = {}
 
 
 class Comment(NamedTuple):
@@ -42,13 +44,14 @@ class Comment(NamedTuple):
 
 def comments(text: str) -> tuple[Comment, ...]:
     """The errors and warnings of ShellCheck; none where it is not installed."""
-    return ask(text).result()
+    ask([text])
+    return _asked[text].result()[text]
 
 
-@cache
-def ask(text: str) -> Future[tuple[Comment, ...]]:
-    """Start ShellCheck on a text in the background, once."""
-    return _WORKERS.submit(lambda: tuple(_answer(text)))
+def ask(texts: Iterable[str]) -> None:
+    """Start ShellCheck on texts in the background, one process for all that are new."""
+    if new := [text for text in dict.fromkeys(texts) if text not in _asked]:
+        _asked.update(dict.fromkeys(new, _WORKERS.submit(_answers, new)))
 
 
 @cache
@@ -58,20 +61,27 @@ def _program() -> str | None:
     return str(own) if own.is_file() else which("shellcheck")
 
 
-def _answer(text: str) -> Iterator[Comment]:
-    program = _program()
-    if program is None or nests_too_deeply(text):
-        return
-    command, data = [program, *_OPTIONS], text.encode("utf-8", "replace")
-    try:
-        done = run(
-            command, input=data, capture_output=True, timeout=LONGEST_RUN_SECONDS, check=False
-        )
-        answer = json.loads(done.stdout)
-    except (OSError, ValueError, SubprocessError):
-        return
+def _answers(texts: Sequence[str]) -> Mapping[str, tuple[Comment, ...]]:
+    """The comments on each text. If one of several takes too long, each is asked by itself."""
+    program, found = _program(), {text: tuple[Comment, ...]() for text in texts}
+    with TemporaryDirectory() as folder:
+        paths = {f"{folder}/{place}": text for place, text in enumerate(texts)}
+        paths = {path: text for path, text in paths.items() if not nests_too_deeply(text)}
+        if program is None or not paths:
+            return found
+        for path, text in paths.items():
+            Path(path).write_bytes(text.encode("utf-8", "replace"))
+        command, limit = [program, *_OPTIONS, *paths], LONGEST_RUN_SECONDS + len(paths)
+        try:
+            done = run(command, capture_output=True, timeout=limit, check=False)
+            answer = json.loads(done.stdout)
+        except (OSError, ValueError, SubprocessError):
+            each = [_answers([text]) for text in texts] if len(texts) > 1 else []
+            return found | {text: comments for one in each for text, comments in one.items()}
     for raw in answer["comments"]:
-        yield Comment(raw["code"], raw["level"], raw["line"], raw["column"], raw["message"])
+        words = (raw[name] for name in ("code", "level", "line", "column", "message"))
+        found[paths[raw["file"]]] += (Comment(*words),)
+    return found
 
 
 @rule()
