@@ -418,6 +418,11 @@ def test_a_refused_draft_reports_what_write_would_not_fix(run, mine):
         (script(), ("--device", "h1000"), "h1000"),
         (f"{script()}if true; then\n", ("--contributor", HANDLE), "{mine}"),
         ("#!/usr/bin/env bash\necho hello\n", (), "starts no training"),
+        (
+            script(settings="--config-name=gsm8k_multiturn_grpo"),
+            (),
+            "the defaults of `gsm8k_multiturn_grpo` are not shipped: what the script leaves",
+        ),
         (script("#!/usr/bin/env bash\n"), (), "the row lacks script, device"),
     ],
 )

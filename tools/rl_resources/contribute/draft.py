@@ -15,6 +15,7 @@ from rl_resources.contribute.script_facts import (
     device_fact,
     name_facts,
     run_facts,
+    run_with_defaults,
     searched,
     titled_facts,
 )
@@ -289,7 +290,13 @@ class Draft:
         yield from self.sources.form.remarks
         yield from self._remarks_on_log(self.sources.log) if self.sources.log else ()
         if script and script.training is None:
-            yield "the script starts no training that is known, or several that differ"
+            yield (
+                f"the script starts no training of {script.framework} with overrides of Hydra, or "
+                "several that differ"
+            )
+        run = run_with_defaults(script) if script else None
+        if run and run.composition.problem:
+            yield f"{run.composition.problem}: what the script leaves to them could not be known"
         if self.path and held and held != self.path:
             yield f"{shown(held, 200)} is moved to {self.path}, where it belongs"
         elif self.path and script and not held:

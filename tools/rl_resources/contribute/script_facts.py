@@ -15,7 +15,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.package import items_of
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
 from rl_resources.script.backends import INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
-from rl_resources.script.framework import compose_launch, shipped
+from rl_resources.script.framework import UNKNOWN, compose_launch, shipped
 from rl_resources.script.name import parsed
 from rl_resources.script.run import ACTOR, Run
 from rl_resources.script.settings import Setting
@@ -51,7 +51,7 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
 
     What the run leaves open between several words is settled by the cells in `named`.
     """
-    run = _with_defaults(script)
+    run = run_with_defaults(script)
     if run is None:
         return {}
     words = {name: fact.text for name, fact in named.items()}
@@ -64,7 +64,7 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
         "model": _model(run, dataset),
         "task": _task(run, words.get("task", ""), dataset),
         "gpus": _count(run.gpus),
-        "nodes": _count(run.nodes),
+        "nodes": _nodes(run),
         "train": _backend(run.train_backend, TRAIN_BACKENDS, train, dataset),
         "infer": _backend(run.infer_backend, INFER_BACKENDS, infer, dataset, on_npu=on_npu),
         "max_prompt_length": _count(run.max_prompt_length),
@@ -74,7 +74,7 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
     }
 
 
-def _with_defaults(script: ScriptText) -> Run | None:
+def run_with_defaults(script: ScriptText) -> Run | None:
     """The run; of a recipe that only adds settings to `main_ppo`, with the defaults of that."""
     run = script.training
     if run is None or run.launch.module not in _RECIPES:
@@ -101,13 +101,21 @@ def memory_cells(run: Run) -> dict[str, str]:
 
 
 def _unknown(setting: Setting) -> Fact:
-    unset = setting.value is None and setting.place is None
-    why = "is not set and has no default" if unset else "is only known when the script runs"
-    return Fact(doubt=f"`{setting.key}` {why}")
+    if setting.place is not None:
+        return Fact(doubt=f"`{setting.key}` is only known when the script runs")
+    default = "its default is not known" if setting.value is UNKNOWN else "has no default"
+    return Fact(doubt=f"`{setting.key}` is not set and {default}")
 
 
 def _count(setting: Setting) -> Fact:
     return _unknown(setting) if setting.number is None else Fact(str(setting.number))
+
+
+def _nodes(run: Run) -> Fact:
+    found, of_training = _count(run.nodes), run.setting(run.nodes.key)
+    if found.text or of_training.number is None:
+        return found
+    return Fact(doubt="training and generation have GPUs of their own, which may share machines")
 
 
 def _tag(run: Run) -> Fact:
@@ -120,9 +128,10 @@ def _tag(run: Run) -> Fact:
         return Fact("RECOMMENDED")
     states = {True: "on", False: "off", None: "not known"}
     switches = (f"`{item.key}` is {states[item.flag]}" for item in run.memory_savers)
-    listed = ", ".join(switches)
-    way = "state the nearer tag, and its exemption"
-    return Fact(doubt=f"{listed}: {way}" if listed else "its backend has no switch")
+    if not flags:
+        return Fact(doubt="no switch of its training backend is known")
+    way = "" if None in flags else ": state the nearer tag, and its exemption"
+    return Fact(doubt=f"{', '.join(switches)}{way}")
 
 
 def _model(run: Run, dataset: Dataset) -> Fact:
