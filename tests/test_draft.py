@@ -424,6 +424,7 @@ def test_a_refused_draft_reports_what_write_would_not_fix(run, mine):
             "the defaults of `gsm8k_multiturn_grpo` are not shipped: what the script leaves",
         ),
         (script("#!/usr/bin/env bash\n"), (), "the row lacks script, device"),
+        (script("#!/usr/bin/env bash\n", "data.train_batchsize=8"), (), "error: unknown-key: "),
     ],
 )
 def test_what_a_rule_objects_to_is_reported_and_not_written(run, mine, root, text, arguments, said):

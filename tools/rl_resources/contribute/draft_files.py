@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from rl_resources.check import all_rules
+from rl_resources.check import all_rules, findings_of
 from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, take_snapshot, undecodable
 from rl_resources.check.target import ScriptText
 from rl_resources.contribute.changes import (
@@ -91,7 +91,7 @@ class Drafted:
         """Why nothing can be written, but for findings."""
         path = self.draft.path
         taken = any(change.path == path and change.was is not None for change in self.changes)
-        other = [f"{path} exists already, and nothing is overwritten"] if taken else []
+        other = [f"{path} exists already with other text: change it there"] if taken else []
         return [*self.draft.obstacles, *other]
 
     @property
@@ -194,11 +194,16 @@ def draft_files(
 def _validated(draft: Draft, script: str) -> Drafted:
     """The draft with what is certain fixed in its script, and the findings about it.
 
+    Of a draft that lacks something these are findings in its script alone.
+
     If it is refused all the same, the findings are about the script as its author has it, without
     those of rules whose mistakes `--write` fixes.
     """
     if any(draft.obstacles):
-        return Drafted(draft)
+        lasting = [rule for rule in all_rules().values() if not rule.fixable]
+        alone = [draft.sources.script] if draft.sources.script else []
+        found = findings_of(lasting, {"script": lambda: alone})
+        return Drafted(draft, findings=[item._replace(path=script or item.path) for item in found])
     before, own = draft.snapshot, draft.written_to(draft.snapshot)
     new = {change.path for change in changes_between(before, own)} & {draft.path}
     fixed = fix(own, list(all_rules().values()) if new else [], new.__contains__)
