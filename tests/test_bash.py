@@ -220,7 +220,11 @@ def test_a_word_has_the_place_where_it_is_written(text):
     assert places == PLACES[text]
 
 
-# Branches
+def test_what_a_script_sets_where_nothing_is_given_is_a_default():
+    text = '[[ -z ${N:-} ]] && N=2\nO=$(ask)\nif [ -z "$O" ]; then O=3; fi\n'
+    text = f'if [ -z "$M" ]; then M=a; fi\n{text}python3 $M $N $O\n'
+    (command,) = _launched(read(text))
+    assert [word.text for word in command.words[1:]] == ["a", "2", None]
 
 
 # Syntax

@@ -37,7 +37,7 @@ from rl_resources.script.bash.script import (
     literal,
     lost,
 )
-from rl_resources.script.bash.state import Content, State
+from rl_resources.script.bash.state import Content, State, Variable
 
 LONGEST_SCRIPT = 1 << 17  # three times the longest launch script that we know of
 _ALONE = {"pipeline": (0, 1), "after": ""}
@@ -90,6 +90,9 @@ def read(script: str | bytes) -> Script:
         problems=tuple(Note(message, source.place(at)) for at, message in tree.problems),
         complete=evaluator.steps > 0 and len(text) <= LONGEST_SCRIPT,
     )
+
+
+_IS_EMPTY = re.compile(r"""(?:test|\[\[?) -z "?\$\{?(?P<name>\w+)(?::?-)?\}?"?(?: \]\]?)?;?""")
 
 
 class Evaluator(Expander):
@@ -212,7 +215,9 @@ class Evaluator(Expander):
         branch = state.copy()
         with self.maybe():
             second = self.statement(node["Y"], branch)
+        given = self._default_of(node["X"], branch, state) if operator == "&&" else {}
         state.meet(branch)
+        state.variables |= given
         # `unknown && false` is false, `unknown || true` is true
         return second if second is (operator == "||") else None
 
@@ -301,7 +306,12 @@ class Evaluator(Expander):
     # Branches
 
     def _either(
-        self, status: Status, body: Sequence[Node], otherwise: Follow, state: State
+        self,
+        status: Status,
+        body: Sequence[Node],
+        otherwise: Follow,
+        state: State,
+        condition: Node | None = None,
     ) -> Status:
         """Follow the body or what comes otherwise; both where the condition is unknown."""
         if status is None:
@@ -309,7 +319,9 @@ class Evaluator(Expander):
             with self.maybe():
                 self.run(body, state)
                 otherwise(other)
+            given = self._default_of(condition, state, other) if condition else {}
             state.meet(other)
+            state.variables |= given
         elif status:
             self.run(body, state)
             with self.within(reach="never"):
@@ -324,7 +336,23 @@ class Evaluator(Expander):
             return None
         condition = node.get("Cond")
         status = self._condition(condition, state) if condition else True
-        return self._either(status, node["Then"], partial(self._if, node.get("Else")), state)
+        otherwise = partial(self._if, node.get("Else"))
+        asked = condition[0] if condition else None
+        return self._either(status, node["Then"], otherwise, state, asked)
+
+    def _default_of(self, condition: Node, given: State, without: State) -> dict[str, Variable]:
+        """The variable that `[ -z "$NAME" ]` asks for and its body sets: as `${NAME:-…}` does.
+
+        Nothing where the script itself has set it before.
+        """
+        asked = _IS_EMPTY.fullmatch(self.raw(condition))
+        name = asked["name"] if asked else ""
+        before, found = without.variables.get(name), given.variables.get(name)
+        own = before and not (isinstance(before.content, Value) and before.content.default)
+        if not found or own or given.ended or not isinstance(found.content, Value):
+            return {}
+        parts = (part._replace(default=True) for part in found.content.parts)
+        return {name: found._replace(content=Value(tuple(parts)))}
 
     def _condition(self, statements: Sequence[Node], state: State) -> Status:
         with self.within(in_condition=True):
