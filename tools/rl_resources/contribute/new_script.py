@@ -126,7 +126,8 @@ def strategies(known: Shipped) -> Mapping[str, str]:
 
 def engines(known: Shipped) -> tuple[str, ...]:
     """The rollout engines of a release: those that it has settings of their own for."""
-    return tuple(next(iter(known.choices.values())).nodes[f"{ROLLOUT}.engine_kwargs"])
+    found = next(iter(known.choices.values())).value(f"{ROLLOUT}.engine_kwargs")
+    return tuple(map(str, found))
 
 
 def refusals(wanted: Configuration, known: Shipped) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from rl_resources.script.bash.script import Place
 from rl_resources.script.framework import UNKNOWN, Composition
+from rl_resources.script.framework.composition import with_sections
 from rl_resources.script.framework.syntax import parse
 from rl_resources.script.launch import Launch, Override
 
@@ -81,10 +82,8 @@ class Settings:
 
     def index(self, key: str) -> int | None:
         """The index of the last override of a dotted key, or of one above it."""
-        holders = [
-            at for name in _with_those_above(key) if (at := self._last.get(name)) is not None
-        ]
-        return max(holders, default=None)
+        found = (self._last[name] for name in with_sections(key) if name in self._last)
+        return max(found, default=None)
 
     @cached_property
     def _last(self) -> Mapping[str, int]:
@@ -131,13 +130,6 @@ class Key:
 
     def __get__(self, settings: Settings, _: type[Settings]) -> Setting:
         return settings.setting(self._key)
-
-
-def _with_those_above(key: str) -> Iterator[str]:
-    """A dotted key and all above it."""
-    while key:
-        yield key
-        key = key.rpartition(".")[0]
 
 
 def _looks_like(one: str, other: str) -> bool:

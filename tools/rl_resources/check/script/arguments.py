@@ -193,7 +193,7 @@ def _key_fix(rejection: Rejection, composition: Composition) -> str:
         return f"Write `{key}` without `+`."
     if rejection.kind in ("group", "reference", "no-module"):
         return f"Write one that {composition.framework} {composition.version} has."
-    close = get_close_matches(key, [*composition.values, *composition.nodes], 1, 0.85)
+    close = get_close_matches(key, [*composition.values, *composition.sections], 1, 0.85)
     if close:
         return f"Did you mean `{close[0]}`?"
     return f"Remove it, or write `+{key}` if other code reads it."

@@ -248,16 +248,23 @@ class Evaluator(Expander):
         return self._builtin(name, words[1:], state)
 
     def _declaration(self, node: Node, statement: Node, state: State) -> Status:
-        words = [self._as_written(node["Variant"])]
-        for item in node.get("Args", ()):
-            named = item.get("Name") or not item.get("Value")
-            if named:
-                words.append(self._as_written(item))
-            else:
-                words += self.words(item["Value"], state)
+        """`export`, `declare`, `local` or `readonly` with its names."""
+        command, items = node["Variant"], node.get("Args", ())
+        words = [self._as_written(command)]
+        for item in items:
+            unnamed = item.get("Value") and not item.get("Name")
+            words += self.words(item["Value"], state) if unnamed else [self._as_written(item)]
         self._redirections(statement, state)
         self._note_command(node, statement, words)
-        self._declare(node, words, state)
+        flags = "".join(text for word in words if (text := word.text or "").startswith("-"))
+        if set(flags) - set("-aAgrx"):
+            self.steps = 0
+        for item in items:
+            name = item["Name"]["Value"] if item.get("Name") else ""
+            if name and not item.get("Naked"):
+                self._assign(item, state, exported=command["Value"] == "export" or "x" in flags)
+            elif name and name not in state.variables and command["Value"] in ("local", "declare"):
+                state.set(name, () if {"a", "A"} & set(flags) else None, self.place(item))
         return True
 
     def _as_written(self, node: Node) -> Word:
@@ -453,19 +460,6 @@ class Evaluator(Expander):
         if isinstance(new, tuple):
             return (*((old,) if isinstance(old, Value) else old or ()), *new)
         return outside if isinstance(old, tuple) else bounded([*(old or Value()).parts, *new.parts])
-
-    def _declare(self, node: Node, words: Sequence[Word], state: State) -> None:
-        """Do what `export`, `declare`, `local` or `readonly` does with its names."""
-        command, given = node["Variant"]["Value"], [word.text or "" for word in words[1:]]
-        flags = {flag for text in given if text.startswith("-") for flag in text[1:]}
-        if flags - set("aAgrx"):
-            self.steps = 0
-        for item in node.get("Args", ()):
-            name = item["Name"]["Value"] if item.get("Name") else ""
-            if name and not item.get("Naked"):
-                self._assign(item, state, exported=command == "export" or "x" in flags)
-            elif name not in state.variables and command in ("local", "declare"):
-                state.set(name, () if flags & set("aA") else None, self.place(item))
 
     # Builtins
 

@@ -9,18 +9,11 @@ Two sources give what a launch starts from, both as a `Composition`:
 No code of a framework is imported or run: its wheel is read as data.
 """
 
-from rl_resources.script.framework.composition import UNKNOWN, Composition, Rejection
-from rl_resources.script.framework.overrides import compose_launch, compose_module
-from rl_resources.script.framework.shipped import Shipped, shipped
-from rl_resources.script.framework.source import Source
-
-__all__ = [
-    "UNKNOWN",
-    "Composition",
-    "Rejection",
-    "Shipped",
-    "Source",
-    "compose_launch",
-    "compose_module",
-    "shipped",
-]
+from rl_resources.script.framework.composition import UNKNOWN as UNKNOWN
+from rl_resources.script.framework.composition import Composition as Composition
+from rl_resources.script.framework.composition import Rejection as Rejection
+from rl_resources.script.framework.composition import Source as Source
+from rl_resources.script.framework.overrides import compose_launch as compose_launch
+from rl_resources.script.framework.overrides import compose_module as compose_module
+from rl_resources.script.framework.shipped import Shipped as Shipped
+from rl_resources.script.framework.shipped import shipped as shipped

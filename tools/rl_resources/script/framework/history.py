@@ -12,9 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from rl_resources.script.framework.composition import Source
 from rl_resources.script.framework.overrides import compose_module
 from rl_resources.script.framework.shipped import DEFAULTS, MODULE, NAMES
-from rl_resources.script.framework.source import Source
 
 HISTORY = f"{DEFAULTS}/history"
 """Where a checkout keeps the histories, one a framework: `FRAMEWORK.json`."""

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rl_resources.script.framework.composition import (
     UNKNOWN,
+    CannotComposeError,
     Composition,
+    Entry,
     Kind,
     Overrides,
     Rejection,
-)
-from rl_resources.script.framework.source import (
-    CannotComposeError,
-    Entry,
     Source,
     module_name,
 )

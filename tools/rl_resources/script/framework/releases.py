@@ -28,9 +28,9 @@ from yaml import YAMLError
 
 from rl_resources.errors import UnusableInput
 from rl_resources.order import in_order
-from rl_resources.script.framework.composition import Composition
-from rl_resources.script.framework.source import (
+from rl_resources.script.framework.composition import (
     CannotComposeError,
+    Composition,
     Entry,
     Source,
     module_name,

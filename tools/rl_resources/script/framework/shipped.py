@@ -15,9 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rl_resources.errors import UnusableInput
-from rl_resources.script.framework.composition import UNKNOWN, Composition, Overrides
+from rl_resources.script.framework.composition import (
+    UNKNOWN,
+    CannotComposeError,
+    Composition,
+    Entry,
+    Overrides,
+    Source,
+)
 from rl_resources.script.framework.overrides import compose_module
-from rl_resources.script.framework.source import CannotComposeError, Entry, Source
 
 if TYPE_CHECKING:
     from rl_resources.script.framework.releases import Release
@@ -75,7 +81,7 @@ class Shipped(Source):
     def choice_with(self, key: str) -> str | None:
         """The first choice that has a setting or section of this dotted key."""
         every = self.choices.items()
-        return next((name for name, it in every if key in it.values or key in it.nodes), None)
+        return next((name for name, it in every if key in it.values or key in it.sections), None)
 
 
 def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
