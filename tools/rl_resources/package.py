@@ -43,25 +43,18 @@ class FieldType(NamedTuple):
     json: Mapping[str, Any]
 
 
+_NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_JSON_DAY = {"type": "string", "format": "date"}
+_JSON_LIST = {"type": "array", "items": {"type": "string"}}
+
 TYPES: Mapping[str, FieldType] = {
     "string": FieldType(r"(?s:.*)", "text", str, {"type": "string"}),
     "integer": FieldType(r"[+-]?[0-9]+", "a whole number", int, {"type": "integer"}),
-    "number": FieldType(
-        r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?",
-        "a number",
-        float,
-        {"type": "number"},
-    ),
-    "boolean": FieldType(
-        r"true|false", "`true` or `false`", lambda cell: cell == "true", {"type": "boolean"}
-    ),
-    "date": FieldType(
-        r"[0-9]{4}-[0-9]{2}-[0-9]{2}",
-        "a date such as 2026-01-31",
-        date.fromisoformat,
-        {"type": "string", "format": "date"},
-    ),
-    "list": FieldType(r"(?s:.*)", "a list", str, {"type": "array", "items": {"type": "string"}}),
+    "number": FieldType(_NUMBER, "a number", float, {"type": "number"}),
+    "boolean": FieldType("true|false", "`true` or `false`", "true".__eq__, {"type": "boolean"}),
+    "date": FieldType(_DAY, "a date such as 2026-01-31", date.fromisoformat, _JSON_DAY),
+    "list": FieldType(r"(?s:.*)", "a list", str, _JSON_LIST),
 }
 
 TEXTS = frozenset({"string", "list"})
@@ -304,7 +297,7 @@ def _with_item_words(root: Path, resource: Resource, all_: Sequence[Resource]) -
     """
     paths = {other.name: root / other.path for other in all_}
     fields = tuple(
-        replace(field, item_pattern=_one_of(_keys(paths[field.item_reference])))
+        replace(field, item_pattern=_any_key(paths[field.item_reference]))
         if field.item_reference
         else field
         for field in resource.schema.fields
@@ -312,16 +305,15 @@ def _with_item_words(root: Path, resource: Resource, all_: Sequence[Resource]) -
     return replace(resource, schema=replace(resource.schema, fields=fields))
 
 
-def _keys(path: Path) -> list[str]:
+def _any_key(path: Path) -> str:
+    """The regular expression of the keys in a table; empty where it has none."""
     try:
         lines = read_file(path, LARGEST_DOCUMENT_BYTES).decode("utf-8").splitlines()[1:]
     except (OSError, UnicodeDecodeError):
-        return []
-    return [key for line in lines if re.fullmatch("[a-z0-9-]+", key := line.partition(",")[0])]
-
-
-def _one_of(words: Sequence[str]) -> str:
-    return f"(?:{'|'.join(words)})" if words else ""
+        return ""
+    keys = (key for line in lines if re.fullmatch("[a-z0-9-]+", key := line.partition(",")[0]))
+    words = "|".join(keys)
+    return f"(?:{words})" if words else ""
 
 
 def _inside(path: Any) -> str:
