@@ -34,7 +34,21 @@ _ANSWER_TYPES: Mapping[str, str] = {"fit": "string", "reason": "string"} | {
 
 
 class Dataset(dataset.Dataset):
-    """All tables of one root, each a DataFrame."""
+    """All tables of one root, each a DataFrame by its name.
+
+    `tuning` has tested configurations, one a row, `reports` those published elsewhere, `trials` the
+    batch sizes tried while a record's limit was searched; `models`, `devices`, `tasks`, `backends`,
+    `frameworks`, `sizes` and the others of the data dictionary what they refer to.
+    """
+
+    def __getattr__(self, name: str) -> pd.DataFrame:
+        """A table by its name."""
+        if name in self.__dict__.get("records", ()):
+            return self.frame(name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.records})
 
     def frame(self, resource: str) -> pd.DataFrame:
         """One table as a DataFrame; numbers with blanks are nullable, dates are `datetime64`."""
@@ -52,51 +66,6 @@ class Dataset(dataset.Dataset):
         if unknown:
             raise UnusableInput(f"{', '.join(sorted(unknown))}: not an option of an estimate")
         return estimate(self, words, settings, script)
-
-    @property
-    def tuning(self) -> pd.DataFrame:
-        """Tested configurations, one a row."""
-        return self.frame("tuning")
-
-    @property
-    def reports(self) -> pd.DataFrame:
-        """Configurations published elsewhere, one statement a row."""
-        return self.frame("reports")
-
-    @property
-    def trials(self) -> pd.DataFrame:
-        """Batch sizes tried while a record's limit was searched."""
-        return self.frame("trials")
-
-    @property
-    def models(self) -> pd.DataFrame:
-        """Models with their shapes."""
-        return self.frame("models")
-
-    @property
-    def devices(self) -> pd.DataFrame:
-        """Accelerators with memory and speed."""
-        return self.frame("devices")
-
-    @property
-    def tasks(self) -> pd.DataFrame:
-        """RL algorithms."""
-        return self.frame("tasks")
-
-    @property
-    def backends(self) -> pd.DataFrame:
-        """Training backends and rollout engines."""
-        return self.frame("backends")
-
-    @property
-    def frameworks(self) -> pd.DataFrame:
-        """RL frameworks."""
-        return self.frame("frameworks")
-
-    @property
-    def sizes(self) -> pd.DataFrame:
-        """Sections by total parameters."""
-        return self.frame("sizes")
 
     def script(self, name: str) -> Path:
         """Where the script of a record lies; `name` is its key in `tuning`.

@@ -104,13 +104,9 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
         ends.append((item.path, None if end and end.missing else end))
     for path, end in ends:
         if end:
-            message = (
-                "the last line has no line end"
-                if end.missing
-                else "the line ends with CR LF, not LF"
-            )
+            wrong = "has no line end" if end.missing else "ends with CR LF, not LF"
             fix = f"Save the file with LF at the end of every line, {_FIX}"
-            yield Mistake(path, end.line, end.column, message, fix)
+            yield Mistake(path, end.line, end.column, f"the line {wrong}", fix)
 
 
 def _has_known_header(table: Table) -> bool:
