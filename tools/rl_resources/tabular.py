@@ -186,23 +186,25 @@ def _cells(text: str, line: int) -> Row | Defect:
     cells: list[str] = []
     starts: list[tuple[int, int]] = []
     at = 0
+    line_start = 0
     while True:
-        starts.append(_place(text, line, at))
+        column = at - line_start + 1
+        starts.append((line, column))
         match = _CELL.match(text, at)
         if match is None or (match["quoted"] is None and text.startswith('"', at)):
-            return Defect("unclosed-quote", *starts[-1], text[at:])
+            return Defect("unclosed-quote", line, column, text[at:])
         cells.append(match["bare"] or (match["quoted"] or "").replace('""', '"'))
+        breaks = match[0].count("\n")
+        if breaks:
+            line += breaks
+            line_start = at + match[0].rindex("\n") + 1
         at = match.end()
         if at == len(text):
-            return Row(line, tuple(cells), tuple(starts))
+            return Row(starts[0][0], tuple(cells), tuple(starts))
         if text[at] != ",":
-            return Defect("stray-quote", *_place(text, line, at), text[match.start() :])
+            place = (line, at - line_start + 1)
+            return Defect("stray-quote", *place, text[match.start() :])
         at += 1
-
-
-def _place(text: str, line: int, at: int) -> tuple[int, int]:
-    """Line and column of a character in a text that begins in `line`."""
-    return line + text.count("\n", 0, at), at - text.rfind("\n", 0, at)
 
 
 def conflicts(text: str) -> list[tuple[int, int]]:
