@@ -35,10 +35,6 @@ class Finding(NamedTuple):
         """Sort key: findings are reported in the order of the files."""
         return (self.path, self.line, self.column, self.rule, self.message)
 
-    def as_dict(self) -> dict[str, str | int]:
-        """The finding as the JSON object that the command-line contract fixes."""
-        return self._asdict()
-
 
 _MOST_NOTES = 10
 

@@ -91,7 +91,7 @@ def wants_color(stream: TextIO, environment: Mapping[str, str]) -> bool:
 
 def as_json(findings: Iterable[Finding]) -> Iterator[str]:
     """A JSON list of objects, `[]` when there is nothing to say."""
-    yield from _listed(finding.as_dict() for finding in findings)
+    yield from _listed(finding._asdict() for finding in findings)
     yield "\n"
 
 

@@ -39,11 +39,8 @@ def row_order(snapshot: Snapshot) -> Iterator[Mistake]:
     for table in snapshot.tables.values():
         yield from _misplaced_row(snapshot, table)
         if found := _needless_quotes(snapshot, table):
-            lines = {line for line, *_ in found}
-            (line, column, cell), more = found[0], ""
-            if len(lines) > 1:
-                more = f" (and {len(lines) - 1} more rows have such)"
-            message = f'the cell "{shown(cell, 120)}" is in quotes that it does not need{more}'
+            line, column, cell = found[0]
+            message = f'the cell "{shown(cell, 120)}" is in quotes that it does not need'
             yield Mistake(table.path, line, column, message, FMT)
 
 

@@ -61,11 +61,6 @@ def least_memory_gb(parameters_b: float, weights: str, saved: Collection[str]) -
     return parameters_b * max(training, engine)
 
 
-def device_memory_gb(memory_gb: float) -> float:
-    """Memory of one device in decimal GB; `memory_gb` is its nominal size."""
-    return memory_gb * GB_PER_NOMINAL_GB
-
-
 def parameters_in_name(name: str) -> float:
     """The billions of parameters in a model's name, 0 if it has none."""
     found = _SIZE.search(name)
@@ -152,7 +147,7 @@ def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for name in _PEAKS:
         for record in _filled(snapshot, name):
-            own = device_memory_gb(_device_memory(snapshot, record))
+            own = _device_memory(snapshot, record) * GB_PER_NOMINAL_GB
             if own and record.number(name) > own:
                 wrong = f" GB (decimal), but its device has {own:.1f} GB (decimal)"
                 fix = "Write the peak of one device in decimal GB: GiB times 1.0737."

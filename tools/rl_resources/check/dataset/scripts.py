@@ -180,39 +180,33 @@ def script_name(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `qwen2.5-coder-14b-instruct_grpo_4_h800_fsdp_vllm.sh`
     """
     for script in scripts(snapshot):
-        if wrong := _wrong_name(snapshot, script):
+        if found := _wrong_name(snapshot, script):
+            wrong, fix = found
             message = f"the name `{shown(script.name, 120)}` {predicate(wrong)}"
-            yield Mistake(script.path, 1, 1, message, _name_help(snapshot, script))
+            yield Mistake(script.path, 1, 1, message, fix)
 
 
-def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> str:
-    """What is wrong with a script's name, but for what is wrong in its row too."""
+def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> tuple[str, str] | None:
+    """What is wrong with a script's name, and the fix, but for what is wrong in its row too."""
+    row = pairing(snapshot).row(script)
     try:
         name = parse(script.name)
     except ValueError as error:
-        return str(error)
-    part = unknown_part(snapshot, name, pairing(snapshot).row(script))
-    if part is None:
-        return ""
-    path = snapshot.tables[TABLES[part][0]].path
-    return f"its {part} part `{getattr(name, part)}` is not a {_KINDS.get(part, part)} in {path}"
-
-
-def _name_help(snapshot: Snapshot, script: ScriptFile) -> str:
-    row, name = pairing(snapshot).row(script), parsed(script.name)
+        wrong = str(error)
+        fix = f"The form is {FORM}; [model] is its Hugging Face name in lower case, without owner."
+    else:
+        part = unknown_part(snapshot, name, row)
+        if part is None:
+            return None
+        word, table = getattr(name, part), snapshot.tables[TABLES[part][0]]
+        wrong = f"its {part} part `{word}` is not a {_KINDS.get(part, part)} in {table.path}"
+        close = nearest(word, sorted(words_of_part(snapshot, part))).sentence()
+        what = f"A new {part} needs its row in {table.path} first."
+        fix = f"{close} {what if part == 'model' else new_row(table, word)}".strip()
     expected = expected_name(snapshot, row)
     if row is not None and expected and str(expected) != script.name:
-        return f"Rename it: {_renaming(snapshot, row, script.path, expected)}."
-    part = unknown_part(snapshot, name, row) if name else None
-    if part is None:
-        return (
-            f"The form is {FORM}, in lower case; `_` separates, so no part has one. "
-            "The model part is the Hugging Face name without its owner."
-        )
-    word, table = getattr(name, part), snapshot.tables[TABLES[part][0]]
-    what = f"A new {part} needs its row in {table.path} first."
-    close = nearest(word, sorted(words_of_part(snapshot, part))).sentence()
-    return f"{close} {what if part == 'model' else new_row(table, word)}".strip()
+        fix = f"Rename it: {_renaming(snapshot, row, script.path, expected)}."
+    return wrong, fix
 
 
 def _renaming(snapshot: Snapshot, row: int, path: str, name: ScriptName) -> str:

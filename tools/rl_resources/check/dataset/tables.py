@@ -59,12 +59,9 @@ def _duplicate(table: Table, names: Sequence[str], copy: int, first: int) -> Mis
     line = table.rows[first].line
     differ = [name for name in table.columns if table.cell(copy, name) != table.cell(first, name)]
     fix = f"The two differ in {', '.join(differ)}. Keep one line, or fix the other."
-    return table.mistake(
-        copy,
-        names[0],
-        f"{' and '.join(names)} `{values}` is a duplicate of line {line}",
-        fix if differ else "Delete this line: the two are the same.",
-    )
+    message = f"{' and '.join(names)} `{values}` is a duplicate of line {line}"
+    fix = fix if differ else "Delete this line: the two are the same."
+    return table.mistake(copy, names[0], message, fix)
 
 
 @rule()
