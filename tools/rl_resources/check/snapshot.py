@@ -11,6 +11,7 @@ from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import repeat
 from pathlib import Path
 
 from rl_resources import tabular
@@ -145,11 +146,8 @@ class Table:
     @cached_property
     def columns(self) -> Mapping[str, tuple[str, ...]]:
         """Cells of `rows` by column."""
-        names = self.schema.names
-        cells = (
-            zip(*(row.cells for row in self.rows), strict=True) if self.rows else [()] * len(names)
-        )
-        return dict(zip(names, cells, strict=True))
+        cells = [*zip(*(row.cells for row in self.rows), strict=True)]
+        return dict(zip(self.schema.names, cells or repeat(()), strict=False))
 
     def cell(self, row: int, name: str) -> str:
         """The text of column `name` in row `row` of `rows`; empty where there is no such column."""
@@ -194,9 +192,9 @@ class ScriptFile:
     @cached_property
     def text(self) -> str | None:
         """The file's text; `None` where it has none in UTF-8."""
-        return (
-            None if self.data is None or undecodable(self.data) is not None else self.data.decode()
-        )
+        if self.data is None or undecodable(self.data) is not None:
+            return None
+        return self.data.decode()
 
     @property
     def folder(self) -> str:

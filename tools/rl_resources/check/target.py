@@ -201,36 +201,28 @@ def script_texts(snapshot: Snapshot) -> tuple[ScriptText, ...]:
     )
 
 
+@lru_cache(maxsize=1)
 def pairs(snapshot: Snapshot) -> tuple[Pair, ...]:
     """Every tuning record whose script can be read, with it."""
-    return tuple(pairs_by_row(snapshot).values())
-
-
-@lru_cache(maxsize=1)
-def pairs_by_row(snapshot: Snapshot) -> Mapping[int, Pair]:
-    """The pairs by the row that makes them."""
-    texts = {item.path: item for item in script_texts(snapshot)}
     paired = pairing(snapshot)
-    return {
-        row: _pair(snapshot, row, texts[path])
-        for path in texts
-        if (row := paired.row(paired.files[path.rpartition("/")[2]])) is not None
-    }
+    return tuple(
+        _pair(snapshot, row, script)
+        for script in script_texts(snapshot)
+        if (row := paired.row(paired.files[script.path.rpartition("/")[2]])) is not None
+    )
 
 
 def _pair(snapshot: Snapshot, row: int, script: ScriptText) -> Pair:
-    tuning, models = snapshot.tables["tuning"], snapshot.tables["models"]
+    tuning = snapshot.tables["tuning"]
     broken = broken_keys(snapshot)
     said = {
         name: Said(cell, *tuning.place(row, name))
         for name in tuning.columns
         if (cell := tuning.cell(row, name)) and (tuning.path, row, name) not in broken
     }
-    model = snapshot.keys("models").get(tuning.cell(row, "model"))
-    facts = {name: models.cell(model, name) for name in models.columns} if model is not None else {}
-    devices = snapshot.tables["devices"]
-    device = snapshot.keys("devices").get(tuning.cell(row, "device"))
-    memory = number(devices.cell(device, "memory_gb")) if device is not None else None
+    model = snapshot.find("models", tuning.cell(row, "model"))
+    facts = {name: model(name) for name in snapshot.tables["models"].columns} if model else {}
+    device = snapshot.find("devices", tuning.cell(row, "device"))
     return Pair(
         tuning.path,
         tuning.label(row),
@@ -240,7 +232,7 @@ def _pair(snapshot: Snapshot, row: int, script: ScriptText) -> Pair:
         tuple(filter(None, (facts.get("model", ""), facts.get("slug", "")))),
         facts,
         agreement_with_name(snapshot, tuning.cell(row, "script"), row),
-        memory or 0,
+        (number(device("memory_gb")) if device else 0) or 0,
     )
 
 
