@@ -28,23 +28,19 @@ const FUNCTIONS = {
   ">": (a, b) => a > b, "<": (a, b) => a < b, min: Math.min, max: Math.max, sqrt: Math.sqrt,
 };
 
-/** A tree as a function of named values; all operators but `if` have one or two operands. @param {any} tree @returns {(values: Values) => any} */
-function compiled(tree) {
-  if (typeof tree === "string") return (values) => values[tree];
-  if (!Array.isArray(tree)) return () => tree;
-  const [act, [a, b, c]] = [FUNCTIONS[tree[0]], tree.slice(1).map(compiled)];
-  if (tree[0] === "if") return (values) => (a(values) ? b(values) : c(values));
-  return b ? (values) => act(a(values), b(values)) : (values) => act(a(values));
+/** The value of a tree over named values. @param {any} tree @param {Values} values @returns {any} */
+function valueOf(tree, values) {
+  if (typeof tree === "string") return values[tree];
+  if (!Array.isArray(tree)) return tree;
+  const [name, ...operands] = tree;
+  if (name === "if") return valueOf(operands[valueOf(operands[0], values) ? 1 : 2], values);
+  return FUNCTIONS[name](...operands.map((one) => valueOf(one, values)));
 }
-
-/** The terms of a formula as functions, made once. @type {WeakMap<Formula, [string, (values: Values) => any][]>} */
-const made = new WeakMap();
 
 /** All terms by name, the largest moment of each phase, the peak with its interval, and the verdict. @param {Formula} formula @param {Configuration} configuration */
 export function estimate(formula, configuration) {
   const values = { ...formula.constants, ...configuration.inputs };
-  if (!made.has(formula)) made.set(formula, formula.terms.map((/** @type {any} */ { name, tree }) => [name, compiled(tree)]));
-  for (const [name, term] of made.get(formula) ?? []) values[name] = term(values);
+  for (const { name, tree } of formula.terms) values[name] = valueOf(tree, values);
   const phases = phasesOf(formula, values);
   const training = Object.entries(phases).filter(([phase]) => phase !== ROLLOUT).map(([, moment]) => moment);
   const peak = Math.max(...training.map((moment) => moment.peak));
