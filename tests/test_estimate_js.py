@@ -13,15 +13,16 @@ from rl_resources.dataset import Dataset
 from rl_resources.estimate.configuration import WHOLE, inputs_by_name
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.knobs import knobs, limits
+from rl_resources.estimate.model import estimable
 from rl_resources.query.estimate import NUMBERS, WORDS, estimate
 from rl_resources.site import api
 from website import ROOT
 
 
 def questions(dataset: Dataset, number: int) -> Iterator[dict[str, str]]:
-    """Every model in turn, with inputs drawn from their ranges."""
+    """Every model that the form offers in turn, with inputs drawn from their ranges."""
     chance = random.Random(20261123)
-    models = [str(row["model"]) for row in dataset.records["models"]]
+    models = [str(row["model"]) for row in dataset.records["models"] if estimable(row)]
     devices = [str(row["device"]) for row in dataset.records["devices"] if row["memory_gb"]]
     backends = [*formula()["train"], *formula()["same_train"]]
     for place in range(number):

@@ -8,8 +8,10 @@
 
 import { divides } from "./estimate.js";
 
-const REQUIRED = ["layers", "hidden_size", "attention_heads", "kv_heads", "vocab_size"];
-const OTHERS = ["parameters_b", "head_dim", "intermediate_size", "experts", "experts_per_token", "moe_intermediate_size"];
+const FIGURES = [
+  "layers", "hidden_size", "attention_heads", "kv_heads", "vocab_size", "parameters_b", "head_dim",
+  "intermediate_size", "experts", "experts_per_token", "moe_intermediate_size",
+];
 const USUAL_RANK = 32;
 const WHOLE = ["GPUs", "sequences", "tokens", "responses", "dimensions"];
 
@@ -20,7 +22,6 @@ export class Unusable extends Error {}
 export function configuration(formula, words, model, device) {
   const train = words.train || "fsdp";
   const backend = formula.backends.find((/** @type {Row} */ one) => one.backend === train);
-  if (!backend) throw new Unusable(`No estimate for the training backend ${train}.`);
   const { given, assumed } = ofWords(formula, words, device);
   for (const { name, unit, minimum, maximum, default: usual } of formula.inputs) {
     if (name in given) {
@@ -50,7 +51,6 @@ function ofWords(formula, words, device) {
     assumed.push({ input, value, reason });
   };
   if (device?.memory_gb) given.device_gb ??= device.memory_gb;
-  if (device && !given.device_gb) throw new Unusable(`${device.name}: its memory is not known.`);
   const { weights, lora_rank: rank } = { weights: words.weights, ...given };
   const contradicts = weights && rank !== undefined && rank > 0 === (weights === "full");
   if (contradicts) throw new Unusable(`${weights} weights and lora_rank ${rank} contradict each other.`);
@@ -62,13 +62,9 @@ function ofWords(formula, words, device) {
   return { given, assumed };
 }
 
-/** The figures of a model; one that it lacks is 0. @param {Row} model @param {Assumed[]} assumed */
+/** The figures of a model, one that it lacks as 0: the form offers models that have what is needed. @param {Row} model @param {Assumed[]} assumed */
 function figures(model, assumed) {
-  const found = Object.fromEntries([...REQUIRED, ...OTHERS].map((name) => [name, Number(model[name] ?? 0)]));
-  const lacking = REQUIRED.filter((name) => !found[name]);
-  if (!found.intermediate_size && !found.experts) lacking.push("intermediate_size");
-  if (found.experts && !found.experts_per_token) lacking.push("experts_per_token");
-  if (lacking.length) throw new Unusable(`${model.model}: no ${lacking.join(" and ")} known.`);
+  const found = Object.fromEntries(FIGURES.map((name) => [name, Number(model[name] ?? 0)]));
   if (model.tie_word_embeddings === null) {
     assumed.push({ input: "tie_word_embeddings", value: 0, reason: "not known of this model" });
   }

@@ -9,14 +9,16 @@ import { announcer } from "../elements.js";
 import { find } from "./find.js";
 import { indexOf } from "./published.js";
 import { understand, Unknown } from "./understand.js";
-import { showAnswers, showFailure, showLoading, showMistake, showNothing } from "./view.js";
+import { clearMistake, showAnswers, showFailure, showLoading, showMistake } from "./view.js";
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("finder"));
 const place = /** @type {HTMLElement} */ (document.getElementById("finder-answers"));
 const sizes = /** @type {HTMLDetailsElement} */ (document.querySelector("#sizes ~ details"));
 const announce = announcer(/** @type {HTMLElement} */ (document.getElementById("finder-status")));
 const SITE = new URL("../../", import.meta.url);
-const FIELDS = [...Array.from(form.elements, (field) => field.getAttribute("name")).filter(Boolean), "memory", "size"];
+const FIELDS = Array.from(form.elements, (field) => field.getAttribute("name") ?? "").filter(Boolean);
+/** @type {Record<string, string>} */
+const SAME_FIELD = { model: "size", device: "memory" };
 
 /** @typedef {import("./understand.js").Tokens} Tokens */
 
@@ -32,10 +34,10 @@ function published() {
   return loading;
 }
 
-/** The question in the address. @returns {Tokens} */
+/** The question in the address, also as the command has it. @returns {Tokens} */
 function fromAddress() {
   const query = new URLSearchParams(location.search);
-  return filled(FIELDS.map((name) => [name, query.get(name) ?? ""]));
+  return filled(FIELDS.map((name) => [name, query.get(name) ?? query.get(SAME_FIELD[name]) ?? ""]));
 }
 
 /** The question in the form. @returns {Tokens} */
@@ -45,12 +47,11 @@ const fromForm = () => filled([...new FormData(form)].map(([name, text]) => [nam
 const filled = (tokens) => Object.fromEntries(
   tokens.map(([name, text]) => [name, text.trim()]).filter(([, text]) => text));
 
-/** The form has one field for size and model, and one for memory and device. @param {Tokens} tokens */
+/** @param {Tokens} tokens */
 function fill(tokens) {
-  const shown = { ...tokens, model: tokens.model ?? tokens.size, device: tokens.device ?? tokens.memory };
   for (const name of FIELDS) {
     const field = form.elements.namedItem(name);
-    const text = shown[name] ?? "";
+    const text = tokens[name] ?? "";
     if (field instanceof HTMLSelectElement) choose(field, text);
     if (field instanceof HTMLInputElement && field.value.trim() !== text) field.value = text;
   }
@@ -91,9 +92,10 @@ let answered = "";
 async function answer(tokens) {
   const turn = ++latest;
   answered = location.search;
+  clearMistake(form);
   sizes.open = !Object.keys(tokens).length;
   if (sizes.open) {
-    showNothing(form, place);
+    place.replaceChildren();
     announce("");
     return;
   }
@@ -103,7 +105,7 @@ async function answer(tokens) {
     showLoading(place);
     loaded = await published();
   } catch {
-    if (turn === latest) announce(showFailure(form, place, SITE, () => answer(tokens)));
+    if (turn === latest) announce(showFailure(place, SITE, () => answer(tokens)));
     return;
   }
   if (turn === latest) show(loaded, tokens);

@@ -1,6 +1,7 @@
 /**
- * A question about hardware: from a person's words to keys of the tables.
- * The rules are those of `query/understand.py`; a test compares both.
+ * A question about hardware: from the words of the form to keys of the tables.
+ * The rules are those of `query/understand.py`; a test compares both. A task is chosen from a list, so
+ * it needs no more than its name here.
  *
  * @typedef {import("./published.js").Index} Index
  * @typedef {Record<string, string>} Tokens the words of a question by field
@@ -63,15 +64,13 @@ class Reader {
   }
 
   modelAndSize() {
-    let { model: text = "", size: asked = "" } = this.tokens;
-    if (text && !asked && this.amount("billions", text).amount) [text, asked] = ["", text];
-    const size = asked && this.size(asked);
-    const found = text ? this.model(text) : { model: "", size: "" };
-    return { model: found.model, size: found.size || size };
+    const { model: text = "" } = this.tokens;
+    if (!text) return { model: "", size: "" };
+    return this.amount("billions", text).amount ? { model: "", size: this.size(text) } : this.model(text);
   }
 
   size(text) {
-    const size = this.sizeOf(this.amount("billions", text).amount) || this.unknown("size", text);
+    const size = this.sizeOf(this.amount("billions", text).amount);
     const bare = (name) => plain(name).replace(/b$/, "");
     if (bare(text) !== bare(size)) this.note("read-as", text, { meaning: size });
     return size;
@@ -120,12 +119,10 @@ class Reader {
     return { number: "", device: text };
   }
 
-  /** Keys of the device, or GB of any device; a device that is asked by its memory is that. */
-  devicesOrMemory(device) {
-    const { memory: asked } = this.tokens;
-    if (device && asked) throw new Unknown(say(this.index, "device-and-memory"), "", "device");
-    if (!asked && !this.isMemory(device)) return { devices: device ? this.devices(device) : [], memory: 0 };
-    const memory = this.gigabytes(asked ? "memory" : "device", asked || device);
+  /** Keys of the device, or GB of any device. */
+  devicesOrMemory(text) {
+    if (!this.isMemory(text)) return { devices: text ? this.devices(text) : [], memory: 0 };
+    const memory = this.gigabytes(text);
     this.note("any-vendor", "", { memory });
     return { devices: [], memory };
   }
@@ -163,9 +160,9 @@ class Reader {
   }
 
   /** GB of one device; GiB count as GB. */
-  gigabytes(field, text) {
+  gigabytes(text) {
     const { amount, unit } = this.amount("memory", text);
-    if (!amount) this.unknown(field, text);
+    if (!amount) this.unknown("device", text);
     return ["mib", "mb"].includes(unit) ? Math.ceil(amount) : amount;
   }
 
@@ -186,42 +183,11 @@ class Reader {
     return length;
   }
 
-  /** `LoRA`, `QLoRA` and `full` as a task are weights. */
+  /** With LoRA asked, the task is that of the same algorithm with LoRA. */
   taskAndWeights() {
-    const { task: text } = this.tokens;
-    const asked = this.word("weights");
-    if (!text) return { task: "", weights: asked };
-    const words = taskWords(text);
-    const name = this.taskName(words);
-    const said = ["qlora", "lora", "full"].find((word) => words.includes(word)) ?? "";
-    if (this.index.any_task.includes(words.join(" "))) {
-      this.note("any-task", text);
-      return { task: "", weights: asked };
-    }
-    if (["", "lora"].includes(name) && (said || name)) return { task: "", weights: asked || said || name };
-    const known = this.task(text, words, name);
-    const weights = asked || (said === "lora" ? "" : said);
-    const adapterTask = ["lora", "qlora"].includes(weights) ? this.known.tasks[known] : "";
-    return { task: adapterTask || known, weights };
-  }
-
-  /** The task of a name, or of the beginning of a variant's name: `PPO` of `PPO-Lag`. */
-  task(text, words, name) {
-    const { task: spellings } = this.known.spellings;
-    if (Object.hasOwn(spellings, name)) return spellings[name];
-    const notRl = Object.keys(this.index.not_rl).find((word) => words.includes(word));
-    if (notRl) throw new Unknown(say(this.index, "unknown", { field: "task", text }), this.index.not_rl[notRl], "task");
-    const begun = minBy(Object.keys(spellings).filter((start) => name.startsWith(`${start}-`)), (start) => -start.length);
-    const task = spellings[begun] ?? this.unknown("task", text);
-    this.note("read-as", text, { meaning: task });
-    return task;
-  }
-
-  /** A task without what is only said of it, adapters last: `grpo-lora`. */
-  taskName(words) {
-    const [adapters, said] = ["adapters", "said_of_tasks"].map((name) => this.whole(name));
-    const kept = words.filter((word) => !adapters.test(word) && !said.test(word));
-    return [...kept, ...(words.some((word) => adapters.test(word)) ? ["lora"] : [])].join("-");
+    const [task, weights] = [this.word("task"), this.word("weights")];
+    const adapterTask = ["lora", "qlora"].includes(weights) && this.known.tasks[task];
+    return { task: adapterTask || task, weights };
   }
 
   /** The known word of a field, whatever its case and punctuation. */
@@ -277,9 +243,4 @@ const lastPart = (/** @type {string} */ name) => name.slice(name.lastIndexOf("/"
 function plain(text) {
   const words = text.toLowerCase().replaceAll("++", "pp").replace(/[^a-z0-9.]+/g, "-");
   return words.replace(/(?<![0-9])[-.]+|[-.]+(?![0-9])/g, "");
-}
-
-/** The words of a task: `reinforce` and `pp` of `REINFORCE++`. @param {string} text @returns {string[]} */
-function taskWords(text) {
-  return text.toLowerCase().replaceAll("++", " pp").replaceAll("q-lora", "qlora").match(/[a-z0-9]+/g) ?? [];
 }

@@ -76,7 +76,6 @@ const section = (id, title, count, ...children) => count > 0 && element("section
 /** Draw all that was found; returns what a screen reader announces. @param {Omit<Page, "query">} where @param {Found} found @param {string[]} notes */
 export function showAnswers(where, found, notes) {
   const page = { ...where, query: found.query };
-  clearMistake(page.form);
   const { failures, unclear } = found;
   const title = headline(page.index, found);
   const some = found.worse < failures.length ? `, ${found.worse} of them` : "";
@@ -231,20 +230,13 @@ function command(index, { id, start, nodes }) {
     element("div", { class: "finder-command" }, element("code", null, start), copy));
 }
 
-/** @param {HTMLFormElement} form @param {HTMLElement} place */
-export function showNothing(form, place) {
-  clearMistake(form);
-  place.replaceChildren();
-}
-
 /** Say that the data are loading, where nothing is shown yet. @param {HTMLElement} place */
 export function showLoading(place) {
   if (!place.childElementCount) place.append(element("p", { class: "hint" }, "Loading the data …"));
 }
 
-/** Say that there are no data; returns what a screen reader announces. @param {HTMLFormElement} form @param {HTMLElement} place @param {URL} site @param {() => void} again */
-export function showFailure(form, place, site, again) {
-  clearMistake(form);
+/** Say that there are no data; returns what a screen reader announces. @param {HTMLElement} place @param {URL} site @param {() => void} again */
+export function showFailure(place, site, again) {
   const text = "The data could not be loaded.";
   place.replaceChildren(mistake(text, button("Try again", again), " The common questions are answered ",
     element("a", { href: new URL("what-fits/", site).href }, "in plain tables"), "."));
@@ -253,8 +245,7 @@ export function showFailure(form, place, site, again) {
 
 /** Say which word is not known, with others to choose from. @param {HTMLFormElement} form @param {HTMLElement} place @param {{message: string, help: string, field: string, near: string[]}} error */
 export function showMistake(form, place, { message, help, field: name, near }) {
-  clearMistake(form);
-  const field = form.elements.namedItem({ memory: "device", size: "model" }[name] ?? name);
+  const field = form.elements.namedItem(name);
   const text = `${message.replace(/^gpus/, "GPUs").replace(/`(.*)`/s, "“$1”").replace(/^./, (first) => first.toUpperCase())}.`;
   place.replaceChildren(mistake(text, help.replaceAll("`", ""), " ",
     ...near.map((word) => button(word, () => choose(/** @type {HTMLInputElement} */ (field), word)))));
@@ -276,7 +267,7 @@ function choose(field, word) {
 }
 
 /** @param {HTMLFormElement} form */
-function clearMistake(form) {
+export function clearMistake(form) {
   for (const field of form.querySelectorAll("[aria-invalid]")) {
     field.removeAttribute("aria-invalid");
     field.removeAttribute("aria-describedby");
