@@ -1,3 +1,53 @@
-"""Reads a bash script and reports what it would do, without running it."""
+"""Reads a bash script and reports what it would do, without running it.
 
-from rl_resources.script.bash.evaluate import read as read
+`read` follows the script as it is shipped: started without arguments, with none of its settings
+exported. What depends on anything else is unknown.
+"""
+
+from __future__ import annotations
+
+from rl_resources.script.bash.evaluate import Evaluator
+from rl_resources.script.bash.parser import parse
+from rl_resources.script.bash.script import Note, Script, Source
+from rl_resources.script.bash.state import State
+
+LONGEST_SCRIPT = 1 << 17  # three times the longest launch script that we know of
+
+
+def read(script: str | bytes) -> Script:
+    """Read a script; nothing in it is executed.
+
+    Bytes that are not UTF-8 are kept as Python's `surrogateescape` writes them. What bash would
+    refuse is in `problems`; `commands` are then those above it. Of a text beyond `LONGEST_SCRIPT`
+    characters only the beginning is read, and `complete` is false. Raises UnusableInput where shfmt
+    is not installed.
+    """
+    text = script if isinstance(script, str) else script.decode("utf-8", "surrogateescape")
+    source = Source(text[:LONGEST_SCRIPT])
+    tree, evaluator, state = parse(source.text), Evaluator(source), State()
+    try:
+        evaluator.run(tree.statements, state)
+        evaluator.run_uncalled(state)
+    except RecursionError:
+        evaluator = Evaluator(source)
+        evaluator.steps = 0
+    run = {command.place.offset for command in evaluator.commands if command.reach != "never"}
+    noted = {item.place.offset: item for item in evaluator.commands if item.place.offset not in run}
+    return Script(
+        text=text,
+        commands=tuple(
+            command
+            for command in evaluator.commands
+            if command.reach != "never" or noted.get(command.place.offset) is command
+        ),
+        assignments=tuple(item for _, item in sorted(evaluator.assignments.items())),
+        references=tuple(item for _, item in sorted(evaluator.references.items())),
+        functions=frozenset(evaluator.functions),
+        options=tuple(evaluator.options),
+        comments=tuple(
+            Note(source.text[start:].partition("\n")[0], source.place(start))
+            for start in tree.comments
+        ),
+        problems=tuple(Note(message, source.place(at)) for at, message in tree.problems),
+        complete=evaluator.steps > 0 and len(text) <= LONGEST_SCRIPT,
+    )

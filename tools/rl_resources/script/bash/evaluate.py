@@ -1,10 +1,7 @@
-"""Reads a bash script and reports what it would do, without running it.
+"""Follows a script statement by statement, on every branch that may be taken. Nothing is run.
 
-`read` follows a script statement by statement, on every branch that may be taken, as it is
-shipped: started without arguments, with none of its settings exported. What depends on anything
-else is unknown. The body of a function or a loop is a branch: what it changes is unknown where it
-may not have run. `break`, `continue` and `return` are taken for guards, after which the body may
-still go on.
+The body of a function or a loop is a branch: what it changes is unknown where it may not have run.
+`break`, `continue` and `return` are taken for guards, after which the body may still go on.
 """
 
 from __future__ import annotations
@@ -24,12 +21,11 @@ from rl_resources.script.bash.conditions import (
     unary,
 )
 from rl_resources.script.bash.expand import Expander
-from rl_resources.script.bash.parser import Node, parse
+from rl_resources.script.bash.parser import Node
 from rl_resources.script.bash.script import (
+    Assignment,
     AssignmentKind,
-    Note,
     Option,
-    Script,
     Source,
     Value,
     Word,
@@ -39,9 +35,9 @@ from rl_resources.script.bash.script import (
 )
 from rl_resources.script.bash.state import Content, State, Variable
 
-LONGEST_SCRIPT = 1 << 17  # three times the longest launch script that we know of
 _ALONE = {"pipeline": (0, 1), "after": ""}
 _ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)(?:\[[^\]]*\])?(?:\+\+|--|[-+*/%&|^<>]{0,2}=)")
+_IS_EMPTY = re.compile(r"""(?:test|\[\[?) -z "?\$\{?(?P<name>\w+)(?::?-)?\}?"?(?: \]\]?)?;?""")
 _OPTIONS: Mapping[str, str] = {
     "a": "allexport",
     "e": "errexit",
@@ -51,48 +47,6 @@ _OPTIONS: Mapping[str, str] = {
     "x": "xtrace",
 }
 Follow = Callable[[State], object]
-
-
-def read(script: str | bytes) -> Script:
-    """Read a script; nothing in it is executed.
-
-    Bytes that are not UTF-8 are kept as Python's `surrogateescape` writes them. What bash would
-    refuse is in `problems`; `commands` are then those above it. Of a text beyond `LONGEST_SCRIPT`
-    characters only the beginning is read, and `complete` is false. Raises UnusableInput where shfmt
-    is not installed.
-    """
-    text = script if isinstance(script, str) else script.decode("utf-8", "surrogateescape")
-    source = Source(text[:LONGEST_SCRIPT])
-    tree, evaluator, state = parse(source.text), Evaluator(source), State()
-    try:
-        evaluator.run(tree.statements, state)
-        evaluator.run_uncalled(state)
-    except RecursionError:
-        evaluator = Evaluator(source)
-        evaluator.steps = 0
-    run = {command.place.offset for command in evaluator.commands if command.reach != "never"}
-    noted = {item.place.offset: item for item in evaluator.commands if item.place.offset not in run}
-    return Script(
-        text=text,
-        commands=tuple(
-            command
-            for command in evaluator.commands
-            if command.reach != "never" or noted.get(command.place.offset) is command
-        ),
-        assignments=tuple(item for _, item in sorted(evaluator.assignments.items())),
-        references=tuple(item for _, item in sorted(evaluator.references.items())),
-        functions=frozenset(evaluator.functions),
-        options=tuple(evaluator.options),
-        comments=tuple(
-            Note(source.text[start:].partition("\n")[0], source.place(start))
-            for start in tree.comments
-        ),
-        problems=tuple(Note(message, source.place(at)) for at, message in tree.problems),
-        complete=evaluator.steps > 0 and len(text) <= LONGEST_SCRIPT,
-    )
-
-
-_IS_EMPTY = re.compile(r"""(?:test|\[\[?) -z "?\$\{?(?P<name>\w+)(?::?-)?\}?"?(?: \]\]?)?;?""")
 
 
 class Evaluator(Expander):
@@ -400,7 +354,8 @@ class Evaluator(Expander):
     def _set_name(self, node: Node, state: State) -> None:
         name, place = self.raw(node), self.place(node)
         state.set(name, lost(place, f"${{{name}}}", unsure=True), place)
-        self.note_assignment(name, lost(place, f"${{{name}}}"), name, place, "for")
+        value = lost(place, f"${{{name}}}")
+        self.note(Assignment(name, value, name, place, self.here.reach, "for"))
 
     def _while(self, node: Node, state: State) -> Status:
         """A loop over arguments changes nothing, as the script is read without any."""
@@ -441,7 +396,8 @@ class Evaluator(Expander):
             words = (self.words(item["Value"], state) for item in items if item.get("Value"))
             elements = tuple(chain.from_iterable(words))
         state.set(name, self._content(node, value, elements, state), place)
-        self.note_assignment(name, value, self.raw(node), place, kind, elements, exported)
+        raw, reach = self.raw(node), self.here.reach
+        self.note(Assignment(name, value, raw, place, reach, kind, elements, exported))
         return value
 
     def _content(
@@ -506,7 +462,8 @@ class Evaluator(Expander):
             if name.isidentifier():
                 state.lose(name, word.site)
                 value = lost(word.site, f"${{{name}}}")
-                self.note_assignment(name, value, word.raw, word.site, "read")
+                reach = self.here.reach
+                self.note(Assignment(name, value, word.raw, word.site, reach, "read"))
         return None
 
     def _eval(self, arguments: Sequence[Word], state: State) -> Status:

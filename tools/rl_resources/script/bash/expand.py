@@ -18,7 +18,6 @@ from rl_resources.script.bash.conditions import Status
 from rl_resources.script.bash.parser import Node
 from rl_resources.script.bash.script import (
     Assignment,
-    AssignmentKind,
     Command,
     Defined,
     Part,
@@ -119,21 +118,10 @@ class Expander(ABC):
         """A node as it is written."""
         return self.source.text[node["Pos"] : node["End"]]
 
-    def note_assignment(
-        self,
-        name: str,
-        value: Value,
-        raw: str,
-        place: Place,
-        kind: AssignmentKind,
-        elements: tuple[Word, ...] | None = None,
-        exported: bool = False,
-    ) -> None:
-        """Note what is assigned; the last run counts, and any run before none."""
-        reach = self.here.reach
-        if place.offset not in self.assignments or reach != "never":
-            found = Assignment(name, value, elements, raw, place, kind, exported, reach)
-            self.assignments[place.offset] = found
+    def note(self, found: Assignment) -> None:
+        """Note an assignment; the last run counts, and any run before none."""
+        if found.place.offset not in self.assignments or found.reach != "never":
+            self.assignments[found.place.offset] = found
 
     def note_reference(
         self, name: str, node: Node, state: State, *, quoted: bool = True, operator: str = ""

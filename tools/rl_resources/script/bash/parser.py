@@ -107,10 +107,8 @@ def _offsets(text: str) -> Sequence[int]:
     """The offset in characters of each byte."""
     if text.isascii():
         return range(len(text) + 1)
-    found: list[int] = []
-    for index, character in enumerate(text):
-        found += [index] * len(character.encode("utf-8", "replace"))
-    return [*found, len(text)]
+    each = (at for at, one in enumerate(text) for _ in one.encode("utf-8", "replace"))
+    return [*each, len(text)]
 
 
 def _broken(text: str, error: str) -> Tree:

@@ -153,12 +153,12 @@ class Assignment(NamedTuple):
 
     name: str
     value: Value
-    elements: tuple[Word, ...] | None
     raw: str
     place: Place
-    kind: AssignmentKind
-    exported: bool
     reach: Reach
+    kind: AssignmentKind = "plain"
+    elements: tuple[Word, ...] | None = None
+    exported: bool = False
 
 
 class Reference(NamedTuple):
