@@ -37,6 +37,14 @@ def plant(root: Path) -> Path:
     return root
 
 
+def plant_site(root: Path) -> Path:
+    """Build the sample dataset with the pages of this checkout in the folder `root`."""
+    plant(root)
+    shutil.copytree(REPOSITORY / "site", root / "site")
+    shutil.copy(REPOSITORY / "mkdocs.yml", root)
+    return root
+
+
 @cache
 def sample() -> Snapshot:
     """The sample dataset in memory."""

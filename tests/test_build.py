@@ -18,8 +18,8 @@ from rl_resources.files import new_folder
 from rl_resources.script import framework
 from rl_resources.script.framework.overrides import compose_launch
 from rl_resources.script.launch import Launch
-from sample_tree import files
-from website import RECORD, ROOT, copy_checkout, edit_row
+from sample_tree import files, plant_site
+from website import RECORD, ROOT, edit_row
 
 OLD = [f"site/{MARK}", "site/index.html"]
 
@@ -40,8 +40,8 @@ def out(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A checkout whose files may be broken."""
-    return copy_checkout(tmp_path / "checkout")
+    """A small checkout whose files may be broken."""
+    return plant_site(tmp_path / "checkout")
 
 
 # What a build gives
@@ -156,7 +156,7 @@ def test_a_folder_that_we_did_not_build_is_never_replaced(out):
     assert _files(out) == ["site/index.html"]
 
 
-def test_a_script_is_composed_once_for_rules_and_pages(root, monkeypatch):
+def test_a_script_is_composed_once_for_rules_and_pages(copy, monkeypatch):
     composed = []
 
     def counted(source: framework.Source, launch: Launch) -> framework.Composition:
@@ -165,7 +165,6 @@ def test_a_script_is_composed_once_for_rules_and_pages(root, monkeypatch):
 
     monkeypatch.setattr(framework, "compose_launch", counted)
     script_text.cache_clear()
-    (root / "site").symlink_to(ROOT / "site")
-    check_root(root)
-    publish.render(root)
-    assert len(composed) == len([*root.rglob("*.sh")])
+    check_root(copy)
+    publish.render(copy)
+    assert len(composed) == len([*copy.rglob("*.sh")])

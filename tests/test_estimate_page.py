@@ -11,8 +11,9 @@ from rl_resources.estimate.model import estimable
 from rl_resources.query.estimate import estimate
 from rl_resources.site import estimate_page
 from rl_resources.site.environment import Site
+from sample_tree import plant_site
 from test_finder_page import focus_by_tab
-from website import ROOT, copy_checkout, visited
+from website import ROOT, visited
 
 MODEL = "Qwen/Qwen2.5-7B-Instruct"
 ASKED = {"model": MODEL, "gpus": "8", "device": "h100", "infer": "vllm"}
@@ -154,7 +155,7 @@ def test_every_record_with_a_known_run_leads_to_exactly_its_inputs():
 
 
 def test_the_back_test_counts_errors_and_verdicts(tmp_path):
-    root = copy_checkout(tmp_path / "checkout")
+    root = plant_site(tmp_path / "checkout")
     missing = estimate_page.pages(Site(load(root)))["estimate.md"]
     assert "not part of this build" in missing
     (root / "benchmarks").mkdir()

@@ -23,7 +23,6 @@ from website import (
     MKDOCS_WITHOUT_RULES,
     ROOT,
     build_site,
-    copy_checkout,
     read_rows,
     served,
     visited,
@@ -88,7 +87,11 @@ def _spread(root: Path, name: str) -> None:
 
 
 def _plant(folder: Path) -> None:
-    root = copy_checkout(folder / "checkout")
+    root = folder / "checkout"
+    for name in ("records", "schema", "examples", "site"):
+        shutil.copytree(ROOT / name, root / name)
+    for name in ("datapackage.json", "mkdocs.yml"):
+        shutil.copy(ROOT / name, root)
     for name in ("devices", "reports"):
         _fill(root, name)
     for name in ("tasks", "backends", "frameworks", "sizes"):

@@ -1,15 +1,14 @@
 """`make serve`: what MkDocs writes again after an edit, and what it leaves alone."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 
-from sample_tree import files, plant
-from website import RECORD, ROOT, edit_row, read_rows, write_rows
+from sample_tree import files, plant_site
+from website import RECORD, edit_row, read_rows, write_rows
 
 GONE = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm"
 PAGE, SIZE, UNRELATED = (
@@ -50,18 +49,10 @@ class Preview:
         return {name: content for name, content in found.items() if "sitemap" not in name}
 
 
-def checkout(folder: Path) -> Path:
-    """The sample dataset with the pages of this checkout."""
-    root = plant(folder)
-    shutil.copytree(ROOT / "site", root / "site")
-    shutil.copy(ROOT / "mkdocs.yml", root)
-    return root
-
-
 @pytest.fixture
 def preview(tmp_path: Path) -> Preview:
     """A preview after its first build."""
-    made = Preview(checkout(tmp_path / "checkout"), tmp_path / "site")
+    made = Preview(plant_site(tmp_path / "checkout"), tmp_path / "site")
     made.update()
     return made
 

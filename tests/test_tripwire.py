@@ -1,7 +1,6 @@
 """Nothing contributed is ever run: any trap that runs leaves a trace."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rl_resources.cli import main
-from sample_tree import REPOSITORY, plant, ran
+from sample_tree import plant, plant_site, ran
 
 SHELL = '#!/bin/sh\ntouch "$TRIPWIRE/$(basename "$0")"\n'
 PYTHON = "import os, pathlib\npathlib.Path(os.environ['TRIPWIRE'], __name__).touch()\n"
@@ -37,9 +36,7 @@ COMMANDS = (
 @pytest.fixture
 def trapped(tmp_path: Path) -> Path:
     """A dataset in which every name that something might run or import is a trap."""
-    root = plant(tmp_path / "dataset")
-    shutil.copytree(REPOSITORY / "site", root / "site")
-    shutil.copy(REPOSITORY / "mkdocs.yml", root)
+    root = plant_site(tmp_path / "dataset")
     for folder in (root, root / "records", root / "schema", root / "examples"):
         for name in IMPORTED:
             (folder / f"{name}.py").write_text(PYTHON)

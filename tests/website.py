@@ -2,7 +2,6 @@
 
 import csv
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,7 +19,6 @@ from playwright.sync_api import Browser, Page, Request
 from sample_tree import ran
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ("datapackage.json", "mkdocs.yml", "records", "schema", "examples", "site")
 MKDOCS = (sys.executable, "-m", "mkdocs")
 # For data that no rule would let through: what is shown must be safe without the rules as well.
 MKDOCS_WITHOUT_RULES = (
@@ -45,19 +43,6 @@ PAGES = ("/", "/sizes/7b/", "/sizes/405b/", f"/records/{RECORD}/", "/models/", "
 PAGES += ("/sizes/", "/records/", "/data/", "/contributing/", "/rules/")
 PAGES += ("/what-fits/", "/reports/", "/reports/7b/", "/coverage/", "/charts/")
 PAGES += ("/estimate/", "/recipes/", "/404.html")
-
-
-def copy_checkout(target: Path) -> Path:
-    """A checkout at `target` whose files may be changed."""
-    target.mkdir()
-    for name in SOURCES:
-        if (ROOT / name).is_dir():
-            shutil.copytree(
-                ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__")
-            )
-        else:
-            shutil.copy2(ROOT / name, target / name)
-    return target
 
 
 def build_site(
