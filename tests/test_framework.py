@@ -36,7 +36,7 @@ from rl_resources.script.framework.overrides import disagreement
 from rl_resources.script.framework.releases import Release, configuration, releases, unpack
 from rl_resources.script.framework.shipped import DEFAULTS, describe, read_shipped
 from rl_resources.script.framework.syntax import Override, plain_override
-from rl_resources.script.launch import Launch, launches
+from rl_resources.script.launch import launches
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted(ROOT.glob("examples/tuning/*/*.sh"))
@@ -401,18 +401,11 @@ def test_a_wheel_without_configuration_is_reported(cache):
         cached(cache, **{name: "" for name in FILES if name.endswith(".py")})
 
 
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        ("ppo_trainer.yaml", "a: [1\n"),
-        ("ppo_trainer.yaml", "defaults: [nothing]\n"),
-    ],
-)
-def test_a_release_that_does_not_compose_is_a_problem_not_a_crash(cache, path, text):
-    cached(cache, **{f"{CONFIG}/{path}": text})
-    composed = compose_module(
-        configuration("verl", "9.0"), MODULE, None, None, [("data.seed", "1")]
-    )
+@pytest.mark.parametrize("text", ["a: [1\n", "defaults: [nothing]\n"])
+def test_a_release_that_does_not_compose_is_a_problem_not_a_crash(cache, text):
+    cached(cache, **{f"{CONFIG}/ppo_trainer.yaml": text})
+    release = configuration("verl", "9.0")
+    composed = compose_module(release, MODULE, None, None, [("data.seed", "1")])
     assert composed.accepted is None
     assert composed.problem.startswith("`ppo_trainer` fails: ")
 
@@ -455,11 +448,6 @@ def root(tmp_path: Path, cache: Path) -> Path:
     return tmp_path / "root"
 
 
-def write(root: Path, files: dict[str, str]) -> None:
-    for path, text in files.items():
-        (root / path).write_text(text, encoding="utf-8", newline="\n")
-
-
 @pytest.mark.nightly
 def test_every_script_is_composed_with_every_release(root):
     progress: list[str] = []
@@ -468,7 +456,8 @@ def test_every_script_is_composed_with_every_release(root):
     assert len(found.rows) == 2 * len(SCRIPTS)
     assert json.loads(found.files[f"{HISTORY}/verl.json"])["releases"] == ["8.0", "9.0"]
     assert not found.problems
-    write(root, dict(found.files))
+    for path, text in found.files.items():
+        (root / path).write_text(text, encoding="utf-8", newline="\n")
     assert found.rows == rl_resources.load(root).records["compatibility"]
     assert compat(root, ["8.0"]).rows == found.rows
     (root / "records" / "tuning.csv").write_text(
@@ -497,11 +486,6 @@ def test_the_accepting_releases_in_words(accepted, words):
 # What is committed
 
 
-def launch_of(path: Path) -> Launch:
-    (launch,) = launches(read(path.read_text(encoding="utf-8")))
-    return launch
-
-
 def test_the_table_has_every_release_and_the_newest_accepts_every_script():
     found: dict[object, set[object]] = {}
     for row in rl_resources.load(ROOT).records["compatibility"]:
@@ -520,7 +504,8 @@ def test_what_is_committed_is_what_compat_writes():
         for row in rl_resources.load(ROOT).records["compatibility"]
     }
     for path in SCRIPTS:
-        script = Script(path.name, "verl", (launch_of(path),))
+        (launch,) = launches(read(path.read_text(encoding="utf-8")))
+        script = Script(path.name, "verl", (launch,))
         for release in known:
             row = rows.get((path.name, release.version))
             assert row is None or row == row_of(script, release)
