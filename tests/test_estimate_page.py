@@ -41,7 +41,7 @@ def headline(asked: dict[str, str], *settings: str) -> str:
 
 @pytest.mark.parametrize("width", [360, pytest.param(1440, marks=pytest.mark.nightly)])
 def test_the_form_is_answered_by_keyboard_and_the_address_keeps_it(browser, address, width):
-    with visited(browser, f"{address}/estimate/", width) as (page, wrong):
+    with visited(browser, f"{address}/estimate/", width) as page:
         for name, text in {
             "model": "Qwen2.5-7B-Instruct",
             "gpus": "8",
@@ -69,17 +69,13 @@ def test_the_form_is_answered_by_keyboard_and_the_address_keeps_it(browser, addr
         assert page.evaluate("document.documentElement.scrollHeight") <= 8 * 800
         page.locator(".finder-clear").click()
         page.get_by_text("Choose a model").first.wait_for()
-        assert wrong == []
 
 
 def test_an_address_in_any_words_fills_the_form(browser, address):
     query = "model=qwen2.5-7b-instruct&gpus=4&memory=40&lora_rank=8&data.max_response_length=4096"
-    with visited(browser, f"{address}/estimate/?{query}&param_offload=1") as (page, _):
+    with visited(browser, f"{address}/estimate/?{query}&param_offload=1") as page:
         assert "Not known: param_offload=1" in page.locator(".estimate-result").inner_text()
-    with visited(browser, f"{address}/estimate/?{query}&fsdp_size=2&checkpointing=0.5") as (
-        page,
-        wrong,
-    ):
+    with visited(browser, f"{address}/estimate/?{query}&fsdp_size=2&checkpointing=0.5") as page:
         asked = {"model": MODEL, "gpus": "4", "memory": "40", "weights": "lora", "lora_rank": "8"}
         assert verdict(page) == headline(
             asked, "response_length=4096", "fsdp_size=2", "checkpointing=0.5"
@@ -88,26 +84,23 @@ def test_an_address_in_any_words_fills_the_form(browser, address):
         command = page.locator(".estimate-result > p code").last.inner_text()
         assert command.startswith(f"rl-resources estimate --model {MODEL} --gpus 4")
         assert command.endswith("--memory 40")
-        assert wrong == []
 
 
 def test_a_hostile_address_is_shown_as_text(browser, address):
     for name in ("model", "gpus", HOSTILE):
-        with visited(browser, f"{address}/estimate/?{name}={HOSTILE}") as (page, wrong):
+        with visited(browser, f"{address}/estimate/?{name}={HOSTILE}") as page:
             page.locator(".estimate-result .nothing").wait_for()
             assert page.evaluate("window.hacked") is None
             assert page.locator("article img").count() == 0
-            assert wrong == []
 
 
 def test_the_formula_is_fetched_when_somebody_asks(browser, address):
     fetched = "performance.getEntriesByType('resource').map(one => one.name).join()"
-    with visited(browser, f"{address}/estimate/") as (page, wrong):
+    with visited(browser, f"{address}/estimate/") as page:
         assert "api/v1/estimate.json" not in page.evaluate(fetched)
         page.locator("#estimate-model").focus()
         page.get_by_text("Choose a model, the number").last.wait_for()
         assert "api/v1/estimate.json" in page.evaluate(fetched)
-        assert wrong == []
 
 
 def test_a_formula_that_cannot_be_loaded_is_said(browser, address):
@@ -121,14 +114,13 @@ def test_a_formula_that_cannot_be_loaded_is_said(browser, address):
 
 def test_the_finder_leads_to_the_estimate_of_its_question(browser, address):
     asked = {"model": "Qwen2.5-32B-Instruct", "gpus": "2", "device": "4090", "weights": "lora"}
-    with visited(browser, f"{address}/?{urlencode(asked)}&length=8K") as (page, wrong):
+    with visited(browser, f"{address}/?{urlencode(asked)}&length=8K") as page:
         page.locator(".finder-estimate a").click()
         page.wait_for_url("**/estimate/?**")
         settings = ("prompt_length=0", "response_length=8000")
         assert verdict(page) == headline(asked, *settings)
-        assert wrong == []
     asked = {"model": "7B", "gpus": "2", "device": "h800"}
-    with visited(browser, f"{address}/?{urlencode(asked)}") as (page, _):
+    with visited(browser, f"{address}/?{urlencode(asked)}") as page:
         page.locator(".finder-estimate a").click()
         page.wait_for_url("**/estimate/?**")
         assert " GB (" in verdict(page)

@@ -79,9 +79,10 @@ def visited(
     address: str,
     width: int = 1280,
     colors: Literal["light", "dark"] = "light",
-    until: Literal["load", "networkidle"] = "networkidle",
-) -> Iterator[tuple[Page, list[str]]]:
-    """Open a page; gives it with a list that collects all that goes wrong on it."""
+    *,
+    fails: bool = False,
+) -> Iterator[Page]:
+    """Open a page, on which nothing may go wrong in the end unless the test lets requests fail."""
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=colors)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
@@ -94,9 +95,10 @@ def visited(
     page.on("request", lambda request: _note_foreign(wrong, request.url, origin))
     page.on("response", lambda reply: _note_status(wrong, reply.url, reply.status))
     page.goto(address)
-    page.wait_for_load_state(until)
-    yield page, wrong
+    page.wait_for_load_state("networkidle")
+    yield page
     context.close()
+    assert fails or wrong == []
 
 
 def _note_foreign(wrong: list[str], url: str, origin: str) -> None:
