@@ -44,6 +44,8 @@ def render(root: Path, repository: Repository | None = None) -> Files:
     dataset, repository = read_dataset(read_package(root)), repository or read_repository(root)
     site = Site(dataset, repository.url, site_url())
     files = render_dataset(site, _scripts(root, dataset), repository)
+    if outside := [path for path in files if ".." in PurePosixPath(path).parts]:
+        raise InvalidOutput(f"{outside[0]}: leads out of the folder of the site")
     paths = {name: dataset.package.resources[name].path for name in ("tuning", "moved")}
     times = {name: line_times(root, path) for name, path in paths.items()}
     files[metadata.FEED] = metadata.feed(site, times)
@@ -52,8 +54,6 @@ def render(root: Path, repository: Repository | None = None) -> Files:
     documents = api_schema.files(dataset, publication, api.documents(dataset, publication))
     files["llms.txt"] = metadata.llms_txt(site, files)
     files |= documents
-    if outside := [path for path in files if ".." in PurePosixPath(path).parts]:
-        raise InvalidOutput(f"{outside[0]}: leads out of the folder of the site")
     return files
 
 
