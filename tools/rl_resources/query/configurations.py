@@ -211,9 +211,10 @@ class _Configurations:
         device, stated = _text(row, "device"), row.get("device_memory_gb") or 0
         published = _text(row, "device_as_published")
         known_name = device or (published if published in self._devices.known else "")
-        possible, known = self._devices.published(published)
         if device:
             possible, known = [device], self._devices.known.get(device, Device())
+        else:
+            possible, known = self._devices.published(published)
         return {
             "device_label": device_label(known_name) or written(published),
             "possible_devices": tuple(possible),
