@@ -232,9 +232,9 @@ def openapi(dataset: Dataset, publication: Publication, listed: Sequence[Documen
     """The OpenAPI 3.1 description of `listed`; the first document of a kind is its example."""
     kinds: dict[str, Document] = {}
     for item in listed:
-        folder, slash, name = item.path.rpartition("/")
-        name = f"{{{_PARAMETERS[folder][0]}}}.json" if folder else name
-        kinds.setdefault(f"{folder}{slash}{name}", item)
+        folder, slash, _ = item.path.partition("/")
+        template = f"{folder}/{{{_PARAMETERS[folder][0]}}}.json" if slash else folder
+        kinds.setdefault(template, item)
     known, package, site = components(dataset), dataset.package, publication.site
     # Without a page: clients would return it as if it were a document.
     missing = "There is nothing at this URL. `index.json` lists every document."
@@ -262,13 +262,13 @@ def openapi(dataset: Dataset, publication: Publication, listed: Sequence[Documen
 
 def _get(path: str, item: Document, known: Mapping[str, Schema]) -> Schema:
     component = _component_of(item.schema)
-    folder, _, file = item.path.rpartition("/")
+    folder, slash, file = item.path.partition("/")
     operation: Schema = {
         "operationId": _operation_id(path),
         "summary": known[component]["description"],
     }
     not_found = {}
-    if folder:
+    if slash:
         name, description = _PARAMETERS[folder]
         parameter = {"name": name, "in": "path", "required": True, "description": description}
         example = file.removesuffix(".json")
