@@ -135,19 +135,19 @@ def _fmt_options(parser: ArgumentParser) -> None:
 @command(_fmt_options)
 def fmt(arguments: Arguments) -> int:
     """Write the CSV files in canonical form."""
-    from rl_resources.check.dataset.form import format_tables, unformattable
+    from rl_resources.check.dataset.form import canonical_texts
     from rl_resources.check.snapshot import take_snapshot
     from rl_resources.contribute.changes import Change, write_changes
 
     root = root_of(arguments)
     snapshot = take_snapshot(read_package(root))
     asked = among(snapshot.package, arguments.paths)
-    left = [path for path in unformattable(snapshot) if asked(path)]
-    tables = {table.path: table for table in snapshot.tables.values()}
+    texts = {path: text for path, text in canonical_texts(snapshot).items() if asked(path)}
+    left = [path for path, text in texts.items() if text is None]
     changes = [
-        Change(path, tables[path].data, text.encode())
-        for path, text in format_tables(snapshot).items()
-        if asked(path)
+        Change(table.path, table.data, text.encode())
+        for table in snapshot.tables.values()
+        if (text := texts.get(table.path)) is not None and text.encode() != table.data
     ]
     if arguments.check:
         sys.stdout.write(shown_diff("".join(change.diff() for change in changes)))

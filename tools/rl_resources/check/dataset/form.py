@@ -115,18 +115,6 @@ def canonical(snapshot: Snapshot, table: Table) -> str | None:
     return write([table.header, *(table.rows[row].cells for row in order)])
 
 
-def format_tables(snapshot: Snapshot) -> dict[str, str]:
-    """The canonical text of every file that is not in canonical form, by path.
-
-    A file that cannot be read whole as CSV is left alone.
-    """
-    return {
-        table.path: text
-        for table in snapshot.tables.values()
-        if (text := canonical(snapshot, table)) is not None and text.encode("utf-8") != table.data
-    }
-
-
-def unformattable(snapshot: Snapshot) -> list[str]:
-    """The files that `format_tables` leaves alone."""
-    return [table.path for table in snapshot.tables.values() if canonical(snapshot, table) is None]
+def canonical_texts(snapshot: Snapshot) -> dict[str, str | None]:
+    """The canonical text of every file by path; `None` where it cannot be read whole as CSV."""
+    return {table.path: canonical(snapshot, table) for table in snapshot.tables.values()}
