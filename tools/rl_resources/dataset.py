@@ -110,12 +110,6 @@ def read_dataset(package: Package) -> Dataset:
     return Dataset(package, records)
 
 
-@lru_cache(maxsize=24)
-def _rows(resource: Resource, text: str) -> tuple[Record, ...]:
-    # Once for each text, so that a server does not read again what has not changed.
-    return typed_records(resource, tabular.read(text))
-
-
 class _CellError(ValueError):
     """A cell that is not of its type, and its line and column."""
 
@@ -124,13 +118,17 @@ class _CellError(ValueError):
         self.place = line, column
 
 
-def typed_records(resource: Resource, text: tabular.Text) -> tuple[Record, ...]:
-    """The rows of a file as mappings from column to value. Raises `ValueError` at the first."""
-    schema = resource.schema
+@lru_cache(maxsize=24)
+def _rows(resource: Resource, file: str) -> tuple[Record, ...]:
+    """The rows of a file as mappings from column to value. Raises `_CellError` at the first.
+
+    Once for each text, so that a server does not read again what has not changed.
+    """
+    text = tabular.read(file)
     if text.defects:
         defect = text.defects[0]
         raise _CellError(defect.line, defect.column, f"not CSV: {defect.kind}")
-    if text.header is None or text.header.cells != schema.names:
+    if text.header is None or text.header.cells != resource.schema.names:
         raise _CellError(1, 1, "the header is not that of the schema")
     return tuple(_typed_record(resource, row) for row in text.rows)
 
