@@ -127,9 +127,8 @@ def table(root: Path, name: str) -> list[dict[str, str]]:
 
 
 def _read_by_hand(row: dict[str, str], script: Path) -> set[str]:
-    """The cells that only a reader knows: FP8, an engine's share that it ignores, two GPU pools."""
-    found = {"precision", "memory_optimizations"} if row["precision"] == "fp8" else set()
-    found |= {"gpu_memory_utilization"} if row["infer"] == "vexact" else set()
+    """The cells that only a reader knows: an engine's share that it ignores, two GPU pools."""
+    found = {"gpu_memory_utilization"} if row["infer"] == "vexact" else set()
     return found | ({"nodes"} if "fully_async" in script.read_text(encoding="utf-8") else set())
 
 

@@ -37,13 +37,11 @@ ENGINES: Mapping[str, str] = {"vllm-ascend": "vllm", "vllm-omni": "vllm"}
 class Sources:
     """What a draft is made of.
 
-    `held` is the script's path relative to the root if it lies among the dataset's scripts, `data`
-    the script's bytes. `stated` are the cells that the command line states, `exempt` the reasons of
-    its exemptions, by rule.
+    `held` is the script's path relative to the root if it lies among the dataset's scripts.
+    `stated` are the cells that the command line states, `exempt` its reasons by rule.
     """
 
     script: ScriptText | None = None
-    data: bytes = b""
     held: str = ""
     log: TrainingLog | None = None
     form: Form = field(default_factory=Form)
@@ -279,9 +277,10 @@ class Draft:
         after = with_rows(
             snapshot, {name: rows for name, rows in new.items() if rows}, replacing=True
         )
-        if self.path is None or self.sources.held == self.path:
+        script, held = self.sources.script, self.sources.held
+        if self.path is None or script is None or held == self.path:
             return after
-        return with_script(after, self.path, self.sources.data, self.sources.held)
+        return with_script(after, self.path, script.text.encode(), held)
 
     @property
     def remarks(self) -> Iterator[str]:

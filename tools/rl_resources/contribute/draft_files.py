@@ -173,11 +173,10 @@ def draft_files(
     schema = package.resources["tuning"].schema
     form = _form(issue, schema) if issue else Form()
     run, form = _log(log, form)
-    text = _decoded(script, "Name the shell script.") if script else form.script.encode()
+    text = _text(script, "Name the shell script.") if script else form.script
     name, devices = Path(script).name if script else "script.sh", Devices(dataset)
     sources = Sources(
-        ScriptText(name, text.decode()) if text or script else None,
-        text,
+        ScriptText(name, text) if text or script else None,
         _held(root, Path(script)) if script else "",
         run,
         replace(form, facts=_by_key(form.facts, devices)),
@@ -229,7 +228,7 @@ def _by_key(facts: Facts, devices: Devices) -> Facts:
 
 def _form(name: str, schema: TableSchema) -> Form:
     """The answers of a form."""
-    form = read_form(_decoded(name, "Save the issue's text as UTF-8.").decode(), schema)
+    form = read_form(_text(name, "Save the issue's text as UTF-8."), schema)
     if form == Form():
         raise UnusableInput(
             f"{shown(name, 500)}: has no answer of an issue form",
@@ -248,8 +247,8 @@ def _log(name: str, form: Form) -> tuple[TrainingLog | None, Form]:
         return None, replace(form, remarks=(*form.remarks, str(error)))
 
 
-def _decoded(name: str, help_: str) -> bytes:
-    """The bytes of a file of text."""
+def _text(name: str, help_: str) -> str:
+    """The text of a file."""
     label = shown(name, 500)
     try:
         data = read_file(Path(name), LARGEST_SCRIPT_BYTES)
@@ -257,7 +256,7 @@ def _decoded(name: str, help_: str) -> bytes:
         raise UnusableInput(f"{label}: cannot be read: {error.strerror}", OWN_FILE) from error
     if (at := undecodable(data)) is not None:
         raise UnusableInput(f"{label}: is not text in UTF-8 (byte {at})", help_)
-    return data
+    return data.decode()
 
 
 def _held(root: Path, path: Path) -> str:

@@ -218,7 +218,7 @@ def read_word(dataset: Dataset, option: str, text: str) -> Fact:
     if devices:
         return Fact(doubt=f"`{shown(text)}` can be {' or '.join(f'`{key}`' for key in devices)}")
     help_ = filter(None, (nearest(text, words).sentence(), _how_to_add(dataset, option)))
-    return Fact(doubt=" ".join([f"{option} `{shown(text)}` is not known.", *help_]))
+    return Fact(doubt=" ".join([f"`{shown(text)}` is not known.", *help_]))
 
 
 def _how_to_add(dataset: Dataset, option: str) -> str:

@@ -183,7 +183,9 @@ def read_excerpt(text: str, label: str) -> TrainingLog:
 
 def _read(file: TextIO, label: str) -> TrainingLog:
     log = TrainingLog()
-    lines = _lines(file)
+    # A line that never ends comes in pieces.
+    pieces = iter(partial(file.readline, LONGEST_LINE), "")
+    lines = (line.rstrip("\n") for line in pieces if not line.isspace())
     first = next(lines, "")
     parse = _parser_for(first, label)
     for number, line in enumerate(chain([first], lines)):
@@ -195,13 +197,6 @@ def _read(file: TextIO, label: str) -> TrainingLog:
     if not log.steps and not log.out_of_memory:
         raise UnusableInput(f"{label}: has no training step", _WANTED)
     return log
-
-
-def _lines(file: TextIO) -> Iterator[str]:
-    """The lines that are not empty, also those that end in CR; a very long one in pieces."""
-    for line in iter(partial(file.readline, LONGEST_LINE), ""):
-        if not line.isspace():
-            yield line.rstrip("\n")
 
 
 def _parser_for(line: str, label: str) -> Parser:

@@ -328,6 +328,9 @@ class Run(Settings):
         on_host = self.optimizer_on_host if self.optimizer_on_host.flag and megatron else None
         gradients = self._engine("grad_offload")  # gone: Megatron's move with the parameters
         dtype = self._engine("model_dtype")  # of weights, and so of gradients and Adam's moments
+        # Weights that are FP8 already ask for neither.
+        fp8 = self.setting(f"{ACTOR}.megatron.override_transformer_config.fp8")
+        quantized = self.setting(f"{ROLLOUT}.quantization")
         found = {
             "activation-checkpointing": self.gradient_checkpointing,
             "parameter-offload": all_state or self.param_offload,
@@ -336,6 +339,8 @@ class Run(Settings):
             "activation-offload": self._if_any(backend.activation_offload),
             "reference-offload": self.reference_offload,
             "bf16-optimizer": dtype,
+            "fp8-training": fp8,
+            "fp8-rollout": quantized,
             "sequence-packing": self.setting(backend.packing),
             "dynamic-batch": self.dynamic_batch,
             "fused-logits": self.setting(f"{MODEL}.use_fused_kernels"),
@@ -345,6 +350,8 @@ class Run(Settings):
         }
         lacks = {
             "gradient-offload": not megatron and not all_state,
+            "fp8-training": not megatron or not fp8.text,
+            "fp8-rollout": quantized.value != "fp8",
             "bf16-optimizer": dtype.text not in _BF16 or self.weights != "full",
             "activation-offload": not backend.activation_offload,
             "reference-offload": not self._has_reference,
