@@ -217,7 +217,7 @@ def test_search_copy_and_dark_mode_work_under_the_policy(browser, address):
 
 @pytest.mark.parametrize(
     ("words", "page"),
-    [("OOM", "/reports/"), ("contribute", "/contributing/"), ("A100", "/devices/#nvidia")],
+    [("OOM", "/estimate/"), ("contribute", "/contributing/"), ("A100", "/devices/#nvidia")],
 )
 def test_search_leads_to_the_right_page(browser, address, words, page):
     with visited(browser, f"{address}/data/", width=1440) as tab:
