@@ -70,6 +70,11 @@ def _launched(script: Script) -> list[Command]:
     return [c for c in script.commands if c.name == "python3" and c.reach != "never"]
 
 
+def _arguments(text: str) -> list[str | None]:
+    (command,) = _launched(read(text))
+    return [word.text for word in command.words[1:]]
+
+
 def _home_filled(value: Value) -> str:
     """The text with HOME put in; any other unknown part stays as it is written."""
     return value.shown.replace("${HOME}", HOME).replace("$HOME", HOME)
@@ -225,6 +230,68 @@ def test_what_a_script_sets_where_nothing_is_given_is_a_default():
     text = f'if [ -z "$M" ]; then M=a; fi\n{text}python3 $M $N $O\n'
     (command,) = _launched(read(text))
     assert [word.text for word in command.words[1:]] == ["a", "2", None]
+
+
+EXPANSIONS = {
+    "python3 ${N:-4} ${M-5} ${1:-4}": ["4", "5", "4"],
+    "N=; python3 ${N:-4} [${N-4}] ${N:+x}y": ["4", "[]", "y"],
+    'python3 "${D:-~/x}" ~k.v x.y=~/d N=~/d': ["~/x", "~k.v", "x.y=~/d", None],
+    "python3 a \\": ["a"],
+    "python3 trainer.logger=['console','wandb']": ["trainer.logger=[console,wandb]"],
+    "python3 +k={a:1} +k={a:1,b:2}": ["+k={a:1}", None],
+    "n=$((1024 * 2))\npython3 $((n + n * 3 / 2))": ["5120"],
+    "python3 a \\\n  # b \\\n  c=1": ["a"],
+    "python3 a \\ \n  c=1": ["a", " "],
+    "export A=1\nA=2 python3 $A": ["1"],
+    "declare -A m=([k]=v)\npython3 ${m[k]}": [None],
+    "f() { local a=2; python3 $a $1; }\na=1\nf x": ["2", None],
+    "x=a.b.c\npython3 ${x^^} ${x##*.} ${x:2:1} ${x/b/B}": ["A.B.C", None, None, None],
+    'a=(x y)\na+=(z)\npython3 "${a[*]}"': ["x y z"],
+    "[[ 1 -eq 1 ]] && [[ a == [ab] ]] && python3 a": ["a"],
+}
+
+
+@pytest.mark.parametrize("text", EXPANSIONS)
+def test_expansions(text):
+    assert _arguments(text) == EXPANSIONS[text]
+
+
+# Branches
+
+REACHED = {
+    # script: the arguments of each launch that may run, and how surely it runs
+    'N=1\nif [ -n "$X" ]; then N=2; python3 a; fi\npython3 $N\n': [
+        (["a"], "maybe"),
+        ([None], "always"),
+    ],
+    "N=1\nif [ $# -lt 2 ]; then N=2; exit 1; fi\npython3 $N\n": [(["1"], "always")],
+    'if [ -z "${MODEL:-}" ]; then echo usage; exit 1; fi\npython3 a\n': [(["a"], "always")],
+    'B=${B:-fsdp}\nif [ "$B" = fsdp ]; then python3 a; else python3 b; fi\n': [(["a"], "always")],
+    'X=(a)\nif [ -n "$Q" ]; then X+=(b); fi\nX+=(c)\npython3 "${X[@]}" d\n': [
+        (["a", None, "c", "d"], "always")
+    ],
+    'X=(a=1 b=1); D=$(ask)\nif [ "$D" = npu ]; then X=(a=1 b="$Q"); fi\npython3 "${X[@]}"\n': [
+        (["a=1", None], "always")
+    ],
+    "A=1 N=0\nwhile true; do\n  if ask; then break; fi\n  N=$((N + 1))\ndone\npython3 $A $N\n": [
+        (["1", None], "always")
+    ],
+    "N=1\nwhile (($# > 0)); do N=$2; shift; done\npython3 $N\n": [(["1"], "always")],
+    "f() { ask && return; python3 a; }\nf\npython3 b": [(["a"], "maybe"), (["b"], "always")],
+}
+
+
+@pytest.mark.parametrize("text", REACHED)
+def test_branches(text):
+    script = read(text)
+    found = [([w.text for w in c.words[1:]], c.reach) for c in _launched(script)]
+    assert found == REACHED[text]
+    assert script.complete
+
+
+def test_what_a_function_or_eval_changes_is_unknown():
+    text = "A=1 B=1 C=1 D=1\nf() { A=2 C=1; }\nf\neval 'B=2; D+=3'\npython3 $A $B $C $D\n"
+    assert _arguments(text) == [None, None, "1", None]
 
 
 # Syntax
