@@ -181,7 +181,7 @@ DOUBTFUL: dict[str, list[Edit]] = {
         swap(SCRIPT, "set -euo pipefail\n", "pkill -9 ray\n"),
     ],
     "strict mode where something may not be set": [
-        swap(SCRIPT, "set -euo pipefail\n", 'if [ -d a ]; then here=a; fi\necho "$here"\n'),
+        swap(SCRIPT, "set -euo pipefail\n", 'case "$1" in a) here=a ;; esac\necho "$here"\n'),
     ],
     "a name that is taken": [
         {"file": f"{SCRIPT.replace('7b/', '14b/')}", "write": "#!/usr/bin/env bash\n"},
