@@ -125,7 +125,7 @@ def _keys(snapshot: Snapshot, key: ForeignKey) -> list[str]:
 def _wrong_item(snapshot: Snapshot, broken: BrokenCell, others: Sequence[BrokenCell]) -> Mistake:
     """A word, or the first item of a list, that its column does not have."""
     field, cell = broken.field, broken.cell
-    words = field.item_words or _words(broken.limit)
+    words = field.item_words or tuple(map(str, field.constraints.get("enum", ())))
     items = cell.split(field.delimiter) if field.item_words else [cell]
     wrong = next((item for item in items if item not in words), cell)
     what = field.title.lower().removesuffix("s" if field.item_words else "")
@@ -166,10 +166,6 @@ def _also(others: Sequence[BrokenCell]) -> str:
     return f" (also in {', '.join(places[:MOST_LISTED])}{more})" if places else ""
 
 
-def _words(limit: object) -> list[str]:
-    return [str(word) for word in limit] if isinstance(limit, list) else []
-
-
 _BOUNDS = {
     "minimum": ("which is below {}", "at least {}"),
     "exclusiveMinimum": ("which is not above {}", "more than {}"),
@@ -192,7 +188,8 @@ def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's na
         wrong = _BOUNDS[broken.constraint][0].format(broken.limit)
         if broken.limit is None:
             wrong = "which has more digits than a number can have"
-        fix = f"Write {_bounds(field)}{_unit(field)}{_or_empty(field)}."
+        unit = f" {field.unit}" if field.unit else ""
+        fix = f"Write {_bounds(field)}{unit}{_or_empty(field)}."
         yield broken.mistake(wrong, f"{fix} {field.title}: {field.description}")
 
 
@@ -200,10 +197,6 @@ def _bounds(field: Field) -> str:
     limits = field.constraints
     words = [text.format(limits[name]) for name, (_, text) in _BOUNDS.items() if name in limits]
     return " and ".join(words) or TYPES[field.type].words
-
-
-def _unit(field: Field) -> str:
-    return f" {field.unit}" if field.unit else ""
 
 
 def _or_empty(field: Field) -> str:

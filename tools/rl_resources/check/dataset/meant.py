@@ -234,13 +234,13 @@ def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
 
     A script that was renamed has another name in the generated table of releases.
     """
-    key = broken.table.schema.foreign_key(broken.field.name)
+    cell, field = broken.cell, broken.field
+    key = broken.table.schema.foreign_key(field.name)
     if key is None:
-        words = broken.limit if isinstance(broken.limit, list) else []
+        words = map(str, field.constraints.get("enum", ()))
         known: Mapping[str, frozenset[str]] = {_plain(word): frozenset({word}) for word in words}
     else:
         known = words_meant(snapshot, key.resource)
-    cell = broken.cell
     found = known.get(_plain(cell)) or known.get(_plain(_COUNT.sub("", cell))) or frozenset()
     if not found and key and key.resource == "tuning":
         found = frozenset(_renamed(snapshot, cell))
