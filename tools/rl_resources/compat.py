@@ -16,7 +16,7 @@ from rl_resources.order import in_order
 from rl_resources.package import Record, read_package
 from rl_resources.query.compatibility import accepted_by
 from rl_resources.script.bash import read
-from rl_resources.script.framework import Composition, Source, compose_launch
+from rl_resources.script.framework import Source, compose_launch
 from rl_resources.script.framework.history import HISTORY, Rejected, write_history
 from rl_resources.script.framework.releases import (
     DISTRIBUTIONS,
@@ -110,7 +110,12 @@ def row_of(script: Script, release: Source) -> Record:
     for launch in script.launches:
         composed = compose_launch(release, launch)
         known &= not composed.problem and not launch.unresolved
-        rejected += [*_stray(launch), *_rejected(launch, composed)]
+        # Hydra stops at arguments that are no overrides.
+        places = [(item.place.line, item.value.shown, "syntax") for item in launch.stray]
+        for item in composed.rejected:
+            line = launch.overrides[item.index].line if item.index >= 0 else launch.line
+            places.append((line, item.key, item.kind))
+        rejected += [str(Rejected(*place)) for place in places]
     return {
         "script": script.name,
         "framework": release.framework,
@@ -118,18 +123,6 @@ def row_of(script: Script, release: Source) -> Record:
         "accepted": False if rejected else True if known else None,
         "rejected": tuple(rejected) or None,
     }
-
-
-def _stray(launch: Launch) -> Iterator[str]:
-    """Arguments that are no overrides: Hydra stops at them."""
-    for stray in launch.stray:
-        yield str(Rejected(stray.place.line, stray.value.shown, "syntax"))
-
-
-def _rejected(launch: Launch, composed: Composition) -> Iterator[str]:
-    for item in composed.rejected:
-        line = launch.overrides[item.index].line if item.index >= 0 else launch.line
-        yield str(Rejected(line, item.key, item.kind))
 
 
 def _csv(dataset: Dataset, rows: Iterable[Record]) -> str:
