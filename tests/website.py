@@ -98,7 +98,7 @@ def visited(
     page.wait_for_load_state("networkidle")
     yield page
     context.close()
-    assert fails or wrong == []
+    assert fails or not wrong, wrong
 
 
 def _note_foreign(wrong: list[str], url: str, origin: str) -> None:

@@ -214,7 +214,7 @@ function link(page, { folder, id, kind }, text) {
 
 /** A source; only a URL of the web becomes a link. @param {string} url */
 function source(url) {
-  if (!url.startsWith("https://")) return element("span", null, url);
+  if (!url.startsWith("https://") || !URL.canParse(url)) return element("span", null, url);
   return element("a", { href: url, rel: "nofollow noopener" }, `Source at ${new URL(url).host}`);
 }
 
