@@ -215,7 +215,8 @@ function link(page, { folder, id, kind }, text) {
 /** A source; only a URL of the web becomes a link. @param {string} url */
 function source(url) {
   if (!url.startsWith("https://") || !URL.canParse(url)) return element("span", null, url);
-  return element("a", { href: url, rel: "nofollow noopener" }, `Source at ${new URL(url).host}`);
+  const { href, host } = new URL(url);
+  return element("a", { href, rel: "nofollow noopener" }, `Source at ${host}`);
 }
 
 /** The command that starts a script. @param {Index} index @param {Row} row */
