@@ -40,21 +40,22 @@ def read_table(path: Path) -> bytes:
     return data
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write `text` as UTF-8 with LF line ends; a reader sees the old file or the whole new one.
+def write_file(path: Path, text: str | bytes) -> None:
+    """Write `text`, as UTF-8, or bytes; a reader sees the old file or the whole new one.
 
     A link is followed. A device or pipe is written to and not replaced. Raises `UnusableInput`
     where the file cannot be written.
     """
+    data = text.encode() if isinstance(text, str) else text
     try:
         path = path.resolve()
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8", newline="\n")
+            path.write_bytes(data)
             return
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as place:
             new = Path(place, path.name)
-            new.write_text(text, encoding="utf-8", newline="\n")
+            new.write_bytes(data)
             if path.exists():
                 shutil.copymode(path, new)
             new.replace(path)

@@ -12,6 +12,7 @@ from rl_resources.check import all_rules, findings_in
 from rl_resources.check.dataset.form import canonical
 from rl_resources.check.snapshot import ScriptFile, Snapshot, Table
 from rl_resources.errors import Finding, UnusableInput
+from rl_resources.files import write_file
 from rl_resources.tabular import write
 
 Row = Mapping[str, str]
@@ -165,8 +166,7 @@ def _write(target: Path, change: Change) -> None:
     if change.becomes is None:
         target.unlink()
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(change.becomes)
+    write_file(target, change.becomes)
     if change.executable:
         mode = target.stat().st_mode
         target.chmod(mode | (mode & 0o444) >> 2)
