@@ -14,6 +14,8 @@ import yaml
 
 from botched_tree import commit, git, plant_frozen
 from conftest import program
+from rl_resources.script.framework.history import HISTORY
+from rl_resources.script.framework.shipped import DEFAULTS
 from website import read_rows
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +23,7 @@ ISSUES = Path(__file__).parent / "issues"
 PLACE = "examples/tuning/7b/qwen2.5-7b-instruct_grpo_2_a100-80g_fsdp_vllm.sh"
 WHY = "The parameters fit; only the optimizer had to go to host memory."
 EXEMPTIONS = "records/exemptions.csv"
+DERIVED = (f"{HISTORY}/verl.json", f"{DEFAULTS}/verl.json")
 BRANCH = "record-issue-7"
 GH = """#!/bin/sh
 echo "$*" >> "$RUNNER_TEMP/gh"
@@ -160,22 +163,22 @@ def test_hostile_answers_become_no_pull_request_and_stay_text_in_the_comment(run
     ("workflow", "patch", "wanted"),
     [
         ("record", "record/record.diff", [PLACE, "examples/tuning/moved.sh", EXEMPTIONS]),
-        ("compat", "compat/compat.diff", ["records/compatibility.csv"]),
+        ("compat", "compat/compat.diff", ["records/compatibility.csv", *DERIVED]),
     ],
 )
 def test_a_patch_reaches_its_own_files_alone(runner, workflow, patch, wanted):
     """Also one that the first job was tricked into, and whose lines the runner would obey."""
-    verl = runner.root / "tools/rl_resources/script/framework/verl.json"
-    verl.parent.mkdir(parents=True)
-    verl.touch()
+    for path in DERIVED:
+        (runner.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (runner.root / path).touch()
     commit(runner.root)
     git(runner.root, "push", "--quiet", "origin", "main")
-    other = ("records/compatibility.csv", "records/devices.csv", ".github/ci.yml")
+    other = ("records/compatibility.csv", "records/devices.csv", ".github/ci.yml", *DERIVED)
     for path in (PLACE, EXEMPTIONS, *other):
         (runner.root / path).parent.mkdir(parents=True, exist_ok=True)
         (runner.root / path).write_text("::add-mask::changed \n")
     git(runner.root, "mv", "datapackage.json", "examples/tuning/moved.sh")
-    git(runner.root, "add", "examples", "records", ".github")
+    git(runner.root, "add", "examples", "records", "tools", ".github")
     text = git(runner.root, "diff", "--cached", "--binary", "--find-renames")
     git(runner.root, "reset", "--hard", "--quiet")
     (runner.temporary / patch).parent.mkdir()
