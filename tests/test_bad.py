@@ -2,13 +2,19 @@
 
 The message is the contract: a contributor who has never seen the project must be able to fix the
 mistake by it. Where the help says literally what to write, `fix` does so and nothing is left.
+
+So that a new column changes no case, `{2,model,gpus}` is the text of line 2 of the sample's tuning
+records from `model` to before `gpus`, with commas or tabs as written, and `{cells-1}` the number of
+columns less one.
 """
 
+import csv
 import json
 import re
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,10 +28,34 @@ from rl_resources.errors import Finding
 from rl_resources.package import read_package
 from rl_resources.tabular import quote
 from rl_resources.text import nearest, printable
-from sample_tree import apply, plant, sample
+from sample_tree import SAMPLE, apply, plant, sample
 
 BAD = sorted((Path(__file__).parent / "bad").glob("*.toml"))
-CASES = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in BAD}
+LINES = [*csv.reader((SAMPLE / "records/tuning.csv").read_text(encoding="utf-8").splitlines())]
+WORD = re.compile(r"\{(\d)([,\t])(\w+)\2(\w+)\}|\{cells([+-]\d)?\}")
+
+
+def expanded(value: Any) -> Any:
+    """A case with what its words mean."""
+    match value:
+        case str():
+            return WORD.sub(_meaning, value)
+        case dict():
+            return {key: expanded(item) for key, item in value.items()}
+        case list():
+            return [*map(expanded, value)]
+    return value
+
+
+def _meaning(word: re.Match[str]) -> str:
+    line, separator, *columns, more = word.groups()
+    if line is None:
+        return str(len(LINES[0]) + int(more or 0))
+    begin, end = map(LINES[0].index, columns)
+    return "".join(cell + separator for cell in LINES[int(line) - 1][begin:end])
+
+
+CASES = {path.stem: expanded(tomllib.loads(path.read_text(encoding="utf-8"))) for path in BAD}
 FINDINGS = {name: case for name, case in CASES.items() if case["status"] != 2}
 UNUSABLE = {name: case for name, case in CASES.items() if case["status"] == 2}
 # Rules about what a script does and about hand-kept pages have their own tests.
@@ -41,16 +71,16 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def placed(root: Path, expected: str) -> str:
-    """The expected text with the place where a cell begins for each `{column}`."""
+    """The expected text with the place where a cell begins, or how far after, for `{column}+9`."""
 
     def place(match: re.Match[str]) -> str:
-        path, line, name = match.groups()
-        lines = (root / path).read_text(encoding="utf-8").split("\n")
+        path, line, name, after = match.groups()
+        lines = (root / path).read_text(encoding="utf-8-sig", errors="replace").split("\n")
         before = lines[0].split(",").index(name)
         cells = re.findall(r'"(?:[^"]|"")*",|[^,]*,', lines[int(line) - 1])
-        return f"{path}:{line}:{len(''.join(cells[:before])) + 1}:"
+        return f"{path}:{line}:{len(''.join(cells[:before])) + 1 + int(after or 0)}:"
 
-    return re.sub(r"(?m)^(records/\w+\.csv):([0-9]+):\{(\w+)\}:", place, expected)
+    return re.sub(r"(?m)^(records/\w+\.csv):([0-9]+):\{(\w+)\}(?:\+([0-9]+))?:", place, expected)
 
 
 def findings(root: Path) -> list[Finding]:
