@@ -14,7 +14,7 @@ from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import find, folded
 from rl_resources.query.understand import understand
-from rl_resources.query.vocabulary import vocabulary
+from rl_resources.query.vocabulary import FILTERS, vocabulary
 from rl_resources.site import finder
 from test_find import UNDERSTOOD
 from website import ROOT
@@ -69,8 +69,8 @@ def _question(words: Mapping[str, list[str]], chance: random.Random) -> dict[str
 
 _SHARES = {
     **{"gpus": 0.7, "device": 0.6, "length": 0.2, "model": 0.5},
+    **dict.fromkeys(FILTERS, 0.12),
     **{"task": 0.5, "weights": 0.15, "scenario": 0.08, "framework": 0.1, "train": 0.15},
-    **{"infer": 0.12, "tag": 0.12},
 }
 
 
