@@ -179,7 +179,7 @@ def _box(mistakes: str) -> str:
     if not mistakes:
         return '<div class="mistakes" hidden></div>'
     return (
-        '<div class="admonition failure mistakes" role="alert">'
+        '<div class="admonition failure mistakes" role="alert" data-search-exclude>'
         '<p class="admonition-title">These pages are older than the data, which have mistakes</p>'
         f"<pre>{html.escape(mistakes)}</pre></div>"
     )

@@ -99,6 +99,11 @@ def test_a_mistake_shows_above_the_last_good_pages_until_it_is_fixed(preview):
             assert "records/tuning.csv:3:" in text
             assert f"&lt;{word[1:-1]}&gt;" in text
             assert text.count("These pages are older than the data") == 1
+        page = preview.root / "site/pages/contributing.md"
+        page.write_text(f"{page.read_text('utf-8')}\n\nA word more.\n", "utf-8")
+        preview.update()
+        assert "These pages are older" in preview.text("contributing/index.html")
+        assert "These pages are older" not in preview.text(INDEX)
     (preview.root / "records/tuning.csv").write_bytes(good)
     preview.update()
     assert (preview.text(PAGE), preview.text(UNRELATED)) == before

@@ -10,7 +10,7 @@ from rl_resources.check import all_rules, records
 from rl_resources.check.records import RecordsFile
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
-from rl_resources.errors import Finding
+from rl_resources.errors import Finding, UnusableInput
 from rl_resources.package import read_package
 from rl_resources.schema import bulk
 from sample_tree import plant
@@ -101,6 +101,13 @@ def test_bytes_that_are_no_text_are_reported_with_their_line(sample, tmp_path):
     path = tmp_path / "trials.csv"
     path.write_bytes(trials(*GOOD).encode().replace(b",30,8", b",30,\xe9"))
     assert places(found_in(sample, path)) == [("encoding", 22, PLACE)]
+
+
+def test_a_parquet_file_is_refused_in_one_line(sample, tmp_path):
+    path = tmp_path / "trials.parquet"
+    path.write_bytes(b"PAR1\xb6")
+    with pytest.raises(UnusableInput, match="is Parquet, and only CSV is read here"):
+        found_in(sample, path)
 
 
 @pytest.mark.usefixtures("in_blocks")

@@ -297,9 +297,9 @@ class Draft:
         if run and run.composition.problem:
             yield f"{run.composition.problem}: what the script leaves to them could not be known"
         if self.path and held and held != self.path:
-            yield f"{shown(held, 200)} is moved to {self.path}, where it belongs"
+            yield f"{shown(held, 200)} belongs at {self.path}: writing moves it there"
         elif self.path and script and not held:
-            yield f"the script is copied to {self.path}, where it belongs"
+            yield f"the script belongs at {self.path}: writing puts a copy there"
         if self._held:
             yield from self._differences()
 
