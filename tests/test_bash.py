@@ -240,6 +240,7 @@ EXPANSIONS = {
     "python3 trainer.logger=['console','wandb']": ["trainer.logger=[console,wandb]"],
     "python3 +k={a:1} +k={a:1,b:2}": ["+k={a:1}", None],
     "n=$((1024 * 2))\npython3 $((n + n * 3 / 2))": ["5120"],
+    "let n=3+4 m=n*2\npython3 $n a": [None, "a"],
     "python3 a \\\n  # b \\\n  c=1": ["a"],
     "python3 a \\ \n  c=1": ["a", " "],
     "export A=1\nA=2 python3 $A": ["1"],

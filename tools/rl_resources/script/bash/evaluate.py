@@ -112,6 +112,9 @@ class Evaluator(Expander):
             "WhileClause": self._while,
             "TestClause": lambda node, state: self._double_bracket(node["X"], state),
             "ArithmCmd": self._arithmetic,
+            "LetClause": lambda node, state: [
+                self._arithmetic({"X": each}, state) for each in node["Exprs"]
+            ][-1],
         }.get(kind)
         if method is None:
             self.steps = 0
