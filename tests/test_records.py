@@ -103,6 +103,13 @@ def test_bytes_that_are_no_text_are_reported_with_their_line(sample, tmp_path):
     assert places(found_in(sample, path)) == [("encoding", 22, PLACE)]
 
 
+def test_a_file_from_outside_is_fixed_by_hand(sample, tmp_path):
+    path = tmp_path / "trials.csv"
+    path.write_text(trials(f"{SCRIPT},73,8,Ran"), encoding="utf-8")
+    (finding,) = found_in(sample, path)
+    assert finding.help == "Write `ran`."
+
+
 def test_a_parquet_file_is_refused_in_one_line(sample, tmp_path):
     path = tmp_path / "trials.parquet"
     path.write_bytes(b"PAR1\xb6")

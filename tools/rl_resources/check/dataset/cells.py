@@ -34,9 +34,10 @@ def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
 
 
 def _meant(snapshot: Snapshot, broken: BrokenCell) -> str:
-    """What to write where that is certain; else empty."""
+    """What to write where that is certain; else empty. Only the dataset's own files are fixed."""
     meant = certain(snapshot, broken)
-    return "" if meant is None else f"Write `{shown(meant, 600)}`, or run `{FIX}`."
+    fixed = "" if broken.table.outside else f", or run `{FIX}`"
+    return "" if meant is None else f"Write `{shown(meant, 600)}`{fixed}."
 
 
 @rule()
