@@ -85,6 +85,20 @@ def test_a_section_is_begun_where_the_changelog_has_none(checkout):
     assert files["CHANGELOG.md"].endswith("\n\n## 2026.11.0 (x)\n\nOld.\n")
 
 
+def test_a_version_without_a_tag_is_released_again_in_its_section(checkout):
+    place = checkout / "CHANGELOG.md"
+    before = place.read_text(encoding="utf-8")
+    version = read_package(checkout).version
+    old = f"## {version} (x)\n\n### Data\n\n- tuning: 1 added\n    - added `a.sh`\n"
+    for begin in ("", "## Unreleased\n\nNew.\n\n"):
+        place.write_text(f"# Changelog\n\n{begin}{old}\nOld.\n", encoding="utf-8")
+        text = release_files(checkout, DAY)[1]["CHANGELOG.md"]
+        assert text.count("## 2") == text.count("### Data") == 1
+        assert "added `a.sh`" not in text
+        assert text.endswith(f"{begin and 'New.'}\n\nOld.\n".lstrip("\n"))
+    place.write_text(before, encoding="utf-8")
+
+
 def test_a_dry_run_writes_nothing(checkout, capsys):
     release.main(["--dry-run", "--root", str(checkout)])
     assert f"\n## {read_package(checkout).version} (" in capsys.readouterr().out

@@ -57,6 +57,9 @@ def release_files(root: Path, today: date) -> tuple[str, dict[str, str]]:
     version = next_version(package.version, released, today)
     old = read_state(root, f"v{released[0]}") if released else {}
     text = (root / CHANGELOG).read_text(encoding="utf-8")
+    # A version without a tag is released again: its list of data is written again.
+    before = rf"^## {re.escape(version)} .*\n\n### Data\n\n(?: *- .*\n)+\n?"
+    text = re.sub(before, "" if UNRELEASED in text else f"{UNRELEASED}\n", text, flags=re.MULTILINE)
     if UNRELEASED not in text:
         text = text.replace("\n", f"\n\n{UNRELEASED}", 1)
     section = f"## {version} ({today.isoformat()})\n\n{data_section(diff(old, read_folder(root)))}"
