@@ -8,10 +8,10 @@ import { draw } from "./view.js";
 const form = /** @type {HTMLFormElement} */ (document.getElementById("estimate"));
 const OPTIONS = ["model", "gpus", "device", "weights", "train", "infer"];
 
-/** Show the value that an empty field stands for. @param {Record<string, number>} inputs */
-function showDefaults(inputs) {
+/** Show the value that an empty field stands for. @param {Record<string, number>} values */
+function showDefaults(values) {
   for (const field of form.elements) {
-    const { [field.name]: value } = inputs;
+    const { [field.name]: value } = values;
     if (value === undefined || field.value) continue;
     if (field.options) field.options[0].text = `default: ${value ? "yes" : "no"}`;
     else field.placeholder = String(value);
@@ -29,6 +29,6 @@ function commandOf({ device_gb: memory, ...words }) {
 answer(form, { memory: "device_gb" }, (place, formula, words, strange) => {
   if (strange.length) throw new Mistake(`Not known: ${strange.join(", ")}`);
   const found = sized(formula, configuration(formula, words));
-  showDefaults(found.configuration.inputs);
+  showDefaults(found.values);
   return draw(place, formula, found, commandOf(words));
 });
