@@ -8,8 +8,7 @@ import pytest
 
 from rl_resources import load
 from rl_resources.query.configurations import Configuration, configurations
-from rl_resources.query.coverage import coverage
-from rl_resources.query.extremes import least_memory
+from rl_resources.query.coverage import coverage, least_memory
 from rl_resources.site.charts import grid, memory_chart, pages
 from rl_resources.site.environment import Site
 from sample_tree import with_tables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 
 from rl_resources.cli.command import (
     FOUND,
@@ -14,30 +14,34 @@ from rl_resources.cli.command import (
     root_of,
     write_table,
 )
+from rl_resources.query.vocabulary import FILTERS
 
-FIELDS = (
-    ("model", "M", "Hugging Face id or its short name; `7B` is read as a size"),
-    ("size", "S", "for example 7B"),
-    ("task", "T", "for example GRPO or GRPO-LoRA"),
-    ("weights", "W", "what trains: full, lora, qlora or partial"),
-    ("scenario", "S", "for example multimodal or agentic"),
-    ("gpus", "N", "how many GPUs you have (default: any number)"),
-    ("length", "TOKENS", "minimum context, prompt and response together, for example 16K"),
-    ("framework", "F", "for example verl"),
-    ("train", "BACKEND", "training backend, for example fsdp"),
-    ("infer", "BACKEND", "rollout engine, for example vllm"),
-    ("tag", "TAG", "MIN or RECOMMENDED"),
-    ("device", "D", "for example h100 or 'A100 80GB'"),
-    ("memory", "GB", "of one device, of any vendor, in place of --device"),
-)
+FIELDS = {
+    "model": ("M", "Hugging Face id or its short name; `7B` is read as a size"),
+    "size": ("S", "for example 7B"),
+    **{name: (None, item.help) for name, item in FILTERS.items()},
+    "gpus": ("N", "how many GPUs you have (default: any number)"),
+    "device": ("D", "for example h100 or 'A100 80GB'"),
+    "memory": ("GB", "of one device, of any vendor, in place of --device"),
+    "length": ("TOKENS", "minimum context, prompt and response together, for example 16K"),
+}
+"""What may be asked, with metavar and help of its option."""
 
 
 def _find_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    for option, metavar, help_ in FIELDS:
+    for option, (metavar, help_) in FIELDS.items():
         add(f"--{option}", metavar=metavar, help=help_)
-    add("--limit", type=int, default=10, metavar="N", help="answers in text; 0: all")
+    help_ = "answers in text (default: 10); 0: all"
+    add("--limit", type=_count, default=10, metavar="N", help=help_)
     add("--format", choices=["text", "json", "csv"], default="text")
+
+
+def _count(text: str) -> int:
+    """A whole number that is not negative; `argparse` reports any other."""
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"`{text}` is not a number from 0 on")
+    return int(text)
 
 
 @command(_find_options)
@@ -49,7 +53,7 @@ def find(arguments: Arguments) -> int:
     from rl_resources.site import answers
 
     dataset = dataset_of_answers(arguments)
-    asked = {name: getattr(arguments, name) or "" for name, _, _ in FIELDS}
+    asked = {name: getattr(arguments, name) or "" for name in FIELDS}
     found, notes = ask(dataset, asked)
     if arguments.format == "json":
         sys.stdout.write(answers.as_json(dataset, found, notes))
@@ -74,9 +78,8 @@ def _estimate_options(parser: ArgumentParser) -> None:
 
     add = parser.add_argument
     add("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run")
-    help_of = {name: (metavar, help_) for name, metavar, help_ in FIELDS}
     for option in ("gpus", "device", "memory", "task", "weights", "train", "infer"):
-        metavar, help_ = help_of[option]
+        metavar, help_ = FIELDS[option]
         add(f"--{option}", metavar=metavar, help=help_)
     add("--model", metavar="M", help="Hugging Face id, its short name, or a config.json")
     for option, help_ in NUMBERS.items():

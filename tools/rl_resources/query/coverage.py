@@ -2,21 +2,26 @@
 
 A cell is one combination of the three. *Wanted* is a cell without a record although reports say
 that others run it: first those that most projects report, then those with most reports.
+
+Further the extremes over all configurations: the minimum hardware of each size, and for the charts
+one point for each published figure. Nothing is estimated or averaged.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.package import Record
-from rl_resources.query.configurations import UNTESTED, Configuration, configurations
-from rl_resources.query.find import CLAIMED, ask
+from rl_resources.query.configurations import RUNS, UNTESTED, Configuration, configurations
+from rl_resources.query.find import CLAIMED, TESTED, answers, ask
+from rl_resources.query.understand import Query
 
 WANTED_RULE = (
     "A combination is wanted when no record covers it although reports say that it ran: "
@@ -39,6 +44,10 @@ MOST_ASKED = (
     ("Vision: Qwen2.5-VL-7B", {"model": "Qwen2.5-VL-7B-Instruct"}),
 )
 """What is often asked, as questions of the finder."""
+
+HEADLINES = ("full", "lora", "qlora")
+"""The kinds of training that have a headline of their own."""
+NO_TEXT = frozenset({"image-generation", "video-generation", "robotics"})
 
 Place = tuple[str, str, str]
 """Size, task, device."""
@@ -166,3 +175,58 @@ def _counted_as(row: Configuration) -> str:
     if row.evidence_level == UNTESTED:
         return "untested"
     return f"records_{row.tag.lower()}" if row.kind == "record" else "reports"
+
+
+def headline(rows: Sequence[Configuration], size: str, weights: str) -> Configuration | None:
+    """The run of a size that needs the least memory in all, of those known to train `weights`.
+
+    Nothing disputed or contradicted counts, and no model of images, videos or robots. Of equal ones
+    it is the best answer.
+    """
+    runs = [
+        row
+        for row in answers(rows, Query(size=size, weights=weights))
+        if row.fit == TESTED
+        and row.weights == weights
+        and not row.doubtful
+        and row.memory_gb
+        and NO_TEXT.isdisjoint(row.scenario)
+    ]
+    return min(runs, key=attrgetter("total_memory_gb", "gpus"), default=None)
+
+
+class Point(NamedTuple):
+    """One published figure, chosen from `of` configurations."""
+
+    configuration: Configuration
+    value: float
+    of: int = 1
+
+
+def least_memory(known: Iterable[Configuration]) -> list[Point]:
+    """The least memory of all devices together, in GB, of each class of configurations that ran.
+
+    An untested record is a class of its own, so it never stands for one that ran.
+    """
+    classes: dict[tuple[str, int, str, str, bool], list[Configuration]] = {}
+    for row in known:
+        untested = row.evidence_level == UNTESTED
+        ran = row.outcome == "ran" and (row.statement in RUNS or untested)
+        if ran and row.weights and row.task and row.size and row.total_memory_gb:
+            kind = (row.task, row.position, row.kind, row.tag, untested)
+            classes.setdefault(kind, []).append(row)
+    points = []
+    for _, rows in sorted(classes.items(), key=itemgetter(0)):
+        best = min(rows, key=lambda row: (row.total_memory_gb, row.id))
+        points.append(Point(best, best.total_memory_gb, len(rows)))
+    return points
+
+
+def throughputs(dataset: Dataset, known: Iterable[Configuration]) -> list[Point]:
+    """Every record and report with tokens per second and device, by device, the fastest first."""
+    rows = (*dataset.records["tuning"], *dataset.records["reports"])
+    column = "tokens_per_second_per_gpu"
+    speeds = {row.get("script") or row["report"]: row[column] for row in rows if row[column]}
+    by_id = {str(key).removesuffix(".sh"): float(str(speed)) for key, speed in speeds.items()}
+    points = [Point(row, by_id[row.id]) for row in known if row.id in by_id]
+    return sorted(points, key=lambda point: (point.configuration.device_label, -point.value))

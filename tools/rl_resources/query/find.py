@@ -270,14 +270,12 @@ class Alternative(NamedTuple):
 
 
 _BACKENDS = ("train", "infer", "framework")
-_SETTINGS = (*_BACKENDS, "model", "task", "weights", "scenario", "tag", "length")
+_OTHERS = (name for name in reversed([*FILTERS]) if name not in {"task", *_BACKENDS})
 
 ALTERNATIVES = (
     Alternative("shorter", ("length",)),
     Alternative("other-backends", _BACKENDS),
-    Alternative("other-tag", ("tag",)),
-    Alternative("other-weights", ("weights",)),
-    Alternative("other-scenario", ("scenario",)),
+    *(Alternative(f"other-{name}", (name,)) for name in _OTHERS),
     Alternative("other-model", ("model",)),
     Alternative("adapters", adapters=True),
     Alternative("other-task", ("task",)),
@@ -287,8 +285,8 @@ ALTERNATIVES = (
 """What to give up, one thing at a time, to find something that fits."""
 
 LAST_RESORTS = (
-    Alternative("other-settings", _SETTINGS),
-    Alternative("smaller-size", (*_SETTINGS, "size"), smaller=True),
+    Alternative("other-settings", (*FILTERS, "model", "length")),
+    Alternative("smaller-size", (*FILTERS, "model", "length", "size"), smaller=True),
 )
 """What to give up where none of these has an answer; the first that has one."""
 

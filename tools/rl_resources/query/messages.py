@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rl_resources.query.vocabulary import FILTERS
+
 MESSAGES: Mapping[str, str] = {
     # How a question was read.
     "read-as": "“{text}” is read as {meaning}.",
@@ -35,12 +37,9 @@ MESSAGES: Mapping[str, str] = {
     "instead": "{what}: {model_label}, {task_label}, {fits} on {hardware}.",
     "shorter": "With a shorter context ({context})",
     "other-backends": "With other software ({software})",
-    "other-tag": "Without the tag",
-    "other-weights": "With {weights_label}",
-    "other-scenario": "In another scenario",
     "other-model": "Another model of the size {size}",
     "adapters": "With LoRA",
-    "other-task": "With another task",
+    **{f"other-{name}": item.other for name, item in FILTERS.items() if item.other},
     "smaller-size": "The nearest smaller size, {size}",
     "smaller-adapters": "The nearest smaller size, {size}, with LoRA",
     "other-settings": "The size {size} in another way ({weights_label}, {software})",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 from rl_resources import devices
 from rl_resources.dataset import Dataset
@@ -20,8 +21,7 @@ WEIGHTS: Mapping[str, str] = {
     "partial": "part of the weights",
 }
 """What may train, each word with its name for people."""
-FILTERS = ("task", "weights", "scenario", "framework", "train", "infer", "tag")
-"""The fields of a question that a configuration must have, besides model and size."""
+
 
 EITHER = " or "
 """Between keys of which a spelling may mean any."""
@@ -72,6 +72,103 @@ _SIZE_IN_NAME, _ADAPTERS = pattern("size_in_name"), pattern("adapters")
 _SAID_OF_TASKS = pattern("said_of_tasks")
 
 
+def plain(text: str) -> str:
+    """A text without what people spell in different ways: case, spaces, `_`, `-`, `++`.
+
+    Of all punctuation only what keeps two numbers apart is left: `qwen2.5-7binstruct`.
+    """
+    words = re.sub(r"[^a-z0-9.]+", "-", text.lower().replace("++", "pp"))
+    return re.sub(r"(?<![0-9])[-.]+|[-.]+(?![0-9])", "", words)
+
+
+def task_name(text: str) -> str:
+    """A task without what is only said of it, adapters last: `grpo-lora`."""
+    words = task_words(text)
+    adapters = [word for word in words if _ADAPTERS.fullmatch(word)]
+    kept = [word for word in words if word not in adapters and not _SAID_OF_TASKS.fullmatch(word)]
+    return "-".join([*kept, "lora"] if adapters else kept)
+
+
+def task_words(text: str) -> list[str]:
+    """The words of a task: `reinforce` and `pp` of `REINFORCE++`."""
+    lower = text.lower().replace("++", " pp").replace("q-lora", "qlora")
+    return re.findall(r"[a-z0-9]+", lower)
+
+
+Words = Mapping[str, str | None]
+"""Each word with its title in a list of the page, `None` where the list leaves it out."""
+
+
+class Filter(NamedTuple):
+    """What a configuration must have, besides model and size, where a question asks for it.
+
+    `label` names its list on the page, `help` describes its option of the command.
+    `other` says in which way an answer without it differs; empty for what is given up together.
+    `words` are all that it may be.
+    """
+
+    label: str
+    help: str
+    other: str
+    words: Callable[[Dataset], Words]
+
+
+def words_of(dataset: Dataset, table: str, title: str = "title", role: str = "") -> dict[str, str]:
+    """The keys of a table with their titles; of backends those of a role."""
+    rows = (row for row in dataset.records[table] if not role or row["role"] == role)
+    return {str(next(iter(row.values()))): text_of(row, title) for row in rows}
+
+
+def _scenarios(dataset: Dataset) -> dict[str, str]:
+    schema = dataset.package.resources["reports"].schema
+    return dict.fromkeys(schema.field("scenario").item_words, "")
+
+
+def _frameworks(dataset: Dataset) -> Words:
+    """The frameworks of the table, and the projects that reports name, each in one spelling."""
+    titles = words_of(dataset, "frameworks")
+    published = (text_of(row, "framework_as_published") for row in dataset.records["reports"])
+    spelt: dict[str, str] = {}
+    for name in (*titles, *(name for text in published for name in projects(text))):
+        spelt.setdefault(plain(name), name)
+    return {name: titles.get(name) for name in spelt.values()}
+
+
+def projects(published: str) -> tuple[str, ...]:
+    """The projects that a source names: `verl` and `Search-R1` of `verl (Search-R1)`."""
+    parts = (part.strip() for part in re.split(r"[(),;/]", published))
+    return tuple(part for part in parts if re.fullmatch(r"(?!.*-based$)[A-Za-z][\w.+-]*", part))
+
+
+_tasks = partial(words_of, table="tasks")
+_training = partial(words_of, table="backends", role="train")
+_rollout = partial(words_of, table="backends", role="infer")
+
+
+def _weights(_: Dataset) -> Words:
+    return WEIGHTS
+
+
+def _tags(_: Dataset) -> Words:
+    return dict.fromkeys(TAGS, "")
+
+
+FILTERS: Mapping[str, Filter] = {
+    "task": Filter("Task", "for example GRPO or GRPO-LoRA", "With another task", _tasks),
+    "weights": Filter(
+        "Weights", "what trains: full, lora, qlora or partial", "With {weights_label}", _weights
+    ),
+    "scenario": Filter(
+        "Scenario", "for example multimodal or agentic", "In another scenario", _scenarios
+    ),
+    "framework": Filter("Framework", "for example verl", "", _frameworks),
+    "train": Filter("Training backend", "training backend, for example fsdp", "", _training),
+    "infer": Filter("Rollout engine", "rollout engine, for example vllm", "", _rollout),
+    "tag": Filter("Tag", "MIN or RECOMMENDED", "Without the tag", _tags),
+}
+"""By the field of `Query` and of `Configuration`; the last are those that one gives up first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Size:
     """A section of models. `below` is the number of parameters in 10⁹ at which it ends, if any."""
@@ -103,22 +200,14 @@ class Vocabulary:
 
 @lru_cache(maxsize=1)
 def vocabulary(dataset: Dataset) -> Vocabulary:
-    """The words of a dataset. To add a field that a question may have, add its words here."""
+    """The words of a dataset."""
     known, models, tasks = Devices(dataset), _models(dataset), dataset.records["tasks"]
-    words: Mapping[str, Iterable[str]] = {
-        "weights": WEIGHTS,
-        "scenario": dataset.package.resources["reports"].schema.field("scenario").item_words,
-        "framework": _frameworks(dataset),
-        "train": _backends(dataset, "train"),
-        "infer": _backends(dataset, "infer"),
-        "tag": TAGS,
-    }
     return Vocabulary(
         spellings={
             "model": _spellings_of_models(dataset, models),
             "device": {name: EITHER.join(keys) for name, keys in known.spellings.items()},
+            **{name: _spellings(name, item.words(dataset)) for name, item in FILTERS.items()},
             "task": {task_name(text_of(row, "task")): text_of(row, "task") for row in tasks},
-            **{field: _spellings(field, found) for field, found in words.items()},
         },
         models=models,
         sizes=tuple(map(_size, dataset.records["sizes"])),
@@ -134,8 +223,8 @@ def _size(row: Record) -> Size:
     )
 
 
-def _spellings(field: str, words: Iterable[str]) -> dict[str, str]:
-    others = {plain(other): word for other, word in ALIASES.get(field, {}).items()}
+def _spellings(name: str, words: Iterable[str]) -> dict[str, str]:
+    others = {plain(other): word for other, word in ALIASES.get(name, {}).items()}
     return {plain(word): word for word in words} | others
 
 
@@ -178,45 +267,3 @@ def _adapter_task(tasks: Iterable[Record], task: Record) -> str:
     """The task of the same algorithm that trains adapters only."""
     same = (row for row in tasks if row["adapters_only"] and row["algorithm"] == task["algorithm"])
     return "" if task["adapters_only"] else next((text_of(row, "task") for row in same), "")
-
-
-def _frameworks(dataset: Dataset) -> Iterable[str]:
-    """The frameworks of the table, and the projects that reports name, each in one spelling."""
-    spelt = {plain(str(key)): str(key) for key in dataset.by_key["frameworks"]}
-    for row in dataset.records["reports"]:
-        for name in projects(text_of(row, "framework_as_published")):
-            spelt.setdefault(plain(name), name)
-    return spelt.values()
-
-
-def projects(published: str) -> tuple[str, ...]:
-    """The projects that a source names: `verl` and `Search-R1` of `verl (Search-R1)`."""
-    parts = (part.strip() for part in re.split(r"[(),;/]", published))
-    return tuple(part for part in parts if re.fullmatch(r"(?!.*-based$)[A-Za-z][\w.+-]*", part))
-
-
-def _backends(dataset: Dataset, role: str) -> list[str]:
-    return [str(row["backend"]) for row in dataset.records["backends"] if row["role"] == role]
-
-
-def plain(text: str) -> str:
-    """A text without what people spell in different ways: case, spaces, `_`, `-`, `++`.
-
-    Of all punctuation only what keeps two numbers apart is left: `qwen2.5-7binstruct`.
-    """
-    words = re.sub(r"[^a-z0-9.]+", "-", text.lower().replace("++", "pp"))
-    return re.sub(r"(?<![0-9])[-.]+|[-.]+(?![0-9])", "", words)
-
-
-def task_name(text: str) -> str:
-    """A task without what is only said of it, adapters last: `grpo-lora`."""
-    words = task_words(text)
-    adapters = [word for word in words if _ADAPTERS.fullmatch(word)]
-    kept = [word for word in words if word not in adapters and not _SAID_OF_TASKS.fullmatch(word)]
-    return "-".join([*kept, "lora"] if adapters else kept)
-
-
-def task_words(text: str) -> list[str]:
-    """The words of a task: `reinforce` and `pp` of `REINFORCE++`."""
-    lower = text.lower().replace("++", " pp").replace("q-lora", "qlora")
-    return re.findall(r"[a-z0-9]+", lower)

@@ -10,8 +10,15 @@ from pathlib import PurePosixPath
 from urllib.parse import urlencode
 
 from rl_resources.query.configurations import configurations
-from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, coverage
-from rl_resources.query.extremes import Point, least_memory, throughputs
+from rl_resources.query.coverage import (
+    MOST_WANTED,
+    WANTED_RULE,
+    Cell,
+    Point,
+    coverage,
+    least_memory,
+    throughputs,
+)
 from rl_resources.site.environment import Site, link
 
 STYLE = PurePosixPath("site/assets/stylesheets/charts.css")

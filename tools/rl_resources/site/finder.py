@@ -55,7 +55,7 @@ def files(dataset: Dataset) -> dict[str, str]:
         "messages": MESSAGES,
         "fits": FITS,
         "weights": WEIGHTS,
-        "filters": FILTERS,
+        "filters": list(FILTERS),
         "alternatives": [item._asdict() for item in ALTERNATIVES],
         "last_resorts": [item._asdict() for item in LAST_RESORTS],
         "estimable": [row["model"] for row in dataset.records["models"] if estimable(row)],

@@ -21,8 +21,8 @@ from rl_resources.query.configurations import (
     every_configuration,
     recorded,
 )
-from rl_resources.query.extremes import HEADLINES, headline
-from rl_resources.query.vocabulary import FILTERS, TAGS, WEIGHTS
+from rl_resources.query.coverage import HEADLINES, headline
+from rl_resources.query.vocabulary import FILTERS, WEIGHTS, Words, words_of
 from rl_resources.site import finder, metadata, recipes
 from rl_resources.site.environment import (
     UNKNOWN_SIZE,
@@ -66,6 +66,7 @@ def _front(site: Site) -> dict[str, str]:
         "index.md": site.page(
             "index.md",
             choices=choices(site, rows),
+            filters=FILTERS,
             least=smallest,
             data=finder.PATH,
             modules=finder.MODULES,
@@ -74,29 +75,20 @@ def _front(site: Site) -> dict[str, str]:
 
 
 def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tuple[str, str]]]:
-    """Words with their labels for each field of the form: every device, else those in use."""
-    names = ("model", *FILTERS)
-    used = {name: {word for row in rows for word in row.words(name)} for name in names}
+    """Words with their titles for each field of the form: every device, else those in use."""
 
-    def of_table(table: str, key: str, label: str = "") -> list[tuple[str, str]]:
-        records = site.dataset.records[table]
-        return [(str(row[key]), str(row[label]) if label else "") for row in records]
+    def in_use(name: str, words: Words) -> list[tuple[str, str]]:
+        used = {word for row in rows for word in row.words(name)}
+        offered = ((word, title) for word, title in words.items() if word in used)
+        return [(word, title) for word, title in offered if title is not None]
 
-    offered = {
-        "model": of_table("models", "model", "size"),
-        "task": of_table("tasks", "task", "title"),
-        "train": of_table("backends", "backend"),
-        "infer": of_table("backends", "backend"),
-        "framework": of_table("frameworks", "framework", "title"),
-        "scenario": [(word, "") for word in sorted(used["scenario"])],
-        "weights": list(WEIGHTS.items()),
-        "tag": [(tag, "") for tag in TAGS],
-    }
-    found = {name: [pair for pair in offered[name] if pair[0] in used[name]] for name in names}
     sizes = [(size.name, "any model of this size") for size in site.sizes]
-    devices = of_table("devices", "device", "name")
-    labels = [(site.devices.label(key), name) for key, name in devices]
-    return found | {"model": sizes + found["model"], "device": labels}
+    devices = words_of(site.dataset, "devices", "name")
+    return {
+        "model": sizes + in_use("model", words_of(site.dataset, "models", "size")),
+        "device": [(site.devices.label(key), name) for key, name in devices.items()],
+        **{name: in_use(name, item.words(site.dataset)) for name, item in FILTERS.items()},
+    }
 
 
 def _records(site: Site) -> dict[str, str]:
