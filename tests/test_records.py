@@ -49,7 +49,7 @@ def trials(*rows: str) -> str:
 
 
 GOOD = [f"{SCRIPT},{order},8,ran" for order in range(10, 60)]
-LINES = [*GOOD[:3], ",,,", "", "<<<<<<< HEAD", "=======", "a,b"]
+LINES = [*GOOD[:3], ",,,", "", "<<<<<<< HEAD", "=======", "a,b", HEADER.strip()]
 CELLS = (
     (SCRIPT, "", "x.sh", f'"{SCRIPT}"', f'"{SCRIPT}'),
     ("1", "2", "0", '"1,5"', '"a""b"', '"a"b"c"', '"x,"y",z"', '"a\nb"'),

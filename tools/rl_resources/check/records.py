@@ -27,10 +27,8 @@ PARQUET = b"PAR1"
 """What a Parquet file begins with."""
 ROWS_AT_ONCE = 4_000
 
-_DUPLICATES = "duplicate-key"
-_OF_ROWS = frozenset({"header", "row-length", "line-break", _DUPLICATES})
-_OF_TEXT = frozenset({"quoting", "merge-conflict", "byte-order-mark", "line-ending"})
 _FAMILIES = frozenset({"files", "cells"})
+_DUPLICATES = "duplicate-key"
 
 
 class RecordsFile:
@@ -47,7 +45,9 @@ class RecordsFile:
             if file.read(len(PARQUET)) == PARQUET:
                 help_ = "pandera validates it with the same schema: `Use the data` in README.md."
                 raise UnusableInput(f"{path}: is Parquet, and only CSV is read here", help_)
-        self.path, self.rules, self.records = path, rules, 0
+        self.path, self.records = path, 0
+        self.rules = [rule for rule in rules if rule.family in _FAMILIES]
+        self.of_keys = [rule for rule in rules if rule.name == _DUPLICATES]
         self.resource = replace(table.resource, path=path.as_posix())
         self.vocabulary = vocabulary_of(snapshot, table)
         wanted = {key.resource for key in table.schema.foreign_keys}
@@ -70,8 +70,7 @@ class RecordsFile:
         """As of a table of the dataset."""
         table = Table(self.resource, self.path.read_bytes(), outside=True)
         self.records = len(table.rows)
-        chosen = [rule for rule in self.rules if rule.family in _FAMILIES or rule.name in _OF_ROWS]
-        yield from self._found(table, chosen)
+        yield from self._found(table, [*self.rules, *self.of_keys])
 
     def _whole(self) -> Excerpt:
         """The file without its records."""
@@ -85,12 +84,9 @@ class RecordsFile:
         and duplicate keys.
         """
         whole = self._whole()
-        names = _OF_ROWS | _OF_TEXT
-        rules = [rule for rule in self.rules if rule.family == "cells" or rule.name in names]
-        yield from self._found(Table(self.resource, b"", excerpt=whole, outside=True), rules)
+        yield from self._of_excerpt(whole, self.rules)
         if whole.text.header is None or whole.text.header.cells != self.resource.schema.names:
             return
-        of_rows = [rule for rule in rules if rule.name not in {"header", _DUPLICATES}]
         keys = []
         for block in bulk.blocks(self.path, self.resource.schema, self.vocabulary):
             self.records += block.records
@@ -100,42 +96,24 @@ class RecordsFile:
             keys.append(block.keys)
             for start in range(0, len(block.items), ROWS_AT_ONCE):
                 items = block.items[start : start + ROWS_AT_ONCE]
-                yield from self._of_items(whole, items, of_rows, block.texts)
-        copies = bulk.duplicates(pl.concat(keys)) if keys else []
-        of_keys = [rule for rule in rules if rule.name == _DUPLICATES]
-        if copies and of_keys:
-            yield from self._of_copies(whole, copies, of_keys)
-
-    def _of_items(
-        self,
-        whole: Excerpt,
-        items: Sequence[Row | Defect],
-        rules: Sequence[Rule],
-        texts: Mapping[int, str],
-    ) -> list[Finding]:
-        rows = tuple(item for item in items if isinstance(item, Row))
-        defects = tuple(item for item in items if isinstance(item, Defect))
-        excerpt = Excerpt(Text(whole.text.header, rows, defects), texts)
-        return self._found(Table(self.resource, b"", excerpt=excerpt, outside=True), rules)
+                yield from self._of_excerpt(_excerpt(whole, items, block.texts), self.rules)
+        copies = bulk.duplicates(pl.concat(keys)) if keys and self.of_keys else []
+        for start in range(0, len(copies), ROWS_AT_ONCE):
+            yield from self._of_copies(whole, copies[start : start + ROWS_AT_ONCE])
 
     def _of_no_text(self, block: bulk.Block) -> Iterator[Finding]:
         """The finding at the first byte of a block that is not UTF-8 text."""
         header = ",".join(self.resource.schema.names).encode() + b"\n"
         table = Table(self.resource, header + block.data, outside=True)
-        rules = [rule for rule in self.rules if rule.name == "encoding"]
-        for item in self._found(table, rules):
+        for item in self._found(table, self.rules):
             yield item._replace(line=item.line + block.line - 2)
 
-    def _of_copies(
-        self, whole: Excerpt, copies: Sequence[tuple[int, int]], rules: Sequence[Rule]
-    ) -> Iterator[Finding]:
-        """Each copy of a key with the row that it copies, some at a time."""
-        for start in range(0, len(copies), ROWS_AT_ONCE):
-            pairs = copies[start : start + ROWS_AT_ONCE]
-            rows = self._rows({line for pair in pairs for line in pair})
-            own = {copy for copy, _ in pairs}
-            found = self._of_items(whole, rows, rules, {})
-            yield from (item for item in found if item.line in own)
+    def _of_copies(self, whole: Excerpt, copies: Sequence[tuple[int, int]]) -> Iterator[Finding]:
+        """The copies of keys, each reported with the row that it copies."""
+        rows = self._rows({line for pair in copies for line in pair})
+        own = {copy for copy, _ in copies}
+        found = self._of_excerpt(_excerpt(whole, rows), self.of_keys)
+        yield from (item for item in found if item.line in own)
 
     def _rows(self, wanted: set[int]) -> list[Row | Defect]:
         """The records in these lines."""
@@ -145,7 +123,19 @@ class RecordsFile:
         lines = ((at, text.rstrip("\r\n")) for at, text in texts.items())
         return [record([text], 0, width)[0].at(at) for at, text in lines]
 
+    def _of_excerpt(self, excerpt: Excerpt, rules: Sequence[Rule]) -> list[Finding]:
+        return self._found(Table(self.resource, b"", excerpt=excerpt, outside=True), rules)
+
     def _found(self, own: Table, rules: Sequence[Rule]) -> list[Finding]:
         snapshot = Snapshot(self.package, {**self.tables, own.resource.name: own}, ())
         found = findings_of(rules, targets_of(snapshot))
         return [item for item in found if item.path == own.path]
+
+
+def _excerpt(
+    whole: Excerpt, items: Sequence[Row | Defect], texts: Mapping[int, str] | None = None
+) -> Excerpt:
+    """Some records of a file under its header."""
+    rows = tuple(item for item in items if isinstance(item, Row))
+    defects = tuple(item for item in items if isinstance(item, Defect))
+    return Excerpt(Text(whole.text.header, rows, defects), texts or {})

@@ -8,11 +8,10 @@ Rows are sorted and cells are quoted only where needed: `rl-resources fmt` does 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache, partial
-from itertools import pairwise
+from functools import partial
+from itertools import islice, pairwise
 
-from rl_resources.check.dataset.broken import broken_cells
-from rl_resources.check.dataset.files import header
+from rl_resources.check.dataset.broken import broken_columns, broken_keys
 from rl_resources.check.dataset.provenance import report_size
 from rl_resources.check.dataset.scripts import name_against_row
 from rl_resources.check.dataset.tables import duplicate_key, model_size
@@ -23,7 +22,7 @@ from rl_resources.tabular import quote, write
 from rl_resources.text import shown
 
 FMT = "Run `rl-resources fmt`."
-_DECIDING = (header, duplicate_key, model_size, report_size, name_against_row)
+_DECIDING = (duplicate_key, model_size, report_size, name_against_row)
 
 
 @rule("warning")
@@ -38,66 +37,44 @@ def row_order(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for table in snapshot.tables.values():
         yield from _misplaced_row(snapshot, table)
-        if found := _needless_quotes(snapshot, table):
-            line, column, cell = found[0]
-            message = f'the cell "{shown(cell, 120)}" is in quotes that it does not need'
-            yield Mistake(table.path, line, column, message, FMT)
+        yield from islice(_needless_quotes(snapshot, table), 1)
 
 
 def _misplaced_row(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
-    """The first row whose order key is certain and less than that of a row before it."""
+    """The first row whose order key is less than that of the row before it."""
     keys = order_keys(snapshot, table)
-    if keys == sorted(keys):
+    if keys == sorted(keys) or _is_in_doubt(snapshot, table):
         return
-    certain = [row for row in range(len(keys)) if not _is_doubtful(snapshot, table, row)]
-    for before, after in pairwise(certain):
-        if keys[after] < keys[before]:
-            line = table.rows[before].line
-            message = f"{table.label(after)} belongs before line {line}: rows are sorted"
-            yield Mistake(table.path, table.rows[after].line, 1, message, FMT)
-            return
+    at = next(at for at, (before, after) in enumerate(pairwise(keys), 1) if after < before)
+    line = table.rows[at - 1].line
+    message = f"{table.label(at)} belongs before line {line}: rows are sorted"
+    yield Mistake(table.path, table.rows[at].line, 1, message, FMT)
 
 
-@lru_cache(maxsize=1)
-def _reported_places(snapshot: Snapshot) -> frozenset[tuple[str, int, int]]:
-    """Path, line and column of the cells that another rule reports."""
-    places = {
-        (item.table.path, *item.table.place(item.row, item.field.name))
-        for item in broken_cells(snapshot)
-    }
-    found = (mistake for rule in _DECIDING for mistake in rule.mistakes(snapshot))
-    return frozenset(places | {(item.path, item.line, item.column) for item in found})
-
-
-def _is_doubtful(snapshot: Snapshot, table: Table, row: int) -> bool:
-    """Whether a cell that decides the row's place is in doubt, here or in a table it leads to."""
+def _is_in_doubt(snapshot: Snapshot, table: Table) -> bool:
+    """Whether another rule reports what decides the order, in this table or one it leads to."""
+    reported = {mistake.path for rule in _DECIDING for mistake in rule.mistakes(snapshot)}
     for path in table.schema.order_by:
-        here, at = table, row
+        here = table
         for name in path.split("."):
-            if (here.path, *here.place(at, name)) in _reported_places(snapshot):
+            if here.path in reported or (here.path, name) in broken_columns(snapshot):
                 return True
             key = here.schema.foreign_key(name)
-            if key is None or name == path.rpartition(".")[2]:
-                break
-            found = snapshot.keys(key.resource).get(here.cell(at, name))
-            if found is None:
+            here = snapshot.tables[key.resource] if key else here
+            if here is not table and (here.lost or not here.rows):
                 return True
-            here, at = snapshot.tables[key.resource], found
     return False
 
 
-def _needless_quotes(snapshot: Snapshot, table: Table) -> list[tuple[int, int, str]]:
-    """Line, column and text of the cells in quotes that they do not need."""
-    broken = {(item.row, item.field.name) for item in broken_cells(snapshot) if item.table is table}
-    return [
-        (line, column, row.cells[at])
-        for index, row in enumerate((table.text.header, *table.rows), -1)
-        if row is not None
-        for at, (line, column) in enumerate(row.starts)
-        if table.line(line).startswith('"', column - 1)
-        and quote(row.cells[at]) == row.cells[at]
-        and (index, table.schema.names[at]) not in broken
-    ]
+def _needless_quotes(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
+    """The cells in quotes that they do not need."""
+    names, rows = table.schema.names, filter(None, (table.text.header, *table.rows))
+    for index, row in enumerate(rows, -1):
+        for (line, column), cell, name in zip(row.starts, row.cells, names, strict=False):
+            quoted = table.line(line).startswith('"', column - 1) and quote(cell) == cell
+            if quoted and (table.path, index, name) not in broken_keys(snapshot):
+                message = f'the cell "{shown(cell, 120)}" is in quotes that it does not need'
+                yield Mistake(table.path, line, column, message, FMT)
 
 
 def order_keys(snapshot: Snapshot, table: Table) -> list[SortKey]:
