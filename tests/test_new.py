@@ -11,7 +11,7 @@ import pytest
 
 from botched_tree import IDENTITY, commit, git, plant_frozen
 from rl_resources.check import check
-from rl_resources.check.dataset.memory import parameters_in_name
+from rl_resources.check.dataset.plausibility import parameters_in_name
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
 from rl_resources.contribute import new as new_module

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from rl_resources.check import all_rules, records
-from rl_resources.check.records import RecordsFile
+from rl_resources.check import all_rules, records_file
+from rl_resources.check.records_file import RecordsFile
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
 from rl_resources.errors import Finding, UnusableInput
@@ -39,8 +39,8 @@ def places(findings: list[Finding]) -> list[tuple[str, int, int]]:
 @pytest.fixture
 def in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file is a large one, of several blocks."""
-    monkeypatch.setattr(records, "SMALL_BYTES", 0)
-    monkeypatch.setattr(records, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(records_file, "SMALL_BYTES", 0)
+    monkeypatch.setattr(records_file, "ROWS_AT_ONCE", 2)
     monkeypatch.setattr(bulk, "BLOCK_BYTES", 200)
 
 
@@ -69,7 +69,7 @@ def test_a_large_file_has_the_findings_of_a_small_one(sample, tmp_path, monkeypa
     path = tmp_path / "trials.csv"
     path.write_bytes((chance.choice(["", "\ufeff"]) + text).encode())
     as_table = places(found_in(sample, path))
-    monkeypatch.setattr(records, "SMALL_BYTES", 0)
+    monkeypatch.setattr(records_file, "SMALL_BYTES", 0)
     assert places(found_in(sample, path)) == as_table
 
 

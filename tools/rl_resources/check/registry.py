@@ -19,10 +19,10 @@ from rl_resources.check.dataset import (
     compatibility,
     files,
     form,
-    memory,
-    provenance,
+    plausibility,
+    records,
+    reports,
     scripts,
-    tables,
 )
 from rl_resources.check.pair import agreement, max_batch, running
 from rl_resources.check.rule import Rule, Scope, paragraphs
@@ -62,9 +62,9 @@ def family(name: str, scope: Scope, *modules: ModuleType) -> Family:
 FAMILIES: Mapping[str, Family] = {
     "files": family("files", "dataset", files),
     "cells": family("cells", "dataset", cells),
-    "tables": family("tables", "dataset", tables),
-    "provenance": family("provenance", "dataset", provenance),
-    "memory": family("memory", "dataset", memory),
+    "records": family("records", "dataset", records),
+    "reports": family("reports", "dataset", reports),
+    "plausibility": family("plausibility", "dataset", plausibility),
     "scripts": family("scripts", "dataset", scripts),
     "form": family("form", "dataset", form),
     "compatibility": family("compatibility", "dataset", compatibility),

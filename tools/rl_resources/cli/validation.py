@@ -82,7 +82,7 @@ def _in_ci(arguments: Arguments, found: Sequence[Finding]) -> str:
 
 def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rule]) -> int:
     """Validate files of records from anywhere against one of the tables."""
-    from rl_resources.check.records import RecordsFile
+    from rl_resources.check.records_file import RecordsFile
 
     if arguments.fix or not arguments.paths:
         raise UnusableInput(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from rl_resources.check.dataset.tables import slug_of
+from rl_resources.check.dataset.records import slug_of
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.check.target import ScriptText, Trial
 from rl_resources.contribute.changes import Row, with_rows, with_script

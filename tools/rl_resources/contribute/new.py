@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from textwrap import fill
 
-from rl_resources.check.dataset.tables import new_row
+from rl_resources.check.dataset.records import new_row
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.check.target import ScriptText
 from rl_resources.contribute.changes import (

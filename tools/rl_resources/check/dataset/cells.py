@@ -17,8 +17,8 @@ from rl_resources.check.dataset.broken import (
     records,
 )
 from rl_resources.check.dataset.meant import certain
+from rl_resources.check.dataset.records import named_after_model, new_row, slug_of
 from rl_resources.check.dataset.scripts import pairing, word_of_name
-from rl_resources.check.dataset.tables import named_after_model, new_row, slug_of
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import TYPES, Field, ForeignKey

@@ -12,9 +12,9 @@ from functools import partial
 from itertools import islice, pairwise
 
 from rl_resources.check.dataset.broken import broken_columns, broken_keys
-from rl_resources.check.dataset.provenance import report_size
+from rl_resources.check.dataset.records import duplicate_key, model_size
+from rl_resources.check.dataset.reports import report_size
 from rl_resources.check.dataset.scripts import name_against_row
-from rl_resources.check.dataset.tables import duplicate_key, model_size
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.order import SortKey, sort_key

@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 
 from rl_resources.check.dataset.broken import Record, broken_keys
-from rl_resources.check.dataset.tables import (
+from rl_resources.check.dataset.records import (
     OTHER_ROLE,
     misplaced,
     new_row,

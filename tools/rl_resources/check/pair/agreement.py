@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal
 
-from rl_resources.check.dataset.memory import least_memory_gb, parameters_in_name
+from rl_resources.check.dataset.plausibility import least_memory_gb, parameters_in_name
 from rl_resources.check.pair.contradiction import at, by_majority, cell, differs, said_by_script
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.target import Pair

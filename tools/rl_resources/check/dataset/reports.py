@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from rl_resources.check.dataset.broken import Record, broken_columns, records
-from rl_resources.check.dataset.tables import fitting_size
+from rl_resources.check.dataset.records import fitting_size
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.git import THREAD, permalink
