@@ -50,7 +50,7 @@ _POLICY = {
 }
 
 # MkDocs loads this file once a process, so the session outlives the rebuilds of a server.
-_session = SimpleNamespace(serving=False, files={}, mistakes="", tables=[])
+_session = SimpleNamespace(serving=False, files={}, mistakes="", tables={})
 # What the last build wrote: generated files, all names, the mistakes shown, the entries of the
 # search; what every page depends on, and the theme's compiled templates.
 _written = SimpleNamespace(files={}, names=set(), mistakes="", entries=[], frame=None, env=None)
@@ -151,28 +151,31 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
 
     Their cells are escaped. Code blocks may hold anything, so tables after the first one stay.
     """
-    _session.tables = []
+    tables = _session.tables[page.file.src_uri] = []
     if page.file.src_uri not in _session.files:
         return markdown
+
+    def cut(table: re.Match[str]) -> str:
+        tables.append(table[0])
+        return _placeholder(len(tables) - 1)
+
     code = _CODE.search(markdown)
     end = code.start() if code else len(markdown)
-    return _TABLE.sub(_cut, markdown[:end]) + markdown[end:]
-
-
-def _cut(table: re.Match[str]) -> str:
-    _session.tables.append(table[0])
-    return _placeholder(len(_session.tables) - 1)
+    return _TABLE.sub(cut, markdown[:end]) + markdown[end:]
 
 
 def _placeholder(number: int) -> str:
     return f'<div data-table="{number}"></div>'
 
 
-def on_page_content(content: str, **_: Any) -> str:
+@event_priority(-100)  # after the search, which indexes no table
+def on_page_context(context: dict[str, Any], page: Page, **_: Any) -> dict[str, Any]:
     """Put the tables back, and in a preview the mistakes in the data above the text."""
-    for number, table in enumerate(_session.tables):
-        content = content.replace(_placeholder(number), table, 1)
-    return _box(_session.mistakes) + content if _session.serving else content
+    for number, table in enumerate(_session.tables[page.file.src_uri]):
+        page.content = page.content.replace(_placeholder(number), table, 1)
+    if _session.serving:
+        page.content = _box(_session.mistakes) + page.content
+    return context
 
 
 def _box(mistakes: str) -> str:
