@@ -28,6 +28,7 @@ from rl_resources.contribute.start_values import (
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.package import Package
+from rl_resources.script.backends import BACKENDS
 from rl_resources.script.framework import shipped
 from sample_tree import files
 
@@ -46,7 +47,7 @@ PATH = f"examples/tuning/7b/{NAME}"
 SMALL, LARGE = "Qwen/Qwen2.5-0.5B-Instruct", "Qwen/Qwen2.5-72B-Instruct"
 EXPERTS, BARE = "Qwen/Qwen3-30B-A3B", "nvidia/NVIDIA-Nemotron-Nano-9B-v2"
 GPUS = ("1", "2", "3", "6", "8", "12", "13", "24", "100", "512", "1000", "6000")
-TRAINS = ("fsdp", "fsdp2", "megatron", "torchtitan", "veomni")
+TRAINS = tuple(sorted(BACKENDS))
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +180,7 @@ def test_every_task_and_backend_is_offered_or_refused_with_what_is(dataset, snap
                 new_record({**ASKED, option: word}, dataset, snapshot)
             except UnusableInput as error:
                 refused[word] = str(error)
-    assert refused["deepspeed"].endswith("it offers fsdp, fsdp2, megatron, torchtitan, veomni")
+    assert refused["deepspeed"].endswith(f"it offers {', '.join(TRAINS)}")
     assert refused["lmdeploy"].endswith("it offers sglang, trtllm, vllm")
     assert "for accelerators of Huawei, not for NVIDIA H100" in refused["vllm-ascend"]
     offered = set(known_words(dataset, "task")) - set(refused)

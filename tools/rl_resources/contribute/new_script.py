@@ -191,12 +191,7 @@ def parallel_sizes(wanted: Configuration, shape: Shape) -> dict[str, str]:
         found["pipeline_model_parallel_size"] = str(pipeline)
     if wanted.strategy == "torchtitan":
         found["data_parallel_shard_size"] = "$((NNODES * GPUS_PER_NODE))"
-    if shape.experts and wanted.strategy in {"megatron", "torchtitan", "veomni"}:
-        key = (
-            "expert_model_parallel_size"
-            if "megatron" in wanted.strategy
-            else "expert_parallel_size"
-        )
+    if shape.experts and (key := BACKENDS[wanted.strategy].expert_parallel):
         found[key] = str(start_values.expert_parallel(shape, wanted.cluster))
     return found
 

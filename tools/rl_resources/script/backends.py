@@ -17,7 +17,8 @@ class Backend:
     """Where a training backend has its settings: `section` of actor and reference, dotted keys.
 
     `offload_policy` is the switch with which the backend itself offloads all state, of
-    `sequence_parallel` the last key wins that is above 1. An empty key is a setting that it lacks.
+    `sequence_parallel` the last key wins that is above 1, `expert_parallel` is a key of `section`.
+    An empty key is a setting that it lacks.
     """
 
     section: str
@@ -26,6 +27,7 @@ class Backend:
     offload_policy: str = ""
     activation_offload: str = ""
     sequence_parallel: tuple[str, ...] = ()
+    expert_parallel: str = ""
 
 
 _MEGATRON = f"{ACTOR}.megatron"
@@ -48,14 +50,16 @@ BACKENDS: Mapping[str, Backend] = {
         "megatron",
         checkpointing=f"{_MEGATRON}.override_transformer_config.recompute_granularity",
         packing=f"{_MEGATRON}.use_remove_padding",
+        expert_parallel="expert_model_parallel_size",
     ),
     "veomni": Backend(
         "veomni",
         offload_policy=f"{ACTOR}.veomni.enable_fsdp_offload",
         activation_offload=f"{ACTOR}.veomni.enable_async_activation_offload",
         sequence_parallel=(f"{ACTOR}.veomni.ulysses_parallel_size",),
+        expert_parallel="expert_parallel_size",
     ),
-    "torchtitan": Backend("torchtitan"),
+    "torchtitan": Backend("torchtitan", expert_parallel="expert_parallel_size"),
 }
 TRAIN_BACKENDS = frozenset(BACKENDS)
 INFER_BACKENDS = frozenset({"vllm", "sglang", "hf", "trtllm", "vexact", "vllm_omni"})
