@@ -27,9 +27,7 @@ def changes(root: Path) -> tuple[Change, ...]:
     return new, row, Change(GONE, (root / GONE).read_bytes(), None)
 
 
-def test_a_row_that_cannot_be_added_is_refused(root):
-    with pytest.raises(UnusableInput, match=r"records/devices.csv:2: there is a row for h100 al"):
-        with_rows(snapshot(root), {"devices": [DEVICE | {"device": "h100"}]})
+def test_a_table_that_cannot_be_read_gets_no_row(root):
     (root / DEVICES).write_bytes((root / DEVICES).read_bytes() + b'"open\n')
     with pytest.raises(UnusableInput, match="cannot be read"):
         with_rows(snapshot(root), {"devices": [DEVICE]})

@@ -15,10 +15,10 @@ from rl_resources.check.target import ScriptText
 from rl_resources.cli import main
 from rl_resources.contribute import draft_files
 from rl_resources.contribute import new as new_module
+from rl_resources.contribute.changes import Fixed
 from rl_resources.contribute.draft import Draft, Sources
 from rl_resources.contribute.draft_files import Drafted
 from rl_resources.contribute.facts import Fact, read_form
-from rl_resources.contribute.fix import Fixed
 from rl_resources.contribute.training_log import read_excerpt
 from rl_resources.dataset import read_dataset
 from rl_resources.package import Package, read_package

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rl_resources.check import all_rules, check
 from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
-from rl_resources.contribute.fix import Fixed, fix
+from rl_resources.contribute.changes import Fixed, fix
 from rl_resources.package import read_package
 from sample_tree import SAMPLE, apply, files, sample
 

@@ -278,8 +278,11 @@ def test_nothing_is_overwritten(root, capsys, unchecked):
     (root / PATH).unlink()
     assert main(_arguments(root)) == 0
     before = files(root)
+    lines = (root / "records" / "tuning.csv").read_text().splitlines()
+    (line,) = (at for at, text in enumerate(lines, start=1) if text.startswith(NAME))
     assert main(_arguments(root, tag="RECOMMENDED")) == 2
-    assert f"there is a row for {NAME} already" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"records/tuning.csv:{line}: there is a row for {NAME} already" in said
     assert files(root) == before
 
 

@@ -53,7 +53,7 @@ def check(arguments: Arguments) -> int:
     """Validate dataset and scripts against all rules."""
     from rl_resources.check import findings_in
     from rl_resources.check.snapshot import take_snapshot
-    from rl_resources.contribute.fix import fix
+    from rl_resources.contribute.changes import fix
     from rl_resources.rules import chosen_rules
 
     snapshot = take_snapshot(read_package(root_of(arguments)))
@@ -116,8 +116,7 @@ def _status(arguments: Arguments, severities: Set[Severity]) -> int:
 def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], bool]) -> Snapshot:
     """Write the fixes that are certain, report them, and read all files again."""
     from rl_resources.check.snapshot import take_snapshot
-    from rl_resources.contribute.changes import write_changes
-    from rl_resources.contribute.fix import fix
+    from rl_resources.contribute.changes import fix, write_changes
 
     fixed = fix(snapshot, rules, asked)
     write_changes(snapshot.package.root, fixed.changes)

@@ -253,9 +253,7 @@ class Draft:
                 for rule, reason in self.sources.form.exempt.items()
             ],
         }
-        after = with_rows(
-            snapshot, {name: rows for name, rows in new.items() if rows}, replacing=True
-        )
+        after = with_rows(snapshot, {name: rows for name, rows in new.items() if rows})
         script, held = self.sources.script, self.sources.held
         if self.path is None or script is None or held == self.path:
             return after

@@ -14,6 +14,7 @@ from rl_resources.contribute.changes import (
     Change,
     changes_between,
     findings_about,
+    fix,
     write_changes,
 )
 from rl_resources.contribute.draft import NOT_STATED, Draft, Sources
@@ -25,7 +26,6 @@ from rl_resources.contribute.facts import (
     read_form,
     stated_facts,
 )
-from rl_resources.contribute.fix import fix
 from rl_resources.contribute.training_log import OWN_FILE, TrainingLog, read_excerpt, read_log
 from rl_resources.dataset import read_dataset
 from rl_resources.devices import Devices

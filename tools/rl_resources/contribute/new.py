@@ -111,14 +111,23 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> NewRecord:
         "status": "untested",
         **(memory_cells(run) if run else {}),
     }
-    with_row = with_rows(snapshot, {"tuning": [row]})
+    _refuse_existing(snapshot, name, path)
+    after = with_script(with_rows(snapshot, {"tuning": [row]}), path, text.encode())
+    return NewRecord(path, row, after, tuple(changes_between(snapshot, after)))
+
+
+def _refuse_existing(snapshot: Snapshot, name: str, path: str) -> None:
+    table, place = snapshot.tables["tuning"], snapshot.keys("tuning").get(name)
+    if place is not None:
+        raise UnusableInput(
+            f"{table.path}:{table.rows[place].line}: there is a row for {name} already",
+            "Change that row, or choose another configuration; the tag is no part of a name.",
+        )
     if path in {script.path for script in snapshot.scripts}:
         raise UnusableInput(
             f"{path}: exists already, and nothing is overwritten",
             "Move that file away first, or choose another configuration.",
         )
-    after = with_script(with_row, path, text.encode())
-    return NewRecord(path, row, after, tuple(changes_between(snapshot, after)))
 
 
 def _words(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> dict[str, str]:
