@@ -70,9 +70,9 @@ def _draft_options(parser: ArgumentParser) -> None:
 @command(_draft_options, "check")
 def draft(arguments: Arguments) -> int:
     """Propose the row of a script that ran."""
-    from rl_resources.contribute.draft_files import draft_files
+    from rl_resources.contribute.draft import draft
 
-    drafted = draft_files(
+    drafted = draft(
         root_of(arguments),
         arguments.script,
         log=arguments.log,
@@ -83,6 +83,6 @@ def draft(arguments: Arguments) -> int:
     for line in drafted.messages():
         print(f"draft: {printable(line)}", file=sys.stderr)
     show(drafted.findings)
-    print(f"draft: {drafted.verdict(write=arguments.write)}", file=sys.stderr)
+    print(f"draft: {drafted.verdict()}", file=sys.stderr)
     write_table(drafted.as_csv())
     return FOUND if arguments.write and drafted.refused else 0

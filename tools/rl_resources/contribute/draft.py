@@ -1,21 +1,44 @@
-"""A record drafted from a script that ran, its log, an issue form, and what somebody states."""
+"""The command `draft`: a record from a script that ran, its log, an issue form, what is stated."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
 
+from rl_resources.check import all_rules, findings_of
 from rl_resources.check.dataset.records import slug_of
-from rl_resources.check.snapshot import Snapshot
-from rl_resources.check.target import ScriptText, Trial
-from rl_resources.contribute.changes import Row, with_rows, with_script
-from rl_resources.contribute.facts import Fact, Facts, Form, cell, merged
+from rl_resources.check.snapshot import Snapshot, take_snapshot
+from rl_resources.check.target import Trial
+from rl_resources.contribute.changes import (
+    Change,
+    Row,
+    changes_between,
+    findings_about,
+    fix,
+    with_rows,
+    with_script,
+    write_changes,
+)
+from rl_resources.contribute.facts import (
+    Fact,
+    Facts,
+    Form,
+    Sources,
+    cell,
+    may_be_exempt,
+    merged,
+    read_sources,
+)
 from rl_resources.contribute.script_facts import name_facts, run_facts, run_with_defaults
 from rl_resources.contribute.training_log import FIGURES, TrainingLog
-from rl_resources.dataset import Dataset
-from rl_resources.package import SCRIPTS, TableSchema
-from rl_resources.script.name import PARTS, ScriptName
+from rl_resources.dataset import Dataset, read_dataset, script_path
+from rl_resources.errors import Finding
+from rl_resources.package import TableSchema, read_package
+from rl_resources.script.name import PARTS
+from rl_resources.tabular import write as as_csv
 from rl_resources.text import shown
 
 UNTESTED = "untested"
@@ -24,19 +47,30 @@ ASSUMED: Facts = {"status": Fact("reported"), "statement": Fact("stated-run")}
 OUTCOMES: Mapping[bool, str] = {True: "ran", False: "out-of-memory"}
 
 
-@dataclass(frozen=True)
-class Sources:
-    """What a draft is made of.
+class Route(NamedTuple):
+    """How somebody states what is missing; `column` and `state` are formats of a column's field."""
 
-    `held` is the script's path relative to the root if it lies among the dataset's scripts.
-    `stated` are the cells that the command line states.
-    """
+    column: str
+    state: str
+    others: str
+    exempt: str
+    again: str
 
-    script: ScriptText | None = None
-    held: str = ""
-    log: TrainingLog | None = None
-    form: Form = field(default_factory=Form)
-    stated: Facts = field(default_factory=dict)
+
+COMMAND = Route(
+    "{0.name}",
+    "--set {0.name}=… states it, as in `{0.example}`.",
+    "--log FILE and --set COLUMN=VALUE state them",
+    "If it ran as it is, add `{},{},REASON` to records/exemptions.csv.",
+    "state a cell with --set COLUMN=VALUE or fix the script, then draft again",
+)
+FORM = Route(
+    "{0.title}",
+    "Answer it below a line `### {0.title}`, as in `{0.example}`.",
+    "Answer one below a line `### ` with its title",
+    "If it ran as it is, add a line `### Exemption` to the form and below it `{1}: REASON`.",
+    "edit the answers or the script in the form, and this comment follows",
+)
 
 
 @dataclass(frozen=True)
@@ -62,32 +96,28 @@ class Draft:
         script = self.sources.script
         found = [self.sources.stated, self.sources.form.facts]
         if script is not None:
-            named = name_facts(script, self.dataset)
+            named = name_facts(script, self.snapshot)
             found += [run_facts(script, merged([*found, named]), self.dataset), named]
         return merged(found)
 
-    @cached_property
-    def _parts(self) -> dict[str, str]:
-        """The parts of the script's name as cells."""
-        return {part: self._certain.get(part, Fact()).text for part in PARTS}
+    def _known(self, column: str) -> str:
+        """A cell that needs no log; empty if it is not known."""
+        return self._certain.get(column, Fact()).text
 
     @cached_property
     def name(self) -> str:
         """The script's name by the six parts; empty if one of them is not known."""
-        if not all(self._parts.values()):
-            return ""
-        model = self.dataset.by_key["models"].get(self._parts["model"])
-        slug = str(model["slug"]) if model else slug_of(self._parts["model"])
-        words = {part: text.lower() for part, text in self._parts.items()}
-        return str(ScriptName(**{**words, "model": slug, "gpus": int(words["gpus"])}))  # type: ignore[arg-type]
+        parts = {part: self._known(part).lower() for part in PARTS}
+        parts["model"] = slug_of(parts["model"])
+        return "_".join(parts.values()) + ".sh" if all(parts.values()) else ""
 
     @cached_property
-    def path(self) -> str | None:
-        """Where the script belongs; `None` if the size of its model is not known."""
-        model = self.dataset.by_key["models"].get(self._parts["model"])
-        if not self.name or model is None:
-            return None
-        return str(SCRIPTS / str(model["size"]).lower() / self.name)
+    def path(self) -> str:
+        """Where the script belongs; empty if its name or the size of its model is not known."""
+        model = self._known("model")
+        if not self.name or model not in self.dataset.by_key["models"]:
+            return ""
+        return script_path(self.dataset, {"model": model, "script": self.name})
 
     @cached_property
     def _held(self) -> Row:
@@ -126,7 +156,7 @@ class Draft:
 
     def _releases(self, log: TrainingLog) -> Facts:
         # The log names vllm for `vllm-ascend` too.
-        engine = self._certain.get("infer", Fact()).text.partition("-")[0]
+        engine = self._known("infer").partition("-")[0]
         programs = {"infer_version": engine, "framework_version": "verl"}
         return {name: self._release(log, name, program) for name, program in programs.items()}
 
@@ -215,21 +245,18 @@ class Draft:
 
     @property
     def unknown(self) -> dict[str, str]:
-        """Why a cell is empty, by column."""
-        empty = [name for name in self.schema.names if not self.row[name] and name != "notes"]
-        found = {name: self._facts.get(name, Fact()).doubt for name in empty}
-        if "script" in found:
-            missing = ", ".join(part for part in PARTS if not self._parts[part])
-            found["script"] = f"it follows from {', '.join(PARTS)}; not known: {missing}"
-        return {name: doubt or NOT_STATED for name, doubt in found.items()}
+        """Why a cell is empty, by column, but for the script's name, which follows from others."""
+        empty = [name for name, text in self.row.items() if not text]
+        facts = {name: self._facts.get(name, Fact()) for name in empty}
+        reasons = {name: fact.doubt or NOT_STATED for name, fact in facts.items()}
+        return {name: text for name, text in reasons.items() if name not in {"script", "notes"}}
 
     @property
     def obstacles(self) -> Iterator[str]:
         """Why nothing can be written."""
         if self.sources.script is None:
             yield "a record needs its script; name it, or paste it into the form"
-        required = [item.name for item in self.schema.fields if item.required]
-        if missing := [name for name in required if not self.row[name]]:
+        if missing := [name for name in self.unknown if self.schema.field(name).required]:
             yield f"the row lacks {', '.join(missing)}"
         model = self.row["model"]
         if model and model not in self.dataset.by_key["models"]:
@@ -240,22 +267,23 @@ class Draft:
                 "the script's batch to one that ran; its log then adds this one as a trial"
             )
 
-    def written_to(self, snapshot: Snapshot) -> Snapshot:
+    @property
+    def after(self) -> Snapshot:
         """The dataset with the row, its trials and exemptions, and the script in its place.
 
         Raises `UnusableInput` where a table cannot take a row.
         """
+        exempt = self.sources.form.exempt.items()
         new: dict[str, list[Row]] = {
             "tuning": [self.row] if self.row != self._held else [],
             "trials": self.trials,
             "exemptions": [
-                {"record": self.name, "rule": rule, "reason": reason}
-                for rule, reason in self.sources.form.exempt.items()
+                {"record": self.name, "rule": rule, "reason": reason} for rule, reason in exempt
             ],
         }
-        after = with_rows(snapshot, {name: rows for name, rows in new.items() if rows})
+        after = with_rows(self.snapshot, {name: rows for name, rows in new.items() if rows})
         script, held = self.sources.script, self.sources.held
-        if self.path is None or script is None or held == self.path:
+        if script is None or held == self.path:
             return after
         return with_script(after, self.path, script.text.encode(), held)
 
@@ -306,3 +334,130 @@ class Draft:
             if name not in assumed and new not in {"", self.row[name]}:
                 there = f"`{shown(self.row[name])}`" if self.row[name] else "empty"
                 yield f"{name} is {there} there; what was read now says `{shown(new)}`"
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """A draft with the files that it changes, and what the rules report of them.
+
+    `write` is whether they were to be written, `fixed` are the rules whose fixers changed the
+    script.
+    """
+
+    draft: Draft
+    write: bool
+    changes: Sequence[Change] = ()
+    findings: Sequence[Finding] = ()
+    fixed: Sequence[str] = ()
+
+    @property
+    def obstacles(self) -> list[str]:
+        """Why nothing can be written, but for findings."""
+        path = self.draft.path
+        taken = any(change.path == path and change.was is not None for change in self.changes)
+        other = [f"{path} exists already with other text: change it there"] if taken else []
+        return [*self.draft.obstacles, *other]
+
+    @property
+    def refused(self) -> bool:
+        """Whether nothing of it may be written: CI fails on warnings too."""
+        return bool(self.obstacles or self.findings)
+
+    @property
+    def written(self) -> Sequence[Change]:
+        """The changes that are written."""
+        return self.changes if self.write and not self.refused else ()
+
+    def as_csv(self) -> str:
+        """The header and the row."""
+        names = self.draft.schema.names
+        return as_csv([names, [self.draft.row[name] for name in names]])
+
+    @property
+    def _route(self) -> Route:
+        return FORM if self.draft.sources.form != Form() else COMMAND
+
+    def messages(self) -> Iterator[str]:
+        """What is said along with the row, line by line."""
+        yield from self.draft.remarks
+        for row in self.draft.trials:
+            yield f"trial {row['order']}: a batch of {row['batch']}: {row['outcome']}"
+        yield from self._empty_cells()
+        for obstacle in self.obstacles:
+            yield f"cannot be written yet: {obstacle}"
+        if self.fixed:
+            yield f"certain fixes in the copy of the script: {', '.join(self.fixed)}"
+        for change in self.written:
+            done = "removed" if change.becomes is None else "changed" if change.was else "written"
+            yield f"{change.path}: {done}"
+
+    def _empty_cells(self) -> Iterator[str]:
+        """Each empty cell that a record needs or that has a doubt, and the other empty ones."""
+        route, optional = self._route, []
+        for name, reason in self.draft.unknown.items():
+            field = self.draft.schema.field(name)
+            if field.required or reason != NOT_STATED:
+                needed = "required and not known" if field.required else "optional and left empty"
+                yield f"{route.column.format(field)} is {needed}: {reason.removesuffix('.')}."
+                yield f"  {field.description} {route.state.format(field)}"
+            else:
+                optional.append(route.column.format(field))
+        if optional:
+            yield f"optional and left empty: {', '.join(optional)}. {route.others}."
+
+    def verdict(self) -> str:
+        """The last line: what became of it."""
+        if self.refused:
+            rules = dict.fromkeys(item.rule for item in self.findings if may_be_exempt(item.rule))
+            exempt = (f" {self._route.exempt.format(self.draft.name, rule)}" for rule in rules)
+            return f"Nothing was written: {self._route.again}.{''.join(exempt)}"
+        if not self.changes:
+            return "Nothing to write: the dataset has all of this."
+        if not self.write:
+            return "Nothing was written yet: --write does it."
+        return "No findings: ready to commit."
+
+
+def draft(
+    root: Path, script: str, *, log: str, issue: str, stated: Sequence[str], write: bool
+) -> Drafted:
+    """Read all files; write what follows if that is write and no rule reports anything.
+
+    Raises `UnusableInput` for a file or argument that cannot be used, and `InvalidDataset`.
+    """
+    package = read_package(root)
+    dataset, snapshot = read_dataset(package), take_snapshot(package)
+    sources = read_sources(dataset, script, log=log, issue=issue, stated=stated)
+    drafted = _validated(Draft(sources, dataset, snapshot), write=write)
+    write_changes(root, drafted.written)
+    return drafted
+
+
+def _validated(proposed: Draft, *, write: bool) -> Drafted:
+    """The draft with what is certain fixed in its script, and the findings about it.
+
+    Of a draft that lacks something these are findings in its script alone.
+
+    If it is refused all the same, the findings are about the script as its author has it, without
+    those of rules whose mistakes `--write` fixes.
+    """
+    rules, script = [*all_rules().values()], proposed.sources.script
+    if any(proposed.obstacles):
+        lasting = [rule for rule in rules if not rule.fixable]
+        found = findings_of(lasting, {"script": lambda: [script] if script else []})
+        return Drafted(proposed, write, findings=found)
+    before, own = proposed.snapshot, proposed.after
+    new = {change.path for change in changes_between(before, own)} & {proposed.path}
+    fixed = fix(own, rules if new else [], new.__contains__)
+    changes = tuple(changes_between(before, fixed.snapshot))
+    found = findings_about(before, fixed.snapshot)
+    if not found:
+        copied = any(change.path in new for change in changes)
+        return Drafted(proposed, write, changes, fixed=fixed.rules if copied else ())
+    left = {item.rule for item in found}
+    found = [
+        item._replace(path=script.path) if script and item.path == proposed.path else item
+        for item in findings_about(before, own)
+        if item.rule in left
+    ]
+    return Drafted(proposed, write, changes, found)

@@ -1,15 +1,22 @@
-"""Cells of a row to be, as the command line or an issue form states them, or why nobody does."""
+"""What a draft is made of: a script, its log, and cells that a command or an issue form states."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from pathlib import Path
 
 from rl_resources.check import all_rules
+from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, undecodable
+from rl_resources.check.target import ScriptText
+from rl_resources.contribute.training_log import OWN_FILE, TrainingLog, read_excerpt, read_log
+from rl_resources.dataset import Dataset
+from rl_resources.devices import Devices
 from rl_resources.errors import UnusableInput
-from rl_resources.package import Field, TableSchema
+from rl_resources.files import read_file
+from rl_resources.package import SCRIPTS, Field, TableSchema
 from rl_resources.text import nearest, shown
 
 NO_ANSWER = frozenset({"", "_no response_", "none", "n/a", "-"})
@@ -76,8 +83,8 @@ def _allows(field: Field, text: str) -> bool:
     return bool(in_form) and text in rules.get("enum", (text,))
 
 
-def stated_facts(option: str, pairs: Iterable[str], schema: TableSchema) -> dict[str, Fact]:
-    """Cells as an option of the command line states them, each as `column=value`.
+def stated_facts(pairs: Iterable[str], schema: TableSchema) -> dict[str, Fact]:
+    """Cells as `--set` states them, each as `column=value`.
 
     Raises `UnusableInput` for an unknown column, or a value that its schema does not allow.
     """
@@ -88,10 +95,10 @@ def stated_facts(option: str, pairs: Iterable[str], schema: TableSchema) -> dict
         if not equals or name not in columns:
             problem = f"`{shown(name)}` is not a column" if equals else "is not COLUMN=VALUE"
             help_ = nearest(name, columns).sentence() or f"Its columns are {', '.join(columns)}."
-            raise UnusableInput(f"{option} {shown(pair)}: {problem}", help_)
+            raise UnusableInput(f"--set {shown(pair)}: {problem}", help_)
         found[name] = cell(schema.field(name), value)
         if found[name].doubt:
-            raise UnusableInput(f"{option} {shown(pair)}: {found[name].doubt}")
+            raise UnusableInput(f"--set {shown(pair)}: {found[name].doubt}")
     return found
 
 
@@ -157,3 +164,88 @@ def _answers(body: str) -> Iterator[tuple[str, str]]:
         answer = text[heading.end() : after.start() if after else None].strip()
         if answer.lower() not in NO_ANSWER:
             yield heading["title"], answer
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a draft is made of.
+
+    `held` is the script's path relative to the root if it lies among the dataset's scripts.
+    `stated` are the cells that the command line states.
+    """
+
+    script: ScriptText | None = None
+    held: str = ""
+    log: TrainingLog | None = None
+    form: Form = field(default_factory=Form)
+    stated: Facts = field(default_factory=dict)
+
+
+def read_sources(
+    dataset: Dataset, script: str, *, log: str, issue: str, stated: Iterable[str]
+) -> Sources:
+    """Read the named files; an empty name is none.
+
+    Raises `UnusableInput` for a file or a cell that cannot be used.
+    """
+    if not script and not issue:
+        raise UnusableInput("draft: no script is named", "Name the script that ran, or --issue.")
+    schema = dataset.package.resources["tuning"].schema
+    form = _read_issue(issue, schema) if issue else Form()
+    run, form = _log(log, form)
+    text = _text(script, "Name the shell script.") if script else form.script
+    devices = Devices(dataset)
+    return Sources(
+        ScriptText(script or "script.sh", text) if script or text else None,
+        _held(dataset.package.root, Path(script)) if script else "",
+        run,
+        replace(form, facts=_by_key(form.facts, devices)),
+        _by_key(stated_facts(stated, schema), devices),
+    )
+
+
+def _by_key(facts: Facts, devices: Devices) -> Facts:
+    """The facts with the device by its key, where its name is that of one."""
+    meant = devices.named(facts.get("device", Fact()).text)
+    return {**facts, "device": Fact(*meant)} if len(meant) == 1 else facts
+
+
+def _read_issue(name: str, schema: TableSchema) -> Form:
+    """The answers of a form."""
+    form = read_form(_text(name, "Save the issue's text as UTF-8."), schema)
+    if form == Form():
+        raise UnusableInput(
+            f"{shown(name, 500)}: has no answer of an issue form",
+            "Write each answer under a heading with its column's title, as in `### Device`.",
+        )
+    return form
+
+
+def _log(name: str, form: Form) -> tuple[TrainingLog | None, Form]:
+    """The log that is named, else the lines pasted into the form, if they can be read."""
+    if name:
+        return read_log(Path(name)), form
+    try:
+        return (read_excerpt(form.log, "`Log`") if form.log else None), form
+    except UnusableInput as error:
+        return None, replace(form, remarks=(*form.remarks, str(error)))
+
+
+def _text(name: str, help_: str) -> str:
+    """The text of a file."""
+    label = shown(name, 500)
+    try:
+        data = read_file(Path(name), LARGEST_SCRIPT_BYTES)
+    except OSError as error:
+        raise UnusableInput(f"{label}: cannot be read: {error.strerror}", OWN_FILE) from error
+    if (at := undecodable(data)) is not None:
+        raise UnusableInput(f"{label}: is not text in UTF-8 (byte {at})", help_)
+    return data.decode()
+
+
+def _held(root: Path, path: Path) -> str:
+    """The path relative to the root of an ordinary file among the dataset's scripts, else empty."""
+    place, top = path.resolve(), root.resolve()
+    if path.is_symlink() or not place.is_relative_to(top / SCRIPTS):
+        return ""
+    return place.relative_to(top).as_posix()

@@ -4,37 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path
 
+from rl_resources.check.dataset.scripts import word_of_name
 from rl_resources.check.pair.agreement import is_id, likeness, model_in_path
+from rl_resources.check.snapshot import Snapshot
 from rl_resources.check.target import ScriptText
 from rl_resources.contribute.facts import Fact, Facts
 from rl_resources.dataset import Dataset
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
 from rl_resources.script.backends import INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
 from rl_resources.script.framework import UNKNOWN, compose_launch, shipped
-from rl_resources.script.name import parsed
+from rl_resources.script.name import PARTS
 from rl_resources.script.run import ACTOR, Run
 from rl_resources.script.settings import Setting
 from rl_resources.text import shown
 
-_TABLES = {"task": "tasks", "device": "devices", "train": "backends", "infer": "backends"}
 _RECIPES = dict.fromkeys(
     ("recipe.dapo.main_dapo", "recipe.dapo.src.main_dapo"), "verl.trainer.main_ppo"
 )
 
 
-def name_facts(script: ScriptText, dataset: Dataset) -> Facts:
+def name_facts(script: ScriptText, snapshot: Snapshot) -> Facts:
     """The cells that a file name of the right form states, each if its word is known."""
-    named = parsed(PurePosixPath(script.path).name)
-    if named is None:
-        return {}
-    models = {str(row["slug"]): str(key) for key, row in dataset.by_key["models"].items()}
-    known = {"model": models.get(named.model), "gpus": str(named.gpus)}
-    for column, resource in _TABLES.items():
-        keys = {str(key).lower(): str(key) for key in dataset.by_key[resource]}
-        known[column] = keys.get(getattr(named, column))
-    return {column: Fact(word) for column, word in known.items() if word}
+    name = Path(script.path).name
+    words = {part: word_of_name(snapshot, name, part) for part in PARTS}
+    return {part: Fact(word) for part, word in words.items() if word}
 
 
 def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
