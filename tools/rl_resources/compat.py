@@ -12,7 +12,6 @@ from pathlib import Path
 
 from rl_resources import tabular
 from rl_resources.dataset import Dataset, read_dataset, script_path
-from rl_resources.order import in_order
 from rl_resources.package import Record, read_package
 from rl_resources.query.compatibility import accepted_by
 from rl_resources.script.bash import read
@@ -26,6 +25,7 @@ from rl_resources.script.framework.releases import (
 )
 from rl_resources.script.framework.shipped import DEFAULTS, describe, read_shipped
 from rl_resources.script.launch import Launch, launches
+from rl_resources.text import in_order
 
 RESOURCE = "compatibility"
 _KEY = ("script", "framework", "framework_version")

@@ -57,6 +57,12 @@ TYPES: Mapping[str, FieldType] = {
     "list": FieldType(r"(?s:.*)", "a list", str, _JSON_LIST),
 }
 
+
+def number(cell: str) -> float | None:
+    """The value of a cell that is written as a number."""
+    return float(cell) if re.fullmatch(_NUMBER, cell) else None
+
+
 TEXTS = frozenset({"string", "list"})
 """The types whose cells are text."""
 NUMBERS = frozenset({"integer", "number"})

@@ -1,4 +1,4 @@
-"""Texts in messages: the nearest known words, printable text; what is a URL."""
+"""Texts in messages: the nearest known words, printable text; what is a URL; release numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
+
+from packaging.version import InvalidVersion, Version
 
 MOST_LISTED = 15
 MOST_COMPARED = 100
@@ -111,3 +113,20 @@ def _escaped(character: str) -> str:
 def is_web_address(text: str) -> bool:
     """Whether a text may become a link: a URL as a whole, made of its characters alone."""
     return _WEB.fullmatch(text) is not None
+
+
+def in_order(versions: Iterable[str]) -> list[str]:
+    """Release numbers, oldest first; one that PEP 440 does not know comes before all others."""
+    return sorted(versions, key=_version_key)
+
+
+def is_version(text: str) -> bool:
+    """Whether PEP 440 knows a text as a release number."""
+    return _version_key(text)[0]
+
+
+def _version_key(text: str) -> tuple[bool, Version, str]:
+    try:
+        return True, Version(text), text
+    except InvalidVersion:
+        return False, Version("0"), text

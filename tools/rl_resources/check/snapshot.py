@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from codecs import BOM_UTF8
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import repeat
@@ -19,7 +19,6 @@ from rl_resources.check.rule import Mistake
 from rl_resources.errors import UnreadableDataset
 from rl_resources.files import read_file, read_table
 from rl_resources.git import file_at, released_versions
-from rl_resources.order import Cells
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
 from rl_resources.text import shown
 
@@ -223,7 +222,7 @@ class Snapshot:
         """Rows of a table by the first column of its key; the first row of each."""
         return self._keys[resource]
 
-    def find(self, resource: str, key: str) -> Cells | None:
+    def find(self, resource: str, key: str) -> Callable[[str], str] | None:
         """The cells of the row of a table with this key, where there is one."""
         row = self.keys(resource).get(key)
         return None if row is None else partial(self.tables[resource].cell, row)

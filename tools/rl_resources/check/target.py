@@ -14,7 +14,7 @@ from rl_resources.check.dataset.broken import broken_keys
 from rl_resources.check.dataset.scripts import agreement_with_name, pairing, scripts
 from rl_resources.check.rule import Mistake
 from rl_resources.check.snapshot import Snapshot
-from rl_resources.order import number
+from rl_resources.package import number
 from rl_resources.tabular import conflicts
 from rl_resources.text import shown
 

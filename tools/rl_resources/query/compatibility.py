@@ -12,8 +12,8 @@ from functools import cache
 from itertools import groupby
 
 from rl_resources.dataset import Dataset
-from rl_resources.order import in_order, is_version
 from rl_resources.package import Record, items_of, text_of
+from rl_resources.text import in_order, is_version
 
 MOST_RELEASES = 3
 """A figure is old when more releases of its framework have come since."""

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from rl_resources.check.rule import Mistake
 from rl_resources.check.snapshot import Snapshot, Table
-from rl_resources.order import number
-from rl_resources.package import Field, ForeignKey
+from rl_resources.package import Field, ForeignKey, number
 from rl_resources.text import shown
 
 

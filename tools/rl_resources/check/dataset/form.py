@@ -8,7 +8,6 @@ Rows are sorted and cells are quoted only where needed: `rl-resources fmt` does 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import islice, pairwise
 
 from rl_resources.check.dataset.broken import broken_columns, broken_keys
@@ -17,11 +16,12 @@ from rl_resources.check.dataset.reports import report_size
 from rl_resources.check.dataset.scripts import name_against_row
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
-from rl_resources.order import SortKey, sort_key
+from rl_resources.package import NUMBERS, number
 from rl_resources.tabular import quote, write
 from rl_resources.text import shown
 
 FMT = "Run `rl-resources fmt`."
+SortValue = tuple[int, float, str]
 _DECIDING = (duplicate_key, model_size, report_size, name_against_row)
 
 
@@ -77,10 +77,26 @@ def _needless_quotes(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
                 yield Mistake(table.path, line, column, message, FMT)
 
 
-def order_keys(snapshot: Snapshot, table: Table) -> list[SortKey]:
-    """The sort key of every row by the schema's `orderBy`; what cannot be followed sorts last."""
-    rows = (partial(table.cell, row) for row in range(len(table.rows)))
-    return [sort_key(snapshot.package, table.schema, row, snapshot.find) for row in rows]
+def order_keys(snapshot: Snapshot, table: Table) -> list[list[SortValue]]:
+    """The sort key of every row by the schema's `orderBy`: numbers before text, and last what
+    cannot be followed.
+    """
+    paths, rows = table.schema.order_by, range(len(table.rows))
+    return [[_sort_value(snapshot, table, row, path) for path in paths] for row in rows]
+
+
+def _sort_value(snapshot: Snapshot, table: Table, row: int, path: str) -> SortValue:
+    """What one path of `orderBy` leads to from a row."""
+    name, _, rest = path.partition(".")
+    cell = table.cell(row, name)
+    if not rest:
+        known = number(cell) if table.schema.field(name).type in NUMBERS else None
+        return (1, 0.0, cell) if known is None else (0, known, "")
+    key = table.schema.foreign_key(name)
+    found = snapshot.keys(key.resource).get(cell) if key else None
+    if key is None or found is None:
+        return (2, 0.0, cell)
+    return _sort_value(snapshot, snapshot.tables[key.resource], found, rest)
 
 
 def canonical(snapshot: Snapshot, table: Table) -> str | None:

@@ -17,7 +17,7 @@ from rl_resources.check.dataset.broken import Record, records
 from rl_resources.check.dataset.records import RUNS
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot
-from rl_resources.order import number
+from rl_resources.package import number
 
 GB_PER_NOMINAL_GB = 1.073741824
 """A device sold with 80 GB has 80 GiB; peaks and sums here are decimal GB."""

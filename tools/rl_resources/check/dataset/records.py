@@ -14,8 +14,7 @@ from math import inf
 from rl_resources.check.dataset.broken import Record, records
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot, Table
-from rl_resources.order import number
-from rl_resources.package import Field
+from rl_resources.package import Field, number
 from rl_resources.tabular import write
 from rl_resources.text import nearest, shown
 

@@ -19,7 +19,7 @@ from rl_resources.check.target import Pair
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.configuration import NOT_KNOWN
 from rl_resources.estimate.estimate import Estimate, of_script
-from rl_resources.order import number
+from rl_resources.package import number
 from rl_resources.script.algorithm import (
     ADAPTERS,
     algorithm_of,

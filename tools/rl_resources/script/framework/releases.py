@@ -27,7 +27,6 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from rl_resources.errors import UnusableInput
-from rl_resources.order import in_order
 from rl_resources.script.framework.composition import (
     CannotComposeError,
     Composition,
@@ -36,6 +35,7 @@ from rl_resources.script.framework.composition import (
     module_name,
 )
 from rl_resources.script.framework.syntax import Override
+from rl_resources.text import in_order
 
 DISTRIBUTIONS: Mapping[str, str] = {"verl": "verl"}
 """Frameworks whose configuration is known to be Hydra's, and the name of their package."""
