@@ -15,6 +15,7 @@ from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.check.target import pairs, script_texts
 from rl_resources.errors import Finding
 from rl_resources.package import read_package
+from rl_resources.script.bash.parser import ask
 
 __all__ = [
     "Rule",
@@ -74,8 +75,6 @@ def findings_in(
 
 def _start_parsers(snapshot: Snapshot, asked: Asked, names: Set[str]) -> None:
     """Let shfmt and ShellCheck work on other cores while rules do."""
-    from rl_resources.script.bash.parser import ask
-
     texts = [script.text for script in script_texts(snapshot) if asked(script.path)]
     for text in texts:
         ask(text)

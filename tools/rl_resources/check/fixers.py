@@ -20,8 +20,8 @@ from rl_resources.check.dataset.meant import (
     separator_of_header,
 )
 from rl_resources.check.dataset.scripts import (
+    directory_of,
     expected_name,
-    folder_of,
     moved_path,
     not_executable,
     pairing,
@@ -153,10 +153,10 @@ def script_name(snapshot: Snapshot) -> Iterator[Edit]:
     for script in scripts(snapshot):
         row = pairing(snapshot).row(script)
         expected = expected_name(snapshot, row)
-        folder = folder_of(snapshot, expected)
-        new = f"{folder}/{expected}"
+        directory = directory_of(snapshot, expected)
+        new = f"{directory}/{expected}"
         free = new != script.path and taken.get(new.lower(), script.path) == script.path
-        if row is not None and folder and free and _plain(script.name) == _plain(str(expected)):
+        if row is not None and directory and free and _plain(script.name) == _plain(str(expected)):
             yield Move(script.path, new)
             old = snapshot.tables["tuning"].cell(row, "script")
             yield from _with_cells(
@@ -172,7 +172,7 @@ def _plain(name: str) -> str:
 
 
 def script_place(snapshot: Snapshot) -> Iterator[Move]:
-    """Into the folder of its model's size, where no other script is in the way."""
+    """Into the directory of its model's size, where no other script is in the way."""
     taken = {script.path for script in snapshot.scripts}
     for script in scripts(snapshot):
         if (new := moved_path(snapshot, script)) not in taken:

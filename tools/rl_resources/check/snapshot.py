@@ -172,7 +172,7 @@ class Table:
 
 @dataclass(frozen=True)
 class ScriptFile:
-    """One entry below the folder of scripts. `target` is where a symbolic link leads.
+    """One entry below the directory of scripts. `target` is where a symbolic link leads.
 
     `data` is `None` where the entry is not an ordinary file that can be read, or is too large.
     `executable` is `None` where the system does not know.
@@ -196,8 +196,8 @@ class ScriptFile:
         return self.data.decode()
 
     @property
-    def folder(self) -> str:
-        """The folder, relative to the root."""
+    def directory(self) -> str:
+        """The directory, relative to the root."""
         return self.path.rpartition("/")[0]
 
 
@@ -278,13 +278,9 @@ def _read_table(root: Path, resource: Resource) -> Table:
 
 def _script_files(root: Path) -> list[ScriptFile]:
     top = root / SCRIPTS
-    if top.is_symlink():
-        return [_script_file(root, top)]
-    found: list[ScriptFile] = []
-    for folder, folders, files in os.walk(top):
-        links = [name for name in folders if (Path(folder) / name).is_symlink()]
-        found += [_script_file(root, Path(folder) / name) for name in (*files, *links)]
-    return sorted(found, key=lambda script: script.path)
+    paths = [top] if top.is_symlink() else top.rglob("*")
+    files = (_script_file(root, path) for path in paths if path.is_symlink() or not path.is_dir())
+    return sorted(files, key=lambda script: script.path)
 
 
 def _script_file(root: Path, path: Path) -> ScriptFile:

@@ -8,21 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rl_resources.check.dataset.broken import broken_keys
 from rl_resources.check.dataset.scripts import agreement_with_name, pairing, scripts
 from rl_resources.check.rule import Mistake
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.package import number
+from rl_resources.script.bash import read
+from rl_resources.script.bash.script import Part, Place, Script
+from rl_resources.script.framework import Composition, compose_launch, shipped
+from rl_resources.script.launch import Launch, Lost, launches, lost
+from rl_resources.script.run import Run
 from rl_resources.tabular import conflicts
 from rl_resources.text import shown
-
-if TYPE_CHECKING:
-    from rl_resources.script.bash.script import Part, Place, Script
-    from rl_resources.script.framework.composition import Composition
-    from rl_resources.script.launch import Launch, Lost
-    from rl_resources.script.run import Run
 
 FRAMEWORK = "verl"
 _NO_TRAINER = ("main_generation", "print_cfg", "merge", "main_eval", "sft_trainer")
@@ -44,37 +43,27 @@ class ScriptText:
     @cached_property
     def script(self) -> Script:
         """The script, evaluated without running it; with ends of lines as bash needs them."""
-        from rl_resources.script.bash import read
-
         return read(self.text.replace("\\\r\n", " \\\n").replace("\r\n", " \n"))
 
     @cached_property
     def launches(self) -> tuple[Launch, ...]:
         """What it starts."""
-        from rl_resources.script.launch import launches
-
         return launches(self.script)
 
     @cached_property
     def lost(self) -> tuple[Lost, ...]:
         """Commands that were meant to be arguments of the one before."""
-        from rl_resources.script.launch import lost
-
         return lost(self.script)
 
     @cached_property
     def composed(self) -> tuple[tuple[Launch, Composition], ...]:
         """Every launch with the configuration that follows from it."""
-        from rl_resources.script.framework import compose_launch, shipped
-
         known = shipped(self.framework)
         return tuple((launch, compose_launch(known, launch)) for launch in self.launches)
 
     @cached_property
     def run(self) -> Run | None:
         """What its first launch does; `None` where it starts nothing that is known."""
-        from rl_resources.script.run import Run
-
         return Run(*self.composed[0]) if self.composed else None
 
     @cached_property

@@ -104,7 +104,7 @@ def misplaced(snapshot: Snapshot, record: Record, name: str) -> bool:
 def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
     """A model has the size that its parameters belong to.
 
-    The size decides the page and the folder in which a reader looks.
+    The size decides the page and the directory in which a reader looks.
 
     Bad: 7.61 billion parameters under `14B`
     Good: 7.61 billion parameters under `7B`

@@ -1,6 +1,6 @@
 """Script name and place.
 
-Each row has one script, named after its six facts, in the folder of its model's size.
+Each row has one script, named after its six facts, in the directory of its model's size.
 
 A mistake in a name has two sides, file and row. It is reported once: at the file, unless
 only the row is wrong.
@@ -12,7 +12,7 @@ import difflib
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from rl_resources.check.dataset.broken import Record, broken_keys
@@ -34,35 +34,32 @@ IGNORED = frozenset({"README.md"})
 LIKENESS = 0.7
 _KINDS = {"train": "training backend", "infer": "rollout engine"}
 
-TABLES: Mapping[str, tuple[str, str]] = {
-    "model": ("models", "model"),
-    "task": ("tasks", "task"),
-    "device": ("devices", "device"),
-    "train": ("backends", "backend"),
-    "infer": ("backends", "backend"),
+TABLES = {
+    "model": "models",
+    "task": "tasks",
+    "device": "devices",
+    "train": "backends",
+    "infer": "backends",
 }
+"""The tables whose keys are the parts of a name."""
 
 
 @dataclass(frozen=True)
 class Pairing:
     """`rows` maps the script cell of a record to its row, `files` a script's name to the file.
 
-    `row_of` maps the path of a file that no record names to the row that most likely means it, and
-    `path_of` that row to the path.
+    `alike` maps a row whose script is not there to the file that it most likely means, one that no
+    record names.
     """
 
     rows: Mapping[str, int]
     files: Mapping[str, ScriptFile]
-    row_of: Mapping[str, int]
-
-    @cached_property
-    def path_of(self) -> Mapping[int, str]:
-        """The inverse of `row_of`."""
-        return {row: path for path, row in self.row_of.items()}
+    alike: Mapping[int, ScriptFile]
 
     def row(self, script: ScriptFile) -> int | None:
         """The row of a script, by its name or by likeness."""
-        return self.rows.get(script.name, self.row_of.get(script.path))
+        alike = (row for row, file in self.alike.items() if file.path == script.path)
+        return self.rows.get(script.name, next(alike, None))
 
 
 def scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
@@ -86,15 +83,15 @@ def pairing(snapshot: Snapshot) -> Pairing:
     lost = {row: name for row, name in cells if name not in files and rows.get(name, row) == row}
     free = [script for script in scripts(snapshot) if script.name not in rows] if lost else []
     expected = {str(expected_name(snapshot, row)): row for row in lost} if free else {}
-    row_of = {}
+    alike = {}
     for script in sorted(free, key=lambda script: script.name not in expected):
         names = {name.lower(): row for row, name in lost.items()}
         close = difflib.get_close_matches(script.name.lower(), filter(None, names), 1, LIKENESS)
         row = expected.get(script.name, names[close[0]] if close else None)
         if row in lost:
-            row_of[script.path] = row
+            alike[row] = script
             del lost[row]
-    return Pairing(rows, files, row_of)
+    return Pairing(rows, files, alike)
 
 
 def expected_name(snapshot: Snapshot, row: int | None) -> ScriptName | None:
@@ -123,9 +120,8 @@ def _is_reported(snapshot: Snapshot, row: int, part: str) -> bool:
 @lru_cache(maxsize=len(TABLES))
 def words_of_part(snapshot: Snapshot, part: str) -> Mapping[str, str]:
     """The words that a part of a name may be, each with the key that it means; none if unknown."""
-    resource, column = TABLES[part]
-    table = snapshot.tables[resource]
-    words = () if table.lost else table.columns[column]
+    resource = TABLES[part]
+    words = () if snapshot.tables[resource].lost else snapshot.keys(resource)
     if part == "model":
         return {slug_of(model): model for model in words}
     other = OTHER_ROLE.get(part)
@@ -157,14 +153,14 @@ def agreement_with_name(snapshot: Snapshot, file_name: str, row: int) -> Mapping
     A cell that another rule reports is excluded, and all are where the name itself is in doubt.
     """
     name = parsed(file_name)
-    if name is None or row in pairing(snapshot).path_of or unknown_part(snapshot, name, row):
+    if name is None or row in pairing(snapshot).alike or unknown_part(snapshot, name, row):
         return {}
     words = {part: word_in_name(snapshot, row, part) for part in PARTS}
     return {part: word == str(getattr(name, part)) for part, word in words.items() if word}
 
 
-def folder_of(snapshot: Snapshot, name: ScriptName | None) -> str | None:
-    """The folder of a script with this name, where the size of its model is known."""
+def directory_of(snapshot: Snapshot, name: ScriptName | None) -> str | None:
+    """The directory of a script with this name, where the size of its model is known."""
     size = size_of(snapshot, name.model) if name else ""
     return f"{SCRIPTS}/{size.lower()}" if size else None
 
@@ -198,7 +194,7 @@ def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> tuple[str, str] | Non
         part = unknown_part(snapshot, name, row)
         if part is None:
             return None
-        word, table = getattr(name, part), snapshot.tables[TABLES[part][0]]
+        word, table = getattr(name, part), snapshot.tables[TABLES[part]]
         wrong = f"its {part} part `{word}` is not a {_KINDS.get(part, part)} in {table.path}"
         close = nearest(word, sorted(words_of_part(snapshot, part))).sentence()
         what = f"A new {part} needs its row in {table.path} first."
@@ -211,8 +207,8 @@ def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> tuple[str, str] | Non
 
 def _renaming(snapshot: Snapshot, row: int, path: str, name: ScriptName) -> str:
     """What to do so that the script of a row has another name."""
-    folder = folder_of(snapshot, name) or PurePosixPath(path).parent
-    move = f"`{_git_move(path, f'{folder}/{name}')}`"
+    directory = directory_of(snapshot, name) or PurePosixPath(path).parent
+    move = f"`{_git_move(path, f'{directory}/{name}')}`"
     if snapshot.tables["tuning"].cell(row, "script") == str(name):
         return move
     return f"{move}, and write `{name}` in its row and wherever else records/ has the old name"
@@ -227,7 +223,7 @@ def _git_move(old: str, new: str) -> str:
 def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
     """A script lies in examples/tuning/<size of its model, in lower case>/.
 
-    Readers look in the folder of the size, and links are made from it.
+    Readers look in the directory of the size, and links are made from it.
 
     Bad: `examples/tuning/3b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`
     Good: `examples/tuning/7b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`
@@ -237,7 +233,7 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
         new = moved_path(snapshot, script)
         if new != script.path:
             right = new.rpartition("/")[0]
-            here = shown(script.folder, 120)
+            here = shown(script.directory, 120)
             message = f"the script lies in {here}/, its model belongs to {right}/"
             move = f"Move it: `{_git_move(script.path, new)}`."
             fix = f"Delete it, {new} exists." if new in paths else move
@@ -246,7 +242,7 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def moved_path(snapshot: Snapshot, script: ScriptFile) -> str:
     """Where a script belongs; where it lies, if that is not known."""
-    return f"{folder_of(snapshot, parsed(script.name)) or script.folder}/{script.name}"
+    return f"{directory_of(snapshot, parsed(script.name)) or script.directory}/{script.name}"
 
 
 @rule()
@@ -276,13 +272,12 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
     A row without its script cannot be tried by anybody.
 
     Bad: a row whose script was renamed alone
-    Good: a row whose script lies in its folder
+    Good: a row whose script lies in its directory
     """
     tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
     links = {script.name for script in snapshot.scripts if script.target is not None}
-    renamed = {row: ScriptFile(path) for row, path in pairs.path_of.items()}
     for name, row in pairs.rows.items():
-        reported = row in renamed and _wrong_name(snapshot, renamed[row])
+        reported = row in pairs.alike and _wrong_name(snapshot, pairs.alike[row])
         known = pairs.files.keys() | links
         if name in known or reported or (tuning.path, row, "script") in broken_keys(snapshot):
             continue
@@ -291,15 +286,15 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _lost_script_help(snapshot: Snapshot, name: str, row: int) -> str:
-    path = pairing(snapshot).path_of.get(row)
-    folder = folder_of(snapshot, parsed(name)) or SCRIPTS
-    if path is None:
-        back = f"Put the script back as {folder}/{shown(name, 120)}"
+    script = pairing(snapshot).alike.get(row)
+    directory = directory_of(snapshot, parsed(name)) or SCRIPTS
+    if script is None:
+        back = f"Put the script back as {directory}/{shown(name, 120)}"
         return f"{back}, or delete this line and all others in records/ that name it."
-    called = PurePosixPath(path).name
-    if parsed(name) is None or str(expected_name(snapshot, row)) == called:
-        return f"Write `{called}`, as the script is called, wherever records/ has the other name."
-    return f"Give the script back its name: `{_git_move(path, f'{folder}/{name}')}`."
+    if parsed(name) is None or str(expected_name(snapshot, row)) == script.name:
+        called = f"Write `{script.name}`, as the script is called"
+        return f"{called}, wherever records/ has the other name."
+    return f"Give the script back its name: `{_git_move(script.path, f'{directory}/{name}')}`."
 
 
 @rule()
@@ -352,7 +347,7 @@ def script_text(snapshot: Snapshot) -> Iterator[Mistake]:
         if script.target is not None:
             message = f"the script is a symbolic link to {shown(script.target, 120)}"
         if script.data is None and script.name != "README.md":
-            fix = "Put the file or folder itself in its place."
+            fix = "Put the file or directory itself in its place."
             yield Mistake(script.path, 1, 1, message, fix)
 
 
