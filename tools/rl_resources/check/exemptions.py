@@ -12,14 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from rl_resources.check.rule import Mistake, Scope, rule
-from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.check.snapshot import RUNS, Snapshot, Table
 from rl_resources.errors import Finding
 from rl_resources.text import nearest, shown
 
 TABLE = "exemptions"
 EXEMPTABLE = frozenset({"script", "pair"})
-RECORDS = (("tuning", "script"), ("reports", "report"))
-"""Tables whose records can have exemptions, with their keys."""
 ABOUT_MEMORY = frozenset({"least-memory", "unexplained-memory", "peak-memory"})
 
 
@@ -67,8 +65,8 @@ def _scripts_of_lines(snapshot: Snapshot) -> dict[tuple[str, int], str]:
     """The script or report that a row is about, by file and line."""
     return {
         (table.path, table.rows[row].line): name
-        for table, key in ((snapshot.tables[table], key) for table, key in RECORDS)
-        for row, name in enumerate(table.columns[key])
+        for table in map(snapshot.tables.__getitem__, RUNS)
+        for row, name in enumerate(table.columns[table.schema.primary_key[0]])
     }
 
 
@@ -82,7 +80,7 @@ def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
     Good: `min-saves-memory` as `rule`
     """
     rules, table = outcome.exemptable, outcome.table
-    lost = any(outcome.snapshot.tables[name].lost for name, _ in RECORDS)
+    lost = any(outcome.snapshot.tables[name].lost for name in RUNS)
     records = [*_scripts_of_lines(outcome.snapshot).values()]
     for row, (record, name) in enumerate(table.cells(("record", "rule"))):
         if name and name not in rules:

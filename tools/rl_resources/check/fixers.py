@@ -17,7 +17,7 @@ from rl_resources.check.dataset.meant import (
     line_of,
     meant_rows,
     rearranged,
-    separator_of_header,
+    separator_of,
 )
 from rl_resources.check.dataset.scripts import (
     directory_of,
@@ -117,7 +117,7 @@ def header(snapshot: Snapshot) -> Iterator[Rewrite]:
     for table in snapshot.tables.values():
         wanted = table.schema.names
         names = tuple(name.strip().lower() for name in table.header)
-        if separator_of_header(table):
+        if separator_of(table, table.text.header):
             yield from _rewrite(table, comma_separated(table))
         elif table.text.header and names == wanted:
             again = (row.line for row in table.text.rows if row.cells == wanted)

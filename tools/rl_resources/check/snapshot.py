@@ -27,8 +27,8 @@ NEEDED = (
     *("tuning", "reports", "trials", "models", "devices", "tasks", "backends", "frameworks"),
     *("sizes", "compatibility", "moved", "exemptions"),
 )
-LASTING = ("tuning", "reports")
-"""The tables whose ids keep leading somewhere."""
+RUNS = ("tuning", "reports")
+"""The tables of configurations that ran. Their ids keep leading somewhere."""
 
 
 def undecodable(data: bytes) -> int | None:
@@ -250,7 +250,7 @@ def take_snapshot(package: Package) -> Snapshot:
         package=package,
         tables={name: _read_table(package.root, item) for name, item in package.resources.items()},
         scripts=tuple(_script_files(package.root)),
-        published={name: _released_ids(package, tag, name) for name in LASTING},
+        published={name: _released_ids(package, tag, name) for name in RUNS},
     )
 
 

@@ -18,7 +18,6 @@ from rl_resources.check.dataset.meant import (
     rearranged,
     requoted,
     separator_of,
-    separator_of_header,
 )
 from rl_resources.check.dataset.scripts import scripts, word_of_name
 from rl_resources.check.rule import Mistake, rule
@@ -150,7 +149,7 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
 def _header_mistake(snapshot: Snapshot, table: Table) -> tuple[int, str, str]:
     """Index of the first wrong name, message and fix."""
     found, wanted = table.header, table.schema.names
-    if separator := separator_of_header(table):
+    if separator := separator_of(table, table.text.header):
         message = f"the columns are separated by {separator!r}, not by commas"
         ours = f", {_FIX}" if comma_separated(table) else "."
         return 0, message, f"Separate the cells by commas, a cell with a comma in quotes{ours}"

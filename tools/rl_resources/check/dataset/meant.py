@@ -37,10 +37,10 @@ def line_of(cells: Sequence[str]) -> str:
     return write([cells]).removesuffix("\n")
 
 
-def separator_of(table: Table, row: Row) -> str:
-    """What separates the cells of a row that has no commas; empty for most rows."""
-    line, width = table.line(row.line), len(table.schema.names)
-    return next((mark for mark in SEPARATORS if len(line.split(mark)) == width), "")
+def separator_of(table: Table, row: Row | None) -> str:
+    """What separates the cells of a row, or of the header, in place of commas; empty for most."""
+    cells, width = row.cells if row else (), len(table.schema.names)
+    return next((mark for mark in SEPARATORS if len(",".join(cells).split(mark)) == width), "")
 
 
 @lru_cache(maxsize=256)
@@ -148,12 +148,6 @@ def rearranged(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
     return dict(zip(lines, map(line_of, [wanted, *moved]), strict=True))
 
 
-def separator_of_header(table: Table) -> str:
-    """What separates the column names in place of commas; empty for most tables."""
-    line = table.header[0] if len(table.header) == 1 else ""
-    return next((mark for mark in SEPARATORS if tuple(line.split(mark)) == table.schema.names), "")
-
-
 @lru_cache(maxsize=8)
 def comma_separated(table: Table) -> Mapping[int, str]:
     """The lines of a table whose cells another character separates, with commas in its place.
@@ -161,8 +155,9 @@ def comma_separated(table: Table) -> Mapping[int, str]:
     Empty unless every row then has the cells of the schema.
     """
     lines = {number: line for number, line in enumerate(table.lines, 1) if line}
+    separator = separator_of(table, table.text.header)
     try:
-        rows = list(reader(lines.values(), delimiter=separator_of_header(table), strict=True))
+        rows = list(reader(lines.values(), delimiter=separator, strict=True))
     except CsvError:
         return {}
     whole = len(rows) == len(lines) and {len(row) for row in rows} == {len(table.schema.names)}

@@ -14,9 +14,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from rl_resources.check.dataset.broken import Record, records
-from rl_resources.check.dataset.records import RUNS
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.snapshot import Snapshot
+from rl_resources.check.snapshot import RUNS, Snapshot
 from rl_resources.package import number
 
 GB_PER_NOMINAL_GB = 1.073741824

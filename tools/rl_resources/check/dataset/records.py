@@ -13,12 +13,11 @@ from math import inf
 
 from rl_resources.check.dataset.broken import Record, records
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.check.snapshot import RUNS, Snapshot, Table
 from rl_resources.package import Field, number
 from rl_resources.tabular import write
 from rl_resources.text import nearest, shown
 
-RUNS = ("tuning", "reports")
 OTHER_ROLE = {"train": "infer", "infer": "train"}
 _PLACEHOLDERS = frozenset(
     {"your-handle", "yourhandle", "your-name", "handle", "username", "user", "contributor", "name"}

@@ -113,14 +113,12 @@ def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def _unnamed_outcomes(snapshot: Snapshot) -> Iterator[Mistake]:
     """Reports of one configuration that ran and ran out of memory without naming each other."""
-    outcomes: dict[tuple[str, ...], dict[str, list[Record]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
+    found: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for record in records(snapshot, "reports"):
-        key = tuple(map(record.text, _CONFIGURATION))
-        outcomes[key][record.text("outcome")].append(record)
-    for found in outcomes.values():
-        for ran, failed in product(found["ran"], found["out-of-memory"]):
+        found[tuple(map(record.text, ("outcome", *_CONFIGURATION)))].append(record)
+    for (outcome, *configuration), failures in [*found.items()]:
+        runs = found["ran", *configuration] if outcome == "out-of-memory" else []
+        for ran, failed in product(runs, failures):
             both = ran.text("contradicts").split() + failed.text("contradicts").split()
             if not {ran.text("report"), failed.text("report")} & set(both):
                 name, line = ran.table.label(ran.row), ran.table.rows[ran.row].line
