@@ -17,13 +17,15 @@ from rl_resources.cli import main
 from rl_resources.contribute import new as new_module
 from rl_resources.contribute.changes import with_rows, with_script
 from rl_resources.contribute.new import OPTIONS, NewRecord, known_words, new_record
-from rl_resources.contribute.new_script import ALGORITHMS, engines, strategies
-from rl_resources.contribute.start_values import (
+from rl_resources.contribute.new_script import (
+    ALGORITHMS,
     Cluster,
     Shape,
     batch_of,
     engine_size,
+    engines,
     megatron_sizes,
+    strategies,
 )
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import Finding, UnusableInput

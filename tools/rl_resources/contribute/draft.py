@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rl_resources.check import all_rules, findings_of
-from rl_resources.check.dataset.records import slug_of
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.check.target import Trial
 from rl_resources.contribute.changes import (
@@ -31,6 +30,7 @@ from rl_resources.contribute.facts import (
     may_be_exempt,
     merged,
     read_sources,
+    script_name,
 )
 from rl_resources.contribute.script_facts import name_facts, run_facts, run_with_defaults
 from rl_resources.contribute.training_log import FIGURES, TrainingLog
@@ -107,9 +107,7 @@ class Draft:
     @cached_property
     def name(self) -> str:
         """The script's name by the six parts; empty if one of them is not known."""
-        parts = {part: self._known(part).lower() for part in PARTS}
-        parts["model"] = slug_of(parts["model"])
-        return "_".join(parts.values()) + ".sh" if all(parts.values()) else ""
+        return script_name({part: self._known(part) for part in PARTS})
 
     @cached_property
     def path(self) -> str:

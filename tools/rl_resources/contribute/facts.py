@@ -9,6 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from rl_resources.check import all_rules
+from rl_resources.check.dataset.records import slug_of
 from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, undecodable
 from rl_resources.check.target import ScriptText
 from rl_resources.contribute.training_log import OWN_FILE, TrainingLog, read_excerpt, read_log
@@ -17,6 +18,7 @@ from rl_resources.devices import Devices
 from rl_resources.errors import UnusableInput
 from rl_resources.files import read_file
 from rl_resources.package import SCRIPTS, Field, TableSchema
+from rl_resources.script.name import PARTS
 from rl_resources.text import nearest, shown
 
 NO_ANSWER = frozenset({"", "_no response_", "none", "n/a", "-"})
@@ -81,6 +83,13 @@ def _allows(field: Field, text: str) -> bool:
         return bool(rules.get("minimum", value) <= value <= rules.get("maximum", value))
     in_form = not field.pattern or re.fullmatch(field.pattern, text)
     return bool(in_form) and text in rules.get("enum", (text,))
+
+
+def script_name(cells: Mapping[str, str]) -> str:
+    """The file name that the cells of a row make; empty if one of its parts is."""
+    parts = {part: cells[part].lower() for part in PARTS}
+    parts["model"] = slug_of(parts["model"])
+    return "_".join(parts.values()) + ".sh" if all(parts.values()) else ""
 
 
 def stated_facts(pairs: Iterable[str], schema: TableSchema) -> dict[str, Fact]:

@@ -20,29 +20,25 @@ from rl_resources.contribute.changes import (
     with_script,
     write_changes,
 )
-from rl_resources.contribute.facts import Fact, cell
+from rl_resources.contribute.facts import Fact, cell, script_name
 from rl_resources.contribute.new_script import (
     FRAMEWORK,
-    PROMPT_TOKENS,
-    RESPONSE_TOKENS,
     Configuration,
+    cluster_of,
     refusals,
     script_text,
 )
-from rl_resources.contribute.script_facts import memory_cells
-from rl_resources.contribute.start_values import cluster_of
-from rl_resources.dataset import Dataset, read_dataset
+from rl_resources.contribute.script_facts import run_facts
+from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.devices import Devices
 from rl_resources.errors import Finding, UnusableInput, refuse_errors
-from rl_resources.package import SCRIPTS, read_package
+from rl_resources.package import read_package
 from rl_resources.script.framework import shipped
-from rl_resources.script.name import PARTS, ScriptName
+from rl_resources.script.name import PARTS
 from rl_resources.text import MOST_LISTED, nearest, shown
 
 OPTIONS = (*PARTS, "tag")
 """Columns of the tuning table that make a configuration, each an option of the command."""
-
-COLUMNS = ("tag", "model", "task", "gpus", "device", "nodes", "train", "infer")
 
 Asked = Mapping[str, str]
 """What was asked for, by option: those of `OPTIONS`, `nodes` and `contributor`."""
@@ -63,7 +59,7 @@ class NewRecord:
 
     def next_step(self) -> str:
         """What to do with a record that was written."""
-        who = "" if self.row["contributor"] else " --contributor HANDLE"
+        who = "" if "contributor" in self.row else " --contributor HANDLE"
         return (
             ("Fix this before you commit: CI fails on warnings too.\n" if self.findings else "")
             + f"Run it: bash {self.path}\n"
@@ -94,22 +90,15 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> NewRecord:
     wanted = _configuration(words, dataset)
     known = shipped(FRAMEWORK)
     _refuse(list(refusals(wanted, known)))
-    slug, task, gpus = str(wanted.model["slug"]), words["task"].lower(), wanted.cluster.gpus
-    name = str(ScriptName(slug, task, gpus, words["device"], words["train"], words["infer"]))
-    path = f"{SCRIPTS}/{str(wanted.model['size']).lower()}/{name}"
+    name = script_name(words)
+    path = script_path(dataset, {"model": words["model"], "script": name})
     text = script_text(wanted, known, name.removesuffix(".sh"))
-    run = ScriptText(path, text).training
-    cells = {**words, "nodes": str(wanted.cluster.nodes)}
+    of_script = run_facts(ScriptText(path, text), {}, dataset)
     row = {
+        **{column: fact.text for column, fact in of_script.items()},
+        **words,
         "script": name,
-        **{name: cells[name] for name in COLUMNS},
-        "framework": FRAMEWORK,
-        "max_prompt_length": str(PROMPT_TOKENS),
-        "max_response_length": str(RESPONSE_TOKENS),
-        "rollout_n": str(wanted.rollout_n),
-        "contributor": words.get("contributor", ""),
         "status": "untested",
-        **(memory_cells(run) if run else {}),
     }
     _refuse_existing(snapshot, name, path)
     after = with_script(with_rows(snapshot, {"tuning": [row]}), path, text.encode())

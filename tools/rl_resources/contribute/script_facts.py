@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from rl_resources.check.target import ScriptText
 from rl_resources.contribute.facts import Fact, Facts
 from rl_resources.dataset import Dataset
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
-from rl_resources.script.backends import INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
+from rl_resources.script.backends import SAME_BACKEND
 from rl_resources.script.framework import UNKNOWN, compose_launch, shipped
 from rl_resources.script.name import PARTS
 from rl_resources.script.run import ACTOR, Run
@@ -51,8 +50,8 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
         "task": _task(run, words.get("task", ""), dataset),
         "gpus": _count(run.gpus),
         "nodes": _count(run.nodes),
-        "train": _backend(run.train_backend, TRAIN_BACKENDS, train, dataset),
-        "infer": _backend(run.infer_backend, INFER_BACKENDS, infer, dataset, on_npu=on_npu),
+        "train": _backend(run.train_backend, train, dataset),
+        "infer": _backend(run.infer_backend, infer, dataset, on_npu=on_npu),
         "max_prompt_length": _count(run.max_prompt_length),
         "max_response_length": _count(run.max_response_length),
         "rollout_n": _count(run.rollout_n),
@@ -115,14 +114,13 @@ def _tag(run: Run) -> Fact:
 
 
 def _model(run: Run, dataset: Dataset) -> Fact:
-    path, models = run.model_path_end, dataset.by_key["models"]
+    path, models = run.model_path_end, [*map(str, dataset.by_key["models"])]
     if path is None:
         return _unknown(run.model_path)
-    if path in models or is_id(path):
+    if is_id(path):
         return Fact(path)
-    names = {str(key): (str(key), str(row["slug"])) for key, row in models.items()}
-    name = model_in_path(path, [word for pair in names.values() for word in pair])
-    found = [key for key, pair in names.items() if name and likeness(name, pair) == "same"]
+    name = model_in_path(path, models)
+    found = [model for model in models if name and likeness(name, [model]) == "same"]
     if len(found) == 1:
         return Fact(found[0])
     return Fact(doubt=f"the script trains `{shown(path)}`, which is not a model of the dataset")
@@ -150,17 +148,8 @@ def _may_be(run: Run, algorithm: str) -> bool:
     return estimator in wanted and contradicting_algorithm(run, algorithm) is None
 
 
-def _backend(
-    setting: Setting,
-    known: Collection[str],
-    named: str,
-    dataset: Dataset,
-    *,
-    on_npu: bool = False,
-) -> Fact:
+def _backend(setting: Setting, named: str, dataset: Dataset, *, on_npu: bool = False) -> Fact:
     """A backend in the dataset's words; `on_npu` prefers a vendor's edition of it."""
-    if setting.text is None or setting.text not in known:
-        return _unknown(setting)
     words = (str(row["backend"]) for row in dataset.records["backends"])
     fits = [word for word in words if SAME_BACKEND.get(word, word) == setting.text]
     editions = [word for word in fits if word != setting.text]
