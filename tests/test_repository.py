@@ -1,11 +1,10 @@
 """What git knows of a checkout, and its public URL."""
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from botched_tree import IDENTITY, commit, git
 from rl_resources import load
 from rl_resources.check import check
 from rl_resources.check.snapshot import take_snapshot
@@ -14,26 +13,17 @@ from rl_resources.git import Repository, line_times, read_repository, repository
 from rl_resources.package import read_package
 from sample_tree import apply, plant
 
-RECORD = {"file": "records/tuning.csv", "line": 2}
-
-
-def git(root: Path, *arguments: str, day: str = "01") -> None:
-    time = f"2026-11-{day}T12:00:00Z"
-    names = ["-c", "user.name=x", "-c", "user.email=x"]
-    environment = {**os.environ, "GIT_COMMITTER_DATE": time, "GIT_AUTHOR_DATE": time}
-    subprocess.run(["git", "-C", str(root), *names, *arguments], check=True, env=environment)
-
 
 @pytest.fixture
-def released(tmp_path: Path) -> Path:
-    """The sample with a release, a later commit and a later change that is not committed."""
+def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The sample with two releases, of the second of which a row is gone that is not committed."""
     root = plant(tmp_path / "dataset")
-    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "1"], ["tag", "v2026.11.0"]):
-        git(root, *arguments)
-    apply(root, [{**RECORD, "set": {"max_batch": "7"}}])
-    git(root, "commit", "-qam", "2", day="02")
-    git(root, "tag", "v2026.11.1")
-    apply(root, [{"file": "records/tuning.csv", "delete_line": 3}])
+    git(root, "init", "--quiet")
+    for day, change in ((1, {"line": 2, "set": {"max_batch": "7"}}), (2, {"delete_line": 3})):
+        monkeypatch.setenv("GIT_COMMITTER_DATE", f"2026-11-0{day}T12:00:00Z")
+        commit(root)
+        git(root, "tag", f"v2026.11.{day}")
+        apply(root, [{"file": "records/tuning.csv", **change}])
     return root
 
 
@@ -63,7 +53,7 @@ def test_an_archive_unpacked_inside_of_another_checkout_has_nothing_of_that_one(
     (tmp_path / "inner" / "datapackage.json").write_text("{}")
     git(tmp_path, "init", "-q")
     git(tmp_path, "remote", "add", "origin", "https://example.org/not/ours")
-    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "x")
+    git(tmp_path, *IDENTITY, "commit", "-q", "--allow-empty", "-m", "x")
     assert read_repository(tmp_path / "inner") == Repository(None, None, None)
     git(tmp_path, "add", ".")
     assert read_repository(tmp_path / "inner").url == "https://example.org/not/ours"

@@ -30,6 +30,12 @@ def lines(count: int, form: str) -> str:
     return "".join(form.replace("N", str(number)) + "\n" for number in range(1, count + 1))
 
 
+def read(tmp_path: Path, data: bytes) -> TrainingLog:
+    path = tmp_path / "run.log"
+    path.write_bytes(data)
+    return read_log(path)
+
+
 SAVED = [step(n, 900, timing_s__testing="700.0") if n % 2 else step(n, 90) for n in range(1, 10)]
 MEMORY = [step(n, perf__max_memory_reserved_gb=gb) for n, gb in enumerate([70.5, 61, 62], 1)]
 NUMPY = (
@@ -100,9 +106,7 @@ def test_figures_are_those_of_the_steps(text, expected):
 )
 def test_the_surroundings_of_a_step_do_not_matter(tmp_path, form):
     text = "".join(form.format(step(n, 80 + n)) for n in range(1, 5))
-    path = tmp_path / "run.log"
-    path.write_bytes(text.encode(errors="surrogateescape"))
-    found = read_log(path)
+    found = read(tmp_path, text.encode(errors="surrogateescape"))
     assert (len(found.steps), found.figures["step_seconds"]) == (4, 83)
     assert found.figures["tokens_per_second_per_gpu"] == 1450.25
 
@@ -151,12 +155,6 @@ WANDB = '"Step","qwen - grpo - timing_s/step","qwen - grpo - timing_s/step__MIN"
 def json_lines(entry: dict[str, object]) -> str:
     """Five lines, with the number of the step for `"N"`."""
     return lines(5, json.dumps(entry).replace('"N"', "N"))
-
-
-def read(tmp_path: Path, data: bytes) -> TrainingLog:
-    path = tmp_path / "run.log"
-    path.write_bytes(data)
-    return read_log(path)
 
 
 @pytest.mark.parametrize(

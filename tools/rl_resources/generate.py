@@ -11,13 +11,12 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from rl_resources.check.registry import Family
 from rl_resources.dataset import Dataset, find_root, read_dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.files import write_file
@@ -45,11 +44,11 @@ def generated(root: Path) -> dict[str, str]:
     Raises `UnusableInput` where the part of a page that is derived has lost its marks.
     """
     package = read_package(root)
-    plain, linked = checklist(FAMILIES), checklist(FAMILIES, "rules/index.md")
+    plain, linked = checklist(), checklist("rules/index.md")
     return {
         "CONTRIBUTING.md": _with_part(root, "CONTRIBUTING.md", plain),
         "site/pages/contributing.md": _with_part(root, "site/pages/contributing.md", linked),
-        ".github/PULL_REQUEST_TEMPLATE.md": pull_request_template(FAMILIES),
+        ".github/PULL_REQUEST_TEMPLATE.md": pull_request_template(),
         ".github/ISSUE_TEMPLATE/record.yml": issue_form(read_dataset(package)),
         CITATION: citation_file(package),
     }
@@ -75,17 +74,17 @@ def _now(path: Path) -> str | None:
     return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
-def checklist(families: Mapping[str, Family], base: str = "") -> str:
+def checklist(base: str = "") -> str:
     """One line a family of rules, as Markdown. With `base` each links to its rules on that page."""
     return "".join(
         f"- {f'[{family.title}]({base}#family-{name})' if base else f'**{family.title}**'}: "
         f"{family.summary}\n"
-        for name, family in families.items()
+        for name, family in FAMILIES.items()
         if family.scope != "page"
     )
 
 
-def pull_request_template(families: Mapping[str, Family]) -> str:
+def pull_request_template() -> str:
     """The initial description of a pull request on GitHub: nothing to tick."""
     return f"""\
 <!-- What does this add, and where can it be seen (log, results page, run page)? -->
@@ -95,7 +94,7 @@ def pull_request_template(families: Mapping[str, Family]) -> str:
 There is nothing to tick: CI checks the list below and shows each finding at its line. Before you
 push, `make check` says the same, and `rl-resources rules NAME` says why a rule exists.
 
-{checklist(families)}-->
+{checklist()}-->
 """
 
 

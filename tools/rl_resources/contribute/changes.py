@@ -37,14 +37,11 @@ class Change:
     executable: bool = False
 
     def diff(self) -> str:
-        """The change as a unified diff, as git shows it."""
+        """The change of a text as a unified diff, as git shows it."""
         before, after = (
-            (data or b"").decode("utf-8", "backslashreplace").splitlines(keepends=True)
-            for data in (self.was, self.becomes)
+            (data or b"").decode().splitlines(keepends=True) for data in (self.was, self.becomes)
         )
-        old = "/dev/null" if self.was is None else f"a/{self.path}"
-        new = "/dev/null" if self.becomes is None else f"b/{self.path}"
-        lines = difflib.unified_diff(before, after, old, new)
+        lines = difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}")
         missing_end = "\n\\ No newline at end of file\n"
         return "".join(line if line.endswith("\n") else line + missing_end for line in lines)
 

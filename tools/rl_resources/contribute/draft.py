@@ -139,8 +139,10 @@ class Draft:
         if self._of_another_batch(log) or self._of_another_release(log):
             return releases
         measured = {"statement": Fact("measured-run")} if log.measured and log.fits else {}
-        figures = {name: self._figure(log, name) for name in FIGURES}
-        return {**figures, **releases, **measured}
+        found = {name: Fact(doubt="the log does not show it") for name in FIGURES}
+        for name, figure in log.figures.items():
+            found[name] = Fact(self.schema.field(name).write(figure))
+        return {**found, **releases, **measured}
 
     def _of_another_batch(self, log: TrainingLog) -> bool:
         return None not in (log.batch, self._batch) and log.batch != self._batch
@@ -157,11 +159,6 @@ class Draft:
         engine = self._known("infer").partition("-")[0]
         programs = {"infer_version": engine, "framework_version": "verl"}
         return {name: self._release(log, name, program) for name, program in programs.items()}
-
-    def _figure(self, log: TrainingLog, name: str) -> Fact:
-        if name in log.figures:
-            return Fact(self.schema.field(name).write(log.figures[name]))
-        return Fact(doubt="the log does not show it")
 
     def _release(self, log: TrainingLog, column: str, program: str) -> Fact:
         found = log.releases.get(program, set())

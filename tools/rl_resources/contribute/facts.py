@@ -253,8 +253,6 @@ def _text(name: str, help_: str) -> str:
 
 
 def _held(root: Path, path: Path) -> str:
-    """The path relative to the root of an ordinary file among the dataset's scripts, else empty."""
+    """The path relative to the root of a file among the dataset's scripts, else empty."""
     place, top = path.resolve(), root.resolve()
-    if path.is_symlink() or not place.is_relative_to(top / SCRIPTS):
-        return ""
-    return place.relative_to(top).as_posix()
+    return place.relative_to(top).as_posix() if place.is_relative_to(top / SCRIPTS) else ""
