@@ -73,10 +73,6 @@ class InvalidDataset(RlResourcesError):  # noqa: N818
         for item in self.findings[:_MOST_NOTES]:
             self.add_note(f"{item.path}:{item.line}:{item.column}: {item.message}")
 
-    def __reduce__(self) -> tuple[type[InvalidDataset], tuple[Sequence[Finding]]]:
-        """Pickled, it is made of its findings again."""
-        return type(self), (self.findings,)
-
 
 def has_errors(findings: Iterable[Finding]) -> bool:
     """Whether one of them is an error."""

@@ -13,21 +13,15 @@ from rl_resources.dataset import installed_root, read_dataset, script_path
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.package import Record, Resource, read_package
+from rl_resources.package import Record, read_package
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.estimate import estimate
 from rl_resources.query.find import ask
 from rl_resources.query.understand import FIELDS
+from rl_resources.schema.pandera_schema import PANDAS
 from rl_resources.site.answers import as_value
 
-_COLUMN_TYPES = {
-    "string": "string",
-    "integer": "Int64",
-    "number": "Float64",
-    "boolean": "boolean",
-    "date": "datetime64[s]",
-    "list": "object",
-}
+_COLUMN_TYPES = {"string": "string", "list": "object", **PANDAS}
 _PANDAS_TYPES: Mapping[type, str] = {str: "string", int: "Int64", float: "Float64"}
 _ANSWER_TYPES: Mapping[str, str] = {"fit": "string", "reason": "string"} | {
     name: _PANDAS_TYPES.get(kind, "object") for name, kind in get_type_hints(Configuration).items()
@@ -53,7 +47,9 @@ class Dataset(dataset.Dataset):
 
     def frame(self, resource: str) -> pd.DataFrame:
         """One table as a DataFrame; numbers with blanks are nullable, dates are `datetime64`."""
-        return _frame(self.package.resources[resource], self.records[resource])
+        fields = self.package.resources[resource].schema.fields
+        types = {field.name: _COLUMN_TYPES[field.type] for field in fields}
+        return _frame(self.records[resource], types)
 
     def estimate(self, script: str = "", settings: Sequence[str] = (), **asked: object) -> Estimate:
         """The estimated memory of one GPU, as `rl-resources estimate` gives it.
@@ -85,7 +81,7 @@ class Dataset(dataset.Dataset):
         """
         value = as_value(self, *ask(self, _words(asked, FIELDS)))
         rows = value.pop("answers")
-        frame = pd.DataFrame(rows, columns=list(_ANSWER_TYPES)).astype(_ANSWER_TYPES)
+        frame = _frame(rows, _ANSWER_TYPES)
         frame.attrs.update(value)
         return frame
 
@@ -106,12 +102,5 @@ def _words(asked: Mapping[str, object], known: Collection[str]) -> dict[str, str
     return {name: str(word) for name, word in asked.items() if word is not None}
 
 
-def _frame(resource: Resource, rows: Sequence[Record]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            field.name: pd.Series(
-                [row[field.name] for row in rows], dtype=_COLUMN_TYPES[field.type]
-            )
-            for field in resource.schema.fields
-        }
-    )
+def _frame(rows: Sequence[Record], types: Mapping[str, str]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=list(types), dtype=object).astype(types)

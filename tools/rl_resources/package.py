@@ -187,8 +187,8 @@ class TableSchema:
         return tuple(field.name for field in self.fields)
 
     @cached_property
-    def _places(self) -> Mapping[str, int]:
-        return {name: place for place, name in enumerate(self.names)}
+    def _by_name(self) -> Mapping[str, Field]:
+        return {field.name: field for field in self.fields}
 
     @property
     def unique_keys(self) -> tuple[tuple[str, ...], ...]:
@@ -198,11 +198,7 @@ class TableSchema:
 
     def field(self, name: str) -> Field:
         """The column called `name`; raises `KeyError`."""
-        return self.fields[self.index(name)]
-
-    def index(self, name: str) -> int:
-        """Place of the column called `name`; raises `KeyError`."""
-        return self._places[name]
+        return self._by_name[name]
 
     def foreign_key(self, name: str) -> ForeignKey | None:
         """The foreign key of column `name`, if it has one."""

@@ -145,12 +145,10 @@ def _conflict(lines: Sequence[str], number: int) -> Defect:
     """The merge conflict that begins at line index `number`, or the one marker left of it."""
     last = number
     if lines[number].startswith("<"):
-        for at in range(number + 1, min(len(lines), number + MOST_LINES_OF_A_CONFLICT)):
-            if lines[at].startswith("<<<<<<<"):
-                break
-            if lines[at].startswith(">>>>>>>"):
-                last = at
-                break
+        below = range(number + 1, min(len(lines), number + MOST_LINES_OF_A_CONFLICT))
+        outer = (at for at in below if lines[at].startswith(("<<<<<<<", ">>>>>>>")))
+        at = next(outer, number)
+        last = at if lines[at].startswith(">") else number
     marker = lines[number].removesuffix("\r")
     return Defect("merge-conflict", number + 1, 1, marker, last - number + 1)
 

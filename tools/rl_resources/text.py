@@ -79,13 +79,17 @@ def shown(value: str, most: int = 60) -> str:
     return printable(value if len(value) <= most else value[:most] + "…")
 
 
-def printable(text: str, escape: Callable[[str], str] | None = None) -> str:
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def printable(text: str, escape: Callable[[str], str] = _escaped) -> str:
     """The text with every character that a terminal would not show, or would obey, as an escape.
 
     GitHub's runner obeys what follows `##[` anywhere in a line of a log.
     """
     if not text.isprintable():
-        escape = escape or _escaped
         text = "".join(one if one.isprintable() else escape(one) for one in text)
     return text.replace("##[", "#\\u0023[")
 
@@ -103,11 +107,6 @@ def json_text(value: object, indent: int) -> str:
 
 def _json_escaped(character: str) -> str:
     return json.dumps(character)[1:-1]
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def is_web_address(text: str) -> bool:

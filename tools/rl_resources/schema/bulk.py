@@ -134,9 +134,7 @@ def _texts(data: bytes) -> pl.Series:
 
 def _split(schema: TableSchema, data: bytes) -> pl.DataFrame:
     types = dict.fromkeys(schema.names, pl.String)
-    if not data:
-        return pl.DataFrame(schema=types)
-    return pl.read_csv(data, has_header=False, schema=types)
+    return pl.read_csv(data, has_header=False, schema=types, raise_if_empty=False)
 
 
 def _keys(schema: TableSchema, frame: pl.DataFrame, lines: pl.Series) -> pl.DataFrame:

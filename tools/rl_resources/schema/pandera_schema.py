@@ -37,7 +37,7 @@ written as its type wants it is empty for `required`.
 """
 
 _TYPES: Mapping[str, Any] = {"integer": int, "number": float, "boolean": bool, "date": date}
-_PANDAS: Mapping[str, Any] = {
+PANDAS: Mapping[str, Any] = {
     "integer": "Int64",
     "number": "Float64",
     "boolean": "boolean",
@@ -57,7 +57,7 @@ def pandera_columns(
 ) -> list[Any]:
     """The `Column` of each field, which can validate by itself."""
     api = import_module(f"pandera.{engine}")
-    types = _PANDAS if engine == "pandas" else _TYPES
+    types = PANDAS if engine == "pandas" else _TYPES
     return [
         api.Column(
             types.get(field.type, str),

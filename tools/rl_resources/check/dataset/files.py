@@ -264,7 +264,7 @@ def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
     fix = as_help(meant_rows(snapshot, table, row))
     missing = [] if fix else missing_columns(snapshot, table, row)
     if 0 < len(missing) <= MOST_ROWS_TO_CHOOSE:
-        at = table.schema.index(missing[0])
+        at = table.schema.names.index(missing[0])
         place = row.place(at)
         message += f": {' or '.join(f'`{name}`' for name in missing)} is missing"
         fix = _with_cell(snapshot, row, at, missing[0]) if len(missing) == 1 else _AGAIN
