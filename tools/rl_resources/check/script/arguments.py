@@ -13,19 +13,11 @@ from math import inf
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.releases import is_frameworks, rejections
 from rl_resources.check.target import ScriptText
+from rl_resources.order import number
 from rl_resources.script.bash.script import Place, Word
 from rl_resources.script.framework import Composition, Rejection, shipped
 from rl_resources.script.launch import Launch, Override
 from rl_resources.text import shown
-
-
-def _once(mistakes: Iterator[Mistake]) -> Iterator[Mistake]:
-    """Each place once, also where several launches share it."""
-    seen: set[tuple[int, int]] = set()
-    for found in mistakes:
-        if (found.line, found.column) not in seen:
-            seen.add((found.line, found.column))
-            yield found
 
 
 @rule()
@@ -37,13 +29,10 @@ def stray_argument(target: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo trainer.total_epochs= 1`
     Good: `python3 -m verl.trainer.main_ppo trainer.total_epochs=1`
     """
-    yield from _once(
-        _stray_mistake(target, stray)
-        for launch in target.launches
-        if is_frameworks(target, launch)
-        for stray in launch.stray
-        if not _is_before_lost(target, stray)
-    )
+    for launch in target.launches:
+        for stray in launch.stray if is_frameworks(target, launch) else ():
+            if not _is_before_lost(target, stray):
+                yield _stray_mistake(target, stray)
 
 
 def _is_before_lost(target: ScriptText, stray: Word) -> bool:
@@ -74,16 +63,12 @@ def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 trainer.nnodes=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
     """
-    yield from _once(
-        target.mistake(
-            later.place,
-            f"`{later.key}` is `{_value(first)}` in line {first.line} and `{_value(later)}` here, "
-            "which wins",
-            f"Delete one of the two; today the run uses `{_value(later)}`.",
-        )
-        for first, later in _repeated(target)
-        if _value(first) != _value(later)
-    )
+    for first, later in _repeated(target):
+        old, new = _value(first), _value(later)
+        if old != new:
+            message = f"`{later.key}` is `{old}` in line {first.line} and `{new}` here, which wins"
+            fix = f"Delete one of the two; today the run uses `{new}`."
+            yield target.mistake(later.place, message, fix)
 
 
 @rule("warning")
@@ -95,15 +80,10 @@ def repeated_override(target: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=2 trainer.nnodes=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
     """
-    yield from _once(
-        target.mistake(
-            later.place,
-            f"`{later.key}` is set in line {first.line} already, to the same value",
-            "Delete one of the two.",
-        )
-        for first, later in _repeated(target)
-        if _value(first) == _value(later)
-    )
+    for first, later in _repeated(target):
+        if _value(first) == _value(later):
+            message = f"`{later.key}` is set in line {first.line} already, to the same value"
+            yield target.mistake(later.place, message, "Delete one of the two.")
 
 
 def _value(override: Override) -> str:
@@ -149,10 +129,6 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
 
     Keys that another choice of backend has are one mistake: the choice is missing.
     """
-    yield from _once(_unknown(target))
-
-
-def _unknown(target: ScriptText) -> Iterator[Mistake]:
     chosen: set[str] = set()
     for item in rejections(target):
         rejection = item.rejection
@@ -160,11 +136,9 @@ def _unknown(target: ScriptText) -> Iterator[Mistake]:
         elsewhere = item.last_release or item.first_release
         if rejection.kind in _UNKNOWN and not elsewhere and choice not in chosen:
             chosen |= {choice} - {""}
-            reason = rejection.reason.partition("; the nearest is")[0]
-            message = f"`{shown(rejection.key, 120)}`: {reason}"
-            yield target.mistake(
-                item.place, message, choice or _key_fix(rejection, item.composition)
-            )
+            message = f"`{shown(rejection.key, 120)}`: {rejection.reason}"
+            fix = choice or _key_fix(rejection, item.composition)
+            yield target.mistake(item.place, message, fix)
 
 
 _UNKNOWN = ("unknown-key", "existing-key", "group", "reference", "no-module")
@@ -234,30 +208,13 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo
         actor_rollout_ref.rollout.gpu_memory_utilization=0.6`
     """
-    yield from _once(
-        target.mistake(
-            override.origin,
-            f"`{override.key}` is `{shown(override.value or '')}`, which is not a number "
-            f"{_range(*bounds)}",
-            "Fix the number.",
-        )
-        for launch in target.launches
-        if is_frameworks(target, launch)
-        for override in launch.overrides
-        if (bounds := _BOUNDS.get(override.key)) is not None
-        and (number := _number(override.value or "")) is not None
-        and not bounds[0] <= number <= bounds[1]
-    )
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _range(least: float, most: float) -> str:
-    if most == inf:
-        return f"of {least:g} or more"
-    return f"between 0 and {most:g}"
+    for launch in target.launches:
+        for override in launch.overrides if is_frameworks(target, launch) else ():
+            least, most = _BOUNDS.get(override.key, (-inf, inf))
+            value = number(override.value or "")
+            if value is not None and not least <= value <= most:
+                limits = f"of {least:g} or more" if most == inf else f"between 0 and {most:g}"
+                message = (
+                    f"`{override.key}` is `{_value(override)}`, which is not a number {limits}"
+                )
+                yield target.mistake(override.origin, message, "Fix the number.")
