@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rl_resources.check import findings_of
-from rl_resources.check.rule import Rule
 from rl_resources.check.snapshot import ScriptFile, script_data
 from rl_resources.check.target import Pair, Said, ScriptText
 from rl_resources.dataset import Dataset
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_file
-from rl_resources.package import Record
+from rl_resources.package import Record, text_of
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import FRAMEWORK, HEADER_OF, Reading, ReadRow, read_rows, tuning_csv
 from rl_resources.rules import all_rules
@@ -53,42 +52,41 @@ def audit(reading: Reading, texts: Texts) -> Audit:
     A row becomes a disputed record where its script does something else, or cannot do what it is
     for: whatever ran was then another script.
     """
-    rules = tuple(all_rules().values())
-    against = {row: _against_script(rules, reading, row, texts) for row in reading.rows}
-    of_rows = {item for found in against.values() for item in found}
+    rules = all_rules().values()
+    linked = ((row, texts.get(row.link.read or "")) for row in reading.rows)
+    pairs = {row: _pair(reading, row, script) for row, script in linked if script}
+    found = findings_of(rules, {"pair": pairs.values, "script": texts.values})
     path = reading.page.path
-    reported = frozenset((item.line, item.column) for item in of_rows if item.path == path)
+    reported = frozenset((item.line, item.column) for item in found if item.path == path)
     page = replace(reading, reported=reported)
-    found = findings_of(rules, {"page": lambda: [page], "script": texts.values})
-    findings = {*found, *of_rows}
+    of_page = findings_of(rules, {"page": lambda: [page]})
     records = (
-        _record(row, [*against[row], *_of_script(found, row, texts)]) for row in reading.rows
+        {**row.record, "status": "disputed"}
+        if row in pairs and _is_wrong(pairs[row], found)
+        else row.record
+        for row in reading.rows
     )
-    return Audit(tuple(sorted(findings, key=lambda item: item.position)), tuple(records))
+    findings = sorted({*found, *of_page}, key=lambda item: item.position)
+    return Audit(tuple(findings), tuple(records))
 
 
-def _of_script(found: Iterable[Finding], row: ReadRow, texts: Texts) -> list[Finding]:
-    """What was found in the script of a row."""
-    script = texts.get(row.link.read or "")
-    return [item for item in found if script and item.path == script.path]
-
-
-def _against_script(
-    rules: Iterable[Rule], reading: Reading, row: ReadRow, texts: Texts
-) -> list[Finding]:
-    """What is wrong between a row and the script that it links."""
-    script = texts.get(row.link.read or "")
-    pairs = [_pair(reading, row, script)] if script else []
-    return findings_of((rule for rule in rules if rule.scope == "pair"), {"pair": lambda: pairs})
+def _is_wrong(pair: Pair, found: Iterable[Finding]) -> bool:
+    """Whether a row's script does something else, or has errors."""
+    cells = {(pair.path, said.line, said.column) for said in pair.said.values()}
+    errors = (item for item in found if item.severity == "error")
+    return any(
+        item.path == pair.script.path or (item.path, item.line, item.column) in cells
+        for item in errors
+    )
 
 
 def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
     tables = reading.context.dataset.by_key
     model = tables["models"].get(row.record["model"], {})
     device = tables["devices"].get(row.record["device"], {})
-    facts = {name: _cell(value) for name, value in model.items()}
+    facts = {name: text_of(model, name) for name in model}
     memory = device.get("memory_gb")
-    said = {name: found for name in HEADER_OF if (found := _said(reading, row, name))}
+    said = {name: found for name in HEADER_OF if (found := _said(row, name))}
     names = [facts.get("model", ""), facts.get("slug", ""), row.text("Model")]
     return Pair(
         reading.page.path,
@@ -101,11 +99,7 @@ def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
     )
 
 
-def _cell(value: object) -> str:
-    return "" if value is None else str(value)
-
-
-def _said(reading: Reading, row: ReadRow, column: str) -> Said | None:
+def _said(row: ReadRow, column: str) -> Said | None:
     """What a row says of a column; `None` where another rule reports the cell.
 
     It is said as the records write it, but for the model: a page may leave out its owner.
@@ -113,16 +107,10 @@ def _said(reading: Reading, row: ReadRow, column: str) -> Said | None:
     cell = row.cells.get(HEADER_OF[column])
     if cell is None:
         return None
-    text = _cell(row.record[column])
+    text = text_of(row.record, column)
     if column == "model":
-        text = "" if reading.has(cell, "page-unknown-model") else row.text("Model")
+        text = "" if row.lacks_model else row.text("Model")
     return Said(text, cell.line, cell.column) if text else None
-
-
-def _record(row: ReadRow, found: Iterable[Finding]) -> Record:
-    """The record of a row, in doubt where its script does something else or has errors."""
-    wrong = any(item.severity == "error" for item in found)
-    return {**row.record, "status": "disputed"} if wrong else row.record
 
 
 def _text(page: Path) -> str:

@@ -1,29 +1,19 @@
-"""Which script a row links, which scripts a page is about, and what is wrong with a link."""
+"""Which script a row links."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from rl_resources.page.reader import Cell
 from rl_resources.script.name import parsed
-from rl_resources.text import nearest, shown
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
 _AS_TEXT = re.compile(r"([^\s<>\[\]()\"`]+\.sh)[`\]]?\s*[<(]\s*([^\s<>()]+\.sh)\s*[>)]")
-
-
-class Problem(NamedTuple):
-    """What is wrong with a cell: the name of the rule, message and help."""
-
-    rule: str
-    message: str
-    help: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +23,8 @@ class Link:
     `label` and `target` are the names that its label and its URL say, `folder` is the size in its
     URL. `script` is the file name that it means, `file` the path of that script under the folder of
     scripts, `meant` the path of the one whose name differs only in case or in `_` for `-`. They are
-    `None` where there is none, or where the scripts are unknown. `pinned` says that the URL names a
-    commit, which may hold other scripts than the folder.
+    `None` where there is none, or where the scripts are unknown. `missing` says that the first of
+    its names is no script, unless the URL names a commit, which may hold others than the folder.
     """
 
     script: str
@@ -43,7 +33,7 @@ class Link:
     folder: str | None
     file: str | None
     meant: str | None
-    pinned: bool = False
+    missing: bool
 
     @property
     def ambiguous(self) -> bool:
@@ -76,8 +66,10 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     files = [path for name in names for path in known if path.name == name]
     file = next((str(path) for path in files if _may_lie_in(path, size)), None)
     meant = None if file else _meant(names[0], known)
-    pinned = any(map(_COMMIT.fullmatch, address.parts))
-    return Link(PurePosixPath(file or names[0]).name, label, target, size, file, meant, pinned)
+    script = PurePosixPath(file or names[0]).name
+    looked_up = scripts is not None and not any(map(_COMMIT.fullmatch, address.parts))
+    missing = looked_up and (file is None or script != names[0])
+    return Link(script, label, target, size, file, meant, missing)
 
 
 def link_as_text(cell: Cell) -> tuple[str, str] | None:
@@ -113,30 +105,3 @@ def _meant(name: str, scripts: Sequence[PurePosixPath]) -> str | None:
 def plain_name(name: str) -> str:
     """A name in lower case with `-` for every separator."""
     return re.sub(r"[_-]+", "-", name.lower())
-
-
-def link_problems(link: Link, scripts: Sequence[str] | None) -> Iterator[Problem]:
-    """What is wrong with a link; `scripts` are all that there are, `None` if unknown."""
-    label, target = shown(link.label or "", 120), shown(link.target or "", 120)
-    looked_up = scripts is not None and not link.pinned
-    if looked_up and link.file and link.target and link.script != link.target:
-        message = f"the link leads to {target}, which does not exist"
-        fix = f"Link `{shown(link.script, 120)}`, as it is called."
-        yield Problem("page-missing-script", message, fix)
-    elif link.ambiguous:
-        message = f"the link is called {label} and leads to {target}"
-        fix = "Fix whichever of the two names is wrong."
-        yield Problem("page-link-label", message, fix)
-    if looked_up and link.file is None:
-        yield Problem("page-missing-script", *_missing(link, scripts or ()))
-
-
-def _missing(link: Link, scripts: Sequence[str]) -> tuple[str, str]:
-    """Message and help of a link to a script that does not exist."""
-    name = shown(link.script, 120)
-    paths = {PurePosixPath(path).name: path for path in scripts}
-    where = f"there is no {name} in {link.folder}/"
-    message = where if link.script in paths else f"no script is called {name}"
-    if link.meant:
-        return message, f"The file is called `{shown(PurePosixPath(link.meant).name, 120)}`."
-    return message, nearest(link.script, paths).sentence() or "Link a script that exists."

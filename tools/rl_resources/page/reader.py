@@ -50,11 +50,6 @@ class Row:
     line: int
     column: int
 
-    @property
-    def empty(self) -> bool:
-        """Whether no cell says anything."""
-        return not any(cell.text for cell in self.cells)
-
 
 @dataclass(frozen=True, slots=True)
 class Heading:
@@ -76,7 +71,10 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The last header row of a table, or its first row where none is marked, and the other rows."""
+    """The last header row of a table, or its first row where none is marked, and the other rows.
+
+    Rows in which no cell says anything are left out.
+    """
 
     header: Row
     rows: tuple[Row, ...]
@@ -181,7 +179,8 @@ def _table(lines: Sequence[str], at: int, targets: Mapping[str, str]) -> Table:
         raise _UnreadableError(at + 1, "it has no rows")
     marked = [int(match[1]) for _, line in options if (match := _HEADER_ROWS.match(line))]
     first = min(max([1, *marked]), len(rows))
-    return Table(rows[first - 1], tuple(rows[first:]))
+    said = (row for row in rows[first:] if any(cell.text for cell in row.cells))
+    return Table(rows[first - 1], tuple(said))
 
 
 def _items(block: Iterable[tuple[int, str]]) -> Iterator[_Item]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from rl_resources import tabular
@@ -13,7 +14,7 @@ from rl_resources.check.rule import Mistake
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices
 from rl_resources.package import Record, Value, text_of
-from rl_resources.page.links import Link, Problem, link_of, link_problems, plain_name
+from rl_resources.page.links import Link, link_of, plain_name
 from rl_resources.page.reader import Cell, Page, Row, Table
 from rl_resources.script.name import PARTS, ScriptName, parsed
 from rl_resources.text import nearest, shown
@@ -89,20 +90,34 @@ class Context:
         return dict.fromkeys(key for keys in self.spellings[kind].values() for key in keys)
 
 
+class Problem(NamedTuple):
+    """What is wrong with a cell: the name of the rule, message and help."""
+
+    rule: str
+    message: str
+    help: str
+
+
 @dataclass(frozen=True, eq=False)
 class ReadRow:
-    """One row that became a record, with its cells by header."""
+    """One row that became a record, with its cells by header, and their problems by column."""
 
     table: Table
-    row: Row
     cells: Mapping[str, Cell]
     link: Link
     record: Record
+    problems: Mapping[str, Problem]
 
     @property
     def named(self) -> ScriptName | None:
         """What its script's name says, where label and URL agree on a name of the right form."""
         return parsed(self.link.script) if self.link.label in (None, self.link.script) else None
+
+    @property
+    def lacks_model(self) -> bool:
+        """Whether no such model exists, as far as can be seen."""
+        problem = self.problems.get("model")
+        return problem is not None and problem.rule == "page-unknown-model"
 
     def text(self, header: str) -> str:
         """What a cell says; empty where the table has no such column."""
@@ -113,24 +128,22 @@ class ReadRow:
 class Reading:
     """A page with its rows as records: what the rules of a page look at.
 
-    `tables` are those about runs. `mistakes` came up in reading, each with the name of its rule.
-    `reported` are line and column of the cells that contradict their script.
+    `tables` are those about runs. `reported` are line and column of the cells that contradict their
+    script.
     """
 
     page: Page
     context: Context
     tables: tuple[Table, ...]
     rows: tuple[ReadRow, ...]
-    mistakes: tuple[tuple[str, Mistake], ...]
     reported: frozenset[tuple[int, int]] = frozenset()
 
     def found(self, rule: str) -> Iterator[Mistake]:
-        """What came up in reading under the name of a rule."""
-        return (mistake for name, mistake in self.mistakes if name == rule)
-
-    def has(self, cell: Cell, *rules: str) -> bool:
-        """Whether one of these rules found something in a cell."""
-        return any(cell.line == item.line for rule in rules for item in self.found(rule))
+        """What came up in reading cells under the name of a rule."""
+        for row in self.rows:
+            for column, problem in row.problems.items():
+                if problem.rule == rule:
+                    yield self.mistake(row.cells[HEADER_OF[column]], problem.message, problem.help)
 
     def contradicts(self, cell: Cell) -> bool:
         """Whether a cell contradicts the script of its row."""
@@ -150,7 +163,7 @@ class Reading:
 
         None where a row cannot be read and names no script: it may mean any of them.
         """
-        rows = [row for table in self.tables for row in table.rows if not row.empty]
+        rows = [row for table in self.tables for row in table.rows]
         known = self.context.scripts or ()
         links = [[link for cell in row.cells if (link := link_of(cell, known))] for row in rows]
         if not links or not all(links):
@@ -181,7 +194,7 @@ class Reading:
 
 
 def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Reading:
-    """The records of all tables of `page`, in its order, and what is wrong with its rows.
+    """The records of all tables of `page`, in its order, and what is wrong with its cells.
 
     `scripts` are the paths of the existing scripts below their folder; with `None` no link is
     checked. A word that the dataset does not know leaves its column empty. A row that names no
@@ -189,71 +202,45 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
     """
     context = Context(dataset, scripts, Devices(dataset), _spellings(dataset))
     tables = tuple(table for table in page.tables if _is_of_runs(table))
-    found = [item for table in tables for item in _table_rows(table, context)]
-    rows = tuple(item for item in found if isinstance(item, ReadRow))
-    mistakes = tuple(
-        (problem.rule, Mistake(page.path, place.line, place.column, *problem[1:]))
-        for place, problem in (item for item in found if not isinstance(item, ReadRow))
-    )
-    return Reading(page, context, tables, rows, mistakes)
+    rows = [
+        _row(table, cells, link, context)
+        for table in tables
+        for cells in cells_by_header(table)
+        if (link := link_of(cells["Link"], scripts))
+    ]
+    return Reading(page, context, tables, tuple(rows))
 
 
 def _is_of_runs(table: Table) -> bool:
-    known = len(_columns(table.header))
+    known = len(_columns(table))
     return known >= _FEWEST_HEADERS or len(table.header.cells) == len(HEADERS)
 
 
-def _columns(header: Row) -> dict[str, int]:
+def _columns(table: Table) -> dict[str, int]:
     """Place of every known header in any case; the first of equal ones."""
-    words = [cell.text.strip().lower() for cell in header.cells]
+    words = [cell.text.strip().lower() for cell in table.header.cells]
     return {name: words.index(name.lower()) for name in HEADERS if name.lower() in words}
 
 
-Found = ReadRow | tuple[Row | Cell, Problem]
+def missing_columns(table: Table) -> list[str]:
+    """The columns that a table lacks, where its rows mean nothing without them."""
+    missing = [name for name in HEADERS if name not in _columns(table)]
+    return [] if MAY_LACK.issuperset(missing) else missing
 
 
-def _table_rows(table: Table, context: Context) -> Iterator[Found]:
-    """The rows that can be read, and the problems of all, each with its place."""
-    known = _columns(table.header)
-    missing = [name for name in HEADERS if name not in known]
-    filled = [row for row in table.rows if not row.empty]
-    if filled and not MAY_LACK.issuperset(missing):
-        message = f"the table has no column {', '.join(missing)}, so none of its rows is read"
-        fix = f"Give it the columns {', '.join(HEADERS)}."
-        yield table.header, Problem("page-table-columns", message, fix)
-        return
-    for row in filled:
-        if len(row.cells) != len(table.header.cells):
-            yield row, _row_length(row, table.header)
-        else:
-            cells = {name: row.cells[at] for name, at in known.items()}
-            yield from _row(table, row, cells, context)
+def cells_by_header(table: Table) -> Iterator[Mapping[str, Cell]]:
+    """The cells of each row that can be read."""
+    columns = {} if missing_columns(table) else _columns(table)
+    for row in table.rows if columns else ():
+        if len(row.cells) == len(table.header.cells):
+            yield {name: row.cells[at] for name, at in columns.items()}
 
 
-def _row_length(row: Row, header: Row) -> Problem:
-    names = ", ".join(shown(cell.text) for cell in header.cells)
-    return Problem(
-        "page-row-length",
-        f"the row has {len(row.cells)} cells and the header {len(header.cells)}; it is not read",
-        f"Give it one cell for each of {names}; write `\\` where nothing is known.",
-    )
-
-
-def _row(table: Table, row: Row, cells: Mapping[str, Cell], context: Context) -> Iterator[Found]:
-    """One row as a record, and what is wrong with its cells."""
-    link = link_of(cells["Link"], context.scripts)
-    if link is None:
-        message = "the row names no script, so it cannot become a record"
-        fix = "Link its script, which lies in examples/tuning/<size>/."
-        yield cells["Link"], Problem("page-no-script", message, fix)
-        return
+def _row(table: Table, cells: Mapping[str, Cell], link: Link, context: Context) -> ReadRow:
     text = {name: cell.text.strip() for name, cell in cells.items()}
     facts = _facts(text, link.script, context)
-    yield ReadRow(table, row, cells, link, _record(text, facts, link, context))
-    for name, fact in facts.items():
-        if isinstance(fact, Problem) and fact.rule:
-            yield cells[HEADER_OF[name]], fact
-    yield from ((cells["Link"], problem) for problem in link_problems(link, context.scripts))
+    problems = {name: fact for name, fact in facts.items() if isinstance(fact, Problem)}
+    return ReadRow(table, cells, link, _record(text, facts, link, context), problems)
 
 
 Facts = dict[str, Value | Problem]
@@ -310,12 +297,11 @@ def _known(kind: str, text: str, context: Context, confirmed: str | None = None)
     return Problem(rule, message, "Write which one is meant.")
 
 
-def _model(text: str, context: Context, confirmed: str | None) -> str | Problem:
+def _model(text: str, context: Context, confirmed: str | None) -> str | Problem | None:
     """The id of a model. What the dataset does not list may exist all the same.
 
     A model does not exist only where its size lies between those of a family of which the dataset
-    lists at least three. A problem without a rule is not reported: the dataset lists the model in
-    another variant.
+    lists at least three. `None` where the dataset lists the model in another variant.
     """
     known = _known("model", text, context, confirmed)
     spellings = context.spellings["model"]
@@ -326,7 +312,7 @@ def _model(text: str, context: Context, confirmed: str | None) -> str | Problem:
     names = (_MODEL_SIZE.match(name.rpartition("/")[2]) for name in spellings)
     listed = {float(name[2]): name[2] for name in names if name and name[1] == family}
     if size in listed:
-        return Problem("", "", "")
+        return None
     if len(listed) >= _FEWEST_SIZES and min(listed) < size < max(listed):
         sizes = ", ".join(f"{listed[size]}B" for size in sorted(listed))
         message = f"there is no model `{shown(text)}`: {family.rstrip('-')} comes in {sizes}"

@@ -9,24 +9,27 @@ page as a whole. A cell that contradicts its script is reported as that alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.page.links import link_as_text
-from rl_resources.page.rows import HEADER_OF, HEADERS
+from rl_resources.package import text_of
+from rl_resources.page.links import Link, link_as_text, link_of
+from rl_resources.page.rows import (
+    HEADER_OF,
+    HEADERS,
+    Reading,
+    ReadRow,
+    cells_by_header,
+    missing_columns,
+)
 from rl_resources.script.name import FORM, PARTS, parse, predicate
-from rl_resources.text import shown
-
-if TYPE_CHECKING:
-    from rl_resources.page.rows import Reading, ReadRow
+from rl_resources.text import nearest, shown
 
 _NEAR, _FAR = 1.25, 1.6
 """Ratios of sizes that are rounded to one another, and of sizes that are not."""
 
-_UNSURE = ("page-unknown-model", "page-unlisted-model")
 _SIZE = re.compile(r"(?<![\w.])([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])(?!-[0-9]+e)")
 _EMAIL = re.compile(
     r"(?<![\w.%+/:-])(?:mailto:)?(?P<name>[\w.%+-]+)@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?![\w.:/-]*[:/])"
@@ -44,7 +47,7 @@ def page_table(reading: Reading) -> Iterator[Mistake]:
     Good: a `list-table` whose items are its rows
     """
     yield from reading.page.mistakes
-    if not reading.rows and not reading.page.mistakes and not reading.mistakes:
+    if not reading.page.mistakes and not any(table.rows for table in reading.tables):
         place = next((table.header for table in reading.tables or reading.page.tables), None)
         line, column = (place.line, place.column) if place else (1, 1)
         message = "the page has no `list-table` with a row of a run"
@@ -61,7 +64,13 @@ def page_table_columns(reading: Reading) -> Iterator[Mistake]:
     Bad: a header that lacks Model
     Good: Tag, Model, Task, Resource, MaxBatch, Train, Infer, Link, Contributor
     """
-    return reading.found("page-table-columns")
+    for table in reading.tables:
+        missing = missing_columns(table)
+        if missing and table.rows:
+            lacking = ", ".join(missing)
+            message = f"the table has no column {lacking}, so none of its rows is read"
+            fix = f"Give it the columns {', '.join(HEADERS)}."
+            yield reading.mistake(table.header, message, fix)
 
 
 @rule()
@@ -73,7 +82,15 @@ def page_row_length(reading: Reading) -> Iterator[Mistake]:
     Bad: MIN, GRPO, 2 × H800 80 GB, `\`, fsdp, vllm0.8.2 under nine headers
     Good: nine cells, `\` where nothing is known
     """
-    return reading.found("page-row-length")
+    for table in reading.tables:
+        header = table.header.cells
+        for row in table.rows if not missing_columns(table) else ():
+            if len(row.cells) != len(header):
+                counts = f"{len(row.cells)} cells and the header {len(header)}"
+                message = f"the row has {counts}; it is not read"
+                names = ", ".join(shown(cell.text) for cell in header)
+                fix = f"Give it one cell for each of {names}; write `\\` where nothing is known."
+                yield reading.mistake(row, message, fix)
 
 
 @rule()
@@ -133,8 +150,7 @@ def _named_size(name: str) -> float | None:
 
 def _is_wrong_model(reading: Reading, row: ReadRow) -> bool:
     """Whether the Model cell is reported: no such model, or not the one of the script."""
-    cell = row.cells["Model"]
-    return reading.has(cell, "page-unknown-model") or reading.contradicts(cell)
+    return row.lacks_model or reading.contradicts(row.cells["Model"])
 
 
 @rule("warning")
@@ -171,9 +187,8 @@ def page_unlisted_model(reading: Reading) -> Iterator[Mistake]:
     Bad: a model without a row in records/models.csv
     Good: a model with one
     """
-    contradicted = {line for line, _ in reading.reported}
     found = reading.found("page-unlisted-model")
-    return (mistake for mistake in found if mistake.line not in contradicted)
+    return (item for item in found if (item.line, item.column) not in reading.reported)
 
 
 @rule()
@@ -253,7 +268,11 @@ def page_no_script(reading: Reading) -> Iterator[Mistake]:
     Bad: see above
     Good: a link to the script
     """
-    return reading.found("page-no-script")
+    for cells in (cells for table in reading.tables for cells in cells_by_header(table)):
+        if not link_of(cells["Link"], reading.context.scripts):
+            message = "the row names no script, so it cannot become a record"
+            fix = "Link its script, which lies in examples/tuning/<size>/."
+            yield reading.mistake(cells["Link"], message, fix)
 
 
 @rule()
@@ -288,7 +307,24 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
     Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
     Good: a link to the script as it is called
     """
-    return reading.found("page-missing-script")
+    for row in reading.rows:
+        if row.link.missing:
+            message, fix = _missing(row.link, reading.context.scripts or ())
+            yield reading.mistake(row.cells["Link"], message, fix)
+
+
+def _missing(link: Link, scripts: Sequence[str]) -> tuple[str, str]:
+    """Message and help of a link to a script that does not exist."""
+    target, name = shown(link.target or "", 120), shown(link.script, 120)
+    if link.file:
+        message = f"the link leads to {target}, which does not exist"
+        return message, f"Link `{name}`, as it is called."
+    paths = {PurePosixPath(path).name: path for path in scripts}
+    where = f"there is no {name} in {link.folder}/"
+    message = where if link.script in paths else f"no script is called {name}"
+    if link.meant:
+        return message, f"The file is called `{shown(PurePosixPath(link.meant).name, 120)}`."
+    return message, nearest(link.script, paths).sentence() or "Link a script that exists."
 
 
 @rule()
@@ -300,7 +336,13 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
     Bad: a link called `a.sh` that leads to `b.sh`
     Good: a link called `b.sh` that leads to `b.sh`
     """
-    return reading.found("page-link-label")
+    for row in reading.rows:
+        link = row.link
+        if link.ambiguous and not (link.missing and link.file):
+            label, target = shown(link.label or "", 120), shown(link.target or "", 120)
+            message = f"the link is called {label} and leads to {target}"
+            fix = "Fix whichever of the two names is wrong."
+            yield reading.mistake(row.cells["Link"], message, fix)
 
 
 @rule("warning")
@@ -366,8 +408,7 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
         for part in PARTS if name else ():
             cell, named = row.cells[HEADER_OF[part]], str(getattr(name, part))
             said = _said(row, part)
-            wrong = reading.contradicts(cell) or reading.has(cell, *_UNSURE)
-            if said and not wrong and not _agrees(reading, row, part, named):
+            if said and not reading.contradicts(cell) and not _agrees(reading, row, part, named):
                 message = f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
                 fix = f"Fix the row, or the name {shown(row.link.script, 120)}."
                 yield reading.mistake(cell, message, fix)
@@ -376,8 +417,8 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
 def _said(row: ReadRow, part: str) -> str:
     """What a row says of a part of its script's name; empty where the cell has another mistake."""
     if part == "model":
-        return row.text("Model")
-    return "" if row.record[part] is None else str(row.record[part]).lower()
+        return "" if part in row.problems else row.text("Model")
+    return text_of(row.record, part).lower()
 
 
 _KINDS = {"device": "device", "train": "backend", "infer": "engine"}
