@@ -17,7 +17,7 @@ from rl_resources.check.script.safety import COMMANDS
 from rl_resources.check.target import ScriptText
 from rl_resources.script.bash.parser import parse
 from rl_resources.script.bash.script import Command, Place, Reference, Source
-from rl_resources.script.launch import Launch, Lost
+from rl_resources.script.launch import Lost
 from rl_resources.text import shown
 
 _NO_LAUNCHERS = COMMANDS | {
@@ -102,11 +102,8 @@ def lost_line(target: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 ⏎ trainer.total_epochs=1`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 \ ⏎ trainer.total_epochs=1`
     """
-    seen: set[int] = set()
     for item in target.lost:
-        if item.cause_line not in seen:
-            seen.add(item.cause_line)
-            yield _lost_mistake(target, item)
+        yield _lost_mistake(target, item)
 
 
 def _lost_mistake(target: ScriptText, item: Lost) -> Mistake:
@@ -214,26 +211,16 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
     Bad: `set -e ⏎ python3 -m verl.trainer.main_ppo | tee log`
     Good: `set -eo pipefail ⏎ python3 -m verl.trainer.main_ppo | tee log`
     """
-    seen: set[int] = set()
-    for launch in target.launches:
-        found = _masked(target, launch)
-        if found is not None and launch.command.place.offset not in seen:
-            seen.add(launch.command.place.offset)
-            yield target.mistake(*found)
-
-
-def _masked(target: ScriptText, launch: Launch) -> tuple[Place, str, str] | None:
-    """Where a failure is lost, what loses it, and the fix."""
-    command = launch.command
-    place = _operator_after(target, command)
-    ignored = _IGNORED.match(target.text, command.end.offset)
-    if command.piped and not _has_pipefail(target, command):
-        message = "the run's exit status is lost in a pipe: that of the last command counts"
-        return place, message, "Write `set -o pipefail` before it."
-    if ignored and not command.in_condition:
-        message = f"the run's failure is hidden by `|| {ignored[1]}`"
-        return place, message, f"Delete `|| {ignored[1]}` and what belongs to it."
-    return None
+    for command in (launch.command for launch in target.launches):
+        place = _operator_after(target, command)
+        ignored = _IGNORED.match(target.text, command.end.offset)
+        if command.piped and not _has_pipefail(target, command):
+            message = "the run's exit status is lost in a pipe: that of the last command counts"
+            yield target.mistake(place, message, "Write `set -o pipefail` before it.")
+        elif ignored and not command.in_condition:
+            message = f"the run's failure is hidden by `|| {ignored[1]}`"
+            fix = f"Delete `|| {ignored[1]}` and what belongs to it."
+            yield target.mistake(place, message, fix)
 
 
 def _operator_after(target: ScriptText, command: Command) -> Place:

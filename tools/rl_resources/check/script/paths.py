@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
 
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.variables import lacks_dollar, split_of
@@ -44,8 +46,8 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
         data.train_files="$DATA_DIR/gsm8k/train.parquet"`
     """
     seen: set[int] = set()
-    for place, path in _private_paths(target):
-        if place.offset not in seen:
+    for path, part, place in places(target, _PRIVATE, values(target)):
+        if place.offset not in seen and (not part.default or _HOME.match(path)):
             seen.add(place.offset)
             fix = (
                 'Make it a setting with a default that everybody has: `${DATA_DIR:-"$HOME/data"}`.'
@@ -54,27 +56,13 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
                 fix = f"Write `${{HOME}}{shown(path[own.end() :])}`."
             message = f"`{shown(path)}` is a path of its author's machine"
             yield target.mistake(place, message, fix)
-    lines: set[int] = set()
-    for place, message in _private_hosts(target):
-        if place.line not in lines:
+    lines = {at for at, line in enumerate(target.script.lines, 1) if "no_proxy" in line.lower()}
+    for host, part, place in places(target, _PRIVATE_HOST, values(target)):
+        if place.line not in lines and not part.default:
             lines.add(place.line)
+            message = f"`{shown(host)}` is an address in its author's network"
             fix = "Delete it, or make it a setting that is read from the environment."
             yield target.mistake(place, message, fix)
-
-
-def _private_paths(target: ScriptText) -> Iterator[tuple[Place, str]]:
-    for value in values(target):
-        for path, part, at in places(_PRIVATE, value):
-            if not part.default or _HOME.match(path):
-                yield target.place_in(part, at), path
-
-
-def _private_hosts(target: ScriptText) -> Iterator[tuple[Place, str]]:
-    for value in values(target, but="no_proxy"):
-        for host, part, at in places(_PRIVATE_HOST, value):
-            if not part.default and "no_proxy" not in (part.text or "").lower():
-                place = target.place_in(part, at)
-                yield place, f"`{shown(host)}` is an address in its author's network"
 
 
 @rule("warning")
@@ -93,8 +81,7 @@ def relative_path(target: ScriptText) -> Iterator[Mistake]:
         content = override.content
         if override.key not in _DATA_KEYS or content is None or content.default:
             continue
-        for path, part, at in places(_RELATIVE, content):
-            place = target.place_in(part, at)
+        for path, _, place in places(target, _RELATIVE, [content]):
             if place.offset not in seen and not lacks_dollar(target, override):
                 seen.add(place.offset)
                 message = f"`{shown(path)}` counts from the directory that the script is started in"
@@ -149,10 +136,10 @@ _NO_USES = frozenset({"echo", "printf", "export", "declare", "typeset", "local",
 """Commands whose words are only shown, or are assignments, which are looked at as such."""
 
 
-def values(target: ScriptText, but: str = "") -> Iterator[Value]:
-    """Every value that the script sets, `but` one variable's, or gives to a program."""
+def values(target: ScriptText) -> Iterator[Value]:
+    """Every value that the script sets or gives to a program."""
     for item in target.script.assignments:
-        if item.reach != "never" and item.elements is None and item.name.lower() != but:
+        if item.reach != "never" and item.elements is None:
             yield item.value
     for command in target.script.commands:
         if command.reach != "never" and command.name not in _NO_USES:
@@ -160,17 +147,17 @@ def values(target: ScriptText, but: str = "") -> Iterator[Value]:
                 yield word.value
 
 
-def places(pattern: re.Pattern[str], value: Value) -> Iterator[tuple[str, Part, int]]:
-    """Where a pattern matches: the text, and the part and the offset in it.
+def places(
+    target: ScriptText, pattern: re.Pattern[str], values: Iterable[Value]
+) -> Iterator[tuple[str, Part, Place]]:
+    """Where a pattern matches in values: the text, and the part and place where it begins.
 
     What is not known is NUL.
     """
-    text = "".join("\0" if part.text is None else part.text for part in value.parts)
-    for match in pattern.finditer(text):
-        at = match.start()
-        for part in value.parts:
-            length = 1 if part.text is None else len(part.text)
-            if at < length:
-                yield match[0].partition("\0")[0], part, at
-                break
-            at -= length
+    for value in values:
+        texts = ["\0" if part.text is None else part.text for part in value.parts]
+        ends = [*accumulate(map(len, texts))]
+        for match in pattern.finditer("".join(texts)):
+            at = bisect_right(ends, match.start())
+            place = target.place_in(value.parts[at], match.start() - ends[at] + len(texts[at]))
+            yield match[0].partition("\0")[0], value.parts[at], place

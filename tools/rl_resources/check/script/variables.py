@@ -119,7 +119,8 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
         return
     seen = _read_names(target)
     for item in target.script.assignments:
-        if item.name in seen or not _should_be_used(item):
+        programs = item.prefix or item.exported or _FOR_PROGRAMS.fullmatch(item.name)
+        if item.name in seen or programs:
             continue
         seen.add(item.name)
         message = f"`{item.name}` is set, but nothing reads it"
@@ -128,11 +129,6 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
             message = f"`{item.name}` is set, but not exported: no program sees it"
             fix = f"Write `export {item.name}=…`."
         yield target.mistake(item.place, message, fix)
-
-
-def _should_be_used(item: Assignment) -> bool:
-    alone = not item.prefix and not item.exported
-    return alone and not _FOR_PROGRAMS.fullmatch(item.name)
 
 
 def _read_names(target: ScriptText) -> set[str]:
@@ -188,7 +184,7 @@ def missing_dollars(target: ScriptText) -> tuple[MissingDollar, ...]:
     for override in (item for launch in target.launches for item in launch.overrides):
         for item in _in_override(target, override):
             found.setdefault(item.place.offset, item)
-    return tuple(found[offset] for offset in sorted(found))
+    return tuple(found.values())
 
 
 def lacks_dollar(target: ScriptText, override: Override) -> bool:
@@ -199,21 +195,18 @@ def lacks_dollar(target: ScriptText, override: Override) -> bool:
 def _in_override(target: ScriptText, override: Override) -> Iterator[MissingDollar]:
     names = target.script.names - target.script.functions
     for part in override.content.parts if override.content else ():
-        for name, at, message, fix in _in_part(target, override, part):
-            if name in names:
-                yield MissingDollar(name, target.place_in(part, at), message, fix)
+        yield from (item for item in _in_part(target, override, part) if item.name in names)
 
 
-def _in_part(
-    target: ScriptText, override: Override, part: Part
-) -> Iterator[tuple[str, int, str, str]]:
-    """Words that may be names of variables, their places, what is wrong and the fix."""
+def _in_part(target: ScriptText, override: Override, part: Part) -> Iterator[MissingDollar]:
+    """Words that may be names of variables."""
     text, known = part.text or "", shipped(target.framework)
     for match in _QUOTED.finditer(text):
         if match["plain"] or known.choice_with(match["braced"]) is None:  # Hydra's own reference
             message = f"`{match[0]}` is in single quotes: the program gets this text, not the value"
             fix = "Write the value in double quotes."
-            yield match["plain"] or match["braced"], match.start(), message, fix
+            name, place = match["plain"] or match["braced"], target.place_in(part, match.start())
+            yield MissingDollar(name, place, message, fix)
     bare = [(match[1], match) for match in _BRACED.finditer(text)]
     default = known.default(override.key)
     if not (override.key.endswith("_key") or default == text):  # names of columns
@@ -226,7 +219,8 @@ def _in_part(
     for name, match in bare:
         word = match[0].partition("/")[0]
         message = f"`{word}` lacks its `$`: `{override.key}` gets the name of the variable"
-        yield name, match.start(), message, f"Write `${{{name}}}`."
+        place = target.place_in(part, match.start())
+        yield MissingDollar(name, place, message, f"Write `${{{name}}}`.")
 
 
 def _is_alone(override: Override, part: Part, match: re.Match[str]) -> bool:
@@ -274,17 +268,14 @@ def misleading_name(target: ScriptText) -> Iterator[Mistake]:
 
     A variable that nothing reads is reported for that alone.
     """
-    wrong = {item.name for item in target.script.assignments if contradiction(item)}
-    if not wrong:
-        return
-    unread = {(item.line, item.column) for item in unused_variable.mistakes(target)}
-    for item in target.script.assignments:
-        found = contradiction(item)
+    wrong = [(item, two) for item in target.script.assignments if (two := _contradiction(item))]
+    names = {item.name for item, _ in wrong}
+    unread = {(item.line, item.column) for item in unused_variable.mistakes(target) if wrong}
+    for item, (said, held) in wrong:
         place = item.place.line, item.place.column
-        if found is not None and place not in unread and not wrong & set(item.value.names):
-            said, held = found
+        if place not in unread and names.isdisjoint(item.value.names):
             value = shown(item.value.shown)
-            message = f"`{item.name}` says {said}, its value `{value}` says {held}"
+            message = f"`{item.name}` says `{said}`, its value `{value}` says `{held}`"
             yield target.mistake(item.place, message, "Correct the one that is wrong.")
 
 
@@ -308,7 +299,7 @@ _TRAIN = frozenset({"train", "training"})
 _HELD_OUT = frozenset({"test", "val", "valid", "validation", "eval"})
 
 
-def contradiction(item: Assignment) -> tuple[str, str] | None:
+def _contradiction(item: Assignment) -> tuple[str, str] | None:
     """What a name says, and what the value is instead; `None` where they agree."""
     if item.elements is not None or item.reach == "never":
         return None
@@ -320,16 +311,12 @@ def contradiction(item: Assignment) -> tuple[str, str] | None:
     for name in sorted(words & set(_SETS)):
         others = sorted(held & _SETS[name])
         if others and not held & words & set(_SETS):
-            return f"`{name}`", f"`{others[0]}`"
+            return name, others[0]
     return None
 
 
 def split_of(path: str) -> str:
     """`train` or `test`, where the name of a data file says one of them; else nothing."""
-    return split_of_words(set(re.split(r"[^a-z0-9]+", path.lower().rpartition("/")[2])))
-
-
-def split_of_words(words: set[str]) -> str:
-    """`train` or `test`, where one of them is among the words, and the other is not."""
+    words = set(re.split(r"[^a-z0-9]+", path.lower().rpartition("/")[2]))
     is_train, is_held_out = bool(words & _TRAIN), bool(words & _HELD_OUT)
     return "" if is_train == is_held_out else "train" if is_train else "test"
