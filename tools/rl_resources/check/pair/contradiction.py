@@ -22,19 +22,12 @@ def at(pair: Pair, run: Run, setting: Setting) -> tuple[str, int, int]:
 
 def said_by_script(pair: Pair, run: Run, setting: Setting) -> str:
     """The script's side of a contradiction, in words."""
-    path, line = _shown_place(pair, run, setting)
-    value = shown(written(setting.value))
-    if setting.place is None:
-        return (
-            f"the run that {path}:{line} starts does not set `{setting.key}`, and the framework "
-            f"then takes `{value}`"
-        )
-    return f"{path}:{line} sets `{setting.key}` to `{value}`"
-
-
-def _shown_place(pair: Pair, run: Run, setting: Setting) -> tuple[str, int]:
     path, line, _ = at(pair, run, setting)
-    return shown(path, 200), line
+    place, value = f"{shown(path, 200)}:{line}", shown(written(setting.value))
+    if setting.place:
+        return f"{place} sets `{setting.key}` to `{value}`"
+    unset = f"the run that {place} starts does not set `{setting.key}`"
+    return f"{unset}, and the framework then takes `{value}`"
 
 
 def written(value: Any) -> str:

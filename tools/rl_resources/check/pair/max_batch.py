@@ -9,7 +9,6 @@ from rl_resources.check.pair.contradiction import cell, differs
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.target import Pair, Trial
 from rl_resources.script.bash.script import Script
-from rl_resources.script.run import Run
 
 _RAN = r"√|✓|✔|✅|(?:ok|okay|pass|passed|passes|ran|runs|fits|works)\b"
 _FAILED = r"[✗✘❌]|(?:oom|fail|failed|fails)\b"
@@ -56,13 +55,11 @@ def max_batch_shown(pair: Pair) -> Iterator[Mistake]:
     Good: `64` as `max_batch` with `data.train_batch_size=64`
     """
     run, most = pair.run, pair.number("max_batch")
-    if run is None or most is None or pair.disputed or _contradiction(pair, run):
+    if run is None or most is None or pair.disputed or _contradiction(pair):
         return
     batch = run.train_batch_size
-    shown_to_run = any(
-        any(trial.ran and trial.batch == most for trial in reading)
-        for reading in _readings(pair, run)
-    )
+    trials = (trial for reading in _readings(pair) for trial in reading)
+    shown_to_run = any(trial.ran and trial.batch == most for trial in trials)
     if batch.number is not None and batch.number < most and not shown_to_run:
         yield differs(pair, run, "max_batch", batch, str(batch.number))
 
@@ -76,26 +73,25 @@ def max_batch_against_trials(pair: Pair) -> Iterator[Mistake]:
     Bad: `16` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
     Good: `100` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
     """
-    run = pair.run
-    reason = _contradiction(pair, run) if pair.number("max_batch") is not None else ""
+    reason = _contradiction(pair)
     if not reason or pair.disputed:
         return
-    trials = next(iter(_readings(pair, run)))
+    trials, *others = _readings(pair)
     largest = max((trial.batch for trial in trials if trial.ran), default=None)
     fix = "Fix the number or the trials, or mark the row as disputed and say why."
-    if largest is not None and len(_readings(pair, run)) == 1:
+    if largest is not None and not others:
         fix = f"Write `{largest}`, the largest batch that ran; or mark the row as disputed."
     yield Mistake(*pair.place("max_batch"), f"{cell(pair, 'max_batch')}, but {reason}", fix)
 
 
-def _readings(pair: Pair, run: Run | None) -> list[tuple[Trial, ...]]:
+def _readings(pair: Pair) -> list[tuple[Trial, ...]]:
     """The trials as batches of all GPUs, in each way that they can be meant.
 
     Records give the whole batch; a comment may give it for each GPU.
     """
     if pair.trials:
         return [pair.trials]
-    trials = trials_in_comments(pair.script.script)
+    run, trials = pair.run, trials_in_comments(pair.script.script)
     gpus = (run.gpus.number if run else None) or pair.number("gpus")
     if not trials or gpus is None:
         return []
@@ -103,10 +99,10 @@ def _readings(pair: Pair, run: Run | None) -> list[tuple[Trial, ...]]:
     return [trials] if gpus == 1 else [trials, scaled]
 
 
-def _contradiction(pair: Pair, run: Run | None) -> str:
+def _contradiction(pair: Pair) -> str:
     """Why the trials forbid the row's max_batch, however they are read; empty where they do not."""
     most = pair.number("max_batch")
-    reasons = [_forbids(reading, most or 0) for reading in _readings(pair, run)]
+    reasons = [_forbids(reading, most) for reading in _readings(pair)] if most is not None else []
     return reasons[0] if reasons and all(reasons) else ""
 
 
@@ -130,14 +126,8 @@ def trials_in_comments(script: Script) -> tuple[Trial, ...]:
 
 
 def _trials(script: Script) -> Iterator[Trial]:
-    for text in _comments(script):
-        for match in _TRIAL.finditer(text):
-            yield Trial(int(match["batch"]), match["ran"] is not None)
-
-
-def _comments(script: Script) -> Iterable[str]:
-    """The comments that may speak of the batch: neither they nor their line name anything else."""
+    """The trials in comments on lines that name nothing but the batch."""
     for comment in script.comments:
-        line = script.lines[comment.place.line - 1]
-        if not _ABOUT_ELSE.search(line):
-            yield comment.text
+        if not _ABOUT_ELSE.search(script.lines[comment.place.line - 1]):
+            for match in _TRIAL.finditer(comment.text):
+                yield Trial(int(match["batch"]), match["ran"] is not None)

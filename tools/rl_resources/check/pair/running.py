@@ -38,16 +38,13 @@ def group_size(pair: Pair) -> Iterator[Mistake]:
     if run is None:
         return
     estimator, size = run.estimator, run.rollout_n
-    if estimator.text not in GROUP_ESTIMATORS or size.number is None or size.number > 1:
-        return
-    if run.distills_alone:
+    alone = size.number is not None and size.number <= 1
+    if estimator.text not in GROUP_ESTIMATORS or not alone or run.distills_alone:
         return
     known = "is" if size.place else "is not set, and the framework then takes"
     message = f"`{estimator.text}` compares responses, but `{size.key}` {known} `{size.number}`"
-    place = at(pair, run, size if size.place else estimator)
-    yield Mistake(
-        *place, message, f"Set `{size.key}` to the responses for each prompt, at least 2."
-    )
+    fix = f"Set `{size.key}` to the responses for each prompt, at least 2."
+    yield Mistake(*at(pair, run, size if size.place else estimator), message, fix)
 
 
 @rule()
@@ -185,10 +182,8 @@ def parallel_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, st
         size = run.sequence_parallel_size
         yield from _divides(size, size.number, run.gpus, heads)
         if (size.number or 0) > 1 and run.removes_padding.flag is False:
-            yield (
-                run.removes_padding,
-                f"sequence parallel size {size.number} needs packed sequences",
-            )
+            needs = f"sequence parallel size {size.number} needs packed sequences"
+            yield run.removes_padding, needs
 
 
 def _rollout_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, str]]:
@@ -201,11 +196,8 @@ def _rollout_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, st
     if problems or not whole or not node.number or not run.gpus.number:
         return
     if whole > node.number and whole % node.number:
-        yield (
-            size,
-            f"an engine of {whole} GPUs does not fill nodes of {node.number}, as verl demands "
-            "since 0.7.0",
-        )
+        nodes = f"nodes of {node.number}, as verl demands since 0.7.0"
+        yield size, f"an engine of {whole} GPUs does not fill {nodes}"
 
 
 def _divides(
@@ -222,10 +214,13 @@ def _divides(
 
 def batch_problems(run: Run) -> Iterator[Problem]:
     """What of step, update and micro batches the framework refuses, each mistake once."""
-    step = list(_step_problems(run))
-    yield from step
-    same = run.mini_batch_size.number == run.train_batch_size.number
-    if not _exceeds_step(run) and not (step and same):
+    batch, mini, step = run.train_batch_size, run.mini_batch_size, _step_problem(run)
+    if step:
+        yield step
+    if batch.number and mini.number and mini.number > batch.number:  # asynchronous trainers have 0
+        message = f"`{mini.key}` is `{mini.number}`, more than `{batch.key}` `{batch.number}`"
+        yield mini, message, f"Set it to {batch.number} or less."
+    elif not step or mini.number != batch.number:
         yield from _update_problems(run)
 
 
@@ -246,38 +241,20 @@ def _update_problems(run: Run) -> Iterator[Problem]:
         yield micro, message, f"Choose a divisor of {share}."
 
 
-def _step_problems(run: Run) -> Iterator[Problem]:
+def _step_problem(run: Run) -> Problem | None:
+    """Whether the responses of a step cannot be shared out."""
     batch, n = run.train_batch_size, run.rollout_n.number
-    parts = _least_batch(run)
-    if batch.number and n and parts and batch.number * n % parts:
-        yield (
-            batch,
-            f"`{batch.key}` {batch.number} x `{ROLLOUT}.n` {n} = {batch.number * n} responses "
-            f"cannot be divided by {parts}, {_what_divides(run)}",
-            f"Choose a batch whose product with {n} is a multiple of {parts}.",
-        )
-    if _exceeds_step(run):
-        mini = run.mini_batch_size
-        message = f"`{mini.key}` is `{mini.number}`, more than `{batch.key}` `{batch.number}`"
-        yield mini, message, f"Set it to {batch.number} or less."
-
-
-def _exceeds_step(run: Run) -> bool:
-    batch, mini = run.train_batch_size.number, run.mini_batch_size.number
-    return bool(batch and mini and mini > batch)  # of asynchronous trainers the batch is 0
-
-
-def _least_batch(run: Run) -> int | None:
-    """What the responses of a step must be a multiple of."""
-    if run.trains_with_megatron is False:
-        return run.gpus.number
-    ranks, micro = _ranks(run), run.micro_batch_size_per_gpu.number
-    return ranks * micro if run.trains_with_megatron and ranks and micro else None
-
-
-def _what_divides(run: Run) -> str:
-    ranks = "data-parallel ranks x micro batch"
-    return ranks if run.trains_with_megatron else "the number of GPUs"
+    if run.trains_with_megatron is None or not batch.number or not n:
+        return None
+    parts, of_what = run.gpus.number, "the number of GPUs"
+    if run.trains_with_megatron:
+        parts = (_ranks(run) or 0) * (run.micro_batch_size_per_gpu.number or 0)
+        of_what = "data-parallel ranks x micro batch"
+    if not parts or batch.number * n % parts == 0:
+        return None
+    responses = f"`{batch.key}` {batch.number} x `{ROLLOUT}.n` {n} = {batch.number * n} responses"
+    message = f"{responses} cannot be divided by {parts}, {of_what}"
+    return batch, message, f"Choose a batch whose product with {n} is a multiple of {parts}."
 
 
 def _ranks(run: Run) -> int | None:

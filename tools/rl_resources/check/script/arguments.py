@@ -13,7 +13,7 @@ from math import inf
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.script.releases import is_frameworks, rejections
 from rl_resources.check.target import ScriptText
-from rl_resources.order import number
+from rl_resources.package import number
 from rl_resources.script.bash.script import Place, Word
 from rl_resources.script.framework import Composition, Rejection, shipped
 from rl_resources.script.launch import Launch, Override
