@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from rl_resources import load
-from rl_resources.estimate.model import estimable
+from rl_resources.estimate.configuration import estimable
 from rl_resources.query.estimate import estimate
 from rl_resources.site import estimate_page
 from rl_resources.site.environment import Site

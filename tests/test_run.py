@@ -2,10 +2,11 @@
 
 import pytest
 
+from rl_resources.script.backends import ACTOR
 from rl_resources.script.bash import read
 from rl_resources.script.framework import UNKNOWN, compose_launch, shipped
 from rl_resources.script.launch import launches
-from rl_resources.script.run import ACTOR, Run
+from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
 
 TRAIN = "python3 -m verl.trainer.main_ppo"

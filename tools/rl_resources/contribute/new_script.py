@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING
 from rl_resources.errors import UnusableInput
 from rl_resources.package import Record
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
-from rl_resources.script.backends import BACKENDS, SAME_BACKEND
+from rl_resources.script.backends import ACTOR, BACKENDS, ROLLOUT, SAME_BACKEND
 from rl_resources.script.framework import Shipped
-from rl_resources.script.run import ACTOR, ROLLOUT
 
 if TYPE_CHECKING:
     from jinja2 import Template

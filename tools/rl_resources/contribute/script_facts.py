@@ -12,10 +12,10 @@ from rl_resources.check.target import ScriptText
 from rl_resources.contribute.facts import Fact, Facts
 from rl_resources.dataset import Dataset
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
-from rl_resources.script.backends import SAME_BACKEND
+from rl_resources.script.backends import ACTOR, SAME_BACKEND
 from rl_resources.script.framework import UNKNOWN, compose_launch, shipped
 from rl_resources.script.name import PARTS
-from rl_resources.script.run import ACTOR, Run
+from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
 from rl_resources.text import shown
 

@@ -6,17 +6,21 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.formula import Number, backends, evaluate, inputs_by_name
-from rl_resources.estimate.model import Assumed, model_figures
 from rl_resources.files import read_file
 from rl_resources.package import Record
-from rl_resources.script.run import ACTOR, ROLLOUT, Run
-from rl_resources.script.settings import Setting
+from rl_resources.script.backends import ACTOR, ROLLOUT
 from rl_resources.text import nearest, shown
 
+if TYPE_CHECKING:
+    from rl_resources.script.run import Run
+    from rl_resources.script.settings import Setting
+
+REQUIRED = ("layers", "hidden_size", "attention_heads", "kv_heads", "vocab_size")
+_EXPERTS = ("experts", "experts_per_token", "moe_intermediate_size")
 NOT_KNOWN = "not known without running the script"
 _CONFIG_JSON: Mapping[str, tuple[str, ...]] = {
     "layers": ("num_hidden_layers", "n_layer"),
@@ -45,6 +49,14 @@ _WORDS: Mapping[str, Number] = {
 }
 
 
+class Assumed(NamedTuple):
+    """An input that nobody gave: the value taken, and why."""
+
+    input: str
+    value: Number
+    reason: str
+
+
 @dataclass(frozen=True)
 class Configuration:
     """The inputs of the formula with what they belong to.
@@ -57,6 +69,44 @@ class Configuration:
     inputs: Mapping[str, Number]
     assumed: tuple[Assumed, ...] = ()
     lines: Mapping[str, int] = field(default_factory=dict)
+
+
+def model_figures(model: Record) -> tuple[dict[str, Number], list[Assumed]]:
+    """The figures of a model, a row of the table `models`; a figure that it lacks is 0.
+
+    Raises `UnusableInput` with the figures without which there is no estimate.
+    """
+    sizes = ("head_dim", "kv_cache_width", "intermediate_size", "mlp_matrices")
+    names = ("parameters_b", *sizes, *REQUIRED, *_EXPERTS)
+    figures: dict[str, Number] = {name: _number(model.get(name)) for name in names}
+    guesses = []
+    if figures["attention_heads"] and not figures["kv_heads"]:
+        figures["kv_heads"] = figures["attention_heads"]
+        guesses.append(Assumed("kv_heads", figures["kv_heads"], "not known of this model"))
+    lacking = [name for name in REQUIRED if not figures[name]]
+    lacking += [] if figures["intermediate_size"] or figures["experts"] else ["intermediate_size"]
+    lacking += [name for name in _EXPERTS[1:2] if figures["experts"] and not figures[name]]
+    if lacking:
+        raise UnusableInput(
+            f"{model['model']}: no {' and '.join(lacking)} known",
+            "Pass the model's config.json: --model path/to/config.json",
+        )
+    if model.get("tie_word_embeddings") is None:
+        guesses.append(Assumed("tie_word_embeddings", 0, "not known of this model"))
+    return {**figures, "tie_word_embeddings": int(bool(model.get("tie_word_embeddings")))}, guesses
+
+
+def _number(value: object) -> Number:
+    return value if isinstance(value, int | float) else 0
+
+
+def estimable(model: Record) -> bool:
+    """Whether all figures of a model are known that an estimate needs."""
+    try:
+        model_figures(model)
+    except UnusableInput:
+        return False
+    return True
 
 
 def read_config(path: Path) -> Record:
@@ -174,11 +224,10 @@ def _range(name: str) -> str:
 
 
 def _given(name: str, text: str) -> Number | None:
-    """A value as somebody writes it; a count is no flag, and all GPUs are -1 in verl."""
+    """A value as somebody writes it; a count is no flag."""
     if inputs_by_name()[name].get("unit") in WHOLE and text.lower() in _WORDS.keys() - _NOTHING:
         return None
-    number = as_number(text)
-    return 0 if name == "fsdp_size" and number == -1 else number
+    return as_number(text)
 
 
 def as_number(value: object) -> Number | None:
@@ -246,8 +295,6 @@ def _special(run: Run) -> dict[str, Setting]:
         "gpus": run.training_gpus,
         "lora_rank": run.lora_rank,
         "micro_batch": run.micro_batch,
-        # -1 stands for all GPUs
-        "fsdp_size": _changed(run.setting(f"{ACTOR}.fsdp_config.fsdp_size"), _at_least_0),
         "has_engine": run.shares_gpus,
         "has_critic": _changed(run.estimator, lambda name: name == "gae"),
         "entropy_bytes": _changed(entropy, lambda number: 2 if number else 0),
@@ -265,7 +312,3 @@ def _special(run: Run) -> dict[str, Setting]:
 
 def _changed(setting: Setting, change: Callable[[Any], Number]) -> Setting:
     return setting._replace(value=change(setting.value)) if setting.known else setting
-
-
-def _at_least_0(size: Any) -> Number:
-    return max(0, size) if isinstance(size, int) else 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from rl_resources.estimate.configuration import Configuration, Inputs, of_run
+from rl_resources.estimate.configuration import Assumed, Configuration, Inputs, of_run
 from rl_resources.estimate.formula import (
     ENGINE_SIZES,
     Number,
@@ -16,7 +16,6 @@ from rl_resources.estimate.formula import (
     formula,
     parallel_sizes,
 )
-from rl_resources.estimate.model import Assumed
 
 if TYPE_CHECKING:
     from rl_resources.package import Record

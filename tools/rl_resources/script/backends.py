@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 MODEL = "actor_rollout_ref.model"
 ACTOR = "actor_rollout_ref.actor"
+ROLLOUT = "actor_rollout_ref.rollout"
 
 
 @dataclass(frozen=True, slots=True)

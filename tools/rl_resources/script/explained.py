@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from rl_resources.script.run import ROLLOUT, Run
+from rl_resources.script.backends import ROLLOUT
+from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
 
 _LOG_PROBS_DYNAMIC = f"{ROLLOUT}.log_prob_use_dynamic_bsz"

@@ -9,14 +9,11 @@ from __future__ import annotations
 from functools import cached_property
 from math import prod
 
-from rl_resources.script.backends import ACTOR as ACTOR
-from rl_resources.script.backends import BACKENDS, Backend
-from rl_resources.script.backends import MODEL as MODEL
+from rl_resources.script.backends import ACTOR, BACKENDS, MODEL, ROLLOUT, Backend
 from rl_resources.script.bash.script import Value
 from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.settings import Key, Setting, Settings
 
-ROLLOUT = "actor_rollout_ref.rollout"
 REFERENCE = "actor_rollout_ref.ref"
 _LACKING = Setting("", value=False)
 _BF16 = frozenset({"bf16", "bfloat16"})
@@ -86,8 +83,7 @@ class Run(Settings):
     def nodes(self) -> Setting:
         """The number of machines; `UNKNOWN` where a second pool of GPUs may be on others."""
         found = self.setting("trainer.nnodes")
-        several = len(self._pools) > 1
-        return Setting(found.key, UNKNOWN if several else found.value, found.place, found.origin)
+        return found._replace(value=UNKNOWN) if len(self._pools) > 1 else found
 
     @property
     def gpus(self) -> Setting:
@@ -97,12 +93,16 @@ class Run(Settings):
         """
         counts = self.gpu_counts
         unknown = [count for count in counts if count.number is None]
-        given = [*unknown, *(count for count in reversed(counts[:2]) if count.place), counts[0]][0]
+        given: Setting = [
+            *unknown,
+            *(count for count in reversed(counts[:2]) if count.place),
+            counts[0],
+        ][0]
         total: object = UNKNOWN
         if not unknown and {"trainer", "rollout"}.issuperset(self._pools):
             numbers = [count.number or 0 for count in counts]
             total = sum(map(prod, zip(numbers[::2], numbers[1::2], strict=True)))
-        return Setting(given.key, total, given.place, given.origin)
+        return given._replace(value=total)
 
     @property
     def training_gpus(self) -> Setting:
@@ -112,7 +112,7 @@ class Run(Settings):
         nodes, each = self.gpu_counts[:2]
         known = nodes.number is not None and each.number is not None
         total = (nodes.number or 0) * (each.number or 0) if known else UNKNOWN
-        return Setting(each.key, total, each.place, each.origin)
+        return each._replace(value=total)
 
     @property
     def gpu_counts(self) -> list[Setting]:
@@ -131,7 +131,7 @@ class Run(Settings):
         strategy = self.setting(f"{ACTOR}.strategy")
         engine = self.setting("model_engine")
         if strategy.text and not strategy.place and engine.place:
-            return Setting(engine.key, strategy.value, engine.place, engine.origin)
+            return engine._replace(value=strategy.value)
         if not strategy.known and "megatron" in (engine.text, *(self._config_words)):
             return Setting(strategy.key, "megatron", engine.place, engine.origin)
         return strategy

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from rl_resources.dataset import Dataset, is_packaged
 from rl_resources.devices import Devices
-from rl_resources.estimate.model import estimable
+from rl_resources.estimate.configuration import estimable
 from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, every_configuration
 from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, Coverage

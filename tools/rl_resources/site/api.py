@@ -16,9 +16,9 @@ from typing import Any
 from urllib.parse import quote
 
 from rl_resources.dataset import Dataset, moves, script_path
+from rl_resources.estimate.configuration import estimable, model_figures
 from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import published
-from rl_resources.estimate.model import estimable, model_figures
 from rl_resources.git import utc
 from rl_resources.package import Record
 from rl_resources.site.tuning_table import records_of_size, sizes

@@ -12,10 +12,9 @@ import polars as pl
 
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
-from rl_resources.estimate.configuration import Configuration
+from rl_resources.estimate.configuration import Configuration, estimable
 from rl_resources.estimate.estimate import ROLLOUT, VERDICTS, Estimate, of_script
 from rl_resources.estimate.formula import backends, inputs_by_name, published
-from rl_resources.estimate.model import estimable
 from rl_resources.package import Record
 from rl_resources.script.run import Run
 from rl_resources.site.environment import Site

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rl_resources.dataset import Dataset
-from rl_resources.estimate.model import estimable
+from rl_resources.estimate.configuration import estimable
 from rl_resources.query import sentences, understand
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import ALTERNATIVES, LAST_RESORTS, size_of

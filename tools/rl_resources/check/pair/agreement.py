@@ -26,8 +26,8 @@ from rl_resources.script.algorithm import (
     contradicting_algorithm,
     right_value,
 )
-from rl_resources.script.backends import INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
-from rl_resources.script.run import ACTOR, Run, is_on
+from rl_resources.script.backends import ACTOR, INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
+from rl_resources.script.run import Run, is_on
 from rl_resources.script.settings import Setting
 from rl_resources.text import shown
 

@@ -16,7 +16,8 @@ from rl_resources.check.pair.contradiction import at, written
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.target import Pair
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
-from rl_resources.script.run import ACTOR, REFERENCE, ROLLOUT, Run
+from rl_resources.script.backends import ACTOR, ROLLOUT
+from rl_resources.script.run import REFERENCE, Run
 from rl_resources.script.settings import Setting
 
 
