@@ -2,22 +2,31 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import count
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize
 
-from website import PAGES, ROOT, visited
+from website import PAGES, visited
 
-SCRIPT = (ROOT / "site/assets/javascripts/tables.js").read_text(encoding="utf-8")
+NUMBERS = count()
 REPORTS = "/reports/7b/"
 
 
 @pytest.fixture(scope="module")
-def page(browser: Browser) -> Iterator[Page]:
-    """An empty page for tables of our own."""
-    blank = browser.new_page()
+def page(browser: Browser, address: str) -> Iterator[Page]:
+    """An empty page for tables of our own, below the modules of the site."""
+    blank = browser.new_page(base_url=f"{address}/javascripts/")
+    blank.route("**/blank", lambda route: route.fulfill(body="", content_type="text/html"))
+    blank.goto("blank")
     yield blank
     blank.close()
+
+
+def with_script(page: Page, content: str) -> None:
+    """Show a page with the script at work, which a module is once for each URL."""
+    page.set_content(content)
+    page.add_script_tag(url=f"tables.js?{next(NUMBERS)}", type="module")
 
 
 def table(page: Page, columns: dict[str, Sequence[str]], rows: str = "") -> Locator:
@@ -26,11 +35,11 @@ def table(page: Page, columns: dict[str, Sequence[str]], rows: str = "") -> Loca
     each_row = zip(*columns.values(), strict=True)
     cells = ["".join(f"<td>{cell}</td>" for cell in row) for row in each_row]
     body = "".join(f"<tr>{row}</tr>" for row in cells)
-    page.set_content(
+    with_script(
+        page,
         f"<article><h1>Things</h1><table><thead><tr>{heads}</tr></thead>"
-        f"{rows or f'<tbody>{body}</tbody>'}</table></article>"
+        f"{rows or f'<tbody>{body}</tbody>'}</table></article>",
     )
-    page.add_script_tag(content=SCRIPT)
     return page.locator("table")
 
 
@@ -113,11 +122,11 @@ def test_rows_that_belong_together_stay_together(page, body, sorted_):
 
 def test_a_table_of_one_row_or_marked_as_plain_is_left_alone(page):
     assert table(page, {"Name": ["a"]}).get_by_role("button").count() == 0
-    page.set_content(
+    with_script(
+        page,
         "<article data-plain><table><thead><tr><th>a</th></tr></thead>"
-        "<tbody><tr><td>1</td></tr><tr><td>2</td></tr></tbody></table></article>"
+        "<tbody><tr><td>1</td></tr><tr><td>2</td></tr></tbody></table></article>",
     )
-    page.add_script_tag(content=SCRIPT)
     assert page.get_by_role("button").count() == 0
 
 
