@@ -59,6 +59,10 @@ _written = SimpleNamespace(files={}, names=set(), mistakes="", entries=[], frame
 class _Generated(File):
     """A generated file, which `--dirty` writes again only if its content is another."""
 
+    def is_documentation_page(self) -> bool:
+        """Whether MkDocs makes a page of it; a download in Markdown stays one."""
+        return super().is_documentation_page() and not self.src_uri.startswith("downloads/")
+
     def is_modified(self) -> bool:
         """Whether it is not in the folder as it should be."""
         same = _written.files.get(self.src_uri) == _session.files[self.src_uri]
@@ -94,8 +98,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated files, and remove from the folder what is gone or has to be made again."""
     for path, content in _session.files.items():
-        if not _is_card(path):
-            files.append(_Generated.generated(config, path, content=content))
+        files.append(_Generated.generated(config, path, content=content))
     folder, names = Path(config.site_dir), {file.dest_uri for file in files}
     for name in _written.names - names:
         (folder / name).unlink(missing_ok=True)
@@ -115,11 +118,6 @@ def _frame(config: MkDocsConfig) -> list[object]:
     templates = sorted(Path(config.theme.custom_dir).rglob("*.html"))
     texts = [path.read_bytes() for path in (Path(config.config_file_path), *templates)]
     return [*texts, config.extra["repository"]]
-
-
-def _is_card(path: str) -> bool:
-    """Whether MkDocs would make a page of a download."""
-    return path.startswith("downloads/") and path.endswith(".md")
 
 
 def on_env(env: Environment, **_: Any) -> Environment:
@@ -190,15 +188,13 @@ def _box(mistakes: str) -> str:
 
 @event_priority(100)  # before the search writes its index
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write the dataset card, and mark the folder as one that may be replaced.
+    """Mark the folder as one that may be replaced.
 
     Pages that are not rendered again get today's mistakes, and keep their entries of the search:
     by itself Material keeps those of all pages where only one page changed.
     """
     folder = Path(config.site_dir)
     (folder / MARK).touch()
-    for path in filter(_is_card, _session.files):
-        (folder / path).write_bytes(_session.files[path])
     if _written.mistakes != _session.mistakes:
         old, new = _box(_written.mistakes), _box(_session.mistakes)
         for path in folder.rglob("*.html"):

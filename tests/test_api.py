@@ -21,17 +21,18 @@ from sample_tree import with_tables
 
 CONTRACT = Path(__file__).with_name("api_contract.json")
 DATASET = load()
+UNKNOWN = Repository(None, None, None)
 OTHERS: dict[str, str | bytes] = {"downloads/a.csv": b"a\xff\n", "rst/7b.rst": "ä\n", "a.md": "#"}
 
 
-def published(**known: Any) -> dict[str, Any]:
-    publication = api.Publication(**known)
-    return dict(files(DATASET, publication, api.documents(DATASET, publication)))
+def published(commit: str | None = None, site_url: str = "") -> dict[str, Any]:
+    documents = api.documents(DATASET, Repository(commit, 1_700_000_000, None), OTHERS)
+    return dict(files(DATASET, site_url, documents))
 
 
 @pytest.fixture(scope="module")
 def texts() -> dict[str, str]:
-    return published(commit="0" * 40, commit_time=1_700_000_000, files=OTHERS)
+    return published(commit="0" * 40)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ def test_one_record_is_the_same_in_every_document(values):
 
 def test_the_commit_is_named_only_where_the_checkout_has_no_changes(values):
     assert values["index.json"]["committed_at"] == "2023-11-14T22:13:20Z"
-    index = json.loads(published(commit_time=1_700_000_000)["api/v1/index.json"])
+    index = json.loads(published()["api/v1/index.json"])
     assert (index["commit"], index["committed_at"]) == (None, None)
 
 
@@ -88,7 +89,7 @@ def test_the_openapi_document_is_valid_and_its_examples_are_real(values):
         assert content["examples"]["published"]["externalValue"] == place
         validate(values[place], openapi["components"]["schemas"][content["schema"]["$ref"][21:]])
     assert openapi["servers"] == [{"url": "."}]
-    there = json.loads(published(site="https://example.org/x/")["api/v1/openapi.json"])
+    there = json.loads(published(site_url="https://example.org/x/")["api/v1/openapi.json"])
     assert there["servers"] == [{"url": "https://example.org/x/api/v1"}]
 
 
@@ -143,7 +144,7 @@ def test_moves_are_followed_to_what_stands_there_today():
 
 def test_the_old_document_says_where_the_record_went_and_holds_its_schema():
     dataset = _moved(("old", (TODAY,)))
-    by_path = {item.path: item for item in api.documents(dataset, api.Publication())}
+    by_path = {item.path: item for item in api.documents(dataset, UNKNOWN, {})}
     document = json.loads(by_path["records/old.json"].text)
     moved = {"moved_to": [TODAY], "version": "2026.12.0", "reason": "Why."}
     assert document["record"] is None
@@ -160,6 +161,4 @@ def test_the_old_page_links_to_the_new_one_or_says_withdrawn():
 
 def _pages(dataset: Dataset) -> dict[str, str]:
     no_scripts = {str(row["script"]): "" for row in dataset.records["tuning"]}
-    return record_page.pages(
-        Site(dataset), no_scripts, lambda _: None, Repository(None, None, None)
-    )
+    return record_page.pages(Site(dataset), no_scripts, UNKNOWN)

@@ -10,7 +10,7 @@ import pytest
 from rl_resources import load
 from rl_resources.dataset import Dataset
 from rl_resources.site.environment import Site
-from rl_resources.site.metadata import feed, llms_txt
+from rl_resources.site.metadata import feed
 from sample_tree import with_tables
 from website import ROOT
 
@@ -63,8 +63,7 @@ def test_urls_are_absolute_only_where_the_site_has_one(url, links):
 
 
 def test_llms_txt_has_the_form_of_the_proposal():
-    site = Site(DATASET, None, URL)
-    text = llms_txt(site)
+    text = Site(DATASET, None, URL).page("index.md", "llms.txt")
     first, second, _, *rest = text.strip().split("\n\n")
     assert re.fullmatch(r"# .+", first)
     assert re.fullmatch(r"> .+", second)

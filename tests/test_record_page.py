@@ -14,7 +14,6 @@ from rl_resources.check.target import ScriptText
 from rl_resources.dataset import script_path
 from rl_resources.git import Repository
 from rl_resources.package import Record
-from rl_resources.script.explained import explained
 from rl_resources.script.run import Run
 from rl_resources.site import record_page
 from rl_resources.site.api import record_id
@@ -48,7 +47,7 @@ def page_of(record: Record, text: str | None = None) -> str:
     script = text_of(record) if text is None else text
     site = Site(with_tables(DATASET, tuning=[record]), KNOWN.url, "https://example.org/site/")
     scripts = {str(record["script"]): script}
-    made = record_page.pages(site, scripts, lambda _: run_of(script), KNOWN)
+    made = record_page.pages(site, scripts, KNOWN)
     return made[f"records/{record_id(record)}.md"]
 
 
@@ -98,7 +97,7 @@ def test_each_setting_has_its_value_and_the_line_that_has_it():
     lines, run = text.split("\n"), run_of(text)
     assert run
     rows = part(page, '<h2 id="settings">').split("<tr>")
-    stated = [item for item in explained(run) if item.standing == "script"]
+    stated = [item for item in record_page.explained(run) if item.standing == "script"]
     assert len(stated) > 10
     for item in stated:
         setting = item.setting
@@ -118,7 +117,7 @@ def test_an_open_setting_shows_the_default_and_an_unreadable_one_no_value():
     key = "actor_rollout_ref.rollout.gpu_memory_utilization"
     run = run_of(f"python3 -m verl.trainer.main_ppo {key}=$(cat share)\n")
     assert run
-    (share,) = [item for item in explained(run) if item.setting.key == key]
+    (share,) = [item for item in record_page.explained(run) if item.setting.key == key]
     assert (share.standing, record_page.shown(share)) == ("unknown", "")
 
 

@@ -59,7 +59,7 @@ def record_pages(remote: str | None = None, **cells: str) -> str:
     row = {**DATASET.by_key["tuning"][f"{RECORD}.sh"], **cells}
     dataset = dataclasses.replace(DATASET, records={**DATASET.records, "tuning": (row,)})
     repository, scripts = Repository(None, None, remote), {f"{RECORD}.sh": "true\n"}
-    found = record_page.pages(Site(dataset, remote), scripts, lambda _: None, repository)
+    found = record_page.pages(Site(dataset, remote), scripts, repository)
     return found[f"records/{RECORD}.md"]
 
 

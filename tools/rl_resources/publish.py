@@ -6,13 +6,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from rl_resources.check.target import FRAMEWORK, script_text
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidOutput
 from rl_resources.git import Repository, line_times, read_repository
-from rl_resources.package import Record, read_package
+from rl_resources.package import read_package
 from rl_resources.rules import FAMILIES
-from rl_resources.script.run import Run
 from rl_resources.site import (
     api,
     api_schema,
@@ -46,12 +44,10 @@ def render(root: Path, repository: Repository | None = None) -> Files:
         raise InvalidOutput(f"{outside[0]}: leads out of the folder of the site")
     tuning = dataset.package.resources["tuning"]
     files[metadata.FEED] = metadata.feed(site, line_times(root, tuning.path))
-    commit, time = repository.commit, repository.commit_time
-    publication = api.Publication(commit, time, site.site_url, files)
-    documents = api_schema.files(dataset, publication, api.documents(dataset, publication))
-    files["llms.txt"] = metadata.llms_txt(site)
-    files |= documents
-    return files
+    # Where assistants find the data, by the form of https://llmstxt.org.
+    files["llms.txt"] = site.page("index.md", "llms.txt")
+    documents = api.documents(dataset, repository, files)
+    return files | api_schema.files(dataset, site.site_url, documents)
 
 
 def render_dataset(site: Site, scripts: Mapping[str, str], repository: Repository) -> Files:
@@ -63,7 +59,7 @@ def render_dataset(site: Site, scripts: Mapping[str, str], repository: Repositor
     return {
         **pages.pages(site, files),
         "rules/index.md": site.page("rules/index.md", "rules.md", families=FAMILIES),
-        **record_page.pages(site, scripts, _runs(dataset, scripts), repository),
+        **record_page.pages(site, scripts, repository),
         **{f"{api.SCRIPTS}/{name}": text for name, text in scripts.items()},
         **record_page.badges(dataset),
         **charts.pages(site),
@@ -72,17 +68,6 @@ def render_dataset(site: Site, scripts: Mapping[str, str], repository: Repositor
         **rst.files(dataset, repository.script_url()),
         **{item.path: item.content for item in files},
     }
-
-
-def _runs(dataset: Dataset, scripts: Mapping[str, str]) -> record_page.Runs:
-    """The run of a record's script where the configuration of its framework is known."""
-
-    def run_of(record: Record) -> Run | None:
-        if record["framework"] != FRAMEWORK:
-            return None
-        return script_text(script_path(dataset, record), scripts[str(record["script"])]).run
-
-    return run_of
 
 
 def _scripts(root: Path, dataset: Dataset) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from typing import Any
@@ -19,7 +19,7 @@ from rl_resources.dataset import Dataset, moves, script_path
 from rl_resources.estimate.configuration import estimable, model_figures
 from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import published
-from rl_resources.git import utc
+from rl_resources.git import Repository, utc
 from rl_resources.package import Record
 from rl_resources.site.tuning_table import records_of_size, sizes
 
@@ -49,21 +49,6 @@ class Document:
         return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-@dataclass(frozen=True)
-class Publication:
-    """What is published, where from and where to, beyond the dataset itself.
-
-    `commit` and `commit_time` (seconds since 1970) are `None` where unknown, `site` is the URL of
-    the site with its closing slash, or empty. `files` is what else is published, by path below the
-    site's root.
-    """
-
-    commit: str | None = None
-    commit_time: int | None = None
-    site: str = ""
-    files: Mapping[str, str | bytes] = field(default_factory=dict)
-
-
 def name_of(table: str) -> str:
     """What the API calls a table: `tuning` is `records`."""
     return "records" if table == "tuning" else table
@@ -74,23 +59,27 @@ def record_id(record: Record) -> str:
     return str(record["script"]).removesuffix(".sh")
 
 
-def documents(dataset: Dataset, publication: Publication) -> list[Document]:
-    """Every document, the index first."""
+def documents(
+    dataset: Dataset, repository: Repository, files: Mapping[str, str | bytes]
+) -> list[Document]:
+    """Every document, the index first; `files` is what else is published, by path on the site."""
     tables = [records_document(dataset)]
     tables += [
         _table(dataset, name, map(_row, rows))
         for name, rows in dataset.records.items()
         if name != "tuning"
     ]
+    head = _head(dataset, repository)
     whole = {item.schema: item.value[item.schema] for item in tables}
     listed = [
         *tables,
         *(size_document(dataset, size) for size in sizes(dataset)),
         *_by_id(dataset),
         Document("estimate.json", "estimate", _estimate(dataset)),
-        Document("all.json", "all", _head(dataset, publication) | whole),
+        Document("all.json", "all", head | whole),
     ]
-    return [_index(dataset, publication, listed), *listed]
+    counts = {name_of(name): len(rows) for name, rows in dataset.records.items()}
+    return [_index(head | {"counts": counts}, listed, files), *listed]
 
 
 def _estimate(dataset: Dataset) -> dict[str, Any]:
@@ -155,10 +144,11 @@ def _by_id(dataset: Dataset) -> Iterator[Document]:
         yield document(move.id, None, record=None, trials=[], moved=moved)
 
 
-def _index(dataset: Dataset, publication: Publication, listed: Sequence[Document]) -> Document:
+def _index(
+    head: Mapping[str, Any], listed: Sequence[Document], files: Mapping[str, str | bytes]
+) -> Document:
     value = {
-        **_head(dataset, publication),
-        "counts": {name_of(name): len(rows) for name, rows in dataset.records.items()},
+        **head,
         "openapi": "openapi.json",
         "documents": [
             {"path": item.path, "schema": f"schema/{item.schema}.json", **_checksum(item.text)}
@@ -166,22 +156,22 @@ def _index(dataset: Dataset, publication: Publication, listed: Sequence[Document
         ],
         "downloads": [
             {"path": f"{_UP}{path}", **_checksum(content)}
-            for path, content in sorted(publication.files.items())
+            for path, content in sorted(files.items())
             if path.startswith(DOWNLOADS)
         ],
     }
     return Document("index.json", "index", value)
 
 
-def _head(dataset: Dataset, publication: Publication) -> dict[str, Any]:
+def _head(dataset: Dataset, repository: Repository) -> dict[str, Any]:
     package = dataset.package
-    time = publication.commit_time if publication.commit else None
+    time = repository.commit_time if repository.commit else None
     words = ("name", "title", "path")
     return {
         "title": package.title,
         "description": package.description,
         "dataset_version": package.version,
-        "commit": publication.commit,
+        "commit": repository.commit,
         "committed_at": None if time is None else utc(time),
         "licenses": [{word: item.get(word) for word in words} for item in package.licenses],
     }

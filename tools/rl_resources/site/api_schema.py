@@ -12,7 +12,7 @@ from typing import Any
 from rl_resources.dataset import Dataset
 from rl_resources.estimate.formula import published
 from rl_resources.package import TYPES, Field, TableSchema
-from rl_resources.site.api import BASE, Document, Publication, name_of
+from rl_resources.site.api import BASE, Document, name_of
 from rl_resources.text import json_text
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -37,13 +37,16 @@ _PARAMETERS = {"records": "id", "sizes": "size"}
 _LIMITS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"}
 
 
-def files(dataset: Dataset, publication: Publication, listed: Sequence[Document]) -> dict[str, str]:
-    """The documents `listed`, their schemas and the OpenAPI document, by path on the site."""
+def files(dataset: Dataset, site_url: str, listed: Sequence[Document]) -> dict[str, str]:
+    """The documents `listed`, their schemas and the OpenAPI document, by path on the site.
+
+    `site_url` is that of the site with its closing slash, or empty.
+    """
     known = schemas(dataset)
     texts = {item.path: item.text for item in listed}
     for name, schema in known.items():
         texts[f"schema/{name}.json"] = json_text({"$schema": DIALECT, **schema}, 1)
-    texts["openapi.json"] = json_text(openapi(dataset, publication, listed, known), 1)
+    texts["openapi.json"] = json_text(openapi(dataset, site_url, listed, known), 1)
     return {f"{BASE}/{path}": text for path, text in texts.items()}
 
 
@@ -167,17 +170,14 @@ def _constraints(field: Field) -> Schema:
 
 
 def openapi(
-    dataset: Dataset,
-    publication: Publication,
-    listed: Sequence[Document],
-    known: Mapping[str, Schema],
+    dataset: Dataset, site_url: str, listed: Sequence[Document], known: Mapping[str, Schema]
 ) -> Schema:
     """The OpenAPI 3.1 description of `listed`; the first document of a kind is its example."""
     kinds: dict[str, Document] = {}
     for item in listed:
         folder, slash, _ = item.path.partition("/")
         kinds.setdefault(f"{folder}/{{{_PARAMETERS[folder]}}}.json" if slash else folder, item)
-    package, site = dataset.package, publication.site
+    package = dataset.package
     license_ = package.licenses[0]
     return {
         "openapi": "3.1.0",
@@ -188,7 +188,7 @@ def openapi(
             "version": dataset.version,
             "license": {"name": license_["title"], "identifier": license_["name"]},
         },
-        "servers": [{"url": f"{site}{BASE}" if site else "."}],
+        "servers": [{"url": f"{site_url}{BASE}" if site_url else "."}],
         "paths": {f"/{path}": {"get": _get(item, known)} for path, item in kinds.items()},
         "components": {"schemas": dict(known)},
     }

@@ -1,4 +1,4 @@
-"""What describes the dataset for others: Data Package, Croissant, card, llms.txt, feed.
+"""What describes the dataset for others: Data Package, Croissant, card, feed.
 
 Croissant 1.1 (https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html): one record set
 reads one CSV file. No field says what it `references`, because mlcroissant 1.1 then joins the
@@ -140,12 +140,6 @@ def citation(package: Package) -> str:
     year = f" ({package.created[:4]})" if package.created else ""
     name = package.document["name"]
     return f"{authors}{year}. {name}: {package.title}. Version {package.version}."
-
-
-def llms_txt(site: Site) -> str:
-    """Where assistants find the data, by the form of https://llmstxt.org."""
-    counts = {size.name: size.count for size in site.sizes}
-    return site.page("index.md", "llms.txt", counts=counts)
 
 
 def card(site: Site) -> str:

@@ -1,15 +1,23 @@
-"""The page of each record: does it fit, how to start it, how sure it is; then the evidence."""
+"""The page of each record: does it fit, how to start it, how sure it is; then the evidence.
+
+`record_page.toml` has the settings that decide memory and time, with titles and reasons.
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 from urllib.parse import quote
 
+from rl_resources.check.target import FRAMEWORK, script_text
 from rl_resources.dataset import Dataset, moves, script_path
 from rl_resources.git import Repository
 from rl_resources.package import Field, Record
@@ -17,8 +25,9 @@ from rl_resources.query.compatibility import accepted_by, rejections, releases_o
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import size_of
 from rl_resources.query.sentences import start
-from rl_resources.script.explained import Explained, explained
+from rl_resources.script.backends import ROLLOUT
 from rl_resources.script.run import Run
+from rl_resources.script.settings import Setting
 from rl_resources.site import estimate_page, recipes
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import Site
@@ -29,9 +38,6 @@ MOST_RELATED = 3
 """Related configurations of each kind."""
 _ALIKE = ("kind", "tag", "task", "model", "gpus", "device_label")
 _MEANING = re.compile(r"`(?P<word>[\w-]+)`: (?P<meaning>[^`]+?\.)(?= |$)")
-
-Runs = Callable[[Record], Run | None]
-"""The run that a record's script starts, where that is known."""
 
 
 def badges(dataset: Dataset) -> dict[str, str]:
@@ -48,9 +54,7 @@ def badges(dataset: Dataset) -> dict[str, str]:
     return {f"badges/{id_}.json": json_text(value, 2) for id_, value in documents.items()}
 
 
-def pages(
-    site: Site, scripts: Mapping[str, str], runs: Runs, repository: Repository
-) -> dict[str, str]:
+def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dict[str, str]:
     """Every record's page by its path, and one for each id that is gone.
 
     `scripts` maps the name of a script to its text; raises `KeyError` for a record without one.
@@ -60,8 +64,9 @@ def pages(
     script_url = (site.repository and repository.script_url()) or ""
     made = {}
     for record in dataset.records["tuning"]:
-        id_, text, run = record_id(record), scripts[str(record["script"])], runs(record)
-        path = script_path(dataset, record)
+        id_, path = record_id(record), script_path(dataset, record)
+        text = scripts[str(record["script"])]
+        run = script_text(path, text).run if record["framework"] == FRAMEWORK else None
         made[f"records/{id_}.md"] = site.page(
             f"records/{id_}.md",
             "record.md",
@@ -157,6 +162,66 @@ def meaning(field: Field, word: str) -> str:
     """What a word of a column means, as the column's description says: `word`: meaning."""
     found = {match["word"]: match["meaning"] for match in _MEANING.finditer(field.description)}
     return found.get(word, "")
+
+
+_LOG_PROBS_DYNAMIC = f"{ROLLOUT}.log_prob_use_dynamic_bsz"
+Standing = Literal["script", "default", "absent", "unknown"]
+
+_APPLIES: Mapping[str, Callable[[Run], bool]] = {
+    "": lambda run: True,
+    "megatron": lambda run: run.trains_with_megatron is True,
+    "not megatron": lambda run: run.knows_backend and not run.trains_with_megatron,
+    "reference": lambda run: run.uses_reference is not False,
+    "lora": lambda run: run.lora_rank.number != 0,
+    "dynamic": lambda run: run.dynamic_batch.flag is True,
+    "counted": lambda run: run.dynamic_batch.flag is not True,
+    "log-probs counted": lambda run: run.setting(_LOG_PROBS_DYNAMIC).flag is not True,
+}
+"""Whether a setting bears on a run, by the word `when` of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One setting of a run, and why it matters.
+
+    `standing` says where the value comes from: the script, the framework's default, nowhere since
+    neither names the key (`absent`), or it is not known without running the script (`unknown`).
+    """
+
+    group: str
+    title: str
+    setting: Setting
+    standing: Standing
+    why: str
+
+
+def explained(run: Run) -> list[Explained]:
+    """The settings that bear on this run, in the order of the table."""
+    return [
+        Explained(group, row["title"], setting, _standing(run, setting), row["why"])
+        for group, rows in _texts().items()
+        for row in rows
+        if _APPLIES[row.get("when", "")](run)
+        and (setting := _setting(run, row["setting"])).key
+        and (setting.place or "default" not in row)
+    ]
+
+
+@cache
+def _texts() -> dict[str, list[dict[str, str]]]:
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+def _setting(run: Run, name: str) -> Setting:
+    found = run.setting(name) if "." in name else getattr(run, name)
+    assert isinstance(found, Setting)  # noqa: S101
+    return found
+
+
+def _standing(run: Run, setting: Setting) -> Standing:
+    if setting.known:
+        return "script" if setting.place else "default"
+    return "absent" if setting.place is None and run.knows_defaults else "unknown"
 
 
 def _grouped(items: Iterable[Explained]) -> list[tuple[str, list[Explained]]]:
