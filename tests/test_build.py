@@ -11,12 +11,10 @@ import pytest
 
 from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, publish
 from rl_resources.build import MARK, build
-from rl_resources.check import check_root
-from rl_resources.check.target import script_text
+from rl_resources.check import check_root, target
 from rl_resources.cli import main
 from rl_resources.files import new_folder
-from rl_resources.script import framework
-from rl_resources.script.framework.overrides import compose_launch
+from rl_resources.script.framework import Composition, Source, compose_launch
 from rl_resources.script.launch import Launch
 from sample_tree import files, plant_site
 from website import RECORD, ROOT, edit_row
@@ -156,12 +154,12 @@ def test_a_folder_that_we_did_not_build_is_never_replaced(out):
 def test_a_script_is_composed_once_for_rules_and_pages(copy, monkeypatch):
     composed = []
 
-    def counted(source: framework.Source, launch: Launch) -> framework.Composition:
+    def counted(source: Source, launch: Launch) -> Composition:
         composed.append(launch)
         return compose_launch(source, launch)
 
-    monkeypatch.setattr(framework, "compose_launch", counted)
-    script_text.cache_clear()
+    monkeypatch.setattr(target, "compose_launch", counted)
+    target.script_text.cache_clear()
     check_root(copy)
     publish.render(copy)
     assert len(composed) == len([*copy.rglob("*.sh")])
