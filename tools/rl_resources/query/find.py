@@ -25,8 +25,8 @@
    memory on the asked device or memory with any number of GPUs, or on no less of both of the same
    vendor; those on no less hardware come first.
 5. Without an answer, the nearest: the matching run that needs the least memory in all; the same of
-   any model of the size, where none of it fits; then the best answer of each of `ALTERNATIVES`,
-   else of the first of `LAST_RESORTS` that has one.
+   any model of the size, where none of it fits; then the best answer of each of the first group
+   of `ALTERNATIVES` that has one.
 6. Without model and size, for each task the largest size that has a run, and of that size the
    longest context.
 """
@@ -273,31 +273,29 @@ _BACKENDS = ("train", "infer", "framework")
 _OTHERS = (name for name in reversed([*FILTERS]) if name not in {"task", *_BACKENDS})
 
 ALTERNATIVES = (
-    Alternative("shorter", ("length",)),
-    Alternative("other-backends", _BACKENDS),
-    *(Alternative(f"other-{name}", (name,)) for name in _OTHERS),
-    Alternative("other-model", ("model",)),
-    Alternative("adapters", adapters=True),
-    Alternative("other-task", ("task",)),
-    Alternative("smaller-size", ("model", "size"), smaller=True),
-    Alternative("smaller-adapters", ("model", "size"), adapters=True, smaller=True),
+    (
+        Alternative("shorter", ("length",)),
+        Alternative("other-backends", _BACKENDS),
+        *(Alternative(f"other-{name}", (name,)) for name in _OTHERS),
+        Alternative("other-model", ("model",)),
+        Alternative("adapters", adapters=True),
+        Alternative("other-task", ("task",)),
+        Alternative("smaller-size", ("model", "size"), smaller=True),
+        Alternative("smaller-adapters", ("model", "size"), adapters=True, smaller=True),
+    ),
+    (Alternative("other-settings", (*FILTERS, "model", "length")),),
+    (Alternative("smaller-size", (*FILTERS, "model", "length", "size"), smaller=True),),
 )
-"""What to give up, one thing at a time, to find something that fits."""
-
-LAST_RESORTS = (
-    Alternative("other-settings", (*FILTERS, "model", "length")),
-    Alternative("smaller-size", (*FILTERS, "model", "length", "size"), smaller=True),
-)
-"""What to give up where none of these has an answer; the first that has one."""
+"""What to give up, one thing at a time, to find something that fits: the first group that does."""
 
 
 def _nearest(
     rows: Sequence[Configuration], matching: Iterable[Configuration], query: Query
 ) -> list[Nearest]:
     """What is missing, then what would fit instead; no configuration twice."""
-    instead = [item for one in ALTERNATIVES for item in _instead(rows, query, one)]
-    for one in LAST_RESORTS:
-        instead = instead or [*_instead(rows, query, one)]
+    instead: list[Nearest] = []
+    for group in ALTERNATIVES:
+        instead = instead or [item for one in group for item in _instead(rows, query, one)]
     first: dict[str, Nearest] = {}
     for item in (*_missing(rows, matching, query), *instead):
         first.setdefault(item.row.id, item)

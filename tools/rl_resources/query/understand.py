@@ -107,7 +107,8 @@ class _Reader:
         model, size = self._model_and_size()
         gpus, device = self._gpus_and_device()
         devices, memory = self._devices_or_memory(device)
-        task, weights = self._task_and_weights()
+        words = {name: self._word(name) for name in FILTERS if name != "task"}
+        task, words["weights"] = self._task_and_weights(words["weights"])
         known = (self._known.devices.known[key] for key in devices)
         smallest = min(known, key=lambda device: device.memory_gb, default=None)
         return Query(
@@ -116,13 +117,12 @@ class _Reader:
             position=next((item.position for item in self._known.sizes if item.name == size), 0),
             task=task,
             adapter_task=self._known.tasks[task] if task else "",
-            weights=weights,
             gpus=gpus,
             device=EITHER.join(devices),
             vendor=smallest.vendor if smallest else "",
             memory_gb=smallest.memory_gb if smallest else memory,
             length=self._length(),
-            **{name: self._word(name) for name in FILTERS if name not in {"task", "weights"}},
+            **words,
         )
 
     def _text(self, field: str) -> str:
@@ -234,9 +234,9 @@ class _Reader:
             self._unknown("length", text)
         return sum(math.floor(part + 0.5) for part in parts)
 
-    def _task_and_weights(self) -> tuple[str, str]:
+    def _task_and_weights(self, weights: str) -> tuple[str, str]:
         """`LoRA`, `QLoRA` and `full` as a task are weights."""
-        weights, text = self._word("weights"), self._text("task")
+        text = self._text("task")
         if not text:
             return "", weights
         words, name = task_words(text), task_name(text)

@@ -16,7 +16,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.estimate.configuration import estimable
 from rl_resources.query import sentences, understand
 from rl_resources.query.configurations import Configuration, configurations
-from rl_resources.query.find import ALTERNATIVES, LAST_RESORTS, size_of
+from rl_resources.query.find import ALTERNATIVES, size_of
 from rl_resources.query.messages import FITS, MESSAGES
 from rl_resources.query.vocabulary import FILTERS, PATTERNS, WEIGHTS, plain, vocabulary
 from rl_resources.site.environment import place
@@ -56,8 +56,7 @@ def files(dataset: Dataset) -> dict[str, str]:
         "fits": FITS,
         "weights": WEIGHTS,
         "filters": list(FILTERS),
-        "alternatives": [item._asdict() for item in ALTERNATIVES],
-        "last_resorts": [item._asdict() for item in LAST_RESORTS],
+        "alternatives": [[item._asdict() for item in group] for group in ALTERNATIVES],
         "estimable": [row["model"] for row in dataset.records["models"] if estimable(row)],
         "columns": columns(configurations(dataset)),
     }

@@ -66,9 +66,7 @@ function fitOf(query, row) {
   if (query.gpus && row.gpus > query.gpus) return "beyond";
   const exact = onThatDevice(query, row);
   if (exact || (sameVendor(query, row) && row.memory_gb > 0 && row.memory_gb <= query.memory_gb)) {
-    if (row.state === "not-run") return "unclear";
-    if (row.state === "claim") return "claimed";
-    return exact ? "tested" : "should-fit";
+    return { "not-run": "unclear", claim: "claimed", run: exact ? "tested" : "should-fit" }[row.state];
   }
   const mayBe = row.state !== "not-run" && devicesOf(query).some((key) => row.possible_devices.includes(key));
   return mayBe ? "unclear" : "beyond";
@@ -122,40 +120,34 @@ function failuresOf(index, query) {
 
 /** What is missing, then what would fit instead; no row twice. @param {Index} index @param {Answer[]} matching @param {Query} query */
 function nearestTo(index, matching, query) {
-  const fits = index.alternatives.flatMap((one) => instead(index, query, one));
-  const last = index.last_resorts.map((one) => (fits.length ? [] : instead(index, query, one)));
-  const found = [
-    ...smallestOf(index, matching, query),
-    ...smallestOfSize(index, query),
-    ...fits,
-    ...(last.find((some) => some.length) ?? []),
-  ];
+  const instead = index.alternatives.reduce(
+    (found, group) => (found.length ? found : group.flatMap((one) => insteadOf(index, query, one))), []);
   const seen = new Set();
-  return found.filter(({ row }) => !seen.has(row.id) && seen.add(row.id));
+  return [...missing(index, matching, query), ...instead].filter(({ row }) => !seen.has(row.id) && seen.add(row.id));
 }
 
-/** The smallest known run; of another vendor only where the asked one has none. @param {Index} index @param {Answer[]} matching @param {Query} query */
-function smallestOf(index, matching, query) {
+/** The smallest known run, and that of the size where none of it fits and it is another. @param {Index} index @param {Answer[]} matching @param {Query} query */
+function missing(index, matching, query) {
+  const near = ({ row, fit }, kind, name) => ({ row, fit, kind, reason: say(index, name, { ...row, own: query.vendor }) });
+  const ofSize = query.model ? match(index, index.rows, { ...query, model: "" }) : [];
+  const own = smallestOf(matching, query);
+  const other = of(ofSize, ...FITTING).length ? undefined : smallestOf(ofSize, query);
+  const isOther = other && other.row.model !== query.model && sameVendor(query, other.row);
+  return [
+    own && near(own, "smallest-tested", sameVendor(query, own.row) ? "beyond" : "other-vendor"),
+    isOther && near(other, "smallest-of-size", "smallest-of-size"),
+  ].filter(Boolean);
+}
+
+/** The smallest known run; of another vendor only where the asked one has none. @param {Answer[]} matching @param {Query} query */
+function smallestOf(matching, query) {
   const ran = of(matching, "beyond").filter(({ row }) => row.state === "run");
   const own = ran.filter(({ row }) => sameVendor(query, row));
-  const best = minBy(own.length ? own : ran, rank);
-  if (!best) return [];
-  const reason = say(index, own.length ? "beyond" : "other-vendor", { ...best.row, own: query.vendor });
-  return [{ ...best, kind: "smallest-tested", reason }];
-}
-
-/** The minimum that another model of the size needs. @param {Index} index @param {Query} query */
-function smallestOfSize(index, query) {
-  const wider = { ...query, model: "" };
-  const matching = query.model ? match(index, index.rows, wider) : [];
-  if (of(matching, ...FITTING).length) return [];
-  return smallestOf(index, matching, wider)
-    .filter(({ row }) => row.model !== query.model && sameVendor(query, row))
-    .map((item) => ({ ...item, kind: "smallest-of-size", reason: say(index, "smallest-of-size", item.row) }));
+  return minBy(own.length ? own : ran, rank);
 }
 
 /** The best answer to a wider question: of the largest size, or of the longest context. @param {Index} index @param {Query} query @param {Row} alternative */
-function instead(index, query, alternative) {
+function insteadOf(index, query, alternative) {
   const wider = widened(query, alternative);
   if (!wider) return [];
   const rows = alternative.smaller
@@ -183,9 +175,9 @@ function largestOf(runs) {
   const tasks = [...new Set(known.map(({ row }) => row.task))].sort();
   const tops = tasks.map((task) => {
     const items = known.filter(({ row }) => row.task === task);
-    const top = Math.max(...items.map(({ row }) => row.position));
-    const ofSize = items.filter(({ row }) => row.position === top);
-    return { task, top, best: ofSize[0], longest: minBy(ofSize, ({ row }) => -row.length) ?? ofSize[0] };
+    const best = minBy(items, ({ row }) => -row.position);
+    const ofSize = items.filter(({ row }) => row.size === best.row.size);
+    return { task, best, longest: minBy(ofSize, ({ row }) => -row.length) };
   });
-  return tops.sort((a, b) => b.top - a.top);
+  return tops.sort((a, b) => b.best.row.position - a.best.row.position);
 }

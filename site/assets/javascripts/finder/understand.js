@@ -18,7 +18,8 @@ const UNITS = {
 
 /** The question in keys, and notes on how it was read. Throws `Mistake`. @param {Index} index @param {Tokens} tokens */
 export function understand(index, tokens) {
-  return new Reader(index, tokens).query();
+  const reader = new Reader(index, tokens);
+  return { query: reader.query(), notes: reader.notes };
 }
 
 class Reader {
@@ -30,44 +31,41 @@ class Reader {
   query() {
     const { model, size } = this.modelAndSize();
     const { gpus, device } = this.gpusAndDevice();
-    const { devices, memory } = this.devicesOrMemory(device);
-    const { task, weights } = this.taskAndWeights();
-    const own = devices.map((key) => this.known.devices[key]);
-    const smallest = minBy(own, (one) => one.memory_gb) ?? { vendor: "", memory_gb: memory };
-    const others = this.index.filters.filter((name) => name !== "task" && name !== "weights");
-    const query = {
+    const hardware = this.hardware(device);
+    const names = this.index.filters.filter((name) => name !== "task");
+    const words = Object.fromEntries([...names, "task"].map((name) => [name, this.word(name)]));
+    const withAdapters = words.weights.endsWith("lora") && this.known.tasks[words.task];
+    const task = withAdapters || words.task;
+    return {
+      ...words,
       model,
       size,
       position: this.known.sizes.find(({ name }) => name === size)?.position ?? 0,
       task,
       adapter_task: task && this.known.tasks[task],
-      weights,
       gpus,
-      device: devices.join(EITHER),
-      vendor: smallest.vendor,
-      memory_gb: smallest.memory_gb,
+      ...hardware,
       length: this.length(),
-      ...Object.fromEntries(others.map((name) => [name, this.word(name)])),
     };
-    return { query, notes: this.notes };
   }
 
   modelAndSize() {
     const { model: text = "" } = this.tokens;
     if (!text) return { model: "", size: "" };
-    return this.amount("billions", text).amount ? { model: "", size: this.size(text) } : this.model(text);
+    const { amount } = this.amount("billions", text);
+    return amount ? { model: "", size: this.size(text, amount) } : this.model(text);
   }
 
-  size(text) {
-    const size = this.sizeOf(this.amount("billions", text).amount);
+  size(text, billions) {
+    const size = this.sizeOf(billions);
     const bare = (name) => plain(name).replace(/b$/, "");
     if (bare(text) !== bare(size)) this.note("read-as", text, { meaning: size });
     return size;
   }
 
-  /** The size that so many parameters, in 10⁹, belong to; empty for none. */
+  /** The size that so many parameters, in 10⁹, belong to. */
   sizeOf(billions) {
-    return (billions && this.known.sizes.find(({ below }) => below === null || billions < below).name) || "";
+    return this.known.sizes.find(({ below }) => below === null || billions < below).name;
   }
 
   /** The model, empty where several are meant or only the size is known, and the size. */
@@ -81,7 +79,8 @@ class Reader {
       return { model: keys.length === 1 ? keys[0] : "", size: [...sizes][0] };
     }
     const [, figure] = this.pattern("size_in_name").exec(name.replace(/[\s_-]+/g, "-")) ?? [];
-    const size = this.sizeOf(Number(figure ?? 0)) || this.unknown("model", text);
+    if (!Number(figure)) this.unknown("model", text);
+    const size = this.sizeOf(Number(figure));
     this.note("by-size", text, { size });
     return { model: "", size };
   }
@@ -89,37 +88,39 @@ class Reader {
   /** The number of GPUs, also that of `8xH100`, and the device without it. */
   gpusAndDevice() {
     const { gpus: asked, device: text = "" } = this.tokens;
-    const gpus = asked ? this.count("gpus", asked) : 0;
-    const { number, device } = this.counted(text);
-    const count = number ? this.count("device", number) : 0;
+    const gpus = this.count("gpus", asked);
+    const [number, device] = this.counted(text);
+    const count = this.count("device", number);
     if (gpus && count && gpus !== count) throw new Mistake(say(this.index, "two-counts", { text }), "", "device");
     return { gpus: gpus || count, device };
   }
 
   /** The number and the rest of `8xH100`; no number where the whole is a device. */
   counted(text) {
-    const patterns = this.named(text).length ? [] : [["device_count", 2, 1], ["count_device", 1, 2]];
-    for (const [pattern, countAt, deviceAt] of patterns) {
-      const found = this.read(pattern, text);
-      if (found && (this.amount("memory", found[deviceAt]).unit || this.named(found[deviceAt]).length)) {
-        return { number: found[countAt], device: found[deviceAt] };
-      }
+    const orders = this.named(text).length ? [] : [["device_count", 2, 1], ["count_device", 1, 2]];
+    for (const [name, countAt, deviceAt] of orders) {
+      const { [countAt]: number, [deviceAt]: device = "" } = this.read(name, text) ?? [];
+      if (device && (this.amount("memory", device).unit || this.named(device).length)) return [number, device];
     }
-    return { number: "", device: text };
+    return ["", text];
   }
 
-  /** Keys of the device, or GB of any device. */
-  devicesOrMemory(text) {
-    if (!this.isMemory(text)) return { devices: text ? this.devices(text) : [], memory: 0 };
-    const memory = this.gigabytes(text);
-    this.note("any-vendor", "", { memory });
-    return { devices: [], memory };
-  }
-
-  /** Whether a device is given by its memory: `80 GB`, or `80` where none is called so. */
-  isMemory(text) {
+  /** The device, or GB of any device: `80 GB`, or `80` where none is called so. GiB count as GB. */
+  hardware(text) {
     const { amount, unit } = this.amount("memory", text);
-    return unit || (amount > 0 && amount <= this.index.most_gigabytes && !this.named(text).length);
+    const keys = text ? this.named(text) : [];
+    const isMemory = unit || (amount > 0 && amount <= this.index.most_gigabytes && !keys.length);
+    if (text && !(isMemory ? amount : keys.length)) this.unknown("device", text);
+    const own = keys.map((key) => this.known.devices[key]);
+    if (isMemory) {
+      const memory = ["mib", "mb"].includes(unit) ? Math.ceil(amount) : amount;
+      this.note("any-vendor", "", { memory });
+      return { device: "", vendor: "", memory_gb: memory };
+    }
+    if (own.length > 1) this.note("read-as", text, { meaning: own.map(({ label }) => label).join(EITHER) });
+    else if (own[0]?.note) this.notes.push(own[0].note);
+    const { vendor = "", memory_gb = 0 } = minBy(own, (one) => one.memory_gb) ?? {};
+    return { device: keys.join(EITHER), vendor, memory_gb };
   }
 
   /** The devices that the words can mean: one, several of different memory, or none. */
@@ -139,24 +140,9 @@ class Reader {
     return bare.replace(this.pattern("gigabytes", "g"), "$1g").replace(/[^a-z0-9]/g, "");
   }
 
-  devices(text) {
-    const found = this.named(text);
-    if (!found.length) this.unknown("device", text);
-    const known = found.map((key) => this.known.devices[key]);
-    if (found.length > 1) this.note("read-as", text, { meaning: known.map(({ label }) => label).join(EITHER) });
-    else if (known[0].note) this.notes.push(known[0].note);
-    return found;
-  }
-
-  /** GB of one device; GiB count as GB. */
-  gigabytes(text) {
-    const { amount, unit } = this.amount("memory", text);
-    if (!amount) this.unknown("device", text);
-    return ["mib", "mb"].includes(unit) ? Math.ceil(amount) : amount;
-  }
-
-  /** A number of GPUs: `16`, `2x8`, `8 GPUs`. */
+  /** A number of GPUs: `16`, `2x8`, `8 GPUs`; 0 of no text. */
   count(field, text) {
+    if (!text) return 0;
     const [, factors] = this.read("count", text) ?? this.unknown(field, text);
     return factors.match(/[0-9]+/g).reduce((product, factor) => product * Number(factor), 1);
   }
@@ -168,13 +154,6 @@ class Reader {
     const parts = text.split("+").map((part) => this.amount("length", part).amount);
     if (!parts.every(Boolean)) this.unknown("length", text);
     return parts.reduce((sum, part) => sum + Math.floor(part + 0.5), 0);
-  }
-
-  /** With LoRA asked, the task is that of the same algorithm with LoRA. */
-  taskAndWeights() {
-    const [task, weights] = [this.word("task"), this.word("weights")];
-    const adapterTask = ["lora", "qlora"].includes(weights) && this.known.tasks[task];
-    return { task: adapterTask || task, weights };
   }
 
   /** The known word of a field, whatever its case and punctuation. */
@@ -207,10 +186,6 @@ class Reader {
     return new RegExp(this.index.patterns[name], flags);
   }
 
-  whole(name) {
-    return new RegExp(`^(?:${this.index.patterns[name]})$`, "i");
-  }
-
   /** What a figure with its unit amounts to, and the unit; 0 where the text is none. */
   amount(name, text) {
     const [, figure = "0", unit = ""] = this.read(name, text) ?? [];
@@ -220,7 +195,8 @@ class Reader {
 
   /** The parts of a text that is wholly of a pattern. */
   read(name, text) {
-    return this.whole(name).exec(text.trim().replace(/\s+/g, " "));
+    const whole = new RegExp(`^(?:${this.index.patterns[name]})$`, "i");
+    return whole.exec(text.trim().replace(/\s+/g, " "));
   }
 }
 
