@@ -29,10 +29,9 @@ from rl_resources.check.rule import Rule, Scope, paragraphs
 from rl_resources.check.script import (
     arguments,
     content,
-    paths,
+    privacy,
     releases,
     safety,
-    secrets,
     shellcheck,
     variables,
 )
@@ -72,7 +71,7 @@ FAMILIES: Mapping[str, Family] = {
     "variables": family("variables", "script", variables),
     "arguments": family("arguments", "script", arguments),
     "releases": family("releases", "script", releases),
-    "safety": family("safety", "script", safety, paths, secrets),
+    "safety": family("safety", "script", safety, privacy),
     "agreement": family("agreement", "pair", agreement, max_batch),
     "running": family("running", "pair", running),
     "exemptions": family("exemptions", "outcome", exemptions),

@@ -15,13 +15,15 @@ from pathlib import PurePosixPath
 
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.package import text_of
-from rl_resources.page.links import Link, link_as_text, link_of
 from rl_resources.page.rows import (
     HEADER_OF,
     HEADERS,
+    Link,
     Reading,
     ReadRow,
     cells_by_header,
+    link_as_text,
+    link_of,
     missing_columns,
 )
 from rl_resources.script.name import FORM, PARTS, parse, predicate
