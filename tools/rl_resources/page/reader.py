@@ -90,9 +90,9 @@ class Page:
     tables: tuple[Table, ...]
     mistakes: tuple[Mistake, ...]
 
-    def heading_of(self, table: Table) -> Heading | None:
-        """The heading that a reader sees above a table, also one that docutils takes for text."""
-        above = [heading for heading in self.headings if heading.line < table.header.line]
+    def heading_above(self, cell: Cell) -> Heading | None:
+        """The heading that a reader sees above a cell, also one that docutils takes for text."""
+        above = [heading for heading in self.headings if heading.line < cell.line]
         return above[-1] if above else None
 
 

@@ -15,7 +15,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices
 from rl_resources.package import Record, Value, text_of
 from rl_resources.page.reader import Cell, Page, Row, Table
-from rl_resources.script.name import PARTS, ScriptName, parsed
+from rl_resources.script.name import PARTS, parsed
 from rl_resources.text import nearest, shown
 
 HEADERS = (
@@ -199,16 +199,10 @@ class Problem(NamedTuple):
 class ReadRow:
     """One row that became a record, with its cells by header, and their problems by column."""
 
-    table: Table
     cells: Mapping[str, Cell]
     link: Link
     record: Record
     problems: Mapping[str, Problem]
-
-    @property
-    def named(self) -> ScriptName | None:
-        """What its script's name says, where label and URL agree on a name of the right form."""
-        return parsed(self.link.script) if self.link.label in (None, self.link.script) else None
 
     @property
     def lacks_model(self) -> bool:
@@ -300,7 +294,7 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
     context = Context(dataset, scripts, Devices(dataset), _spellings(dataset))
     tables = tuple(table for table in page.tables if _is_of_runs(table))
     rows = [
-        _row(table, cells, link, context)
+        _row(cells, link, context)
         for table in tables
         for cells in cells_by_header(table)
         if (link := link_of(cells["Link"], scripts))
@@ -333,11 +327,11 @@ def cells_by_header(table: Table) -> Iterator[Mapping[str, Cell]]:
             yield {name: row.cells[at] for name, at in columns.items()}
 
 
-def _row(table: Table, cells: Mapping[str, Cell], link: Link, context: Context) -> ReadRow:
+def _row(cells: Mapping[str, Cell], link: Link, context: Context) -> ReadRow:
     text = {name: cell.text.strip() for name, cell in cells.items()}
     facts = _facts(text, link.script, context)
     problems = {name: fact for name, fact in facts.items() if isinstance(fact, Problem)}
-    return ReadRow(table, cells, link, _record(text, facts, link, context), problems)
+    return ReadRow(cells, link, _record(text, facts, link, context), problems)
 
 
 Facts = dict[str, Value | Problem]
@@ -345,14 +339,11 @@ Facts = dict[str, Value | Problem]
 
 def _record(text: Mapping[str, str], facts: Facts, link: Link, context: Context) -> Record:
     mark = _MAX_BATCH.fullmatch(text.get("MaxBatch", ""))
-    known = {name: fact for name, fact in facts.items() if not isinstance(fact, Problem)}
-    known |= {
-        "script": link.script,
-        "framework": FRAMEWORK,
-        "status": (mark and mark[2]) or "reported",
-    }
+    status = (mark and mark[2]) or "reported"
+    known: Facts = {"script": link.script, "framework": FRAMEWORK, "status": status, **facts}
     schema = context.dataset.package.resources["tuning"].schema
-    return {name: known.get(name) for name in schema.names}
+    cells = {name: known.get(name) for name in schema.names}
+    return {name: None if isinstance(fact, Problem) else fact for name, fact in cells.items()}
 
 
 def _facts(text: Mapping[str, str], script: str, context: Context) -> Facts:

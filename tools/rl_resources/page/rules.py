@@ -26,7 +26,7 @@ from rl_resources.page.rows import (
     link_of,
     missing_columns,
 )
-from rl_resources.script.name import FORM, PARTS, parse, predicate
+from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
 from rl_resources.text import nearest, shown
 
 _NEAR, _FAR = 1.25, 1.6
@@ -123,7 +123,7 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
     """
     sized = {heading.billions: heading for heading in reading.page.headings if heading.billions}
     for row in reading.rows:
-        size, heading = _model_size(reading, row), reading.page.heading_of(row.table)
+        size, heading = _model_size(reading, row), reading.page.heading_above(row.cells["Model"])
         if size is None or not heading or not heading.billions or _is_wrong_model(reading, row):
             continue
         best = min(sized, key=partial(_ratio, size))
@@ -406,7 +406,8 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
     Good: 2 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
     """
     for row in reading.rows:
-        name = row.named
+        agreed = row.link.label in (None, row.link.script)
+        name = parsed(row.link.script) if agreed else None
         for part in PARTS if name else ():
             cell, named = row.cells[HEADER_OF[part]], str(getattr(name, part))
             said = _said(row, part)
@@ -444,7 +445,7 @@ def _same_model(reading: Reading, row: ReadRow, said: str, named: str) -> bool:
     """Whether a name means the row's model, also by the size of its section: 70b for 72B."""
     if _says_more(said, named) or row.record["model"] in reading.context.meanings("model", named):
         return True
-    heading, size = reading.page.heading_of(row.table), _named_size(named)
+    heading, size = reading.page.heading_above(row.cells["Model"]), _named_size(named)
     by_section = bool(size and heading and heading.billions == size)
     return by_section and _says_more(_SIZE.sub("#", said), _SIZE.sub("#", named))
 
