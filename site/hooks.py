@@ -29,7 +29,10 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils import clean_directory
 
 from rl_resources import publish
-from rl_resources.build import MARK, refuse_invalid
+from rl_resources.build import MARK
+from rl_resources.check import check_root
+from rl_resources.check.script import shellcheck
+from rl_resources.errors import refuse_errors
 from rl_resources.git import read_repository
 from rl_resources.site.findings import error_as_text
 
@@ -85,7 +88,8 @@ def on_pre_build(config: MkDocsConfig) -> None:
         repository = replace(repository, commit=None)
     config.extra["repository"] = repository.url
     try:
-        refuse_invalid(root)
+        # ShellCheck takes longer than all pages.
+        refuse_errors(check_root(root, ignore=shellcheck.RULES))
         _session.files = publish.render(root, repository)
         _session.mistakes = ""
     except Exception as error:  # whatever is wrong, a server must live on to show it

@@ -153,12 +153,8 @@ def test_the_old_document_says_where_the_record_went_and_holds_its_schema():
 
 
 def test_the_old_page_links_to_the_new_one_or_says_withdrawn():
-    pages = _pages(_moved(("old", (TODAY,)), ("gone", None)))
+    dataset = with_tables(_moved(("old", (TODAY,)), ("gone", None)), tuning=())
+    pages = record_page.pages(Site(dataset), {}, UNKNOWN)
     (link,) = re.findall(r'href="([^"]+)"', pages["records/old.md"])
     assert urljoin("/records/old/", link) == f"/records/{TODAY}/"
     assert "withdrawn" in pages["records/gone.md"]
-
-
-def _pages(dataset: Dataset) -> dict[str, str]:
-    no_scripts = {str(row["script"]): "" for row in dataset.records["tuning"]}
-    return record_page.pages(Site(dataset), no_scripts, UNKNOWN)

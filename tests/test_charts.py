@@ -1,13 +1,12 @@
 """The charts show what records and reports say, and nothing else."""
 
 import re
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from rl_resources import load
-from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.query.configurations import configurations
 from rl_resources.query.coverage import coverage, least_memory
 from rl_resources.site.charts import grid, memory_chart, pages
 from rl_resources.site.environment import Site
@@ -21,14 +20,10 @@ HOSTILE = "<script>window.hacked=1</script>\x00\x1b[31m\u202e</text></svg>&\"'{{
 LORA = next(row for row in DATASET.records["tuning"] if row["task"] == "GRPO-LoRA")
 
 
-def with_tuning(*changes: dict[str, Any]) -> tuple[Configuration, ...]:
-    """The configurations of the dataset with more records like `LORA`."""
-    more = ({**LORA, "script": f"{at}{LORA['script']}", **c} for at, c in enumerate(changes))
-    return configurations(with_tables(DATASET, tuning=[*DATASET.records["tuning"], *more]))
-
-
 def test_an_untested_record_takes_the_place_of_none_that_ran():
-    points = least_memory(with_tuning({"device": "t4", "status": "untested"}))
+    small = {**LORA, "script": f"0{LORA['script']}", "device": "t4", "status": "untested"}
+    dataset = with_tables(DATASET, tuning=[*DATASET.records["tuning"], small])
+    points = least_memory(configurations(dataset))
     (least,) = (p for p in points if p.configuration.evidence_level == "untested")
     assert least.value == 16
     assert len(points) == len(least_memory(KNOWN)) + 1

@@ -2,13 +2,15 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
+from mkdocs.exceptions import Abort
 
 from sample_tree import files, plant_site
-from website import RECORD, edit_row, read_rows, write_rows
+from website import RECORD, ROOT, edit_row, read_rows, write_rows
 
 GONE = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm"
 PAGE, SIZE, UNRELATED = (
@@ -86,6 +88,23 @@ def test_after_any_edits_a_preview_is_what_a_first_build_gives(preview, tmp_path
     fresh = Preview(preview.root.rename(tmp_path / "again"), tmp_path / "fresh")
     fresh.update()
     assert preview.all_files() == fresh.all_files()
+
+
+def test_a_mistake_before_there_is_any_page_ends_the_server(tmp_path, caplog):
+    root = plant_site(tmp_path / "checkout")
+    edit_row(root, "tuning", f"{RECORD}.sh", device="h8000")
+    with pytest.raises(Abort):
+        Preview(root, tmp_path / "site").update()
+    assert "records/tuning.csv:3:" in caplog.text
+
+
+def test_the_server_watches_all_that_pages_are_made_of():
+    config = load_config(config_file=str(ROOT / "mkdocs.yml"))
+    watched: list[str] = []
+    server = SimpleNamespace(watch=lambda path, **_: watched.append(path))
+    config.plugins.on_serve(server, config=config, builder=None)
+    names = ("records", "schema", "examples", "benchmarks", "site/templates", "site/assets")
+    assert set(watched) == {str(ROOT), *(str(ROOT / name) for name in names)}
 
 
 def test_a_mistake_shows_above_the_last_good_pages_until_it_is_fixed(preview):

@@ -42,12 +42,11 @@ def run_of(text: str) -> Run | None:
     return ScriptText("x.sh", text).run
 
 
-def page_of(record: Record, text: str | None = None) -> str:
+def page_of(record: Record, text: str | None = None, repository: Repository = KNOWN) -> str:
     """The page of one record, with another script where `text` is given."""
     script = text_of(record) if text is None else text
-    site = Site(with_tables(DATASET, tuning=[record]), KNOWN.url, "https://example.org/site/")
-    scripts = {str(record["script"]): script}
-    made = record_page.pages(site, scripts, KNOWN)
+    site = Site(with_tables(DATASET, tuning=[record]), repository.url, "https://example.org/site/")
+    made = record_page.pages(site, {str(record["script"]): script}, repository)
     return made[f"records/{record_id(record)}.md"]
 
 
@@ -138,6 +137,20 @@ def test_a_script_that_cannot_be_read_still_has_a_page():
     page = page_of(LORA, "#!/usr/bin/env bash\ntrue\n")
     assert "is not known without running it" in page
     assert "MaxBatch" in page
+
+
+@pytest.mark.parametrize("remote", [None, "javascript:alert(2)", KNOWN.url])
+def test_a_page_links_to_the_repository_only_where_it_has_a_web_address(remote):
+    page = page_of(LORA, "true\n", Repository(None, None, remote))
+    link = f'href="{KNOWN.url}/blob/HEAD/{script_path(DATASET, LORA)}"'
+    assert (link in page) == (remote == KNOWN.url)
+    assert "alert(2)" not in page
+
+
+def test_a_url_that_is_not_https_never_becomes_a_link():
+    page = page_of({**LORA, "evidence": "javascript:alert(1)", "source": "http://a/"})
+    assert "<td>javascript:alert(1)</td>" in page
+    assert "<td>http://a/</td>" in page
 
 
 def test_a_hostile_script_is_shown_as_text(browser):

@@ -4,22 +4,15 @@ import dataclasses
 import json
 import re
 from functools import cache
-from importlib.util import module_from_spec, spec_from_file_location
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from lxml import html
-from mkdocs.exceptions import PluginError
 from playwright.sync_api import Route
 
-from rl_resources import InvalidDataset, load
-from rl_resources.errors import Finding
-from rl_resources.git import Repository
+from rl_resources import load
 from rl_resources.page.rows import HEADERS
-from rl_resources.site import record_page
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import pages
 from website import (
@@ -54,15 +47,6 @@ def made() -> dict[str, str]:
     return pages(Site(DATASET))
 
 
-def record_pages(remote: str | None = None, **cells: str) -> str:
-    """The page of `RECORD` with other cells, in a repository at `remote`."""
-    row = {**DATASET.by_key["tuning"][f"{RECORD}.sh"], **cells}
-    dataset = dataclasses.replace(DATASET, records={**DATASET.records, "tuning": (row,)})
-    repository, scripts = Repository(None, None, remote), {f"{RECORD}.sh": "true\n"}
-    found = record_page.pages(Site(dataset, remote), scripts, repository)
-    return found[f"records/{RECORD}.md"]
-
-
 def test_a_size_without_records_says_how_to_add_one():
     bare = dataclasses.replace(DATASET, records={**DATASET.records, "tuning": (), "reports": ()})
     text = pages(Site(bare))["sizes/671b.md"]
@@ -84,20 +68,6 @@ def test_every_report_is_on_one_page():
     assert sorted(ids) == sorted(str(row["report"]) for row in DATASET.records["reports"])
     listed = made()["reports/7b.md"].count('<tr id="')
     assert all(f"{listed} reports" in made()[path] for path in ("index.md", "sizes/7b.md"))
-
-
-@pytest.mark.parametrize("remote", [None, "javascript:alert(2)", "https://example.org/o/r"])
-def test_pages_link_to_the_repository_only_where_it_has_a_web_address(remote):
-    page = record_pages(remote)
-    link = f'href="https://example.org/o/r/blob/HEAD/{SCRIPT}"'
-    assert (link in page) == (remote == "https://example.org/o/r")
-    assert "alert(2)" not in page
-
-
-def test_a_url_that_is_not_https_never_becomes_a_link():
-    page = record_pages(evidence="javascript:alert(1)", source="http://a/")
-    assert "<td>javascript:alert(1)</td>" in page
-    assert "<td>http://a/</td>" in page
 
 
 # The built site
@@ -269,47 +239,3 @@ def test_with_addresses_pages_link_to_the_repository_and_nothing_leaves_the_orig
             mistake = page.get_by_role("link", name="Report a mistake").get_attribute("href")
             assert mistake.startswith(f"{repository}/issues/new?")
         assert mistake.endswith("template=mistake.yml&where=https%3A//example.org/x/devices/")
-
-
-# MkDocs' hook
-
-
-@pytest.fixture
-def hooks(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The hook, asked to build a site of one page from data without mistakes."""
-    spec = spec_from_file_location("hooks", ROOT / "site/hooks.py")
-    assert spec
-    assert spec.loader
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "refuse_invalid", lambda root: None)
-    monkeypatch.setattr(module.publish, "render", lambda *_: {"a.md": "# A", "b.md": b"raw"})
-    return module
-
-
-def _break(hooks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    finding = Finding("vocabulary", "error", "records/tuning.csv", 5, 9, "<h8000>", "")
-
-    def fail(root: Path) -> list[Finding]:
-        raise InvalidDataset([finding])
-
-    monkeypatch.setattr(hooks, "refuse_invalid", fail)
-
-
-CONFIG: Any = SimpleNamespace(config_file_path=str(ROOT / "mkdocs.yml"), extra={})
-
-
-@pytest.mark.parametrize("command", ["build", "serve"])
-def test_a_mistake_before_there_is_any_page_ends_mkdocs(hooks, monkeypatch, command):
-    _break(hooks, monkeypatch)
-    hooks.on_startup(command=command)
-    with pytest.raises(PluginError, match=r"records/tuning\.csv:5:9: error"):
-        hooks.on_pre_build(CONFIG)
-
-
-def test_mkdocs_serve_watches_all_that_pages_are_made_of(hooks):
-    watched: list[str] = []
-    server = SimpleNamespace(watch=lambda path, **_: watched.append(path))
-    assert hooks.on_serve(server, CONFIG) is server
-    folders = ("records", "schema", "examples", "benchmarks", "site/templates", "site/assets")
-    assert set(watched) == {str(ROOT), *(str(ROOT / folder) for folder in folders)}

@@ -13,14 +13,11 @@ from mkdocs.commands.build import build as mkdocs_build
 from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
 
-from rl_resources.check import check_root
-from rl_resources.check.script import shellcheck
 from rl_resources.errors import (
     InvalidOutput,
     RlResourcesError,
     UnreadableDataset,
     UnusableInput,
-    refuse_errors,
 )
 from rl_resources.files import new_folder
 from rl_resources.git import read_repository
@@ -50,14 +47,6 @@ def build(root: Path, out: Path) -> Path:
     with new_folder(target, elsewhere) as staging, _commit_time(root):
         _build(configuration, staging)
     return target
-
-
-def refuse_invalid(root: Path) -> None:
-    """Raise `InvalidDataset` where a rule finds an error.
-
-    ShellCheck is not asked: it takes longer than all pages.
-    """
-    refuse_errors(check_root(root, ignore=shellcheck.RULES))
 
 
 def _refuse_to_replace(root: Path, target: Path) -> None:

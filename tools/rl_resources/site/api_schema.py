@@ -32,8 +32,8 @@ _CHECKSUM: Mapping[str, Schema] = {
     "bytes": {**_COUNT, "description": "Length of what is served, uncompressed."},
     "sha256": {**_TEXT, "pattern": "^[0-9a-f]{64}$", "description": "SHA-256 of these bytes."},
 }
-_PARAMETERS = {"records": "id", "sizes": "size"}
-"""In place of a file's name in the path of all documents of a folder."""
+_PARAMETERS = {"record": "id", "size": "size"}
+"""By schema, in place of a file's name in the path of all documents of a directory."""
 _LIMITS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"}
 
 
@@ -175,8 +175,8 @@ def openapi(
     """The OpenAPI 3.1 description of `listed`; the first document of a kind is its example."""
     kinds: dict[str, Document] = {}
     for item in listed:
-        folder, slash, _ = item.path.partition("/")
-        kinds.setdefault(f"{folder}/{{{_PARAMETERS[folder]}}}.json" if slash else folder, item)
+        parameter, folder = _PARAMETERS.get(item.schema), item.path.partition("/")[0]
+        kinds.setdefault(f"{folder}/{{{parameter}}}.json" if parameter else item.path, item)
     package = dataset.package
     license_ = package.licenses[0]
     return {
@@ -197,10 +197,10 @@ def openapi(
 def _get(item: Document, known: Mapping[str, Schema]) -> Schema:
     """The operation that gets a document, and all of its kind."""
     operation: Schema = {"summary": known[item.schema]["description"]}
-    folder, slash, file = item.path.partition("/")
-    if slash:
-        parameter = {"name": _PARAMETERS[folder], "in": "path", "required": True, "schema": _TEXT}
-        operation["parameters"] = [parameter | {"example": file.removesuffix(".json")}]
+    if name := _PARAMETERS.get(item.schema):
+        example = item.path.partition("/")[2].removesuffix(".json")
+        known_by = {"name": name, "in": "path", "required": True, "schema": _TEXT}
+        operation["parameters"] = [known_by | {"example": example}]
     content = {
         "schema": {"$ref": f"#/components/schemas/{item.schema}"},
         "examples": {"published": {"externalValue": item.path}},

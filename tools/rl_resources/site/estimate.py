@@ -26,13 +26,8 @@ def inputs_as_text() -> str:
 
 def as_json(estimate: Estimate) -> str:
     """The estimate with its knobs and limits."""
-    return json_text(document(estimate), 2)
-
-
-def document(estimate: Estimate) -> dict[str, Any]:
-    """The estimate with its knobs and limits, as JSON holds it."""
     found = [_knob(knob) for knob in knobs(estimate)]
-    return {**estimate.as_dict(), "knobs": found, "limits": limits(estimate)}
+    return json_text({**estimate.as_dict(), "knobs": found, "limits": limits(estimate)}, 2)
 
 
 def _knob(knob: Knob) -> dict[str, Any]:

@@ -93,7 +93,8 @@ def failures(rows: Iterable[Configuration], record: Configuration) -> list[Confi
     return [
         row
         for row in rows
-        if (row.model, row.task) == (record.model, record.task)
+        if row.model == record.model
+        and row.task == record.task
         and row.state == "out-of-memory"
         and row.gpus >= record.gpus
         and row.memory_gb >= record.memory_gb
