@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from rl_resources import UnusableInput, load
 from rl_resources.cli import main
-from rl_resources.estimate.estimate import Estimate
+from rl_resources.estimate.estimate import Estimate, knobs
 from rl_resources.estimate.formula import evaluate, formula, parse, terms
-from rl_resources.estimate.knobs import knobs
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"

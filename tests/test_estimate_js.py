@@ -11,8 +11,8 @@ from conftest import answers_in_node
 from rl_resources import UnusableInput, load
 from rl_resources.dataset import Dataset
 from rl_resources.estimate.configuration import WHOLE, estimable
+from rl_resources.estimate.estimate import knobs, limits
 from rl_resources.estimate.formula import formula, inputs_by_name
-from rl_resources.estimate.knobs import knobs, limits
 from rl_resources.git import Repository
 from rl_resources.query.estimate import NUMBERS, WORDS, estimate
 from rl_resources.site import api

@@ -31,10 +31,16 @@ from rl_resources.script.framework import (
     compose_module,
     shipped,
 )
-from rl_resources.script.framework.history import HISTORY, history, write_history
 from rl_resources.script.framework.overrides import disagreement
 from rl_resources.script.framework.releases import Release, configuration, releases, unpack
-from rl_resources.script.framework.shipped import DEFAULTS, describe, read_shipped
+from rl_resources.script.framework.shipped import (
+    DEFAULTS,
+    HISTORY,
+    describe,
+    history,
+    read_shipped,
+    write_history,
+)
 from rl_resources.script.framework.syntax import Override, plain_override
 from rl_resources.script.launch import launches
 

@@ -14,8 +14,7 @@ import yaml
 
 from botched_tree import commit, git, plant_frozen
 from conftest import program
-from rl_resources.script.framework.history import HISTORY
-from rl_resources.script.framework.shipped import DEFAULTS
+from rl_resources.script.framework.shipped import DEFAULTS, HISTORY
 from website import read_rows
 
 ROOT = Path(__file__).parents[1]

@@ -16,14 +16,20 @@ from rl_resources.package import Record, read_package
 from rl_resources.query.compatibility import accepted_by
 from rl_resources.script.bash import read
 from rl_resources.script.framework import Source, compose_launch
-from rl_resources.script.framework.history import HISTORY, Rejected, write_history
 from rl_resources.script.framework.releases import (
     DISTRIBUTIONS,
     Release,
     configuration,
     releases,
 )
-from rl_resources.script.framework.shipped import DEFAULTS, describe, read_shipped
+from rl_resources.script.framework.shipped import (
+    DEFAULTS,
+    HISTORY,
+    Rejected,
+    describe,
+    read_shipped,
+    write_history,
+)
 from rl_resources.script.launch import Launch, launches
 from rl_resources.text import in_order
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
 
-from rl_resources.estimate.estimate import ROLLOUT, Estimate
+from rl_resources.estimate.estimate import ROLLOUT, Estimate, Knob, knobs, limits
 from rl_resources.estimate.formula import inputs_by_name
-from rl_resources.estimate.knobs import Knob, knobs, limits
 from rl_resources.text import json_text
 
 _KNOBS_SHOWN = 8

@@ -15,7 +15,6 @@ const SMALLEST_GB = 0.05;
 const MOST_GPUS = 4096;
 const MOST = 2 ** 20;
 const LENGTH_STEP = 256;
-const SPLITTING = ["megatron", "mindspeed"];
 
 /** @type {Record<string, (...figures: any[]) => any>} */
 const FUNCTIONS = {
@@ -90,8 +89,9 @@ export function sized(formula, configuration) {
   const before = estimate(formula, configuration);
   const { gpus, undivided, layers, experts } = before.values;
   if (undivided) throw new Mistake(`${gpus} GPUs are not divided by the parallel sizes`);
+  const { defaults } = formula.backends.find(({ backend }) => backend === configuration.train);
   const possible = formula.sizes.filter(({ pipeline_parallel: stages, expert_parallel: parts }) =>
-    SPLITTING.includes(configuration.train) && stages <= layers && parts <= Math.max(1, experts));
+    defaults.splits && stages <= layers && parts <= Math.max(1, experts));
   const split = chosen(formula, before, possible, ({ high, device }) => Math.max(0, high - device));
   const engines = split.phases.rollout ? formula.engine_sizes : [];
   return chosen(formula, split, engines, ({ starts, values }) => (starts ? 0 : 1 / values.engine_tensor_parallel));

@@ -14,7 +14,7 @@ from rl_resources.check.dataset.broken import Record, records
 from rl_resources.check.rule import Mistake, rule
 from rl_resources.check.snapshot import Snapshot
 from rl_resources.check.target import ScriptText, script_texts
-from rl_resources.script.framework.history import Rejected, as_word, read_rejected
+from rl_resources.script.framework.shipped import Rejected, as_word, read_rejected
 from rl_resources.text import shown
 
 TABLE = "compatibility"

@@ -17,7 +17,7 @@ from rl_resources.check.script.variables import lacks_dollar
 from rl_resources.check.target import ScriptText
 from rl_resources.script.bash.script import Place
 from rl_resources.script.framework import UNKNOWN, Composition, Rejection
-from rl_resources.script.framework.history import history
+from rl_resources.script.framework.shipped import history
 from rl_resources.script.launch import Launch, Override
 from rl_resources.text import shown
 
