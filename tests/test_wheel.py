@@ -29,12 +29,9 @@ PACKAGE = "tools/rl_resources/"
 DATA = ("records/", "schema/", "examples/tuning/", DESCRIPTOR)
 
 
-def _build(target: str, source: Path, folder: Path) -> Path:
-    """Build the `sdist` or the `wheel` of the checkout at `source` into `folder`."""
-    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder)]
-    subprocess.run(command, cwd=source, check=True, capture_output=True)
-    (found,) = folder.glob({"sdist": "*.tar.gz", "wheel": "*.whl"}[target])
-    return found
+def _build(folder: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
 
 
 def _install(wheel: Path, folder: Path) -> None:
@@ -76,8 +73,8 @@ def _link(installed: Distribution, library: Path) -> None:
 
 @pytest.fixture(scope="module")
 def wheel(shared_folder: SharedFolder) -> Path:
-    folder = shared_folder("wheel", lambda folder: _build("wheel", ROOT, folder))
-    return next(folder.glob("*.whl"))
+    (found,) = shared_folder("wheel", _build).glob("*.whl")
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -100,9 +97,11 @@ def test_the_wheel_holds_package_data_scripts_and_licences_and_nothing_else(whee
 
 
 def _run(python: Path, folder: Path, code: str, *arguments: str) -> str:
-    """What code prints."""
+    """What code prints; the programs of an activated environment are not on its path."""
     unset = ("PYTHONPATH", "VIRTUAL_ENV")
     variables = {name: value for name, value in os.environ.items() if name not in unset}
+    own = str(Path(sys.executable).parent)
+    variables["PATH"] = os.pathsep.join(path for path in os.get_exec_path() if path != own)
     quiet = {"cwd": folder, "env": variables, "stdin": subprocess.DEVNULL}
     done = ran(python, "-c", code, *arguments, **quiet)
     assert done.returncode == 0, done.stderr
