@@ -118,7 +118,7 @@ class Draft:
         return script_path(self.dataset, {"model": model, "script": self.name})
 
     @cached_property
-    def _held(self) -> Row:
+    def _existing(self) -> Row:
         """The row that the dataset has; empty if it has none."""
         find = self.snapshot.find("tuning", self.name) if self.name else None
         return {name: find(name) for name in self.schema.names} if find else {}
@@ -136,23 +136,24 @@ class Draft:
         if log is None:
             return {}
         releases = self._releases(log)
-        if self._of_another_batch(log) or self._of_another_release(log):
+        if self._mismatch(log):
             return releases
         measured = {"statement": Fact("measured-run")} if log.measured and log.fits else {}
-        found = {name: Fact(doubt="the log does not show it") for name in FIGURES}
+        figures = {name: Fact(doubt="the log does not show it") for name in FIGURES}
         for name, figure in log.figures.items():
-            found[name] = Fact(self.schema.field(name).write(figure))
-        return {**found, **releases, **measured}
+            figures[name] = Fact(self.schema.field(name).write(figure))
+        return {**figures, **releases, **measured}
 
     def _of_another_batch(self, log: TrainingLog) -> bool:
         return None not in (log.batch, self._batch) and log.batch != self._batch
 
-    def _of_another_release(self, log: TrainingLog) -> bool:
-        """Whether the row that the dataset has states other releases than the log."""
-        return any(
-            fact.text and self._held.get(name, "") not in {"", fact.text}
-            for name, fact in self._releases(log).items()
-        )
+    def _mismatch(self, log: TrainingLog) -> str:
+        """Why the log is of another run than the script or row; empty where it is of the same."""
+        if self._of_another_batch(log):
+            return f"the run used a batch of {log.batch}, but the script asks for {self._batch}"
+        stated = {name: fact.text for name, fact in self._releases(log).items() if fact.text}
+        other = any(self._existing.get(name, "") not in {"", text} for name, text in stated.items())
+        return "the log is of another release than the row" if other else ""
 
     def _releases(self, log: TrainingLog) -> Facts:
         # The log names vllm for `vllm-ascend` too.
@@ -185,15 +186,15 @@ class Draft:
 
         With a log of another batch also the script's own, which ran if the row was measured.
         """
-        log, found = self.sources.log, [*self._held_trials]
-        own = self._batch if self._held.get("statement") == "measured-run" else None
+        log, found = self.sources.log, [*self._existing_trials]
+        own = self._batch if self._existing.get("statement") == "measured-run" else None
         if log is not None and (tried := log.batch or self._batch):
             found += [Trial(own, True)] if own and self._of_another_batch(log) else []
             found += [Trial(tried, log.fits)] if log.measured or not log.fits else []
         return list(dict.fromkeys(found))
 
     @cached_property
-    def _held_trials(self) -> Mapping[Trial, int]:
+    def _existing_trials(self) -> Mapping[Trial, int]:
         """The trials that the dataset has, each with its `order`."""
         return {
             Trial(int(str(row["batch"])), row["outcome"] == OUTCOMES[True]): int(str(row["order"]))
@@ -208,9 +209,9 @@ class Draft:
         One run that fitted is no search: its row would only repeat the script's batch, and conflict
         with the next contribution in a table that few records are in.
         """
-        held, tried = self._held_trials, self._trials
+        existing, tried = self._existing_trials, self._trials
         searched = len(tried) > 1 or not all(trial.ran for trial in tried)
-        new = [trial for trial in tried if self.name and searched and trial not in held]
+        new = [trial for trial in tried if self.name and searched and trial not in existing]
         return [
             {
                 "script": self.name,
@@ -218,7 +219,7 @@ class Draft:
                 "batch": str(trial.batch),
                 "outcome": OUTCOMES[trial.ran],
             }
-            for order, trial in enumerate(new, start=max(held.values(), default=0) + 1)
+            for order, trial in enumerate(new, start=max(existing.values(), default=0) + 1)
         ]
 
     @cached_property
@@ -229,11 +230,11 @@ class Draft:
     @cached_property
     def row(self) -> Row:
         """A cell for every column."""
-        held, new = self._held, self._proposed
-        if not held:
+        existing, new = self._existing, self._proposed
+        if not existing:
             return new
-        filled = {name: held[name] or new[name] for name in held}
-        if held["status"] != UNTESTED:
+        filled = {name: cell or new[name] for name, cell in existing.items()}
+        if existing["status"] != UNTESTED:
             return filled
         ran = self.sources.log is not None and self.sources.log.fits
         return filled | ({"status": new["status"]} if ran else {"statement": ""})
@@ -256,7 +257,7 @@ class Draft:
         model = self.row["model"]
         if model and model not in self.dataset.by_key["models"]:
             yield f"`{shown(model)}` is not in records/models.csv, where its row has to be first"
-        if self.sources.log and not self.sources.log.fits and not self._held:
+        if self.sources.log and not self.sources.log.fits and not self._existing:
             yield (
                 "the run of the log ran out of memory, and a record is a run that fitted: lower "
                 "the script's batch to one that ran; its log then adds this one as a trial"
@@ -270,22 +271,22 @@ class Draft:
         """
         exempt = self.sources.form.exempt.items()
         new: dict[str, list[Row]] = {
-            "tuning": [self.row] if self.row != self._held else [],
+            "tuning": [self.row] if self.row != self._existing else [],
             "trials": self.trials,
             "exemptions": [
                 {"record": self.name, "rule": rule, "reason": reason} for rule, reason in exempt
             ],
         }
         after = with_rows(self.snapshot, {name: rows for name, rows in new.items() if rows})
-        script, held = self.sources.script, self.sources.held
-        if script is None or held == self.path:
+        script, stored_at = self.sources.script, self.sources.stored_at
+        if script is None or stored_at == self.path:
             return after
-        return with_script(after, self.path, script.text.encode(), held)
+        return with_script(after, self.path, script.text.encode(), stored_at)
 
     @property
     def remarks(self) -> Iterator[str]:
         """What somebody should know of the sources, and how they differ from the dataset."""
-        script, held = self.sources.script, self.sources.held
+        script, stored_at = self.sources.script, self.sources.stored_at
         yield from self.sources.form.remarks
         yield from self._remarks_on_log(self.sources.log) if self.sources.log else ()
         if script and script.training is None:
@@ -296,11 +297,11 @@ class Draft:
         run = run_with_defaults(script) if script else None
         if run and run.composition.problem:
             yield f"{run.composition.problem}: what the script leaves to them could not be known"
-        if self.path and held and held != self.path:
-            yield f"{shown(held, 200)} belongs at {self.path}: writing moves it there"
-        elif self.path and script and not held:
+        if self.path and stored_at and stored_at != self.path:
+            yield f"{shown(stored_at, 200)} belongs at {self.path}: writing moves it there"
+        elif self.path and script and not stored_at:
             yield f"the script belongs at {self.path}: writing puts a copy there"
-        if self._held:
+        if self._existing:
             yield from self._differences()
 
     def _remarks_on_log(self, log: TrainingLog) -> Iterator[str]:
@@ -312,13 +313,8 @@ class Draft:
         )
         if not log.fits:
             yield f"out of memory: {shown(log.out_of_memory, 160)}"
-        if self._of_another_batch(log):
-            yield (
-                f"the run used a batch of {log.batch}, but the script asks for {self._batch}: "
-                "its figures are not used"
-            )
-        elif self._of_another_release(log):
-            yield "the log is of another release than the row: its figures are not used"
+        if mismatch := self._mismatch(log):
+            yield f"{mismatch}: its figures are not used"
 
     def _differences(self) -> Iterator[str]:
         table = self.snapshot.tables["tuning"]

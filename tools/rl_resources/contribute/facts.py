@@ -179,12 +179,12 @@ def _answers(body: str) -> Iterator[tuple[str, str]]:
 class Sources:
     """What a draft is made of.
 
-    `held` is the script's path relative to the root if it lies among the dataset's scripts.
+    `stored_at` is the script's path relative to the root if it lies among the dataset's scripts.
     `stated` are the cells that the command line states.
     """
 
     script: ScriptText | None = None
-    held: str = ""
+    stored_at: str = ""
     log: TrainingLog | None = None
     form: Form = field(default_factory=Form)
     stated: Facts = field(default_factory=dict)
@@ -206,7 +206,7 @@ def read_sources(
     devices = Devices(dataset)
     return Sources(
         ScriptText(script or "script.sh", text) if script or text else None,
-        _held(dataset.package.root, Path(script)) if script else "",
+        _stored_at(dataset.package.root, Path(script)) if script else "",
         run,
         replace(form, facts=_by_key(form.facts, devices)),
         _by_key(stated_facts(stated, schema), devices),
@@ -252,7 +252,7 @@ def _text(name: str, help_: str) -> str:
     return data.decode()
 
 
-def _held(root: Path, path: Path) -> str:
+def _stored_at(root: Path, path: Path) -> str:
     """The path relative to the root of a file among the dataset's scripts, else empty."""
     place, top = path.resolve(), root.resolve()
     return place.relative_to(top).as_posix() if place.is_relative_to(top / SCRIPTS) else ""

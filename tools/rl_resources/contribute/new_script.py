@@ -93,7 +93,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
 
 ADAPTERS_TRAIN = ("fsdp", "fsdp2", "megatron")
 ADAPTERS_INFER = ("sglang", "vllm")
-"""Backends with low-rank adapters: verl's documentation, advance/ppo_lora, of February 2026."""
+"""Backends with LoRA adapters: verl's documentation, advance/ppo_lora, of February 2026."""
 
 _VENDORS = {"mindspeed": "Huawei", "vllm-ascend": "Huawei", "trtllm": "NVIDIA"}
 """Backends that run on the accelerators of one vendor alone."""
@@ -202,7 +202,7 @@ def refusals(wanted: Configuration, known: Shipped) -> Iterator[str]:
         ("loaded", wanted.engine, ADAPTERS_INFER),
     ):
         if task["adapters_only"] and word not in able:
-            yield f"adapters cannot be {done} by {word} in {release}, only by {', '.join(able)}"
+            yield f"LoRA cannot be {done} by {word} in {release}, only by {', '.join(able)}"
 
 
 def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
