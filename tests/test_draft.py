@@ -150,7 +150,7 @@ def test_every_shipped_script_states_its_row_also_under_another_name(path, bare)
 
 def test_everything_that_a_script_states_becomes_the_row(run, mine, root, unchecked):
     before = files(root)
-    found = run(mine, "--device", "A100 80 GB")
+    found = run(mine, *ON_A100, "--set", "task=grpo", "--set", "model=qwen2.5-7b-instruct")
     assert (found["exit"], files(root)) == (0, before)
     assert f"the script belongs at {PLACE}: writing puts a copy there" in found["said"]
     assert {name: text for name, text in found["row"].items() if text} == {
@@ -214,6 +214,7 @@ REFERENCE += " actor_rollout_ref.rollout.free_cache_engine=False"
         ("algorithm.filter_groups.enable=True", {"task": "DAPO"}),
         (f"{ACTOR}.clip_ratio_high=0.28", {"task": ""}),
         (f"{MODEL}.path=${{ROOT}}/Qwen2.5-7B-Instruct", {"model": "Qwen/Qwen2.5-7B-Instruct"}),
+        (f"{MODEL}.path=qwen/qwen2.5-7b-instruct", {"model": "Qwen/Qwen2.5-7B-Instruct"}),
         ("trainer.device=npu", {"infer": "vllm-ascend", "train": "fsdp"}),
     ],
 )
@@ -370,6 +371,7 @@ def test_a_refused_draft_reports_what_write_would_not_fix(run, mine):
     ("text", "arguments", "said"),
     [
         (script(), ("--device", "h1000"), "h1000"),
+        (script(), ("--set=model=Qwen/Qwen2.5-7B-Instrukt",), "Did you mean `Qwen/Qwen2.5-7B-I"),
         (f"{script()}if true; then\n", (*ON_A100, "--contributor", HANDLE), "{mine}"),
         ("#!/usr/bin/env bash\necho hello\n", (), "starts no training"),
         (

@@ -16,7 +16,8 @@ from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
 from rl_resources.contribute import new as new_module
 from rl_resources.contribute.changes import with_rows, with_script
-from rl_resources.contribute.new import OPTIONS, NewRecord, known_words, new_record
+from rl_resources.contribute.facts import known_words
+from rl_resources.contribute.new import OPTIONS, NewRecord, new_record
 from rl_resources.contribute.new_script import (
     ALGORITHMS,
     Cluster,

@@ -30,6 +30,7 @@ from rl_resources.contribute.facts import (
     may_be_exempt,
     merged,
     read_sources,
+    read_word,
     script_name,
 )
 from rl_resources.contribute.script_facts import name_facts, run_facts, run_with_defaults
@@ -256,7 +257,7 @@ class Draft:
             yield f"the row lacks {', '.join(missing)}"
         model = self.row["model"]
         if model and model not in self.dataset.by_key["models"]:
-            yield f"`{shown(model)}` is not in records/models.csv, where its row has to be first"
+            yield read_word(self.dataset, self.snapshot, "model", model).doubt
         if self.sources.log and not self.sources.log.fits and not self._existing:
             yield (
                 "the run of the log ran out of memory, and a record is a run that fitted: lower "
@@ -418,7 +419,7 @@ def draft(
     """
     package = read_package(root)
     dataset, snapshot = read_dataset(package), take_snapshot(package)
-    sources = read_sources(dataset, script, log=log, issue=issue, stated=stated)
+    sources = read_sources(dataset, snapshot, script, log=log, issue=issue, stated=stated)
     drafted = _validated(Draft(sources, dataset, snapshot), write=write)
     write_changes(root, drafted.written)
     return drafted

@@ -9,8 +9,8 @@ from itertools import zip_longest
 from pathlib import Path
 
 from rl_resources.check import all_rules
-from rl_resources.check.dataset.records import slug_of
-from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, undecodable
+from rl_resources.check.dataset.records import new_row, slug_of
+from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, Snapshot, undecodable
 from rl_resources.check.target import ScriptText
 from rl_resources.contribute.training_log import OWN_FILE, TrainingLog, read_excerpt, read_log
 from rl_resources.dataset import Dataset
@@ -83,6 +83,40 @@ def _allows(field: Field, text: str) -> bool:
         return bool(rules.get("minimum", value) <= value <= rules.get("maximum", value))
     in_form = not field.pattern or re.fullmatch(field.pattern, text)
     return bool(in_form) and text in rules.get("enum", (text,))
+
+
+def known_words(dataset: Dataset, column: str) -> tuple[str, ...]:
+    """All words that a column can have; none for a number or a handle."""
+    schema = dataset.package.resources["tuning"].schema
+    key = schema.foreign_key(column)
+    if key is None:
+        return tuple(schema.field(column).constraints.get("enum", ()))
+    rows = dataset.records[key.resource]
+    return tuple(str(row[key.reference]) for row in rows if row.get("role", column) == column)
+
+
+def read_word(dataset: Dataset, snapshot: Snapshot, column: str, text: str) -> Fact:
+    """The word of the dataset that `text` means, or why it is none, with the row that adds it.
+
+    Case does not matter; a model may be named by its slug, a device as in a question to `find`.
+    """
+    schema, words = dataset.package.resources["tuning"].schema, known_words(dataset, column)
+    if not words:
+        return cell(schema.field(column), text)
+    meant = {word.lower(): word for word in words}
+    if column == "model":
+        meant = {slug_of(word): word for word in words} | meant
+    if text.lower() in meant:
+        return Fact(meant[text.lower()])
+    devices = Devices(dataset).named(text) if column == "device" else []
+    if len(devices) == 1:
+        return Fact(devices[0])
+    if devices:
+        return Fact(doubt=f"`{shown(text)}` can be {' or '.join(f'`{key}`' for key in devices)}")
+    key = schema.foreign_key(column)
+    add = new_row(snapshot.tables[key.resource], text) if key else ""
+    help_ = filter(None, (nearest(text, words).sentence(), add))
+    return Fact(doubt=" ".join([f"`{shown(text)}` is not known.", *help_]))
 
 
 def script_name(cells: Mapping[str, str]) -> str:
@@ -191,7 +225,13 @@ class Sources:
 
 
 def read_sources(
-    dataset: Dataset, script: str, *, log: str, issue: str, stated: Iterable[str]
+    dataset: Dataset,
+    snapshot: Snapshot,
+    script: str,
+    *,
+    log: str,
+    issue: str,
+    stated: Iterable[str],
 ) -> Sources:
     """Read the named files; an empty name is none.
 
@@ -203,20 +243,18 @@ def read_sources(
     form = _read_issue(issue, schema) if issue else Form()
     run, form = _log(log, form)
     text = _text(script, "Name the shell script.") if script else form.script
-    devices = Devices(dataset)
+
+    def in_words(facts: Facts) -> Facts:
+        known = {name: read_word(dataset, snapshot, name, it.text) for name, it in facts.items()}
+        return {name: known[name] if known[name].text else fact for name, fact in facts.items()}
+
     return Sources(
         ScriptText(script or "script.sh", text) if script or text else None,
         _stored_at(dataset.package.root, Path(script)) if script else "",
         run,
-        replace(form, facts=_by_key(form.facts, devices)),
-        _by_key(stated_facts(stated, schema), devices),
+        replace(form, facts=in_words(form.facts)),
+        in_words(stated_facts(stated, schema)),
     )
-
-
-def _by_key(facts: Facts, devices: Devices) -> Facts:
-    """The facts with the device by its key, where its name is that of one."""
-    meant = devices.named(facts.get("device", Fact()).text)
-    return {**facts, "device": Fact(*meant)} if len(meant) == 1 else facts
 
 
 def _read_issue(name: str, schema: TableSchema) -> Form:

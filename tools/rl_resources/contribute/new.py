@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from textwrap import fill
 
-from rl_resources.check.dataset.records import new_row
 from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.check.target import ScriptText
 from rl_resources.contribute.changes import (
@@ -20,7 +19,7 @@ from rl_resources.contribute.changes import (
     with_script,
     write_changes,
 )
-from rl_resources.contribute.facts import Fact, cell, script_name
+from rl_resources.contribute.facts import known_words, read_word, script_name
 from rl_resources.contribute.new_script import (
     FRAMEWORK,
     Configuration,
@@ -30,12 +29,11 @@ from rl_resources.contribute.new_script import (
 )
 from rl_resources.contribute.script_facts import run_facts
 from rl_resources.dataset import Dataset, read_dataset, script_path
-from rl_resources.devices import Devices
 from rl_resources.errors import Finding, UnusableInput, refuse_errors
 from rl_resources.package import read_package
 from rl_resources.script.framework import shipped
 from rl_resources.script.name import PARTS
-from rl_resources.text import MOST_LISTED, nearest, shown
+from rl_resources.text import MOST_LISTED
 
 OPTIONS = (*PARTS, "tag")
 """Columns of the tuning table that make a configuration, each an option of the command."""
@@ -158,40 +156,6 @@ def _refuse(problems: Sequence[str]) -> None:
         listed = "".join(f"\n  - {item}" for item in problems)
         text = f" {problems[0]}" if len(problems) == 1 else listed
         raise UnusableInput(f"this cannot become a record:{text}", "Nothing was written.")
-
-
-def known_words(dataset: Dataset, option: str) -> tuple[str, ...]:
-    """All words of an option; none for a number or a handle."""
-    schema = dataset.package.resources["tuning"].schema
-    key = schema.foreign_key(option)
-    if key is None:
-        return tuple(schema.field(option).constraints.get("enum", ()))
-    rows = dataset.records[key.resource]
-    return tuple(str(row[key.reference]) for row in rows if row.get("role", option) == option)
-
-
-def read_word(dataset: Dataset, snapshot: Snapshot, option: str, text: str) -> Fact:
-    """The word of the dataset that `text` means, or why it is none, with the row that adds it.
-
-    Case does not matter; a model may be named by its slug, a device as in a question to `find`.
-    """
-    words = known_words(dataset, option)
-    if not words:
-        return cell(dataset.package.resources["tuning"].schema.field(option), text)
-    meant = {word.lower(): word for word in words}
-    if option == "model":
-        meant = {str(row["slug"]): str(row["model"]) for row in dataset.records["models"]} | meant
-    if text.lower() in meant:
-        return Fact(meant[text.lower()])
-    devices = Devices(dataset).named(text) if option == "device" else []
-    if len(devices) == 1:
-        return Fact(devices[0])
-    if devices:
-        return Fact(doubt=f"`{shown(text)}` can be {' or '.join(f'`{key}`' for key in devices)}")
-    key = dataset.package.resources["tuning"].schema.foreign_key(option)
-    add = new_row(snapshot.tables[key.resource], text) if key else ""
-    help_ = filter(None, (nearest(text, words).sentence(), add))
-    return Fact(doubt=" ".join([f"`{shown(text)}` is not known.", *help_]))
 
 
 def _configuration(words: Asked, dataset: Dataset) -> Configuration:

@@ -118,7 +118,7 @@ def _model(run: Run, dataset: Dataset) -> Fact:
     if path is None:
         return _unknown(run.model_path)
     if is_id(path):
-        return Fact(path)
+        return Fact(next((model for model in models if model.lower() == path.lower()), path))
     name = model_in_path(path, models)
     found = [model for model in models if name and likeness(name, [model]) == "same"]
     if len(found) == 1:
