@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from rl_resources.check.rule import Mistake
-from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.check.snapshot import RUNS, Snapshot, Table
 from rl_resources.package import Field, ForeignKey, number
 from rl_resources.text import shown
 
@@ -95,6 +96,11 @@ def records(snapshot: Snapshot, resource: str, *names: str) -> Iterator[Record]:
     for row in range(len(table.rows)) if table.columns.keys() >= set(names) else ():
         if broken.isdisjoint((table.path, row, name) for name in names):
             yield Record(table, row)
+
+
+def runs(snapshot: Snapshot, *names: str) -> Iterator[Record]:
+    """The tuning records and the reports whose cells in these columns are sound."""
+    return chain.from_iterable(records(snapshot, resource, *names) for resource in RUNS)
 
 
 def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, frozenset[str]]:

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from rl_resources.check.dataset.broken import Record, records
+from rl_resources.check.dataset.broken import Record, records, runs
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.snapshot import RUNS, Snapshot
+from rl_resources.check.snapshot import Snapshot
 from rl_resources.package import number
 
 GB_PER_NOMINAL_GB = 1.073741824
@@ -145,18 +145,13 @@ def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `76.4` as `peak_memory_gb` on `h100`
     """
     for name in _PEAKS:
-        for record in _filled(snapshot, name):
-            own = _device_memory(snapshot, record) * GB_PER_NOMINAL_GB
-            if own and record.number(name) > own:
+        for record in runs(snapshot, name):
+            peak = record.number(name)
+            own = _device_memory(snapshot, record) * GB_PER_NOMINAL_GB if peak else 0
+            if 0 < own < peak:
                 wrong = f" GB (decimal), but its device has {own:.1f} GB (decimal)"
                 fix = "Write the peak of one device in decimal GB: GiB times 1.0737."
                 yield record.mistake(name, wrong, fix)
-
-
-def _filled(snapshot: Snapshot, name: str) -> Iterator[Record]:
-    """The records and reports with this column filled."""
-    for resource in RUNS:
-        yield from (record for record in records(snapshot, resource, name) if record.text(name))
 
 
 @rule()
@@ -171,7 +166,7 @@ def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     today = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
     for name in _DATES:
-        for record in _filled(snapshot, name):
+        for record in runs(snapshot, name):
             if record.text(name) > today:
                 fix = "Write the day as YYYY-MM-DD, or leave it empty."
                 yield record.mistake(name, ", which is in the future", fix)
@@ -186,11 +181,10 @@ def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `GRPO` with `lora` as `weights`
     Good: `GRPO-LoRA` with `lora` as `weights`
     """
-    for resource in RUNS:
-        for record in records(snapshot, resource, "task", "weights"):
-            task, weights = record.text("task"), record.text("weights")
-            known = f"{task.removesuffix('-LoRA')}-LoRA" in snapshot.keys("tasks")
-            lora = weights in {"lora", "qlora"}
-            if task and weights and known and lora != task.endswith("-LoRA"):
-                fix = "Correct the one that is not as in the source."
-                yield record.mistake("weights", f", but its task is `{task}`", fix)
+    for record in runs(snapshot, "task", "weights"):
+        task, weights = record.text("task"), record.text("weights")
+        known = f"{task.removesuffix('-LoRA')}-LoRA" in snapshot.keys("tasks")
+        lora = weights in {"lora", "qlora"}
+        if task and weights and known and lora != task.endswith("-LoRA"):
+            fix = "Correct the one that is not as in the source."
+            yield record.mistake("weights", f", but its task is `{task}`", fix)

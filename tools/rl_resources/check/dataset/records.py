@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import inf
 
-from rl_resources.check.dataset.broken import Record, records
+from rl_resources.check.dataset.broken import Record, records, runs
 from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.snapshot import RUNS, Snapshot, Table
+from rl_resources.check.snapshot import Snapshot, Table
 from rl_resources.package import Field, number
 from rl_resources.tabular import write
 from rl_resources.text import nearest, shown
@@ -71,17 +71,16 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `vllm` as `train`
     Good: `fsdp` as `train`
     """
-    for resource in RUNS:
-        for record in records(snapshot, resource, *OTHER_ROLE):
-            wrong = [name for name in OTHER_ROLE if misplaced(snapshot, record, name)]
-            for name in wrong[:1]:
-                words = ", ".join(f"`{word}`" for word in _words_for(snapshot, name))
-                is_for, fix = f", which is for `{OTHER_ROLE[name]}`", f"Known are {words}."
-                if len(wrong) == 2:
-                    train, infer = map(record.text, wrong)
-                    is_for = f" and infer is `{infer}`: they are swapped"
-                    fix = f"Write `{infer}` as train and `{train}` as infer."
-                yield record.mistake(name, is_for, fix)
+    for record in runs(snapshot, *OTHER_ROLE):
+        wrong = [name for name in OTHER_ROLE if misplaced(snapshot, record, name)]
+        for name in wrong[:1]:
+            words = ", ".join(f"`{word}`" for word in _words_for(snapshot, name))
+            is_for, fix = f", which is for `{OTHER_ROLE[name]}`", f"Known are {words}."
+            if len(wrong) == 2:
+                train, infer = map(record.text, wrong)
+                is_for = f" and infer is `{infer}`: they are swapped"
+                fix = f"Write `{infer}` as train and `{train}` as infer."
+            yield record.mistake(name, is_for, fix)
 
 
 def role_of(snapshot: Snapshot, backend: str) -> str:
@@ -202,12 +201,11 @@ def whole_nodes(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: 8 `gpus` on 3 `nodes`
     Good: 8 `gpus` on 2 `nodes`
     """
-    for resource in RUNS:
-        for record in records(snapshot, resource, "nodes", "gpus"):
-            nodes, gpus = record.number("nodes"), record.text("gpus")
-            if nodes and gpus and int(gpus) % nodes:
-                fix = "Write the number of machines, each with the same number of GPUs."
-                yield record.mistake("nodes", f", which does not divide {gpus} GPUs", fix)
+    for record in runs(snapshot, "nodes", "gpus"):
+        nodes, gpus = record.number("nodes"), record.text("gpus")
+        if nodes and gpus and int(gpus) % nodes:
+            fix = "Write the number of machines, each with the same number of GPUs."
+            yield record.mistake("nodes", f", which does not divide {gpus} GPUs", fix)
 
 
 @rule()
