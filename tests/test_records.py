@@ -105,9 +105,12 @@ def test_bytes_that_are_no_text_are_reported_with_their_line(sample, tmp_path):
 
 def test_a_file_from_outside_is_fixed_by_hand(sample, tmp_path):
     path = tmp_path / "trials.csv"
-    path.write_text(trials(f"{SCRIPT},73,8,Ran"), encoding="utf-8")
-    (finding,) = found_in(sample, path)
-    assert finding.help == "Write `ran`."
+    text = trials(f"{SCRIPT},73,8,Ran").replace("\n", "\r\n")
+    path.write_text(f"\ufeff{text}", encoding="utf-8", newline="")
+    helps = {item.rule: item.help for item in found_in(sample, path)}
+    assert helps.keys() == {"byte-order-mark", "line-ending", "vocabulary"}
+    assert helps["vocabulary"] == "Write `ran`."
+    assert "--fix" not in " ".join(helps.values())
 
 
 def test_a_parquet_file_is_refused_in_one_line(sample, tmp_path):

@@ -102,10 +102,6 @@ def by_polars() -> Any:
     return frame.with_columns(pl.col("day").cast(pl.Date))
 
 
-def by_pandas() -> Any:
-    return pandas_frame()
-
-
 def by_ibis() -> Any:
     table = ibis.memtable(pandas_frame())
     return table.mutate(day=table.day.cast("date"))
@@ -121,7 +117,7 @@ def by_dask() -> Any:
     ("engine", "table"),
     [
         ("polars", by_polars),
-        ("pandas", by_pandas),
+        ("pandas", pandas_frame),
         ("ibis", by_ibis),
         pytest.param("pandas", by_dask, marks=pytest.mark.nightly),
     ],

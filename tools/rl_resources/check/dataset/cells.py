@@ -16,7 +16,7 @@ from rl_resources.check.dataset.broken import (
     broken_columns,
     records,
 )
-from rl_resources.check.dataset.meant import certain
+from rl_resources.check.dataset.meant import MOST_CHARACTERS, certain
 from rl_resources.check.dataset.records import named_after_model, new_row, slug_of
 from rl_resources.check.dataset.scripts import pairing, word_of_name
 from rl_resources.check.rule import Mistake, rule
@@ -26,7 +26,6 @@ from rl_resources.schema import text_rules as text
 from rl_resources.text import MOST_LISTED, nearest, shown
 
 FIX = "rl-resources check --fix"
-MOST_CHARACTERS_TO_FIX = 500
 
 
 def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
@@ -231,7 +230,7 @@ def _likely(pattern: str, cell: str) -> str | None:
         re.sub(r"\Ahttp://", "https://", cell),
         cell.replace("\\", "/").rstrip("/").rpartition("/")[2],
     )
-    possible = slips if len(cell) <= MOST_CHARACTERS_TO_FIX else ()
+    possible = slips if len(cell) <= MOST_CHARACTERS else ()
     return next((slip for slip in possible if re.fullmatch(pattern, slip)), None)
 
 

@@ -25,7 +25,8 @@ from rl_resources.check.snapshot import Snapshot, Table, undecodable
 from rl_resources.tabular import Row, conflicts, quote, wrong_end
 from rl_resources.text import shown
 
-_FIX = "or run `rl-resources check --fix`."
+_FIX = {False: ", or run `rl-resources check --fix`.", True: "."}
+"""How a help ends, for the files of the dataset and for one from outside."""
 
 
 def _readable(snapshot: Snapshot) -> Iterator[Table]:
@@ -80,10 +81,10 @@ def byte_order_mark(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: EF BB BF before `script,tag,…`
     Good: `script,tag,…` from the first byte
     """
-    tables = [table.path for table in _readable(snapshot) if table.marked]
+    files = [(table.path, table.outside) for table in _readable(snapshot) if table.marked]
     marked = (item.path for item in scripts(snapshot) if (item.text or "").startswith("\ufeff"))
-    for path in (*tables, *marked):
-        fix = f"Save it as UTF-8 without BOM, {_FIX}"
+    for path, outside in (*files, *((path, False) for path in marked)):
+        fix = f"Save it as UTF-8 without BOM{_FIX[outside]}"
         yield Mistake(path, 1, 1, "the file begins with a byte order mark", fix)
 
 
@@ -97,14 +98,14 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: lines that end with CR LF
     Good: lines that end with LF
     """
-    ends = [(table.path, table.wrong_end) for table in _decoded(snapshot)]
+    ends = [(table.path, table.wrong_end, table.outside) for table in _decoded(snapshot)]
     for item in scripts(snapshot):
         end = wrong_end((item.text or "").encode())
-        ends.append((item.path, None if end and end.missing else end))
-    for path, end in ends:
+        ends.append((item.path, None if end and end.missing else end, False))
+    for path, end, outside in ends:
         if end:
             wrong = "has no line end" if end.missing else "ends with CR LF, not LF"
-            fix = f"Save the file with LF at the end of every line, {_FIX}"
+            fix = f"Save the file with LF at the end of every line{_FIX[outside]}"
             yield Mistake(path, end.line, end.column, f"the line {wrong}", fix)
 
 
@@ -132,7 +133,7 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
             if table.excerpt is None and not table.characters.strip():
                 yield Mistake(table.path, 1, 1, "the file is empty", whole)
             continue
-        rows = table.excerpt or table.text.rows or table.text.defects
+        rows = table.text.rows or table.text.defects
         if not rows and table.resource.name in used:
             fix = f"Bring its rows back with `git checkout -- {table.path}`."
             message = "the file has no rows, but other files refer to them"
@@ -151,10 +152,10 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> tuple[int, str, str]:
     found, wanted = table.header, table.schema.names
     if separator := separator_of(table, table.text.header):
         message = f"the columns are separated by {separator!r}, not by commas"
-        ours = f", {_FIX}" if comma_separated(table) else "."
+        ours = _FIX[table.outside or not comma_separated(table)]
         return 0, message, f"Separate the cells by commas, a cell with a comma in quotes{ours}"
     whole = f"The header must be: {','.join(wanted)}"
-    if rearranged(snapshot, table):
+    if rearranged(snapshot, table) and not table.outside:
         whole = "Run `rl-resources check --fix`: it puts each cell under its name."
     if len({name.strip().lower() for name in found} & set(wanted)) * 2 < len(wanted):
         return 0, "the first line is not the header", whole

@@ -74,7 +74,8 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
     for record in runs(snapshot, *OTHER_ROLE):
         wrong = [name for name in OTHER_ROLE if misplaced(snapshot, record, name)]
         for name in wrong[:1]:
-            words = ", ".join(f"`{word}`" for word in _words_for(snapshot, name))
+            known = (word for word in snapshot.keys("backends") if role_of(snapshot, word) == name)
+            words = ", ".join(f"`{shown(word)}`" for word in known)
             is_for, fix = f", which is for `{OTHER_ROLE[name]}`", f"Known are {words}."
             if len(wrong) == 2:
                 train, infer = map(record.text, wrong)
@@ -87,10 +88,6 @@ def role_of(snapshot: Snapshot, backend: str) -> str:
     """`train` or `infer`; empty for a backend that is not known or whose row does not say."""
     cells = snapshot.find("backends", backend)
     return cells("role") if backend and cells else ""
-
-
-def _words_for(snapshot: Snapshot, role: str) -> list[str]:
-    return [shown(word) for word in snapshot.keys("backends") if role_of(snapshot, word) == role]
 
 
 def misplaced(snapshot: Snapshot, record: Record, name: str) -> bool:

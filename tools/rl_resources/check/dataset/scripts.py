@@ -346,7 +346,7 @@ def script_text(snapshot: Snapshot) -> Iterator[Mistake]:
         message = f"the script is not an ordinary file, or larger than {LARGEST_SCRIPT_BYTES} bytes"
         if script.target is not None:
             message = f"the script is a symbolic link to {shown(script.target, 120)}"
-        if script.data is None and script.name != "README.md":
+        if script.data is None and script.name not in IGNORED:
             fix = "Put the file or directory itself in its place."
             yield Mistake(script.path, 1, 1, message, fix)
 
