@@ -30,25 +30,28 @@ case "$*" in *--body-file*) for file; do :; done; cp "$file" "$RUNNER_TEMP/said-
 """
 
 
+def put(path: Path, text: str = "") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
 class Runner:
-    """A clone of a dataset whose remote is a folder, and what stands in for GitHub's runner."""
+    """A clone of a dataset whose remote is a directory, and what stands in for GitHub's runner."""
 
     def __init__(self, folder: Path) -> None:
         self.root, self.remote, self.temporary = (folder / name for name in ("r", "o.git", "t"))
-        for path in (self.root, self.temporary, folder / "bin"):
-            path.mkdir()
+        self.temporary.mkdir()
         plant_frozen(self.root)
         git(self.root, "init", "--quiet", "--initial-branch=main")
         commit(self.root)
         git(folder, "clone", "--quiet", "--bare", str(self.root), str(self.remote))
         git(self.root, "remote", "add", "origin", str(self.remote))
         own = self.root / ".venv" / "bin" / "rl-resources"
-        own.parent.mkdir(parents=True)
         for path, text in (
             (own, f'#!/bin/sh\nexec {sys.executable} -m rl_resources "$@"\n'),
             (folder / "bin" / "gh", GH),
         ):
-            path.write_text(text)
+            put(path, text)
             path.chmod(0o755)
         files = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
         self.state = {name: str(self.temporary / name) for name in files}
@@ -76,6 +79,10 @@ class Runner:
             printed += done.stdout
         return printed
 
+    def changed(self, branch: str = BRANCH) -> list[str]:
+        """The files that a branch at the remote changes."""
+        return git(self.remote, "diff", "--name-only", "main", branch).split()
+
     def said(self, name: str) -> str:
         """A file that the steps left."""
         path = self.temporary / name
@@ -89,6 +96,10 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
     assert not [path for path in tmp_path.rglob("*") if path.name.startswith("pwned")]
 
 
+def _jobs(workflow: str) -> dict[str, Any]:
+    return dict(yaml.safe_load((ROOT / f".github/workflows/{workflow}.yml").read_text())["jobs"])
+
+
 def _issue(name: str) -> dict[str, Any]:
     """The event of an issue with a filled form."""
     return dict(json.loads((ISSUES / f"{name}.json").read_text(encoding="utf-8")))
@@ -96,10 +107,10 @@ def _issue(name: str) -> dict[str, Any]:
 
 def _replayed(runner: Runner, issue: dict[str, Any]) -> None:
     """Both jobs of `record.yml` on the event of an issue; nothing of it reaches the runner."""
-    jobs = yaml.safe_load((ROOT / ".github/workflows/record.yml").read_text())["jobs"]
+    jobs = _jobs("record")
     given = {"NUMBER": "7", "BRANCH": BRANCH, "AUTHOR": "some-body"}
     event = runner.temporary / "event.json"
-    event.write_text(json.dumps(issue), encoding="utf-8")
+    put(event, json.dumps(issue))
     shutil.rmtree(runner.temporary / "record", ignore_errors=True)
     printed = runner.run(jobs["draft"], GITHUB_EVENT_PATH=str(event), **given)
     git(runner.root, "reset", "--hard", "--quiet")
@@ -110,8 +121,7 @@ def _replayed(runner: Runner, issue: dict[str, Any]) -> None:
 
 def test_an_issue_becomes_a_pull_request_with_its_script_as_it_is(runner):
     _replayed(runner, _issue("accepted"))
-    changed = git(runner.remote, "diff", "--name-only", "main", BRANCH).split()
-    assert changed == [PLACE, "records/tuning.csv"]
+    assert runner.changed() == [PLACE, "records/tuning.csv"]
     assert "# $(touch pwned) `touch pwned`\n# ::set-output" in git(
         runner.remote, "show", f"{BRANCH}:{PLACE}"
     )
@@ -141,9 +151,7 @@ def test_a_run_that_no_tag_describes_becomes_a_record_by_an_answer_of_the_form(r
     assert "`### Exemption` to the form and below it `min-saves-memory: REASON`" in said
     event["issue"]["body"] = f"{body}\r\n\r\n### Exemption\r\n\r\nmin-saves-memory: {WHY}"
     _replayed(runner, event)
-    assert git(runner.remote, "diff", "--name-only", "main", BRANCH).split() == [
-        PLACE, EXEMPTIONS, "records/tuning.csv"
-    ]  # fmt: skip
+    assert runner.changed() == [PLACE, EXEMPTIONS, "records/tuning.csv"]
     assert f"min-saves-memory,{WHY}\n" in git(runner.remote, "show", f"{BRANCH}:{EXEMPTIONS}")
 
 
@@ -168,31 +176,25 @@ def test_hostile_answers_become_no_pull_request_and_stay_text_in_the_comment(run
 def test_a_patch_reaches_its_own_files_alone(runner, workflow, patch, wanted):
     """Also one that the first job was tricked into, and whose lines the runner would obey."""
     for path in DERIVED:
-        (runner.root / path).parent.mkdir(parents=True, exist_ok=True)
-        (runner.root / path).touch()
+        put(runner.root / path)
     commit(runner.root)
     git(runner.root, "push", "--quiet", "origin", "main")
     other = ("records/compatibility.csv", "records/devices.csv", ".github/ci.yml", *DERIVED)
     for path in (PLACE, EXEMPTIONS, *other):
-        (runner.root / path).parent.mkdir(parents=True, exist_ok=True)
-        (runner.root / path).write_text("::add-mask::changed \n")
+        put(runner.root / path, "::add-mask::changed \n")
     git(runner.root, "mv", "datapackage.json", "examples/tuning/moved.sh")
     git(runner.root, "add", "examples", "records", "tools", ".github")
     text = git(runner.root, "diff", "--cached", "--binary", "--find-renames")
     git(runner.root, "reset", "--hard", "--quiet")
-    (runner.temporary / patch).parent.mkdir()
-    (runner.temporary / patch).write_text(text)
-    (runner.temporary / "record/findings.txt").parent.mkdir(exist_ok=True)
-    (runner.temporary / "record/findings.txt").touch()
-    (runner.temporary / "compat/summary.md").parent.mkdir(exist_ok=True)
-    (runner.temporary / "compat/summary.md").touch()
-    jobs = yaml.safe_load((ROOT / f".github/workflows/{workflow}.yml").read_text())["jobs"]
-    assert "::" not in runner.run(jobs["propose"], NUMBER="7", BRANCH=BRANCH)
-    assert git(runner.remote, "diff", "--name-only", "main", BRANCH).split() == wanted
+    for name in ("record/findings.txt", "compat/summary.md"):
+        put(runner.temporary / name)
+    put(runner.temporary / patch, text)
+    assert "::" not in runner.run(_jobs(workflow)["propose"], NUMBER="7", BRANCH=BRANCH)
+    assert runner.changed() == wanted
 
 
 def test_only_a_label_starts_the_draft_and_only_the_second_job_may_write():
-    jobs = yaml.safe_load((ROOT / ".github/workflows/record.yml").read_text())["jobs"]
+    jobs = _jobs("record")
     assert jobs["draft"]["if"] == "contains(github.event.issue.labels.*.name, 'draft')"
     assert jobs["draft"]["permissions"] == {"contents": "read"}
     assert jobs["propose"]["needs"] == "draft"
@@ -225,8 +227,7 @@ def test_the_exported_page_comes_as_a_pull_request(runner):
     given = {"PAGE": "docs/perf/device_tuning.rst", "GITHUB_ACTION_PATH": str(place)}
     given |= {"SOURCE": "https://example.org/o/n/blob/v1"}
     runner.run(action, **given)
-    changed = git(runner.remote, "diff", "--name-only", "main", "rl-resources-page").split()
-    assert changed == [given["PAGE"]]
+    assert runner.changed("rl-resources-page") == [given["PAGE"]]
     page = git(runner.remote, "show", f"rl-resources-page:{given['PAGE']}")
     assert "Last updated: 20" in page
     assert "<https://example.org/o/n/blob/v1/examples/tuning/7b/qwen2-7b" in page
