@@ -33,7 +33,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import NamedTuple
@@ -126,8 +126,8 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
 
 
 def answers(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
-    """The answers alone, for those who ask many questions and nothing else of them."""
-    return ordered(_matching(rows, query, FITTING), query)
+    """The answers alone, best first."""
+    return ordered(_of(_matching(rows, query), *FITTING), query)
 
 
 def folded(rows: Iterable[Configuration]) -> list[list[Configuration]]:
@@ -177,17 +177,14 @@ def no_less(query: Query, row: Configuration) -> bool:
     )
 
 
-def _matching(
-    rows: Iterable[Configuration], query: Query, fits: Collection[str] = ()
-) -> list[Configuration]:
-    """The rows that match, with their fit, which is one of `fits` if any are given."""
+def _matching(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
+    """The rows that match, with their fit."""
     names = ("model" if query.model else "size", *FILTERS)
     asked = [(name, word) for name in names if (word := getattr(query, name))]
     return [
-        row._replace(fit=found)
+        row._replace(fit=fit(query, row))
         for row in rows
         if all(word in row.words(name) for name, word in asked)
-        and ((found := fit(query, row)) in fits or not fits)
     ]
 
 

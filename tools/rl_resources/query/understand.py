@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -100,7 +101,7 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...
 
 class _Reader:
     def __init__(self, known: Vocabulary, tokens: Tokens) -> None:
-        self._known, self._tokens = known, tokens
+        self._known, self._tokens = known, defaultdict(str, tokens)
         self.notes: list[str] = []
 
     def query(self) -> Query:
@@ -125,12 +126,9 @@ class _Reader:
             **words,
         )
 
-    def _text(self, field: str) -> str:
-        return self._tokens.get(field, "")
-
     def _model_and_size(self) -> tuple[str, str]:
         """Key of the model and name of the size; a number as model is a size."""
-        text, asked = self._text("model"), self._text("size")
+        text, asked = self._tokens["model"], self._tokens["size"]
         if text and not asked and _amount("billions", text)[0]:
             text, asked = "", text
         size = self._size(asked) if asked else ""
@@ -166,7 +164,7 @@ class _Reader:
 
     def _gpus_and_device(self) -> tuple[int, str]:
         """The number of GPUs, also that of `8xH100`, and the device without it."""
-        asked, text = self._text("gpus"), self._text("device")
+        asked, text = self._tokens["gpus"], self._tokens["device"]
         gpus = self._count("gpus", asked) if asked else 0
         number, device = self._counted(text)
         count = self._count("device", number) if number else 0
@@ -184,39 +182,33 @@ class _Reader:
         return "", text
 
     def _devices_or_memory(self, device: str) -> tuple[list[str], float]:
-        """Keys of the device, or GB of any device; a device that is asked by its memory is that."""
-        memory = self._text("memory")
+        """Keys of the device, or GB of any device: `80 GB`, or `80` where none is called so."""
+        memory, keys = self._tokens["memory"], self._named(device)
         if device and memory:
             raise UnusableInput(say("device-and-memory"), "Leave one of them out.")
-        if not memory and not self._is_memory(device):
-            return (self._devices(device) if device else []), 0
-        amount = self._gigabytes(memory or device)
-        self._note("any-vendor", memory=f"{amount:g}")
-        return [], amount
-
-    def _is_memory(self, text: str) -> bool:
-        """Whether a device is given by its memory: `80 GB`, or `80` where none is called so."""
-        amount, unit = _amount("memory", text)
-        return bool(unit) or (0 < amount <= MOST_GIGABYTES and not self._named(text))
+        amount, unit = _amount("memory", memory or device)
+        if memory or unit or (0 < amount <= MOST_GIGABYTES and not keys):
+            return [], self._gigabytes(amount, unit)
+        if device and not keys:
+            self._unknown("device", device)
+        known = self._known.devices
+        if len(keys) > 1:
+            self._note("read-as", device, meaning=EITHER.join(map(known.label, keys)))
+        elif keys and (note := known.known[keys[0]].note):
+            self.notes.append(note)
+        return keys, 0
 
     def _named(self, text: str) -> list[str]:
         return self._known.devices.named(text) if text else []
 
-    def _devices(self, text: str) -> list[str]:
-        found = self._named(text) or [self._unknown("device", text)]
-        known = self._known.devices
-        if len(found) > 1:
-            self._note("read-as", text, meaning=EITHER.join(map(known.label, found)))
-        elif note := known.known[found[0]].note:
-            self.notes.append(note)
-        return found
-
-    def _gigabytes(self, text: str) -> float:
+    def _gigabytes(self, amount: float, unit: str) -> float:
         """GB of one device. Makers call 24 GiB 24 GB, and so do the tables: GiB count as GB."""
-        amount, unit = _amount("memory", text)
         if not amount:
-            self._unknown("memory" if self._text("memory") else "device", text)
-        return math.ceil(amount) if unit in {"mib", "mb"} else amount
+            field = "memory" if self._tokens["memory"] else "device"
+            self._unknown(field, self._tokens[field])
+        gigabytes = math.ceil(amount) if unit in {"mib", "mb"} else amount
+        self._note("any-vendor", memory=f"{gigabytes:g}")
+        return gigabytes
 
     def _count(self, field: str, text: str) -> int:
         """A number of GPUs: `16`, `2x8`, `8 GPUs`."""
@@ -226,7 +218,7 @@ class _Reader:
 
     def _length(self) -> int:
         """Tokens of prompt and response together. K is a thousand, so that 16,000 are 16K too."""
-        text = self._text("length")
+        text = self._tokens["length"]
         if not text:
             return 0
         parts = [_amount("length", part)[0] for part in text.split("+")]
@@ -236,7 +228,7 @@ class _Reader:
 
     def _task_and_weights(self, weights: str) -> tuple[str, str]:
         """`LoRA`, `QLoRA` and `full` as a task are weights."""
-        text = self._text("task")
+        text = self._tokens["task"]
         if not text:
             return "", weights
         words, name = task_words(text), task_name(text)
@@ -266,7 +258,7 @@ class _Reader:
 
     def _word(self, field: str) -> str:
         """The known word of a field, whatever its case and punctuation."""
-        text = self._text(field)
+        text = self._tokens[field]
         if not text:
             return ""
         return self._known.spellings[field].get(plain(text)) or self._unknown(field, text)
