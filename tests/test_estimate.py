@@ -16,6 +16,7 @@ from rl_resources import UnusableInput, load
 from rl_resources.cli import main
 from rl_resources.estimate.estimate import Estimate, knobs
 from rl_resources.estimate.formula import evaluate, formula, parse, terms
+from rl_resources.script.backends import BACKENDS
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
@@ -146,6 +147,19 @@ def test_a_backend_is_named_by_its_zero_stage_or_follows_from_the_gpus(words, tr
     found = asked(**words)
     assert found.configuration.train == train
     assert found.values["shards_parameters"] == sharded
+
+
+@pytest.mark.parametrize("train", sorted(BACKENDS))
+def test_a_backend_of_verl_has_its_settings_in_its_own_section(train, tmp_path):
+    key = f"actor_rollout_ref.actor.{BACKENDS[train].section}.param_offload"
+    for setting in ("param_offload=True", f"{key}=True"):
+        assert asked(train=train, settings=[setting]).values["parameter_offload"] == 1
+    assert f"{key}=True" in {knob.setting for knob in knobs(asked(train=train, infer="vllm"))}
+    script = tmp_path / f"qwen2.5-7b_grpo_8_h100_{train}_vllm.sh"
+    choice = train.replace("fsdp2", "dp").replace("fsdp", "dp")
+    strategy = f"model_engine={choice} actor_rollout_ref.actor.strategy={train}"
+    script.write_text(f"python3 -m verl.trainer.main_ppo {strategy} {key}=True\n")
+    assert dataset().estimate(str(script)).values["parameter_offload"] == 1
 
 
 def test_a_knob_is_the_setting_of_the_framework_with_its_line_and_its_effect_recomputed():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rl_resources.errors import UnusableInput
-from rl_resources.estimate.formula import Number, backends, evaluate, inputs_by_name
+from rl_resources.estimate.formula import Number, backends, evaluate, inputs_by_name, key_of
 from rl_resources.files import read_file
 from rl_resources.package import Record
 from rl_resources.script.backends import ACTOR, ROLLOUT
@@ -184,13 +184,8 @@ class Inputs:
         self.give(name, number)
 
     def _keys(self) -> dict[str, str]:
-        wanted = ("any", self.train)
-        return {
-            key: name
-            for name, item in inputs_by_name().items()
-            for backend, key in item.get("key", {}).items()
-            if backend in wanted
-        }
+        items = inputs_by_name().items()
+        return {key: name for name, item in items if (key := key_of(item, self.train))}
 
     def _named(self, key: str) -> str | None:
         """The input of a key of verl, or of the end of one, the actor's first: `param_offload`."""
@@ -277,8 +272,7 @@ def _settings(run: Run, train: str) -> Iterator[tuple[str, Setting]]:
     log_probs = run.setting(f"{ROLLOUT}.log_prob_use_dynamic_bsz")
     dynamic = {"max_tokens": run.dynamic_batch, "log_prob_max_tokens": log_probs}
     for name, item in inputs_by_name().items():
-        keys = item.get("key", {})
-        key = keys.get(train) or keys.get("any", "")
+        key = key_of(item, train)
         if name in special and (key or "key" not in item):
             yield name, special[name]
         elif key and (name not in dynamic or dynamic[name].flag):

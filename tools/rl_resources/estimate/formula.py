@@ -17,12 +17,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from rl_resources.script.backends import BACKENDS
+
 Number = int | float
 Tree = Number | str | list[Any]
 Compiled = Callable[[Mapping[str, Number]], Number]
 
-_OF_VERL = frozenset({"fsdp", "fsdp2", "megatron"})
-"""Backends whose settings are keys of verl."""
 _FLAG = "0 or 1"
 ENGINE_SIZES: Sequence[Mapping[str, Number]] = [
     {"engine_tensor_parallel": size} for size in (1, 2, 4, 8, 16, 32)
@@ -66,8 +66,30 @@ def backends() -> Mapping[str, Mapping[str, Any]]:
 
 @cache
 def inputs_by_name() -> Mapping[str, Mapping[str, Any]]:
-    """The inputs by name."""
-    return {item["name"]: item for item in formula()["input"]}
+    """The inputs by name, each with its key in every training backend of verl.
+
+    The key of `any` is that of the others.
+    """
+    return {item["name"]: {**item, **_with_keys(item.get("key"))} for item in formula()["input"]}
+
+
+def _with_keys(keys: Mapping[str, str] | None) -> Mapping[str, Any]:
+    if keys is None:
+        return {}
+    trains = ("any", *BACKENDS) if "any" in keys else keys
+    return {"key": {train: _in_section(keys.get(train) or keys["any"], train) for train in trains}}
+
+
+def _in_section(key: str, train: str) -> str:
+    """A key with the section of a backend, FSDP's for `any`."""
+    section = BACKENDS.get(train, BACKENDS["fsdp"]).section
+    return key.format(section=section, critic=section.removesuffix("_config"))
+
+
+def key_of(item: Mapping[str, Any], train: str) -> str:
+    """The key of an input for a training backend; empty where it has none."""
+    keys = item.get("key", {})
+    return str(keys.get(train) or keys.get("any", ""))
 
 
 @cache
@@ -143,8 +165,7 @@ def settings(knob: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _setting(knob: Mapping[str, Any], item: Mapping[str, Any], train: str) -> str:
-    keys = item.get("key", {}) if train in _OF_VERL else {}
-    key = keys.get(train, keys.get("any"))
+    key = key_of(item, train) if train in BACKENDS else ""
     if key and "word" in knob:
         return f"{key}={knob['word']}"
     value = "" if "times" in knob else f"{knob['value']:g}"
@@ -175,7 +196,8 @@ def published() -> dict[str, Any]:
         "constants": found["constants"],
         "backends": [_backend(name, row) for name, row in backends().items()],
         "inputs": [
-            _row(item, "name unit title default minimum maximum key") for item in found["input"]
+            _row(item, "name unit title default minimum maximum key")
+            for item in inputs_by_name().values()
         ],
         "terms": [
             {**_row(item, "name unit title formula"), "tree": terms()[item["name"]], **_cited(item)}
