@@ -229,11 +229,11 @@ def test_the_recipe_of_dapo_has_the_defaults_of_main_ppo(proposed):
     assert (row["task"], row["weights"], row["train"]) == ("DAPO", "full", "fsdp")
 
 
-def test_a_setting_that_the_script_leaves_out_is_not_set(proposed):
+def test_a_backend_that_the_script_leaves_out_or_that_is_none_is_not_known(proposed):
     name = "actor_rollout_ref.rollout.name"
-    draft = proposed(script().replace(f" \\\n    {name}=vllm", ""))
-    assert draft.row["infer"] == ""
-    assert f"`{name}` is not set and has no default" in draft.unknown["infer"]
+    draft = proposed(script(settings=f"{ACTOR}.strategy=x").replace(f" \\\n    {name}=vllm", ""))
+    assert draft.unknown["infer"] == f"`{name}` is not set and has no default"
+    assert draft.unknown["train"] == f"no backend of the dataset has `{ACTOR}.strategy=x`"
 
 
 def test_on_an_ascend_device_vllm_is_its_edition(proposed):
@@ -402,12 +402,15 @@ FORM = "".join(f"### {title}\n\n{answer}\n\n" for title, answer in ANSWERS.items
 
 
 def test_an_issue_form_becomes_a_row(run, tmp_path):
-    found = run("--issue", saved(tmp_path, FORM.replace("\n", "\r\n"), "issue.md"))
+    body = FORM + "### Log\n\nstep 1\n\n### Exemption\n\nmin-saves-memry: Because.\n"
+    found = run("--issue", saved(tmp_path, body.replace("\n", "\r\n"), "issue.md"))
     row = found["row"]
     assert found["exit"] == 0
     assert (row["script"], row["contributor"], row["gpus"]) == (NAME, HANDLE, "2")
     assert row["peak_memory_gb"] == ""
     assert "a record needs its script" in found["said"]
+    assert "`Log`: has no training step" in found["said"]
+    assert "from `min-saves-memry`. Did you mean `min-saves-memory`?" in found["said"]
 
 
 def test_an_answer_that_does_not_fit_its_column_is_reported():

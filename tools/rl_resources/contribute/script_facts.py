@@ -150,9 +150,12 @@ def _may_be(run: Run, algorithm: str) -> bool:
 
 def _backend(setting: Setting, named: str, dataset: Dataset, *, on_npu: bool = False) -> Fact:
     """A backend in the dataset's words; `on_npu` prefers a vendor's edition of it."""
+    if setting.text is None:
+        return _unknown(setting)
     words = (str(row["backend"]) for row in dataset.records["backends"])
     fits = [word for word in words if SAME_BACKEND.get(word, word) == setting.text]
     editions = [word for word in fits if word != setting.text]
     preferred = [named, *(editions if on_npu else ()), setting.text, *fits]
-    found = next((word for word in preferred if word in fits), None)
-    return Fact(found) if found else _unknown(setting)
+    found = next((word for word in preferred if word in fits), "")
+    doubt = f"no backend of the dataset has `{setting.key}={shown(setting.text)}`"
+    return Fact(found) if found else Fact(doubt=doubt)
