@@ -162,6 +162,14 @@ def test_a_backend_of_verl_has_its_settings_in_its_own_section(train, tmp_path):
     assert dataset().estimate(str(script)).values["parameter_offload"] == 1
 
 
+def test_what_a_backend_lacks_is_no_knob_of_it():
+    turned = {
+        train: any("activation_offload" in knob.setting for knob in knobs(asked(train=train)))
+        for train in ("fsdp", "veomni", "megatron", "deepspeed")
+    }
+    assert turned == {"fsdp": True, "veomni": True, "megatron": False, "deepspeed": True}
+
+
 def test_a_knob_is_the_setting_of_the_framework_with_its_line_and_its_effect_recomputed():
     found = dataset().estimate(str(SCRIPT))
     by_setting = {knob.setting: knob for knob in knobs(found)}

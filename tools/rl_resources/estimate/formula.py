@@ -12,6 +12,7 @@ import math
 import operator
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -77,19 +78,19 @@ def _with_keys(keys: Mapping[str, str] | None) -> Mapping[str, Any]:
     if keys is None:
         return {}
     trains = ("any", *BACKENDS) if "any" in keys else keys
-    return {"key": {train: _in_section(keys.get(train) or keys["any"], train) for train in trains}}
+    found = {train: _key(keys.get(train) or keys["any"], train) for train in trains}
+    return {"key": {train: key for train, key in found.items() if key}}
 
 
-def _in_section(key: str, train: str) -> str:
-    """A key with the section of a backend, FSDP's for `any`."""
-    section = BACKENDS.get(train, BACKENDS["fsdp"]).section
-    return key.format(section=section, critic=section.removesuffix("_config"))
+def _key(key: str, train: str) -> str:
+    """A key with what is in braces from a backend, FSDP for `any`; empty where that lacks it."""
+    backend = BACKENDS.get(train, BACKENDS["fsdp"])
+    return key.format(critic=backend.section.removesuffix("_config"), **asdict(backend))
 
 
 def key_of(item: Mapping[str, Any], train: str) -> str:
     """The key of an input for a training backend; empty where it has none."""
-    keys = item.get("key", {})
-    return str(keys.get(train) or keys.get("any", ""))
+    return str(item.get("key", {}).get(train if train in BACKENDS else "any", ""))
 
 
 @cache
@@ -156,12 +157,11 @@ def _compiled(tree: Tree) -> Compiled:
 def settings(knob: Mapping[str, Any]) -> dict[str, str]:
     """What a knob sets, as each training backend that has it writes it.
 
-    A text that ends in `=` lacks the number. A backend without a key for it has the input's name.
+    A text that ends in `=` lacks the number. A backend that is not verl's has the input's name.
     """
     item = inputs_by_name()[knob["input"]]
-    keys = item.get("key", {})
-    everywhere = backends() if not keys or "any" in keys else keys
-    return {train: _setting(knob, item, train) for train in knob.get("train", everywhere)}
+    able = [train for train in backends() if "key" not in item or key_of(item, train)]
+    return {train: _setting(knob, item, train) for train in knob.get("train", able)}
 
 
 def _setting(knob: Mapping[str, Any], item: Mapping[str, Any], train: str) -> str:
