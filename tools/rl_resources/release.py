@@ -25,7 +25,7 @@ from rl_resources.files import write_file
 from rl_resources.generate import CITATION, citation_file, stale
 from rl_resources.git import git_text, released_versions
 from rl_resources.package import DESCRIPTOR, read_package
-from rl_resources.query.diff import TableDiff, diff, read_folder, read_state
+from rl_resources.query.diff import TableDiff, diff, read_directory, read_state
 from rl_resources.site.changes import SAME, counts
 
 CHANGELOG = "CHANGELOG.md"
@@ -62,7 +62,9 @@ def release_files(root: Path, today: date) -> tuple[str, dict[str, str]]:
     text = re.sub(before, "" if UNRELEASED in text else f"{UNRELEASED}\n", text, flags=re.MULTILINE)
     if UNRELEASED not in text:
         text = text.replace("\n", f"\n\n{UNRELEASED}", 1)
-    section = f"## {version} ({today.isoformat()})\n\n{data_section(diff(old, read_folder(root)))}"
+    section = (
+        f"## {version} ({today.isoformat()})\n\n{data_section(diff(old, read_directory(root)))}"
+    )
     descriptor = (root / DESCRIPTOR).read_text(encoding="utf-8")
     descriptor = re.sub(r'(?<="version": ")[^"]*', version, descriptor, count=1)
     descriptor = re.sub(r'(?<="created": ")[0-9-]*', today.isoformat(), descriptor, count=1)

@@ -1,5 +1,5 @@
 /**
- * A form that is answered while it is filled in. Its address is its state: a field that is left puts
+ * A form that is answered while it is filled in. Its URL is its state: a field that is left puts
  * the question there, and what is there is answered on loading, Back and Forward.
  */
 
@@ -36,9 +36,9 @@ function takes(field, text) {
  * Answer a form from now on.
  *
  * @param {HTMLFormElement} form its data are at `data-url`, its answers go to the element `data-answers`
- * @param {Record<string, string>} same other names of its fields in an address
+ * @param {Record<string, string>} same other names of its fields in a URL
  * @param {(place: HTMLElement, data: any, words: Record<string, string>, strange: string[]) => string} draw
- *   draws an answer, given also what no field takes of the address; returns what a screen reader says
+ *   draws an answer, given also what no field takes of the URL; returns what a screen reader says
  */
 export function answer(form, same, draw) {
   const place = document.getElementById(form.dataset.answers);
@@ -84,14 +84,14 @@ export function answer(form, same, draw) {
     announce(text);
   }
 
-  function toAddress() {
+  function toURL() {
     const query = new URLSearchParams(wordsOf(form)).toString();
     if (query === asked) return;
     history.pushState(null, "", query ? `?${query}` : location.pathname);
     [asked, search] = [query, location.search];
   }
 
-  function fromAddress() {
+  function fromURL() {
     const words = [...new URLSearchParams(location.search)].map(([name, text]) => [same[name] ?? name, text]);
     form.reset();
     const strange = words.filter(([name, text]) => text && !takes(form.elements.namedItem(name), text));
@@ -101,12 +101,12 @@ export function answer(form, same, draw) {
 
   form.addEventListener("focusin", () => update(), { once: true });
   form.addEventListener("input", () => update());
-  form.addEventListener("change", toAddress);
+  form.addEventListener("change", toURL);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    toAddress();
+    toURL();
     place.querySelector("h2")?.focus();
   });
-  addEventListener("popstate", () => location.search !== search && fromAddress());
-  fromAddress();
+  addEventListener("popstate", () => location.search !== search && fromURL());
+  fromURL();
 }

@@ -26,7 +26,7 @@ for (const [id, { name, first }] of Object.entries(OPENED)) {
   });
 }
 
-/* Examples of a site without an address of its own name the one that this page came from. */
+/* Examples of a site without a URL of its own name the one that this page came from. */
 const { base } = JSON.parse(document.getElementById("__config").textContent);
 const texts = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT);
 while (texts.nextNode()) {

@@ -126,7 +126,7 @@ def coverage(arguments: Arguments) -> int:
 
 def _diff_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("old", metavar="OLD", help="a git revision, or a folder with a dataset")
+    add("old", metavar="OLD", help="a git revision, or a directory with a dataset")
     add("new", nargs="?", metavar="NEW", help="another one (default: the files here)")
     add("--format", choices=["text", "json", "markdown"], default="text")
 
@@ -134,12 +134,12 @@ def _diff_options(parser: ArgumentParser) -> None:
 @command(_diff_options)
 def diff(arguments: Arguments) -> int:
     """Show which records differ between two states."""
-    from rl_resources.query.diff import diff, read_folder, read_state
+    from rl_resources.query.diff import diff, read_directory, read_state
     from rl_resources.site import changes
 
     root = root_of(arguments)
     old = read_state(root, arguments.old)
-    new = read_state(root, arguments.new) if arguments.new else read_folder(root)
+    new = read_state(root, arguments.new) if arguments.new else read_directory(root)
     found = diff(old, new)
     forms = {"text": changes.as_text, "json": changes.as_json, "markdown": changes.as_markdown}
     sys.stdout.write(forms[arguments.format](found))

@@ -1,9 +1,9 @@
 """What differs between two states of the dataset, in records and not in lines.
 
-A state is that of a folder or of a git revision; nothing is checked out. Its tables are text cells,
-read by its own descriptor and schemas, of which only names and keys are needed: a revision may lack
-tables, columns and properties of today. A row is known by its key: with another key it is removed
-and added.
+A state is that of a directory or of a git revision; nothing is checked out. Its tables are text
+cells, read by its own descriptor and schemas, of which only names and keys are needed: a revision
+may lack tables, columns and properties of today. A row is known by its key: with another key it is
+removed and added.
 """
 
 from __future__ import annotations
@@ -82,25 +82,25 @@ def _by_key(rows: Iterable[Row], key: Key) -> dict[Key, Row]:
 
 
 def read_state(root: Path, name: str) -> Tables:
-    """The tables of the folder `name` if it has a descriptor, else of that revision of `root`.
+    """The tables of the directory `name` if it has a descriptor, else of that revision of `root`.
 
     Raises `UnusableInput` where it is neither, or where one of its files cannot be read.
     """
     if name and (Path(name) / DESCRIPTOR).is_file():
-        return read_folder(Path(name))
+        return read_directory(Path(name))
     commit = f"{name}^{{commit}}"
     revision = git_text(root, "rev-parse", "--verify", "--quiet", "--end-of-options", commit)
     if not revision:
         raise UnusableInput(
-            f"{name}: is neither a revision of {root} nor a folder with a {DESCRIPTOR}",
-            "Name a commit, a tag, a branch or a folder; a shallow clone lacks older commits.",
+            f"{name}: is neither a revision of {root} nor a directory with a {DESCRIPTOR}",
+            "Name a commit, a tag, a branch or a directory; a shallow clone lacks older commits.",
         )
     return _tables(name, lambda path: file_at(root, revision, path) or b"")
 
 
-def read_folder(folder: Path) -> Tables:
-    """The tables of a folder as they are now. Raises `UnusableInput`."""
-    return _tables(str(folder), lambda path: (folder / path).read_bytes())
+def read_directory(directory: Path) -> Tables:
+    """The tables of a directory as they are now. Raises `UnusableInput`."""
+    return _tables(str(directory), lambda path: (directory / path).read_bytes())
 
 
 def _tables(state: str, read: Callable[[str], bytes]) -> Tables:
