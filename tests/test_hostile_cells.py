@@ -19,7 +19,7 @@ from rl_resources.schema.text_rules import text_mistake
 from rl_resources.schema.validation import failures
 from rl_resources.site.findings import as_github, as_sarif, as_text
 from rl_resources.tabular import write
-from sample_tree import plant
+from sample_tree import sample
 
 HERE = Path(__file__).parent
 NOTES = Field("notes", "string", "Notes", "Notes.", {"maxLength": 500})
@@ -104,19 +104,12 @@ def test_a_path_leads_nowhere_but_down_and_an_address_to_a_host(table, names, te
     assert tried - set(refused_in(table, columns, texts)) == set()
 
 
-def test_nothing_of_a_payload_reaches_terminal_or_runner_as_a_command(
-    tmp_path, monkeypatch, capsys
-):
-    root = plant(tmp_path / "dataset")
+def test_nothing_of_a_payload_reaches_terminal_or_runner_as_a_command(root, monkeypatch, capsys):
     monkeypatch.chdir(root)
-    tuning = root / "records" / "tuning.csv"
-    schema = read_package(root).resources["tuning"].schema
-    header, row = (tuning.read_text(encoding="utf-8").splitlines()[line] for line in (0, 1))
-    good = row.rpartition(",")[0].split(",")
+    table = sample().tables["tuning"]
     texts = [*REFUSED, *SHOWN, "x\u001b[31m\r\n::error::y", "::error::x%0A::warning::y"]
-    tuning.write_text(write([schema.names, *([*good, text] for text in texts)]), encoding="utf-8")
-    assert header == ",".join(schema.names)
-
+    rows = [(*table.rows[0].cells[:-1], text) for text in texts]
+    (root / table.path).write_text(write([table.header, *rows]), encoding="utf-8")
     assert main(["check", "--format", "json", "--ignore", "shellcheck"]) == 1
     findings = [Finding(**finding) for finding in json.loads(capsys.readouterr().out)]
     assert len(findings) > len(REFUSED)
