@@ -13,7 +13,7 @@ from rl_resources import tabular
 from rl_resources.check.rule import Mistake
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices
-from rl_resources.package import Record, Value, text_of
+from rl_resources.package import Record, TableSchema, Value, text_of
 from rl_resources.page.reader import Cell, Page, Row, Table
 from rl_resources.script.name import PARTS, parsed
 from rl_resources.text import nearest, shown
@@ -55,8 +55,8 @@ _MODEL_SIZE = re.compile(r"(\D[a-z0-9.-]*?-)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a
 _NOBODY = frozenset({"na", "none", "null", "nobody", "tbd", "todo", "unknown"})
 _BEFORE_VERSION = re.compile(r"[\s=v-]*")
 
-Spellings = Mapping[str, Sequence[str]]
-"""Spellings in lower case, each with the keys that it can mean."""
+Spellings = Mapping[str, str]
+"""Spellings in lower case, each with the key that it means."""
 
 
 @dataclass(frozen=True)
@@ -71,22 +71,27 @@ class Context:
     devices: Devices
     spellings: Mapping[str, Spellings]
 
+    @property
+    def tuning(self) -> TableSchema:
+        """The schema of the records."""
+        return self.dataset.package.resources["tuning"].schema
+
     def matches(self, column: str, text: str) -> bool:
         """Whether `text` has the form that the tuning schema asks for in `column`."""
-        schema = self.dataset.package.resources["tuning"].schema
-        return re.fullmatch(schema.field(column).constraints["pattern"], text) is not None
+        return re.fullmatch(self.tuning.field(column).constraints["pattern"], text) is not None
 
     def meanings(self, kind: str, text: str) -> Sequence[str]:
         """The keys that a word can mean."""
         if kind == "device":
             return self.devices.named(text)
-        return self.spellings[kind].get(text.lower(), ())
+        key = self.spellings[kind].get(text.lower())
+        return [key] if key else []
 
     def keys(self, kind: str) -> Iterable[str]:
         """All keys of a kind."""
         if kind == "device":
             return self.devices.known
-        return dict.fromkeys(key for keys in self.spellings[kind].values() for key in keys)
+        return dict.fromkeys(self.spellings[kind].values())
 
 
 # The script that a row links
@@ -329,36 +334,28 @@ def cells_by_header(table: Table) -> Iterator[Mapping[str, Cell]]:
 
 def _row(cells: Mapping[str, Cell], link: Link, context: Context) -> ReadRow:
     text = {name: cell.text.strip() for name, cell in cells.items()}
-    facts = _facts(text, link.script, context)
+    facts = dict.fromkeys(context.tuning.names) | _facts(text, link.script, context)
     problems = {name: fact for name, fact in facts.items() if isinstance(fact, Problem)}
-    return ReadRow(cells, link, _record(text, facts, link, context), problems)
+    record = {name: None if isinstance(fact, Problem) else fact for name, fact in facts.items()}
+    return ReadRow(cells, link, record, problems)
 
 
-Facts = dict[str, Value | Problem]
-
-
-def _record(text: Mapping[str, str], facts: Facts, link: Link, context: Context) -> Record:
-    mark = _MAX_BATCH.fullmatch(text.get("MaxBatch", ""))
-    status = (mark and mark[2]) or "reported"
-    known: Facts = {"script": link.script, "framework": FRAMEWORK, "status": status, **facts}
-    schema = context.dataset.package.resources["tuning"].schema
-    cells = {name: known.get(name) for name in schema.names}
-    return {name: None if isinstance(fact, Problem) else fact for name, fact in cells.items()}
-
-
-def _facts(text: Mapping[str, str], script: str, context: Context) -> Facts:
-    """Columns that the row's text decides; the script's name settles only what is ambiguous."""
+def _facts(text: Mapping[str, str], script: str, context: Context) -> dict[str, Value | Problem]:
+    """Columns that the row's text decides; the script's name settles only which device is meant."""
     name = parsed(script)
-    slugs = {row["slug"]: text_of(row, "model") for row in context.dataset.records["models"]}
     gpus, device = _resource(text["Resource"], context, name.device if name else None)
+    max_batch, status = _max_batch(text.get("MaxBatch", ""))
     engine, version = _infer(text["Infer"], context)
     return {
+        "script": script,
+        "framework": FRAMEWORK,
+        "status": status,
         "tag": _known("tag", text["Tag"], context),
-        "model": _model(text["Model"], context, slugs.get(name.model) if name else None),
+        "model": _model(text["Model"], context),
         "task": _known("task", text["Task"], context),
         "gpus": gpus,
         "device": device,
-        "max_batch": _max_batch(text.get("MaxBatch", "")),
+        "max_batch": max_batch,
         "train": _known("backend", text["Train"], context),
         "infer": engine,
         "infer_version": version,
@@ -385,19 +382,18 @@ def _known(kind: str, text: str, context: Context, confirmed: str | None = None)
     return Problem(rule, message, "Write which one is meant.")
 
 
-def _model(text: str, context: Context, confirmed: str | None) -> str | Problem | None:
+def _model(text: str, context: Context) -> str | Problem | None:
     """The id of a model. What the dataset does not list may exist all the same.
 
     A model does not exist only where its size lies between those of a family of which the dataset
     lists at least three. `None` where the dataset lists the model in another variant.
     """
-    known = _known("model", text, context, confirmed)
-    spellings = context.spellings["model"]
-    if not isinstance(known, Problem) or not text or text.lower() in spellings:
+    known = _known("model", text, context)
+    if not isinstance(known, Problem) or not text:
         return known
     match = _MODEL_SIZE.match(text.rpartition("/")[2].lower())
     family, size = (match[1], float(match[2])) if match else ("", 0.0)
-    names = (_MODEL_SIZE.match(name.rpartition("/")[2]) for name in spellings)
+    names = (_MODEL_SIZE.match(name.rpartition("/")[2]) for name in context.spellings["model"])
     listed = {float(name[2]): name[2] for name in names if name and name[1] == family}
     if size in listed:
         return None
@@ -420,14 +416,14 @@ def _resource(
     return None, Problem("page-unreadable-cell", message, "Write for example `8 × H100 80 GB`.")
 
 
-def _max_batch(text: str) -> int | Problem | None:
-    """The number of prompts, `None` where it is unknown, with or without a mark of its status."""
+def _max_batch(text: str) -> tuple[int | Problem | None, str]:
+    """The number of prompts, `None` where it is unknown, and the status that may follow it."""
     match = _MAX_BATCH.fullmatch(text)
     if match is not None:
-        return int(match[1]) if match[1] else None
+        return int(match[1]) if match[1] else None, match[2] or "reported"
     message = f"`{shown(text)}` is not a number of prompts"
     fix = "Write the number alone, or `\\` where nobody searched for it."
-    return Problem("page-unreadable-cell", message, fix)
+    return Problem("page-unreadable-cell", message, fix), "reported"
 
 
 def _infer(text: str, context: Context) -> tuple[str | Problem, str | Problem | None]:
@@ -440,10 +436,10 @@ def _infer(text: str, context: Context) -> tuple[str | Problem, str | Problem | 
     rest = text[len(name) :]
     version = _BEFORE_VERSION.sub("", rest.lower(), count=1)
     if not version or context.matches("infer_version", version):
-        return engines[name][0], version or None
+        return engines[name], version or None
     message = f"`{shown(rest)}` is not a release of the engine"
     fix = "Write engine and release without a gap, for example `vllm0.8.3`."
-    return engines[name][0], Problem("page-unreadable-cell", message, fix)
+    return engines[name], Problem("page-unreadable-cell", message, fix)
 
 
 def _contributor(text: str, context: Context) -> str | Problem | None:
@@ -461,25 +457,24 @@ def _spellings(dataset: Dataset) -> dict[str, Spellings]:
     """The spellings of every kind of word that a page may use, but of devices."""
     tags = dataset.package.resources["tuning"].schema.field("tag").constraints["enum"]
     backends = dataset.records["backends"]
-    train, infer = (
-        [text_of(row, "backend") for row in backends if row["role"] == role]
-        for role in ("train", "infer")
-    )
-    words = {"tag": tags, "task": dataset.by_key["tasks"], "backend": train, "engine": infer}
-    same = {
-        kind: {str(word).lower(): [str(word)] for word in found} for kind, found in words.items()
+    words = {
+        "tag": tags,
+        "task": dataset.by_key["tasks"],
+        "backend": [row["backend"] for row in backends if row["role"] == "train"],
+        "engine": [row["backend"] for row in backends if row["role"] == "infer"],
     }
-    return {**same, "model": _spellings_of_models(dataset)}
+    same = {kind: {str(word).lower(): str(word) for word in some} for kind, some in words.items()}
+    models = {
+        spelling: text_of(row, "model")
+        for row in dataset.records["models"]
+        for spelling in _spellings_of_model(text_of(row, "model"), text_of(row, "slug"))
+    }
+    return {**same, "model": models}
 
 
-def _spellings_of_models(dataset: Dataset) -> Spellings:
-    """Models by id, by name without owner, by slug."""
-    found: dict[str, list[str]] = {}
-    for row in dataset.records["models"]:
-        model, slug = text_of(row, "model"), text_of(row, "slug")
-        for spelling in dict.fromkeys((model.lower(), model.partition("/")[2].lower(), slug)):
-            found.setdefault(spelling, []).append(model)
-    return found
+def _spellings_of_model(model: str, slug: str) -> tuple[str, str, str]:
+    """Its id, its name without owner, its slug."""
+    return model.lower(), model.partition("/")[2].lower(), slug
 
 
 def tuning_csv(records: Iterable[Record], dataset: Dataset) -> str:
