@@ -109,16 +109,6 @@ def test_the_formula_is_fetched_when_somebody_asks(browser, address):
         assert "api/v1/estimate.json" in page.evaluate(fetched)
 
 
-def test_a_formula_that_cannot_be_loaded_is_said(browser, address):
-    page = browser.new_page()
-    page.route("**/api/v1/estimate.json", lambda route: route.abort())
-    page.goto(f"{address}/estimate/")
-    page.locator("#estimate-model").focus()
-    page.locator(".form-says", has_text="The data could not be loaded").wait_for()
-    assert page.get_by_role("link", name="Try again").is_visible()
-    page.close()
-
-
 def test_the_finder_leads_to_the_estimate_of_its_question(browser, address):
     asked = {"model": "Qwen2.5-32B-Instruct", "gpus": "2", "device": "4090", "weights": "lora"}
     with visited(browser, f"{address}/?{urlencode(asked)}&length=8K") as page:

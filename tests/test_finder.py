@@ -91,7 +91,7 @@ def _words(dataset: Dataset) -> dict[str, list[str]]:
             if field != "task":
                 words.setdefault(field, []).append(text)
     for field in ("gpus", "device", "length", "model"):
-        words[field] += ["0", "zx81", "24564MiB", "1e4", "4k+", "5090", "640", "32b"]
+        words[field] += ["0", "zx81", "24564MiB", "1e4", "4k+", "5090", "640", "32b", "2 x 0GB"]
     words["gpus"] += ["1", "2", "3", "4", "8", "8", "16", "64", "8\u5361", "9999999 x 9999999"] * 5
     words["task"] += ["GRPO", "GRPO-LoRA", "PPO", "DAPO"] * 8
     words["model"] += ["7B", "8b", "14B", "32B", "70B", "30B-A3B", "Mixtral 8x22B"] * 12

@@ -186,8 +186,11 @@ class _Reader:
         memory, keys = self._tokens["memory"], self._named(device)
         if device and memory:
             raise UnusableInput(say("device-and-memory"), "Leave one of them out.")
-        amount, unit = _amount("memory", memory or device)
+        text = memory or device
+        amount, unit = _amount("memory", text)
         if memory or unit or (0 < amount <= MOST_GIGABYTES and not keys):
+            if not amount:
+                self._unknown("memory" if memory else "device", text)
             return [], self._gigabytes(amount, unit)
         if device and not keys:
             self._unknown("device", device)
@@ -203,9 +206,6 @@ class _Reader:
 
     def _gigabytes(self, amount: float, unit: str) -> float:
         """GB of one device. Makers call 24 GiB 24 GB, and so do the tables: GiB count as GB."""
-        if not amount:
-            field = "memory" if self._tokens["memory"] else "device"
-            self._unknown(field, self._tokens[field])
         gigabytes = math.ceil(amount) if unit in {"mib", "mb"} else amount
         self._note("any-vendor", memory=f"{gigabytes:g}")
         return gigabytes
