@@ -117,7 +117,7 @@ def test_bad_data_stop_the_build_and_keep_the_old_output(copy, out, capsys):
 def test_no_name_leads_out_of_the_folder_even_if_no_rule_was_asked(copy):
     edit_row(copy, "tuning", f"{RECORD}.sh", script="../../../../escaped.sh")
     (copy.parent / "escaped.sh").write_text("echo hello\n")
-    with pytest.raises(InvalidOutput, match="leads out of the folder"):
+    with pytest.raises(InvalidOutput, match="leads out of the directory"):
         publish.render(copy)
 
 

@@ -8,15 +8,9 @@ import pytest
 
 from rl_resources.cli import main
 from rl_resources.site import tuning_table
-from sample_tree import plant
 
 SCRIPT = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm"
 Output = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return plant(tmp_path_factory.mktemp("export") / "dataset")
 
 
 def _export(root: Path, capsys: Output, *arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""The whole site, built by MkDocs in a new folder that replaces the old one at the end."""
+"""The whole site, built by MkDocs in a new directory that replaces the old one at the end."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def build(root: Path, out: Path) -> Path:
         )
     target = out / "site"
     _refuse_to_replace(root, target)
-    elsewhere = "Name a folder with --out DIR that may be written to and has room."
+    elsewhere = "Name a directory with --out DIR that may be written to and has room."
     os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
     with new_folder(target, elsewhere) as staging, _commit_time(root):
         _build(configuration, staging)
@@ -55,14 +55,14 @@ def _refuse_to_replace(root: Path, target: Path) -> None:
     sources = [(root / name).resolve() for name in SOURCES]
     if any(place.is_relative_to(source) or source.is_relative_to(place) for source in sources):
         raise UnusableInput(
-            f"{target}: contains the sources of the site, and a build replaces the whole folder",
-            "Name another folder with --out, or leave it out for `build`.",
+            f"{target}: contains the sources of the site, and a build replaces the whole directory",
+            "Name another directory with --out, or leave it out for `build`.",
         )
     ours = target.is_dir() and ((target / MARK).exists() or not any(target.iterdir()))
     if target.exists() and not ours:
         raise UnusableInput(
             f"{target}: exists and was not built by this program",
-            "Name another folder with --out, or remove it yourself.",
+            "Name another directory with --out, or remove it yourself.",
         )
 
 

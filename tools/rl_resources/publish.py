@@ -35,13 +35,13 @@ def render(root: Path, repository: Repository | None = None) -> Files:
     `repository` is what git says of `root` unless it is given.
 
     Raises `InvalidDataset`, `UnreadableDataset`, and `InvalidOutput` where a path leads out of the
-    site's folder: the rules may not have been asked.
+    site's directory: the rules may not have been asked.
     """
     dataset, repository = read_dataset(read_package(root)), repository or read_repository(root)
     site = Site(dataset, repository.url, site_url())
     files = render_dataset(site, _scripts(root, dataset), repository)
     if outside := [path for path in files if ".." in PurePosixPath(path).parts]:
-        raise InvalidOutput(f"{outside[0]}: leads out of the folder of the site")
+        raise InvalidOutput(f"{outside[0]}: leads out of the directory of the site")
     tuning = dataset.package.resources["tuning"]
     files[metadata.FEED] = metadata.feed(site, line_times(root, tuning.path))
     # Where assistants find the data, by the form of https://llmstxt.org.

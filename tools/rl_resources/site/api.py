@@ -26,7 +26,7 @@ from rl_resources.site.tuning_table import records_of_size, sizes
 BASE = "api/v1"
 _UP = "../../"
 SCRIPTS = "scripts"
-"""The folder of the scripts, as they are."""
+"""The directory of the scripts, as they are."""
 DOWNLOADS = ("downloads/", "rst/", f"{SCRIPTS}/")
 """Where files for programs are published outside the API."""
 
@@ -35,7 +35,7 @@ DOWNLOADS = ("downloads/", "rst/", f"{SCRIPTS}/")
 class Document:
     """One published document: its path below `BASE`, the name of its schema, its value.
 
-    Documents in one folder are of one kind.
+    Documents in one directory are of one kind.
     """
 
     path: str
@@ -126,7 +126,7 @@ def _by_id(dataset: Dataset) -> Iterator[Document]:
     """A document for each id of a record, also for those that are gone."""
 
     def document(id_: str, script: object, **value: object) -> Document:
-        root = f"../{_UP}"  # the document lies one folder below `BASE`
+        root = f"../{_UP}"  # the document lies one directory below `BASE`
         links = {
             "page": root + quote(f"records/{id_}/"),
             "script": root + quote(f"{SCRIPTS}/{script}") if script else None,

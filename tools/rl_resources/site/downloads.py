@@ -48,7 +48,7 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """One file; `name` is its place in the folder, `table` its resource if it has one.
+    """One file; `name` is its place in the directory, `table` its resource if it has one.
 
     Files of one `format` are listed together; `holds` says in a few words what is in this one.
     """

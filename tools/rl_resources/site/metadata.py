@@ -47,7 +47,7 @@ _CROISSANT_TYPES: Mapping[str, str] = {
 
 
 def descriptor(package: Package, csv: Mapping[str, bytes]) -> dict[str, Any]:
-    """Data Package 2.0 of the CSV files in the same folder, by resource. It needs no other file."""
+    """Data Package 2.0 of the CSV files next to it, by resource. It needs no other file."""
 
     def resource(item: Mapping[str, Any]) -> dict[str, Any]:
         name = item["name"]
@@ -70,7 +70,7 @@ def croissant(package: Package, csv: Mapping[str, bytes], folder: str = "") -> d
     """Croissant of CSV files, whose contents `csv` has by resource.
 
     `folder` is the URL that all of them are published under, with a closing slash. With it the
-    document can be read by its own URL; without it mlcroissant needs the files in the same folder.
+    document can be read by its own URL; without it mlcroissant needs the files next to it.
     """
     return {
         "@context": _CROISSANT_CONTEXT,
@@ -145,7 +145,7 @@ def citation(package: Package) -> str:
 def card(site: Site) -> str:
     """The dataset card, a README in the form of Hugging Face's dataset repositories.
 
-    Its front matter makes the folder of downloads a repository that `datasets` loads.
+    Its front matter makes the directory of downloads a repository that `datasets` loads.
     https://huggingface.co/docs/hub/datasets-cards
     """
     path = "downloads/README.md"
