@@ -60,7 +60,7 @@ def _import(
 def _one(dataset: Dataset, **cells: str) -> tuple[Record, list[Finding]]:
     """The record of a page of one row, and the findings but those of GOOD's address and name."""
     (record,), findings = _import(dataset, HEADER + _row(**cells))
-    others = {"page-email-address", "page-name-against-row", "page-name-of-model"}
+    others = {"page-email-address", "page-name-against-row"}
     return record, [item for item in findings if item.rule not in others]
 
 

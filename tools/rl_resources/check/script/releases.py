@@ -18,7 +18,7 @@ from rl_resources.check.target import ScriptText
 from rl_resources.script.bash.script import Place
 from rl_resources.script.framework import UNKNOWN, Composition, Rejection
 from rl_resources.script.framework.shipped import history
-from rl_resources.script.launch import Launch, Override
+from rl_resources.script.launch import Launch
 from rl_resources.text import shown
 
 
@@ -243,17 +243,15 @@ def deprecated_key(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _deprecated(launch: Launch) -> Iterator[tuple[_Use, str]]:
-    found = [(item.key, "", item.place, item.key) for item in launch.overrides if _is_set(item)]
+    found = []
     for item in launch.overrides:
         value = item.value or "null"
         found.append((item.key, value, item.origin, f"{item.key}={value}"))
+        if item.value != "null" and item.prefix != "~":
+            found.append((item.key, "", item.place, item.key))
     for flag in launch.flags:
         name = flag.text or ""
         found.append((f"--{flag.name}", name.removesuffix(".yaml"), flag.place, name))
     for key, value, place, word in found:
         if known := DEPRECATED.get((key, value)):
             yield _Use(place, word, known[1]), known[0]
-
-
-def _is_set(override: Override) -> bool:
-    return override.value != "null" and override.prefix != "~"
