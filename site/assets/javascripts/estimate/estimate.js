@@ -12,7 +12,7 @@ import { Mistake } from "../form.js";
 
 const GB = 1e9;
 const SMALLEST_GB = 0.05;
-const MOST_GPUS = 4096;
+const GPU_COUNTS = Array.from({ length: 13 }, (_, power) => 2 ** power);
 const MOST = 2 ** 20;
 const LENGTH_STEP = 256;
 
@@ -53,7 +53,11 @@ export function estimate(formula, configuration, values = { ...formula.constants
     get low() { return least * (isKnown ? peak : changed(formula, this, { fill: values.mean_fill }).peak); },
     starts: !rollout || (rollout.peak <= device && values.kv_tokens >= values.sequence_length),
     host: values.host_state / GB,
-    get verdict() { return verdictOf(this); },
+    get verdict() {
+      if (values.floor / GB > device) return "cannot fit";
+      if (this.high <= device) return this.starts ? "fits" : "tight";
+      return this.low > device ? "unlikely" : "tight";
+    },
   };
 }
 
@@ -70,13 +74,6 @@ function phasesOf(formula, values) {
     if (counts && !(peak <= found[phase]?.peak)) found[phase] = { phase, name, components, peak };
   }
   return found;
-}
-
-function verdictOf(found) {
-  const { values, high, starts, device } = found;
-  if (values.floor / GB > device) return "cannot fit";
-  if (high <= device) return starts ? "fits" : "tight";
-  return found.low > device ? "unlikely" : "tight";
 }
 
 /** The same question with other inputs. @param {Formula} formula @param {{configuration: Configuration, values: Values}} before @param {Values} inputs @returns {any} */
@@ -146,10 +143,9 @@ export function limits(formula, before) {
     const { verdict, values } = changed(formula, before, { [name]: size });
     return verdict === "fits" && !values.undivided;
   };
-  const counts = Array.from({ length: Math.log2(MOST_GPUS) + 1 }, (_, power) => 2 ** power);
   const [batch, step] = before.values.max_tokens > 0 ? ["max_tokens", LENGTH_STEP] : ["micro_batch", 1];
   return {
-    gpus: counts.find(fits("gpus")) ?? 0,
+    gpus: GPU_COUNTS.find(fits("gpus")) ?? 0,
     [batch]: largest(fits(batch), step),
     response_length: largest(fits("response_length"), LENGTH_STEP),
   };
