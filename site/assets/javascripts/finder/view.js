@@ -189,6 +189,6 @@ function link(page, { folder, id, kind }, text) {
   return element("a", { href: new URL(path, page.site).href }, text);
 }
 
-/** A source; only a URL of the web becomes a link. @param {string} url */
-const source = (url) => (url.startsWith("https://")
+/** A source; only a URL as a whole becomes a link, as in `is_web_address`. @param {string} url */
+const source = (url) => (/^https:\/\/[\w.-]+(:\d+)?([/?#][\w.~:/?#@!$&'()*+,;=%-]*)?$/.test(url)
   ? element("a", { href: url, rel: "nofollow noopener" }, "Source") : url);
