@@ -13,7 +13,7 @@ from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, publis
 from rl_resources.build import MARK, build
 from rl_resources.check import check_root, target
 from rl_resources.cli import main
-from rl_resources.files import new_folder
+from rl_resources.files import new_directory
 from rl_resources.script.framework import Composition, Source, compose_launch
 from rl_resources.script.launch import Launch
 from sample_tree import files, plant_site
@@ -127,11 +127,11 @@ def test_a_root_without_pages_cannot_be_built(tmp_path):
 
 
 def test_a_folder_takes_the_place_of_the_old_one_as_a_whole_or_not_at_all(out):
-    with pytest.raises(InvalidOutput), new_folder(out / "site") as staging:
+    with pytest.raises(InvalidOutput), new_directory(out / "site") as staging:
         (staging / "new").touch()
         raise InvalidOutput("half way")
     assert _files(out) == OLD
-    with new_folder(out / "site") as staging:
+    with new_directory(out / "site") as staging:
         (staging / "new").touch()
     assert _files(out) == ["site/new"]
 

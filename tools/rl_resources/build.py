@@ -19,7 +19,7 @@ from rl_resources.errors import (
     UnreadableDataset,
     UnusableInput,
 )
-from rl_resources.files import new_folder
+from rl_resources.files import new_directory
 from rl_resources.git import read_repository
 
 CONFIGURATION = "mkdocs.yml"
@@ -44,7 +44,7 @@ def build(root: Path, out: Path) -> Path:
     _refuse_to_replace(root, target)
     elsewhere = "Name a directory with --out DIR that may be written to and has room."
     os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
-    with new_folder(target, elsewhere) as staging, _commit_time(root):
+    with new_directory(target, elsewhere) as staging, _commit_time(root):
         _build(configuration, staging)
     return target
 

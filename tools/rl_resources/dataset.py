@@ -78,15 +78,15 @@ def is_packaged(root: Path) -> bool:
 
 
 def find_root(start: Path) -> Path:
-    """The nearest folder from `start` upwards with a descriptor.
+    """The nearest directory from `start` upwards with a descriptor.
 
     Raises `UnreadableDataset` where there is none.
     """
-    for folder in (start, *start.parents):
-        if (folder / DESCRIPTOR).is_file():
-            return folder
+    for directory in (start, *start.parents):
+        if (directory / DESCRIPTOR).is_file():
+            return directory
     raise UnreadableDataset(
-        f"{start}: neither this folder nor one above it has {DESCRIPTOR}",
+        f"{start}: neither this directory nor one above it has {DESCRIPTOR}",
         "Go into a checkout of the dataset, or name one with --root.",
     )
 

@@ -1,4 +1,4 @@
-"""Bounded reads of files that anybody may have put there; files and folders replaced as a whole."""
+"""Bounded reads of untrusted files; files and directories replaced as a whole."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def write_file(path: Path, text: str | bytes) -> None:
 
 
 @contextmanager
-def new_folder(target: Path, help_: str = "") -> Iterator[Path]:
-    """Give an empty folder to fill; when the block ends well it takes the place of `target`.
+def new_directory(target: Path, help_: str = "") -> Iterator[Path]:
+    """Give an empty directory to fill; when the block ends well it takes the place of `target`.
 
     When the block raises, `target` stays as it was. Raises `UnusableInput`, with `help_`, where
     nothing can be written next to `target`, or not all of it.

@@ -46,7 +46,7 @@ class Dataset(dataset.Dataset):
         return sorted({*super().__dir__(), *self.records})
 
     def frame(self, resource: str) -> pd.DataFrame:
-        """One table as a DataFrame; numbers with blanks are nullable, dates are `datetime64`."""
+        """One table as a DataFrame; numbers are nullable, dates are `datetime64`."""
         fields = self.package.resources[resource].schema.fields
         types = {field.name: _COLUMN_TYPES[field.type] for field in fields}
         return _frame(self.records[resource], types)

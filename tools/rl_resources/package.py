@@ -266,7 +266,7 @@ def _understood(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        help_ = f"Name the folder that has {DESCRIPTOR} with --root, or bring the file back."
+        help_ = f"Name the directory that has {DESCRIPTOR} with --root, or bring the file back."
         raise UnreadableDataset(f"{path}: cannot be read: {error.strerror}", help_) from error
     except json.JSONDecodeError as error:
         place = f"{path}:{error.lineno}:{error.colno}"
@@ -325,7 +325,7 @@ def _inside(path: Any) -> str:
     if not isinstance(path, str) or outside or not path.isprintable():
         raise UnreadableDataset(
             f"{DESCRIPTOR}: path {path!r} does not stay inside the dataset",
-            "Write it relative to the folder of datapackage.json, without `..`.",
+            "Write it relative to the directory of datapackage.json, without `..`.",
         )
     return path
 

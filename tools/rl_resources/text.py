@@ -13,7 +13,7 @@ from packaging.version import InvalidVersion, Version
 
 MOST_LISTED = 15
 MOST_COMPARED = 100
-"""Letters of a word that are compared; from 200 on difflib would leave out what is frequent."""
+"""Characters of a word that are compared; from 200 on difflib would leave out what is frequent."""
 
 _WEB = re.compile(r"https://[A-Za-z0-9.-]+(?::[0-9]+)?(?:[/?#][\w.~:/?#@!$&'()*+,;=%-]*)?", re.A)
 
@@ -60,7 +60,7 @@ def _close(wanted: str, known: tuple[str, ...]) -> list[str]:
 
 
 def is_slip(first: str, second: str) -> bool:
-    """Whether one letter is missing, added, changed, or two are swapped; digits are no slip."""
+    """Whether one character is missing, added, changed, or two are swapped; digits are no slip."""
     start = 0
     while start < min(len(first), len(second)) and first[start] == second[start]:
         start += 1

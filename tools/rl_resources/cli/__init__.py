@@ -140,7 +140,7 @@ def _parser() -> ArgumentParser:
     commands = found.add_subparsers(metavar="COMMAND", dest="command")
     for command in COMMANDS:
         sub = commands.add_parser(command.name, help=command.help, description=command.help)
-        sub.add_argument("--root", metavar="DIR", help="the folder that has datapackage.json")
+        sub.add_argument("--root", metavar="DIR", help="the directory that has datapackage.json")
         sub.set_defaults(run=command.run, extra=command.extra)
         command.options(sub)
         sub.set_defaults(known=[word for item in sub._actions for word in item.option_strings])

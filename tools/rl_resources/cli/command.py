@@ -50,7 +50,7 @@ def command(
 
 
 def root_of(arguments: Arguments) -> Path:
-    """The folder of the dataset: `--root`, else the nearest one above the current folder.
+    """The directory of the dataset: `--root`, else the nearest one from the current one upwards.
 
     Raises `UnreadableDataset` where there is none.
     """
@@ -81,7 +81,7 @@ def among(package: Package, paths: Sequence[str]) -> Callable[[str], bool]:
     that rules look at.
     """
     wanted = [_relative(package, path) for path in paths]
-    return lambda path: not wanted or any(f"{path}/".startswith(folder) for folder in wanted)
+    return lambda path: not wanted or any(f"{path}/".startswith(place) for place in wanted)
 
 
 def _relative(package: Package, path: str) -> str:
@@ -95,7 +95,7 @@ def _relative(package: Package, path: str) -> str:
     relative = place.relative_to(top).as_posix()
     known = any(item.path == relative for item in package.resources.values())
     if not (known or place.exists()):
-        raise UnusableInput(f"{path}: does not exist", "Name files or folders of the dataset.")
+        raise UnusableInput(f"{path}: does not exist", "Name files or directories of the dataset.")
     if place.is_file() and not known and not relative.startswith(f"{SCRIPTS}/"):
         raise UnusableInput(f"{path}: is neither a table nor a script of the dataset", other)
     return f"{relative}/"

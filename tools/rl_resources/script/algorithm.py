@@ -43,7 +43,7 @@ GROUP_ESTIMATORS = _GROUPED | {"reinforce_plus_plus_baseline", "opo", "gpg"}
 
 
 def algorithm_of(task: str) -> str:
-    """The algorithm of a task, in capitals, whether it trains adapters or all weights."""
+    """The algorithm of a task, in capitals, of LoRA and of full fine-tuning alike."""
     return ADAPTERS.sub("", task).upper()
 
 

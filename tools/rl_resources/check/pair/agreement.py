@@ -153,7 +153,7 @@ def _other_model(pair: Pair, *, family_alone: bool) -> Iterator[Mistake]:
 
 @rule()
 def task_agrees(pair: Pair) -> Iterator[Mistake]:
-    """The row's task is what its script trains: algorithm, and adapters or all weights.
+    """The row's task is what its script trains: algorithm, and LoRA or full fine-tuning.
 
     Another algorithm, or all weights instead of adapters, needs other hardware.
 
