@@ -243,10 +243,12 @@ def length(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: a note of 600 characters
     Good: a note of 300 characters
     """
-    sides = {"minLength": ("least", "Say more."), "maxLength": ("most", "Shorten it.")}
+    sides = {
+        "minLength": "Write at least {} characters.",
+        "maxLength": "At most {} are allowed. Shorten it.",
+    }
     for broken in _cells(snapshot, *sides):
-        side, fix = sides[broken.constraint]
-        fix = f"At {side} {broken.limit} are allowed. {fix}"
+        fix = sides[broken.constraint].format(broken.limit)
         yield broken.mistake(f"which has {len(broken.cell)} characters", fix)
 
 
