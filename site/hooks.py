@@ -31,9 +31,9 @@ from mkdocs.utils import clean_directory
 from rl_resources import publish
 from rl_resources.build import MARK
 from rl_resources.check import check_root
-from rl_resources.check.script import shellcheck
 from rl_resources.errors import refuse_errors
 from rl_resources.git import read_repository
+from rl_resources.script_rules import shellcheck
 from rl_resources.site.findings import error_as_text
 
 WATCHED = ("records", "schema", "examples", "benchmarks", "site/templates", "site/assets")

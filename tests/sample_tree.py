@@ -15,9 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record, read_package
+from rl_resources.snapshot import Snapshot, take_snapshot
 from rl_resources.tabular import write
 
 REPOSITORY = Path(__file__).parents[1]

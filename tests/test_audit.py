@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from rl_resources.check.target import ScriptText
+from rl_resources.check import all_rules
+from rl_resources.check.page_audit import audit
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import Finding
 from rl_resources.package import Package
-from rl_resources.page.audit import audit
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import read_rows, tuning_csv
-from rl_resources.rules import all_rules
+from rl_resources.script_rules.target import ScriptText
 
 SEVEN = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 LORA = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh"

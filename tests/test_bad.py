@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 
 from rl_resources.check import all_rules, findings_in
 from rl_resources.check import check as all_findings
-from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
 from rl_resources.errors import Finding
 from rl_resources.package import read_package
+from rl_resources.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.tabular import quote
 from rl_resources.text import nearest, printable
 from sample_tree import SAMPLE, apply, plant, sample

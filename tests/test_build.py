@@ -11,11 +11,12 @@ import pytest
 
 from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, publish
 from rl_resources.build import MARK, build
-from rl_resources.check import check_root, target
+from rl_resources.check import check_root
 from rl_resources.cli import main
 from rl_resources.files import new_directory
 from rl_resources.script.framework import Composition, Source, compose_launch
 from rl_resources.script.launch import Launch
+from rl_resources.script_rules import target
 from sample_tree import files, plant_site
 from website import RECORD, ROOT, edit_row
 

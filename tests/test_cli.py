@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from rl_resources import load
+from rl_resources.check import all_rules
 from rl_resources.cli import main
 from rl_resources.cli.command import INTERRUPTED
-from rl_resources.rules import all_rules
 from sample_tree import apply, ran
 
 ROOT = Path(__file__).parents[1]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rl_resources.check.registry import all_rules
-from rl_resources.check.script import shellcheck
-from rl_resources.check.target import ScriptText
 from rl_resources.script.framework.shipped import shipped
+from rl_resources.script_rules import shellcheck
+from rl_resources.script_rules.target import ScriptText
 
 ROOT = Path(__file__).parents[1]
 FAMILIES = ("content", "variables", "arguments", "releases", "safety")

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 from botched_tree import plant_frozen
-from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
-from rl_resources.check.target import ScriptText
 from rl_resources.cli import main
 from rl_resources.contribute import draft as draft_module
 from rl_resources.contribute.changes import Fixed
@@ -21,6 +19,8 @@ from rl_resources.contribute.facts import Fact, Sources, read_form
 from rl_resources.contribute.training_log import read_excerpt
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.package import Package, read_package
+from rl_resources.script_rules.target import ScriptText
+from rl_resources.snapshot import Snapshot, Table, take_snapshot
 from sample_tree import files, with_tables
 from test_agreement import SETTINGS as SOUND
 from website import read_rows

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl_resources.check import all_rules, check
-from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
 from rl_resources.contribute.changes import Fixed, fix
 from rl_resources.package import read_package
+from rl_resources.snapshot import Snapshot, Table, take_snapshot
 from sample_tree import apply, files, sample
 
 SCRIPT = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"

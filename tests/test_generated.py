@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from rl_resources import generate, load
+from rl_resources.check.registry import FAMILIES, all_rules
 from rl_resources.contribute.facts import read_form
 from rl_resources.devices import Devices
 from rl_resources.generate import REQUIRED, issue_form
-from rl_resources.rules import FAMILIES, all_rules
 from rl_resources.site.environment import Site
 
 ROOT = Path(__file__).parents[1]

@@ -10,14 +10,14 @@ import pytest
 
 from payloads import CLASSES, HONEST, REFUSED, SHOWN, free_columns
 from rl_resources.check import check
-from rl_resources.check.dataset.broken import vocabulary_of
-from rl_resources.check.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.cli import main
+from rl_resources.dataset_rules.broken import vocabulary_of
 from rl_resources.errors import Finding
 from rl_resources.package import Field, TableSchema, read_package
 from rl_resources.schema.text_rules import text_mistake
 from rl_resources.schema.validation import failures
 from rl_resources.site.findings import as_github, as_sarif, as_text
+from rl_resources.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.tabular import write
 from sample_tree import sample
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from rl_resources.check import all_rules
-from rl_resources.check.target import ScriptText
 from rl_resources.errors import Finding
 from rl_resources.script.bash.parser import parse
+from rl_resources.script_rules.target import ScriptText
 
 HERE = Path(__file__).parent
 CLASSES = tomllib.loads((HERE / "hostile" / "scripts.toml").read_text(encoding="utf-8"))

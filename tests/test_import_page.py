@@ -3,10 +3,10 @@
 import pytest
 
 from rl_resources import UnusableInput
+from rl_resources.check.page_audit import audit, import_page
 from rl_resources.dataset import Dataset
 from rl_resources.errors import Finding
 from rl_resources.package import Record
-from rl_resources.page.audit import audit, import_page
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import read_rows, tuning_csv
 from rl_resources.site.rst import device_tuning

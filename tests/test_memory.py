@@ -2,7 +2,7 @@
 
 import pytest
 
-from rl_resources.check.dataset.plausibility import least_memory_gb, parameters_in_name
+from rl_resources.dataset_rules.plausibility import least_memory_gb, parameters_in_name
 
 
 @pytest.mark.parametrize(

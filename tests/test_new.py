@@ -11,8 +11,6 @@ import pytest
 
 from botched_tree import IDENTITY, commit, git, plant_frozen
 from rl_resources.check import check
-from rl_resources.check.dataset.plausibility import parameters_in_name
-from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
 from rl_resources.contribute import new as new_module
 from rl_resources.contribute.changes import with_rows, with_script
@@ -29,10 +27,12 @@ from rl_resources.contribute.new_script import (
     strategies,
 )
 from rl_resources.dataset import Dataset, read_dataset
+from rl_resources.dataset_rules.plausibility import parameters_in_name
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.package import Package
 from rl_resources.script.backends import BACKENDS
 from rl_resources.script.framework import shipped
+from rl_resources.snapshot import Snapshot, take_snapshot
 from sample_tree import files
 
 ROOT = Path(__file__).parents[1]

@@ -8,11 +8,11 @@ import pytest
 
 from rl_resources.check import all_rules, records_file
 from rl_resources.check.records_file import RecordsFile
-from rl_resources.check.snapshot import Snapshot, take_snapshot
 from rl_resources.cli import main
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.package import read_package
 from rl_resources.schema import bulk
+from rl_resources.snapshot import Snapshot, take_snapshot
 from sample_tree import plant
 
 HEADER = "script,order,batch,outcome\n"

@@ -7,10 +7,10 @@ import pytest
 from botched_tree import IDENTITY, commit, git
 from rl_resources import load
 from rl_resources.check import check
-from rl_resources.check.snapshot import take_snapshot
 from rl_resources.errors import Finding
 from rl_resources.git import Repository, line_times, read_repository, repository_url
 from rl_resources.package import read_package
+from rl_resources.snapshot import take_snapshot
 from sample_tree import apply, plant
 
 

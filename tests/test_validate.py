@@ -15,11 +15,11 @@ import polars as pl
 import pytest
 from pandera.errors import SchemaErrors
 
-from rl_resources.check.dataset.broken import vocabulary_of
-from rl_resources.check.snapshot import take_snapshot
+from rl_resources.dataset_rules.broken import vocabulary_of
 from rl_resources.package import CONSTRAINTS, TYPES, Field, TableSchema, read_package
 from rl_resources.schema.pandera_schema import PRECEDENCE, VOCABULARY, pandera_schema
 from rl_resources.schema.validation import failures
+from rl_resources.snapshot import take_snapshot
 from rl_resources.tabular import write
 from sample_tree import REPOSITORY
 

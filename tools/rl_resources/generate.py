@@ -17,12 +17,12 @@ from typing import Any
 
 import yaml
 
+from rl_resources.check.registry import FAMILIES
 from rl_resources.dataset import Dataset, find_root, read_dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.files import write_file
 from rl_resources.package import Field, Package, read_package
 from rl_resources.query.vocabulary import vocabulary
-from rl_resources.rules import FAMILIES
 
 COMMAND = "make generate"
 CITATION = "CITATION.cff"

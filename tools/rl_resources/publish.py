@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
+from rl_resources.check.registry import FAMILIES
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidOutput
 from rl_resources.git import Repository, line_times, read_repository
 from rl_resources.package import read_package
-from rl_resources.rules import FAMILIES
 from rl_resources.site import (
     api,
     api_schema,

@@ -9,13 +9,13 @@ from pathlib import Path
 from rl_resources.check.exemptions import TABLE as EXEMPTIONS
 from rl_resources.check.exemptions import Outcome
 from rl_resources.check.registry import all_rules
-from rl_resources.check.rule import Rule, Scope
-from rl_resources.check.script import shellcheck
-from rl_resources.check.snapshot import Snapshot, take_snapshot
-from rl_resources.check.target import pairs, script_texts
 from rl_resources.errors import Finding
 from rl_resources.package import read_package
+from rl_resources.rule import Rule, Scope
 from rl_resources.script.bash.parser import ask
+from rl_resources.script_rules import shellcheck
+from rl_resources.script_rules.target import pairs, script_texts
+from rl_resources.snapshot import Snapshot, take_snapshot
 
 __all__ = [
     "Rule",

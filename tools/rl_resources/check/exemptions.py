@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from rl_resources.check.rule import Mistake, Scope, rule
-from rl_resources.check.snapshot import RUNS, Snapshot, Table
 from rl_resources.errors import Finding
+from rl_resources.rule import Mistake, Scope, rule
+from rl_resources.snapshot import RUNS, Snapshot, Table
 from rl_resources.text import nearest, shown
 
 TABLE = "exemptions"

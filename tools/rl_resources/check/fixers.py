@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from rl_resources.check.dataset import form
-from rl_resources.check.dataset.broken import broken_cells
-from rl_resources.check.dataset.compatibility import stale_rows
-from rl_resources.check.dataset.meant import (
+from rl_resources.dataset_rules import form
+from rl_resources.dataset_rules.broken import broken_cells
+from rl_resources.dataset_rules.compatibility import stale_rows
+from rl_resources.dataset_rules.meant import (
     certain,
     comma_separated,
     line_of,
@@ -19,7 +19,7 @@ from rl_resources.check.dataset.meant import (
     rearranged,
     separator_of,
 )
-from rl_resources.check.dataset.scripts import (
+from rl_resources.dataset_rules.scripts import (
     directory_of,
     expected_name,
     moved_path,
@@ -27,10 +27,10 @@ from rl_resources.check.dataset.scripts import (
     pairing,
     scripts,
 )
-from rl_resources.check.rule import Edit, MakeExecutable, Move, Rewrite
-from rl_resources.check.script.content import shebang_below, unquoted
-from rl_resources.check.snapshot import Snapshot, Table
-from rl_resources.check.target import ScriptText
+from rl_resources.rule import Edit, MakeExecutable, Move, Rewrite
+from rl_resources.script_rules.content import shebang_below, unquoted
+from rl_resources.script_rules.target import ScriptText
+from rl_resources.snapshot import Snapshot, Table
 
 SHEBANG = "#!/usr/bin/env bash"
 STRICT = "set -euo pipefail"

@@ -15,10 +15,10 @@ from pathlib import Path
 import polars as pl
 
 from rl_resources.check import Rule, findings_of, targets_of
-from rl_resources.check.dataset.broken import vocabulary_of
-from rl_resources.check.snapshot import Excerpt, Snapshot, Table
+from rl_resources.dataset_rules.broken import vocabulary_of
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.schema import bulk
+from rl_resources.snapshot import Excerpt, Snapshot, Table
 from rl_resources.tabular import Defect, Row, Text, read, record, wrong_end
 
 SMALL_BYTES = 1 << 22

@@ -1,4 +1,4 @@
-"""All rules of `check`, by family.
+"""All rules, by family: those of `check` on a contribution, those of `import-page` on a page.
 
 A family is a heading of the page of rules and a line of the contribution checklist. Both are the
 docstring of its first module: the first paragraph is the title, the second what the rules ask of a
@@ -7,14 +7,14 @@ contribution. What follows is for readers of the code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache
 from types import ModuleType
 from typing import NamedTuple
 
 from rl_resources.check import exemptions, fixers
-from rl_resources.check.dataset import (
+from rl_resources.dataset_rules import (
     cells,
     compatibility,
     files,
@@ -24,17 +24,22 @@ from rl_resources.check.dataset import (
     reports,
     scripts,
 )
-from rl_resources.check.pair import agreement, max_batch, running
-from rl_resources.check.rule import Rule, Scope, paragraphs
-from rl_resources.check.script import (
+from rl_resources.errors import UnusableInput
+from rl_resources.page import rules as of_pages
+from rl_resources.rule import Rule, Scope, paragraphs
+from rl_resources.script_rules import (
+    agreement,
     arguments,
     content,
+    max_batch,
     privacy,
     releases,
+    running,
     safety,
     shellcheck,
     variables,
 )
+from rl_resources.text import nearest
 
 
 class Family(NamedTuple):
@@ -75,10 +80,27 @@ FAMILIES: Mapping[str, Family] = {
     "agreement": family("agreement", "pair", agreement, max_batch),
     "running": family("running", "pair", running),
     "exemptions": family("exemptions", "outcome", exemptions),
+    "page": family("page", "page", of_pages),
 }
 
 
 @cache
 def all_rules() -> Mapping[str, Rule]:
-    """Every rule of `check` by name, by family and within it in the order of the source."""
+    """Every rule by name, by family and within it in the order of the source."""
     return {rule.name: rule for family in FAMILIES.values() for rule in family.rules}
+
+
+def chosen_rules(select: Collection[str] = (), ignore: Collection[str] = ()) -> list[Rule]:
+    """The rules named by `select`, all if empty, without those named by `ignore`.
+
+    Raises `UnusableInput` for a name that no rule has.
+    """
+    known = all_rules()
+    for name in (*select, *ignore):
+        if name not in known:
+            close = nearest(name, known).sentence()
+            raise UnusableInput(
+                f"no rule is called {name!r}", close or "`rl-resources rules` lists all."
+            )
+    wanted = [name for name in known if not select or name in select]
+    return [known[name] for name in wanted if name not in ignore]

@@ -122,7 +122,7 @@ def report(findings: Sequence[Finding]) -> int:
 
 def write_findings(findings: Iterable[Finding], kind: str, version: str) -> None:
     """Write findings as the result, in one of `FORMATS`; `version` is the dataset's."""
-    from rl_resources.rules import all_rules
+    from rl_resources.check import all_rules
 
     if kind == "sarif":
         text = form.as_sarif(findings, all_rules().values(), version)

@@ -29,7 +29,7 @@ from rl_resources.text import nearest
 
 if TYPE_CHECKING:
     from rl_resources.check import Rule
-    from rl_resources.check.snapshot import Snapshot
+    from rl_resources.snapshot import Snapshot
 
 
 def _check_options(parser: ArgumentParser) -> None:
@@ -52,9 +52,9 @@ def _names(text: str) -> list[str]:
 def check(arguments: Arguments) -> int:
     """Validate dataset and scripts against all rules."""
     from rl_resources.check import findings_in
-    from rl_resources.check.snapshot import take_snapshot
+    from rl_resources.check.registry import chosen_rules
     from rl_resources.contribute.changes import fix
-    from rl_resources.rules import chosen_rules
+    from rl_resources.snapshot import take_snapshot
 
     snapshot = take_snapshot(read_package(root_of(arguments)))
     rules = chosen_rules(arguments.select, arguments.ignore)
@@ -115,8 +115,8 @@ def _status(arguments: Arguments, severities: Set[Severity]) -> int:
 
 def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], bool]) -> Snapshot:
     """Write the fixes that are certain, report them, and read all files again."""
-    from rl_resources.check.snapshot import take_snapshot
     from rl_resources.contribute.changes import fix, write_changes
+    from rl_resources.snapshot import take_snapshot
 
     fixed = fix(snapshot, rules, asked)
     write_changes(snapshot.package.root, fixed.changes)
@@ -134,9 +134,9 @@ def _fmt_options(parser: ArgumentParser) -> None:
 @command(_fmt_options)
 def fmt(arguments: Arguments) -> int:
     """Write the CSV files in canonical form."""
-    from rl_resources.check.dataset.form import canonical_texts
-    from rl_resources.check.snapshot import take_snapshot
     from rl_resources.contribute.changes import Change, write_changes
+    from rl_resources.dataset_rules.form import canonical_texts
+    from rl_resources.snapshot import take_snapshot
 
     root = root_of(arguments)
     snapshot = take_snapshot(read_package(root))
@@ -174,7 +174,7 @@ def _import_page_options(parser: ArgumentParser) -> None:
 @command(_import_page_options, "check")
 def import_page(arguments: Arguments) -> int:
     """Check a hand-kept RST page and its scripts; write its records."""
-    from rl_resources.page.audit import import_page
+    from rl_resources.check.page_audit import import_page
 
     dataset = dataset_of_answers(arguments)
     scripts = Path(arguments.scripts) if arguments.scripts else None
@@ -196,7 +196,7 @@ def _rules_options(parser: ArgumentParser) -> None:
 @command(_rules_options)
 def rules(arguments: Arguments) -> int:
     """List the rules, or explain one."""
-    from rl_resources.rules import chosen_rules
+    from rl_resources.check.registry import chosen_rules
 
     names = [arguments.name] if arguments.name else []
     for rule in chosen_rules(names):

@@ -9,11 +9,11 @@ from operator import attrgetter
 from pathlib import Path
 
 from rl_resources.check import Asked, all_rules, everything, findings_in, targets_of
-from rl_resources.check.dataset.form import canonical
-from rl_resources.check.rule import Edit, MakeExecutable, Move, Rewrite, Rule
-from rl_resources.check.snapshot import ScriptFile, Snapshot, Table
+from rl_resources.dataset_rules.form import canonical
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import write_file
+from rl_resources.rule import Edit, MakeExecutable, Move, Rewrite, Rule
+from rl_resources.snapshot import ScriptFile, Snapshot, Table
 from rl_resources.tabular import write
 
 MOST_ROUNDS = 12

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rl_resources.check import all_rules, findings_of
-from rl_resources.check.snapshot import Snapshot, take_snapshot
-from rl_resources.check.target import Trial
 from rl_resources.contribute.changes import (
     Change,
     Row,
@@ -39,6 +37,8 @@ from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import Finding
 from rl_resources.package import TableSchema, read_package
 from rl_resources.script.name import PARTS
+from rl_resources.script_rules.target import Trial
+from rl_resources.snapshot import Snapshot, take_snapshot
 from rl_resources.tabular import write as as_csv
 from rl_resources.text import shown
 

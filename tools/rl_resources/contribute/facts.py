@@ -9,16 +9,16 @@ from itertools import zip_longest
 from pathlib import Path
 
 from rl_resources.check import all_rules
-from rl_resources.check.dataset.records import new_row, slug_of
-from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, Snapshot, undecodable
-from rl_resources.check.target import ScriptText
 from rl_resources.contribute.training_log import OWN_FILE, TrainingLog, read_excerpt, read_log
 from rl_resources.dataset import Dataset
+from rl_resources.dataset_rules.records import new_row, slug_of
 from rl_resources.devices import Devices
 from rl_resources.errors import UnusableInput
 from rl_resources.files import read_file
 from rl_resources.package import SCRIPTS, Field, TableSchema
 from rl_resources.script.name import PARTS
+from rl_resources.script_rules.target import ScriptText
+from rl_resources.snapshot import LARGEST_SCRIPT_BYTES, Snapshot, undecodable
 from rl_resources.text import nearest, shown
 
 NO_ANSWER = frozenset({"", "_no response_", "none", "n/a", "-"})

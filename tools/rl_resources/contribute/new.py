@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from textwrap import fill
 
-from rl_resources.check.snapshot import Snapshot, take_snapshot
-from rl_resources.check.target import ScriptText
 from rl_resources.contribute.changes import (
     Change,
     Row,
@@ -33,6 +31,8 @@ from rl_resources.errors import Finding, UnusableInput, refuse_errors
 from rl_resources.package import read_package
 from rl_resources.script.framework import shipped
 from rl_resources.script.name import PARTS
+from rl_resources.script_rules.target import ScriptText
+from rl_resources.snapshot import Snapshot, take_snapshot
 from rl_resources.text import MOST_LISTED
 
 OPTIONS = (*PARTS, "tag")

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from rl_resources.check.dataset.scripts import word_of_name
-from rl_resources.check.pair.agreement import is_id, likeness, model_in_path
-from rl_resources.check.snapshot import Snapshot
-from rl_resources.check.target import ScriptText
 from rl_resources.contribute.facts import Fact, Facts
 from rl_resources.dataset import Dataset
+from rl_resources.dataset_rules.scripts import word_of_name
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
 from rl_resources.script.backends import ACTOR, SAME_BACKEND
 from rl_resources.script.framework import UNKNOWN, compose_launch, shipped
 from rl_resources.script.name import PARTS
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
+from rl_resources.script_rules.agreement import is_id, likeness, model_in_path
+from rl_resources.script_rules.target import ScriptText
+from rl_resources.snapshot import Snapshot
 from rl_resources.text import shown
 
 _RECIPES = dict.fromkeys(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import dropwhile, pairwise, takewhile
 from typing import NamedTuple
 
-from rl_resources.check.rule import Mistake
+from rl_resources.rule import Mistake
 
 _DIRECTIVE = re.compile(r" *\.\. list-table::")
 _OPTION = re.compile(r" +:(?:widths|width|header-rows|stub-columns|align|class|name):(?: |$)")

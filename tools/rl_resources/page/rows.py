@@ -10,11 +10,11 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from rl_resources import tabular
-from rl_resources.check.rule import Mistake
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices
 from rl_resources.package import Record, TableSchema, Value, text_of
 from rl_resources.page.reader import Cell, Page, Row, Table
+from rl_resources.rule import Mistake
 from rl_resources.script.name import PARTS, parsed
 from rl_resources.text import nearest, shown
 

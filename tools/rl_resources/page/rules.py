@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 
-from rl_resources.check.rule import Mistake, rule
 from rl_resources.package import text_of
 from rl_resources.page.rows import (
     HEADER_OF,
@@ -26,6 +25,7 @@ from rl_resources.page.rows import (
     link_of,
     missing_columns,
 )
+from rl_resources.rule import Mistake, rule
 from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
 from rl_resources.text import nearest, shown
 

@@ -82,8 +82,8 @@ def _no_model(dataset: Dataset, text: str) -> UnusableInput:
 def _run(path: str) -> Run:
     """What a script starts. Raises `UnusableInput` where it cannot be read, or starts nothing."""
     # Here, because a question without a script needs none of the rules.
-    from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES
-    from rl_resources.check.target import ScriptText
+    from rl_resources.script_rules.target import ScriptText
+    from rl_resources.snapshot import LARGEST_SCRIPT_BYTES
 
     try:
         text = read_file(Path(path), LARGEST_SCRIPT_BYTES).decode("utf-8")

@@ -19,7 +19,7 @@ from rl_resources.errors import Finding, InvalidDataset, RlResourcesError, Sever
 from rl_resources.text import printable
 
 if TYPE_CHECKING:
-    from rl_resources.check.rule import Rule
+    from rl_resources.rule import Rule
 
 _BOLD, _RED, _YELLOW, _CYAN, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[36m", "\x1b[0m"
 _COLORS = {"error": _RED, "warning": _YELLOW}

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from rl_resources.check.target import FRAMEWORK, script_text
 from rl_resources.dataset import Dataset, moves, script_path
 from rl_resources.git import Repository
 from rl_resources.package import Field, Record
@@ -28,6 +27,7 @@ from rl_resources.query.sentences import start
 from rl_resources.script.backends import ROLLOUT
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
+from rl_resources.script_rules.target import FRAMEWORK, script_text
 from rl_resources.site import estimate_page, recipes
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import Site

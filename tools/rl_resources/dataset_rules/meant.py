@@ -11,11 +11,11 @@ from csv import Error as CsvError
 from csv import reader
 from functools import lru_cache
 
-from rl_resources.check.dataset.broken import BrokenCell, vocabulary_of
-from rl_resources.check.dataset.compatibility import TABLE as COMPATIBILITY
-from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.dataset_rules.broken import BrokenCell, vocabulary_of
+from rl_resources.dataset_rules.compatibility import TABLE as COMPATIBILITY
 from rl_resources.package import Field
 from rl_resources.schema.text_rules import as_seen, is_hidden, strange_characters
+from rl_resources.snapshot import Snapshot, Table
 from rl_resources.tabular import Row, write
 from rl_resources.text import shown
 

@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from rl_resources.check.dataset.broken import Record, records, runs
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.snapshot import Snapshot
+from rl_resources.dataset_rules.broken import Record, records, runs
 from rl_resources.package import number
+from rl_resources.rule import Mistake, rule
+from rl_resources.snapshot import Snapshot
 
 GB_PER_NOMINAL_GB = 1.073741824
 """A device sold with 80 GB has 80 GiB; peaks and sums here are decimal GB."""

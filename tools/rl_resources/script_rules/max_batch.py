@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from rl_resources.check.pair.contradiction import cell, differs
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.target import Pair, Trial
+from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Script
+from rl_resources.script_rules.contradiction import cell, differs
+from rl_resources.script_rules.target import Pair, Trial
 
 _RAN = r"√|✓|✔|✅|(?:ok|okay|pass|passed|passes|ran|runs|fits|works)\b"
 _FAILED = r"[✗✘❌]|(?:oom|fail|failed|fails)\b"

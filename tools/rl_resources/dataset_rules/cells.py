@@ -10,19 +10,19 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from rl_resources.check.dataset.broken import (
+from rl_resources.dataset_rules.broken import (
     BrokenCell,
     broken_cells,
     broken_columns,
     records,
 )
-from rl_resources.check.dataset.meant import MOST_CHARACTERS, certain
-from rl_resources.check.dataset.records import named_after_model, new_row, slug_of
-from rl_resources.check.dataset.scripts import pairing, word_of_name
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.dataset_rules.meant import MOST_CHARACTERS, certain
+from rl_resources.dataset_rules.records import named_after_model, new_row, slug_of
+from rl_resources.dataset_rules.scripts import pairing, word_of_name
 from rl_resources.package import TYPES, Field, ForeignKey
+from rl_resources.rule import Mistake, rule
 from rl_resources.schema import text_rules as text
+from rl_resources.snapshot import Snapshot, Table
 from rl_resources.text import MOST_LISTED, nearest, shown
 
 FIX = "rl-resources check --fix"

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.script.variables import lacks_dollar
-from rl_resources.check.target import ScriptText
+from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Place
 from rl_resources.script.framework import UNKNOWN, Composition, Rejection
 from rl_resources.script.framework.shipped import history
 from rl_resources.script.launch import Launch
+from rl_resources.script_rules.target import ScriptText
+from rl_resources.script_rules.variables import lacks_dollar
 from rl_resources.text import shown
 
 

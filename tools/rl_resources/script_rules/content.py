@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.script.safety import COMMANDS
-from rl_resources.check.target import ScriptText
+from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.parser import parse
 from rl_resources.script.bash.script import Command, Place, Reference, Source
 from rl_resources.script.launch import Lost
+from rl_resources.script_rules.safety import COMMANDS
+from rl_resources.script_rules.target import ScriptText
 from rl_resources.text import shown
 
 _NO_LAUNCHERS = COMMANDS | {

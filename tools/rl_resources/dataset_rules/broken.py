@@ -7,9 +7,9 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from rl_resources.check.rule import Mistake
-from rl_resources.check.snapshot import RUNS, Snapshot, Table
 from rl_resources.package import Field, ForeignKey, number
+from rl_resources.rule import Mistake
+from rl_resources.snapshot import RUNS, Snapshot, Table
 from rl_resources.text import shown
 
 

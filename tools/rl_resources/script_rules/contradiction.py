@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from rl_resources.check.rule import Mistake
-from rl_resources.check.target import Pair
+from rl_resources.rule import Mistake
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
+from rl_resources.script_rules.target import Pair
 from rl_resources.text import shown
 
 

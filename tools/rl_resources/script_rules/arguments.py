@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from math import inf
 
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.script.releases import is_frameworks, rejections
-from rl_resources.check.target import ScriptText
 from rl_resources.package import number
+from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Place, Word
 from rl_resources.script.framework import Composition, Rejection, shipped
 from rl_resources.script.launch import Launch, Override
+from rl_resources.script_rules.releases import is_frameworks, rejections
+from rl_resources.script_rules.target import ScriptText
 from rl_resources.text import shown
 
 

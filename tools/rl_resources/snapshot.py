@@ -15,11 +15,11 @@ from itertools import repeat
 from pathlib import Path
 
 from rl_resources import tabular
-from rl_resources.check.rule import Mistake
 from rl_resources.errors import UnreadableDataset
 from rl_resources.files import read_file, read_table
 from rl_resources.git import file_at, released_versions
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
+from rl_resources.rule import Mistake
 from rl_resources.text import shown
 
 LARGEST_SCRIPT_BYTES = 1 << 20

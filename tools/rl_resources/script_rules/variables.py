@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.target import ScriptText
+from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Assignment, Part, Place, Reference
 from rl_resources.script.framework import shipped
 from rl_resources.script.launch import Override
+from rl_resources.script_rules.target import ScriptText
 from rl_resources.text import is_slip, shown
 
 _FOR_PROGRAMS = re.compile(
@@ -269,8 +269,10 @@ def misleading_name(target: ScriptText) -> Iterator[Mistake]:
     A variable that nothing reads is reported for that alone.
     """
     wrong = [(item, two) for item in target.script.assignments if (two := _contradiction(item))]
+    if not wrong:
+        return  # what follows takes long
     names = {item.name for item, _ in wrong}
-    unread = {(item.line, item.column) for item in unused_variable.mistakes(target) if wrong}
+    unread = {(item.line, item.column) for item in unused_variable.mistakes(target)}
     for item, (said, held) in wrong:
         place = item.place.line, item.place.column
         if place not in unread and names.isdisjoint(item.value.names):

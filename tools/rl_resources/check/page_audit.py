@@ -8,16 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from rl_resources.check import findings_of
-from rl_resources.check.snapshot import ScriptFile, script_data
-from rl_resources.check.target import Pair, Said, ScriptText
+from rl_resources.check import all_rules, findings_of
 from rl_resources.dataset import Dataset
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_file
 from rl_resources.package import Record, text_of
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import FRAMEWORK, HEADER_OF, Reading, ReadRow, read_rows, tuning_csv
-from rl_resources.rules import all_rules
+from rl_resources.script_rules.target import Pair, Said, ScriptText
+from rl_resources.snapshot import ScriptFile, script_data
 
 LARGEST_PAGE_BYTES = 1 << 19
 """That of a thousand records."""

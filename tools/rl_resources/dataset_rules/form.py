@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
-from rl_resources.check.dataset.broken import broken_columns, broken_keys
-from rl_resources.check.dataset.records import duplicate_key, model_size
-from rl_resources.check.dataset.reports import report_size
-from rl_resources.check.dataset.scripts import name_against_row
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.dataset_rules.broken import broken_columns, broken_keys
+from rl_resources.dataset_rules.records import duplicate_key, model_size
+from rl_resources.dataset_rules.reports import report_size
+from rl_resources.dataset_rules.scripts import name_against_row
 from rl_resources.package import NUMBERS, number
+from rl_resources.rule import Mistake, rule
+from rl_resources.snapshot import Snapshot, Table
 from rl_resources.tabular import quote, write
 from rl_resources.text import shown
 

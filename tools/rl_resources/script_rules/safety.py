@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.script.variables import missing_dollars
-from rl_resources.check.target import ScriptText
+from rl_resources.rule import Mistake, rule
 from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash.parser import Node, parse
 from rl_resources.script.bash.script import Command, Source
+from rl_resources.script_rules.target import ScriptText
+from rl_resources.script_rules.variables import missing_dollars
 from rl_resources.text import shown
 
 _SHAPE = frozenset(

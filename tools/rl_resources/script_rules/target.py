@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from rl_resources.check.dataset.broken import broken_keys
-from rl_resources.check.dataset.scripts import agreement_with_name, pairing, scripts
-from rl_resources.check.rule import Mistake
-from rl_resources.check.snapshot import Snapshot
+from rl_resources.dataset_rules.broken import broken_keys
+from rl_resources.dataset_rules.scripts import agreement_with_name, pairing, scripts
 from rl_resources.package import number
+from rl_resources.rule import Mistake
 from rl_resources.script.bash import read
 from rl_resources.script.bash.script import Part, Place, Script
 from rl_resources.script.framework import Composition, compose_launch, shipped
 from rl_resources.script.launch import Launch, Lost, launches, lost
 from rl_resources.script.run import Run
+from rl_resources.snapshot import Snapshot
 from rl_resources.tabular import conflicts
 from rl_resources.text import shown
 

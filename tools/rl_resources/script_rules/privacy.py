@@ -13,11 +13,11 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.script.variables import lacks_dollar, split_of
-from rl_resources.check.target import ScriptText, trains
+from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Part, Place, Value
 from rl_resources.script.launch import Override
+from rl_resources.script_rules.target import ScriptText, trains
+from rl_resources.script_rules.variables import lacks_dollar, split_of
 from rl_resources.text import shown
 
 _DATA_KEYS = ("data.train_files", "data.val_files")

@@ -12,14 +12,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal
 
-from rl_resources.check.dataset.plausibility import least_memory_gb, parameters_in_name
-from rl_resources.check.pair.contradiction import at, by_majority, cell, differs, said_by_script
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.target import Pair
+from rl_resources.dataset_rules.plausibility import least_memory_gb, parameters_in_name
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.configuration import NOT_KNOWN
 from rl_resources.estimate.estimate import Estimate, of_script
 from rl_resources.package import number
+from rl_resources.rule import Mistake, rule
 from rl_resources.script.algorithm import (
     ADAPTERS,
     algorithm_of,
@@ -29,6 +27,8 @@ from rl_resources.script.algorithm import (
 from rl_resources.script.backends import ACTOR, INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
 from rl_resources.script.run import Run, is_on
 from rl_resources.script.settings import Setting
+from rl_resources.script_rules.contradiction import at, by_majority, cell, differs, said_by_script
+from rl_resources.script_rules.target import Pair
 from rl_resources.text import shown
 
 Likeness = Literal["same", "variant", "other"]

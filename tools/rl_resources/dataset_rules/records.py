@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import inf
 
-from rl_resources.check.dataset.broken import Record, records, runs
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.snapshot import Snapshot, Table
+from rl_resources.dataset_rules.broken import Record, records, runs
 from rl_resources.package import Field, number
+from rl_resources.rule import Mistake, rule
+from rl_resources.snapshot import Snapshot, Table
 from rl_resources.tabular import write
 from rl_resources.text import nearest, shown
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from rl_resources.check.dataset.broken import Record, broken_keys
-from rl_resources.check.dataset.records import (
+from rl_resources.dataset_rules.broken import Record, broken_keys
+from rl_resources.dataset_rules.records import (
     OTHER_ROLE,
     misplaced,
     new_row,
@@ -24,10 +24,10 @@ from rl_resources.check.dataset.records import (
     size_of,
     slug_of,
 )
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.snapshot import LARGEST_SCRIPT_BYTES, ScriptFile, Snapshot
 from rl_resources.package import SCRIPTS
+from rl_resources.rule import Mistake, rule
 from rl_resources.script.name import FORM, PARTS, ScriptName, parse, parsed, predicate
+from rl_resources.snapshot import LARGEST_SCRIPT_BYTES, ScriptFile, Snapshot
 from rl_resources.text import nearest, shown
 
 IGNORED = frozenset({"README.md"})

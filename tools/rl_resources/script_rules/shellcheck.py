@@ -14,9 +14,9 @@ from subprocess import SubprocessError, run
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.target import ScriptText
+from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.parser import nests_too_deeply
+from rl_resources.script_rules.target import ScriptText
 
 RULES = frozenset({"shellcheck", "shellcheck-error"})
 """The rules that ask it."""

@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import product
 
-from rl_resources.check.dataset.broken import Record, broken_columns, records
-from rl_resources.check.dataset.records import fitting_size
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.snapshot import Snapshot
+from rl_resources.dataset_rules.broken import Record, broken_columns, records
+from rl_resources.dataset_rules.records import fitting_size
 from rl_resources.git import THREAD, permalink
+from rl_resources.rule import Mistake, rule
+from rl_resources.snapshot import Snapshot
 from rl_resources.text import nearest, shown
 
 PLACE = ("source_repo", "source_commit", "source_path", "source_lines")

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from rl_resources.check.dataset.broken import Record, records
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.snapshot import Snapshot
-from rl_resources.check.target import ScriptText, script_texts
+from rl_resources.dataset_rules.broken import Record, records
+from rl_resources.rule import Mistake, rule
 from rl_resources.script.framework.shipped import Rejected, as_word, read_rejected
+from rl_resources.script_rules.target import ScriptText, script_texts
+from rl_resources.snapshot import Snapshot
 from rl_resources.text import shown
 
 TABLE = "compatibility"

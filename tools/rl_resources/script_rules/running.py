@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rl_resources.check.pair.agreement import likeness, model_in_path
-from rl_resources.check.pair.contradiction import at, written
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.target import Pair
+from rl_resources.rule import Mistake, rule
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
 from rl_resources.script.backends import ACTOR, ROLLOUT
 from rl_resources.script.run import REFERENCE, Run
 from rl_resources.script.settings import Setting
+from rl_resources.script_rules.agreement import likeness, model_in_path
+from rl_resources.script_rules.contradiction import at, written
+from rl_resources.script_rules.target import Pair
 
 
 @rule()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 
-from rl_resources.check.dataset.meant import (
+from rl_resources.dataset_rules.meant import (
     MOST_ROWS_TO_CHOOSE,
     SEPARATORS,
     as_help,
@@ -19,9 +19,9 @@ from rl_resources.check.dataset.meant import (
     requoted,
     separator_of,
 )
-from rl_resources.check.dataset.scripts import scripts, word_of_name
-from rl_resources.check.rule import Mistake, rule
-from rl_resources.check.snapshot import Snapshot, Table, undecodable
+from rl_resources.dataset_rules.scripts import scripts, word_of_name
+from rl_resources.rule import Mistake, rule
+from rl_resources.snapshot import Snapshot, Table, undecodable
 from rl_resources.tabular import Row, conflicts, quote, wrong_end
 from rl_resources.text import shown
 

@@ -1,1 +1,0 @@
-"""Rules on a row together with its script."""

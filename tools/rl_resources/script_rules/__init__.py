@@ -1,0 +1,1 @@
+"""Rules on the text of one script, and on a row together with its script."""
