@@ -67,7 +67,7 @@ class _Generated(File):
         return super().is_documentation_page() and not self.src_uri.startswith("downloads/")
 
     def is_modified(self) -> bool:
-        """Whether it is not in the folder as it should be."""
+        """Whether it is not in the directory as it should be."""
         same = _written.files.get(self.src_uri) == _session.files[self.src_uri]
         return not (same and Path(self.abs_dest_path).is_file())
 
@@ -81,7 +81,7 @@ def on_startup(*, command: str, **_: Any) -> None:
 
 
 def on_pre_build(config: MkDocsConfig) -> None:
-    """Check and render before MkDocs empties the folder of the last build."""
+    """Check and render before MkDocs empties the directory of the last build."""
     root = Path(config.config_file_path).parent
     repository = read_repository(root)
     if _session.serving:  # the first edit would otherwise change every page with a link to a commit
@@ -100,7 +100,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated files, and remove from the folder what is gone or has to be made again."""
+    """Add the generated files; remove from the directory what is gone or has to be made again."""
     for path, content in _session.files.items():
         files.append(_Generated.generated(config, path, content=content))
     folder, names = Path(config.site_dir), {file.dest_uri for file in files}
@@ -192,7 +192,7 @@ def _box(mistakes: str) -> str:
 
 @event_priority(100)  # before the search writes its index
 def on_post_build(config: MkDocsConfig) -> None:
-    """Mark the folder as one that may be replaced.
+    """Mark the directory as one that may be replaced.
 
     Pages that are not rendered again get today's mistakes, and keep their entries of the search:
     by itself Material keeps those of all pages where only one page changed.

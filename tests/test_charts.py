@@ -7,7 +7,7 @@ import pytest
 
 from rl_resources import load
 from rl_resources.query.configurations import configurations
-from rl_resources.query.coverage import coverage, least_memory
+from rl_resources.query.coverage import coverage, minimum_memory
 from rl_resources.site.charts import grid, memory_chart, pages
 from rl_resources.site.environment import Site
 from sample_tree import with_tables
@@ -23,14 +23,14 @@ LORA = next(row for row in DATASET.records["tuning"] if row["task"] == "GRPO-LoR
 def test_an_untested_record_takes_the_place_of_none_that_ran():
     small = {**LORA, "script": f"0{LORA['script']}", "device": "t4", "status": "untested"}
     dataset = with_tables(DATASET, tuning=[*DATASET.records["tuning"], small])
-    points = least_memory(configurations(dataset))
+    points = minimum_memory(configurations(dataset))
     (least,) = (p for p in points if p.configuration.evidence_level == "untested")
     assert least.value == 16
-    assert len(points) == len(least_memory(KNOWN)) + 1
+    assert len(points) == len(minimum_memory(KNOWN)) + 1
 
 
 def test_marks_lie_inside_the_panel_where_size_and_memory_put_them():
-    chart = memory_chart(least_memory(KNOWN), SIZES)
+    chart = memory_chart(minimum_memory(KNOWN), SIZES)
     assert chart.panels
     for point in (point for _, points in chart.panels for point in points):
         item = point.configuration

@@ -94,10 +94,14 @@ ONE_CAUSE = [
     ("DATA_DIR=a", f"{MAIN} data.train_files=DATA_DIR/a/train.parquet", "missing-dollar"),
     ("model_path=a", f"{MAIN} trainer.project_name={{model_path}}", "missing-dollar"),
     ("nodes=1", f"{MAIN} 'trainer.project_name=$nodes'", "missing-dollar"),
-    ("echo a", f"{MAIN} \\\n  trainer.nnodes=1 \\ \n  trainer.save_freq=2", "lost-line"),
+    ("echo a", f"{MAIN} \\\n  trainer.nnodes=1 \\ \n  trainer.save_freq=2", "broken-continuation"),
     ("echo a", f"{MAIN} trainer.nnodes= 1", "stray-argument"),
     ("echo a", 'echo "unclosed', "syntax"),
-    ("echo a", f"{MAIN} \\\n  trainer.nnodes=1 \\ # one\n  trainer.save_freq=2", "lost-line"),
+    (
+        "echo a",
+        f"{MAIN} \\\n  trainer.nnodes=1 \\ # one\n  trainer.save_freq=2",
+        "broken-continuation",
+    ),
     ("gsm8k_test_path=$HOME/math/test.parquet", f"{MAIN} trainer.nnodes=1", "unused-variable"),
     ("echo a", f'{MAIN} "data.train_files=$HOME/a" $@', "unquoted-arguments"),
     (

@@ -76,7 +76,7 @@ FIXES: dict[str, list[Edit]] = {
     "type of a whole number with a point": [tuning(gpus="2.0")],
     "vocabulary in capitals": [tuning(task="grpo", device="H800")],
     "pattern of a version": [tuning(infer_version="v0.8.2")],
-    "outer-space around a word": [tuning(gpus="2 ", device=" h800")],
+    "surrounding-whitespace around a word": [tuning(gpus="2 ", device=" h800")],
     "invisible-character in a word": [tuning(device="h8\u200b00")],
     "script-name in capitals": [{"file": SCRIPT, "rename": UPPER}],
     "script-place of another size": [
@@ -87,8 +87,10 @@ FIXES: dict[str, list[Edit]] = {
     "shebang of sh": [swap(SCRIPT, "#!/usr/bin/env bash", "#!/bin/sh")],
     "strict-mode missing": [swap(SCRIPT, "set -euo pipefail\n\n", "")],
     "unquoted-arguments at the end": [swap(SCRIPT, '"$@"', "$@")],
-    "lost-line without a backslash": [swap(SCRIPT, '"${DATA[@]}" \\', '"${DATA[@]}"')],
-    "lost-line with a space after it": [swap(SCRIPT, '"${DATA[@]}" \\', '"${DATA[@]}" \\ ')],
+    "broken-continuation without a backslash": [swap(SCRIPT, '"${DATA[@]}" \\', '"${DATA[@]}"')],
+    "broken-continuation with a space after it": [
+        swap(SCRIPT, '"${DATA[@]}" \\', '"${DATA[@]}" \\ ')
+    ],
     "everything at once": [
         crlf(TRIALS),
         swap(TRIALS, "3,100,ran", '3,"100.0","Ran"'),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rl_resources.dataset_rules.plausibility import least_memory_gb, parameters_in_name
+from rl_resources.dataset_rules.plausibility import minimum_memory_gb, parameters_in_name
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from rl_resources.dataset_rules.plausibility import least_memory_gb, parameters_
     ],
 )
 def test_each_parameter_takes_so_many_bytes(weights, saved, bytes_each):
-    assert least_memory_gb(7, weights, saved) == 7 * bytes_each
+    assert minimum_memory_gb(7, weights, saved) == 7 * bytes_each
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ COMMANDS = (
     ("find --size 7B", ""),
     ("estimate --model Qwen2.5-7B-Instruct --gpus 8 --device h100", ""),
     ("coverage", ""),
-    ("rules lost-line", ""),
+    ("rules broken-continuation", ""),
 )
 
 

@@ -18,7 +18,7 @@ from rl_resources.text import nearest, shown
 
 TABLE = "exemptions"
 EXEMPTABLE = frozenset({"script", "pair"})
-ABOUT_MEMORY = frozenset({"least-memory", "unexplained-memory", "peak-memory"})
+ABOUT_MEMORY = frozenset({"minimum-memory", "unexplained-memory", "peak-memory"})
 
 
 @dataclass(frozen=True, eq=False)

@@ -250,7 +250,7 @@ def unquoted_arguments(target: ScriptText) -> Iterator[Rewrite]:
     yield Rewrite(target.path, text)
 
 
-def lost_line(target: ScriptText) -> Iterator[Rewrite]:
+def broken_continuation(target: ScriptText) -> Iterator[Rewrite]:
     """Remove the spaces after a backslash; add a backslash that is missing."""
     lines: dict[int, str | None] = {}
     for item in target.lost:
@@ -265,5 +265,5 @@ def lost_line(target: ScriptText) -> Iterator[Rewrite]:
 type = spelling("type")  # noqa: A001 (the rule's name)
 vocabulary = spelling("enum", "vocabulary")
 pattern = spelling("pattern")
-outer_space = spelling("space")
+surrounding_whitespace = spelling("space")
 invisible_character = spelling("hidden", "character")

@@ -34,7 +34,7 @@ class Audit(NamedTuple):
 def import_page(page: Path, scripts: Path | None, dataset: Dataset) -> tuple[str, list[Finding]]:
     """The CSV text of the records of the file `page`, and what is wrong with it and its scripts.
 
-    `scripts` is the folder with the scripts that the page links to; they are read and never run.
+    `scripts` is the directory with the scripts that the page links to; they are read and never run.
     Raises `UnusableInput` where page or folder cannot be read.
     """
     paths = None if scripts is None else _script_paths(scripts)
@@ -123,7 +123,7 @@ def _text(page: Path) -> str:
 
 
 def _script_paths(folder: Path) -> list[str]:
-    """Paths of all scripts below `folder`, relative to it; links to folders are not followed."""
+    """Paths of all scripts below `folder`, relative to it; no link to a directory is followed."""
     if not folder.is_dir():
         message = f"{folder}: cannot be read: no such directory"
         raise UnusableInput(message, "Name the directory of the scripts.")

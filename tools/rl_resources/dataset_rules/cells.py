@@ -330,7 +330,7 @@ def email_address(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 @rule()
-def outer_space(snapshot: Snapshot) -> Iterator[Mistake]:
+def surrounding_whitespace(snapshot: Snapshot) -> Iterator[Mistake]:
     """No text has leading or trailing whitespace.
 
     `h100` and `h100 ` look the same and are not.

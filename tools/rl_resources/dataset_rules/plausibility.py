@@ -32,7 +32,7 @@ _ENGINE = {
 }
 
 
-def least_memory_gb(parameters_b: float, weights: str, saved: Collection[str]) -> float:
+def minimum_memory_gb(parameters_b: float, weights: str, saved: Collection[str]) -> float:
     """The minimum memory over all devices together, in decimal GB.
 
     `parameters_b` are all parameters in 10⁹ (of a mixture of experts all experts), `weights` what
@@ -72,7 +72,7 @@ _DATES = ("tested_on", "read_on", "source_changed_on")
 
 
 @rule()
-def least_memory(snapshot: Snapshot) -> Iterator[Mistake]:
+def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     """The devices of a report have room for what its weights need.
 
     Below the bytes of weights, gradients and optimizer states no run is possible, so the row
@@ -105,7 +105,7 @@ def _too_small(snapshot: Snapshot, *, known: bool) -> Iterator[Mistake]:
         parameters = _parameters(snapshot, record)
         gpus = record.number("gpus_maximum") or record.number("gpus")
         own = gpus * _device_memory(snapshot, record)
-        least = least_memory_gb(parameters, weights, saved.split("; "))
+        least = minimum_memory_gb(parameters, weights, saved.split("; "))
         if own and least > own:
             full = "" if known else " in full fine-tuning"
             need = f"{parameters:g} billion parameters need at least {least:.0f} GB{full}"

@@ -190,7 +190,7 @@ def _new_cell(table: Table, field: Field, key: str) -> str:
 
 
 @rule()
-def whole_nodes(snapshot: Snapshot) -> Iterator[Mistake]:
+def equal_nodes(snapshot: Snapshot) -> Iterator[Mistake]:
     """A nodes count divides the GPU count.
 
     Every node of a run has as many GPUs as the others.

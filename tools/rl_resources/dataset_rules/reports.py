@@ -29,7 +29,7 @@ _CONFIGURATION = (
 
 
 @rule()
-def source_address(snapshot: Snapshot) -> Iterator[Mistake]:
+def source_url(snapshot: Snapshot) -> Iterator[Mistake]:
     """A report's URL is the permalink of its repository, commit, path and lines, or a thread.
 
     A reader must come to the very line that the figure was read from.

@@ -106,10 +106,10 @@ class Link:
     """What a Link cell leads to.
 
     `label` and `target` are the names that its label and its URL say, `folder` is the size in its
-    URL. `script` is the file name that it means, `file` the path of that script under the folder of
-    scripts, `meant` the path of the one whose name differs only in case or in `_` for `-`. They are
-    `None` where there is none, or where the scripts are unknown. `missing` says that the first of
-    its names is no script, unless the URL names a commit, which may hold others than the folder.
+    URL. `script` is the file name that it means, `file` the path of that script under the directory
+    of scripts, `meant` the path of the one whose name differs only in case or in `_` for `-`. They
+    are `None` where there is none, or where the scripts are unknown. `missing` says that the first
+    of its names is no script, unless the URL names a commit, which may hold others.
     """
 
     script: str
@@ -135,8 +135,8 @@ class Link:
 def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     """What the cell leads to; `None` where it names no script at all.
 
-    `scripts` are paths below the folder of scripts. Of two names that of the URL is meant, unless
-    there is no such script.
+    `scripts` are paths below the directory of scripts. Of two names that of the URL is meant,
+    unless there is no such script.
     """
     text, url = link_as_text(cell) or (cell.text.strip(), cell.target or "")
     address = _url_path(url)
@@ -176,7 +176,7 @@ def _script_name(path: PurePosixPath) -> str | None:
 
 
 def _may_lie_in(path: PurePosixPath, size: str | None) -> bool:
-    """Whether a script lies in the folder of a size, or in none of a size at all."""
+    """Whether a script lies in the directory of a size, or in none of a size at all."""
     folder = path.parent.name.lower()
     return size in (None, folder) or not _SIZE_FOLDER.fullmatch(folder)
 
@@ -292,7 +292,7 @@ class Reading:
 def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Reading:
     """The records of all tables of `page`, in its order, and what is wrong with its cells.
 
-    `scripts` are the paths of the existing scripts below their folder; with `None` no link is
+    `scripts` are the paths of the existing scripts below their directory; with `None` no link is
     checked. A word that the dataset does not know leaves its column empty. A row that names no
     script, or has another number of cells than the header, becomes no record.
     """

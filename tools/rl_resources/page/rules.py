@@ -304,7 +304,7 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
     """A link leads to a script that there is.
 
     A row whose link is dead cannot be tried by anybody. A link that names a commit is not looked
-    up: the folder may hold the scripts of another one.
+    up: the directory may hold the scripts of another one.
 
     Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
     Good: a link to the script as it is called

@@ -203,7 +203,7 @@ class Point(NamedTuple):
     of: int = 1
 
 
-def least_memory(known: Iterable[Configuration]) -> list[Point]:
+def minimum_memory(known: Iterable[Configuration]) -> list[Point]:
     """The least memory of all devices together, in GB, of each class of configurations that ran.
 
     An untested record is a class of its own, so it never stands for one that ran.

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal
 
-from rl_resources.dataset_rules.plausibility import least_memory_gb, parameters_in_name
+from rl_resources.dataset_rules.plausibility import minimum_memory_gb, parameters_in_name
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.configuration import NOT_KNOWN
 from rl_resources.estimate.estimate import Estimate, of_script
@@ -47,7 +47,7 @@ _PLAIN_IS_BASE = re.compile(r"(?:codeqwen|qwen[12](?:-5)?|llama|gemma|mistral|ph
 def model_in_path(path: str, known: Collection[str]) -> str | None:
     """The name of the model that a path means; `None` where it cannot be determined.
 
-    A folder names it when it is called like one of the `known` names, or like some model of a size.
+    A directory names it if it is called like one of the `known` names, or like a model of a size.
     """
     cached = _CACHED.search(path)
     if cached:
@@ -318,7 +318,7 @@ def run_memory(pair: Pair) -> Iterator[Mistake]:
     saved = said.split("; ") if said else run.optimizations_on if run else ()
     stated = number(pair.model_facts.get("parameters_b", ""))
     parameters = stated or parameters_in_name(pair.text("model"))
-    least, own = least_memory_gb(parameters, weights, saved), gpus * pair.device_memory_gb
+    least, own = minimum_memory_gb(parameters, weights, saved), gpus * pair.device_memory_gb
     if least > own:
         message = (
             f"{cell(pair, 'gpus')}: {own:g} GB together, but {parameters:g} billion parameters "

@@ -93,7 +93,7 @@ def _unclosed_quote(target: ScriptText) -> Mistake | None:
 
 
 @rule()
-def lost_line(target: ScriptText) -> Iterator[Mistake]:
+def broken_continuation(target: ScriptText) -> Iterator[Mistake]:
     r"""Every argument of the training program reaches it.
 
     An argument behind a broken continuation runs as a command of its own: the run goes on with

@@ -294,7 +294,7 @@ def _secret_mistake(target: ScriptText, line: int, column: int, found: _Secret) 
 
 
 @rule("warning")
-def mail_address(target: ScriptText) -> Iterator[Mistake]:
+def script_email_address(target: ScriptText) -> Iterator[Mistake]:
     """A script has no e-mail address.
 
     Addresses in public files are collected; the author is in the history.

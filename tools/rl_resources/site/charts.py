@@ -16,7 +16,7 @@ from rl_resources.query.coverage import (
     Cell,
     Point,
     coverage,
-    least_memory,
+    minimum_memory,
     throughputs,
 )
 from rl_resources.site.environment import Site, link
@@ -60,7 +60,7 @@ class Chart:
 def pages(site: Site) -> dict[str, str]:
     """`charts.md` with the memory chart as `charts/memory.svg`, and `coverage.md`."""
     dataset, known = site.dataset, configurations(site.dataset)
-    memory = least_memory(known)
+    memory = minimum_memory(known)
     values = {
         "memory": memory,
         "chart": memory_chart(memory, [size.name for size in site.sizes]),

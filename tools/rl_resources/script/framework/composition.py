@@ -140,7 +140,7 @@ class CannotComposeError(Exception):
 
 
 class Entry(NamedTuple):
-    """Where a module's configuration lies: a folder inside the wheel, and a name in it."""
+    """Where a module's configuration lies: a directory inside the wheel, and a name in it."""
 
     folder: str
     config_name: str

@@ -56,7 +56,7 @@ class Release(Source):
     _started: dict[tuple[str, ...], Composition] = field(default_factory=dict, repr=False)
 
     def groups(self, entry: Entry) -> Sequence[str]:
-        """The folders next to the configuration."""
+        """The directories next to the configuration."""
         return [path.name for path in (self.folder / entry.folder).iterdir() if path.is_dir()]
 
     def start(self, entry: Entry, choices: Sequence[Override]) -> Composition:
@@ -73,11 +73,11 @@ class Release(Source):
     def _compose(self, entry: Entry, words: list[str]) -> Composition:
         folder = str((self.folder / entry.folder).resolve())
         text = (self.folder / entry.folder / f"{entry.config_name}.yaml").read_text("utf-8")
-        # Hydra would import the framework to find a folder of its package.
+        # Hydra would import the framework to find a directory of its package.
         paths = ",".join(f"file://{name.replace('.', '/')}" for name in _PACKAGE.findall(text))
         search = [f"hydra.searchpath=[{paths}]"] if paths else []
         try:
-            # A configuration names others relative to the folder that a run starts in.
+            # A configuration names others relative to the directory that a run starts in.
             with chdir(self.folder), initialize_config_dir(folder, version_base=None):
                 found = compose(entry.config_name, [*words, *search])
                 composed: Any = OmegaConf.to_container(found)
@@ -139,7 +139,7 @@ def _fetch(wanted: str, folder: Path) -> None:
 
 
 def unpack(archive: zipfile.ZipFile, folder: Path) -> None:
-    """Put the configuration files of a wheel, and no others, into a folder of the cache.
+    """Put the configuration files of a wheel, and no others, into a directory of the cache.
 
     Raises `UnusableInput` for a wheel without a configuration.
     """
