@@ -9,7 +9,7 @@ known without running it is not reported. `likeness` says whether two names mean
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from rl_resources.dataset_rules.plausibility import minimum_memory_gb, parameters_in_name
@@ -27,8 +27,8 @@ from rl_resources.script.algorithm import (
 from rl_resources.script.backends import ACTOR, INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
 from rl_resources.script.run import Run, is_on
 from rl_resources.script.settings import Setting
-from rl_resources.script_rules.contradiction import at, by_majority, cell, differs, said_by_script
-from rl_resources.script_rules.target import Pair
+from rl_resources.script_rules.contradiction import at, cell, differs, said_by_script
+from rl_resources.script_rules.target import Pair, run_rule
 from rl_resources.text import shown
 
 Likeness = Literal["same", "variant", "other"]
@@ -101,8 +101,8 @@ _ALWAYS_STATED = (
 """Memory optimizations that a row has to name; others it may leave out."""
 
 
-@rule()
-def model_agrees(pair: Pair) -> Iterator[Mistake]:
+@run_rule()
+def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     """The row's model is the one that its script trains.
 
     A reader who plans with the row trains another checkpoint.
@@ -110,11 +110,11 @@ def model_agrees(pair: Pair) -> Iterator[Mistake]:
     Bad: `Qwen/Qwen2-7B` with `actor_rollout_ref.model.path=Qwen/Qwen2-7B-Instruct`
     Good: `Qwen/Qwen2-7B-Instruct` with `actor_rollout_ref.model.path=Qwen/Qwen2-7B-Instruct`
     """
-    yield from _other_model(pair, family_alone=False)
+    return _other_model(pair, run, family_alone=False)
 
 
-@rule("warning")
-def model_variant(pair: Pair) -> Iterator[Mistake]:
+@run_rule("warning")
+def model_variant(pair: Pair, run: Run) -> Iterator[Mistake]:
     """A model that is named without its owner is named in full.
 
     `Qwen2.5-7B` is a checkpoint of its own; a run that downloads it trains something else.
@@ -122,18 +122,17 @@ def model_variant(pair: Pair) -> Iterator[Mistake]:
     Bad: `Qwen2.5-7B` with `actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct`
     Good: `Qwen2.5-7B-Instruct` with `actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct`
     """
-    yield from _other_model(pair, family_alone=True)
+    return _other_model(pair, run, family_alone=True)
 
 
-def _other_model(pair: Pair, *, family_alone: bool) -> Iterator[Mistake]:
+def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistake]:
     """The row's model against the script's.
 
     Of a name without an owner it may be that only family and size are meant: that the script trains
     another variant of these is then the milder mistake.
     """
-    run, known = pair.run, pair.models or tuple(filter(None, [pair.text("model")]))
-    path = run.model_path_end if run else None
-    if run is None or not path or not pair.text("model") or path in pair.script.script.names:
+    known, path = pair.models or (pair.text("model"),), run.model_path_end
+    if not path or not pair.text("model") or path in pair.script.script.names:
         return
     name = model_in_path(path, known)
     alike = likeness(name, known) if name else None
@@ -142,17 +141,14 @@ def _other_model(pair: Pair, *, family_alone: bool) -> Iterator[Mistake]:
     if family_alone != (alike == "variant" and "/" not in pair.text("model")):
         return
     what = "another variant of it" if alike == "variant" else "another model"
-    where = said_by_script(pair, run, run.model_path._replace(value=path))
-    message = f"{cell(pair, 'model')}, but {where}: {what}"
-    right = name if is_id(name) or "/" not in known[0] else f"the Hugging Face id of {name}"
-    quoted = f"`{shown(right)}`" if right == name else right
-    found = Mistake(*pair.place("model"), message, f"Write {quoted}, or fix the script.")
     setting = run.model_path._replace(value=path)
-    yield from by_majority(pair, run, "model", setting, pair.text("model"), found)
+    said = f"{said_by_script(pair, setting)}: {what}"
+    right = name if is_id(name) or "/" not in known[0] else ""
+    yield from differs(pair, "model", setting, right, pair.text("model"), said)
 
 
-@rule()
-def task_agrees(pair: Pair) -> Iterator[Mistake]:
+@run_rule()
+def task_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     """The row's task is what its script trains: algorithm, and LoRA or full fine-tuning.
 
     Another algorithm, or all weights instead of adapters, needs other hardware.
@@ -160,27 +156,22 @@ def task_agrees(pair: Pair) -> Iterator[Mistake]:
     Bad: `GRPO` with `actor_rollout_ref.model.lora_rank=32`
     Good: `GRPO-LoRA` with `actor_rollout_ref.model.lora_rank=32`
     """
-    run, task = pair.run, pair.text("task")
-    if run is None or not task:
+    task, algorithm = pair.text("task"), algorithm_of(pair.text("task"))
+    if not task:
         return
-    setting = contradicting_algorithm(run, algorithm_of(task))
+    setting = contradicting_algorithm(run, algorithm)
     if setting is not None:
-        message = f"{cell(pair, 'task')}, but {said_by_script(pair, run, setting)}"
-        fix = "Write the task of the script, or fix the script."
-        found = Mistake(*pair.place("task"), message, fix)
-        wanted = right_value(run, setting, algorithm_of(task))
-        yield from by_majority(pair, run, "task", setting, wanted, found)
+        yield from differs(pair, "task", setting, "", right_value(run, setting, algorithm))
     rank, adapters = run.lora_rank, bool(ADAPTERS.search(task))
     if rank.number is not None and (rank.number > 0) != adapters:
         right = ADAPTERS.sub("", task) if adapters else f"{task}-LoRA"
         trains = "all weights train" if adapters else "adapters alone train"
-        found = differs(pair, run, "task", rank, right)
-        found = found._replace(message=f"{found.message}: {trains}, which is `{shown(right)}`")
-        yield from by_majority(pair, run, "task", rank, "" if adapters else "0", found)
+        said = f"{said_by_script(pair, rank)}: {trains}, which is `{shown(right)}`"
+        yield from differs(pair, "task", rank, right, "" if adapters else "0", said)
 
 
-@rule()
-def gpus_agree(pair: Pair) -> Iterator[Mistake]:
+@run_rule()
+def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     """The row's GPUs and nodes are those that its script asks for.
 
     A reader would order the wrong number of GPUs.
@@ -188,19 +179,16 @@ def gpus_agree(pair: Pair) -> Iterator[Mistake]:
     Bad: `8` as `gpus` with `trainer.nnodes=2 trainer.n_gpus_per_node=8`
     Good: `16` as `gpus` with `trainer.nnodes=2 trainer.n_gpus_per_node=8`
     """
-    run = pair.run
-    if run is None:
-        return
     wanted, gpus = pair.number("gpus"), run.gpus.number
     if wanted is not None and gpus is not None and wanted != gpus:
-        parts = [said_by_script(pair, run, part) for part in run.gpu_counts]
-        message = f"{cell(pair, 'gpus')}, but {' and '.join(parts)}, which makes `{gpus}`"
-        found = Mistake(*pair.place("gpus"), message, f"Write `{gpus}`, or fix the script.")
-        yield from by_majority(pair, run, "gpus", *_wrong_count(pair, run, wanted), found)
+        parts = " and ".join(said_by_script(pair, part) for part in run.gpu_counts)
+        setting, right = _wrong_count(pair, run, wanted)
+        said = f"{parts}, which makes `{gpus}`"
+        yield from differs(pair, "gpus", setting, str(gpus), right, said)
         return
     nodes, wanted = run.nodes, pair.number("nodes")
     if wanted is not None and nodes.number is not None and wanted != nodes.number:
-        yield differs(pair, run, "nodes", nodes, str(nodes.number))
+        yield from differs(pair, "nodes", nodes, str(nodes.number))
 
 
 def _wrong_count(pair: Pair, run: Run, gpus: int) -> tuple[Setting, str]:
@@ -213,8 +201,8 @@ def _wrong_count(pair: Pair, run: Run, gpus: int) -> tuple[Setting, str]:
     return run.gpus_per_node, str(gpus // nodes) if gpus % nodes == 0 else ""
 
 
-@rule()
-def backends_agree(pair: Pair) -> Iterator[Mistake]:
+@run_rule()
+def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     """The row's backends are those that its script trains and generates with.
 
     Memory and speed are those of the backend that really ran; FSDP2 offloads and shards in its own
@@ -223,9 +211,6 @@ def backends_agree(pair: Pair) -> Iterator[Mistake]:
     Bad: `fsdp` as `train` with `actor_rollout_ref.actor.strategy=megatron`
     Good: `megatron` as `train` with `actor_rollout_ref.actor.strategy=megatron`
     """
-    run = pair.run
-    if run is None:
-        return
     for column, setting, known in (
         ("train", run.train_backend, TRAIN_BACKENDS),
         ("infer", run.infer_backend, INFER_BACKENDS),
@@ -233,12 +218,11 @@ def backends_agree(pair: Pair) -> Iterator[Mistake]:
         word = pair.text(column).lower()
         said = SAME_BACKEND.get(word, word)
         if said and setting.text in known and said != setting.text:
-            found = differs(pair, run, column, setting, setting.text or "")
-            yield from by_majority(pair, run, column, setting, said, found)
+            yield from differs(pair, column, setting, setting.text or "", said)
 
 
-@rule()
-def lengths_agree(pair: Pair) -> Iterator[Mistake]:
+@run_rule()
+def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     """The row's lengths, batches and shares of memory are those of its script.
 
     They decide how much memory a run takes.
@@ -246,9 +230,6 @@ def lengths_agree(pair: Pair) -> Iterator[Mistake]:
     Bad: `512` as `max_prompt_length` with `data.max_prompt_length=1024`
     Good: `1024` as `max_prompt_length` with `data.max_prompt_length=1024`
     """
-    run = pair.run
-    if run is None:
-        return
     for column, setting in (
         ("max_prompt_length", run.max_prompt_length),
         ("max_response_length", run.max_response_length),
@@ -259,11 +240,11 @@ def lengths_agree(pair: Pair) -> Iterator[Mistake]:
     ):
         wanted, found = number(pair.text(column)), setting.value
         if wanted is not None and isinstance(found, int | float) and wanted != found:
-            yield differs(pair, run, column, setting, str(found))
+            yield from differs(pair, column, setting, str(found))
 
 
-@rule()
-def weights_agree(pair: Pair) -> Iterator[Mistake]:
+@run_rule()
+def weights_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     """The row's weights are those that its script trains.
 
     LoRA needs a fraction of the memory of full fine-tuning.
@@ -271,13 +252,13 @@ def weights_agree(pair: Pair) -> Iterator[Mistake]:
     Bad: `full` with `actor_rollout_ref.model.lora_rank=32`
     Good: `lora` with `actor_rollout_ref.model.lora_rank=32`
     """
-    run, said = pair.run, pair.text("weights")
-    if run is not None and said and run.weights and (said == "full") != (run.weights == "full"):
-        yield differs(pair, run, "weights", run.lora_rank, run.weights)
+    said = pair.text("weights")
+    if said and run.weights and (said == "full") != (run.weights == "full"):
+        yield from differs(pair, "weights", run.lora_rank, run.weights)
 
 
-@rule()
-def optimizations_agree(pair: Pair) -> Iterator[Mistake]:
+@run_rule()
+def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     """The row's memory optimizations are those that its script turns on.
 
     A reader who leaves one out, or plans with one that is off, runs out of memory.
@@ -287,18 +268,15 @@ def optimizations_agree(pair: Pair) -> Iterator[Mistake]:
     Good: `optimizer-offload` with
         `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`
     """
-    run, said = pair.run, pair.text("memory_optimizations")
-    if run is None or not said:
-        return
-    words = said.split("; ")
-    for word, setting in run.optimizations.items():
+    column = "memory_optimizations"
+    words = pair.text(column).split("; ")
+    for word, setting in run.optimizations.items() if pair.text(column) else ():
         stated = word in words or word in _ALWAYS_STATED
         if stated and setting.known and is_on(setting) != (word in words):
             change = "Remove" if word in words else "Add"
-            message = f"{cell(pair, 'memory_optimizations')}, but "
-            message += said_by_script(pair, run, setting)
-            place = pair.place("memory_optimizations")
-            yield Mistake(*place, message, f"{change} `{word}`, or correct the script.")
+            message = f"{cell(pair, column)}, but {said_by_script(pair, setting)}"
+            fix = f"{change} `{word}`, or correct the script."
+            yield Mistake(*pair.place(column), message, fix)
 
 
 @rule()
@@ -327,8 +305,8 @@ def run_memory(pair: Pair) -> Iterator[Mistake]:
         yield Mistake(*pair.place("gpus"), message, "Take more devices, or offload.")
 
 
-@rule("warning")
-def min_saves_memory(pair: Pair) -> Iterator[Mistake]:
+@run_rule("warning")
+def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     """The script of a MIN row has the memory optimizations on.
 
     MIN is the least hardware that will do; without them less would do.
@@ -342,26 +320,15 @@ def min_saves_memory(pair: Pair) -> Iterator[Mistake]:
     `_build_model_optimizer`, now verl/workers/engine/fsdp/transformer_impl.py. Megatron's follows
     the actor.
     """
-    run = pair.run
-    if run is None or pair.text("tag").upper() != "MIN":
-        return
     off = [setting for setting in run.memory_savers if setting.flag is False]
-    if not off:
-        return
-    keys = _listed(setting.key for setting in off)
-    message = f"tag of {shown(pair.label, 120)} is `MIN`, but the script does not turn on {keys}"
-    turn_on = _listed(f"{setting.key}=True" for setting in off)
     some = any(setting.flag for setting in run.offloads)
-    exempt = pair.script.or_exempt("min-saves-memory")
-    other = exempt if some else ", or write `RECOMMENDED`"
-    fix = f"Set {turn_on}{other}."
-    set_off = [setting for setting in off if setting.place]
-    place = at(pair, run, set_off[0]) if set_off else pair.place("tag")
-    yield Mistake(*place, message, fix)
+    other = pair.script.or_exempt("min-saves-memory") if some else ", or write `RECOMMENDED`"
+    if pair.text("tag").upper() == "MIN" and off:
+        yield _against_tag(pair, off, "does not turn on", "True", other)
 
 
-@rule("warning")
-def recommended_is_fast(pair: Pair) -> Iterator[Mistake]:
+@run_rule("warning")
+def recommended_is_fast(pair: Pair, run: Run) -> Iterator[Mistake]:
     """The script of a RECOMMENDED row does not offload what it trains.
 
     RECOMMENDED is hardware that need not pay for memory with time.
@@ -371,19 +338,21 @@ def recommended_is_fast(pair: Pair) -> Iterator[Mistake]:
 
     The reference model may be offloaded: it runs once a step.
     """
-    run = pair.run
-    if run is None or pair.text("tag").upper() != "RECOMMENDED":
-        return
     on = [setting for setting in run.offloads if setting.flag]
-    if on:
-        keys = _listed(setting.key for setting in on)
-        message = f"tag of {shown(pair.label, 120)} is `RECOMMENDED`, but the script sets {keys}"
-        off = _listed(f"{setting.key}=False" for setting in on)
-        all_on = all(setting.flag for setting in run.memory_savers)
-        exempt = pair.script.or_exempt("recommended-is-fast")
-        other = ", or write `MIN`" if all_on else exempt
-        fix = f"Set {off}{other}."
-        yield Mistake(*at(pair, run, on[0]), message, fix)
+    every = all(setting.flag for setting in run.memory_savers)
+    other = ", or write `MIN`" if every else pair.script.or_exempt("recommended-is-fast")
+    if pair.text("tag").upper() == "RECOMMENDED" and on:
+        yield _against_tag(pair, on, "sets", "False", other)
+
+
+def _against_tag(
+    pair: Pair, wrong: Sequence[Setting], verb: str, right: str, other: str
+) -> Mistake:
+    """The settings that the tag forbids, at the first that the script sets."""
+    place = next((at(pair, setting) for setting in wrong if setting.place), pair.place("tag"))
+    message = f"{cell(pair, 'tag')}, but the script {verb} {_listed(item.key for item in wrong)}"
+    change = _listed(f"{setting.key}={right}" for setting in wrong)
+    return Mistake(*place, message, f"Set {change}{other}.")
 
 
 def _listed(words: Iterable[str]) -> str:
@@ -394,8 +363,8 @@ def _listed(words: Iterable[str]) -> str:
 _HELP = "Check GPUs, device and batch; `rl-resources estimate SCRIPT` shows what would lower it."
 
 
-@rule("warning")
-def unlikely_memory(pair: Pair) -> Iterator[Mistake]:
+@run_rule("warning")
+def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     """The devices of a row have room for its run by the estimate of memory.
 
     Nine of ten measured peaks lie in the estimate's interval; here all of it is above the memory of
@@ -404,7 +373,7 @@ def unlikely_memory(pair: Pair) -> Iterator[Mistake]:
     Bad: full fine-tuning of a 32B model without offload and checkpointing, on `8` x `h100`
     Good: the same on `32` x `h100`, or a note that says what was measured
     """
-    found = _estimate(pair)
+    found = _estimate(pair, run)
     if found is None or found.verdict not in {"unlikely", "cannot fit"}:
         return
     low, high = found.interval_gb
@@ -415,10 +384,10 @@ def unlikely_memory(pair: Pair) -> Iterator[Mistake]:
     yield Mistake(*pair.place("gpus"), message, _HELP)
 
 
-def _estimate(pair: Pair) -> Estimate | None:
+def _estimate(pair: Pair, run: Run) -> Estimate | None:
     """The estimate of a record; `None` where the script leaves open what decides it."""
-    run, gpus, memory_gb = pair.run, pair.number("gpus"), pair.device_memory_gb
-    if run is None or not gpus or not memory_gb or not pair.model_facts:
+    gpus, memory_gb = pair.number("gpus"), pair.device_memory_gb
+    if not gpus or not memory_gb or not pair.model_facts:
         return None
     try:
         found = of_script(run, gpus, memory_gb, _model(pair.model_facts))

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Script
+from rl_resources.script.run import Run
 from rl_resources.script_rules.contradiction import cell, differs
-from rl_resources.script_rules.target import Pair, Trial
+from rl_resources.script_rules.target import Pair, Trial, run_rule
 
 _RAN = r"√|✓|✔|✅|(?:ok|okay|pass|passed|passes|ran|runs|fits|works)\b"
 _FAILED = r"[✗✘❌]|(?:oom|fail|failed|fails)\b"
@@ -28,8 +29,8 @@ _ABOUT_ELSE = re.compile(
 )
 
 
-@rule()
-def max_batch_agrees(pair: Pair) -> Iterator[Mistake]:
+@run_rule()
+def max_batch_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     """A script's batch is not larger than the row's max_batch.
 
     By its own row the script then runs out of memory.
@@ -37,16 +38,15 @@ def max_batch_agrees(pair: Pair) -> Iterator[Mistake]:
     Bad: `64` as `max_batch` with `data.train_batch_size=128`
     Good: `128` as `max_batch` with `data.train_batch_size=128`
     """
-    run, most = pair.run, pair.number("max_batch")
-    if run is None or most is None or pair.disputed:
+    batch, most = run.train_batch_size, pair.number("max_batch")
+    if most is None or pair.disputed:
         return
-    batch = run.train_batch_size
     if batch.number is not None and batch.number > most:
-        yield differs(pair, run, "max_batch", batch, str(batch.number))
+        yield from differs(pair, "max_batch", batch, str(batch.number))
 
 
-@rule("warning")
-def max_batch_shown(pair: Pair) -> Iterator[Mistake]:
+@run_rule("warning")
+def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
     """A script runs the row's max_batch, or a trial shows that it ran.
 
     Nobody can see that a batch fits which the script does not run.
@@ -54,14 +54,13 @@ def max_batch_shown(pair: Pair) -> Iterator[Mistake]:
     Bad: `128` as `max_batch` with `data.train_batch_size=64`, without a trial of 128
     Good: `64` as `max_batch` with `data.train_batch_size=64`
     """
-    run, most = pair.run, pair.number("max_batch")
-    if run is None or most is None or pair.disputed or _contradiction(pair):
+    batch, most = run.train_batch_size, pair.number("max_batch")
+    if most is None or pair.disputed or _contradiction(pair):
         return
-    batch = run.train_batch_size
     trials = (trial for reading in _readings(pair) for trial in reading)
     shown_to_run = any(trial.ran and trial.batch == most for trial in trials)
     if batch.number is not None and batch.number < most and not shown_to_run:
-        yield differs(pair, run, "max_batch", batch, str(batch.number))
+        yield from differs(pair, "max_batch", batch, str(batch.number))
 
 
 @rule()

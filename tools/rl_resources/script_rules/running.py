@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rl_resources.rule import Mistake, rule
+from rl_resources.rule import Mistake
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
 from rl_resources.script.backends import ACTOR, ROLLOUT
 from rl_resources.script.run import REFERENCE, Run
 from rl_resources.script.settings import Setting
 from rl_resources.script_rules.agreement import likeness, model_in_path
-from rl_resources.script_rules.contradiction import at, written
-from rl_resources.script_rules.target import Pair
+from rl_resources.script_rules.contradiction import at, in_words
+from rl_resources.script_rules.target import Pair, run_rule
 
 
-@rule()
-def group_size(pair: Pair) -> Iterator[Mistake]:
+@run_rule()
+def group_size(pair: Pair, run: Run) -> Iterator[Mistake]:
     """An estimator that compares responses gets more than one for each prompt.
 
     A group of one has nothing to compare with: there is no relative advantage.
@@ -35,21 +35,17 @@ def group_size(pair: Pair) -> Iterator[Mistake]:
     verl/trainer/ppo/core_algos.py, `compute_grpo_outcome_advantage` and those of the other
     estimators; `compute_grpo_passk_outcome_advantage` asserts two.
     """
-    run = pair.run
-    if run is None:
-        return
     estimator, size = run.estimator, run.rollout_n
     alone = size.number is not None and size.number <= 1
     if estimator.text not in GROUP_ESTIMATORS or not alone or run.distills_alone:
         return
-    known = "is" if size.place else "is not set, and the framework then takes"
-    message = f"`{estimator.text}` compares responses, but `{size.key}` {known} `{size.number}`"
+    message = f"`{estimator.text}` compares responses, but {in_words(size)}"
     fix = f"Set `{size.key}` to the responses for each prompt, at least 2."
-    yield Mistake(*at(pair, run, size if size.place else estimator), message, fix)
+    yield Mistake(*at(pair, size if size.place else estimator), message, fix)
 
 
-@rule()
-def parallel_sizes(pair: Pair) -> Iterator[Mistake]:
+@run_rule()
+def parallel_sizes(pair: Pair, run: Run) -> Iterator[Mistake]:
     """Parallel sizes divide the GPUs and the model's attention heads.
 
     The run stops at its start with an assertion.
@@ -73,15 +69,14 @@ def parallel_sizes(pair: Pair) -> Iterator[Mistake]:
     * Heads: vLLM's `ModelConfig.verify_with_parallel_config`, from its first releases on;
       Megatron-Core's `TransformerConfig.__post_init__`. Of SGLang they are not asked.
     """
-    run = pair.run
-    if run is None or _has_other_gpus(pair, run):
+    if _has_other_gpus(pair, run):
         return
     for setting, problem in parallel_problems(run, _heads(pair, run)):
-        message = f"`{setting.key}` is `{written(setting.value)}`: {problem}"
+        message = f"{in_words(setting)}: {problem}"
         fix = "Choose a size that divides both the GPUs and the heads, or other GPUs."
         if setting.key.endswith("use_remove_padding"):
             fix = f"Set `{setting.key}=True`, or the sequence parallel size to 1."
-        yield Mistake(*at(pair, run, setting), message, fix)
+        yield Mistake(*at(pair, setting), message, fix)
 
 
 def _has_other_gpus(pair: Pair, run: Run) -> bool:
@@ -98,8 +93,8 @@ def _heads(pair: Pair, run: Run) -> int | None:
     return int(text) if same and text.isascii() and text.isdigit() and int(text) else None
 
 
-@rule()
-def batch_divisibility(pair: Pair) -> Iterator[Mistake]:
+@run_rule()
+def batch_divisibility(pair: Pair, run: Run) -> Iterator[Mistake]:
     """Batches divide as the framework asserts.
 
     The run stops at its start, or at its first update, with an assertion.
@@ -118,17 +113,16 @@ def batch_divisibility(pair: Pair) -> Iterator[Mistake]:
     * Update by ranks and, with Megatron, micro batches: verl/workers/engine_workers.py
       `train_mini_batch` since 0.8.0; older workers round down.
     """
-    run = pair.run
-    if run is None or run.dynamic_batch.flag is not False or _has_other_gpus(pair, run):
+    if run.dynamic_batch.flag is not False or _has_other_gpus(pair, run):
         return
     if any(parallel_problems(run, None)):
         return
     for setting, message, fix in batch_problems(run):
-        yield Mistake(*at(pair, run, setting), message, fix)
+        yield Mistake(*at(pair, setting), message, fix)
 
 
-@rule()
-def batched_tokens(pair: Pair) -> Iterator[Mistake]:
+@run_rule()
+def batched_tokens(pair: Pair, run: Run) -> Iterator[Mistake]:
     """Without chunked prefill, a whole sequence fits into max_num_batched_tokens.
 
     vLLM refuses to start: no prompt of full length could ever be scheduled. verl 0.9.1 raises
@@ -144,8 +138,7 @@ def batched_tokens(pair: Pair) -> Iterator[Mistake]:
     verl hands the number over in verl/workers/rollout/vllm_rollout/ since 0.2; 0.9.1 raises it and
     warns, 0.8.0 does not yet: vllm_async_server.py `_validate_configs`.
     """
-    run = pair.run
-    if run is None or run.infer_backend.text != "vllm" or run.chunked_prefill.flag is not False:
+    if run.infer_backend.text != "vllm" or run.chunked_prefill.flag is not False:
         return
     tokens, needed = run.max_num_batched_tokens, _sequence_length(run)
     if tokens.number is not None and needed is not None and tokens.number < needed:
@@ -155,7 +148,7 @@ def batched_tokens(pair: Pair) -> Iterator[Mistake]:
             "and chunked prefill is off"
         )
         fix = f"Set it to {needed} or more, or `{run.chunked_prefill.key}=True`."
-        yield Mistake(*at(pair, run, place), message, fix)
+        yield Mistake(*at(pair, place), message, fix)
 
 
 def _sequence_length(run: Run) -> int | None:
@@ -269,8 +262,8 @@ def _update(run: Run) -> str:
     return f"`{mini.key}` {mini.number} x `{ROLLOUT}.n` {n} = {(mini.number or 0) * n} responses"
 
 
-@rule()
-def micro_batch_keys(pair: Pair) -> Iterator[Mistake]:
+@run_rule()
+def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
     """A micro batch is given for each GPU, and not as a total as well.
 
     The framework refuses a run that gives both, or neither.
@@ -283,17 +276,14 @@ def micro_batch_keys(pair: Pair) -> Iterator[Mistake]:
     Now verl/utils/config.py `validate_config` and verl/workers/config/actor.py `ActorConfig`. With
     dynamic batches neither is read.
     """
-    run = pair.run
-    if run is None or run.dynamic_batch.flag is not False:
-        return
-    for key in _micro_batch_keys(run):
+    for key in _micro_batch_keys(run) if run.dynamic_batch.flag is False else ():
         total, each = run.setting(key), run.setting(f"{key}_per_gpu")
         if total.number is not None and each.number is not None:
             message = f"both `{total.key}` and `{each.key}` are set"
-            yield Mistake(*at(pair, run, total), message, f"Leave out `{total.key}`.")
+            yield Mistake(*at(pair, total), message, f"Leave out `{total.key}`.")
         elif total.value is None and each.value is None:
             message = f"neither `{each.key}` nor its total is set, and `{_DYNAMIC}` is off"
-            yield Mistake(*at(pair, run, each), message, f"Set `{each.key}`.")
+            yield Mistake(*at(pair, each), message, f"Set `{each.key}`.")
 
 
 _DYNAMIC = f"{ACTOR}.use_dynamic_bsz"

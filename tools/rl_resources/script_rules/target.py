@@ -5,15 +5,16 @@ Both are made from a dataset's snapshot here, and from a hand-kept page by `page
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, wraps
 from typing import NamedTuple
 
 from rl_resources.dataset_rules.broken import broken_keys
 from rl_resources.dataset_rules.scripts import agreement_with_name, pairing, scripts
+from rl_resources.errors import Severity
 from rl_resources.package import number
-from rl_resources.rule import Mistake
+from rl_resources.rule import Mistake, Rule, rule
 from rl_resources.script.bash import read
 from rl_resources.script.bash.script import Part, Place, Script
 from rl_resources.script.framework import Composition, compose_launch, shipped
@@ -167,6 +168,21 @@ class Pair:
         """File, line and column of what is said; of the pair's beginning where nothing is."""
         said = self.said.get(column) or next(iter(self.said.values()))
         return self.path, said.line, said.column
+
+
+def run_rule(
+    severity: Severity = "error",
+) -> Callable[[Callable[[Pair, Run], Iterable[Mistake]]], Rule]:
+    """Make a rule of a generator on a pair and its run; it is silent where that is not known."""
+
+    def made(check: Callable[[Pair, Run], Iterable[Mistake]]) -> Rule:
+        @wraps(check)
+        def mistakes(pair: Pair) -> Iterable[Mistake]:
+            return check(pair, pair.run) if pair.run else ()
+
+        return rule(severity)(mistakes)
+
+    return made
 
 
 @lru_cache(maxsize=1024)
