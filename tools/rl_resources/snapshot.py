@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import stat
-from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import repeat
 from pathlib import Path
+from typing import ClassVar
 
 from rl_resources import tabular
 from rl_resources.errors import UnreadableDataset
@@ -41,34 +41,42 @@ def undecodable(data: bytes) -> int | None:
     return nul if nul >= 0 else None
 
 
-@dataclass(frozen=True)
-class Excerpt:
-    """What is known of a file of which not all records are looked at.
+class File:
+    """The bytes of a table or a script; `None` where it cannot be read."""
 
-    `text` has the records that are, with their places, and `lines` their lines by number. `marked`
-    says whether the file begins with a byte order mark.
-    """
+    data: bytes | None
 
-    text: tabular.Text
-    lines: Mapping[int, str] = field(default_factory=dict)
-    marked: bool = False
-    wrong_end: tabular.LineEnd | None = None
+    @cached_property
+    def undecodable(self) -> int | None:
+        """See `undecodable`."""
+        return undecodable(self.data or b"")
+
+    @cached_property
+    def source(self) -> str:
+        """The text with its byte order mark; empty where it is not UTF-8."""
+        return "" if self.undecodable is not None else (self.data or b"").decode()
+
+    @property
+    def wrong_end(self) -> tabular.LineEnd | None:
+        """Its first line's end that is not LF alone. The file must be text in UTF-8."""
+        return tabular.wrong_end(self.data or b"")
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(File):
     """One CSV file as it is on disk, and as far as it can be read.
 
-    `data` is `None` when the file cannot be read at all; `problem` then says why. `excerpt` stands
-    for `data` where not all records of a file are looked at. Of a file from outside the dataset
-    every cell is reported by itself, for programs.
+    `data` is `None` when the file cannot be read at all; `problem` then says why. Of a file from
+    outside the dataset every cell is reported by itself, for programs. Of a large one `some` are
+    the records that are looked at, and `end` is its first wrong end of a line.
     """
 
     resource: Resource
     data: bytes | None
     problem: str = ""
-    excerpt: Excerpt | None = None
     outside: bool = False
+    some: tabular.Text | None = None
+    end: tabular.LineEnd | None = None
 
     @property
     def path(self) -> str:
@@ -81,16 +89,9 @@ class Table:
         return self.resource.schema
 
     @cached_property
-    def undecodable(self) -> int | None:
-        """See `undecodable`."""
-        return undecodable(self.data or b"")
-
-    @cached_property
     def decoded(self) -> str:
         """The file's text without its byte order mark; empty where it is not UTF-8."""
-        if self.data is None or self.undecodable is not None:
-            return ""
-        return self.data.decode("utf-8").removeprefix("\ufeff")
+        return self.source.removeprefix("\ufeff")
 
     @cached_property
     def characters(self) -> str:
@@ -102,24 +103,15 @@ class Table:
         """The physical lines without their ends."""
         return tuple(line.removesuffix("\r") for line in self.characters.split("\n"))
 
-    def line(self, number: int) -> str:
-        """A physical line without its end."""
-        return self.excerpt.lines[number] if self.excerpt else self.lines[number - 1]
-
     @cached_property
     def wrong_end(self) -> tabular.LineEnd | None:
         """Its first line's end that is not LF alone. The file must be text in UTF-8."""
-        return self.excerpt.wrong_end if self.excerpt else tabular.wrong_end(self.data or b"")
-
-    @property
-    def marked(self) -> bool:
-        """Whether it begins with a byte order mark."""
-        return self.excerpt.marked if self.excerpt else (self.data or b"").startswith(BOM_UTF8)
+        return self.end or super().wrong_end
 
     @cached_property
     def text(self) -> tabular.Text:
         """The file's records with their places."""
-        return self.excerpt.text if self.excerpt else tabular.read(self.characters)
+        return self.some or tabular.read(self.characters)
 
     @cached_property
     def header(self) -> tuple[str, ...]:
@@ -171,7 +163,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class ScriptFile:
+class ScriptFile(File):
     """One entry below the directory of scripts. `target` is where a symbolic link leads.
 
     `data` is `None` where the entry is not an ordinary file that can be read, or is too large.
@@ -182,18 +174,17 @@ class ScriptFile:
     target: str | None = None
     data: bytes | None = None
     executable: bool | None = None
+    outside: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
         """The file name."""
         return self.path.rpartition("/")[2]
 
-    @cached_property
+    @property
     def text(self) -> str | None:
         """The file's text; `None` where it has none in UTF-8."""
-        if self.data is None or undecodable(self.data) is not None:
-            return None
-        return self.data.decode()
+        return None if self.data is None or self.undecodable is not None else self.source
 
     @property
     def directory(self) -> str:

@@ -57,13 +57,14 @@ class Row(NamedTuple):
 class Defect(NamedTuple):
     """A place at which the text stops being CSV; `cell` is the text as far as it can be determined.
 
-    `lines` is how many physical lines are lost with it.
+    `text` is its whole line, `lines` is how many physical lines are lost with it.
     """
 
     kind: Literal["unclosed-quote", "stray-quote", "merge-conflict"]
     line: int
     column: int
     cell: str
+    text: str
     lines: int = 1
 
     def at(self, line: int) -> Defect:
@@ -150,7 +151,7 @@ def _conflict(lines: Sequence[str], number: int) -> Defect:
         at = next(outer, number)
         last = at if lines[at].startswith(">") else number
     marker = lines[number].removesuffix("\r")
-    return Defect("merge-conflict", number + 1, 1, marker, last - number + 1)
+    return Defect("merge-conflict", number + 1, 1, marker, marker, last - number + 1)
 
 
 def _quoted_record(lines: Sequence[str], number: int, width: int) -> tuple[Row | Defect, int]:
@@ -190,7 +191,7 @@ def _cells(text: str, line: int) -> Row | Defect:
         starts.append((line, column))
         match = _CELL.match(text, at)
         if match is None or (match["quoted"] is None and text.startswith('"', at)):
-            return Defect("unclosed-quote", line, column, text[at:])
+            return Defect("unclosed-quote", line, column, text[at:], text)
         cells.append(match["bare"] or (match["quoted"] or "").replace('""', '"'))
         breaks = match[0].count("\n")
         if breaks:
@@ -201,7 +202,7 @@ def _cells(text: str, line: int) -> Row | Defect:
             return Row(starts[0][0], tuple(cells), tuple(starts))
         if text[at] != ",":
             place = (line, at - line_start + 1)
-            return Defect("stray-quote", *place, text[match.start() :])
+            return Defect("stray-quote", *place, text[match.start() :], text)
         at += 1
 
 

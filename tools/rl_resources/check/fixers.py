@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from rl_resources.dataset_rules import form
 from rl_resources.dataset_rules.broken import broken_cells
 from rl_resources.dataset_rules.compatibility import stale_rows
+from rl_resources.dataset_rules.files import texts
 from rl_resources.dataset_rules.meant import (
     certain,
     comma_separated,
@@ -56,7 +57,7 @@ def with_lines(text: str, lines: Lines) -> str:
 def _rewrite(table: Table, lines: Lines) -> Iterator[Rewrite]:
     """The table's file with these lines; nothing where its lines are not those of the file."""
     if lines and table.data is not None and table.characters is table.decoded:
-        mark = "\ufeff" if table.marked else ""
+        mark = table.source.removesuffix(table.decoded)
         yield Rewrite(table.path, mark + with_lines(table.decoded, lines))
 
 
@@ -93,23 +94,15 @@ def spelling(*constraints: str) -> Callable[[Snapshot], Iterator[Rewrite]]:
 
 def byte_order_mark(snapshot: Snapshot) -> Iterator[Rewrite]:
     """Remove the mark."""
-    for path, text in _texts(snapshot):
-        yield Rewrite(path, text.removeprefix("\ufeff"))
+    for file in texts(snapshot):
+        yield Rewrite(file.path, file.source.removeprefix("\ufeff"))
 
 
 def line_ending(snapshot: Snapshot) -> Iterator[Rewrite]:
     """LF ends every line."""
-    for path, text in _texts(snapshot):
-        text = re.sub(r"\r\n?", "\n", text)
-        yield Rewrite(path, text if text.endswith("\n") or not text else f"{text}\n")
-
-
-def _texts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """Path and text of every table and script in UTF-8."""
-    for table in snapshot.tables.values():
-        if table.undecodable is None and table.data is not None:
-            yield table.path, table.data.decode("utf-8")
-    yield from ((item.path, item.text) for item in scripts(snapshot) if item.text is not None)
+    for file in texts(snapshot):
+        text = re.sub(r"\r\n?", "\n", file.source)
+        yield Rewrite(file.path, text if text.endswith("\n") or not text else f"{text}\n")
 
 
 def header(snapshot: Snapshot) -> Iterator[Rewrite]:

@@ -6,8 +6,7 @@ the rules see only the records that `bulk` found to need a look.
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -18,8 +17,8 @@ from rl_resources.check import Rule, findings_of, targets_of
 from rl_resources.dataset_rules.broken import vocabulary_of
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.schema import bulk
-from rl_resources.snapshot import Excerpt, Snapshot, Table
-from rl_resources.tabular import Defect, Row, Text, read, record, wrong_end
+from rl_resources.snapshot import Snapshot, Table
+from rl_resources.tabular import Defect, Row, Text, record, wrong_end
 
 SMALL_BYTES = 1 << 22
 """A file up to this size is read as a table of the dataset."""
@@ -72,20 +71,20 @@ class RecordsFile:
         self.records = len(table.rows)
         yield from self._found(table, [*self.rules, *self.of_keys])
 
-    def _whole(self) -> Excerpt:
+    def _whole(self) -> Table:
         """The file without its records."""
         with self.path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-            line, end = data[: data.find(b"\n") + 1 or None], wrong_end(data)
-        text = read(line.decode("utf-8-sig", "replace"))
-        return Excerpt(text, {}, line.startswith(BOM_UTF8), end)
+            first = data[: data.find(b"\n") + 1 or None]
+            return Table(self.resource, first, outside=True, end=wrong_end(data))
 
     def _of_blocks(self) -> Iterator[Finding]:
         """The findings in the file as a whole; under the right header also in its records by line,
         and duplicate keys.
         """
         whole = self._whole()
-        yield from self._of_excerpt(whole, self.rules)
-        if whole.text.header is None or whole.text.header.cells != self.resource.schema.names:
+        yield from self._found(whole, self.rules)
+        header = whole.text.header
+        if header is None or header.cells != self.resource.schema.names:
             return
         keys = []
         for block in bulk.blocks(self.path, self.resource.schema, self.vocabulary):
@@ -96,10 +95,10 @@ class RecordsFile:
             keys.append(block.keys)
             for start in range(0, len(block.items), ROWS_AT_ONCE):
                 items = block.items[start : start + ROWS_AT_ONCE]
-                yield from self._of_excerpt(_excerpt(whole, items, block.texts), self.rules)
+                yield from self._of_items(header, items, self.rules)
         copies = bulk.duplicates(pl.concat(keys)) if keys and self.of_keys else []
         for start in range(0, len(copies), ROWS_AT_ONCE):
-            yield from self._of_copies(whole, copies[start : start + ROWS_AT_ONCE])
+            yield from self._of_copies(header, copies[start : start + ROWS_AT_ONCE])
 
     def _of_no_text(self, block: bulk.Block) -> Iterator[Finding]:
         """The finding at the first byte of a block that is not UTF-8 text."""
@@ -108,11 +107,11 @@ class RecordsFile:
         for item in self._found(table, self.rules):
             yield item._replace(line=item.line + block.line - 2)
 
-    def _of_copies(self, whole: Excerpt, copies: Sequence[tuple[int, int]]) -> Iterator[Finding]:
+    def _of_copies(self, header: Row, copies: Sequence[tuple[int, int]]) -> Iterator[Finding]:
         """The copies of keys, each reported with the row that it copies."""
         rows = self._rows({line for pair in copies for line in pair})
         own = {copy for copy, _ in copies}
-        found = self._of_excerpt(_excerpt(whole, rows), self.of_keys)
+        found = self._of_items(header, rows, self.of_keys)
         yield from (item for item in found if item.line in own)
 
     def _rows(self, wanted: set[int]) -> list[Row | Defect]:
@@ -123,19 +122,16 @@ class RecordsFile:
         lines = ((at, text.rstrip("\r\n")) for at, text in texts.items())
         return [record([text], 0, width)[0].at(at) for at, text in lines]
 
-    def _of_excerpt(self, excerpt: Excerpt, rules: Sequence[Rule]) -> list[Finding]:
-        return self._found(Table(self.resource, b"", excerpt=excerpt, outside=True), rules)
+    def _of_items(
+        self, header: Row, items: Sequence[Row | Defect], rules: Sequence[Rule]
+    ) -> list[Finding]:
+        """The findings in some records of the file under its header."""
+        rows = tuple(item for item in items if isinstance(item, Row))
+        defects = tuple(item for item in items if isinstance(item, Defect))
+        some = Text(header, rows, defects)
+        return self._found(Table(self.resource, b"", outside=True, some=some), rules)
 
     def _found(self, own: Table, rules: Sequence[Rule]) -> list[Finding]:
         snapshot = Snapshot(self.package, {**self.tables, own.resource.name: own}, ())
         found = findings_of(rules, targets_of(snapshot))
         return [item for item in found if item.path == own.path]
-
-
-def _excerpt(
-    whole: Excerpt, items: Sequence[Row | Defect], texts: Mapping[int, str] | None = None
-) -> Excerpt:
-    """Some records of a file under its header."""
-    rows = tuple(item for item in items if isinstance(item, Row))
-    defects = tuple(item for item in items if isinstance(item, Defect))
-    return Excerpt(Text(whole.text.header, rows, defects), texts or {})

@@ -21,20 +21,27 @@ from rl_resources.dataset_rules.meant import (
 )
 from rl_resources.dataset_rules.scripts import scripts, word_of_name
 from rl_resources.rule import Mistake, rule
-from rl_resources.snapshot import Snapshot, Table, undecodable
-from rl_resources.tabular import Row, conflicts, quote, wrong_end
+from rl_resources.snapshot import ScriptFile, Snapshot, Table
+from rl_resources.tabular import Row, conflicts, quote
 from rl_resources.text import shown
 
 _FIX = {False: ", or run `rl-resources check --fix`.", True: "."}
 """How a help ends, for the files of the dataset and for one from outside."""
 
 
-def _readable(snapshot: Snapshot) -> Iterator[Table]:
-    return (table for table in snapshot.tables.values() if table.data is not None)
+def _readable(snapshot: Snapshot) -> Iterator[Table | ScriptFile]:
+    """The tables and scripts that have bytes."""
+    files: tuple[Table | ScriptFile, ...] = (*snapshot.tables.values(), *scripts(snapshot))
+    return (file for file in files if file.data is not None)
+
+
+def texts(snapshot: Snapshot) -> Iterator[Table | ScriptFile]:
+    """The tables and scripts that are UTF-8."""
+    return (file for file in _readable(snapshot) if file.undecodable is None)
 
 
 def _decoded(snapshot: Snapshot) -> Iterator[Table]:
-    return (table for table in _readable(snapshot) if table.undecodable is None)
+    return (file for file in texts(snapshot) if isinstance(file, Table))
 
 
 @rule()
@@ -61,15 +68,14 @@ def encoding(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `é` as the single byte E9 of Latin-1
     Good: `é` as the two bytes C3 A9 of UTF-8
     """
-    files = {table.path: table.data for table in snapshot.tables.values()}
-    for path, data in (files | {item.path: item.data for item in scripts(snapshot)}).items():
-        at = undecodable(data or b"")
+    for file in _readable(snapshot):
+        data, at = file.data, file.undecodable
         if data is not None and at is not None:
             before = data[:at].removeprefix(BOM_UTF8)
             line, column = before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode()) + 1
             message = f"byte {data[at]:02X} is not UTF-8 text"
             fix = "Save it as UTF-8 without a byte order mark. Nothing else in it was checked."
-            yield Mistake(path, line, column, message, fix)
+            yield Mistake(file.path, line, column, message, fix)
 
 
 @rule()
@@ -81,11 +87,10 @@ def byte_order_mark(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: EF BB BF before `script,tag,…`
     Good: `script,tag,…` from the first byte
     """
-    files = [(table.path, table.outside) for table in _readable(snapshot) if table.marked]
-    marked = (item.path for item in scripts(snapshot) if (item.text or "").startswith("\ufeff"))
-    for path, outside in (*files, *((path, False) for path in marked)):
-        fix = f"Save it as UTF-8 without BOM{_FIX[outside]}"
-        yield Mistake(path, 1, 1, "the file begins with a byte order mark", fix)
+    for file in texts(snapshot):
+        if file.source.startswith("\ufeff"):
+            fix = f"Save it as UTF-8 without BOM{_FIX[file.outside]}"
+            yield Mistake(file.path, 1, 1, "the file begins with a byte order mark", fix)
 
 
 @rule()
@@ -98,15 +103,12 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: lines that end with CR LF
     Good: lines that end with LF
     """
-    ends = [(table.path, table.wrong_end, table.outside) for table in _decoded(snapshot)]
-    for item in scripts(snapshot):
-        end = wrong_end((item.text or "").encode())
-        ends.append((item.path, None if end and end.missing else end, False))
-    for path, end, outside in ends:
-        if end:
+    for file in texts(snapshot):
+        end = file.wrong_end
+        if end and (isinstance(file, Table) or not end.missing):
             wrong = "has no line end" if end.missing else "ends with CR LF, not LF"
-            fix = f"Save the file with LF at the end of every line{_FIX[outside]}"
-            yield Mistake(path, end.line, end.column, f"the line {wrong}", fix)
+            fix = f"Save the file with LF at the end of every line{_FIX[file.outside]}"
+            yield Mistake(file.path, end.line, end.column, f"the line {wrong}", fix)
 
 
 def _has_known_header(table: Table) -> bool:
@@ -130,7 +132,7 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
         first = table.text.header
         if first is None or not any(first.cells):
             whole = f"The header must be: {','.join(table.schema.names)}"
-            if table.excerpt is None and not table.characters.strip():
+            if not table.characters.strip() and not table.some:
                 yield Mistake(table.path, 1, 1, "the file is empty", whole)
             continue
         rows = table.text.rows or table.text.defects
@@ -204,7 +206,7 @@ def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
         for defect in table.text.defects if _has_known_header(table) else ():
             if defect.kind in _DEFECTS:
                 message, fix = _DEFECTS[defect.kind]
-                meant = as_help(requoted(snapshot, table, table.line(defect.line)))
+                meant = as_help(requoted(snapshot, table, defect.text))
                 message = f"{message}: {shown(defect.cell, 30)}"
                 yield Mistake(table.path, defect.line, defect.column, message, meant or fix)
 
@@ -261,7 +263,7 @@ def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
     message, place = f"the row has {cells} cells, not {wanted}", row.place(min(wanted, cells) - 1)
     if separator := separator_of(table, row):
         message = f"the row has {SEPARATORS[separator]} between its cells, not commas"
-        place = row.line, len(table.line(row.line).split(separator)[0]) + 1
+        place = row.line, len(",".join(row.cells).split(separator)[0]) + 1
     fix = as_help(meant_rows(snapshot, table, row))
     missing = [] if fix else missing_columns(snapshot, table, row)
     if 0 < len(missing) <= MOST_ROWS_TO_CHOOSE:

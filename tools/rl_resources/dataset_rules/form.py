@@ -71,7 +71,7 @@ def _needless_quotes(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
     names, rows = table.schema.names, filter(None, (table.text.header, *table.rows))
     for index, row in enumerate(rows, -1):
         for (line, column), cell, name in zip(row.starts, row.cells, names, strict=False):
-            quoted = table.line(line).startswith('"', column - 1) and quote(cell) == cell
+            quoted = table.lines[line - 1].startswith('"', column - 1) and quote(cell) == cell
             if quoted and (table.path, index, name) not in broken_keys(snapshot):
                 message = f'the cell "{shown(cell, 120)}" is in quotes that it does not need'
                 yield Mistake(table.path, line, column, message, FMT)

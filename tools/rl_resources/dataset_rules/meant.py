@@ -52,7 +52,7 @@ def meant_rows(snapshot: Snapshot, table: Table, row: Row) -> list[Cells]:
     if not off or any("\n" in cell for cell in row.cells):
         return []
     if separator := separator_of(table, row):
-        return [tuple(table.line(row.line).split(separator))]
+        return [tuple(",".join(row.cells).split(separator))]
     if abs(off) > MOST_CELLS_OFF:
         return []
     candidates = _shorter(row.cells, off) if off > 0 else _longer(row.cells, -off)

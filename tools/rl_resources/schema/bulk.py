@@ -8,7 +8,7 @@ next block is read as an unclosed quote.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -32,8 +32,7 @@ LINE = "line"
 class Block(NamedTuple):
     """Some records of a file.
 
-    `items` are the records with broken cells and what is no record, by line; `texts` are their
-    lines.
+    `items` are the records with broken cells and what is no record, by line.
     `keys` has the line of every record and a hash of each of its keys, null where a key is empty.
     `data` are the bytes of a block that is no text, of which nothing else is known.
     """
@@ -41,7 +40,6 @@ class Block(NamedTuple):
     line: int
     records: int = 0
     items: Sequence[Row | Defect] = ()
-    texts: Mapping[int, str] = {}
     keys: pl.DataFrame = pl.DataFrame(schema={LINE: pl.UInt32})
     data: bytes = b""
 
@@ -93,7 +91,6 @@ def _validated(validator: Validator, first: int, data: bytes) -> Block:
         first,
         frame.height,
         [item.at(first + at) for at, item in items.items()],
-        {first + at: lines[at] for at in items},
         _keys(validator.schema, frame, places + first),
     )
 
