@@ -10,13 +10,16 @@ tables are what verl itself says of its keys, where, and from which release on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rl_resources.rule import Mistake, rule
+from rl_resources.script.backends import ACTOR, ROLLOUT
 from rl_resources.script.bash.script import Place
-from rl_resources.script.framework import UNKNOWN, Composition, Rejection
+from rl_resources.script.framework import Composition, Rejection
 from rl_resources.script.framework.shipped import history
 from rl_resources.script.launch import Launch
+from rl_resources.script.run import REFERENCE, Run
+from rl_resources.script.settings import Setting
 from rl_resources.script_rules.target import ScriptText
 from rl_resources.script_rules.variables import lacks_dollar
 from rl_resources.text import shown
@@ -66,14 +69,6 @@ def rejections(target: ScriptText) -> Iterator[Rejected]:
                 yield Rejected(launch, composition, rejection)
 
 
-def _value(composition: Composition, key: str) -> Any:
-    """The value of a key, `UNKNOWN` also where there is no such key."""
-    try:
-        return composition.value(key)
-    except KeyError:
-        return UNKNOWN
-
-
 _UTILS, _OPTIMIZER = "verl/utils/config.py", "verl/workers/config/optimizer.py"
 _MEGATRON = "verl/trainer/config/ppo_megatron_trainer.yaml"
 DEPRECATED: Mapping[tuple[str, str], tuple[str, str]] = {
@@ -108,18 +103,6 @@ REMOVED: Mapping[str, str] = {
     "critic.megatron.grad_offload": "Remove it: `param_offload` releases the gradients as well.",
     "trainer.val_generations_to_log_to_wandb": "Write `trainer.log_val_generations`.",
 }
-_ACTOR, _REF = "actor_rollout_ref.actor", "actor_rollout_ref.ref"
-TOTALS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    f"{_ACTOR}.ppo_micro_batch_size": (f"{_ACTOR}.use_dynamic_bsz", ()),
-    "actor_rollout_ref.rollout.log_prob_micro_batch_size": (f"{_ACTOR}.use_dynamic_bsz", ()),
-    f"{_REF}.log_prob_micro_batch_size": (
-        f"{_REF}.log_prob_use_dynamic_bsz",
-        (f"{_ACTOR}.use_kl_loss", "algorithm.use_kl_in_reward"),
-    ),
-}
-"""Batch sizes over all GPUs are read where the first key is false, and one of the others, if there
-are any, is true.
-"""
 TOTALS_REFUSED_SINCE = "0.8.0"
 """verl/workers/engine_workers.py `ActorRolloutRefWorker.init_model`; before it an alternative."""
 
@@ -196,16 +179,15 @@ def total_micro_batch_size(target: ScriptText) -> Iterator[Mistake]:
 
     Where both are set, `micro_batch_keys` reports it.
     """
+    fix = (
+        "Write each with `_per_gpu`: the total divided by the GPUs, times the sequence "
+        "parallel size."
+    )
     uses = (
-        _Use(
-            override.place,
-            override.key,
-            "Write each with `_per_gpu`: the total divided by the GPUs, times the sequence "
-            "parallel size.",
-        )
+        _Use(total.place, total.key, fix)
         for launch, composition in target.composed
-        for override in launch.overrides
-        if override.value not in (None, "null") and _is_read(override.key, composition)
+        for total, each in micro_batches(Run(launch, composition))
+        if total.place and total.number is not None and each.value is None
     )
     message = (
         f"{target.framework} {TOTALS_REFUSED_SINCE} and later reject the total {{}} without "
@@ -214,13 +196,12 @@ def total_micro_batch_size(target: ScriptText) -> Iterator[Mistake]:
     yield from _reported(target, uses, message)
 
 
-def _is_read(key: str, composition: Composition) -> bool:
-    unless, used_with = TOTALS.get(key, ("", ()))
-    if not unless or _value(composition, unless) is not False:
-        return False
-    if _value(composition, f"{key}_per_gpu") not in (None, UNKNOWN):
-        return False
-    return not used_with or any(_value(composition, other) is True for other in used_with)
+def micro_batches(run: Run) -> Iterator[tuple[Setting, Setting]]:
+    """Each micro batch that a run reads: its size over all GPUs and the size per GPU."""
+    keys = [f"{ACTOR}.ppo_micro_batch_size", f"{ROLLOUT}.log_prob_micro_batch_size"]
+    keys += [f"{REFERENCE}.log_prob_micro_batch_size"] if run.uses_reference else []
+    for key in keys if run.dynamic_batch.flag is False else ():
+        yield run.setting(key), run.setting(f"{key}_per_gpu")
 
 
 @rule("warning")

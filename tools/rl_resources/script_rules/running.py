@@ -13,11 +13,12 @@ from collections.abc import Iterator
 
 from rl_resources.rule import Mistake
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
-from rl_resources.script.backends import ACTOR, ROLLOUT
-from rl_resources.script.run import REFERENCE, Run
+from rl_resources.script.backends import ROLLOUT
+from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
 from rl_resources.script_rules.agreement import likeness, model_in_path
 from rl_resources.script_rules.contradiction import at, in_words
+from rl_resources.script_rules.releases import micro_batches
 from rl_resources.script_rules.target import Pair, run_rule
 
 
@@ -276,19 +277,11 @@ def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
     Now verl/utils/config.py `validate_config` and verl/workers/config/actor.py `ActorConfig`. With
     dynamic batches neither is read.
     """
-    for key in _micro_batch_keys(run) if run.dynamic_batch.flag is False else ():
-        total, each = run.setting(key), run.setting(f"{key}_per_gpu")
+    for total, each in micro_batches(run):
         if total.number is not None and each.number is not None:
             message = f"both `{total.key}` and `{each.key}` are set"
             yield Mistake(*at(pair, total), message, f"Leave out `{total.key}`.")
         elif total.value is None and each.value is None:
-            message = f"neither `{each.key}` nor its total is set, and `{_DYNAMIC}` is off"
+            off = f"`{run.dynamic_batch.key}` is off"
+            message = f"neither `{each.key}` nor its total is set, and {off}"
             yield Mistake(*at(pair, each), message, f"Set `{each.key}`.")
-
-
-_DYNAMIC = f"{ACTOR}.use_dynamic_bsz"
-
-
-def _micro_batch_keys(run: Run) -> list[str]:
-    keys = [f"{ACTOR}.ppo_micro_batch_size", f"{ROLLOUT}.log_prob_micro_batch_size"]
-    return [*keys, f"{REFERENCE}.log_prob_micro_batch_size"] if run.uses_reference else keys
