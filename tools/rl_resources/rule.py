@@ -3,11 +3,14 @@
 The first paragraph of that docstring is the summary, the second the reason, the third has one small
 example each after `Bad:` and `Good:`. What follows is for readers of the code. The rule is called
 as its function, with `-` in place of `_`.
+
+Where its fix is certain, `fix_` and its name is a generator of edits, its fixer. A fixer writes
+nothing, and every byte outside of the lines that it changes stays as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Any, Literal, NamedTuple
@@ -52,6 +55,8 @@ class MakeExecutable(NamedTuple):
 
 
 Edit = Rewrite | Move | MakeExecutable
+Lines = Mapping[int, str | None]
+"""New text by line number, without the line's end; `None` removes the line."""
 Check = Callable[[Any], Iterable[Mistake]]
 Fixer = Callable[[Any], Iterable[Edit]]
 
@@ -110,3 +115,13 @@ def _documentation(text: str) -> tuple[str, str, str, str]:
 def paragraphs(docstring: str) -> list[str]:
     """The paragraphs of a docstring, each on one line."""
     return [" ".join(part.split()) for part in cleandoc(docstring).split("\n\n")]
+
+
+def with_lines(text: str, lines: Lines) -> str:
+    """The text with these lines replaced, each with the line's own end."""
+    kept: list[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        new = lines.get(number, line)
+        if new is not None:
+            kept.append(f"{new}\r" if line.endswith("\r") and new != line else new)
+    return "\n".join(kept)

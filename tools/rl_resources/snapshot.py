@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import repeat
@@ -19,7 +19,7 @@ from rl_resources.errors import UnreadableDataset
 from rl_resources.files import read_file, read_table
 from rl_resources.git import file_at, released_versions
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
-from rl_resources.rule import Mistake
+from rl_resources.rule import Lines, Mistake, Rewrite, with_lines
 from rl_resources.text import shown
 
 LARGEST_SCRIPT_BYTES = 1 << 20
@@ -151,6 +151,12 @@ class Table(File):
     def place(self, row: int, name: str) -> tuple[int, int]:
         """Physical line and column of a cell."""
         return self.rows[row].place(self.schema.names.index(name))
+
+    def with_lines(self, lines: Lines) -> Iterator[Rewrite]:
+        """Its file with these lines; nothing where its lines are not those of the file."""
+        if lines and self.data is not None and self.characters is self.decoded:
+            mark = self.source.removesuffix(self.decoded)
+            yield Rewrite(self.path, mark + with_lines(self.decoded, lines))
 
     def mistake(self, row: int, name: str, message: str, fix: str) -> Mistake:
         """A mistake in column `name` of row `row` of `rows`."""

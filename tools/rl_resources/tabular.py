@@ -226,6 +226,11 @@ def quote(cell: str) -> str:
     return cell
 
 
+def line_of(cells: Iterable[str]) -> str:
+    """The cells as one line of canonical CSV, without its end."""
+    return ",".join(map(quote, cells))
+
+
 def write(records: Iterable[Iterable[str]]) -> str:
     """Canonical CSV text of the header and records, each line ended by `\\n`."""
-    return "".join(",".join(map(quote, cells)) + "\n" for cells in records)
+    return "".join(f"{line_of(cells)}\n" for cells in records)

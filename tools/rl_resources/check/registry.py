@@ -13,7 +13,7 @@ from functools import cache
 from types import ModuleType
 from typing import NamedTuple
 
-from rl_resources.check import exemptions, fixers
+from rl_resources.check import exemptions
 from rl_resources.dataset_rules import (
     cells,
     compatibility,
@@ -55,9 +55,9 @@ def family(name: str, scope: Scope, *modules: ModuleType) -> Family:
     """The family that these modules make; the first one's docstring documents it."""
     title, summary, *_ = paragraphs(modules[0].__doc__ or "")
     rules = (
-        replace(rule, family=name, scope=scope, fixer=getattr(fixers, rule.mistakes.__name__, None))
+        replace(rule, family=name, scope=scope, fixer=vars(module).get(f"fix_{function}"))
         for module in modules
-        for rule in vars(module).values()
+        for function, rule in vars(module).items()
         if isinstance(rule, Rule) and rule.mistakes.__module__ == module.__name__
     )
     return Family(title.removesuffix("."), summary, scope, tuple(rules))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
 from rl_resources.package import Field, ForeignKey, number
-from rl_resources.rule import Mistake
+from rl_resources.rule import Mistake, Rewrite
 from rl_resources.snapshot import RUNS, Snapshot, Table
+from rl_resources.tabular import line_of
 from rl_resources.text import shown
 
 
@@ -57,6 +58,23 @@ class BrokenCell(NamedTuple):
         """The mistake at this cell: `wrong` goes after the column and its value."""
         record = Record(self.table, self.row)
         return record.mistake(self.field.name, f", {wrong}" if wrong else "", fix)
+
+
+def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Rewrite]:
+    """The files with other text in some cells: table, row, column, text.
+
+    The rows are written in canonical form; those of more than one line are left alone.
+    """
+    changed: dict[Table, dict[int, dict[str, str]]] = {}
+    for table, row, name, text in cells:
+        changed.setdefault(table, {}).setdefault(row, {})[name] = text
+    for table, rows in changed.items():
+        lines = {}
+        for row, new in rows.items():
+            old = dict(zip(table.schema.names, table.rows[row].cells, strict=True))
+            if "\n" not in "".join(old.values()):
+                lines[table.rows[row].line] = line_of((old | new).values())
+        yield from table.with_lines(lines)
 
 
 @lru_cache(maxsize=1)

@@ -7,7 +7,7 @@ active or private.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from rl_resources.dataset_rules.broken import (
@@ -15,12 +15,13 @@ from rl_resources.dataset_rules.broken import (
     broken_cells,
     broken_columns,
     records,
+    with_cells,
 )
 from rl_resources.dataset_rules.meant import MOST_CHARACTERS, certain
 from rl_resources.dataset_rules.records import named_after_model, new_row, slug_of
 from rl_resources.dataset_rules.scripts import pairing, word_of_name
 from rl_resources.package import TYPES, Field, ForeignKey
-from rl_resources.rule import Mistake, rule
+from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.schema import text_rules as text
 from rl_resources.snapshot import Snapshot, Table
 from rl_resources.text import MOST_LISTED, nearest, shown
@@ -30,6 +31,26 @@ FIX = "rl-resources check --fix"
 
 def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
     return (cell for cell in broken_cells(snapshot) if cell.constraint in constraints)
+
+
+def _spelling(*constraints: str) -> Callable[[Snapshot], Iterator[Rewrite]]:
+    """The fixer of cells that break one of these constraints and certainly mean another text."""
+
+    def fixer(snapshot: Snapshot) -> Iterator[Rewrite]:
+        return with_cells(
+            (cell.table, cell.row, cell.field.name, text)
+            for cell in _cells(snapshot, *constraints)
+            if (text := certain(snapshot, cell)) is not None
+        )
+
+    return fixer
+
+
+fix_type = _spelling("type")
+fix_vocabulary = _spelling("enum", "vocabulary")
+fix_pattern = _spelling("pattern")
+fix_surrounding_whitespace = _spelling("space")
+fix_invisible_character = _spelling("hidden", "character")
 
 
 def _meant(snapshot: Snapshot, broken: BrokenCell) -> str:

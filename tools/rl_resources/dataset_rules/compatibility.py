@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from rl_resources.dataset_rules.broken import Record, records
-from rl_resources.rule import Mistake, rule
+from rl_resources.dataset_rules.broken import Record, records, with_cells
+from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.script.framework.shipped import Rejected, as_word, read_rejected
 from rl_resources.script_rules.target import ScriptText, script_texts
 from rl_resources.snapshot import Snapshot
@@ -81,3 +81,14 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
         fix = "Run `rl-resources check --fix`; where settings changed, `rl-resources compat`."
         certain = all(None not in each.today for each in stale)
         yield record.table.mistake(record.row, "rejected", message, fix if certain else COMMAND)
+
+
+def fix_stale_lines(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """The lines of keys that are in one other line today."""
+    meant = (
+        (*record, "rejected", "; ".join(map(str, today)))
+        for stale in stale_rows(snapshot).values()
+        for record, _, today in stale
+        if None not in today
+    )
+    return with_cells(meant)

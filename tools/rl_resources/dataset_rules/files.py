@@ -5,6 +5,7 @@ Each table is UTF-8 with LF line ends, its quotes are closed, its header is the 
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 
@@ -20,9 +21,9 @@ from rl_resources.dataset_rules.meant import (
     separator_of,
 )
 from rl_resources.dataset_rules.scripts import scripts, word_of_name
-from rl_resources.rule import Mistake, rule
+from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.snapshot import ScriptFile, Snapshot, Table
-from rl_resources.tabular import Row, conflicts, quote
+from rl_resources.tabular import Row, conflicts, line_of, quote
 from rl_resources.text import shown
 
 _FIX = {False: ", or run `rl-resources check --fix`.", True: "."}
@@ -35,13 +36,13 @@ def _readable(snapshot: Snapshot) -> Iterator[Table | ScriptFile]:
     return (file for file in files if file.data is not None)
 
 
-def texts(snapshot: Snapshot) -> Iterator[Table | ScriptFile]:
+def _texts(snapshot: Snapshot) -> Iterator[Table | ScriptFile]:
     """The tables and scripts that are UTF-8."""
     return (file for file in _readable(snapshot) if file.undecodable is None)
 
 
 def _decoded(snapshot: Snapshot) -> Iterator[Table]:
-    return (file for file in texts(snapshot) if isinstance(file, Table))
+    return (file for file in _texts(snapshot) if isinstance(file, Table))
 
 
 @rule()
@@ -87,10 +88,16 @@ def byte_order_mark(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: EF BB BF before `script,tag,…`
     Good: `script,tag,…` from the first byte
     """
-    for file in texts(snapshot):
+    for file in _texts(snapshot):
         if file.source.startswith("\ufeff"):
             fix = f"Save it as UTF-8 without BOM{_FIX[file.outside]}"
             yield Mistake(file.path, 1, 1, "the file begins with a byte order mark", fix)
+
+
+def fix_byte_order_mark(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """Remove the mark."""
+    for file in _texts(snapshot):
+        yield Rewrite(file.path, file.source.removeprefix("\ufeff"))
 
 
 @rule()
@@ -103,12 +110,19 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: lines that end with CR LF
     Good: lines that end with LF
     """
-    for file in texts(snapshot):
+    for file in _texts(snapshot):
         end = file.wrong_end
         if end and (isinstance(file, Table) or not end.missing):
             wrong = "has no line end" if end.missing else "ends with CR LF, not LF"
             fix = f"Save the file with LF at the end of every line{_FIX[file.outside]}"
             yield Mistake(file.path, end.line, end.column, f"the line {wrong}", fix)
+
+
+def fix_line_ending(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """LF ends every line."""
+    for file in _texts(snapshot):
+        text = re.sub(r"\r\n?", "\n", file.source)
+        yield Rewrite(file.path, text if text.endswith("\n") or not text else f"{text}\n")
 
 
 def _has_known_header(table: Table) -> bool:
@@ -178,6 +192,21 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> tuple[int, str, str]:
         return at, f"the column {missing[0]!r} is missing", whole
     at = next(at for at, name in enumerate(found) if name != wanted[at])
     return at, f"the column is {found[at]!r} where {wanted[at]!r} is wanted", whole
+
+
+def fix_header(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """Cells with another separator, columns in another order or missing, a repeated header."""
+    for table in snapshot.tables.values():
+        wanted = table.schema.names
+        names = tuple(name.strip().lower() for name in table.header)
+        if separator_of(table, table.text.header):
+            yield from table.with_lines(comma_separated(table))
+        elif table.text.header and names == wanted:
+            again = (row.line for row in table.text.rows if row.cells == wanted)
+            lines: dict[int, str | None] = dict.fromkeys(again)
+            yield from table.with_lines(lines | {table.text.header.line: ",".join(wanted)})
+        else:
+            yield from table.with_lines(rearranged(snapshot, table))
 
 
 _AGAIN = "Write that cell again, with its comma."
@@ -289,6 +318,18 @@ def _length_help(table: Table, row: Row) -> str:
         return f"Take the last {cells - wanted} `,` off the line."
     cell = shown(quote(",".join(row.cells[wanted - 1 :])), 600)
     return f"A cell that has a comma must be in quotes. If it is {last}, write: {cell}"
+
+
+def fix_row_length(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """Remove empty lines; a row is unchanged where it is in doubt which cell is missing."""
+    for table in snapshot.tables.values():
+        lines: dict[int, str | None] = {}
+        for row in table.text.rows if table.header == table.schema.names else ():
+            if not any(cell.strip() for cell in row.cells):
+                lines[row.line] = None
+            elif len(meant := meant_rows(snapshot, table, row)) == 1:
+                lines[row.line] = line_of(meant[0])
+        yield from table.with_lines(lines)
 
 
 @rule()

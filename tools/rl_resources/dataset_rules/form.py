@@ -15,7 +15,7 @@ from rl_resources.dataset_rules.records import duplicate_key, model_size
 from rl_resources.dataset_rules.reports import report_size
 from rl_resources.dataset_rules.scripts import name_against_row
 from rl_resources.package import NUMBERS, number
-from rl_resources.rule import Mistake, rule
+from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.snapshot import Snapshot, Table
 from rl_resources.tabular import quote, write
 from rl_resources.text import shown
@@ -75,6 +75,14 @@ def _needless_quotes(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
             if quoted and (table.path, index, name) not in broken_keys(snapshot):
                 message = f'the cell "{shown(cell, 120)}" is in quotes that it does not need'
                 yield Mistake(table.path, line, column, message, FMT)
+
+
+def fix_row_order(snapshot: Snapshot) -> Iterator[Rewrite]:
+    """Rows in order and only as many quotes as CSV needs, where the whole file can be read."""
+    found = {mistake.path for mistake in row_order.mistakes(snapshot)}
+    for table in snapshot.tables.values():
+        if table.path in found and (text := canonical(snapshot, table)) is not None:
+            yield Rewrite(table.path, text)
 
 
 def order_keys(snapshot: Snapshot, table: Table) -> list[list[SortValue]]:

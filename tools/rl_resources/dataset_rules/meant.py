@@ -16,7 +16,7 @@ from rl_resources.dataset_rules.compatibility import TABLE as COMPATIBILITY
 from rl_resources.package import Field
 from rl_resources.schema.text_rules import as_seen, is_hidden, strange_characters
 from rl_resources.snapshot import Snapshot, Table
-from rl_resources.tabular import Row, write
+from rl_resources.tabular import Row, line_of
 from rl_resources.text import shown
 
 MOST_CELLS_OFF = 3
@@ -30,11 +30,6 @@ _BOOLEANS = {"true": "true", "yes": "true", "false": "false", "no": "false"}
 
 
 Cells = tuple[str, ...]
-
-
-def line_of(cells: Sequence[str]) -> str:
-    """The cells as one line of CSV, without its end."""
-    return write([cells]).removesuffix("\n")
 
 
 def separator_of(table: Table, row: Row | None) -> str:

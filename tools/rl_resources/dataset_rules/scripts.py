@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from rl_resources.dataset_rules.broken import Record, broken_keys
+from rl_resources.dataset_rules.broken import Record, broken_keys, with_cells
 from rl_resources.dataset_rules.records import (
     OTHER_ROLE,
     misplaced,
@@ -25,7 +25,7 @@ from rl_resources.dataset_rules.records import (
     slug_of,
 )
 from rl_resources.package import SCRIPTS
-from rl_resources.rule import Mistake, rule
+from rl_resources.rule import Edit, MakeExecutable, Mistake, Move, rule
 from rl_resources.script.name import FORM, PARTS, ScriptName, parse, parsed, predicate
 from rl_resources.snapshot import LARGEST_SCRIPT_BYTES, ScriptFile, Snapshot
 from rl_resources.text import nearest, shown
@@ -219,6 +219,30 @@ def _git_move(old: str, new: str) -> str:
     return f"git mv {shown(shlex.quote(old), 300)} {shown(shlex.quote(new), 300)}"
 
 
+def fix_script_name(snapshot: Snapshot) -> Iterator[Edit]:
+    """Rename a script whose name differs by case and separators alone from the one in its row."""
+    taken = {script.path.lower(): script.path for script in snapshot.scripts}
+    for script in scripts(snapshot):
+        row = pairing(snapshot).row(script)
+        expected = expected_name(snapshot, row)
+        directory = directory_of(snapshot, expected)
+        new = f"{directory}/{expected}"
+        free = new != script.path and taken.get(new.lower(), script.path) == script.path
+        if row is not None and directory and free and _plain(script.name) == _plain(str(expected)):
+            yield Move(script.path, new)
+            old = snapshot.tables["tuning"].cell(row, "script")
+            yield from with_cells(
+                (table, at, "script", str(expected))
+                for table in snapshot.tables.values()
+                for at, cell in enumerate(table.columns.get("script", ()))
+                if cell == old
+            )
+
+
+def _plain(name: str) -> str:
+    return "".join(character for character in name.lower() if character.isalnum())
+
+
 @rule()
 def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
     """A script lies in examples/tuning/<size of its model, in lower case>/.
@@ -243,6 +267,14 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
 def moved_path(snapshot: Snapshot, script: ScriptFile) -> str:
     """Where a script belongs; where it lies, if that is not known."""
     return f"{directory_of(snapshot, parsed(script.name)) or script.directory}/{script.name}"
+
+
+def fix_script_place(snapshot: Snapshot) -> Iterator[Move]:
+    """Into the directory of its model's size, where no other script is in the way."""
+    taken = {script.path for script in snapshot.scripts}
+    for script in scripts(snapshot):
+        if (new := moved_path(snapshot, script)) not in taken:
+            yield Move(script.path, new)
 
 
 @rule()
@@ -370,3 +402,8 @@ def not_executable(snapshot: Snapshot) -> Iterator[ScriptFile]:
     """The scripts that lack the mode, where the system has modes."""
     named = (item for item in scripts(snapshot) if item.name.lower().endswith(".sh"))
     return (item for item in named if item.executable is False)
+
+
+def fix_executable_script(snapshot: Snapshot) -> Iterator[MakeExecutable]:
+    """Execute permission."""
+    return (MakeExecutable(script.path) for script in not_executable(snapshot))

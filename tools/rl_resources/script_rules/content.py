@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from rl_resources.rule import Mistake, rule
+from rl_resources.rule import Mistake, Rewrite, rule, with_lines
 from rl_resources.script.bash.parser import parse
 from rl_resources.script.bash.script import Command, Place, Reference, Source
 from rl_resources.script.launch import Lost
 from rl_resources.script_rules.safety import COMMANDS
 from rl_resources.script_rules.target import ScriptText
+from rl_resources.script_rules.variables import WITH_DEFAULT
 from rl_resources.text import shown
 
 _NO_LAUNCHERS = COMMANDS | {
@@ -32,6 +33,10 @@ _NO_LAUNCHERS = COMMANDS | {
     "pip",
     "rm",
 }
+SHEBANG = "#!/usr/bin/env bash"
+STRICT = "set -euo pipefail"
+_ALWAYS_SET = frozenset({*"@*#?$!0", "HOME", "PATH", "PWD"})
+_CANNOT_FAIL = frozenset({"set", "export", "echo", "printf", "declare", "readonly", "ulimit", ":"})
 _IGNORED = re.compile(r"\s*\|\|\s*(true|:|echo|printf)(?![\w-])")
 
 
@@ -115,9 +120,22 @@ def _lost_mistake(target: ScriptText, item: Lost) -> Mistake:
     if not line.strip() or line.lstrip().startswith("#"):
         fix = "Delete the line, or move the comment above the command."
         return Mistake(target.path, item.cause_line, 1, message, fix)
-    bare = line.rstrip().rstrip("\\").strip()
-    fix = f"Write: {shown(bare, 600)} \\"
+    fix = f"Write: {shown(_continued(line).strip(), 600)}"
     return Mistake(target.path, item.cause_line, len(line.rstrip()) + 1, message, fix)
+
+
+def fix_broken_continuation(target: ScriptText) -> Iterator[Rewrite]:
+    """Remove what follows a backslash; add a backslash that is missing."""
+    causes = {item.cause_line: target.script.lines[item.cause_line - 1] for item in target.lost}
+    known = {at: line for at, line in causes.items() if line.strip() and "#" not in line}
+    lines = {at: _continued(line) for at, line in known.items()}
+    yield Rewrite(target.path, with_lines(target.text, lines))
+
+
+def _continued(line: str) -> str:
+    """A line that goes on in the next one; a comment behind its backslash is gone."""
+    bare = re.sub(r"\\\s+#.*", "", line).rstrip("\\ \t")
+    return f"{bare} \\"
 
 
 @rule("warning")
@@ -150,6 +168,19 @@ def shebang_below(target: ScriptText) -> int | None:
     return next((number for number, line in lines if re.match(r"\s*#!\s*/", line)), None)
 
 
+def fix_shebang(target: ScriptText) -> Iterator[Rewrite]:
+    """bash as the first line says it; a shebang further down moves up."""
+    lines = target.text.split("\n")
+    below = shebang_below(target)
+    if lines[0].startswith("#!"):
+        lines[0] = SHEBANG
+    else:
+        if below and all(not line.strip() for line in lines[: below - 1]):
+            lines = lines[below:]
+        lines.insert(0, SHEBANG)
+    yield Rewrite(target.path, "\n".join(lines))
+
+
 @rule("warning")
 def strict_mode(target: ScriptText) -> Iterator[Mistake]:
     """A script stops at its first error: `set -e`, best as `set -euo pipefail`.
@@ -169,6 +200,38 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
     message = "the script goes on after an error: it does not set `-e`"
     fix = "Write `set -euo pipefail` before the first command."
     yield Mistake(target.path, min(lines, default=1), 1, message, fix)
+
+
+def fix_strict_mode(target: ScriptText) -> Iterator[Rewrite]:
+    """Only where the options change nothing of a run that succeeds."""
+    if not (_nothing_is_unset(target) and _nothing_fails_on_purpose(target)):
+        return
+    number = min((item.place.line for item in target.script.commands), default=0)
+    first = min([number, *(item.place.line for item in target.script.assignments)])
+    lines = target.text.split("\n")
+    if first and not lines[first - 2 : first - 1][0].endswith("\\"):
+        new = [STRICT] if lines[first - 1].startswith("set ") else [STRICT, ""]
+        yield Rewrite(target.path, "\n".join([*lines[: first - 1], *new, *lines[first - 1 :]]))
+
+
+def _nothing_is_unset(target: ScriptText) -> bool:
+    """Whether `-u` has nothing to complain of, so far as it can be seen."""
+    certain = all(item.reach == "always" for item in target.script.assignments)
+    return (target.script.complete and certain) and all(
+        item.defined or item.operator in WITH_DEFAULT or item.name in _ALWAYS_SET
+        for item in target.script.references
+    )
+
+
+def _nothing_fails_on_purpose(target: ScriptText) -> bool:
+    """Whether every command before the last is one that `-e` and `pipefail` do not stop at."""
+    launched = {launch.command.place.offset for launch in target.launches}
+    simple = all(
+        not command.words or command.name in _CANNOT_FAIL or command.place.offset in launched
+        for command in target.script.commands
+    )
+    unfollowed = re.search(r"[|`]|\$\((?!\()", target.text)
+    return simple and not unfollowed and not target.script.problems and not target.lost
 
 
 @rule("warning")
@@ -200,6 +263,16 @@ def _is_list(reference: Reference) -> bool:
     if "#" in reference.raw[:3] or reference.operator in ("+", ":+"):
         return False
     return reference.name in ("@", "*") or re.search(r"\[[@*]\]", reference.raw) is not None
+
+
+def fix_unquoted_arguments(target: ScriptText) -> Iterator[Rewrite]:
+    """Where the list is a whole word."""
+    text = target.text
+    for place, right in sorted(unquoted(target), reverse=True, key=lambda item: item[0].offset):
+        raw = re.compile(r"(?<![^\s(])\$(?:[@*]|\{[^\s{}]*\})(?=[\s)]|$)").match(text, place.offset)
+        if raw:
+            text = text[: raw.start()] + right + text[raw.end() :]
+    yield Rewrite(target.path, text)
 
 
 @rule("warning")

@@ -22,7 +22,7 @@ _FOR_PROGRAMS = re.compile(
     r"|PYTHONPATH|BASH_\w+|\w+_proxy"
 )
 _DEVICES = re.compile(r"(?:CUDA|ASCEND_RT|HIP|ROCR)_VISIBLE_DEVICES")
-_WITH_DEFAULT = (":-", "-", ":=", "=", ":+", "+", ":?", "?")
+WITH_DEFAULT = (":-", "-", ":=", "=", ":+", "+", ":?", "?")
 _SHARED = re.compile(
     r"_|\w+_proxy|NNODES|NODES|NODE_\w+|RANK|WORLD_SIZE|LOCAL_\w+|MASTER_\w+|HOSTNAME|HOST|PORT"
     r"|N?GPUS?_PER_NODE|N_GPUS\w*|NPROC\w*|HEAD_\w+|HOME|PATH|PWD|OLDPWD|USER|SHELL|UID|BASH\w*"
@@ -65,7 +65,7 @@ def _undefined(target: ScriptText, reference: Reference) -> _Undefined | None:
     """What is wrong with a reference; `None` where its name may come from outside."""
     name = reference.name
     unset = not reference.defined and reference.reach != "never"
-    if not unset or reference.operator in _WITH_DEFAULT or not re.fullmatch(r"[A-Za-z_]\w*", name):
+    if not unset or reference.operator in WITH_DEFAULT or not re.fullmatch(r"[A-Za-z_]\w*", name):
         return None
     if _SHARED.fullmatch(name) or _is_indirect(target) or _is_tested(target, name):
         return None
