@@ -84,7 +84,7 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> NewRecord:
 
     Raises `UnusableInput` with everything that is missing, unknown or impossible.
     """
-    words = _words(asked, dataset, snapshot)
+    words = _words(asked, dataset)
     wanted = _configuration(words, dataset)
     known = shipped(FRAMEWORK)
     _refuse(list(refusals(wanted, known)))
@@ -117,9 +117,9 @@ def _refuse_existing(snapshot: Snapshot, name: str, path: str) -> None:
         )
 
 
-def _words(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> dict[str, str]:
+def _words(asked: Asked, dataset: Dataset) -> dict[str, str]:
     """The dataset's words for what is asked for. Raises `UnusableInput` with all problems."""
-    words = {option: read_word(dataset, snapshot, option, text) for option, text in asked.items()}
+    words = {option: read_word(dataset, option, text) for option, text in asked.items()}
     _refuse(
         [_missing(option, dataset) for option in OPTIONS if option not in asked]
         + [f"--{option}: {word.doubt}" for option, word in words.items() if word.doubt]

@@ -20,8 +20,9 @@ from rl_resources.dataset_rules.meant import (
     separator_of,
 )
 from rl_resources.dataset_rules.scripts import scripts, word_of_name
+from rl_resources.files import undecodable
 from rl_resources.rule import Mistake, rule
-from rl_resources.snapshot import Snapshot, Table, undecodable
+from rl_resources.snapshot import Snapshot, Table
 from rl_resources.tabular import Row, conflicts, quote, wrong_end
 from rl_resources.text import shown
 
