@@ -106,7 +106,7 @@ def run(root: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
     """No rule reports or fixes anything, which would take most of the time."""
     monkeypatch.setattr(draft_module, "findings_about", lambda *_: [])
-    monkeypatch.setattr(draft_module, "fix", lambda snapshot, *_: Fixed(snapshot, (), (), ()))
+    monkeypatch.setattr(draft_module, "fix", lambda snapshot, *_: Fixed(snapshot, {}))
 
 
 def saved(tmp_path: Path, text: str, name: str = "run.log") -> Path:

@@ -348,8 +348,9 @@ class Draft:
         for obstacle in self.obstacles:
             yield f"cannot be written yet: {obstacle}"
         copied = any(change.path == self.path for change in self.changes)
-        if copied and self._fixed.rules and not self.findings:
-            yield f"certain fixes in the copy of the script: {', '.join(self._fixed.rules)}"
+        if copied and self._fixed.done and not self.findings:
+            rules = dict.fromkeys(self._fixed.done.values())
+            yield f"certain fixes in the copy of the script: {', '.join(rules)}"
         for change in self.written:
             done = "removed" if change.becomes is None else "changed" if change.was else "written"
             yield f"{change.path}: {done}"
