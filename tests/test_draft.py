@@ -15,7 +15,7 @@ from rl_resources.cli import main
 from rl_resources.contribute import draft as draft_module
 from rl_resources.contribute.changes import Fixed
 from rl_resources.contribute.draft import Draft
-from rl_resources.contribute.facts import Fact, Sources, read_form
+from rl_resources.contribute.facts import Fact, read_form
 from rl_resources.contribute.training_log import read_excerpt
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.package import Package, read_package
@@ -27,7 +27,8 @@ from website import read_rows
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "examples" / "tuning").rglob("*.sh"))
-SCHEMA = read_package(ROOT).resources["tuning"].schema
+DATASET = read_dataset(read_package(ROOT))
+SCHEMA = DATASET.package.resources["tuning"].schema
 STATED = {"script", "model", "task", "gpus", "device", "nodes", "train", "infer", "framework"}
 STATED |= {"max_prompt_length", "max_response_length", "rollout_n"}
 
@@ -68,7 +69,7 @@ def proposed(frozen: Package) -> Callable[..., Draft]:
         source = ScriptText("run_it.sh", text or script())
         run = read_excerpt(log, "`Log`") if log else None
         stated = {"device": Fact(device)}
-        return Draft(Sources(source, log=run, stated=stated), dataset, snapshot)
+        return Draft(dataset, snapshot, source, log=run, stated=stated)
 
     return made
 
@@ -105,7 +106,7 @@ def run(root: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
     """No rule reports or fixes anything, which would take most of the time."""
     monkeypatch.setattr(draft_module, "findings_about", lambda *_: [])
-    monkeypatch.setattr(draft_module, "fix", lambda snapshot, *_: Fixed(snapshot, (), (), ()))
+    monkeypatch.setattr(draft_module, "fix", lambda snapshot, *_: Fixed(snapshot, {}))
 
 
 def saved(tmp_path: Path, text: str, name: str = "run.log") -> Path:
@@ -138,7 +139,7 @@ def test_every_shipped_script_states_its_row_also_under_another_name(path, bare)
     wanted = next(row for row in table(ROOT, "tuning") if row["script"] == path.name)
     text = path.read_text(encoding="utf-8")
     stated = {name: Fact(wanted[name]) for name in ("device", "task")}
-    found = Draft(Sources(ScriptText("run.sh", text), stated=stated), *bare).row
+    found = Draft(*bare, ScriptText("run.sh", text), stated=stated).row
     assert (found["status"], found["statement"]) == ("reported", "stated-run")
     # A reader alone knows of two pools of GPUs, and of an engine's share that it ignores.
     by_hand = {"gpu_memory_utilization"} if wanted["infer"] == "vexact" else set()
@@ -285,7 +286,9 @@ def test_a_log_gives_figures_releases_and_a_trial(proposed, log, row, said):
     [
         (("{mine}", "--set", "devise=h100"), "Did you mean `device`"),
         (("{mine}", "--set", "gpus=eight"), "is not one such as"),
-        (("{mine}", "--set", "tag=SMALL"), "is not one such as"),
+        (("{mine}", "--set", "tag=SMALL"), "`SMALL` is not known. Known are `MIN`, "),
+        (("{mine}", "--device", "h1000"), "`h1000` is not known. Did you mean `h100`"),
+        (("{mine}", "--set=model=Qwen/Qwen2.5-7B-Instrukt"), "Did you mean `Qwen/Qwen2.5-7B-I"),
         ((), "no script is named"),
         (("none.sh",), "none.sh: cannot be read"),
         (("--issue", "{mine}"), "has no answer of an issue form"),
@@ -370,8 +373,7 @@ def test_a_refused_draft_reports_what_write_would_not_fix(run, mine):
 @pytest.mark.parametrize(
     ("text", "arguments", "said"),
     [
-        (script(), ("--device", "h1000"), "h1000"),
-        (script(), ("--set=model=Qwen/Qwen2.5-7B-Instrukt",), "Did you mean `Qwen/Qwen2.5-7B-I"),
+        (script(settings=f"{MODEL}.path=Foo/Bar-7B"), (), "model is required and not known: `F"),
         (f"{script()}if true; then\n", (*ON_A100, "--contributor", HANDLE), "{mine}"),
         ("#!/usr/bin/env bash\necho hello\n", (), "starts no training"),
         (
@@ -414,14 +416,14 @@ def test_an_issue_form_becomes_a_row(run, tmp_path):
 
 
 def test_an_answer_that_does_not_fit_its_column_is_reported():
-    found = read_form(FORM.replace("\n2\n", "\ntwo\n"), SCHEMA)
+    found = read_form(FORM.replace("\n2\n", "\ntwo\n"), DATASET)
     assert found.facts["gpus"].text == ""
     assert "`GPUs`: `two` is not one such as" in found.remarks[0]
 
 
 def test_every_column_can_be_answered_by_its_title():
     body = "".join(f"### {field.title}\n\n{field.example}\n\n" for field in SCHEMA.fields)
-    facts = read_form(body, SCHEMA).facts
+    facts = read_form(body, DATASET).facts
     wanted = {field.name: field.write(field.read(field.example)) for field in SCHEMA.fields}
     wanted.pop("script")
     assert {name: fact.text for name, fact in facts.items()} == wanted

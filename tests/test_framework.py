@@ -21,9 +21,8 @@ from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 import rl_resources
 from conftest import release_of_verl
 from rl_resources import UnusableInput
-from rl_resources.compat import Script, compat, row_of
+from rl_resources.compat import compat, row_of
 from rl_resources.query.compatibility import accepted_by
-from rl_resources.script.bash import read
 from rl_resources.script.framework import (
     UNKNOWN,
     Composition,
@@ -42,7 +41,7 @@ from rl_resources.script.framework.shipped import (
     write_history,
 )
 from rl_resources.script.framework.syntax import Override, plain_override
-from rl_resources.script.launch import launches
+from rl_resources.script_rules.target import ScriptText
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted(ROOT.glob("examples/tuning/*/*.sh"))
@@ -435,7 +434,7 @@ def test_a_release_that_does_not_compose_is_a_problem_not_a_crash(cache, text):
 )
 def test_a_row_says_only_what_is_known(small, arguments, accepted, rejected):
     text = f"#!/bin/bash\npython3 -m {MODULE} {arguments}\n"
-    found = row_of(Script("a.sh", "verl", launches(read(text))), small[0])
+    found = row_of(ScriptText("a.sh", text), small[0])
     assert (found["accepted"], found["rejected"]) == (accepted, rejected)
 
 
@@ -510,8 +509,8 @@ def test_what_is_committed_is_what_compat_writes():
         for row in rl_resources.load(ROOT).records["compatibility"]
     }
     for path in SCRIPTS:
-        (launch,) = launches(read(path.read_text(encoding="utf-8")))
-        script = Script(path.name, "verl", (launch,))
+        script = ScriptText(path.name, path.read_text(encoding="utf-8"))
+        assert len(script.launches) == 1
         for release in known:
             row = rows.get((path.name, release.version))
             assert row is None or row == row_of(script, release)

@@ -70,14 +70,14 @@ def test_the_form_asks_at_most_twelve_questions_in_words_that_draft_reads_back()
     assert {name for name, item in asked.items() if "options" in item} == {
         *("tag", "device", "task", "train", "infer")
     }
-    schema, devices = dataset.package.resources["tuning"].schema, Devices(dataset)
+    devices = Devices(dataset)
     answers = [
         (name, item["label"], option)
         for name, item in asked.items()
         for option in item.get("options", ())
     ]
     for name, label, option in answers:
-        read = read_form(f"### {label}\n\n{option}\n", schema).facts[name].text
+        read = read_form(f"### {label}\n\n{option}\n", dataset).facts[name].text
         table = {"tag": {"MIN", "RECOMMENDED"}, "task": dataset.by_key["tasks"]}
         known = table.get(name, dataset.by_key["backends"])
         assert len(devices.named(read)) == 1 if name == "device" else read in known

@@ -202,5 +202,5 @@ def test_a_page_that_is_no_text_is_unusable_input(dataset, tmp_path, content):
     page = tmp_path / "page.rst"
     if content is not None:
         page.write_bytes(content)
-    with pytest.raises(UnusableInput, match=r"page\.rst: (is not UTF-8|cannot be read)"):
+    with pytest.raises(UnusableInput, match=r"page\.rst: (is not text in UTF-8|cannot be read)"):
         import_page(page, None, dataset)

@@ -19,7 +19,6 @@ from rl_resources.contribute.new import OPTIONS, NewRecord, new_record
 from rl_resources.contribute.new_script import (
     ALGORITHMS,
     Cluster,
-    Shape,
     batch_of,
     engine_size,
     engines,
@@ -204,6 +203,7 @@ def test_the_tag_turns_every_memory_switch_of_the_backend(train, tag, on, datase
         "fsdp": {"activation-offload"},
         "fsdp2": {"activation-offload", "gradient-offload"},
         "megatron": {"gradient-offload"},
+        "veomni": {"activation-offload"},
     }
     switched |= of_backend.get(train, set())
     always = {"sequence-packing", "dynamic-batch", "rollout-sleep"}
@@ -311,18 +311,19 @@ def test_two_new_records_that_are_neighbors_merge_by_pull_and_fmt(
 
 
 def test_engines_are_the_smallest_that_hold_the_weights_twice():
-    model = Shape(72.7, 80, 64, 8)
+    model = {"parameters_b": 72.7, "attention_heads": 64, "kv_heads": 8}
     assert engine_size(model, Cluster(8, 1, 80), 0.6) == 8
     assert engine_size(model, Cluster(8, 1, 288), 0.6) == 2
     assert engine_size(model, Cluster(6, 1, 80), 0.6) == 2  # 64 heads are not divided by 3 or 6
-    assert engine_size(model, Cluster(32, 4, None), 0.6) == 8
+    assert engine_size(model, Cluster(32, 4, 0), 0.6) == 8
 
 
 def test_megatron_splits_a_model_over_stages_when_a_node_does_not_hold_it():
     cluster = Cluster(64, 8, 80)
-    assert megatron_sizes(Shape(405, 128, 128, 8), cluster, offload=True) == (8, 8)
+    model = {"parameters_b": 405, "layers": 128, "attention_heads": 128, "kv_heads": 8}
+    assert megatron_sizes(model, cluster, offload=True) == (8, 8)
     # 126 layers are not divided by 4 or 8.
-    assert megatron_sizes(Shape(405, 126, 128, 8), cluster, offload=True) == (8, 2)
+    assert megatron_sizes(model | {"layers": 126}, cluster, offload=True) == (8, 2)
 
 
 def test_batches_are_multiples_of_the_gpus():

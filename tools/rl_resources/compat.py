@@ -7,14 +7,15 @@ another matter. Nothing is written here: what is to be written is returned as te
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from rl_resources import tabular
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.package import Record, read_package
 from rl_resources.query.compatibility import accepted_by
-from rl_resources.script.bash import read
 from rl_resources.script.framework import Source, compose_launch
 from rl_resources.script.framework.releases import (
     DISTRIBUTIONS,
@@ -30,15 +31,14 @@ from rl_resources.script.framework.shipped import (
     read_shipped,
     write_history,
 )
-from rl_resources.script.launch import Launch, launches
+from rl_resources.script_rules.target import ScriptText
 from rl_resources.text import in_order
 
 RESOURCE = "compatibility"
 _KEY = ("script", "framework", "framework_version")
 
 
-@dataclass(frozen=True)
-class Compatibility:
+class Compatibility(NamedTuple):
     """The result: typed rows, the files to write (path below the root to text), and a summary.
 
     `problems` names scripts about which nothing is known.
@@ -48,23 +48,6 @@ class Compatibility:
     files: Mapping[str, str]
     summary: tuple[str, ...]
     problems: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Script:
-    """A record's script: its file name, its framework, and what it starts."""
-
-    name: str
-    framework: str
-    launches: tuple[Launch, ...]
-
-    @property
-    def problem(self) -> str:
-        """Why no release can be asked about it; empty where one can."""
-        if self.framework not in DISTRIBUTIONS:
-            return f"{self.name}: the configuration of {self.framework} cannot be composed"
-        found = f"{self.name}: nothing that {self.framework} starts was found in it"
-        return "" if self.launches else found
 
 
 def compat(
@@ -79,8 +62,8 @@ def compat(
     """
     dataset = read_dataset(read_package(root))
     scripts = [_script(root, dataset, record) for record in dataset.records["tuning"]]
-    problems = tuple(script.problem for script in scripts if script.problem)
-    scripts = [script for script in scripts if not script.problem]
+    problems = tuple(filter(None, map(_problem, scripts)))
+    scripts = [script for script in scripts if not _problem(script)]
     rows: list[Record] = []
     files: dict[str, str] = {}
     for framework in sorted({script.framework for script in scripts}):
@@ -92,16 +75,25 @@ def compat(
             rows += [row_of(script, composed[-1]) for script in ours]
         files |= _derived(root, composed, whole=versions is None)
     if versions is not None:
-        names = {script.name for script in scripts}
+        names = {script.path for script in scripts}
         rows += [row for row in dataset.records[RESOURCE] if _stays(row, names, versions)]
     rows.sort(key=lambda row: tuple(str(row[name]) for name in _KEY))
     files[dataset.package.resources[RESOURCE].path] = _csv(dataset, rows)
     return Compatibility(tuple(rows), files, tuple(_summary(rows)), problems)
 
 
-def _script(root: Path, dataset: Dataset, record: Record) -> Script:
+def _script(root: Path, dataset: Dataset, record: Record) -> ScriptText:
+    """A record's script under its file name."""
     text = (root / script_path(dataset, record)).read_text(encoding="utf-8")
-    return Script(str(record["script"]), str(record["framework"]), launches(read(text)))
+    return ScriptText(str(record["script"]), text, str(record["framework"]))
+
+
+def _problem(script: ScriptText) -> str:
+    """Why no release can be asked about a script; empty where one can."""
+    if script.framework not in DISTRIBUTIONS:
+        return f"{script.path}: the configuration of {script.framework} cannot be composed"
+    found = f"{script.path}: nothing that {script.framework} starts was found in it"
+    return "" if script.launches else found
 
 
 def _stays(row: Record, names: set[str], versions: Sequence[str]) -> bool:
@@ -109,7 +101,7 @@ def _stays(row: Record, names: set[str], versions: Sequence[str]) -> bool:
     return row["script"] in names and row["framework_version"] not in versions
 
 
-def row_of(script: Script, release: Source) -> Record:
+def row_of(script: ScriptText, release: Source) -> Record:
     """The row of one script and one release."""
     rejected: list[str] = []
     known = True
@@ -123,7 +115,7 @@ def row_of(script: Script, release: Source) -> Record:
             places.append((line, item.key, item.kind))
         rejected += [str(Rejected(*place)) for place in places]
     return {
-        "script": script.name,
+        "script": script.path,
         "framework": release.framework,
         "framework_version": release.version,
         "accepted": False if rejected else True if known else None,
@@ -152,10 +144,8 @@ def _derived(root: Path, composed: Sequence[Release], *, whole: bool) -> dict[st
 
 
 def _summary(rows: Iterable[Record]) -> Iterator[str]:
-    by_script: dict[str, list[Record]] = {}
-    for row in rows:
-        by_script.setdefault(str(row["script"]), []).append(row)
-    for script, own in by_script.items():
+    for script, of_script in groupby(rows, itemgetter("script")):
+        own = list(of_script)
         accepted = [row for row in own if row["accepted"]]
         words = f" ({found})" if (found := accepted_by(own)) else ""
         yield f"{script}: configuration accepted by {len(accepted)} of {len(own)} releases{words}"

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rl_resources.errors import UnusableInput
+from rl_resources.text import shown
 
 LARGEST_BYTES = 512 * 2**20
 LARGEST_TABLE_BYTES = 32 * 2**20
@@ -22,9 +23,31 @@ def read_file(path: Path, most: int = LARGEST_BYTES) -> bytes:
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "Not an ordinary file", str(path))
     if path.stat().st_size > most:
-        shown = f"{most >> 20} MiB" if most >> 20 else f"{most >> 10} KiB"
-        raise OSError(errno.EFBIG, f"More than {shown}", str(path))
+        size = f"{most >> 20} MiB" if most >> 20 else f"{most >> 10} KiB"
+        raise OSError(errno.EFBIG, f"More than {size}", str(path))
     return path.read_bytes()
+
+
+def read_text(path: Path, most: int, help_: str) -> str:
+    """The text of a file that somebody names. Raises `UnusableInput`, with `help_`."""
+    label = shown(str(path), 500)
+    try:
+        data = read_file(path, most)
+    except OSError as error:
+        raise UnusableInput(f"{label}: cannot be read: {error.strerror}", help_) from error
+    if (at := undecodable(data)) is not None:
+        raise UnusableInput(f"{label}: is not text in UTF-8 (byte {at})", help_)
+    return data.decode()
+
+
+def undecodable(data: bytes) -> int | None:
+    """Offset of the first byte that is not UTF-8 text; a NUL byte is not."""
+    nul = data.find(b"\x00")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start if nul < 0 else min(nul, error.start)
+    return nul if nul >= 0 else None
 
 
 def read_table(path: Path) -> bytes:

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from rl_resources import tabular
 from rl_resources.errors import UnreadableDataset
-from rl_resources.files import read_file, read_table
+from rl_resources.files import read_file, read_table, undecodable
 from rl_resources.git import file_at, released_versions
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
 from rl_resources.rule import Lines, Mistake, Rewrite, with_lines
@@ -29,16 +29,6 @@ NEEDED = (
 )
 RUNS = ("tuning", "reports")
 """The tables of configurations that ran. Their ids keep leading somewhere."""
-
-
-def undecodable(data: bytes) -> int | None:
-    """Offset of the first byte that is not UTF-8 text; a NUL byte is not."""
-    nul = data.find(b"\x00")
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.start if nul < 0 else min(nul, error.start)
-    return nul if nul >= 0 else None
 
 
 class File:

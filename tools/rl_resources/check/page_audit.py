@@ -11,7 +11,7 @@ from typing import NamedTuple
 from rl_resources.check import all_rules, findings_of
 from rl_resources.dataset import Dataset
 from rl_resources.errors import Finding, UnusableInput
-from rl_resources.files import read_file
+from rl_resources.files import read_text
 from rl_resources.package import Record, text_of
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import FRAMEWORK, HEADER_OF, Reading, ReadRow, read_rows, tuning_csv
@@ -38,7 +38,8 @@ def import_page(page: Path, scripts: Path | None, dataset: Dataset) -> tuple[str
     Raises `UnusableInput` where page or folder cannot be read.
     """
     paths = None if scripts is None else _script_paths(scripts)
-    parsed = read_page(_text(page), page.as_posix())
+    text = read_text(page, LARGEST_PAGE_BYTES, "Name a page that is UTF-8 text.")
+    parsed = read_page(text, page.as_posix())
     reading = read_rows(parsed, dataset, paths)
     texts = {} if scripts is None else _script_texts(scripts, reading)
     found = audit(reading, texts)
@@ -110,16 +111,6 @@ def _said(row: ReadRow, column: str) -> Said | None:
     if column == "model":
         text = "" if row.lacks_model else row.text("Model")
     return Said(text, cell.line, cell.column) if text else None
-
-
-def _text(page: Path) -> str:
-    """Raises `UnusableInput` for what is no text."""
-    try:
-        return read_file(page, LARGEST_PAGE_BYTES).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        message = f"{page}: cannot be read: {reason}"
-        raise UnusableInput(message, "Name a page that is UTF-8 text.") from error
 
 
 def _script_paths(folder: Path) -> list[str]:

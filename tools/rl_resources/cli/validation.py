@@ -69,7 +69,7 @@ def check(arguments: Arguments) -> int:
     sys.stderr.write(f"{summary(found, looked_at)}{_in_ci(arguments, found)}\n")
     reported = {item.rule for item in found}
     fixable = [rule for rule in rules if rule.fixable and rule.name in reported]
-    if fixable and not arguments.fix and fix(snapshot, fixable, asked).changes:
+    if fixable and not arguments.fix and fix(snapshot, fixable, asked).done:
         print("`rl-resources check --fix` applies the fixes that are certain.", file=sys.stderr)
     return _status(arguments, {item.severity for item in found})
 
@@ -115,11 +115,11 @@ def _status(arguments: Arguments, severities: Set[Severity]) -> int:
 
 def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], bool]) -> Snapshot:
     """Write the fixes that are certain, report them, and read all files again."""
-    from rl_resources.contribute.changes import fix, write_changes
+    from rl_resources.contribute.changes import changes_between, fix, write_changes
     from rl_resources.snapshot import take_snapshot
 
     fixed = fix(snapshot, rules, asked)
-    write_changes(snapshot.package.root, fixed.changes)
+    write_changes(snapshot.package.root, [*changes_between(snapshot, fixed.snapshot)])
     for line in fixed.done:
         print(line, file=sys.stderr)
     return take_snapshot(snapshot.package)
@@ -134,24 +134,16 @@ def _fmt_options(parser: ArgumentParser) -> None:
 @command(_fmt_options)
 def fmt(arguments: Arguments) -> int:
     """Write the CSV files in canonical form."""
-    from rl_resources.contribute.changes import Change, write_changes
-    from rl_resources.dataset_rules.form import canonical_texts
+    from rl_resources.contribute.changes import changes_between, formatted, write_changes
     from rl_resources.snapshot import take_snapshot
 
-    root = root_of(arguments)
-    snapshot = take_snapshot(read_package(root))
-    asked = among(snapshot.package, arguments.paths)
-    texts = {path: text for path, text in canonical_texts(snapshot).items() if asked(path)}
-    left = [path for path, text in texts.items() if text is None]
-    changes = [
-        Change(table.path, table.data, text.encode())
-        for table in snapshot.tables.values()
-        if (text := texts.get(table.path)) is not None and text.encode() != table.data
-    ]
+    snapshot = take_snapshot(read_package(root_of(arguments)))
+    after, left = formatted(snapshot, among(snapshot.package, arguments.paths))
+    changes = [*changes_between(snapshot, after)]
     if arguments.check:
         sys.stdout.write(shown_diff("".join(change.diff() for change in changes)))
     else:
-        write_changes(root, changes)
+        write_changes(snapshot.package.root, changes)
     done = "would be rewritten" if arguments.check else "rewritten"
     for change in changes:
         print(f"{change.path}: {done}", file=sys.stderr)

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from rl_resources.check import Asked, all_rules, everything, findings_in, targets_of
 from rl_resources.dataset_rules.form import canonical
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import write_file
-from rl_resources.rule import Edit, MakeExecutable, Move, Rewrite, Rule
+from rl_resources.rule import Edit, Move, Rewrite, Rule
 from rl_resources.snapshot import ScriptFile, Snapshot, Table
 from rl_resources.tabular import write
 
@@ -52,45 +53,41 @@ def with_rows(snapshot: Snapshot, rows: Mapping[str, Sequence[Row]]) -> Snapshot
     A row whose key is there takes that row's place. Raises `UnusableInput` where a table cannot be
     read.
     """
-    for name, new in rows.items():
-        snapshot = _with_text(snapshot, name, _joined(snapshot, name, new))
-    for name in rows:
-        snapshot = _with_text(snapshot, name, _readable(snapshot, name))
-    return snapshot
-
-
-def _readable(snapshot: Snapshot, name: str) -> str:
-    """A table in canonical form. Raises `UnusableInput` where it cannot be read."""
-    table = snapshot.tables[name]
-    text = canonical(snapshot, table)
-    if text is None:
+    paths = {snapshot.tables[name].path for name in rows}
+    after, unreadable = formatted(snapshot, paths.__contains__)
+    if unreadable:
         raise UnusableInput(
-            f"{table.path}: cannot be read, so nothing is added to it",
+            f"{unreadable[0]}: cannot be read, so nothing is added to it",
             "`rl-resources check` reports every error in the file and its fix.",
         )
-    return text
+    for name, new in rows.items():
+        after = _with_data(after, name, _joined(after.tables[name], new).encode())
+    return formatted(after, paths.__contains__)[0]
 
 
-def _with_text(snapshot: Snapshot, name: str, text: str) -> Snapshot:
-    table = Table(snapshot.package.resources[name], text.encode())
+def formatted(snapshot: Snapshot, asked: Asked) -> tuple[Snapshot, list[str]]:
+    """The dataset with tables in canonical form, and the paths of those that cannot be read."""
+    tables = [(name, table) for name, table in snapshot.tables.items() if asked(table.path)]
+    texts = {name: canonical(snapshot, table) for name, table in tables}
+    after = snapshot
+    for name, text in texts.items():
+        if text is not None:
+            after = _with_data(after, name, text.encode())
+    return after, [table.path for name, table in tables if texts[name] is None]
+
+
+def _with_data(snapshot: Snapshot, name: str, data: bytes) -> Snapshot:
+    table = Table(snapshot.package.resources[name], data)
     return replace(snapshot, tables={**snapshot.tables, name: table})
 
 
-def _joined(snapshot: Snapshot, name: str, new: Sequence[Row]) -> str:
-    """A table's text with new rows at its end, or in the place of those with their keys."""
-    _readable(snapshot, name)
-    table = snapshot.tables[name]
+def _joined(table: Table, new: Sequence[Row]) -> str:
+    """A table's text with new rows at its end, without those that had their keys."""
     columns, key = table.schema.names, table.schema.primary_key
-    rows: list[Sequence[str]] = [row.cells for row in table.rows]
-    places = {cells: place for place, cells in enumerate(table.cells(key))}
-    for row in new:
-        cells = [row.get(column, "") for column in columns]
-        place = places.get(tuple(row.get(column, "") for column in key))
-        if place is None:
-            rows.append(cells)
-        else:
-            rows[place] = cells
-    return write([columns, *rows])
+    keys = {tuple(row.get(name, "") for name in key) for row in new}
+    old = zip(table.rows, table.cells(key), strict=True)
+    kept = [row.cells for row, its_key in old if its_key not in keys]
+    return write([columns, *kept, *([row.get(name, "") for name in columns] for row in new)])
 
 
 def with_script(snapshot: Snapshot, path: str, data: bytes, moved_from: str = "") -> Snapshot:
@@ -135,14 +132,11 @@ def _new_lines(change: Change) -> set[int]:
     return {number for number, line in lines if line not in before}
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """The dataset after all fixes, how its files change, what was done and by which rules."""
+class Fixed(NamedTuple):
+    """The dataset after all fixes, and what was done, each with its rule."""
 
     snapshot: Snapshot
-    changes: tuple[Change, ...]
-    done: tuple[str, ...]
-    rules: tuple[str, ...]
+    done: Mapping[str, str]
 
 
 def fix(snapshot: Snapshot, rules: Iterable[Rule], asked: Asked = everything) -> Fixed:
@@ -159,13 +153,13 @@ def fix(snapshot: Snapshot, rules: Iterable[Rule], asked: Asked = everything) ->
         for rule in fixable:
             paths = {item.path for item in findings if item.rule == rule.name}
             for edit in _edits(now, rule, paths):
-                if asked(edit.path) and (after := _edited(now, edit)) is not now:
+                words, fields = _outcome(edit)
+                if asked(edit.path) and (after := _edited(now, edit.path, fields)) is not now:
                     now = after
-                    done[f"{edit.path}: {_in_words(edit)} ({rule.name})"] = rule.name
+                    done[f"{edit.path}: {words} ({rule.name})"] = rule.name
         if now is before:
             break
-    names = tuple(dict.fromkeys(done.values()))
-    return Fixed(now, tuple(changes_between(snapshot, now)), tuple(done), names)
+    return Fixed(now, done)
 
 
 def _edits(snapshot: Snapshot, rule: Rule, paths: set[str]) -> list[Edit]:
@@ -176,33 +170,25 @@ def _edits(snapshot: Snapshot, rule: Rule, paths: set[str]) -> list[Edit]:
     return [edit for target in targets for edit in rule.edits(target)]
 
 
-def _in_words(edit: Edit) -> str:
+def _outcome(edit: Edit) -> tuple[str, Mapping[str, Any]]:
+    """What an edit does: in words, and to the fields of its script or table."""
     match edit:
         case Move(_, to):
-            return f"moved to {to}"
-        case MakeExecutable():
-            return "made executable"
-    return "fixed"
-
-
-def _edited(snapshot: Snapshot, edit: Edit) -> Snapshot:
-    """The snapshot after an edit; itself if the edit changes nothing."""
-    for name, table in snapshot.tables.items():
-        if isinstance(edit, Rewrite) and table.path == edit.path:
-            same = edit.text.encode() == table.data
-            return snapshot if same else _with_text(snapshot, name, edit.text)
-    before = snapshot.scripts
-    after = [_edited_script(it, edit) if it.path == edit.path else it for it in before]
-    return snapshot if tuple(after) == before else _with_scripts(snapshot, after)
-
-
-def _edited_script(script: ScriptFile, edit: Edit) -> ScriptFile:
-    match edit:
+            return f"moved to {to}", {"path": to}
         case Rewrite(_, text):
-            return replace(script, data=text.encode())
-        case Move(_, to):
-            return replace(script, path=to)
-    return replace(script, executable=True)
+            return "fixed", {"data": text.encode()}
+    return "made executable", {"executable": True}
+
+
+def _edited(snapshot: Snapshot, path: str, fields: Mapping[str, Any]) -> Snapshot:
+    """The snapshot with other fields of the file at `path`; itself where they are the same."""
+    tables = {name: table for name, table in snapshot.tables.items() if table.path == path}
+    for name, table in tables.items():
+        same = fields["data"] == table.data
+        return snapshot if same else _with_data(snapshot, name, fields["data"])
+    before = snapshot.scripts
+    after = tuple(replace(it, **fields) if it.path == path else it for it in before)
+    return snapshot if after == before else _with_scripts(snapshot, after)
 
 
 def write_changes(root: Path, changes: Sequence[Change]) -> None:
@@ -219,14 +205,8 @@ def write_changes(root: Path, changes: Sequence[Change]) -> None:
                 f"{change.path}: exists already, and nothing is overwritten",
                 "Move that file away first, or choose another configuration.",
             )
-    try:
-        for change, target in zip(changes, targets, strict=True):
-            _write(target, change)
-    except OSError as error:
-        raise UnusableInput(
-            f"{error.filename or root}: cannot be written: {error.strerror}",
-            "`git status` shows what was changed.",
-        ) from error
+    for change, target in zip(changes, targets, strict=True):
+        _write(target, change)
 
 
 def _write(target: Path, change: Change) -> None:

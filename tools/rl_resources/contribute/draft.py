@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from typing import NamedTuple
 from rl_resources.check import all_rules, findings_of
 from rl_resources.contribute.changes import (
     Change,
+    Fixed,
     Row,
     changes_between,
     findings_about,
@@ -23,22 +24,22 @@ from rl_resources.contribute.facts import (
     Fact,
     Facts,
     Form,
-    Sources,
     cell,
     may_be_exempt,
     merged,
-    read_sources,
-    read_word,
+    read_form,
     script_name,
+    stated_facts,
 )
 from rl_resources.contribute.script_facts import name_facts, run_facts, run_with_defaults
-from rl_resources.contribute.training_log import FIGURES, TrainingLog
+from rl_resources.contribute.training_log import FIGURES, TrainingLog, read_excerpt, read_log
 from rl_resources.dataset import Dataset, read_dataset, script_path
-from rl_resources.errors import Finding
-from rl_resources.package import TableSchema, read_package
+from rl_resources.errors import Finding, UnusableInput
+from rl_resources.files import read_text
+from rl_resources.package import SCRIPTS, TableSchema, read_package
 from rl_resources.script.name import PARTS
-from rl_resources.script_rules.target import Trial
-from rl_resources.snapshot import Snapshot, take_snapshot
+from rl_resources.script_rules.target import ScriptText, Trial
+from rl_resources.snapshot import LARGEST_SCRIPT_BYTES, Snapshot, take_snapshot
 from rl_resources.tabular import write as as_csv
 from rl_resources.text import shown
 
@@ -76,15 +77,21 @@ FORM = Route(
 
 @dataclass(frozen=True)
 class Draft:
-    """A proposed record from `sources`.
+    """A proposed record: from a script, the log of its run, a form, and stated cells.
 
-    Where the dataset has a row for the configuration already, `row` is that row with its empty
-    cells filled.
+    `stored_at` is the script's path relative to the root if it lies among the dataset's scripts.
+    `write` is whether its files are to be written. Where the dataset has a row for the
+    configuration already, `row` is that row with its empty cells filled.
     """
 
-    sources: Sources
     dataset: Dataset
     snapshot: Snapshot
+    script: ScriptText | None = None
+    stored_at: str = ""
+    log: TrainingLog | None = None
+    form: Form = field(default_factory=Form)
+    stated: Facts = field(default_factory=dict)
+    write: bool = False
 
     @property
     def schema(self) -> TableSchema:
@@ -94,29 +101,22 @@ class Draft:
     @cached_property
     def _certain(self) -> Facts:
         """All that needs no log."""
-        script = self.sources.script
-        found = [self.sources.stated, self.sources.form.facts]
-        if script is not None:
-            named = name_facts(script, self.snapshot)
-            found += [run_facts(script, merged([*found, named]), self.dataset), named]
+        found = [self.stated, self.form.facts]
+        if self.script is not None:
+            named = name_facts(self.script, self.snapshot)
+            found += [run_facts(self.script, merged([*found, named]), self.dataset), named]
         return merged(found)
-
-    def _known(self, column: str) -> str:
-        """A cell that needs no log; empty if it is not known."""
-        return self._certain.get(column, Fact()).text
 
     @cached_property
     def name(self) -> str:
         """The script's name by the six parts; empty if one of them is not known."""
-        return script_name({part: self._known(part) for part in PARTS})
+        return script_name({part: self._certain[part].text for part in PARTS})
 
     @cached_property
     def path(self) -> str:
-        """Where the script belongs; empty if its name or the size of its model is not known."""
-        model = self._known("model")
-        if not self.name or model not in self.dataset.by_key["models"]:
-            return ""
-        return script_path(self.dataset, {"model": model, "script": self.name})
+        """Where the script belongs; empty if its name is not known."""
+        row = {"model": self._certain["model"].text, "script": self.name}
+        return script_path(self.dataset, row) if self.name else ""
 
     @cached_property
     def _existing(self) -> Row:
@@ -127,13 +127,13 @@ class Draft:
     @property
     def _batch(self) -> int | None:
         """The prompts per step of the script."""
-        run = self.sources.script.training if self.sources.script else None
+        run = self.script.training if self.script else None
         return run.train_batch_size.number if run else None
 
     @cached_property
-    def _log(self) -> Facts:
+    def _logged(self) -> Facts:
         """The cells that the log states: releases, and figures if it is a run of this record."""
-        log = self.sources.log
+        log = self.log
         if log is None:
             return {}
         releases = self._releases(log)
@@ -158,7 +158,7 @@ class Draft:
 
     def _releases(self, log: TrainingLog) -> Facts:
         # The log names vllm for `vllm-ascend` too.
-        engine = self._known("infer").partition("-")[0]
+        engine = self._certain["infer"].text.partition("-")[0]
         programs = {"infer_version": engine, "framework_version": "verl"}
         return {name: self._release(log, name, program) for name, program in programs.items()}
 
@@ -166,53 +166,54 @@ class Draft:
         found = log.releases.get(program, set())
         if len(found) > 1:
             return Fact(doubt=f"the log names several releases of {program}")
-        return cell(self.schema.field(column), *found) if found else Fact()
+        return cell(self.schema.field(column), "".join(found))
 
     @cached_property
     def _facts(self) -> Facts:
-        found = [self.sources.stated, self._log, self._certain, ASSUMED]
+        found = [self.stated, self._logged, self._certain, ASSUMED]
         return merged([*found, {"max_batch": self._limit}])
 
     @property
     def _limit(self) -> Fact:
         """The largest batch that ran, if a larger one was tried that did not."""
-        ran = [trial.batch for trial in self._trials if trial.ran]
-        failed = [trial.batch for trial in self._trials if not trial.ran]
+        ran = [trial.batch for trial in self._tried if trial.ran]
+        failed = [trial.batch for trial in self._tried if not trial.ran]
         known = ran and failed and max(ran) < min(failed)
         return Fact(str(max(ran))) if known else Fact()
 
     @cached_property
-    def _trials(self) -> list[Trial]:
-        """Those of the dataset and of the log.
+    def _tried(self) -> Mapping[Trial, int]:
+        """Each trial with its `order`: those of the dataset, then that of the log.
 
         With a log of another batch also the script's own, which ran if the row was measured.
         """
-        log, found = self.sources.log, [*self._existing_trials]
+        log, found = self.log, dict(self._existing_trials)
         own = self._batch if self._existing.get("statement") == "measured-run" else None
+        new: list[Trial] = []
         if log is not None and (tried := log.batch or self._batch):
-            found += [Trial(own, True)] if own and self._of_another_batch(log) else []
-            found += [Trial(tried, log.fits)] if log.measured or not log.fits else []
-        return list(dict.fromkeys(found))
+            new += [Trial(own, True)] if own and self._of_another_batch(log) else []
+            new += [Trial(tried, log.fits)] if log.measured or not log.fits else []
+        for trial in new:
+            found.setdefault(trial, max(found.values(), default=0) + 1)
+        return found
 
     @cached_property
     def _existing_trials(self) -> Mapping[Trial, int]:
         """The trials that the dataset has, each with its `order`."""
+        rows = self.dataset.by_script["trials"].get(self.name, ())
         return {
             Trial(int(str(row["batch"])), row["outcome"] == OUTCOMES[True]): int(str(row["order"]))
-            for row in self.dataset.records["trials"]
-            if row["script"] == self.name
+            for row in rows
         }
 
     @property
     def trials(self) -> list[Row]:
-        """New rows of trials, after those that the dataset has.
+        """New rows of trials.
 
         One run that fitted is no search: its row would only repeat the script's batch, and conflict
         with the next contribution in a table that few records are in.
         """
-        existing, tried = self._existing_trials, self._trials
-        searched = len(tried) > 1 or not all(trial.ran for trial in tried)
-        new = [trial for trial in tried if self.name and searched and trial not in existing]
+        searched = len(self._tried) > 1 or not all(trial.ran for trial in self._tried)
         return [
             {
                 "script": self.name,
@@ -220,13 +221,13 @@ class Draft:
                 "batch": str(trial.batch),
                 "outcome": OUTCOMES[trial.ran],
             }
-            for order, trial in enumerate(new, start=max(existing.values(), default=0) + 1)
+            for trial, order in self._tried.items()
+            if self.name and searched and trial not in self._existing_trials
         ]
 
     @cached_property
     def _proposed(self) -> Row:
-        known = {name: self._facts.get(name, Fact()).text for name in self.schema.names}
-        return {**known, "script": self.name}
+        return {name: self._facts[name].text for name in self.schema.names} | {"script": self.name}
 
     @cached_property
     def row(self) -> Row:
@@ -237,28 +238,26 @@ class Draft:
         filled = {name: cell or new[name] for name, cell in existing.items()}
         if existing["status"] != UNTESTED:
             return filled
-        ran = self.sources.log is not None and self.sources.log.fits
+        ran = self.log is not None and self.log.fits
         return filled | ({"status": new["status"]} if ran else {"statement": ""})
 
     @property
     def unknown(self) -> dict[str, str]:
         """Why a cell is empty, by column, but for the script's name, which follows from others."""
-        empty = [name for name, text in self.row.items() if not text]
-        facts = {name: self._facts.get(name, Fact()) for name in empty}
-        reasons = {name: fact.doubt or NOT_STATED for name, fact in facts.items()}
-        return {name: text for name, text in reasons.items() if name not in {"script", "notes"}}
+        return {
+            name: self._facts[name].doubt or NOT_STATED
+            for name, text in self.row.items()
+            if not text and name not in {"script", "notes"}
+        }
 
     @property
-    def obstacles(self) -> Iterator[str]:
-        """Why nothing can be written."""
-        if self.sources.script is None:
+    def lacks(self) -> Iterator[str]:
+        """What keeps it from being a record."""
+        if self.script is None:
             yield "a record needs its script; name it, or paste it into the form"
         if missing := [name for name in self.unknown if self.schema.field(name).required]:
             yield f"the row lacks {', '.join(missing)}"
-        model = self.row["model"]
-        if model and model not in self.dataset.by_key["models"]:
-            yield read_word(self.dataset, self.snapshot, "model", model).doubt
-        if self.sources.log and not self.sources.log.fits and not self._existing:
+        if self.log and not self.log.fits and not self._existing:
             yield (
                 "the run of the log ran out of memory, and a record is a run that fitted: lower "
                 "the script's batch to one that ran; its log then adds this one as a trial"
@@ -270,7 +269,7 @@ class Draft:
 
         Raises `UnusableInput` where a table cannot take a row.
         """
-        exempt = self.sources.form.exempt.items()
+        exempt = self.form.exempt.items()
         new: dict[str, list[Row]] = {
             "tuning": [self.row] if self.row != self._existing else [],
             "trials": self.trials,
@@ -279,17 +278,89 @@ class Draft:
             ],
         }
         after = with_rows(self.snapshot, {name: rows for name, rows in new.items() if rows})
-        script, stored_at = self.sources.script, self.sources.stored_at
-        if script is None or stored_at == self.path:
+        if self.script is None or self.stored_at == self.path:
             return after
-        return with_script(after, self.path, script.text.encode(), stored_at)
+        return with_script(after, self.path, self.script.text.encode(), self.stored_at)
+
+    @cached_property
+    def _fixed(self) -> Fixed:
+        """The dataset with it, and with what is certain fixed in a script that is new there."""
+        own = self.after
+        new = {change.path for change in changes_between(self.snapshot, own)} & {self.path}
+        return fix(own, [*all_rules().values()] if new else [], new.__contains__)
+
+    @cached_property
+    def changes(self) -> Sequence[Change]:
+        """The files that it changes; none where it lacks something."""
+        return () if any(self.lacks) else (*changes_between(self.snapshot, self._fixed.snapshot),)
+
+    @cached_property
+    def findings(self) -> Sequence[Finding]:
+        """What the rules report of it; where it lacks something, of its script alone.
+
+        If they report anything, they do so about the script as its author has it, without those of
+        rules whose mistakes `--write` fixes.
+        """
+        script = self.script
+        if any(self.lacks):
+            lasting = [rule for rule in all_rules().values() if not rule.fixable]
+            return findings_of(lasting, {"script": lambda: [script] if script else []})
+        left = {item.rule for item in findings_about(self.snapshot, self._fixed.snapshot)}
+        found = findings_about(self.snapshot, self.after) if left else []
+        return [
+            item._replace(path=script.path) if script and item.path == self.path else item
+            for item in found
+            if item.rule in left
+        ]
+
+    @property
+    def obstacles(self) -> list[str]:
+        """Why nothing can be written, but for findings."""
+        path = self.path
+        taken = any(change.path == path and change.was is not None for change in self.changes)
+        other = [f"{path} exists already with other text: change it there"] if taken else []
+        return [*self.lacks, *other]
+
+    @property
+    def refused(self) -> bool:
+        """Whether nothing of it may be written: CI fails on warnings too."""
+        return bool(self.obstacles or self.findings)
+
+    @property
+    def written(self) -> Sequence[Change]:
+        """The changes that are written."""
+        return self.changes if self.write and not self.refused else ()
+
+    def as_csv(self) -> str:
+        """The header and the row."""
+        return as_csv([self.schema.names, [self.row[name] for name in self.schema.names]])
+
+    @property
+    def _route(self) -> Route:
+        return FORM if self.form != Form() else COMMAND
+
+    def messages(self) -> Iterator[str]:
+        """What is said along with the row, line by line."""
+        yield from self.remarks
+        for row in self.trials:
+            yield f"trial {row['order']}: a batch of {row['batch']}: {row['outcome']}"
+        yield from self._empty_cells()
+        for obstacle in self.obstacles:
+            yield f"cannot be written yet: {obstacle}"
+        copied = any(change.path == self.path for change in self.changes)
+        if copied and self._fixed.done and not self.findings:
+            rules = dict.fromkeys(self._fixed.done.values())
+            yield f"certain fixes in the copy of the script: {', '.join(rules)}"
+        for change in self.written:
+            done = "removed" if change.becomes is None else "changed" if change.was else "written"
+            yield f"{change.path}: {done}"
 
     @property
     def remarks(self) -> Iterator[str]:
         """What somebody should know of the sources, and how they differ from the dataset."""
-        script, stored_at = self.sources.script, self.sources.stored_at
-        yield from self.sources.form.remarks
-        yield from self._remarks_on_log(self.sources.log) if self.sources.log else ()
+        script, stored_at = self.script, self.stored_at
+        yield from self.form.remarks
+        yield from self._remarks_on_log(self.log) if self.log else ()
         if script and script.training is None:
             yield (
                 f"the script starts no training of {script.framework} with overrides of Hydra, or "
@@ -321,73 +392,17 @@ class Draft:
         table = self.snapshot.tables["tuning"]
         line = table.rows[self.snapshot.keys("tuning")[self.name]].line
         yield f"{table.path}:{line} has this configuration; no cell of it is overwritten"
-        assumed = {"script", *ASSUMED} - self._log.keys()
+        assumed = {"script", *ASSUMED} - self._logged.keys()
         for name, new in self._proposed.items():
             if name not in assumed and new not in {"", self.row[name]}:
                 there = f"`{shown(self.row[name])}`" if self.row[name] else "empty"
                 yield f"{name} is {there} there; what was read now says `{shown(new)}`"
 
-
-@dataclass(frozen=True)
-class Drafted:
-    """A draft with the files that it changes, and what the rules report of them.
-
-    `write` is whether they were to be written, `fixed` are the rules whose fixers changed the
-    script.
-    """
-
-    draft: Draft
-    write: bool
-    changes: Sequence[Change] = ()
-    findings: Sequence[Finding] = ()
-    fixed: Sequence[str] = ()
-
-    @property
-    def obstacles(self) -> list[str]:
-        """Why nothing can be written, but for findings."""
-        path = self.draft.path
-        taken = any(change.path == path and change.was is not None for change in self.changes)
-        other = [f"{path} exists already with other text: change it there"] if taken else []
-        return [*self.draft.obstacles, *other]
-
-    @property
-    def refused(self) -> bool:
-        """Whether nothing of it may be written: CI fails on warnings too."""
-        return bool(self.obstacles or self.findings)
-
-    @property
-    def written(self) -> Sequence[Change]:
-        """The changes that are written."""
-        return self.changes if self.write and not self.refused else ()
-
-    def as_csv(self) -> str:
-        """The header and the row."""
-        names = self.draft.schema.names
-        return as_csv([names, [self.draft.row[name] for name in names]])
-
-    @property
-    def _route(self) -> Route:
-        return FORM if self.draft.sources.form != Form() else COMMAND
-
-    def messages(self) -> Iterator[str]:
-        """What is said along with the row, line by line."""
-        yield from self.draft.remarks
-        for row in self.draft.trials:
-            yield f"trial {row['order']}: a batch of {row['batch']}: {row['outcome']}"
-        yield from self._empty_cells()
-        for obstacle in self.obstacles:
-            yield f"cannot be written yet: {obstacle}"
-        if self.fixed:
-            yield f"certain fixes in the copy of the script: {', '.join(self.fixed)}"
-        for change in self.written:
-            done = "removed" if change.becomes is None else "changed" if change.was else "written"
-            yield f"{change.path}: {done}"
-
     def _empty_cells(self) -> Iterator[str]:
         """Each empty cell that a record needs or that has a doubt, and the other empty ones."""
         route, optional = self._route, []
-        for name, reason in self.draft.unknown.items():
-            field = self.draft.schema.field(name)
+        for name, reason in self.unknown.items():
+            field = self.schema.field(name)
             if field.required or reason != NOT_STATED:
                 needed = "required and not known" if field.required else "optional and left empty"
                 yield f"{route.column.format(field)} is {needed}: {reason.removesuffix('.')}."
@@ -401,7 +416,7 @@ class Drafted:
         """The last line: what became of it."""
         if self.refused:
             rules = dict.fromkeys(item.rule for item in self.findings if may_be_exempt(item.rule))
-            exempt = (f" {self._route.exempt.format(self.draft.name, rule)}" for rule in rules)
+            exempt = (f" {self._route.exempt.format(self.name, rule)}" for rule in rules)
             return f"Nothing was written: {self._route.again}.{''.join(exempt)}"
         if not self.changes:
             return "Nothing to write: the dataset has all of this."
@@ -411,45 +426,58 @@ class Drafted:
 
 
 def draft(
-    root: Path, script: str, *, log: str, issue: str, stated: Sequence[str], write: bool
-) -> Drafted:
-    """Read all files; write what follows if that is write and no rule reports anything.
+    root: Path, script: str, *, log: str, issue: str, stated: Iterable[str], write: bool
+) -> Draft:
+    """Read all files, an empty name is none; write what follows unless a rule reports anything.
 
     Raises `UnusableInput` for a file or argument that cannot be used, and `InvalidDataset`.
     """
+    if not script and not issue:
+        raise UnusableInput("draft: no script is named", "Name the script that ran, or --issue.")
     package = read_package(root)
     dataset, snapshot = read_dataset(package), take_snapshot(package)
-    sources = read_sources(dataset, snapshot, script, log=log, issue=issue, stated=stated)
-    drafted = _validated(Draft(sources, dataset, snapshot), write=write)
+    form = _read_issue(issue, dataset) if issue else Form()
+    run, form = _read_log(log, form)
+    text = form.script
+    if script:
+        text = read_text(Path(script), LARGEST_SCRIPT_BYTES, "Name your own shell script.")
+    drafted = Draft(
+        dataset,
+        snapshot,
+        ScriptText(script or "script.sh", text) if script or text else None,
+        _stored_at(root, Path(script)) if script else "",
+        run,
+        form,
+        stated_facts(stated, dataset),
+        write,
+    )
     write_changes(root, drafted.written)
     return drafted
 
 
-def _validated(proposed: Draft, *, write: bool) -> Drafted:
-    """The draft with what is certain fixed in its script, and the findings about it.
+def _read_issue(name: str, dataset: Dataset) -> Form:
+    """The answers of a form."""
+    help_ = "Name a file with the text of your issue, in UTF-8."
+    form = read_form(read_text(Path(name), LARGEST_SCRIPT_BYTES, help_), dataset)
+    if form == Form():
+        raise UnusableInput(
+            f"{shown(name, 500)}: has no answer of an issue form",
+            "Write each answer under a heading with its column's title, as in `### Device`.",
+        )
+    return form
 
-    Of a draft that lacks something these are findings in its script alone.
 
-    If it is refused all the same, the findings are about the script as its author has it, without
-    those of rules whose mistakes `--write` fixes.
-    """
-    rules, script = [*all_rules().values()], proposed.sources.script
-    if any(proposed.obstacles):
-        lasting = [rule for rule in rules if not rule.fixable]
-        found = findings_of(lasting, {"script": lambda: [script] if script else []})
-        return Drafted(proposed, write, findings=found)
-    before, own = proposed.snapshot, proposed.after
-    new = {change.path for change in changes_between(before, own)} & {proposed.path}
-    fixed = fix(own, rules if new else [], new.__contains__)
-    changes = tuple(changes_between(before, fixed.snapshot))
-    found = findings_about(before, fixed.snapshot)
-    if not found:
-        copied = any(change.path in new for change in changes)
-        return Drafted(proposed, write, changes, fixed=fixed.rules if copied else ())
-    left = {item.rule for item in found}
-    found = [
-        item._replace(path=script.path) if script and item.path == proposed.path else item
-        for item in findings_about(before, own)
-        if item.rule in left
-    ]
-    return Drafted(proposed, write, changes, found)
+def _read_log(name: str, form: Form) -> tuple[TrainingLog | None, Form]:
+    """The log that is named, else the lines pasted into the form, if they can be read."""
+    if name:
+        return read_log(Path(name)), form
+    try:
+        return (read_excerpt(form.log, "`Log`") if form.log else None), form
+    except UnusableInput as error:
+        return None, replace(form, remarks=(*form.remarks, str(error)))
+
+
+def _stored_at(root: Path, path: Path) -> str:
+    """The path relative to the root of a file among the dataset's scripts, else empty."""
+    place, top = path.resolve(), root.resolve()
+    return place.relative_to(top).as_posix() if place.is_relative_to(top / SCRIPTS) else ""

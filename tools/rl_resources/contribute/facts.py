@@ -1,24 +1,20 @@
-"""What a draft is made of: a script, its log, and cells that a command or an issue form states."""
+"""Cells that somebody states, on the command line or in an issue form, in the dataset's words."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import zip_longest
-from pathlib import Path
 
 from rl_resources.check import all_rules
-from rl_resources.contribute.training_log import OWN_FILE, TrainingLog, read_excerpt, read_log
 from rl_resources.dataset import Dataset
 from rl_resources.dataset_rules.records import new_row, slug_of
 from rl_resources.devices import Devices
 from rl_resources.errors import UnusableInput
-from rl_resources.files import read_file
-from rl_resources.package import SCRIPTS, Field, TableSchema
+from rl_resources.package import Field
 from rl_resources.script.name import PARTS
-from rl_resources.script_rules.target import ScriptText
-from rl_resources.snapshot import LARGEST_SCRIPT_BYTES, Snapshot, undecodable
 from rl_resources.text import nearest, shown
 
 NO_ANSWER = frozenset({"", "_no response_", "none", "n/a", "-"})
@@ -41,12 +37,12 @@ Facts = Mapping[str, Fact]
 """By column."""
 
 
-def merged(sources: Iterable[Facts]) -> dict[str, Fact]:
-    """For each column the first fact that is known, else the first doubt."""
-    found: dict[str, Fact] = {}
+def merged(sources: Iterable[Facts]) -> Facts:
+    """For each column the first fact that is known, else the first doubt, else an empty fact."""
+    found: defaultdict[str, Fact] = defaultdict(Fact)
     for facts in sources:
         for column, fact in facts.items():
-            before = found.get(column, Fact())
+            before = found[column]
             if not before.text and (fact.text or not before.doubt):
                 found[column] = fact
     return found
@@ -60,16 +56,13 @@ def one_line(text: str) -> str:
 def cell(field: Field, text: str) -> Fact:
     """What somebody wrote as the cell of a column, if its schema allows it.
 
-    A handle may have its `@`, a release its `v`, and a word of a list any case.
+    A handle may have its `@`, a release its `v`.
     """
-    text = one_line(text)
-    words = {word.lower(): word for word in field.constraints.get("enum", ())}
-    text = words.get(text.lower(), text)
     if field.pattern and re.fullmatch(field.pattern, text) is None:
         text = text.removeprefix("@").removeprefix("v")
     if text and not _allows(field, text):
-        help_ = nearest(text, words.values()).sentence() or field.description
-        return Fact(doubt=f"`{shown(text)}` is not one such as `{field.example}`. {help_}")
+        example = f"`{shown(text)}` is not one such as `{field.example}`"
+        return Fact(doubt=f"{example}. {field.description}")
     return Fact(field.write(field.read(text)))
 
 
@@ -81,8 +74,7 @@ def _allows(field: Field, text: str) -> bool:
     rules = field.constraints
     if isinstance(value, int | float):
         return bool(rules.get("minimum", value) <= value <= rules.get("maximum", value))
-    in_form = not field.pattern or re.fullmatch(field.pattern, text)
-    return bool(in_form) and text in rules.get("enum", (text,))
+    return not field.pattern or re.fullmatch(field.pattern, text) is not None
 
 
 def known_words(dataset: Dataset, column: str) -> tuple[str, ...]:
@@ -95,13 +87,14 @@ def known_words(dataset: Dataset, column: str) -> tuple[str, ...]:
     return tuple(str(row[key.reference]) for row in rows if row.get("role", column) == column)
 
 
-def read_word(dataset: Dataset, snapshot: Snapshot, column: str, text: str) -> Fact:
-    """The word of the dataset that `text` means, or why it is none, with the row that adds it.
+def read_word(dataset: Dataset, column: str, text: str) -> Fact:
+    """The cell of a column that `text` means, or why it is none, with the row that adds a word.
 
     Case does not matter; a model may be named by its slug, a device as in a question to `find`.
     """
-    schema, words = dataset.package.resources["tuning"].schema, known_words(dataset, column)
-    if not words:
+    package, text, words = dataset.package, one_line(text), known_words(dataset, column)
+    schema = package.resources["tuning"].schema
+    if not words or not text:
         return cell(schema.field(column), text)
     meant = {word.lower(): word for word in words}
     if column == "model":
@@ -114,7 +107,7 @@ def read_word(dataset: Dataset, snapshot: Snapshot, column: str, text: str) -> F
     if devices:
         return Fact(doubt=f"`{shown(text)}` can be {' or '.join(f'`{key}`' for key in devices)}")
     key = schema.foreign_key(column)
-    add = new_row(snapshot.tables[key.resource], text) if key else ""
+    add = new_row(package.resources[key.resource], text) if key else ""
     help_ = filter(None, (nearest(text, words).sentence(), add))
     return Fact(doubt=" ".join([f"`{shown(text)}` is not known.", *help_]))
 
@@ -126,20 +119,21 @@ def script_name(cells: Mapping[str, str]) -> str:
     return "_".join(parts.values()) + ".sh" if all(parts.values()) else ""
 
 
-def stated_facts(pairs: Iterable[str], schema: TableSchema) -> dict[str, Fact]:
+def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
     """Cells as `--set` states them, each as `column=value`.
 
-    Raises `UnusableInput` for an unknown column, or a value that its schema does not allow.
+    Raises `UnusableInput` for an unknown column, or a value that it cannot have.
     """
     found: dict[str, Fact] = {}
-    columns = [name for name in schema.names if name != "script"]
+    names = dataset.package.resources["tuning"].schema.names
+    columns = [name for name in names if name != "script"]
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or name not in columns:
             problem = f"`{shown(name)}` is not a column" if equals else "is not COLUMN=VALUE"
             help_ = nearest(name, columns).sentence() or f"Its columns are {', '.join(columns)}."
             raise UnusableInput(f"--set {shown(pair)}: {problem}", help_)
-        found[name] = cell(schema.field(name), value)
+        found[name] = read_word(dataset, name, value)
         if found[name].doubt:
             raise UnusableInput(f"--set {shown(pair)}: {found[name].doubt}")
     return found
@@ -173,13 +167,14 @@ class Form:
     remarks: tuple[str, ...] = ()
 
 
-def read_form(body: str, schema: TableSchema) -> Form:
+def read_form(body: str, dataset: Dataset) -> Form:
     """Read the body of an issue as GitHub renders a form: `### title`, an empty line, the answer.
 
     The titles are those of the columns, `Script`, `Log` and `Exemption`, below which each line is
     `rule: reason`; other titles are ignored.
     """
-    columns = {field.title.lower(): field for field in schema.fields if field.name != "script"}
+    fields = dataset.package.resources["tuning"].schema.fields
+    columns = {field.title.lower(): field.name for field in fields if field.name != "script"}
     facts: dict[str, Fact] = {}
     exempt: dict[str, Fact] = {}
     remarks: list[str] = []
@@ -190,7 +185,7 @@ def read_form(body: str, schema: TableSchema) -> Form:
         if name in pasted:
             pasted[name] = block[2] if block else answer
         elif name in columns:
-            facts |= (new := {columns[name].name: cell(columns[name], answer)})
+            facts |= (new := {columns[name]: read_word(dataset, columns[name], answer)})
         elif name == "exemption":
             lines = [line.partition(":") for line in answer.splitlines()]
             exempt |= (new := {rule: exemption(rule, reason) for rule, _, reason in lines})
@@ -207,90 +202,3 @@ def _answers(body: str) -> Iterator[tuple[str, str]]:
         answer = text[heading.end() : after.start() if after else None].strip()
         if answer.lower() not in NO_ANSWER:
             yield heading["title"], answer
-
-
-@dataclass(frozen=True)
-class Sources:
-    """What a draft is made of.
-
-    `stored_at` is the script's path relative to the root if it lies among the dataset's scripts.
-    `stated` are the cells that the command line states.
-    """
-
-    script: ScriptText | None = None
-    stored_at: str = ""
-    log: TrainingLog | None = None
-    form: Form = field(default_factory=Form)
-    stated: Facts = field(default_factory=dict)
-
-
-def read_sources(
-    dataset: Dataset,
-    snapshot: Snapshot,
-    script: str,
-    *,
-    log: str,
-    issue: str,
-    stated: Iterable[str],
-) -> Sources:
-    """Read the named files; an empty name is none.
-
-    Raises `UnusableInput` for a file or a cell that cannot be used.
-    """
-    if not script and not issue:
-        raise UnusableInput("draft: no script is named", "Name the script that ran, or --issue.")
-    schema = dataset.package.resources["tuning"].schema
-    form = _read_issue(issue, schema) if issue else Form()
-    run, form = _log(log, form)
-    text = _text(script, "Name the shell script.") if script else form.script
-
-    def in_words(facts: Facts) -> Facts:
-        known = {name: read_word(dataset, snapshot, name, it.text) for name, it in facts.items()}
-        return {name: known[name] if known[name].text else fact for name, fact in facts.items()}
-
-    return Sources(
-        ScriptText(script or "script.sh", text) if script or text else None,
-        _stored_at(dataset.package.root, Path(script)) if script else "",
-        run,
-        replace(form, facts=in_words(form.facts)),
-        in_words(stated_facts(stated, schema)),
-    )
-
-
-def _read_issue(name: str, schema: TableSchema) -> Form:
-    """The answers of a form."""
-    form = read_form(_text(name, "Save the issue's text as UTF-8."), schema)
-    if form == Form():
-        raise UnusableInput(
-            f"{shown(name, 500)}: has no answer of an issue form",
-            "Write each answer under a heading with its column's title, as in `### Device`.",
-        )
-    return form
-
-
-def _log(name: str, form: Form) -> tuple[TrainingLog | None, Form]:
-    """The log that is named, else the lines pasted into the form, if they can be read."""
-    if name:
-        return read_log(Path(name)), form
-    try:
-        return (read_excerpt(form.log, "`Log`") if form.log else None), form
-    except UnusableInput as error:
-        return None, replace(form, remarks=(*form.remarks, str(error)))
-
-
-def _text(name: str, help_: str) -> str:
-    """The text of a file."""
-    label = shown(name, 500)
-    try:
-        data = read_file(Path(name), LARGEST_SCRIPT_BYTES)
-    except OSError as error:
-        raise UnusableInput(f"{label}: cannot be read: {error.strerror}", OWN_FILE) from error
-    if (at := undecodable(data)) is not None:
-        raise UnusableInput(f"{label}: is not text in UTF-8 (byte {at})", help_)
-    return data.decode()
-
-
-def _stored_at(root: Path, path: Path) -> str:
-    """The path relative to the root of a file among the dataset's scripts, else empty."""
-    place, top = path.resolve(), root.resolve()
-    return place.relative_to(top).as_posix() if place.is_relative_to(top / SCRIPTS) else ""

@@ -27,6 +27,7 @@ from rl_resources.contribute.new_script import (
 )
 from rl_resources.contribute.script_facts import run_facts
 from rl_resources.dataset import Dataset, read_dataset, script_path
+from rl_resources.dataset_rules.scripts import TABLES
 from rl_resources.errors import Finding, UnusableInput, refuse_errors
 from rl_resources.package import read_package
 from rl_resources.script.framework import shipped
@@ -84,7 +85,7 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> NewRecord:
 
     Raises `UnusableInput` with everything that is missing, unknown or impossible.
     """
-    words = _words(asked, dataset, snapshot)
+    words = _words(asked, dataset)
     wanted = _configuration(words, dataset)
     known = shipped(FRAMEWORK)
     _refuse(list(refusals(wanted, known)))
@@ -106,20 +107,18 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> NewRecord:
 def _refuse_existing(snapshot: Snapshot, name: str, path: str) -> None:
     table, place = snapshot.tables["tuning"], snapshot.keys("tuning").get(name)
     if place is not None:
-        raise UnusableInput(
-            f"{table.path}:{table.rows[place].line}: there is a row for {name} already",
-            "Change that row, or choose another configuration; the tag is no part of a name.",
-        )
-    if path in {script.path for script in snapshot.scripts}:
-        raise UnusableInput(
-            f"{path}: exists already, and nothing is overwritten",
-            "Move that file away first, or choose another configuration.",
-        )
+        there = f"{table.path}:{table.rows[place].line}: there is a row for {name} already"
+    elif path in {script.path for script in snapshot.scripts}:
+        there = f"{path}: exists already, and nothing is overwritten"
+    else:
+        return
+    help_ = "Change what is there, or choose another configuration; the tag is no part of a name."
+    raise UnusableInput(there, help_)
 
 
-def _words(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> dict[str, str]:
+def _words(asked: Asked, dataset: Dataset) -> dict[str, str]:
     """The dataset's words for what is asked for. Raises `UnusableInput` with all problems."""
-    words = {option: read_word(dataset, snapshot, option, text) for option, text in asked.items()}
+    words = {option: read_word(dataset, option, text) for option, text in asked.items()}
     _refuse(
         [_missing(option, dataset) for option in OPTIONS if option not in asked]
         + [f"--{option}: {word.doubt}" for option, word in words.items() if word.doubt]
@@ -159,15 +158,7 @@ def _refuse(problems: Sequence[str]) -> None:
 
 
 def _configuration(words: Asked, dataset: Dataset) -> Configuration:
-    rows = dataset.by_key
-    device = rows["devices"][words["device"]]
+    rows = {part: dataset.by_key[table][words[part]] for part, table in TABLES.items()}
     nodes = int(words["nodes"]) if "nodes" in words else None
-    return Configuration(
-        model=rows["models"][words["model"]],
-        task=rows["tasks"][words["task"]],
-        device=device,
-        train=rows["backends"][words["train"]],
-        infer=rows["backends"][words["infer"]],
-        tag=words["tag"],
-        cluster=cluster_of(int(words["gpus"]), nodes, device),
-    )
+    cluster = cluster_of(int(words["gpus"]), nodes, rows["device"])
+    return Configuration(**rows, tag=words["tag"], cluster=cluster)

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 FRAMEWORK = "verl"
-PROMPT_TOKENS = 1024
-RESPONSE_TOKENS = 1024
 GROUP = 5
 SHARE_OF_ENGINE = {"MIN": 0.6, "RECOMMENDED": 0.4}
 MOST_PER_NODE = 8
@@ -101,34 +99,16 @@ _VENDORS = {"mindspeed": "Huawei", "vllm-ascend": "Huawei", "trtllm": "NVIDIA"}
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The GPUs, with `memory_gb` of each, `None` if that is not known."""
+    """The GPUs, with `memory_gb` of each, 0 if that is not known."""
 
     gpus: int
     nodes: int
-    memory_gb: float | None
+    memory_gb: float
 
     @property
     def per_node(self) -> int:
         """GPUs of each node."""
         return self.gpus // self.nodes
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A model as far as it decides sizes; `parameters_b` counts 10⁹, 0 experts is a dense model."""
-
-    parameters_b: float | None
-    layers: int = 1
-    heads: int | None = None
-    kv_heads: int | None = None
-    experts: int = 0
-
-    def splits_into(self, parts: int) -> bool:
-        """Whether every layer can be divided over `parts` GPUs."""
-        if self.heads is None:
-            return parts & (parts - 1) == 0 and parts <= MOST_PER_NODE
-        kv_heads = self.kv_heads or self.heads
-        return self.heads % parts == 0 and (kv_heads % parts == 0 or parts % kv_heads == 0)
 
 
 @dataclass(frozen=True)
@@ -153,16 +133,6 @@ class Configuration:
         """The framework's word for the rollout engine."""
         return _framework_word(self.infer)
 
-    @property
-    def algorithm(self) -> Algorithm:
-        """How the framework is asked for the algorithm."""
-        return ALGORITHMS[str(self.task["algorithm"])]
-
-    @property
-    def rollout_n(self) -> int:
-        """Rollouts per prompt."""
-        return GROUP if self.algorithm.estimator in GROUP_ESTIMATORS else 1
-
 
 def _framework_word(backend: Record) -> str:
     word = str(backend["backend"])
@@ -184,66 +154,58 @@ def engines(known: Shipped) -> tuple[str, ...]:
 def refusals(wanted: Configuration, known: Shipped) -> Iterator[str]:
     """Why the framework cannot do what is asked for, each reason a sentence with what it can do."""
     release, task = f"{known.framework} {known.version}", wanted.task
-    train, infer = wanted.train["backend"], wanted.infer["backend"]
     if task["algorithm"] not in ALGORITHMS:
         possible, name = ", ".join(ALGORITHMS), task["algorithm"]
         yield f"no settings alone make {release} run {name}; known are those of {possible}"
-    for does, backend, word, offered in (
-        ("train", train, wanted.strategy, strategies(known)),
-        ("generate", infer, wanted.engine, engines(known)),
+    for does, row, word, offered, loras, able in (
+        ("train", wanted.train, wanted.strategy, strategies(known), "trained", ADAPTERS_TRAIN),
+        ("generate", wanted.infer, wanted.engine, engines(known), "loaded", ADAPTERS_INFER),
     ):
+        backend = str(row["backend"])
         if word not in offered:
             possible = ", ".join(sorted(offered))
             yield f"{release} does not {does} with {backend}; it offers {possible}"
-        if (vendor := _VENDORS.get(str(backend))) not in {None, wanted.device["vendor"]}:
+        if (vendor := _VENDORS.get(backend)) not in {None, wanted.device["vendor"]}:
             yield f"{backend} is for accelerators of {vendor}, not for {wanted.device['name']}"
-    for done, word, able in (
-        ("trained", wanted.strategy, ADAPTERS_TRAIN),
-        ("loaded", wanted.engine, ADAPTERS_INFER),
-    ):
         if task["adapters_only"] and word not in able:
-            yield f"LoRA cannot be {done} by {word} in {release}, only by {', '.join(able)}"
+            yield f"LoRA cannot be {loras} by {word} in {release}, only by {', '.join(able)}"
 
 
 def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
     """The script of a configuration that the framework offers; `name` is its stem."""
     choice, share = strategies(known)[wanted.strategy], SHARE_OF_ENGINE[wanted.tag]
-    shape = shape_of(wanted.model)
+    algorithm = ALGORITHMS[str(wanted.task["algorithm"])]
     batch, mini_batch = batch_of(wanted.cluster.gpus)
     return _template().render(
         vars(wanted),
-        algorithm=wanted.algorithm,
+        algorithm=algorithm,
         batch=batch,
         choice="" if choice == next(iter(known.choices)) else f" {known.group}={choice}",
         engine=wanted.engine,
         engine_share=share,
-        engine_size=engine_size(shape, wanted.cluster, share),
-        has_critic=wanted.algorithm.estimator == "gae",
+        engine_size=engine_size(wanted.model, wanted.cluster, share),
         mini_batch=mini_batch,
         name=name,
-        parallel=parallel_sizes(wanted, shape),
-        prompt_tokens=PROMPT_TOKENS,
+        parallel=parallel_sizes(wanted),
         release=f"{known.framework} {known.version}",
-        response_tokens=RESPONSE_TOKENS,
-        rollout_n=wanted.rollout_n,
+        rollout_n=GROUP if algorithm.estimator in GROUP_ESTIMATORS else 1,
         section=BACKENDS[wanted.strategy].section,
         strategy=wanted.strategy,
-        variable=lambda key: key.upper().replace("_MODEL_", "_"),
     )
 
 
-def parallel_sizes(wanted: Configuration, shape: Shape) -> dict[str, str]:
+def parallel_sizes(wanted: Configuration) -> dict[str, str]:
     """The parallel sizes of the training backend, by their keys in its section."""
     found: dict[str, str] = {}
     if wanted.strategy == "megatron":
         offload = wanted.tag == "MIN"
-        tensor, pipeline = megatron_sizes(shape, wanted.cluster, offload=offload)
+        tensor, pipeline = megatron_sizes(wanted.model, wanted.cluster, offload=offload)
         found["tensor_model_parallel_size"] = str(tensor)
         found["pipeline_model_parallel_size"] = str(pipeline)
     if wanted.strategy == "torchtitan":
         found["data_parallel_shard_size"] = "$((NNODES * GPUS_PER_NODE))"
-    if shape.experts and (key := BACKENDS[wanted.strategy].expert_parallel):
-        found[key] = str(expert_parallel(shape, wanted.cluster))
+    if wanted.model["experts"] and (key := BACKENDS[wanted.strategy].expert_parallel):
+        found[key] = str(expert_parallel(wanted.model, wanted.cluster))
     return found
 
 
@@ -260,17 +222,19 @@ def _template() -> Template:
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
 
 
-def shape_of(model: Record) -> Shape:
-    """The figures of a row of `models`."""
-    names = ("layers", "attention_heads", "kv_heads", "experts")
-    layers, heads, kv_heads, experts = (int(_figure(model, name) or 0) for name in names)
-    parameters = _figure(model, "parameters_b")
-    return Shape(parameters, layers or 1, heads or None, kv_heads or None, experts)
-
-
-def _figure(row: Record, name: str) -> float | None:
+def _figure(row: Record, name: str) -> float:
+    """A number of a row; 0 where it is not known."""
     value = row.get(name)
-    return value if isinstance(value, int | float) else None
+    return value if isinstance(value, int | float) else 0
+
+
+def splits_into(model: Record, parts: int) -> bool:
+    """Whether every layer of a model can be divided over `parts` GPUs."""
+    heads = _figure(model, "attention_heads")
+    if not heads:
+        return parts & (parts - 1) == 0 and parts <= MOST_PER_NODE
+    kv_heads = _figure(model, "kv_heads") or heads
+    return heads % parts == 0 and (kv_heads % parts == 0 or parts % kv_heads == 0)
 
 
 def cluster_of(gpus: int, nodes: int | None, device: Record) -> Cluster:
@@ -287,51 +251,53 @@ def batch_of(gpus: int) -> tuple[int, int]:
     return (update * UPDATES if update < LARGEST_SPLIT_UPDATE_PROMPTS else update), update
 
 
-def engine_size(shape: Shape, cluster: Cluster, share: float) -> int:
+def engine_size(model: Record, cluster: Cluster, share: float) -> int:
     """GPUs of one rollout engine, which fills its nodes if it spans several."""
     over = [cluster.per_node * nodes for nodes in _divisors(cluster.nodes)]
     possible = {*_divisors(cluster.per_node), *(size for size in over if size <= LARGEST_ENGINE)}
-    sizes = [size for size in sorted(possible) if shape.splits_into(size)]
-    memory, parameters = cluster.memory_gb, shape.parameters_b
-    if memory is None or parameters is None:
+    sizes = [size for size in sorted(possible) if splits_into(model, size)]
+    room, weights_gb = cluster.memory_gb * share / 2, _figure(model, "parameters_b") * WEIGHT_BYTES
+    if not room or not weights_gb:
         return max(size for size in sizes if size <= cluster.per_node)
-    room = memory * share / 2
-    fitting = (size for size in sizes if parameters * WEIGHT_BYTES / size <= room)
-    return next(fitting, sizes[-1])
+    return next((size for size in sizes if weights_gb / size <= room), sizes[-1])
 
 
 def _divisors(number: int) -> list[int]:
     return [part for part in range(1, number + 1) if number % part == 0]
 
 
-def expert_parallel(shape: Shape, cluster: Cluster) -> int:
+def expert_parallel(model: Record, cluster: Cluster) -> int:
     """GPUs of a node over which the experts of a layer are spread evenly."""
-    return gcd(shape.experts, cluster.per_node) if shape.experts else 1
+    experts = int(_figure(model, "experts"))
+    return gcd(experts, cluster.per_node) if experts else 1
 
 
-def megatron_sizes(shape: Shape, cluster: Cluster, *, offload: bool) -> tuple[int, int]:
+def megatron_sizes(model: Record, cluster: Cluster, *, offload: bool) -> tuple[int, int]:
     """GPUs of a layer (tensor parallel) and stages (pipeline parallel).
 
     They are the fewest that fit, else the most that are possible.
     """
-    possible = list(_megatron_splits(shape, cluster))
-    fitting = (split for split in possible if _fits(shape, cluster, *split, offload=offload))
+    possible = list(_megatron_splits(model, cluster))
+    fitting = (split for split in possible if _fits(model, cluster, *split, offload=offload))
     return next(fitting, possible[-1])
 
 
-def _megatron_splits(shape: Shape, cluster: Cluster) -> Iterator[tuple[int, int]]:
-    expert, kv_heads = expert_parallel(shape, cluster), shape.kv_heads or shape.heads or 1
+def _megatron_splits(model: Record, cluster: Cluster) -> Iterator[tuple[int, int]]:
+    expert, layers = expert_parallel(model, cluster), _figure(model, "layers") or 1
+    kv_heads = _figure(model, "kv_heads") or _figure(model, "attention_heads") or 1
     sizes = [size for size in _divisors(cluster.per_node) if kv_heads % size == 0]
-    stages = [number for number in _divisors(cluster.nodes) if shape.layers % number == 0]
-    for pipeline, tensor in product(stages, filter(shape.splits_into, sizes)):
-        if cluster.gpus % (tensor * pipeline) == 0 == cluster.gpus % (expert * pipeline):
+    stages = [number for number in _divisors(cluster.nodes) if layers % number == 0]
+    for pipeline, tensor in product(stages, sizes):
+        divided = cluster.gpus % (tensor * pipeline) == 0 == cluster.gpus % (expert * pipeline)
+        if divided and splits_into(model, tensor):
             yield tensor, pipeline
 
 
-def _fits(shape: Shape, cluster: Cluster, tensor: int, pipeline: int, *, offload: bool) -> bool:
-    if shape.parameters_b is None or cluster.memory_gb is None:
+def _fits(model: Record, cluster: Cluster, tensor: int, pipeline: int, *, offload: bool) -> bool:
+    parameters_b = _figure(model, "parameters_b")
+    if not parameters_b:
         return False
     ranks = cluster.gpus // (tensor * pipeline)
     each = GRADIENT_BYTES + (0 if offload else OPTIMIZER_BYTES / ranks)
-    parts = max(tensor, expert_parallel(shape, cluster)) * pipeline
-    return shape.parameters_b * each / parts <= cluster.memory_gb / 2
+    parts = max(tensor, expert_parallel(model, cluster)) * pipeline
+    return parameters_b * each / parts <= cluster.memory_gb / 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from rl_resources.contribute.facts import Fact, Facts
+from rl_resources.contribute.facts import Fact, Facts, read_word
 from rl_resources.dataset import Dataset
 from rl_resources.dataset_rules.scripts import word_of_name
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
@@ -118,7 +118,7 @@ def _model(run: Run, dataset: Dataset) -> Fact:
     if path is None:
         return _unknown(run.model_path)
     if is_id(path):
-        return Fact(next((model for model in models if model.lower() == path.lower()), path))
+        return read_word(dataset, "model", path)
     name = model_in_path(path, models)
     found = [model for model in models if name and likeness(name, [model]) == "same"]
     if len(found) == 1:

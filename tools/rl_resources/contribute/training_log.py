@@ -33,7 +33,6 @@ FIGURES = ("peak_memory_gb", "step_seconds", "tokens_per_second_per_gpu")
 MOST_WARM_UP_STEPS = 10
 LONGEST_LINE = 1 << 20
 LONGEST_QUOTE = 300
-OWN_FILE = "Write the path of your own file here."
 
 Metrics = Mapping[str, object]
 Parser = Callable[[str], Metrics | None]
@@ -152,7 +151,8 @@ def read_log(path: Path) -> TrainingLog:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
             return _read(file, label)
     except OSError as error:
-        raise UnusableInput(f"{label}: cannot be read: {error.strerror}", OWN_FILE) from error
+        help_ = "Name the log of your own run."
+        raise UnusableInput(f"{label}: cannot be read: {error.strerror}", help_) from error
 
 
 def read_excerpt(text: str, label: str) -> TrainingLog:

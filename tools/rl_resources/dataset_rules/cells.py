@@ -120,7 +120,7 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
         elif key.resource == "tuning":
             fix = f"If the script is gone, delete the lines that name it. {fix}".strip()
         else:
-            fix = f"{fix} {new_row(target, broken.cell)}".strip()
+            fix = f"{fix} {new_row(target.resource, broken.cell)}".strip()
         fix = _meant(snapshot, broken) or fix
         yield broken.mistake(f"not found in {target.path}{_also(others)}", fix)
 

@@ -114,8 +114,3 @@ def canonical(snapshot: Snapshot, table: Table) -> str | None:
     keys = order_keys(snapshot, table)
     order = sorted(range(len(keys)), key=keys.__getitem__)
     return write([table.header, *(table.rows[row].cells for row in order)])
-
-
-def canonical_texts(snapshot: Snapshot) -> dict[str, str | None]:
-    """The canonical text of every file by path; `None` where it cannot be read whole as CSV."""
-    return {table.path: canonical(snapshot, table) for table in snapshot.tables.values()}

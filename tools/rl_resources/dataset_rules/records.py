@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import inf
 
 from rl_resources.dataset_rules.broken import Record, records, runs
-from rl_resources.package import Field, number
+from rl_resources.package import Field, Resource, number
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot, Table
 from rl_resources.tabular import write
@@ -169,23 +169,23 @@ def slug_of(model: str) -> str:
     return _NO_PART.sub("-", model.rpartition("/")[2].lower())
 
 
-def new_row(table: Table, key: str) -> str:
+def new_row(resource: Resource, key: str) -> str:
     """What to do so that a table knows a word: a row to copy, in capitals what is to be filled in.
 
     Empty for the records, whose rows belong to scripts.
     """
-    if table.resource.name == "tuning":
+    if resource.name == "tuning":
         return ""
-    cells = [_new_cell(table, field, key) for field in table.schema.fields]
-    what = table.resource.name.removesuffix("s")
+    cells = [_new_cell(resource, field, key) for field in resource.schema.fields]
+    what = resource.name.removesuffix("s")
     return (
-        f"A new {what} needs its row in {table.path}: fill in the words in capitals of "
+        f"A new {what} needs its row in {resource.path}: fill in the words in capitals of "
         f"`{shown(write([cells]).rstrip(), 600)}`, add it, and run `rl-resources fmt`."
     )
 
 
-def _new_cell(table: Table, field: Field, key: str) -> str:
-    known = {table.schema.primary_key[0]: key, "slug": slug_of(key)}
+def _new_cell(resource: Resource, field: Field, key: str) -> str:
+    known = {resource.schema.primary_key[0]: key, "slug": slug_of(key)}
     return known.get(field.name, field.name.upper() if field.required else "")
 
 

@@ -198,7 +198,7 @@ def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> tuple[str, str] | Non
         wrong = f"its {part} part `{word}` is not a {_KINDS.get(part, part)} in {table.path}"
         close = nearest(word, sorted(words_of_part(snapshot, part))).sentence()
         what = f"A new {part} needs its row in {table.path} first."
-        fix = f"{close} {what if part == 'model' else new_row(table, word)}".strip()
+        fix = f"{close} {what if part == 'model' else new_row(table.resource, word)}".strip()
     expected = expected_name(snapshot, row)
     if row is not None and expected and str(expected) != script.name:
         fix = f"Rename it: {_renaming(snapshot, row, script.path, expected)}."

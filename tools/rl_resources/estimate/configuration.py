@@ -35,6 +35,10 @@ _CONFIG_JSON: Mapping[str, tuple[str, ...]] = {
     "experts_per_token": ("num_experts_per_tok",),
     "moe_intermediate_size": ("moe_intermediate_size",),
 }
+_COMPRESSED_KV = ("kv_lora_rank", "qk_rope_head_dim")
+"""What each token has in the KV cache of a layer, if keys and values are compressed (MLA)."""
+_WITHOUT_GATE = frozenset({"gpt_neox", "phi"})
+"""Types of models whose feed-forward blocks have two matrices in Transformers."""
 _TEXT_CONFIGS = ("thinker_config", "text_config", "llm_config", "language_config")
 """Where a model that also sees or hears has the figures of its language model, outermost first."""
 _LARGEST_CONFIG = 2**20
@@ -124,8 +128,13 @@ def read_config(path: Path) -> Record:
     for name in _TEXT_CONFIGS:
         inner = found.get(name)
         found = {**found, **inner} if isinstance(inner, dict) else found
-    figures = {name: _figure(path, found, keys) for name, keys in _CONFIG_JSON.items()}
-    return {"model": str(path), **figures}
+    widths = [*filter(None, (_figure(path, found, (key,)) for key in _COMPRESSED_KV))]
+    return {
+        "model": str(path),
+        "kv_cache_width": sum(widths) if len(widths) == len(_COMPRESSED_KV) else None,
+        "mlp_matrices": 2 if found.get("model_type") in _WITHOUT_GATE else None,
+        **{name: _figure(path, found, keys) for name, keys in _CONFIG_JSON.items()},
+    }
 
 
 def _figure(path: Path, found: Mapping[str, Any], keys: tuple[str, ...]) -> int | bool | None:

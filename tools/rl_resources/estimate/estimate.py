@@ -5,6 +5,7 @@ And what would lower a peak, and what would still fit: GPUs, micro batch, length
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -295,11 +296,6 @@ def limits(estimate: Estimate) -> dict[str, int | None]:
 
 
 def _largest(fits: Callable[[int], bool], step: int) -> int | None:
-    """The largest multiple of `step` that fits, found by doubling and halving."""
-    low, high = 0, step
-    while high <= _MOST and fits(high):
-        low, high = high, 2 * high
-    while high - low > step:
-        middle = (low + high) // (2 * step) * step
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low or None
+    """The largest multiple of `step` that fits, where all smaller ones do."""
+    sizes = range(step, 2 * _MOST, step)
+    return step * bisect_left(sizes, True, key=lambda size: not fits(size)) or None

@@ -14,7 +14,7 @@ from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.configuration import Inputs, of_run, read_config
 from rl_resources.estimate.estimate import Estimate, sized
 from rl_resources.estimate.formula import backends
-from rl_resources.files import read_file
+from rl_resources.files import read_text
 from rl_resources.query.understand import Query, understand
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.script.name import parsed
@@ -85,11 +85,7 @@ def _run(path: str) -> Run:
     from rl_resources.script_rules.target import ScriptText
     from rl_resources.snapshot import LARGEST_SCRIPT_BYTES
 
-    try:
-        text = read_file(Path(path), LARGEST_SCRIPT_BYTES).decode("utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UnusableInput(f"{path}: cannot be read: {reason}") from error
+    text = read_text(Path(path), LARGEST_SCRIPT_BYTES, "Name your own shell script.")
     script = ScriptText(Path(path).name, text)
     run = script.training or script.run
     if run is None:
