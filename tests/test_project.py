@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from conftest import cases
 from rl_resources.cli import main
 from sample_tree import ran
 
@@ -19,7 +20,6 @@ ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 ACTIONS = [ROOT / "action.yml", *sorted((ROOT / ".github" / "actions").glob("*/action.yml"))]
-FORMS = [".github/ISSUE_TEMPLATE/" + name for name in ("record.yml", "mistake.yml", "question.yml")]
 PINNED = r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
 
@@ -39,20 +39,11 @@ def test_the_linter_of_workflows_finds_nothing():
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
-@pytest.mark.parametrize(
-    ("schema", "paths"),
-    [
-        ("vendor.github-workflows", WORKFLOWS),
-        ("vendor.github-actions", ACTIONS),
-        ("vendor.github-issue-forms", FORMS),
-        ("vendor.github-issue-config", [".github/ISSUE_TEMPLATE/config.yml"]),
-        ("vendor.dependabot", [".github/dependabot.yml"]),
-        ("vendor.citation-file-format", ["CITATION.cff"]),
-    ],
-)
+@cases("project", "schema")
 @pytest.mark.nightly
-def test_files_match_their_schema(schema, paths):
-    done = _run(sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *paths)
+def test_files_match_their_schema(schema, pattern):
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
+    done = _run(*check, *ROOT.glob(pattern))
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from botched_tree import git
+from botched_tree import commit, git
+from conftest import cases
 from rl_resources import UnusableInput, release
 from rl_resources.generate import stale
 from rl_resources.package import read_package
@@ -20,16 +21,7 @@ ROOT = Path(__file__).parents[1]
 DAY = date(2027, 1, 9)
 
 
-@pytest.mark.parametrize(
-    ("current", "released", "today", "version"),
-    [
-        ("2026.11.0", [], DAY, "2026.11.0"),
-        ("2026.11.0", ["2026.11.0"], date(2026, 11, 30), "2026.11.1"),
-        ("2026.11.9", ["2026.11.9"], date(2026, 11, 30), "2026.11.10"),
-        ("2026.11.9", ["2026.11.9"], DAY, "2027.1.0"),
-        ("2027.2.0", ["2027.2.0"], DAY, "2027.2.1"),
-    ],
-)
+@cases("release", "version")
 def test_a_version_says_its_month_and_its_place_in_it(current, released, today, version):
     assert next_version(current, released, today) == version
 
@@ -69,8 +61,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     git(root, "init", "-q", "-b", "main")
     git(root, "config", "user.name", "x")
     git(root, "config", "user.email", "x")
-    git(root, "add", ".")
-    git(root, "commit", "-qm", "All")
+    commit(root)
     return root
 
 
@@ -129,8 +120,8 @@ def test_a_release_commits_version_and_changelog_and_writes_its_artifacts(checko
     assert "git tag --annotate v2027.1.0" in said
     names = ["rl-resources-site-2027.1.0.tar.gz", "rl_resources-2027.1.0-py3-none-any.whl"]
     names += ["rl_resources-2027.1.0.tar.gz", "rl-resources-data-2027.1.0.zip"]
-    written = sorted(path.name for path in (checkout / "dist").iterdir())
-    assert written == sorted([*names, "SHA256SUMS", "NOTES.md"])
+    written = {path.name for path in (checkout / "dist").iterdir()}
+    assert written == {*names, "SHA256SUMS", "NOTES.md"}
     check = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
     done = subprocess.run(check, cwd=checkout / "dist", capture_output=True, text=True, check=True)
     assert done.stdout.count(": OK\n") == len(names)
