@@ -20,13 +20,12 @@ import polars as pl
 import pytest
 import yaml
 
-from rl_resources import Dataset, load
+from rl_resources import Dataset
 from rl_resources.site.downloads import downloads
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import data_page
-from website import ROOT
+from shipped import DATASET
 
-DATASET = load(ROOT)
 PACKAGE = DATASET.package
 TABLES = list(DATASET.records)
 FILES = [*downloads(Site(DATASET))]

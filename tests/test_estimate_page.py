@@ -12,8 +12,9 @@ from rl_resources.query.estimate import estimate
 from rl_resources.site import estimate_page
 from rl_resources.site.environment import Site
 from sample_tree import plant_site
+from shipped import DATASET
 from test_finder_page import focus_by_tab
-from website import ROOT, visited
+from website import visited
 
 MODEL = "Qwen/Qwen2.5-7B-Instruct"
 ASKED = {"model": MODEL, "gpus": "8", "device": "h100", "infer": "vllm"}
@@ -34,7 +35,7 @@ def verdict(page: Page) -> str:
 
 def headline(asked: dict[str, str], *settings: str) -> str:
     """What Python says to the same question."""
-    found = estimate(load(ROOT), asked, settings)
+    found = estimate(DATASET, asked, settings)
     (low, high), name = found.interval_gb, found.verdict.capitalize()
     return f"{name}: {found.peak_gb:.1f} GB ({low:.1f} to {high:.1f}) of {found.device_gb:.1f} GB"
 
@@ -42,11 +43,7 @@ def headline(asked: dict[str, str], *settings: str) -> str:
 @pytest.mark.parametrize("width", [360, pytest.param(1440, marks=pytest.mark.nightly)])
 def test_the_form_is_answered_by_keyboard_and_the_address_keeps_it(browser, address, width):
     with visited(browser, f"{address}/estimate/", width) as page:
-        for name, text in {
-            "model": "Qwen2.5-7B-Instruct",
-            "gpus": "8",
-            "device": "H100",
-        }.items():
+        for name, text in {"model": "Qwen2.5-7B-Instruct", "gpus": "8", "device": "H100"}.items():
             focus_by_tab(page, f"#estimate-{name}")
             page.keyboard.type(text)
         focus_by_tab(page, "#estimate-infer")
@@ -125,19 +122,18 @@ def test_the_finder_leads_to_the_estimate_of_its_question(browser, address):
 
 def test_every_record_with_a_known_run_leads_to_exactly_its_inputs():
     """What the form would assume is left out of the address, all else is in it."""
-    dataset = load(ROOT)
-    for record in dataset.records["tuning"]:
-        if not dataset.by_key["devices"][record["device"]]["memory_gb"]:
+    models, devices = DATASET.by_key["models"], DATASET.by_key["devices"]
+    for record in DATASET.records["tuning"]:
+        known = devices[record["device"]]["memory_gb"] and estimable(models[record["model"]])
+        if not known:
             continue
-        if not estimable(dataset.by_key["models"][record["model"]]):
-            continue
-        found = estimate(dataset, {}, (), str(dataset.script(str(record["script"]))))
+        found = estimate(DATASET, {}, (), str(DATASET.script(str(record["script"]))))
         query = estimate_page.query_of(found, str(record["device"]), str(record["infer"]))
         words = dict(parse_qsl(query[1:]))
         named = {"model", "gpus", "device", "weights", "train", "infer", "lora_rank"}
         sets = [f"{name}={text}" for name, text in words.items() if name not in named]
         asked = {name: text for name, text in words.items() if name in named}
-        again = estimate(dataset, asked, sets)
+        again = estimate(DATASET, asked, sets)
         unset = {"micro_batch"} if found.values["max_tokens"] else set()
         for name in found.values.keys() - unset:
             assert again.values[name] == pytest.approx(float(found.values[name])), (name, words)

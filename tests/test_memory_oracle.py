@@ -1,17 +1,15 @@
 """The committed figures of `make oracle` are those of its cases, and add up."""
 
-import csv
-from pathlib import Path
-
 import pytest
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-with (BENCHMARKS / "memory_oracle.csv").open(newline="") as file:
-    ROWS = list(csv.DictReader(file))
+from website import ROOT, read_rows
+
+BENCHMARKS = ROOT / "benchmarks"
+ROWS = read_rows(BENCHMARKS / "memory_oracle.csv")
 
 
 def test_every_case_has_one_row(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.syspath_prepend(BENCHMARKS)
     from memory_cases import CASES
 
     assert sorted(row["id"] for row in ROWS) == sorted({case.id for case in CASES})

@@ -13,15 +13,14 @@ import pandas as pd
 import pytest
 
 from conftest import program
-from rl_resources import load
 from rl_resources.package import Record
 from rl_resources.site import recipes
 from rl_resources.site.environment import Site
 from rl_resources.site.recipes import Code, Recipe, of_record, of_size, of_table
 from sample_tree import ran
-from website import RECORD, ROOT, served, visited
+from shipped import DATASET
+from website import RECORD, served, visited
 
-DATASET = load(ROOT)
 SIZES = {row["model"]: row["size"] for row in DATASET.records["models"]}
 TOOLS = ("pandas", "polars", "DuckDB", "R", "curl")
 nightly = pytest.mark.nightly

@@ -9,7 +9,6 @@ import pytest
 from markdown import markdown
 from mkdocs.config import load_config
 
-from rl_resources import load
 from rl_resources.dataset import script_path
 from rl_resources.git import Repository
 from rl_resources.package import Record
@@ -19,9 +18,9 @@ from rl_resources.site import record_page
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import Site
 from sample_tree import with_tables
+from shipped import DATASET
 from website import RECORD, ROOT, visited
 
-DATASET = load(ROOT)
 RECORDS = DATASET.records["tuning"]
 LORA = DATASET.by_key["tuning"][f"{RECORD}.sh"]
 SEVERAL = next(row for row in RECORDS if int(str(row["nodes"] or 1)) > 2)

@@ -1,6 +1,5 @@
 """The site: its pages as text, in a browser, under `mkdocs serve`, and its policy."""
 
-import dataclasses
 import json
 import re
 from functools import cache
@@ -11,21 +10,14 @@ import pytest
 from lxml import html
 from playwright.sync_api import Route
 
-from rl_resources import load
+from rl_resources.build import build
 from rl_resources.page.rows import HEADERS
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import pages
-from website import (
-    PAGES,
-    RECORD,
-    ROOT,
-    broken_links,
-    build_site,
-    served,
-    visited,
-)
+from sample_tree import with_tables
+from shipped import DATASET
+from website import PAGES, RECORD, ROOT, broken_links, served, visited
 
-DATASET = load(ROOT)
 WIDTHS = (360, 768, 1120, 1440)
 EIGHT_SCREENS = 8 * 740
 SHOW_ALL = """(found) => {
@@ -48,7 +40,7 @@ def made() -> dict[str, str]:
 
 
 def test_a_size_without_records_says_how_to_add_one():
-    bare = dataclasses.replace(DATASET, records={**DATASET.records, "tuning": (), "reports": ()})
+    bare = with_tables(DATASET, tuning=(), reports=())
     text = pages(Site(bare))["sizes/671b.md"]
     assert "No record exists yet" in text
     assert re.search(r'<a href="[^"]*contributing[^"]*">Add it', text)
@@ -57,9 +49,8 @@ def test_a_size_without_records_says_how_to_add_one():
 def test_the_dictionary_has_every_column():
     names = re.findall(r'<th data-label="Column" scope="row"><code>(.*?)</code>', made()["data.md"])
     schemas = [resource.schema for resource in DATASET.package.resources.values()]
-    assert [name.replace("<wbr>", "") for name in names] == [
-        name for schema in schemas for name in schema.names
-    ]
+    columns = [name for schema in schemas for name in schema.names]
+    assert [name.replace("<wbr>", "") for name in names] == columns
 
 
 def test_every_report_is_on_one_page():
@@ -146,11 +137,9 @@ def test_without_javascript_tables_and_a_command_stand_for_finder_and_estimate(b
     context.close()
 
 
-@pytest.mark.parametrize(
-    "target", ["/rules/#missing-dollar", "/data/#trials", "/devices/#row-h100"]
-)
+@pytest.mark.parametrize("target", ["rules/#missing-dollar", "data/#trials", "devices/#row-h100"])
 def test_a_link_into_a_closed_drawer_opens_it(browser, address, target):
-    with visited(browser, address + target) as page:
+    with visited(browser, f"{address}/{target}") as page:
         assert page.locator(":target").is_visible()
         assert page.locator(":target").evaluate("(row) => row.getBoundingClientRect().top") < 800
 
@@ -221,21 +210,17 @@ def test_under_the_policy_planted_markup_does_nothing(browser, address):
 
 @pytest.mark.nightly
 def test_with_addresses_pages_link_to_the_repository_and_nothing_leaves_the_origin(
-    browser, tmp_path
+    browser, tmp_path, monkeypatch
 ):
     repository = "https://github.com/example/example"
-    known = {"REPOSITORY_URL": repository, "SITE_URL": "https://example.org/x/"}
-    assert build_site(ROOT, tmp_path / "site", **known).returncode == 0
-    with served(tmp_path / "site") as origin, visited(browser, f"{origin}/") as page:
+    monkeypatch.setenv("REPOSITORY_URL", repository)
+    monkeypatch.setenv("SITE_URL", "https://example.org/x/")
+    with served(build(ROOT, tmp_path)) as origin, visited(browser, f"{origin}/") as page:
         assert page.locator(f'article a[href="{repository}"]').count() == 1
         for path in ("/", "/devices/"):
             page.goto(f"{origin}{path}")
-            assert (
-                page.locator(".md-footer")
-                .get_by_role("link", name="Repository")
-                .get_attribute("href")
-                == repository
-            )
+            footer = page.locator(".md-footer").get_by_role("link", name="Repository")
+            assert footer.get_attribute("href") == repository
             mistake = page.get_by_role("link", name="Report a mistake").get_attribute("href")
             assert mistake.startswith(f"{repository}/issues/new?")
         assert mistake.endswith("template=mistake.yml&where=https%3A//example.org/x/devices/")
