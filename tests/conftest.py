@@ -170,13 +170,10 @@ def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     chromium = program("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-    quiet = ("background-networking", "component-update", "sync")
-    arguments = ["--no-sandbox", "--disable-gpu", "--no-first-run"]
-    arguments += [f"--disable-{feature}" for feature in quiet]
     with sync_playwright() as playwright:
-        chromium_browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
-        yield chromium_browser
-        chromium_browser.close()
+        launched = playwright.chromium.launch(executable_path=chromium, args=["--disable-gpu"])
+        yield launched
+        launched.close()
 
 
 @pytest.fixture(scope="session")

@@ -30,12 +30,8 @@ def published(commit: str | None = None, site_url: str = "") -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def texts() -> dict[str, str]:
-    return published(commit="0" * 40)
-
-
-@pytest.fixture(scope="module")
-def values(texts: dict[str, str]) -> dict[str, Any]:
+def values() -> dict[str, Any]:
+    texts = published(commit="0" * 40)
     return {path.removeprefix("api/v1/"): json.loads(text) for path, text in texts.items()}
 
 

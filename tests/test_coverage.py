@@ -22,11 +22,8 @@ from sample_tree import with_tables
 
 
 def _with_reports(dataset: Dataset, *changes: dict[str, Any]) -> Dataset:
-    """The dataset without records, with one report for each change of the first one."""
-    first = dataset.records["reports"][0]
-    blank: dict[str, Any] = {**dict.fromkeys(first), "outcome": "ran", "source_url": "https://x/"}
-    blank |= {"gpus": 8, "statement": "stated-run", "evidence_kind": "documentation"}
-    blank |= {"size": "7B", "task": "GRPO", "device": "h100", "source_repo": "a/a"}
+    """The dataset without records, with one report for each of these changes."""
+    blank = dict.fromkeys(dataset.records["reports"][0]) | read_cases("coverage")["report"]
     reports = [blank | {"report": f"r{at}"} | change for at, change in enumerate(changes)]
     return with_tables(dataset, tuning=(), trials=(), reports=reports)
 

@@ -1,6 +1,5 @@
 """The downloads: each opens in the tool it is meant for, and all hold the same cells."""
 
-import csv
 import hashlib
 import json
 import re
@@ -25,6 +24,7 @@ from rl_resources.site.downloads import downloads
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import data_page
 from shipped import DATASET
+from website import read_rows
 
 PACKAGE = DATASET.package
 TABLES = list(DATASET.records)
@@ -53,11 +53,9 @@ def named(table: str, cells: Iterable[Iterable[Any]]) -> Rows:
 
 
 def by_csv(folder: Path, table: str) -> Rows:
-    fields = PACKAGE.resources[table].schema.fields
-    with (folder / f"{table}.csv").open(encoding="utf-8", newline="") as file:
-        _, *lines = csv.reader(file)
-    typed = ([f.read(cell) for f, cell in zip(fields, line, strict=True)] for line in lines)
-    return named(table, typed)
+    fields = {field.name: field for field in PACKAGE.resources[table].schema.fields}
+    lines = read_rows(folder / f"{table}.csv")
+    return rows({name: fields[name].read(cell) for name, cell in line.items()} for line in lines)
 
 
 def by_frictionless(folder: Path, table: str) -> Rows:

@@ -22,6 +22,7 @@ from website import ROOT, read_rows
 SCRIPT = ROOT / "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 QUESTION = {"model": "Qwen/Qwen2.5-7B-Instruct", "gpus": "8", "device": "h100"}
 RUNS = read_rows(ROOT / "benchmarks/backtest.csv")
+ORACLE = read_rows(ROOT / "benchmarks/memory_oracle.csv")
 
 
 def asked(**words: object) -> Estimate:
@@ -320,3 +321,23 @@ def test_the_terms_of_a_question_have_no_surprise_at_the_edges():
     inputs = {**asked().configuration.inputs}
     for name, value in (("micro_batch", 1e6), ("gpus", 65536), ("response_length", 1e7)):
         assert all(number == number for number in evaluate({**inputs, name: value}).values())
+
+
+# The committed figures of `make oracle`
+
+
+def test_every_case_of_the_oracle_has_one_row(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    from memory_cases import CASES
+
+    assert sorted(row["id"] for row in ORACLE) == sorted({case.id for case in CASES})
+
+
+def test_the_kinds_add_up_to_the_highest_phase():
+    for row in ORACLE:
+        size = {name: float(row[name]) for name in row if name.endswith("_gb")}
+        peak, host = size.pop("peak_gb"), size.pop("host_gb")
+        phases = [size.pop(f"{phase}_gb") for phase in ("forward", "backward", "step")]
+        assert (host > 0.01) == (row["offload"] != "none"), row["id"]
+        assert peak == max(phases) == float(row[f"{row['at_phase']}_gb"]), row["id"]
+        assert sum(size.values()) == pytest.approx(peak, abs=0.001), row["id"]

@@ -119,12 +119,15 @@ def test_an_address_as_the_command_would_ask_fills_the_form(browser, address):
         assert page.locator("#finder-infer").is_visible()
 
 
-def test_a_hostile_address_is_shown_as_text_and_runs_nothing(browser, address):
-    for name in ("device", "task"):
-        with visited(browser, asked(address, **{name: HOSTILE})) as page:
-            assert HOSTILE[:20] in page.locator(".form-says").inner_text()
-            assert page.evaluate("window.hacked") is None
-            assert page.locator("article img").count() == 0
+@pytest.mark.parametrize(
+    "query", ["?device", "?task", "estimate/?model", "estimate/?gpus", "estimate/?HOSTILE"]
+)
+def test_a_hostile_address_is_shown_as_text_and_runs_nothing(browser, address, query):
+    with visited(browser, f"{address}/{query}=HOSTILE".replace("HOSTILE", HOSTILE)) as page:
+        said = page.locator(".form-says").first.inner_text()
+        assert HOSTILE[:20] in said or query.startswith("estimate")
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("article img").count() == 0
 
 
 @pytest.mark.parametrize("number", range(3))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from botched_tree import commit, git
-from conftest import cases
+from conftest import cases, read_cases
 from rl_resources import UnusableInput, release
 from rl_resources.generate import stale
 from rl_resources.package import read_package
@@ -27,17 +27,12 @@ def test_a_version_says_its_month_and_its_place_in_it(current, released, today, 
 
 
 def test_a_section_counts_all_tables_and_names_the_records():
-    def table(*rows: tuple[str, str]) -> Table:
-        names = ("script", "gpus")
-        cells = tuple(dict(zip(names, row, strict=True)) for row in rows)
-        return Table(("script",), cells)
-
-    old = {"tuning": table(("a", "1"), ("b", "2")), "sizes": table(("x", "1"))}
-    new = {"tuning": table(("b", "3"), ("c", "4")), "sizes": table()}
-    assert data_section(diff(old, new)) == (
-        "### Data\n\n- tuning: 1 removed, 1 added, 1 changed\n    - **deleted `a`**\n"
-        "    - added `c`\n    - changed `b`: gpus\n- sizes: 1 removed\n"
+    case = read_cases("release")["section"]
+    old, new = (
+        {name: Table(("script",), tuple(rows)) for name, rows in case[state].items()}
+        for state in ("old", "new")
     )
+    assert data_section(diff(old, new)) == case["text"]
     assert data_section([]) == "### Data\n\nNo record differs.\n"
 
 

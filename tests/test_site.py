@@ -25,12 +25,7 @@ SHOW_ALL = """(found) => {
 }"""
 SCRIPT = Path("examples/tuning/7b") / f"{RECORD}.sh"
 META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
-PLANTED = (
-    "<script>window.planted = 1</script>"
-    "<img src=x alt=x onerror='window.planted = 1'>"
-    "<a href='javascript:window.planted = 1'>planted</a>"
-    "<style>h1 { display: none }</style>"
-)
+PLANTED = (ROOT / "tests/hostile/planted.html").read_text(encoding="utf-8")
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from botched_tree import commit, git, plant_frozen
+from botched_tree import commit, git, plant_repository
 from conftest import program
 from rl_resources.script.framework.shipped import DEFAULTS, HISTORY
 from website import ROOT, read_rows
@@ -40,9 +40,8 @@ class Runner:
     def __init__(self, folder: Path) -> None:
         self.root, self.remote, self.temporary = (folder / name for name in ("r", "o.git", "t"))
         self.temporary.mkdir()
-        plant_frozen(self.root)
-        git(self.root, "init", "--quiet", "--initial-branch=main")
-        commit(self.root)
+        plant_repository(self.root, new=False)
+        git(self.root, "branch", "--move", "main")
         git(folder, "clone", "--quiet", "--bare", str(self.root), str(self.remote))
         git(self.root, "remote", "add", "origin", str(self.remote))
         program = f'#!/bin/sh\nexec {sys.executable} -m rl_resources "$@"\n'
