@@ -47,9 +47,7 @@ ASKED += ("/estimate/?model=Qwen2.5-7B-Instruct&gpus=8&device=h100&infer=vllm&fs
 
 
 @pytest.mark.parametrize("path", (*PAGES, *ASKED))
-def test_axe_finds_no_violation_on_phone_and_wide_screen_in_light_and_dark(
-    browser, address, axe, path
-):
+def test_axe_finds_nothing_on_phone_and_wide_screen_in_light_and_dark(browser, address, axe, path):
     for colors, only in (("light", ("tag", STANDARDS)), ("dark", ("rule", OF_COLORS))):
         with visited(browser, address + path, colors=colors) as page:
             for size in (PHONE, WIDE):

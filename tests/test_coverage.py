@@ -56,8 +56,9 @@ def test_every_count_leads_to_what_it_counts(dataset, path):
     linked = r'href="../((?:sizes|reports)/[^"?]+)/\?([^"]+)">(.*?)</a>'
     links = re.findall(linked, made[path], re.S)
     assert len(links) > 20
+    tag = re.compile(r"<(?:tr|tbody)[^>]* data-task=[^>]*>")
     rows = {
-        path: [dict(re.findall(r'data-(\w+)="([^"]*)"', row)) for row in _rows(text)]
+        path: [dict(re.findall(r'data-(\w+)="([^"]*)"', row)) for row in tag.findall(text)]
         for path, text in made.items()
         if path.startswith(("sizes/", "reports/"))
     }
@@ -66,11 +67,6 @@ def test_every_count_leads_to_what_it_counts(dataset, path):
         shown = [row for row in rows[f"{page}.md"] if row | chosen == row]
         words = re.sub(r"<.*?>|[\d.]+B", " ", text)
         assert sum(map(int, re.findall(r"\b\d+\b", words))) == len(shown), (page, query, text)
-
-
-def _rows(page: str) -> list[str]:
-    """The tags of rows with facts."""
-    return re.findall(r"<(?:tr|tbody)[^>]* data-task=[^>]*>", page)
 
 
 def test_what_is_asked_most_is_a_question_of_the_finder_and_says_what_is_wanted(dataset):
@@ -99,18 +95,12 @@ def test_the_command_says_the_same_in_every_format(dataset, command):
     assert re.search(line, text, re.M)
 
 
-@pytest.mark.parametrize(
-    ("repository", "path", "fields"),
-    [
-        ("https://github.com/OWNER/NAME", "/OWNER/NAME/issues/new", {"template", "task", "device"}),
-        (None, "../contributing/", {"size", "task", "device"}),
-    ],
-)
+@cases("coverage", "empty")
 def test_an_empty_cell_leads_to_a_form_filled_in(dataset, repository, path, fields):
-    page = charts.pages(Site(dataset, repository))["coverage.md"]
+    page = charts.pages(Site(dataset, repository or None))["coverage.md"]
     links = re.findall(r'class="open"[^>]*><a href="([^"]+)"', page)
     address = urlsplit(links[0].replace("&amp;", "&"))
-    assert (address.path, set(parse_qs(address.query))) == (path, fields)
+    assert (address.path, {*parse_qs(address.query)}) == (path, {*fields})
 
 
 @cases("coverage", "old")

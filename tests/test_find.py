@@ -5,14 +5,12 @@ import io
 import json
 import re
 import tomllib
-from typing import Any
 
 import pytest
 
 from conftest import cases
 from rl_resources import UnusableInput
 from rl_resources.cli import main
-from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices, written
 from rl_resources.query.configurations import RUNS, configurations, recorded
 from rl_resources.query.estimate import estimate
@@ -157,15 +155,11 @@ def test_a_limit_that_is_no_number_of_answers_is_refused(capsys, limit):
     assert capsys.readouterr().err.splitlines()[-1].endswith(message)
 
 
-def _text(dataset: Dataset, tokens: dict[str, str], **options: Any) -> str:
-    return as_text(dataset, *ask(dataset, tokens), **options)
-
-
 def test_only_a_terminal_gets_color_and_no_line_is_wider(dataset):
-    assert "\x1b[1m" in _text(dataset, {"size": "7B"}, limit=3, color=True)
+    assert "\x1b[1m" in as_text(dataset, *ask(dataset, {"size": "7B"}), limit=3, color=True)
     tokens = {"model": "Qwen2.5-32B", "task": "PPO", "gpus": "1", "device": "t4"}
     for words in (tokens, {"gpus": "1", "memory": "24"}):
-        lines = _text(dataset, words, width=40).splitlines()
+        lines = as_text(dataset, *ask(dataset, words), width=40).splitlines()
         too_wide = [line for line in lines if len(line) > 40 and "rl-resources" not in line]
         assert len(lines) > 20
         assert [line for line in too_wide if " " in line.strip().removeprefix("bash ")] == []

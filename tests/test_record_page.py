@@ -25,10 +25,7 @@ LORA = DATASET.by_key["tuning"][f"{RECORD}.sh"]
 SEVERAL = next(row for row in RECORDS if int(str(row["nodes"] or 1)) > 2)
 KNOWN = Repository("a" * 40, 0, "https://example.org/o/r")
 PAYLOAD = "<img src=x onerror=window.hacked=1></code></td><script>window.hacked=1</script>"
-HOSTILE = """#!/usr/bin/env bash
-python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path='PAYLOAD' \\
-    actor_rollout_ref.model.target_modules='\"PAYLOAD\"' actor_rollout_ref.model.lora_rank=8
-"""
+HOSTILE = (ROOT / "tests/hostile/record.sh").read_text(encoding="utf-8")
 
 
 def text_of(record: Record) -> str:

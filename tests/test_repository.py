@@ -33,9 +33,7 @@ def test_a_remote_on_the_web_has_a_url_without_credentials(remote, url):
     assert repository_url(remote) == (url or None)
 
 
-def test_an_archive_unpacked_inside_of_another_checkout_has_nothing_of_that_one(
-    tmp_path, monkeypatch
-):
+def test_an_archive_unpacked_inside_another_checkout_has_nothing_of_it(tmp_path, monkeypatch):
     monkeypatch.delenv("REPOSITORY_URL", raising=False)
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "datapackage.json").write_text("{}")

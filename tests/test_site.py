@@ -4,12 +4,12 @@ import json
 import re
 from functools import cache
 from itertools import product
-from pathlib import Path
 
 import pytest
 from lxml import html
 from playwright.sync_api import Route
 
+from conftest import cases
 from rl_resources.build import build
 from rl_resources.page.rows import HEADERS
 from rl_resources.site.environment import Site
@@ -19,11 +19,9 @@ from shipped import DATASET
 from website import PAGES, RECORD, ROOT, broken_links, served, visited
 
 WIDTHS = (360, 768, 1120, 1440)
-EIGHT_SCREENS = 8 * 740
 SHOW_ALL = """(found) => {
     for (const one of found) one.tagName === "BUTTON" ? one.click() : (one.open = true);
 }"""
-SCRIPT = Path("examples/tuning/7b") / f"{RECORD}.sh"
 META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 PLANTED = (ROOT / "tests/hostile/planted.html").read_text(encoding="utf-8")
 
@@ -112,7 +110,7 @@ def test_a_page_loads_from_its_own_origin_and_has_eight_screens_of_a_phone_and_i
     with visited(browser, address + path, width) as page:
         assert page.locator("h1").count() == 1
         if width == 360:
-            assert page.evaluate("document.documentElement.scrollHeight") <= EIGHT_SCREENS
+            assert page.evaluate("document.documentElement.scrollHeight") <= 8 * 740
         page.locator("details.fold, button.md-button").evaluate_all(SHOW_ALL)
         beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert page.evaluate(beyond) == 0
@@ -151,27 +149,20 @@ def test_a_size_leads_to_its_records_and_its_words_to_the_finder(browser, addres
         page.locator("#finder-headline", has_text="7B: ").wait_for()
 
 
-def test_search_copy_and_dark_mode_work_under_the_policy(browser, address):
+def test_copy_and_dark_mode_work_under_the_policy(browser, address):
     with visited(browser, f"{address}/records/{RECORD}/", width=1440) as page:
-        page.locator("body").press("/")
-        page.get_by_role("textbox", name="Search").press_sequentially("coverage")
-        page.locator(".md-search-result__link").first.wait_for()
-        page.keyboard.press("Escape")
         page.get_by_title("Copy to clipboard").first.click()
         assert page.evaluate("navigator.clipboard.readText()").startswith("bash examples/")
         page.locator("article .highlight").last.hover()
         page.locator("article .highlight").last.get_by_role("button").click()
         copied = page.evaluate("navigator.clipboard.readText()")
-        assert copied == (ROOT / SCRIPT).read_text().rstrip("\n")
+        assert copied == DATASET.script(f"{RECORD}.sh").read_text().rstrip("\n")
         page.get_by_title("Use the dark colors").click()
         page.locator("body[data-md-color-scheme=slate]").wait_for()
 
 
-@pytest.mark.parametrize(
-    ("words", "page"),
-    [("OOM", "/estimate/"), ("contribute", "/contributing/"), ("A100", "/devices/#nvidia")],
-)
-def test_search_leads_to_the_right_page(browser, address, words, page):
+@cases("site", "search")
+def test_search_works_under_the_policy_and_leads_to_the_right_page(browser, address, words, page):
     with visited(browser, f"{address}/data/", width=1440) as tab:
         tab.locator("body").press("/")
         tab.get_by_role("textbox", name="Search").press_sequentially(words)

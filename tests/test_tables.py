@@ -12,6 +12,7 @@ from website import PAGES, visited
 
 NUMBERS = count()
 REPORTS = "/reports/7b/"
+FACTS = "(rows) => rows.map(({ dataset }) => ({ ...dataset }))"
 
 
 @pytest.fixture(scope="module")
@@ -130,15 +131,11 @@ def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(browser, addr
     query = "?task=GRPO&outcome=out+of+memory"
     with visited(browser, f"{address}{REPORTS}{query}") as page:
         rows = page.locator("table.reports tbody tr:visible")
-        found = rows.evaluate_all(
-            "(rows) => rows.map(({ dataset }) => [dataset.task, dataset.outcome])"
-        )
-        assert {*map(tuple, found)} == {("GRPO", "out of memory")}
+        found = [(row["task"], row["outcome"]) for row in rows.evaluate_all(FACTS)]
+        assert {*found} == {("GRPO", "out of memory")}
         page.get_by_role("combobox", name="Weights").select_option("full fine-tuning")
         assert page.url.endswith(f"{query}&weights=full+fine-tuning")
-        assert set(rows.evaluate_all("(rows) => rows.map((row) => row.dataset.weights)")) == {
-            "full fine-tuning"
-        }
+        assert {row["weights"] for row in rows.evaluate_all(FACTS)} == {"full fine-tuning"}
         page.get_by_text("Columns", exact=True).click()
         page.get_by_role("checkbox", name="Batch").uncheck()
         assert not page.locator("[data-label=Batch]").filter(visible=True).count()

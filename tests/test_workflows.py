@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from botched_tree import commit, git, plant_repository
-from conftest import program
+from conftest import cases, program
 from rl_resources.script.framework.shipped import DEFAULTS, HISTORY
 from website import ROOT, read_rows
 
@@ -164,13 +164,7 @@ def test_hostile_answers_become_no_pull_request_and_stay_text_in_the_comment(run
     assert "Nothing was written" in block[-1]
 
 
-@pytest.mark.parametrize(
-    ("workflow", "patch", "wanted"),
-    [
-        ("record", "record/record.diff", [PLACE, "examples/tuning/moved.sh", EXEMPTIONS]),
-        ("compat", "compat/compat.diff", ["records/compatibility.csv", *DERIVED]),
-    ],
-)
+@cases("workflows", "patch")
 def test_a_patch_reaches_its_own_files_alone(runner, workflow, patch, wanted):
     """Also one that the first job was tricked into, and whose lines the runner would obey."""
     for path in DERIVED:
