@@ -87,9 +87,7 @@ def asked(folder: Path, question: str) -> list[tuple[Any, ...]]:
 
 def by_mlcroissant(folder: Path, table: str) -> Rows:
     found = mlcroissant.Dataset(jsonld=str(folder / "croissant.json")).records(record_set=table)
-    return rows(
-        {name.removeprefix(f"{table}/"): value for name, value in row.items()} for row in found
-    )
+    return [{name.removeprefix(f"{table}/"): row[name] for name in row} for row in rows(found)]
 
 
 FOREIGN = (by_duckdb, by_frictionless, by_mlcroissant)

@@ -68,9 +68,8 @@ def test_an_address_in_any_words_fills_the_form(browser, address):
     query += "&response_length=4096"
     with visited(browser, f"{address}/estimate/?{query}&fsdp_size=2&checkpointing=0.5") as page:
         asked = {"model": MODEL, "gpus": "4", "memory": "40", "weights": "lora", "lora_rank": "8"}
-        assert verdict(page) == headline(
-            asked, "response_length=4096", "fsdp_size=2", "checkpointing=0.5"
-        )
+        settings = ("response_length=4096", "fsdp_size=2", "checkpointing=0.5")
+        assert verdict(page) == headline(asked, *settings)
         assert page.locator("#estimate-fsdp_size").is_visible()
         command = page.locator(".estimate-result > p code").last.inner_text()
         assert command.startswith(f"rl-resources estimate --model {MODEL} --gpus 4")

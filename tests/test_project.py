@@ -85,11 +85,9 @@ def test_every_requirement_has_one_version_and_hashes(path):
 
 
 def test_the_sets_of_requirements_agree():
-    serve, test = (
-        dict.fromkeys(re.findall(r"^[a-z]\S+==[^\\\n]*", _read(f"requirements/{name}.txt"), re.M))
-        for name in ("serve", "test")
-    )
-    assert [pin for pin in serve if pin not in test] == []
+    pins = re.compile(r"^[a-z]\S+==[^\\\n]*", re.MULTILINE)
+    serve, test = (pins.findall(_read(f"requirements/{name}.txt")) for name in ("serve", "test"))
+    assert {*serve} - {*test} == set()
 
 
 def test_locked_packages_of_npm_have_an_integrity_and_name_no_host():
