@@ -57,11 +57,12 @@ def read_cases(file: str) -> dict[str, Any]:
 def cases(file: str, table: str) -> pytest.MarkDecorator:
     """A test for each case in a table of `tests/cases/FILE.toml`, called by its sentence.
 
-    The arguments of the test are the keys that all these cases have.
+    The arguments of the test are the keys of the cases, which all have the same ones.
     """
     found = read_cases(file)[table]
-    keys = list(next(iter(found.values())))
-    values = [pytest.param(*(case[key] for key in keys), id=name) for name, case in found.items()]
+    keys = [*next(iter(found.values()))]
+    assert all([*case] == keys for case in found.values()), f"{file}.toml: keys of {table} differ"
+    values = [pytest.param(*case.values(), id=name) for name, case in found.items()]
     return pytest.mark.parametrize(keys, values)
 
 
