@@ -6,10 +6,11 @@ import fcntl
 import json
 import os
 import shutil
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from hypothesis import settings
@@ -17,6 +18,7 @@ from hypothesis import settings
 from botched_tree import plant_frozen
 from rl_resources import load
 from rl_resources.build import build
+from rl_resources.cli import main
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.package import Package, read_package
@@ -33,18 +35,35 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
 
 
-def program(*names: str) -> str:
-    """Where the first of these programs is that is installed.
+def cannot_run(reason: str) -> NoReturn:
+    """Skip the test, or fail it where `CI` is `true`."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
 
-    Without any the test is skipped, or fails where `CI` is `true`.
-    """
+
+def program(*names: str) -> str:
+    """Where the first of these programs is that is installed; without any the test cannot run."""
     found = next(filter(None, map(shutil.which, names)), None)
-    if found is None:
-        reason = f"no `{names[0]}` on the path: install Debian's package `{names[0]}`"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found
+    return found or cannot_run(f"no `{names[0]}`: install Debian's package `{names[0]}`")
+
+
+@cache
+def read_cases(file: str) -> dict[str, Any]:
+    """What `tests/cases/FILE.toml` holds."""
+    return tomllib.loads((ROOT / f"tests/cases/{file}.toml").read_text(encoding="utf-8"))
+
+
+def cases(file: str, table: str) -> pytest.MarkDecorator:
+    """A test for each case in a table of `tests/cases/FILE.toml`, called by its sentence.
+
+    The arguments of the test are the keys of the cases, which all have the same ones.
+    """
+    found = read_cases(file)[table]
+    keys = [*next(iter(found.values()))]
+    assert all([*case] == keys for case in found.values()), f"{file}.toml: keys of {table} differ"
+    values = [pytest.param(*case.values(), id=name) for name, case in found.items()]
+    return pytest.mark.parametrize(keys, values)
 
 
 def answers_in_node(
@@ -66,16 +85,11 @@ def answers_in_node(
 
 @cache
 def release_of_verl(version: str) -> Release:
-    """The configuration of a release, from the cache or the package index.
-
-    Without either the test is skipped, or fails where `CI` is `true`.
-    """
+    """The configuration of a release, from the cache or the package index."""
     try:
         return configuration("verl", version)
     except UnusableInput as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"needs verl {version}: {error}")
+        cannot_run(f"needs verl {version}: {error}")
 
 
 @pytest.fixture
@@ -94,6 +108,25 @@ def frozen(tmp_path_factory: pytest.TempPathFactory) -> Package:
 def dataset() -> Dataset:
     """The dataset of this checkout."""
     return load(ROOT)
+
+
+Command = Callable[..., str]
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    """A function that runs a command line: what it prints, or what it says where it fails with 2.
+
+    A command that fails with 2 prints nothing.
+    """
+
+    def run(*words: object, status: int = 0) -> str:
+        assert main([*map(str, words)]) == status
+        printed = capsys.readouterr()
+        assert status < 2 or not printed.out
+        return printed.err if status == 2 else printed.out
+
+    return run
 
 
 SharedFolder = Callable[[str, Callable[[Path], object]], Path]
@@ -138,13 +171,10 @@ def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     chromium = program("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-    quiet = ("background-networking", "component-update", "sync")
-    arguments = ["--no-sandbox", "--disable-gpu", "--no-first-run"]
-    arguments += [f"--disable-{feature}" for feature in quiet]
     with sync_playwright() as playwright:
-        chromium_browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
-        yield chromium_browser
-        chromium_browser.close()
+        launched = playwright.chromium.launch(executable_path=chromium, args=["--disable-gpu"])
+        yield launched
+        launched.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,11 @@
 """Accessibility of the site according to axe, keys on a phone, the weight of the front page."""
 
 import gzip
-import os
 
 import pytest
 from playwright.sync_api import Page
 
+from conftest import cannot_run
 from website import PAGES, ROOT, visited
 
 pytestmark = pytest.mark.nightly
@@ -23,12 +23,9 @@ PHONE, WIDE = {"width": 360, "height": 740}, {"width": 1440, "height": 900}
 
 @pytest.fixture(scope="module")
 def axe() -> str:
-    """The text of axe, which npm installs; without it the test is skipped, or fails in CI."""
+    """The text of axe, which npm installs."""
     if not AXE.exists():
-        reason = "no axe: run `sh tools/setup/web.sh`"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        cannot_run("no axe: run `sh tools/setup/web.sh`")
     return AXE.read_text(encoding="utf-8")
 
 
@@ -36,9 +33,8 @@ def violations(page: Page, axe: str, **run_only: object) -> list[str]:
     """What axe finds on a page, one line for each place."""
     page.evaluate(DROP_MORE_OF_THE_SAME)
     page.evaluate(axe)
-    found = page.evaluate(
-        "(options) => axe.run(options)", {"runOnly": run_only, "resultTypes": ["violations"]}
-    )
+    options = {"runOnly": run_only, "resultTypes": ["violations"]}
+    found = page.evaluate("(options) => axe.run(options)", options)
     return [
         f"{violation['id']}: {node['html'][:120]} {node['failureSummary']}"
         for violation in found["violations"]
@@ -51,9 +47,7 @@ ASKED += ("/estimate/?model=Qwen2.5-7B-Instruct&gpus=8&device=h100&infer=vllm&fs
 
 
 @pytest.mark.parametrize("path", (*PAGES, *ASKED))
-def test_axe_finds_no_violation_on_phone_and_wide_screen_in_light_and_dark(
-    browser, address, axe, path
-):
+def test_axe_finds_nothing_on_phone_and_wide_screen_in_light_and_dark(browser, address, axe, path):
     for colors, only in (("light", ("tag", STANDARDS)), ("dark", ("rule", OF_COLORS))):
         with visited(browser, address + path, colors=colors) as page:
             for size in (PHONE, WIDE):

@@ -10,7 +10,6 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from rl_resources import load
 from rl_resources.dataset import Dataset, moves
 from rl_resources.git import Repository
 from rl_resources.package import Record
@@ -18,9 +17,9 @@ from rl_resources.site import api, api_schema, record_page
 from rl_resources.site.api_schema import files
 from rl_resources.site.environment import Site
 from sample_tree import with_tables
+from shipped import DATASET
 
 CONTRACT = Path(__file__).with_name("api_contract.json")
-DATASET = load()
 UNKNOWN = Repository(None, None, None)
 OTHERS: dict[str, str | bytes] = {"downloads/a.csv": b"a\xff\n", "rst/7b.rst": "ä\n", "a.md": "#"}
 
@@ -31,12 +30,8 @@ def published(commit: str | None = None, site_url: str = "") -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def texts() -> dict[str, str]:
-    return published(commit="0" * 40)
-
-
-@pytest.fixture(scope="module")
-def values(texts: dict[str, str]) -> dict[str, Any]:
+def values() -> dict[str, Any]:
+    texts = published(commit="0" * 40)
     return {path.removeprefix("api/v1/"): json.loads(text) for path, text in texts.items()}
 
 

@@ -5,15 +5,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from rl_resources import load
 from rl_resources.query.configurations import configurations
 from rl_resources.query.coverage import coverage, minimum_memory
 from rl_resources.site.charts import grid, memory_chart, pages
 from rl_resources.site.environment import Site
 from sample_tree import with_tables
-from website import ROOT
+from shipped import DATASET
 
-DATASET = load(ROOT)
 KNOWN = configurations(DATASET)
 SIZES = [str(row["size"]) for row in DATASET.records["sizes"]]
 HOSTILE = "<script>window.hacked=1</script>\x00\x1b[31m\u202e</text></svg>&\"'{{7*7}}]]>"

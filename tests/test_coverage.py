@@ -4,13 +4,12 @@ import dataclasses
 import html
 import json
 import re
-from datetime import date
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import pytest
 
-from rl_resources.cli import main
+from conftest import cases, read_cases
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices
 from rl_resources.query.compatibility import Ages
@@ -23,20 +22,16 @@ from sample_tree import with_tables
 
 
 def _with_reports(dataset: Dataset, *changes: dict[str, Any]) -> Dataset:
-    """The dataset without records, with one report for each change of the first one."""
-    first = dataset.records["reports"][0]
-    blank: dict[str, Any] = {**dict.fromkeys(first), "outcome": "ran", "source_url": "https://x/"}
-    blank |= {"gpus": 8, "statement": "stated-run", "evidence_kind": "documentation"}
-    blank |= {"size": "7B", "task": "GRPO", "device": "h100", "source_repo": "a/a"}
+    """The dataset without records, with one report for each of these changes."""
+    blank = dict.fromkeys(dataset.records["reports"][0]) | read_cases("coverage")["report"]
     reports = [blank | {"report": f"r{at}"} | change for at, change in enumerate(changes)]
     return with_tables(dataset, tuning=(), trials=(), reports=reports)
 
 
 def test_every_record_and_report_is_counted_once(dataset):
     found = coverage(dataset)
-    assert sum(cell.records + cell.untested for cell in found.cells) == len(
-        dataset.records["tuning"]
-    )
+    records = sum(cell.records + cell.untested for cell in found.cells)
+    assert records == len(dataset.records["tuning"])
     placed = sum(cell.reports + cell.out_of_memory for cell in found.cells)
     assert placed + found.unplaced == len(dataset.records["reports"]) - len(recorded(dataset))
 
@@ -51,10 +46,8 @@ def test_more_projects_are_wanted_before_more_reports(dataset):
     many = [{"device": "h20"}] * 5
     two = [{"device": "h100"}, {"device": "h100", "source_repo": "b/b"}]
     found = coverage(_with_reports(dataset, *many, *two))
-    assert [(cell.device, cell.projects, cell.reports) for cell in found.wanted] == [
-        ("h100", 2, 2),
-        ("h20", 1, 5),
-    ]
+    wanted = [(cell.device, cell.projects, cell.reports) for cell in found.wanted]
+    assert wanted == [("h100", 2, 2), ("h20", 1, 5)]
 
 
 @pytest.mark.parametrize("path", ["coverage.md", "models.md", "devices.md"])
@@ -63,8 +56,9 @@ def test_every_count_leads_to_what_it_counts(dataset, path):
     linked = r'href="../((?:sizes|reports)/[^"?]+)/\?([^"]+)">(.*?)</a>'
     links = re.findall(linked, made[path], re.S)
     assert len(links) > 20
+    tag = re.compile(r"<(?:tr|tbody)[^>]* data-task=[^>]*>")
     rows = {
-        path: [dict(re.findall(r'data-(\w+)="([^"]*)"', row)) for row in _rows(text)]
+        path: [dict(re.findall(r'data-(\w+)="([^"]*)"', row)) for row in tag.findall(text)]
         for path, text in made.items()
         if path.startswith(("sizes/", "reports/"))
     }
@@ -73,11 +67,6 @@ def test_every_count_leads_to_what_it_counts(dataset, path):
         shown = [row for row in rows[f"{page}.md"] if row | chosen == row]
         words = re.sub(r"<.*?>|[\d.]+B", " ", text)
         assert sum(map(int, re.findall(r"\b\d+\b", words))) == len(shown), (page, query, text)
-
-
-def _rows(page: str) -> list[str]:
-    """The tags of rows with facts."""
-    return re.findall(r"<(?:tr|tbody)[^>]* data-task=[^>]*>", page)
 
 
 def test_what_is_asked_most_is_a_question_of_the_finder_and_says_what_is_wanted(dataset):
@@ -96,48 +85,25 @@ def test_a_record_that_nobody_has_run_is_still_wanted(dataset):
     assert [list(sizes).count("7B") for sizes in found.missing.values()] == [1, 1]
 
 
-def test_the_command_says_the_same_in_every_format(dataset, capsys):
-    assert main(["coverage", "--format", "json"]) == 0
-    value = json.loads(capsys.readouterr().out)
-    assert main(["coverage"]) == 0
-    text = capsys.readouterr().out
+def test_the_command_says_the_same_in_every_format(dataset, command):
+    value = json.loads(command("coverage", "--format", "json"))
+    text = command("coverage")
     assert text.count("\n") > len(value["cells"])
     first = value["wanted"][0]
     label = Devices(dataset).label(first["device"])
-    assert re.search(
-        rf"^{first['size']} +{first['task']} +{re.escape(label)} +\d+ +\d+$", text, re.M
-    )
+    line = rf"^{first['size']} +{first['task']} +{re.escape(label)} +\d+ +\d+$"
+    assert re.search(line, text, re.M)
 
 
-@pytest.mark.parametrize(
-    ("repository", "path", "fields"),
-    [
-        ("https://github.com/OWNER/NAME", "/OWNER/NAME/issues/new", {"template", "task", "device"}),
-        (None, "../contributing/", {"size", "task", "device"}),
-    ],
-)
+@cases("coverage", "empty")
 def test_an_empty_cell_leads_to_a_form_filled_in(dataset, repository, path, fields):
-    page = charts.pages(Site(dataset, repository))["coverage.md"]
+    page = charts.pages(Site(dataset, repository or None))["coverage.md"]
     links = re.findall(r'class="open"[^>]*><a href="([^"]+)"', page)
     address = urlsplit(links[0].replace("&amp;", "&"))
-    assert (address.path, set(parse_qs(address.query))) == (path, fields)
+    assert (address.path, {*parse_qs(address.query)}) == (path, {*fields})
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({}, ""),
-        ({"source_changed_on": date(2025, 11, 1)}, ""),
-        ({"source_changed_on": date(2025, 10, 31)}, "older than a year: 2025-10"),
-        ({"framework": "verl", "framework_version": "0.2"}, ""),
-        (
-            {"framework": "verl", "framework_version": "v0.1"},
-            "4 releases old: verl 0.1, the newest is 0.5",
-        ),
-        ({"framework": "verl", "framework_version": "main@2026-08"}, ""),
-        ({"framework": "trl", "framework_version": "0.1"}, ""),
-    ],
-)
+@cases("coverage", "old")
 def test_an_old_figure_is_marked_by_the_version_of_the_dataset(dataset, changes, said):
     releases = [{"framework": "verl", "framework_version": f"0.{at}"} for at in range(1, 6)]
     package = dataclasses.replace(dataset.package, version="2026.11.0")
@@ -147,27 +113,11 @@ def test_an_old_figure_is_marked_by_the_version_of_the_dataset(dataset, changes,
 
 
 def test_a_report_is_shown_with_conditions_group_and_the_unit_of_its_batch(dataset):
-    changed = _with_reports(
-        dataset,
-        {
-            "gpus_maximum": 32,
-            "max_prompt_length": 512,
-            "batch": 64,
-            "batch_unit": "unstated",
-            "rollout_n": 1,
-            "weights": "lora",
-            "lora_rank": 32,
-            "memory_optimizations": ("activation-checkpointing", "optimizer-offload"),
-            "source_repo": None,
-            "source_url": "https://github.com/a/b/issues/12",
-        },
-    )
+    shown = read_cases("coverage")["shown"]
+    of_source = {"source_repo": None, "memory_optimizations": tuple(shown["optimizations"])}
+    changed = _with_reports(dataset, shown["changes"] | of_source)
     page = pages(Site(changed))["reports/7b.md"]
     cells = dict(re.findall(r'<td data-label="(.*?)">(.*?)</td>', page, re.S))
     assert cells["Resource"].startswith("8 to 32 × H100")
-    assert cells["Conditions"] == (
-        "LoRA, rank 32, precision not stated, optimizer offload, activation checkpointing, "
-        "512 + ? tokens, micro batch not stated, run stated without a figure"
-    )
-    assert cells["Batch"] == "64 (unit not stated), 1 rollout per prompt"
+    assert cells.items() >= shown["cells"].items()
     assert "a/<wbr>b#12" in cells["Source"]

@@ -1,6 +1,5 @@
 """The downloads: each opens in the tool it is meant for, and all hold the same cells."""
 
-import csv
 import hashlib
 import json
 import re
@@ -20,13 +19,13 @@ import polars as pl
 import pytest
 import yaml
 
-from rl_resources import Dataset, load
+from rl_resources import Dataset
 from rl_resources.site.downloads import downloads
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import data_page
-from website import ROOT
+from shipped import DATASET
+from website import read_rows
 
-DATASET = load(ROOT)
 PACKAGE = DATASET.package
 TABLES = list(DATASET.records)
 FILES = [*downloads(Site(DATASET))]
@@ -54,11 +53,9 @@ def named(table: str, cells: Iterable[Iterable[Any]]) -> Rows:
 
 
 def by_csv(folder: Path, table: str) -> Rows:
-    fields = PACKAGE.resources[table].schema.fields
-    with (folder / f"{table}.csv").open(encoding="utf-8", newline="") as file:
-        _, *lines = csv.reader(file)
-    typed = ([f.read(cell) for f, cell in zip(fields, line, strict=True)] for line in lines)
-    return named(table, typed)
+    fields = {field.name: field for field in PACKAGE.resources[table].schema.fields}
+    lines = read_rows(folder / f"{table}.csv")
+    return rows({name: fields[name].read(cell) for name, cell in line.items()} for line in lines)
 
 
 def by_frictionless(folder: Path, table: str) -> Rows:
@@ -90,9 +87,7 @@ def asked(folder: Path, question: str) -> list[tuple[Any, ...]]:
 
 def by_mlcroissant(folder: Path, table: str) -> Rows:
     found = mlcroissant.Dataset(jsonld=str(folder / "croissant.json")).records(record_set=table)
-    return rows(
-        {name.removeprefix(f"{table}/"): value for name, value in row.items()} for row in found
-    )
+    return [{name.removeprefix(f"{table}/"): row[name] for name in row} for row in rows(found)]
 
 
 FOREIGN = (by_duckdb, by_frictionless, by_mlcroissant)

@@ -1,10 +1,9 @@
 """The estimate of memory: its terms, its questions, its knobs, and how wrong it is."""
 
-import csv
 import json
+import re
 import statistics
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +11,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_resources import UnusableInput, load
-from rl_resources.cli import main
+from conftest import cases, read_cases
+from rl_resources import UnusableInput
 from rl_resources.estimate.estimate import Estimate, knobs
 from rl_resources.estimate.formula import evaluate, formula, parse, terms
 from rl_resources.script.backends import BACKENDS
+from shipped import DATASET
+from website import ROOT, read_rows
 
-ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
-QUESTION = {"model": "Qwen/Qwen2.5-7B-Instruct", "gpus": 8, "device": "h100"}
-
-
-@cache
-def dataset() -> Any:
-    return load(ROOT)
+QUESTION = {"model": "Qwen/Qwen2.5-7B-Instruct", "gpus": "8", "device": "h100"}
+RUNS = read_rows(ROOT / "benchmarks/backtest.csv")
+ORACLE = read_rows(ROOT / "benchmarks/memory_oracle.csv")
 
 
 def asked(**words: object) -> Estimate:
-    estimate = dataset().estimate(**{**QUESTION, **words})
-    assert isinstance(estimate, Estimate)
-    return estimate
+    return DATASET.estimate(**{**QUESTION, **words})
 
 
 def test_a_formula_is_arithmetic_on_names_and_nothing_else():
@@ -44,7 +39,7 @@ def test_a_formula_is_arithmetic_on_names_and_nothing_else():
 
 def test_every_name_in_a_term_is_known_before_it_and_every_source_has_an_address():
     found, known = formula(), {*formula()["constants"]}
-    known |= {item["name"] for item in found["input"]} | {*dataset().models.columns}
+    known |= {item["name"] for item in found["input"]} | {*DATASET.models.columns}
 
     def names(tree: Any) -> set[str]:
         if isinstance(tree, list):
@@ -116,33 +111,12 @@ def test_more_gpus_never_need_more_each_and_more_tokens_never_less(
         assert found.with_inputs(gpus=2 ** (power + 1)).peak_gb <= found.peak_gb + 1e-9
 
 
-@pytest.mark.parametrize(
-    ("setting", "name", "value"),
-    [
-        ("actor_rollout_ref.actor.fsdp_config.param_offload=True", "parameter_offload", 1),
-        ("param_offload=true", "parameter_offload", 1),
-        ("gradient_checkpointing=False", "checkpointing", 0),
-        ("model_dtype=bf16", "parameter_bytes", 2),
-        ("+data.max_response_length=512", "response_length", 512),
-        ("fill=0.5", "fill", 0.5),
-    ],
-)
+@cases("estimate", "setting")
 def test_a_setting_is_an_input_a_key_of_verl_or_the_end_of_one(setting, name, value):
-    found = dataset().estimate(
-        **{key: str(word) for key, word in QUESTION.items()}, settings=[setting]
-    )
-    assert found.configuration.inputs[name] == value
+    assert asked(settings=[setting]).configuration.inputs[name] == value
 
 
-@pytest.mark.parametrize(
-    ("words", "train", "sharded"),
-    [
-        ({"gpus": 1}, "transformers", 0),
-        ({}, "fsdp", 1),
-        ({"train": "zero2"}, "deepspeed", 0),
-        ({"train": "deepspeed-zero3"}, "deepspeed", 1),
-    ],
-)
+@cases("estimate", "backend")
 def test_a_backend_is_named_by_its_zero_stage_or_follows_from_the_gpus(words, train, sharded):
     found = asked(**words)
     assert found.configuration.train == train
@@ -159,7 +133,7 @@ def test_a_backend_of_verl_has_its_settings_in_its_own_section(train, tmp_path):
     choice = train.replace("fsdp2", "dp").replace("fsdp", "dp")
     strategy = f"model_engine={choice} actor_rollout_ref.actor.strategy={train}"
     script.write_text(f"python3 -m verl.trainer.main_ppo {strategy} {key}=True\n")
-    assert dataset().estimate(str(script)).values["parameter_offload"] == 1
+    assert DATASET.estimate(str(script)).values["parameter_offload"] == 1
 
 
 def test_what_a_backend_lacks_is_no_knob_of_it():
@@ -171,7 +145,7 @@ def test_what_a_backend_lacks_is_no_knob_of_it():
 
 
 def test_a_knob_is_the_setting_of_the_framework_with_its_line_and_its_effect_recomputed():
-    found = dataset().estimate(str(SCRIPT))
+    found = DATASET.estimate(str(SCRIPT))
     by_setting = {knob.setting: knob for knob in knobs(found)}
     key = "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu"
     knob = by_setting[f"{key}=8"]
@@ -183,22 +157,17 @@ def test_a_knob_is_the_setting_of_the_framework_with_its_line_and_its_effect_rec
 
 
 def test_a_script_gives_its_settings_and_lists_every_default_that_was_taken():
-    found = dataset().estimate(str(SCRIPT))
-    inputs = found.configuration.inputs
-    assert (inputs["gpus"], inputs["micro_batch"], inputs["optimizer_offload"]) == (2, 16, 1)
+    found = DATASET.estimate(str(SCRIPT))
+    inputs, expected = found.configuration.inputs, read_cases("estimate")["script"]
+    assert inputs.items() >= expected["inputs"].items()
     named = {item.input for item in found.configuration.assumed}
-    given_ = {*inputs} - named - {*dataset().models.columns, "device_gb"}
-    assert given_ == {
-        *("gpus", "micro_batch", "prompt_length", "response_length", "checkpointing"),
-        *("removes_padding", "parameter_offload", "optimizer_offload", "entropy_bytes"),
-        *("gpu_memory_utilization", "engine_tensor_parallel", "has_reference", "has_critic"),
-        *("log_prob_micro_batch", "rollout_n"),
-    }
+    taken = {*inputs} - named - {*DATASET.models.columns, "device_gb"}
+    assert taken == {*expected["given"]}
 
 
 def test_a_script_whose_engine_has_gpus_of_its_own_is_estimated_for_those_that_train():
     script = SCRIPT.with_name("qwen2.5-math-7b_dapo_64_h20_fsdp2_vllm.sh")
-    found = dataset().estimate(str(script))
+    found = DATASET.estimate(str(script))
     inputs = found.configuration.inputs
     assert (inputs["gpus"], inputs["has_engine"], "rollout" in found.phases) == (32, 0, False)
 
@@ -207,58 +176,21 @@ def test_what_a_script_leaves_open_is_named_with_the_default_taken(tmp_path):
     script = tmp_path / SCRIPT.name
     text = SCRIPT.read_text().replace('length="${MAX_RESPONSE_LENGTH}"', 'length="$1"')
     script.write_text(text)
-    found = dataset().estimate(str(script))
+    found = DATASET.estimate(str(script))
     reasons = {item.input: item.reason for item in found.configuration.assumed}
     line = next(at for at, text in enumerate(text.splitlines(), 1) if 'length="$1"' in text)
     expected = f"data.max_response_length is not known without running the script (line {line})"
     assert reasons["response_length"] == expected
 
 
-ASKED = "--model Qwen2.5-7B --gpus 8 --device h100"
+@cases("estimate", "refused")
+def test_wrong_input_is_one_line_with_a_fix_and_exit_2(words, message, command):
+    asked = words.replace("ASKED", "--model Qwen2.5-7B --gpus 8 --device h100").split()
+    said = command("estimate", *asked, "--root", ROOT, status=2)
+    assert message in said.splitlines()[0]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("--model Foo/Bar --gpus 8 --device h100", "model `Foo/Bar` is not known"),
-        ("--model 7B --gpus 8 --device h100", "7B: not a known model"),
-        ("--gpus 8 --device h100", "which model?"),
-        ("--model Qwen2.5-7B --device h100", "how many GPUs?"),
-        ("--model Qwen2.5-7B --gpus 8", "which GPU?"),
-        ("--model Qwen2.5-7B --gpus -8 --device h100", "gpus `-8` is not known"),
-        ("--model Qwen2.5-7B --gpus 8 --device ascend-910b", "its memory is not known"),
-        (f"{ASKED} --micro-batch nan", "nan is not possible"),
-        (f"{ASKED} --micro-batch x", "`x` is not a number"),
-        (f"{ASKED} --micro-batch bf16", "`bf16` is not a number"),
-        (f"{ASKED} --micro-batch 1.5", "1.5 is not possible"),
-        (f"{ASKED} --set fil=1", "unknown setting"),
-        (f"{ASKED} --set fill", "is not KEY=VALUE"),
-        (f"{ASKED} --set fsdp_size=3", "not divided by fsdp_size 3"),
-        (f"{ASKED} --train megatron --set tensor_parallel=3", "not divided by tensor_parallel 3"),
-        (f"{ASKED} --infer vllm --set engine_tensor_parallel=3", "not divided by engine_tensor"),
-        (f"{ASKED} --weights full --lora-rank 8", "contradict each other"),
-        (f"{ASKED} --weights qlora --lora-rank 0", "contradict each other"),
-        (f"{ASKED} --weights full --task GRPO-LoRA", "contradict each other"),
-        (f"{ASKED} --weights partial", "no estimate for these weights"),
-        ("nowhere.sh", "nowhere.sh: cannot be read"),
-        ("README.md --gpus 8 --device h100", "starts no training that is known"),
-        ("--model nowhere.json --gpus 8 --device h100", "nowhere.json: cannot be read"),
-    ],
-)
-def test_wrong_input_is_one_line_with_a_fix_and_exit_2(arguments, message, capsys):
-    assert main(["estimate", *arguments.split(), "--root", str(ROOT)]) == 2
-    shown = capsys.readouterr()
-    assert message in shown.err.splitlines()[0]
-    assert not shown.out
-
-
-CONFIG = {
-    "num_hidden_layers": 28,
-    "hidden_size": 3584,
-    "intermediate_size": 18944,
-    "num_attention_heads": 28,
-    "vocab_size": 152064,
-}
+CONFIG = read_cases("estimate")["config"]
 
 
 @pytest.fixture
@@ -291,24 +223,11 @@ def test_a_config_json_says_whether_the_kv_cache_is_compressed_and_the_mlp_has_a
     assert matrices == [2, 3]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"hidden_size": None}, "no hidden_size known"),
-        ({"hidden_size": -3584}, "hidden_size is -3584, not a whole number"),
-        ({"hidden_size": float("nan")}, "hidden_size is NaN, not a whole number"),
-        ({"hidden_size": 10**400}, "not a whole number"),
-        ({"num_hidden_layers": "28"}, "num_hidden_layers is"),
-        ({"num_hidden_layers": True}, "num_hidden_layers is true"),
-        ({"num_experts": [64]}, "num_experts is [64]"),
-        ({"tie_word_embeddings": "yes"}, "not true or false"),
-        ({"text_config": {"vocab_size": 0.5}}, "vocab_size is 0.5"),
-    ],
-)
+@cases("estimate", "figure")
 def test_a_figure_of_a_config_json_that_cannot_be_is_named(change, message, of_config):
-    with pytest.raises(UnusableInput) as raised:
-        of_config(json.dumps(CONFIG | change))
-    assert message in str(raised.value)
+    changed = CONFIG | json.loads(change.replace("HUGE", str(10**400)))
+    with pytest.raises(UnusableInput, match=re.escape(message)):
+        of_config(json.dumps(changed))
 
 
 @pytest.mark.parametrize("text", ["[]", "{", "\0", "[" * 500_000])
@@ -324,7 +243,7 @@ def test_a_group_of_more_than_all_gpus_is_all_of_them_as_in_verl():
 
 
 def test_what_is_asked_wins_over_the_script():
-    found = dataset().estimate(str(SCRIPT), memory=24, task="PPO")
+    found = DATASET.estimate(str(SCRIPT), memory=24, task="PPO")
     assert found.values["device_gb"] == 24
     assert found.values["has_critic"] == 1
 
@@ -334,18 +253,16 @@ def test_a_value_that_a_script_sets_and_that_cannot_be_is_an_error(tmp_path):
     text = SCRIPT.read_text()
     script.write_text(text.replace('length="${MAX_RESPONSE_LENGTH}"', "length=-5"))
     with pytest.raises(UnusableInput, match="response_length: -5 is not possible"):
-        dataset().estimate(str(script))
+        DATASET.estimate(str(script))
 
 
-def test_json_has_what_the_contract_names_and_text_the_same_figures(capsys):
-    arguments = ["estimate", str(SCRIPT), "--root", str(ROOT)]
-    assert main([*arguments, "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_json_has_what_the_contract_names_and_text_the_same_figures(command):
+    arguments = ("estimate", SCRIPT, "--root", ROOT)
+    found = json.loads(command(*arguments, "--format", "json"))
     contract = "peak_gb interval_gb verdict phases components knobs host_memory_gb assumed"
     assert {*contract.split()} <= found.keys()
     assert list(found["phases"]) == ["rollout", "log-probs", "update"]
-    assert main(arguments) == 0
-    text = capsys.readouterr().out
+    text = command(*arguments)
     assert f"{found['verdict']}: {found['peak_gb']:.1f} GB at the peak of training" in text
     assert all(knob["setting"] in text for knob in found["knobs"][:8])
     assert "Estimated, not tested" in text
@@ -353,24 +270,17 @@ def test_json_has_what_the_contract_names_and_text_the_same_figures(capsys):
     assert f"{given}micro_batch 16" in text
 
 
-def test_the_inputs_are_listed_with_the_keys_of_the_framework(capsys):
-    assert main(["estimate", "--set", "list"]) == 0
-    shown = capsys.readouterr().out.splitlines()
+def test_the_inputs_are_listed_with_the_keys_of_the_framework(command):
+    shown = command("estimate", "--set", "list").splitlines()
     assert {item["name"] for item in formula()["input"]} <= set(shown)
     assert "    actor_rollout_ref.actor.fsdp_config.optimizer_offload" in shown
 
 
-def cases() -> list[dict[str, str]]:
-    with (ROOT / "benchmarks/backtest.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_on_measured_runs_whose_tokens_are_known_the_error_is_within_the_goals():
-    chosen = [case for case in cases() if case["measured_gb"] and case["known"] == "true"]
+    chosen = [case for case in RUNS if case["measured_gb"] and case["known"] == "true"]
     chosen = [case for case in chosen if case["kind"] == "measured"]
-    errors = sorted(
-        abs(float(case["estimated_gb"]) / float(case["measured_gb"]) - 1) for case in chosen
-    )
+    ratios = [float(case["estimated_gb"]) / float(case["measured_gb"]) for case in chosen]
+    errors = sorted(abs(ratio - 1) for ratio in ratios)
     assert statistics.median(errors) <= 0.08
     assert errors[int(0.9 * len(errors))] <= 0.20
     assert 0.85 <= within(chosen) <= 0.96
@@ -387,7 +297,7 @@ def within(chosen: list[dict[str, str]]) -> float:
 
 @pytest.mark.parametrize("kinds", [{"measured"}, {"measured", "report"}])
 def test_the_interval_holds_where_only_the_longest_sequence_is_known(kinds):
-    chosen = [case for case in cases() if case["measured_gb"] and case["known"] == "false"]
+    chosen = [case for case in RUNS if case["measured_gb"] and case["known"] == "false"]
     assert 0.85 <= within([case for case in chosen if case["kind"] in kinds]) <= 0.95
 
 
@@ -397,7 +307,7 @@ def test_where_only_the_longest_is_known_the_interval_is_as_wide_as_the_tokens_d
 
 
 def test_no_run_that_ran_cannot_fit_and_most_that_did_not_are_tight_or_worse():
-    decided = [case for case in cases() if case["verdict"]]
+    decided = [case for case in RUNS if case["verdict"]]
     ran = [case["verdict"] for case in decided if case["outcome"] == "ran"]
     assert "cannot fit" not in ran
     assert ran.count("unlikely") <= 0.03 * len(ran)
@@ -405,15 +315,12 @@ def test_no_run_that_ran_cannot_fit_and_most_that_did_not_are_tight_or_worse():
     assert failed.count("fits") <= 0.2 * len(failed)
 
 
-def test_the_committed_cases_are_those_of_the_formula():
-    from importlib.util import module_from_spec, spec_from_file_location
+def test_the_committed_cases_are_those_of_the_formula(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import backtest
 
-    spec = spec_from_file_location("backtest", ROOT / "benchmarks/backtest.py")
-    assert spec and spec.loader
-    backtest = module_from_spec(spec)
-    spec.loader.exec_module(backtest)
-    made = {case.id: case for case in backtest.measured(dataset(), [])}
-    written = [case for case in cases() if case["kind"] in {"measured", "varied"}]
+    made = {case.id: case for case in backtest.measured(DATASET, [])}
+    written = [case for case in RUNS if case["kind"] in {"measured", "varied"}]
     assert {case["id"] for case in written} == made.keys(), "run make backtest"
     for case in written:
         assert float(case["estimated_gb"]) == pytest.approx(made[case["id"]].estimated_gb, rel=1e-3)
@@ -423,3 +330,23 @@ def test_the_terms_of_a_question_have_no_surprise_at_the_edges():
     inputs = {**asked().configuration.inputs}
     for name, value in (("micro_batch", 1e6), ("gpus", 65536), ("response_length", 1e7)):
         assert all(number == number for number in evaluate({**inputs, name: value}).values())
+
+
+# The committed figures of `make oracle`
+
+
+def test_every_case_of_the_oracle_has_one_row(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    from memory_cases import CASES
+
+    assert sorted(row["id"] for row in ORACLE) == sorted({case.id for case in CASES})
+
+
+def test_the_kinds_add_up_to_the_highest_phase():
+    for row in ORACLE:
+        size = {name: float(row[name]) for name in row if name.endswith("_gb")}
+        peak, host = size.pop("peak_gb"), size.pop("host_gb")
+        phases = [size.pop(f"{phase}_gb") for phase in ("forward", "backward", "step")]
+        assert (host > 0.01) == (row["offload"] != "none"), row["id"]
+        assert peak == max(phases) == float(row[f"{row['at_phase']}_gb"]), row["id"]
+        assert sum(size.values()) == pytest.approx(peak, abs=0.001), row["id"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conftest import answers_in_node
-from rl_resources import UnusableInput, load
+from rl_resources import UnusableInput
 from rl_resources.dataset import Dataset
 from rl_resources.estimate.configuration import WHOLE, estimable
 from rl_resources.estimate.estimate import knobs, limits
@@ -16,7 +16,7 @@ from rl_resources.estimate.formula import formula, inputs_by_name
 from rl_resources.git import Repository
 from rl_resources.query.estimate import NUMBERS, WORDS, estimate
 from rl_resources.site import api
-from website import ROOT
+from shipped import DATASET
 
 
 def questions(dataset: Dataset, number: int) -> Iterator[dict[str, str]]:
@@ -98,14 +98,13 @@ def same(one: Any, other: Any) -> bool:
 
 @pytest.mark.parametrize("number", [300, pytest.param(5000, marks=pytest.mark.nightly)])
 def test_the_page_estimates_as_python_does(tmp_path, number):
-    dataset = load(ROOT)
-    documents = api.documents(dataset, Repository(None, None, None), {})
+    documents = api.documents(DATASET, Repository(None, None, None), {})
     published = {item.path: item.text for item in documents if item.path == "estimate.json"}
-    asked = list(questions(dataset, number))
+    asked = list(questions(DATASET, number))
     answers = answers_in_node("estimate", published, asked, tmp_path)
     verdicts = []
     for words, answer in zip(asked, answers, strict=True):
-        expected = of_python(dataset, words)
+        expected = of_python(DATASET, words)
         assert ("unusable" in answer) == ("unusable" in expected), (words, answer, expected)
         if "unusable" not in answer:
             answer["assumed"].sort()

@@ -7,14 +7,12 @@ from typing import Any
 import feedparser  # type: ignore[import-untyped]
 import pytest
 
-from rl_resources import load
 from rl_resources.dataset import Dataset
 from rl_resources.site.environment import Site
 from rl_resources.site.metadata import feed
 from sample_tree import with_tables
-from website import ROOT
+from shipped import DATASET
 
-DATASET = load(ROOT)
 SCRIPTS = [str(row["script"]).removesuffix(".sh") for row in DATASET.records["tuning"]]
 HOSTILE = "]]></summary><script>alert(1)</script> & \x00\x1b \u202e <b>"
 URL = "https://example.org/x/"
@@ -50,16 +48,12 @@ def test_text_of_contributors_stays_text():
 
 
 @pytest.mark.parametrize(
-    ("url", "links"),
-    [
-        ("", ["all.xml", "../", "../records/"]),
-        (URL, [f"{URL}feeds/all.xml", URL, f"{URL}records/"]),
-    ],
+    ("url", "itself", "site"), [("", "all.xml", "../"), (URL, f"{URL}feeds/all.xml", URL)]
 )
-def test_urls_are_absolute_only_where_the_site_has_one(url, links):
+def test_urls_are_absolute_only_where_the_site_has_one(url, itself, site):
     mine = with_tables(DATASET, tuning=DATASET.records["tuning"][:1])
-    first, second, record = re.findall('href="([^"]+)"', feed_of(mine, url))
-    assert [first, second, record.removesuffix(f"{SCRIPTS[0]}/")] == links
+    links = re.findall('href="([^"]+)"', feed_of(mine, url))
+    assert links == [itself, site, f"{site}records/{SCRIPTS[0]}/"]
 
 
 def test_llms_txt_has_the_form_of_the_proposal():

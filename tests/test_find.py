@@ -5,40 +5,24 @@ import io
 import json
 import re
 import tomllib
-from pathlib import Path
-from typing import Any
 
 import pytest
 
+from conftest import cases
 from rl_resources import UnusableInput
 from rl_resources.cli import main
-from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.devices import Devices, written
-from rl_resources.package import read_package
-from rl_resources.query.configurations import (
-    RUNS,
-    configurations,
-    recorded,
-)
+from rl_resources.query.configurations import RUNS, configurations, recorded
 from rl_resources.query.estimate import estimate
 from rl_resources.query.find import ask
 from rl_resources.query.sentences import resource
 from rl_resources.query.understand import understand
-from rl_resources.query.vocabulary import Vocabulary, vocabulary
+from rl_resources.query.vocabulary import vocabulary
 from rl_resources.site.answers import as_text, as_value
+from website import ROOT
 
-ROOT = Path(__file__).parents[1]
 
-
-@pytest.mark.parametrize(
-    ("published", "shown"),
-    [
-        ("A800 (40G)", "A800 40 GB"),
-        ("NVIDIA A800 80GB PCIe", "NVIDIA A800 80 GB PCIe"),
-        ("80 GB GPU, not named", "80 GB GPU, not named"),
-        ("B200 (GB200)", "B200 (GB200)"),
-    ],
-)
+@cases("find", "written")
 def test_memory_in_a_published_name_has_our_spelling(published, shown):
     assert written(published) == shown
 
@@ -51,36 +35,30 @@ def test_one_of_several_devices_is_written_with_the_most_memory(dataset):
 
 def test_the_name_of_a_device_for_people_means_that_device(dataset):
     known = Devices(dataset)
-    assert {key: known.named(known.label(key)) for key in known.known} == {
-        key: [key] for key in known.known
-    }
+    meant = {key: known.named(known.label(key)) for key in known.known}
+    assert meant == {key: [key] for key in known.known}
 
 
-@pytest.fixture(scope="module")
-def known(dataset: Dataset) -> Vocabulary:
-    return vocabulary(dataset)
-
-
-WORDS = tomllib.loads(Path(__file__).with_name("find").joinpath("words.toml").read_text("utf-8"))
-UNDERSTOOD = [case for case in WORDS["case"] if "query" in case]
-NOT_KNOWN = [case for case in WORDS["case"] if "help" in case]
+WORDS = tomllib.loads((ROOT / "tests/find/words.toml").read_text("utf-8"))["case"]
+UNDERSTOOD = [case for case in WORDS if "query" in case]
+NOT_KNOWN = [case for case in WORDS if "help" in case]
 
 
 @pytest.mark.parametrize("case", UNDERSTOOD, ids=lambda case: str(case["words"]))
-def test_words_are_understood(known, case):
-    query, _ = understand(known, case["words"])
+def test_words_are_understood(dataset, case):
+    query, _ = understand(vocabulary(dataset), case["words"])
     assert {name: getattr(query, name) for name in case["query"]} == case["query"]
 
 
-def test_a_device_without_known_memory_names_its_variants(known):
-    _, notes = understand(known, {"device": "Ascend 910B"})
+def test_a_device_without_known_memory_names_its_variants(dataset):
+    _, notes = understand(vocabulary(dataset), {"device": "Ascend 910B"})
     assert any("only runs on it count; ask for Ascend 910B3 too." in note for note in notes)
 
 
 @pytest.mark.parametrize("case", NOT_KNOWN, ids=lambda case: str(case["words"]))
-def test_a_word_that_is_not_known_gets_the_nearest(known, case):
+def test_a_word_that_is_not_known_gets_the_nearest(dataset, case):
     with pytest.raises(UnusableInput) as caught:
-        understand(known, case["words"])
+        understand(vocabulary(dataset), case["words"])
     assert case["help"] in caught.value.help
 
 
@@ -98,8 +76,7 @@ def test_every_record_is_the_answer_to_the_question_about_itself(dataset):
             assert row["script"] in scripts  # a run on fewer GPUs comes before a claim
 
 
-def test_a_record_of_a_vision_language_model_is_multimodal_and_trains_on_images():
-    dataset = read_dataset(read_package(ROOT))
+def test_a_record_of_a_vision_language_model_is_multimodal_and_trains_on_images(dataset):
     found, _ = ask(dataset, {"scenario": "multimodal", "model": "Qwen2.5-VL-7B-Instruct"})
     rows = [row for row in configurations(dataset) if row.kind == "record" and row.scenario]
     assert {answer.id for answer in found.answers} >= {
@@ -109,12 +86,10 @@ def test_a_record_of_a_vision_language_model_is_multimodal_and_trains_on_images(
         assert re.search("image_key|geo3k", (ROOT / row.script).read_text(encoding="utf-8"))
 
 
-def test_json_csv_and_python_give_the_same_answers(dataset, capsys):
-    asked = ["find", "--size", "7B", "--gpus", "8", "--device", "h100"]
-    assert main([*asked, "--format", "json"]) == 0
-    value = json.loads(capsys.readouterr().out)
-    assert main([*asked, "--format", "csv"]) == 0
-    lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+def test_json_csv_and_python_give_the_same_answers(dataset, command):
+    asked = ["find", "--size", "7B", "--gpus", "8", "--device", "h100", "--format"]
+    value = json.loads(command(*asked, "json"))
+    lines = list(csv.DictReader(io.StringIO(command(*asked, "csv"))))
     frame = dataset.find(size="7B", gpus=8, device="H100")
     ids = [item["id"] for item in value["answers"]]
     assert ids == [line["id"] for line in lines] == frame["id"].tolist()
@@ -166,11 +141,8 @@ def test_failures_on_as_much_or_more_come_before_the_answers_and_the_others_afte
     found, notes = ask(dataset, {"size": "7B", "gpus": "4", "memory": "80"})
     assert 0 < found.worse < len(found.failures)
     text = as_text(dataset, found, notes)
-    places = [
-        text.index("\nRuns out of memory on as much or more\n"),
-        text.index("\n1. "),
-        text.index("\nRuns out of memory\n"),
-    ]
+    parts = ("\nRuns out of memory on as much or more\n", "\n1. ", "\nRuns out of memory\n")
+    places = [text.index(part) for part in parts]
     assert places == sorted(places)
     assert "The longest context: " in text
 
@@ -183,45 +155,25 @@ def test_a_limit_that_is_no_number_of_answers_is_refused(capsys, limit):
     assert capsys.readouterr().err.splitlines()[-1].endswith(message)
 
 
-def _text(dataset: Dataset, tokens: dict[str, str], **options: Any) -> str:
-    return as_text(dataset, *ask(dataset, tokens), **options)
-
-
 def test_only_a_terminal_gets_color_and_no_line_is_wider(dataset):
-    assert "\x1b[1m" in _text(dataset, {"size": "7B"}, limit=3, color=True)
+    assert "\x1b[1m" in as_text(dataset, *ask(dataset, {"size": "7B"}), limit=3, color=True)
     tokens = {"model": "Qwen2.5-32B", "task": "PPO", "gpus": "1", "device": "t4"}
     for words in (tokens, {"gpus": "1", "memory": "24"}):
-        lines = _text(dataset, words, width=40).splitlines()
+        lines = as_text(dataset, *ask(dataset, words), width=40).splitlines()
         too_wide = [line for line in lines if len(line) > 40 and "rl-resources" not in line]
         assert len(lines) > 20
         assert [line for line in too_wide if " " in line.strip().removeprefix("bash ")] == []
 
 
-@pytest.mark.parametrize(
-    ("tokens", "command"),
-    [
-        (
-            {"model": "Qwen2.5-32B-Instruct", "gpus": "1", "memory": "24", "length": "16k"},
-            "--model Qwen/Qwen2.5-32B-Instruct --gpus 1 --memory 24 "
-            "--prompt-length 0 --response-length 16000",
-        ),
-        (
-            {"model": "Qwen2.5-7B-Instruct", "gpus": "1", "device": "4090", "task": "PPO"},
-            "--model Qwen/Qwen2.5-7B-Instruct --gpus 1 --device rtx-4090 --task PPO",
-        ),
-        ({"model": "Qwen2.5-32B-Instruct", "gpus": "1"}, ""),
-        ({"model": "32B", "gpus": "1", "device": "4090"}, ""),
-        ({"model": "Qwen2.5-7B-Instruct", "gpus": "1", "device": "4090", "weights": "partial"}, ""),
-    ],
-)
-def test_what_no_run_answers_can_be_estimated(dataset, tokens, command):
+@cases("find", "estimated")
+def test_what_no_run_answers_can_be_estimated(dataset, tokens, options):
     found, notes = ask(dataset, tokens)
-    expected = f"rl-resources estimate {command}" if command else None
+    expected = f"rl-resources estimate {options}" if options else None
     assert as_value(dataset, found, notes)["estimate"] == expected
     text = as_text(dataset, found, notes)
     assert ("rl-resources estimate" in text) == bool(expected)
     if expected:
         assert f"  {expected}\n" in text
-        options = [word.removeprefix("--").replace("-", "_") for word in expected.split()[2::2]]
-        asked = dict(zip(options, expected.split()[3::2], strict=True))
+        names = [word.removeprefix("--").replace("-", "_") for word in options.split()[::2]]
+        asked = dict(zip(names, options.split()[1::2], strict=True))
         assert estimate(dataset, asked).peak_gb > 0

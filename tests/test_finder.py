@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conftest import answers_in_node
-from rl_resources import UnusableInput, load
+from rl_resources import UnusableInput
 from rl_resources.dataset import Dataset
 from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, configurations
@@ -16,8 +16,8 @@ from rl_resources.query.find import find, folded
 from rl_resources.query.understand import understand
 from rl_resources.query.vocabulary import FILTERS, vocabulary
 from rl_resources.site import finder
+from shipped import DATASET
 from test_find import UNDERSTOOD
-from website import ROOT
 
 
 def answer_of_python(dataset: Dataset, tokens: dict[str, str]) -> dict[str, Any]:
@@ -108,11 +108,10 @@ def _misspelt(word: str, chance: random.Random) -> str:
 
 @pytest.mark.parametrize("number", [60, pytest.param(3000, marks=pytest.mark.nightly)])
 def test_the_page_answers_as_python_does(tmp_path, number):
-    dataset = load(ROOT)
-    asked = [{}, *questions(dataset, number)]
-    published = {"finder.json": finder.files(dataset)[finder.PATH]}
+    asked = [{}, *questions(DATASET, number)]
+    published = {"finder.json": finder.files(DATASET)[finder.PATH]}
     answers = answers_in_node("finder", published, asked, tmp_path)
     for tokens, answer in zip(asked, answers, strict=True):
-        assert answer == answer_of_python(dataset, tokens), tokens
+        assert answer == answer_of_python(DATASET, tokens), tokens
     kinds = {name for answer in answers for name in answer if answer[name]}
     assert kinds >= {"message", "answers", "unclear", "failures", "nearest", "largest"}

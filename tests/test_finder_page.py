@@ -8,13 +8,13 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page
 
-from rl_resources import load
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.find import ask, folded
 from rl_resources.query.sentences import reason
 from rl_resources.query.vocabulary import WEIGHTS
 from rl_resources.site import finder
-from website import ROOT, visited
+from shipped import DATASET
+from website import visited
 
 SMALL = {"gpus": "2", "device": "h800", "model": "7B", "task": "GRPO"}
 SHARED = ("javascripts/elements.js", "javascripts/form.js")
@@ -63,7 +63,7 @@ def test_the_way_from_question_to_record_is_one_by_keyboard_alone(browser, addre
     "tokens", [{"model": "7B", "gpus": "8"}, {"model": "70B", "task": "PPO", "gpus": "1"}]
 )
 def test_the_page_shows_what_python_answers(browser, address, tokens):
-    found, _ = ask(load(ROOT), tokens)
+    found, _ = ask(DATASET, tokens)
     lists = [[i for i in found.answers if i.weights == k] for k in (*WEIGHTS, "")]
     lists = sorted(filter(None, lists), key=lambda one: all(i.fit == "claimed" for i in one))
     shown = [2, *[1] * len(lists)] if len(lists) > 1 else [4]
@@ -119,12 +119,15 @@ def test_an_address_as_the_command_would_ask_fills_the_form(browser, address):
         assert page.locator("#finder-infer").is_visible()
 
 
-def test_a_hostile_address_is_shown_as_text_and_runs_nothing(browser, address):
-    for name in ("device", "task"):
-        with visited(browser, asked(address, **{name: HOSTILE})) as page:
-            assert HOSTILE[:20] in page.locator(".form-says").inner_text()
-            assert page.evaluate("window.hacked") is None
-            assert page.locator("article img").count() == 0
+@pytest.mark.parametrize(
+    "query", ["?device", "?task", "estimate/?model", "estimate/?gpus", "estimate/?HOSTILE"]
+)
+def test_a_hostile_address_is_shown_as_text_and_runs_nothing(browser, address, query):
+    with visited(browser, f"{address}/{query}=HOSTILE".replace("HOSTILE", HOSTILE)) as page:
+        said = page.locator(".form-says").first.inner_text()
+        assert HOSTILE[:20] in said or query.startswith("estimate")
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("article img").count() == 0
 
 
 @pytest.mark.parametrize("number", range(3))

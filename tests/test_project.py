@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from conftest import cases
 from rl_resources.cli import main
 from sample_tree import ran
 
@@ -19,7 +20,6 @@ ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 ACTIONS = [ROOT / "action.yml", *sorted((ROOT / ".github" / "actions").glob("*/action.yml"))]
-FORMS = [".github/ISSUE_TEMPLATE/" + name for name in ("record.yml", "mistake.yml", "question.yml")]
 PINNED = r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
 
@@ -39,20 +39,10 @@ def test_the_linter_of_workflows_finds_nothing():
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
-@pytest.mark.parametrize(
-    ("schema", "paths"),
-    [
-        ("vendor.github-workflows", WORKFLOWS),
-        ("vendor.github-actions", ACTIONS),
-        ("vendor.github-issue-forms", FORMS),
-        ("vendor.github-issue-config", [".github/ISSUE_TEMPLATE/config.yml"]),
-        ("vendor.dependabot", [".github/dependabot.yml"]),
-        ("vendor.citation-file-format", ["CITATION.cff"]),
-    ],
-)
+@cases("project", "accepted")
 @pytest.mark.nightly
-def test_files_match_their_schema(schema, paths):
-    done = _run(sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *paths)
+def test_a_tool_accepts_files_of_the_project(tool, pattern):
+    done = _run(sys.executable, "-m", *tool.split(), *ROOT.glob(pattern))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -95,11 +85,9 @@ def test_every_requirement_has_one_version_and_hashes(path):
 
 
 def test_the_sets_of_requirements_agree():
-    serve, test = (
-        dict.fromkeys(re.findall(r"^[a-z]\S+==[^\\\n]*", _read(f"requirements/{name}.txt"), re.M))
-        for name in ("serve", "test")
-    )
-    assert [pin for pin in serve if pin not in test] == []
+    pins = re.compile(r"^[a-z]\S+==[^\\\n]*", re.MULTILINE)
+    serve, test = (pins.findall(_read(f"requirements/{name}.txt")) for name in ("serve", "test"))
+    assert {*serve} - {*test} == set()
 
 
 def test_locked_packages_of_npm_have_an_integrity_and_name_no_host():
@@ -107,14 +95,6 @@ def test_locked_packages_of_npm_have_an_integrity_and_name_no_host():
     packages = json.loads(text)["packages"]
     assert all("integrity" in item for key, item in packages.items() if key)
     assert '"resolved"' not in text
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("kind", ["config", "manifest"])
-def test_pre_commit_accepts_its_files(kind):
-    path = {"config": ".pre-commit-config.yaml", "manifest": ".pre-commit-hooks.yaml"}[kind]
-    done = _run(sys.executable, "-m", "pre_commit", f"validate-{kind}", path)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_pre_commit_needs_nothing_but_the_clone_and_is_as_strict_as_ci():

@@ -1,6 +1,5 @@
 """The README's examples, run as they are printed against the built site."""
 
-import csv
 import re
 import subprocess
 import sys
@@ -8,13 +7,13 @@ from pathlib import Path
 
 from botched_tree import plant_frozen
 from conftest import program
-from rl_resources import load
 from rl_resources.cli import main
 from rl_resources.dataset import script_path
 from rl_resources.site.tuning_table import records_of_size
 from sample_tree import ran
+from shipped import DATASET
+from website import ROOT, read_rows
 
-ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PRINTED = "http://localhost:8000"
 
@@ -30,11 +29,10 @@ def test_the_curl_example_prints_the_7b_records_of_at_most_two_gpus(address):
     program("jq")
     command = _block("sh", "curl").replace(PRINTED, address)
     done = ran("bash", "-c", command)
-    dataset = load(ROOT)
-    small = [row for row in records_of_size(dataset, "7B") if int(str(row["gpus"])) <= 2]
+    small = [row for row in records_of_size(DATASET, "7B") if int(str(row["gpus"])) <= 2]
     assert small
     assert done.stdout.splitlines() == [
-        f"{row['tag']} {row['task']} {row['gpus']}x{row['device']} {script_path(dataset, row)}"
+        f"{row['tag']} {row['task']} {row['gpus']}x{row['device']} {script_path(DATASET, row)}"
         for row in small
     ]
 
@@ -42,8 +40,7 @@ def test_the_curl_example_prints_the_7b_records_of_at_most_two_gpus(address):
 def test_the_pandas_example_prints_a_row_for_each_record(address):
     code = _block("python", "read_json").replace(PRINTED, address)
     done = ran(sys.executable, "-c", code)
-    records = (ROOT / "records" / "tuning.csv").read_text(encoding="utf-8").splitlines()
-    assert len(done.stdout.splitlines()) == len(records)
+    assert len(done.stdout.splitlines()) == 1 + len(DATASET.records["tuning"])
 
 
 def test_find_as_printed_answers_with_the_command_of_a_script():
@@ -88,8 +85,7 @@ def test_new_and_draft_as_printed_make_the_printed_row_and_turn_it_into_a_measur
     words = {"SCRIPT": str(tmp_path / script), "LOG": str(log), "HANDLE": "jane-doe"}
     arguments = [words.get(word, word) for word in command.split()]
     assert main([*arguments, "--root", str(tmp_path)]) == 0
-    with table.open(encoding="utf-8", newline="") as file:
-        (row,) = (row for row in csv.DictReader(file) if row["script"] == Path(script).name)
+    (row,) = (row for row in read_rows(table) if row["script"] == Path(script).name)
     read = (row["status"], row["statement"], row["contributor"], row["step_seconds"])
     assert read == ("reported", "measured-run", "jane-doe", "90")
 

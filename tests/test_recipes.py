@@ -5,7 +5,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,14 @@ import pandas as pd
 import pytest
 
 from conftest import program
-from rl_resources import load
 from rl_resources.package import Record
 from rl_resources.site import recipes
 from rl_resources.site.environment import Site
 from rl_resources.site.recipes import Code, Recipe, of_record, of_size, of_table
 from sample_tree import ran
-from website import RECORD, ROOT, served, visited
+from shipped import DATASET
+from website import RECORD, served, visited
 
-DATASET = load(ROOT)
 SIZES = {row["model"]: row["size"] for row in DATASET.records["models"]}
 TOOLS = ("pandas", "polars", "DuckDB", "R", "curl")
 nightly = pytest.mark.nightly
@@ -81,12 +80,12 @@ def _run_shell(code: Code, folder: Path) -> str:
 
 def _cells(frame: Any, columns: Sequence[str]) -> list[list[object]]:
     """Rows of what a data frame library or DuckDB gives."""
+    if hasattr(frame, "fetchall"):
+        return list(map(list, frame.select(*columns).fetchall()))
     if isinstance(frame, pd.DataFrame):
         picked = frame[list(columns)].astype(object)
-        cells: list[list[object]] = picked.where(picked.notna(), None).to_numpy().tolist()
-        return cells
-    rows = frame.select(*columns).fetchall() if hasattr(frame, "fetchall") else None
-    return list(map(list, frame.select(columns).rows() if rows is None else rows))
+        return picked.where(picked.notna(), None).to_numpy().tolist()
+    return list(map(list, frame.select(columns).rows()))
 
 
 def _number(cell: object) -> str | float:
@@ -94,6 +93,10 @@ def _number(cell: object) -> str | float:
         return float(str(cell))
     except ValueError:
         return "" if cell is None else str(cell)
+
+
+def _numbers(rows: Iterable[Iterable[object]]) -> list[list[str | float]]:
+    return [list(map(_number, row)) for row in rows]
 
 
 @pytest.mark.parametrize("tool", ["pandas", "polars", "DuckDB"])
@@ -110,10 +113,7 @@ def test_a_python_example_gives_the_rows_of_its_page(at, folder, tool, table, on
 def test_a_curl_example_prints_the_rows_of_its_page(at, folder, table, only):
     printed = _run_shell(_codes(table, only, at)["curl"], folder)
     lines = [line.split("\t") for line in printed.splitlines()]
-    expected = _shown(table, _rows(table, only))
-    assert [list(map(_number, line)) for line in lines] == [
-        list(map(_number, row)) for row in expected
-    ]
+    assert _numbers(lines) == _numbers(_shown(table, _rows(table, only)))
 
 
 def test_the_examples_of_a_record_give_its_row_and_its_script(at, folder, capsys):
@@ -142,10 +142,7 @@ def test_duckdb_and_sqlite_join_to_the_same_rows(at, folder):
     codes = {code.title: code for code in _recipe("sql", at).codes}
     lines = _run_shell(codes["SQLite"], folder).splitlines()
     rows = _run_python(codes["DuckDB"])["small"].fetchall()
-    assert rows
-    assert [list(map(_number, line.split("|"))) for line in lines] == [
-        list(map(_number, row)) for row in rows
-    ]
+    assert _numbers(line.split("|") for line in lines) == _numbers(rows) != []
 
 
 @nightly

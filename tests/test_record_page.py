@@ -9,37 +9,27 @@ import pytest
 from markdown import markdown
 from mkdocs.config import load_config
 
-from rl_resources import load
 from rl_resources.dataset import script_path
 from rl_resources.git import Repository
 from rl_resources.package import Record
-from rl_resources.script.run import Run
 from rl_resources.script_rules.target import ScriptText
 from rl_resources.site import record_page
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import Site
 from sample_tree import with_tables
+from shipped import DATASET
 from website import RECORD, ROOT, visited
 
-DATASET = load(ROOT)
 RECORDS = DATASET.records["tuning"]
 LORA = DATASET.by_key["tuning"][f"{RECORD}.sh"]
 SEVERAL = next(row for row in RECORDS if int(str(row["nodes"] or 1)) > 2)
 KNOWN = Repository("a" * 40, 0, "https://example.org/o/r")
 PAYLOAD = "<img src=x onerror=window.hacked=1></code></td><script>window.hacked=1</script>"
-HOSTILE = """#!/usr/bin/env bash
-python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path='PAYLOAD' \\
-    actor_rollout_ref.model.target_modules='\"PAYLOAD\"' actor_rollout_ref.model.lora_rank=8
-"""
+HOSTILE = (ROOT / "tests/hostile/record.sh").read_text(encoding="utf-8")
 
 
 def text_of(record: Record) -> str:
     return (ROOT / script_path(DATASET, record)).read_bytes().decode()
-
-
-@cache
-def run_of(text: str) -> Run | None:
-    return ScriptText("x.sh", text).run
 
 
 def page_of(record: Record, text: str | None = None, repository: Repository = KNOWN) -> str:
@@ -93,15 +83,12 @@ def test_a_badge_names_hardware_and_status():
 
 def test_each_setting_has_its_value_and_the_line_that_has_it():
     page, text = page_of_lora(), text_of(LORA)
-    lines, run = text.split("\n"), run_of(text)
-    assert run
+    lines, run = text.split("\n"), ScriptText("x.sh", text).run
     rows = part(page, '<h2 id="settings">').split("<tr>")
     stated = [item for item in record_page.explained(run) if item.standing == "script"]
     assert len(stated) > 10
     for item in stated:
         setting = item.setting
-        assert setting.place
-        assert setting.origin
         assert setting.key.rpartition(".")[2] in lines[setting.place.line - 1]
         (row,) = (row for row in rows if f'data-label="Setting">{item.title}<' in row)
         assert f"{setting.key} {record_page.shown(item)} line" in words(row.replace("</th>", " "))
@@ -114,8 +101,7 @@ def test_an_open_setting_shows_the_default_and_an_unreadable_one_no_value():
     defaults = part(page_of_lora(), "more that the script leaves to verl")
     assert "line" not in words(part(defaults, "Cache released", "</td>"))
     key = "actor_rollout_ref.rollout.gpu_memory_utilization"
-    run = run_of(f"python3 -m verl.trainer.main_ppo {key}=$(cat share)\n")
-    assert run
+    run = ScriptText("x.sh", f"python3 -m verl.trainer.main_ppo {key}=$(cat share)\n").run
     (share,) = [item for item in record_page.explained(run) if item.setting.key == key]
     assert (share.standing, record_page.shown(share)) == ("unknown", "")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rl_resources import load
+from conftest import read_cases
 from rl_resources.query.configurations import (
     RUNS,
     STATEMENTS,
@@ -12,51 +12,21 @@ from rl_resources.query.configurations import (
     recorded,
 )
 from rl_resources.site.record_page import MOST_RELATED, failures, related
-from website import ROOT
+from shipped import DATASET
 
-DATASET = load(ROOT)
 ALL = configurations(DATASET)
+CASES = read_cases("related")
 HERE = next(row for row in ALL if row.kind == "record")._replace(
-    id="here", size="7B", position=4, model="o/m", model_label="o/m", task="GRPO", tag="MIN",
-    task_label="GRPO", gpus=4, device="h100", device_label="h100", possible_devices=("h100",),
-    vendor="NVIDIA", memory_gb=80, evidence_level="reported", statement="stated-run",
-    max_prompt_length=1024,
-    max_response_length=1024,
-)  # fmt: skip
+    id="here", possible_devices=("h100",), **CASES["here"]
+)
 
 
-CLAIMS = sorted(set(STATEMENTS) - RUNS - {""})
+def other(id_: str, **changes: object) -> Configuration:
+    return HERE._replace(id=id_, **changes)  # type: ignore[arg-type]
 
 
-def other(name: str, **changes: object) -> Configuration:
-    return HERE._replace(id=name, **changes)  # type: ignore[arg-type]
-
-
-def report(name: str, **changes: object) -> Configuration:
-    return other(name, kind="report", evidence_level="stated-run", **changes)
-
-
-LORA = {"task": "GRPO-LoRA"}
-RELATED = [
-    ("less-hardware", other("two", gpus=2)),
-    ("less-hardware", report("one-small", gpus=1, memory_gb=24, device="l4")),
-    ("other-tag", other("fast", gpus=8, tag="RECOMMENDED")),
-    ("other-task", other("lora-1", gpus=1, **LORA)),
-    ("other-task", other("ppo", task="PPO", gpus=16)),
-]
-UNRELATED = [
-    other("same"),
-    other("more", gpus=8),
-    other("memory unknown", memory_gb=0),
-    other("untested", gpus=1, evidence_level="untested", statement=""),
-    report("failed", gpus=1, outcome="out-of-memory"),
-    *(report(name, gpus=1)._replace(statement=name) for name in CLAIMS),
-    other("tagless", gpus=8, tag=""),
-    other("fast, of another model", gpus=8, tag="RECOMMENDED", model="o/n"),
-    other("lora, memory unknown", gpus=1, memory_gb=0, **LORA),
-    other("lora on more", gpus=8, **LORA),
-    report("no model", model=""),
-]
+def report(id_: str, **changes: object) -> Configuration:
+    return other(id_, kind="report", evidence_level="stated-run", **changes)
 
 
 def found(rows: Sequence[Configuration]) -> list[tuple[str, str]]:
@@ -65,8 +35,11 @@ def found(rows: Sequence[Configuration]) -> list[tuple[str, str]]:
 
 
 def test_what_is_related_to_a_record():
-    rows = [*UNRELATED, *(row for _, row in RELATED)]
-    assert found(rows) == [(kind, row.id) for kind, row in RELATED]
+    rows = [other(name, **changes) for name, changes in CASES["unrelated"].items()]
+    claims = sorted({*STATEMENTS} - RUNS - {""})
+    rows += [report(name, gpus=1)._replace(statement=name) for name in claims]
+    near = [HERE._replace(**case["row"]) for case in CASES["related"]]
+    assert found([*rows, *near]) == [(case["kind"], case["row"]["id"]) for case in CASES["related"]]
 
 
 def test_alike_reports_are_one_and_no_kind_fills_the_page():

@@ -1,6 +1,7 @@
 """Releases: the version, the changelog, the artifacts, and what is refused."""
 
 import json
+import re
 import shutil
 import subprocess
 import tarfile
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from botched_tree import git
+from botched_tree import commit, git
+from conftest import cases, read_cases
 from rl_resources import UnusableInput, release
 from rl_resources.generate import stale
 from rl_resources.package import read_package
@@ -20,32 +22,18 @@ ROOT = Path(__file__).parents[1]
 DAY = date(2027, 1, 9)
 
 
-@pytest.mark.parametrize(
-    ("current", "released", "today", "version"),
-    [
-        ("2026.11.0", [], DAY, "2026.11.0"),
-        ("2026.11.0", ["2026.11.0"], date(2026, 11, 30), "2026.11.1"),
-        ("2026.11.9", ["2026.11.9"], date(2026, 11, 30), "2026.11.10"),
-        ("2026.11.9", ["2026.11.9"], DAY, "2027.1.0"),
-        ("2027.2.0", ["2027.2.0"], DAY, "2027.2.1"),
-    ],
-)
+@cases("release", "version")
 def test_a_version_says_its_month_and_its_place_in_it(current, released, today, version):
     assert next_version(current, released, today) == version
 
 
 def test_a_section_counts_all_tables_and_names_the_records():
-    def table(*rows: tuple[str, str]) -> Table:
-        names = ("script", "gpus")
-        cells = tuple(dict(zip(names, row, strict=True)) for row in rows)
-        return Table(("script",), cells)
-
-    old = {"tuning": table(("a", "1"), ("b", "2")), "sizes": table(("x", "1"))}
-    new = {"tuning": table(("b", "3"), ("c", "4")), "sizes": table()}
-    assert data_section(diff(old, new)) == (
-        "### Data\n\n- tuning: 1 removed, 1 added, 1 changed\n    - **deleted `a`**\n"
-        "    - added `c`\n    - changed `b`: gpus\n- sizes: 1 removed\n"
+    case = read_cases("release")["section"]
+    old, new = (
+        {name: Table(("script",), tuple(rows)) for name, rows in case[state].items()}
+        for state in ("old", "new")
     )
+    assert data_section(diff(old, new)) == case["text"]
     assert data_section([]) == "### Data\n\nNo record differs.\n"
 
 
@@ -69,34 +57,19 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     git(root, "init", "-q", "-b", "main")
     git(root, "config", "user.name", "x")
     git(root, "config", "user.email", "x")
-    git(root, "add", ".")
-    git(root, "commit", "-qm", "All")
+    commit(root)
     return root
 
 
-def test_a_section_is_begun_where_the_changelog_has_none(checkout):
+@cases("release", "changelog")
+def test_a_release_has_one_section_of_the_changelog(checkout, before, after):
     place = checkout / "CHANGELOG.md"
-    before = place.read_text(encoding="utf-8")
-    place.write_text("# Changelog\n\n## 2026.11.0 (x)\n\nOld.\n", encoding="utf-8")
-    version, files = release_files(checkout, DAY)
-    place.write_text(before, encoding="utf-8")
-    start = f"# Changelog\n\n## {version} (2027-01-09)\n\n### Data\n\n- tuning: "
-    assert files["CHANGELOG.md"].startswith(start)
-    assert files["CHANGELOG.md"].endswith("\n\n## 2026.11.0 (x)\n\nOld.\n")
-
-
-def test_a_version_without_a_tag_is_released_again_in_its_section(checkout):
-    place = checkout / "CHANGELOG.md"
-    before = place.read_text(encoding="utf-8")
-    version = read_package(checkout).version
-    old = f"## {version} (x)\n\n### Data\n\n- tuning: 1 added\n    - added `a.sh`\n"
-    for begin in ("", "## Unreleased\n\nNew.\n\n"):
-        place.write_text(f"# Changelog\n\n{begin}{old}\nOld.\n", encoding="utf-8")
-        text = release_files(checkout, DAY)[1]["CHANGELOG.md"]
-        assert text.count("## 2") == text.count("### Data") == 1
-        assert "added `a.sh`" not in text
-        assert text.endswith(f"{begin and 'New.'}\n\nOld.\n".lstrip("\n"))
-    place.write_text(before, encoding="utf-8")
+    own, version = place.read_text(encoding="utf-8"), read_package(checkout).version
+    place.write_text(before.replace("VERSION", version), encoding="utf-8")
+    text = release_files(checkout, DAY)[1]["CHANGELOG.md"]
+    place.write_text(own, encoding="utf-8")
+    found = re.sub(r"- tuning: .*?(?=\n\n)", "RECORDS", text, flags=re.DOTALL)
+    assert found == after.replace("VERSION", version)
 
 
 def test_a_dry_run_writes_nothing(checkout, capsys):
@@ -129,8 +102,8 @@ def test_a_release_commits_version_and_changelog_and_writes_its_artifacts(checko
     assert "git tag --annotate v2027.1.0" in said
     names = ["rl-resources-site-2027.1.0.tar.gz", "rl_resources-2027.1.0-py3-none-any.whl"]
     names += ["rl_resources-2027.1.0.tar.gz", "rl-resources-data-2027.1.0.zip"]
-    written = sorted(path.name for path in (checkout / "dist").iterdir())
-    assert written == sorted([*names, "SHA256SUMS", "NOTES.md"])
+    written = {path.name for path in (checkout / "dist").iterdir()}
+    assert written == {*names, "SHA256SUMS", "NOTES.md"}
     check = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
     done = subprocess.run(check, cwd=checkout / "dist", capture_output=True, text=True, check=True)
     assert done.stdout.count(": OK\n") == len(names)

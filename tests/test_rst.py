@@ -21,13 +21,12 @@ RECORD = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 TEMPLATE = "https://example.org/blob/main/{path}"
 HOSTILE = Path(__file__).parent / "hostile"
 
-PAYLOADS = tomllib.loads((HOSTILE / "rst.toml").read_text(encoding="utf-8"))["payloads"]
+RST = tomllib.loads((HOSTILE / "rst.toml").read_text(encoding="utf-8"))
+PAYLOADS = RST["payloads"]
 PAYLOADS += [text for text in map(one_line, corpus.PAYLOADS) if text not in set(PAYLOADS)]
 
 _CELL_SIGNS = st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"])
-_SIGNS = [*"\\`*_|:@[]<>\"'-.()#~^&a1 \u00a0\u3000"]
-_WORDS = ["``", "__", "..", "::", "--", "...", "A.", "1)", ":ref:", "http://a.b", "a@b.c", "RFC 1"]
-_MARKUP = st.sampled_from([*_SIGNS, *_WORDS, "&#46;", "[1]_", "|x|", "`x <y>`_"])
+_MARKUP = st.sampled_from(RST["markup"])
 ONE_LINE = st.one_of(
     st.text(_CELL_SIGNS),
     st.lists(st.one_of(_MARKUP, st.text(_CELL_SIGNS, max_size=3))).map("".join),

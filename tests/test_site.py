@@ -1,44 +1,29 @@
 """The site: its pages as text, in a browser, under `mkdocs serve`, and its policy."""
 
-import dataclasses
 import json
 import re
 from functools import cache
 from itertools import product
-from pathlib import Path
 
 import pytest
 from lxml import html
 from playwright.sync_api import Route
 
-from rl_resources import load
+from conftest import cases
+from rl_resources.build import build
 from rl_resources.page.rows import HEADERS
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import pages
-from website import (
-    PAGES,
-    RECORD,
-    ROOT,
-    broken_links,
-    build_site,
-    served,
-    visited,
-)
+from sample_tree import with_tables
+from shipped import DATASET
+from website import PAGES, RECORD, ROOT, broken_links, served, visited
 
-DATASET = load(ROOT)
 WIDTHS = (360, 768, 1120, 1440)
-EIGHT_SCREENS = 8 * 740
 SHOW_ALL = """(found) => {
     for (const one of found) one.tagName === "BUTTON" ? one.click() : (one.open = true);
 }"""
-SCRIPT = Path("examples/tuning/7b") / f"{RECORD}.sh"
 META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
-PLANTED = (
-    "<script>window.planted = 1</script>"
-    "<img src=x alt=x onerror='window.planted = 1'>"
-    "<a href='javascript:window.planted = 1'>planted</a>"
-    "<style>h1 { display: none }</style>"
-)
+PLANTED = (ROOT / "tests/hostile/planted.html").read_text(encoding="utf-8")
 
 
 @cache
@@ -48,7 +33,7 @@ def made() -> dict[str, str]:
 
 
 def test_a_size_without_records_says_how_to_add_one():
-    bare = dataclasses.replace(DATASET, records={**DATASET.records, "tuning": (), "reports": ()})
+    bare = with_tables(DATASET, tuning=(), reports=())
     text = pages(Site(bare))["sizes/671b.md"]
     assert "No record exists yet" in text
     assert re.search(r'<a href="[^"]*contributing[^"]*">Add it', text)
@@ -57,9 +42,8 @@ def test_a_size_without_records_says_how_to_add_one():
 def test_the_dictionary_has_every_column():
     names = re.findall(r'<th data-label="Column" scope="row"><code>(.*?)</code>', made()["data.md"])
     schemas = [resource.schema for resource in DATASET.package.resources.values()]
-    assert [name.replace("<wbr>", "") for name in names] == [
-        name for schema in schemas for name in schema.names
-    ]
+    columns = [name for schema in schemas for name in schema.names]
+    assert [name.replace("<wbr>", "") for name in names] == columns
 
 
 def test_every_report_is_on_one_page():
@@ -126,7 +110,7 @@ def test_a_page_loads_from_its_own_origin_and_has_eight_screens_of_a_phone_and_i
     with visited(browser, address + path, width) as page:
         assert page.locator("h1").count() == 1
         if width == 360:
-            assert page.evaluate("document.documentElement.scrollHeight") <= EIGHT_SCREENS
+            assert page.evaluate("document.documentElement.scrollHeight") <= 8 * 740
         page.locator("details.fold, button.md-button").evaluate_all(SHOW_ALL)
         beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert page.evaluate(beyond) == 0
@@ -146,11 +130,9 @@ def test_without_javascript_tables_and_a_command_stand_for_finder_and_estimate(b
     context.close()
 
 
-@pytest.mark.parametrize(
-    "target", ["/rules/#missing-dollar", "/data/#trials", "/devices/#row-h100"]
-)
+@pytest.mark.parametrize("target", ["rules/#missing-dollar", "data/#trials", "devices/#row-h100"])
 def test_a_link_into_a_closed_drawer_opens_it(browser, address, target):
-    with visited(browser, address + target) as page:
+    with visited(browser, f"{address}/{target}") as page:
         assert page.locator(":target").is_visible()
         assert page.locator(":target").evaluate("(row) => row.getBoundingClientRect().top") < 800
 
@@ -167,27 +149,20 @@ def test_a_size_leads_to_its_records_and_its_words_to_the_finder(browser, addres
         page.locator("#finder-headline", has_text="7B: ").wait_for()
 
 
-def test_search_copy_and_dark_mode_work_under_the_policy(browser, address):
+def test_copy_and_dark_mode_work_under_the_policy(browser, address):
     with visited(browser, f"{address}/records/{RECORD}/", width=1440) as page:
-        page.locator("body").press("/")
-        page.get_by_role("textbox", name="Search").press_sequentially("coverage")
-        page.locator(".md-search-result__link").first.wait_for()
-        page.keyboard.press("Escape")
         page.get_by_title("Copy to clipboard").first.click()
         assert page.evaluate("navigator.clipboard.readText()").startswith("bash examples/")
         page.locator("article .highlight").last.hover()
         page.locator("article .highlight").last.get_by_role("button").click()
         copied = page.evaluate("navigator.clipboard.readText()")
-        assert copied == (ROOT / SCRIPT).read_text().rstrip("\n")
+        assert copied == DATASET.script(f"{RECORD}.sh").read_text().rstrip("\n")
         page.get_by_title("Use the dark colors").click()
         page.locator("body[data-md-color-scheme=slate]").wait_for()
 
 
-@pytest.mark.parametrize(
-    ("words", "page"),
-    [("OOM", "/estimate/"), ("contribute", "/contributing/"), ("A100", "/devices/#nvidia")],
-)
-def test_search_leads_to_the_right_page(browser, address, words, page):
+@cases("site", "search")
+def test_search_works_under_the_policy_and_leads_to_the_right_page(browser, address, words, page):
     with visited(browser, f"{address}/data/", width=1440) as tab:
         tab.locator("body").press("/")
         tab.get_by_role("textbox", name="Search").press_sequentially(words)
@@ -221,21 +196,17 @@ def test_under_the_policy_planted_markup_does_nothing(browser, address):
 
 @pytest.mark.nightly
 def test_with_addresses_pages_link_to_the_repository_and_nothing_leaves_the_origin(
-    browser, tmp_path
+    browser, tmp_path, monkeypatch
 ):
     repository = "https://github.com/example/example"
-    known = {"REPOSITORY_URL": repository, "SITE_URL": "https://example.org/x/"}
-    assert build_site(ROOT, tmp_path / "site", **known).returncode == 0
-    with served(tmp_path / "site") as origin, visited(browser, f"{origin}/") as page:
+    monkeypatch.setenv("REPOSITORY_URL", repository)
+    monkeypatch.setenv("SITE_URL", "https://example.org/x/")
+    with served(build(ROOT, tmp_path)) as origin, visited(browser, f"{origin}/") as page:
         assert page.locator(f'article a[href="{repository}"]').count() == 1
         for path in ("/", "/devices/"):
             page.goto(f"{origin}{path}")
-            assert (
-                page.locator(".md-footer")
-                .get_by_role("link", name="Repository")
-                .get_attribute("href")
-                == repository
-            )
+            footer = page.locator(".md-footer").get_by_role("link", name="Repository")
+            assert footer.get_attribute("href") == repository
             mistake = page.get_by_role("link", name="Report a mistake").get_attribute("href")
             assert mistake.startswith(f"{repository}/issues/new?")
         assert mistake.endswith("template=mistake.yml&where=https%3A//example.org/x/devices/")

@@ -7,10 +7,12 @@ from itertools import count
 import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize
 
+from conftest import cases
 from website import PAGES, visited
 
 NUMBERS = count()
 REPORTS = "/reports/7b/"
+FACTS = "(rows) => rows.map(({ dataset }) => ({ ...dataset }))"
 
 
 @pytest.fixture(scope="module")
@@ -47,24 +49,7 @@ def order(found: Locator, column: int = 1) -> list[str]:
     return found.locator(f"tbody tr:not([hidden]) > :nth-child({column})").all_text_contents()
 
 
-@pytest.mark.parametrize(
-    ("cells", "ascending"),
-    [
-        (["14B", "0.5B", "7B", "500M", "671B"], ["0.5B", "500M", "7B", "14B", "671B"]),
-        (["128K", "1M", "32K", "512"], ["512", "32K", "128K", "1M"]),
-        (["80 GB", "8 GB", "1.5 TB", "24 GB"], ["8 GB", "24 GB", "80 GB", "1.5 TB"]),
-        (["1,024", "512", "96"], ["96", "512", "1,024"]),
-        (
-            ["16 × H800", "8 × H100", "32 × H20", "8 × A100"],
-            ["8 × A100", "8 × H100", "16 × H800", "32 × H20"],
-        ),
-        (["0.10.0", "0.8.3", "0.8.10"], ["0.8.3", "0.8.10", "0.10.0"]),
-        (["verl", "AReaL", "OpenRLHF"], ["AReaL", "OpenRLHF", "verl"]),
-        (["Qwen3-14B", "Qwen3-8B", "Qwen2.5-72B"], ["Qwen2.5-72B", "Qwen3-8B", "Qwen3-14B"]),
-        (["2025-11-02", "2025-02-11", "2024-12-31"], ["2024-12-31", "2025-02-11", "2025-11-02"]),
-        (["", "9", "", "10"], ["9", "10", "", ""]),
-    ],
-)
+@cases("tables", "sorted")
 def test_a_column_sorts_as_a_reader_expects(page, cells, ascending):
     found = table(page, {"Figure": cells})
     button = found.get_by_role("button", name="Figure")
@@ -99,25 +84,12 @@ def test_a_header_is_a_button_for_the_keyboard_that_says_its_order(page):
     assert reported == ["ascending", "descending", None]
 
 
-@pytest.mark.parametrize(
-    ("body", "sorted_"),
-    [
-        (
-            "<tr><td>{0}</td></tr><tr><td>note of {0}</td></tr>",
-            ["a", "note of a", "b", "note of b"],
-        ),
-        (
-            "<tr><th scope=rowgroup>{0}</th></tr><tr><td>{0} 2</td></tr><tr><td>{0} 1</td></tr>",
-            ["b", "b 1", "b 2", "a", "a 1", "a 2"],
-        ),
-    ],
-    ids=["a row and its note", "a heading and its rows"],
-)
-def test_rows_that_belong_together_stay_together(page, body, sorted_):
-    bodies = "".join(f"<tbody>{body.format(name)}</tbody>" for name in "ba")
+@cases("tables", "together")
+def test_rows_that_belong_together_stay_together(page, body, ascending):
+    bodies = "".join(f"<tbody>{body.replace('NAME', name)}</tbody>" for name in "ba")
     found = table(page, {"Name": []}, bodies)
     found.get_by_role("button", name="Name").click()
-    assert order(found) == sorted_
+    assert order(found) == ascending
 
 
 def test_a_table_of_one_row_or_marked_as_plain_is_left_alone(page):
@@ -159,15 +131,11 @@ def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(browser, addr
     query = "?task=GRPO&outcome=out+of+memory"
     with visited(browser, f"{address}{REPORTS}{query}") as page:
         rows = page.locator("table.reports tbody tr:visible")
-        found = rows.evaluate_all(
-            "(rows) => rows.map(({ dataset }) => [dataset.task, dataset.outcome])"
-        )
-        assert {*map(tuple, found)} == {("GRPO", "out of memory")}
+        found = [(row["task"], row["outcome"]) for row in rows.evaluate_all(FACTS)]
+        assert {*found} == {("GRPO", "out of memory")}
         page.get_by_role("combobox", name="Weights").select_option("full fine-tuning")
         assert page.url.endswith(f"{query}&weights=full+fine-tuning")
-        assert set(rows.evaluate_all("(rows) => rows.map((row) => row.dataset.weights)")) == {
-            "full fine-tuning"
-        }
+        assert {row["weights"] for row in rows.evaluate_all(FACTS)} == {"full fine-tuning"}
         page.get_by_text("Columns", exact=True).click()
         page.get_by_role("checkbox", name="Batch").uncheck()
         assert not page.locator("[data-label=Batch]").filter(visible=True).count()

@@ -17,7 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from botched_tree import SCRIPT, git, plant_repository
-from conftest import SharedFolder
+from conftest import SharedFolder, read_cases
 from rl_resources import load
 from rl_resources.cli import COMMANDS as OFFERED
 from rl_resources.cli import main
@@ -154,26 +154,8 @@ def test_what_only_reads_takes_the_installed_data_where_there_is_no_checkout(pyt
     assert Path(started).is_file()
 
 
-NEW = "--model Qwen/Qwen2.5-7B-Instruct --task GRPO --gpus 8 --device h100 --train fsdp"
-# Every command, and the extra without which it cannot do this; empty where it needs none.
-COMMANDS = (
-    ("check", "check"),
-    ("check records/tuning.csv --resource tuning", "check"),
-    ("fmt --check", ""),
-    (f"draft {SCRIPT}", "check"),
-    ("draft run.sh --device h100 --tag MIN --contributor some-body --write", "check"),
-    (f"new {NEW} --infer vllm --tag MIN", "check"),
-    ("build", "site"),
-    ("export rst", "check"),
-    ("import-page page.rst", ""),
-    ("import-page page.rst --scripts examples/tuning", "check"),
-    ("diff HEAD", ""),
-    ("compat", "check"),
-    ("find --size 7B", ""),
-    ("estimate --model Qwen2.5-7B-Instruct --gpus 8 --device h100", ""),
-    ("coverage", ""),
-    ("rules broken-continuation", ""),
-)
+EXTRAS = read_cases("wheel")["extra"]
+COMMANDS = [(line.replace("SCRIPT", SCRIPT), extra) for line, extra in EXTRAS.items()]
 
 
 def test_every_command_is_tried_and_every_extra_is_one_that_the_project_has():

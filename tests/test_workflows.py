@@ -12,13 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-from botched_tree import commit, git, plant_frozen
-from conftest import program
+from botched_tree import commit, git, plant_repository
+from conftest import cases, program
 from rl_resources.script.framework.shipped import DEFAULTS, HISTORY
-from website import read_rows
+from website import ROOT, read_rows
 
-ROOT = Path(__file__).parents[1]
-ISSUES = Path(__file__).parent / "issues"
 PLACE = "examples/tuning/7b/qwen2.5-7b-instruct_grpo_2_a100-80g_fsdp_vllm.sh"
 WHY = "The parameters fit; only the optimizer had to go to host memory."
 EXEMPTIONS = "records/exemptions.csv"
@@ -30,9 +28,10 @@ case "$*" in *--body-file*) for file; do :; done; cp "$file" "$RUNNER_TEMP/said-
 """
 
 
-def put(path: Path, text: str = "") -> None:
+def put(path: Path, text: str = "", mode: int = 0o644) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
+    path.chmod(mode)
 
 
 class Runner:
@@ -41,18 +40,13 @@ class Runner:
     def __init__(self, folder: Path) -> None:
         self.root, self.remote, self.temporary = (folder / name for name in ("r", "o.git", "t"))
         self.temporary.mkdir()
-        plant_frozen(self.root)
-        git(self.root, "init", "--quiet", "--initial-branch=main")
-        commit(self.root)
+        plant_repository(self.root, new=False)
+        git(self.root, "branch", "--move", "main")
         git(folder, "clone", "--quiet", "--bare", str(self.root), str(self.remote))
         git(self.root, "remote", "add", "origin", str(self.remote))
-        own = self.root / ".venv" / "bin" / "rl-resources"
-        for path, text in (
-            (own, f'#!/bin/sh\nexec {sys.executable} -m rl_resources "$@"\n'),
-            (folder / "bin" / "gh", GH),
-        ):
-            put(path, text)
-            path.chmod(0o755)
+        program = f'#!/bin/sh\nexec {sys.executable} -m rl_resources "$@"\n'
+        put(self.root / ".venv/bin/rl-resources", program, 0o755)
+        put(folder / "bin/gh", GH, 0o755)
         files = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
         self.state = {name: str(self.temporary / name) for name in files}
         self.environment = {
@@ -88,6 +82,10 @@ class Runner:
         path = self.temporary / name
         return path.read_text(encoding="utf-8") if path.is_file() else ""
 
+    def asked(self) -> list[str]:
+        """The commands for `gh`, without their options."""
+        return [line.split(" --")[0] for line in self.said("gh").splitlines()]
+
 
 @pytest.fixture
 def runner(tmp_path: Path) -> Iterator[Runner]:
@@ -96,13 +94,17 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
     assert not [path for path in tmp_path.rglob("*") if path.name.startswith("pwned")]
 
 
+def _loaded(path: str) -> dict[str, Any]:
+    return dict(yaml.safe_load((ROOT / path).read_text(encoding="utf-8")))
+
+
 def _jobs(workflow: str) -> dict[str, Any]:
-    return dict(yaml.safe_load((ROOT / f".github/workflows/{workflow}.yml").read_text())["jobs"])
+    return dict(_loaded(f".github/workflows/{workflow}.yml")["jobs"])
 
 
 def _issue(name: str) -> dict[str, Any]:
     """The event of an issue with a filled form."""
-    return dict(json.loads((ISSUES / f"{name}.json").read_text(encoding="utf-8")))
+    return dict(json.loads((ROOT / f"tests/issues/{name}.json").read_text(encoding="utf-8")))
 
 
 def _replayed(runner: Runner, issue: dict[str, Any]) -> None:
@@ -122,19 +124,15 @@ def _replayed(runner: Runner, issue: dict[str, Any]) -> None:
 def test_an_issue_becomes_a_pull_request_with_its_script_as_it_is(runner):
     _replayed(runner, _issue("accepted"))
     assert runner.changed() == [PLACE, "records/tuning.csv"]
-    assert "# $(touch pwned) `touch pwned`\n# ::set-output" in git(
-        runner.remote, "show", f"{BRANCH}:{PLACE}"
-    )
+    script = git(runner.remote, "show", f"{BRANCH}:{PLACE}")
+    assert "# $(touch pwned) `touch pwned`\n# ::set-output" in script
     git(runner.root, "switch", "--quiet", BRANCH)
-    (row,) = (
-        row for row in read_rows(runner.root / "records/tuning.csv") if row["script"] in PLACE
-    )
-    assert (row["contributor"], row["device"], row["step_seconds"]) == (
-        "some-body", "a100-80g", "90"
-    )  # fmt: skip
-    assert [line.split(" --")[0] for line in runner.said("gh").splitlines()] == [
-        "auth setup-git", "pr list", "pr create", "workflow run check.yml", "issue comment 7"
-    ]  # fmt: skip
+    tuning = read_rows(runner.root / "records/tuning.csv")
+    (row,) = (row for row in tuning if row["script"] in PLACE)
+    read = (row["contributor"], row["device"], row["step_seconds"])
+    assert read == ("some-body", "a100-80g", "90")
+    asked = "auth setup-git; pr list; pr create; workflow run check.yml; issue comment 7"
+    assert runner.asked() == asked.split("; ")
     assert "    draft: No findings: ready to commit." in runner.said("said-pr")
     assert "Closes #7.\n\n" + runner.said("said-issue") == runner.said("said-pr")
 
@@ -166,13 +164,7 @@ def test_hostile_answers_become_no_pull_request_and_stay_text_in_the_comment(run
     assert "Nothing was written" in block[-1]
 
 
-@pytest.mark.parametrize(
-    ("workflow", "patch", "wanted"),
-    [
-        ("record", "record/record.diff", [PLACE, "examples/tuning/moved.sh", EXEMPTIONS]),
-        ("compat", "compat/compat.diff", ["records/compatibility.csv", *DERIVED]),
-    ],
-)
+@cases("workflows", "patch")
 def test_a_patch_reaches_its_own_files_alone(runner, workflow, patch, wanted):
     """Also one that the first job was tricked into, and whose lines the runner would obey."""
     for path in DERIVED:
@@ -201,27 +193,24 @@ def test_only_a_label_starts_the_draft_and_only_the_second_job_may_write():
     assert "EVENT_PATH" not in str(jobs["propose"])
 
 
-def _action(path: str) -> dict[str, Any]:
-    return dict(yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))["runs"])
-
-
 def test_the_action_annotates_the_page_of_another_repository(runner):
-    page = (Path(__file__).parent / "audit" / "page.rst").read_text(encoding="utf-8")
+    action = _loaded("action.yml")["runs"]
+    page = (ROOT / "tests/audit/page.rst").read_text(encoding="utf-8")
     (runner.root / "page.rst").write_text(page.replace("2*H800", "4*H800"), encoding="utf-8")
     given = {"PAGE": "page.rst", "SCRIPTS": "examples/tuning", "REPORT": ""}
     given |= {"GITHUB_ACTION_PATH": str(runner.root), "FORMAT": "github"}
-    printed = runner.run(_action("action.yml"), 1, **given)
+    printed = runner.run(action, 1, **given)
     assert "::error file=page.rst,line=28,col=9,title=gpus-agree::" in printed
-    assert runner.run(_action("action.yml"), 1, **given | {"REPORT": "found.sarif"}) != ""
+    assert runner.run(action, 1, **given | {"REPORT": "found.sarif"}) != ""
     assert "gpus-agree" in (runner.root / "found.sarif").read_text(encoding="utf-8")
     gone = given | {"PAGE": "gone.rst", "REPORT": "nothing.sarif"}
-    assert "gone.rst: cannot be read" in runner.run(_action("action.yml"), 2, **gone)
+    assert "gone.rst: cannot be read" in runner.run(action, 2, **gone)
     assert not (runner.root / "nothing.sarif").exists()
 
 
 def test_the_exported_page_comes_as_a_pull_request(runner):
-    action = _action(".github/actions/sync-page/action.yml")
-    place = runner.root / ".github" / "actions" / "sync-page"
+    action = _loaded(".github/actions/sync-page/action.yml")["runs"]
+    place = runner.root / ".github/actions/sync-page"
     place.mkdir(parents=True)
     (runner.root / "docs").mkdir()
     given = {"PAGE": "docs/perf/device_tuning.rst", "GITHUB_ACTION_PATH": str(place)}
@@ -231,8 +220,6 @@ def test_the_exported_page_comes_as_a_pull_request(runner):
     page = git(runner.remote, "show", f"rl-resources-page:{given['PAGE']}")
     assert "Last updated: 20" in page
     assert "<https://example.org/o/n/blob/v1/examples/tuning/7b/qwen2-7b" in page
-    assert [line.split(" --")[0] for line in runner.said("gh").splitlines()] == [
-        "auth setup-git", "pr list", "pr create"
-    ]  # fmt: skip
+    assert runner.asked() == ["auth setup-git", "pr list", "pr create"]
     git(runner.root, "switch", "--quiet", "rl-resources-page")
     assert f"{given['PAGE']} is up to date." in runner.run(action, **given)

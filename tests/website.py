@@ -1,9 +1,6 @@
-"""Helpers for tests of the site: a copy of the checkout, MkDocs on it, a page in a browser."""
+"""Helpers for tests of the site: the tables of a checkout, its site and a page in a browser."""
 
 import csv
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,17 +13,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from lxml import html
 from playwright.sync_api import Browser, Page, Request
 
-from sample_tree import ran
-
 ROOT = Path(__file__).parents[1]
-MKDOCS = (sys.executable, "-m", "mkdocs")
-# For data that no rule would let through: what is shown must be safe without the rules as well.
-MKDOCS_WITHOUT_RULES = (
-    sys.executable,
-    "-c",
-    "from rl_resources import check; check.check_root = lambda root, **_: [];"
-    "from mkdocs.__main__ import cli; cli()",
-)
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
@@ -43,14 +30,6 @@ PAGES = ("/", "/sizes/7b/", "/sizes/405b/", f"/records/{RECORD}/", "/models/", "
 PAGES += ("/sizes/", "/records/", "/data/", "/contributing/", "/rules/")
 PAGES += ("/reports/", "/reports/7b/", "/coverage/", "/charts/")
 PAGES += ("/estimate/", "/recipes/", "/404.html")
-
-
-def build_site(
-    root: Path, target: Path, mkdocs: tuple[str, ...] = MKDOCS, **variables: str
-) -> subprocess.CompletedProcess[str]:
-    """Run `mkdocs build` on the checkout at `root`, with `variables` in its environment."""
-    command = [*mkdocs, "build", "--config-file", root / "mkdocs.yml", "-d", target]
-    return ran(*command, cwd=root, env={**os.environ, "NO_MKDOCS_2_WARNING": "1", **variables})
 
 
 class _Handler(SimpleHTTPRequestHandler):
