@@ -9,15 +9,15 @@ page as a whole. A cell that contradicts its script is reported as that alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePosixPath
 
+from rl_resources.dataset_rules.plausibility import SIZE_IN_NAME, parameters_in_name
 from rl_resources.package import text_of
 from rl_resources.page.rows import (
     HEADER_OF,
     HEADERS,
-    Link,
     Reading,
     ReadRow,
     cells_by_header,
@@ -32,7 +32,6 @@ from rl_resources.text import nearest, shown
 _NEAR, _FAR = 1.25, 1.6
 """Ratios of sizes that are rounded to one another, and of sizes that are not."""
 
-_SIZE = re.compile(r"(?<![\w.])([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])(?!-[0-9]+e)")
 _EMAIL = re.compile(
     r"(?<![\w.%+/:-])(?:mailto:)?(?P<name>[\w.%+-]+)@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?![\w.:/-]*[:/])"
 )
@@ -124,7 +123,7 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
     sized = {heading.billions: heading for heading in reading.page.headings if heading.billions}
     for row in reading.rows:
         size, heading = _model_size(reading, row), reading.page.heading_above(row.cells["Model"])
-        if size is None or not heading or not heading.billions or _is_wrong_model(reading, row):
+        if not size or not heading or not heading.billions or _is_wrong_model(reading, row):
             continue
         best = min(sized, key=partial(_ratio, size))
         if _ratio(size, heading.billions) > _FAR and _ratio(size, best) <= _NEAR:
@@ -137,17 +136,11 @@ def _ratio(one: float, other: float) -> float:
     return max(one / other, other / one)
 
 
-def _model_size(reading: Reading, row: ReadRow) -> float | None:
-    """Billions of parameters, of a known model in all, else by its name."""
+def _model_size(reading: Reading, row: ReadRow) -> float:
+    """Billions of parameters, of a known model in all, else by its name; 0 if unknown."""
     known = reading.context.dataset.by_key["models"].get(row.record["model"])
-    value = known["parameters_b"] if known else _named_size(row.text("Model"))
-    return value if isinstance(value, float) else None
-
-
-def _named_size(name: str) -> float | None:
-    """Billions of parameters that a model's name says, where it says them."""
-    found = _SIZE.search(name.lower())
-    return float(found[1]) or None if found else None
+    value = known["parameters_b"] if known else parameters_in_name(row.text("Model"))
+    return value if isinstance(value, float) else 0
 
 
 def _is_wrong_model(reading: Reading, row: ReadRow) -> bool:
@@ -309,24 +302,16 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
     Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
     Good: a link to the script as it is called
     """
+    known = sorted(PurePosixPath(path).name for path in reading.context.scripts or ())
     for row in reading.rows:
         if row.link.missing:
-            message, fix = _missing(row.link, reading.context.scripts or ())
+            name = row.link.target or row.link.script
+            message = f"no script is called {shown(name, 120)}"
+            if name in known:
+                message = f"there is no {shown(name, 120)} in {row.link.folder}/"
+            near = [PurePosixPath(row.link.meant).name] if row.link.meant else known
+            fix = nearest(name, near).sentence() or "Link a script that exists."
             yield reading.mistake(row.cells["Link"], message, fix)
-
-
-def _missing(link: Link, scripts: Sequence[str]) -> tuple[str, str]:
-    """Message and help of a link to a script that does not exist."""
-    target, name = shown(link.target or "", 120), shown(link.script, 120)
-    if link.file:
-        message = f"the link leads to {target}, which does not exist"
-        return message, f"Link `{name}`, as it is called."
-    paths = {PurePosixPath(path).name: path for path in scripts}
-    where = f"there is no {name} in {link.folder}/"
-    message = where if link.script in paths else f"no script is called {name}"
-    if link.meant:
-        return message, f"The file is called `{shown(PurePosixPath(link.meant).name, 120)}`."
-    return message, nearest(link.script, paths).sentence() or "Link a script that exists."
 
 
 @rule()
@@ -445,9 +430,9 @@ def _same_model(reading: Reading, row: ReadRow, said: str, named: str) -> bool:
     """Whether a name means the row's model, also by the size of its section: 70b for 72B."""
     if _says_more(said, named) or row.record["model"] in reading.context.meanings("model", named):
         return True
-    heading, size = reading.page.heading_above(row.cells["Model"]), _named_size(named)
+    heading, size = reading.page.heading_above(row.cells["Model"]), parameters_in_name(named)
     by_section = bool(size and heading and heading.billions == size)
-    return by_section and _says_more(_SIZE.sub("#", said), _SIZE.sub("#", named))
+    return by_section and _says_more(SIZE_IN_NAME.sub("#", said), SIZE_IN_NAME.sub("#", named))
 
 
 @rule("warning")
