@@ -296,10 +296,8 @@ def run_memory(pair: Pair) -> Iterator[Mistake]:
     parameters = stated or parameters_in_name(pair.text("model"))
     least, own = minimum_memory_gb(parameters, weights, saved), gpus * pair.device_memory_gb
     if least > own:
-        wrong = (
-            f": {own:g} GB together, but {parameters:g} billion parameters need {least:.0f} GB at "
-            f"the least, as {pair.script.path} trains them"
-        )
+        need = f"{parameters:g} billion parameters need {least:.0f} GB at the least"
+        wrong = f": {own:g} GB together, but {need}, as {pair.script.path} trains them"
         yield pair.mistake("gpus", wrong, "Take more devices, or offload.")
 
 
@@ -375,10 +373,8 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     if found is None or found.verdict not in {"unlikely", "cannot fit"}:
         return
     low, high = found.interval_gb
-    message = (
-        f"about {found.peak_gb:.0f} GB ({low:.0f} to {high:.0f}) for each GPU are estimated for "
-        f"{pair.script.path}, the device has {found.device_gb:.0f}"
-    )
+    about = f"about {found.peak_gb:.0f} GB ({low:.0f} to {high:.0f}) for each GPU"
+    message = f"{about} are estimated, the device has {found.device_gb:.0f}"
     yield Mistake(*pair.place("gpus"), message, _HELP)
 
 

@@ -143,10 +143,8 @@ def batched_tokens(pair: Pair, run: Run) -> Iterator[Mistake]:
     tokens, needed = run.max_num_batched_tokens, _sequence_length(run)
     if tokens.number is not None and needed is not None and tokens.number < needed:
         place = tokens if tokens.place else run.chunked_prefill
-        message = (
-            f"`{tokens.key}` is `{tokens.number}`, less than one sequence of {needed} tokens, "
-            "and chunked prefill is off"
-        )
+        less = f"less than one sequence of {needed} tokens"
+        message = f"`{tokens.key}` is `{tokens.number}`, {less}, and chunked prefill is off"
         fix = f"Set it to {needed} or more, or `{run.chunked_prefill.key}=True`."
         yield Mistake(*pair.place_of(place), message, fix)
 
