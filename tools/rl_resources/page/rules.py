@@ -15,16 +15,8 @@ from pathlib import PurePosixPath
 
 from rl_resources.dataset_rules.plausibility import SIZE_IN_NAME, parameters_in_name
 from rl_resources.package import text_of
-from rl_resources.page.rows import (
-    HEADER_OF,
-    HEADERS,
-    Reading,
-    ReadRow,
-    cells_by_header,
-    link_as_text,
-    link_of,
-    missing_columns,
-)
+from rl_resources.page import rows
+from rl_resources.page.rows import HEADER_OF, HEADERS, Reading, ReadRow
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
 from rl_resources.text import nearest, shown
@@ -66,7 +58,7 @@ def page_table_columns(reading: Reading) -> Iterator[Mistake]:
     Good: Tag, Model, Task, Resource, MaxBatch, Train, Infer, Link, Contributor
     """
     for table in reading.tables:
-        missing = missing_columns(table)
+        missing = rows.missing_columns(table)
         if missing and table.rows:
             lacking = ", ".join(missing)
             message = f"the table has no column {lacking}, so none of its rows is read"
@@ -85,7 +77,7 @@ def page_row_length(reading: Reading) -> Iterator[Mistake]:
     """
     for table in reading.tables:
         header = table.header.cells
-        for row in table.rows if not missing_columns(table) else ():
+        for row in table.rows if not rows.missing_columns(table) else ():
             if len(row.cells) != len(header):
                 counts = f"{len(row.cells)} cells and the header {len(header)}"
                 message = f"the row has {counts}; it is not read"
@@ -242,8 +234,8 @@ def page_tag_without_row(reading: Reading) -> Iterator[Mistake]:
     Good: one row of RECOMMENDED at least
     """
     first = min((table.header.line for table in reading.tables), default=0)
-    rows = [row for table in reading.tables for row in table.rows]
-    tags = {cell.text.upper() for row in rows for cell in row.cells}
+    cells = (cell for table in reading.tables for row in table.rows for cell in row.cells)
+    tags = {cell.text.upper() for cell in cells}
     if not tags or "RECOMMENDED" in tags:
         return
     for number, line in enumerate(reading.page.lines[: first - 1], 1):
@@ -263,8 +255,8 @@ def page_no_script(reading: Reading) -> Iterator[Mistake]:
     Bad: see above
     Good: a link to the script
     """
-    for cells in (cells for table in reading.tables for cells in cells_by_header(table)):
-        if not link_of(cells["Link"], reading.context.scripts):
+    for cells in (cells for table in reading.tables for cells in rows.cells_by_header(table)):
+        if not rows.link_of(cells["Link"], reading.context.scripts):
             message = "the row names no script, so it cannot become a record"
             fix = "Link its script, which lies in examples/tuning/<size>/."
             yield reading.mistake(cells["Link"], message, fix)
@@ -282,7 +274,7 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
     for row in reading.rows:
         cell = row.cells["Link"]
         source = reading.page.lines[cell.line - 1][cell.column - 1 :].strip()
-        if link_as_text(cell):
+        if rows.link_as_text(cell):
             message = "the link is not a link in reStructuredText: its markup is shown as text"
         elif cell.target is None and re.search(r"\.sh(?:`_|_)_?$", source):
             message = "the link has no address: nothing on the page says where it leads"
