@@ -125,7 +125,7 @@ def test_a_script_that_is_not_called_as_the_page_asks(dataset, scripts):
     assert found == [f"page-script-name: 67:9: {wrong}"]
     (finding,) = _audited(dataset, scripts, PAGE)[1]
     assert (finding.rule, finding.line) == ("page-missing-script", 67)
-    assert finding.help == f"The file is called `{UNDERSCORE}`."
+    assert finding.help == f"Did you mean `{UNDERSCORE}`?"
 
 
 def test_every_rule_of_a_page_has_a_case():

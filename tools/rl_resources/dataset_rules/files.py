@@ -9,17 +9,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 
-from rl_resources.dataset_rules.meant import (
-    MOST_ROWS_TO_CHOOSE,
-    SEPARATORS,
-    as_help,
-    comma_separated,
-    meant_rows,
-    missing_columns,
-    rearranged,
-    requoted,
-    separator_of,
-)
+from rl_resources.dataset_rules import meant
 from rl_resources.dataset_rules.scripts import scripts, word_of_name
 from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.snapshot import ScriptFile, Snapshot, Table
@@ -166,12 +156,12 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
 def _header_mistake(snapshot: Snapshot, table: Table) -> tuple[int, str, str]:
     """Index of the first wrong name, message and fix."""
     found, wanted = table.header, table.schema.names
-    if separator := separator_of(table, table.text.header):
+    if separator := meant.separator_of(table, table.text.header):
         message = f"the columns are separated by {separator!r}, not by commas"
-        ours = _FIX[table.outside or not comma_separated(table)]
+        ours = _FIX[table.outside or not meant.comma_separated(table)]
         return 0, message, f"Separate the cells by commas, a cell with a comma in quotes{ours}"
     whole = f"The header must be: {','.join(wanted)}"
-    if rearranged(snapshot, table) and not table.outside:
+    if meant.rearranged(snapshot, table) and not table.outside:
         whole = "Run `rl-resources check --fix`: it puts each cell under its name."
     if len({name.strip().lower() for name in found} & set(wanted)) * 2 < len(wanted):
         return 0, "the first line is not the header", whole
@@ -199,14 +189,14 @@ def fix_header(snapshot: Snapshot) -> Iterator[Rewrite]:
     for table in snapshot.tables.values():
         wanted = table.schema.names
         names = tuple(name.strip().lower() for name in table.header)
-        if separator_of(table, table.text.header):
-            yield from table.with_lines(comma_separated(table))
+        if meant.separator_of(table, table.text.header):
+            yield from table.with_lines(meant.comma_separated(table))
         elif table.text.header and names == wanted:
             again = (row.line for row in table.text.rows if row.cells == wanted)
             lines: dict[int, str | None] = dict.fromkeys(again)
             yield from table.with_lines(lines | {table.text.header.line: ",".join(wanted)})
         else:
-            yield from table.with_lines(rearranged(snapshot, table))
+            yield from table.with_lines(meant.rearranged(snapshot, table))
 
 
 _AGAIN = "Write that cell again, with its comma."
@@ -235,9 +225,9 @@ def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
         for defect in table.text.defects if _has_known_header(table) else ():
             if defect.kind in _DEFECTS:
                 message, fix = _DEFECTS[defect.kind]
-                meant = as_help(requoted(snapshot, table, defect.text))
+                fix = meant.as_help(meant.requoted(snapshot, table, defect.text)) or fix
                 message = f"{message}: {shown(defect.cell, 30)}"
-                yield Mistake(table.path, defect.line, defect.column, message, meant or fix)
+                yield Mistake(table.path, defect.line, defect.column, message, fix)
 
 
 @rule()
@@ -290,12 +280,12 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
 def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
     cells, wanted = len(row.cells), len(table.schema.names)
     message, place = f"the row has {cells} cells, not {wanted}", row.place(min(wanted, cells) - 1)
-    if separator := separator_of(table, row):
-        message = f"the row has {SEPARATORS[separator]} between its cells, not commas"
+    if separator := meant.separator_of(table, row):
+        message = f"the row has {meant.SEPARATORS[separator]} between its cells, not commas"
         place = row.line, len(",".join(row.cells).split(separator)[0]) + 1
-    fix = as_help(meant_rows(snapshot, table, row))
-    missing = [] if fix else missing_columns(snapshot, table, row)
-    if 0 < len(missing) <= MOST_ROWS_TO_CHOOSE:
+    fix = meant.as_help(meant.likely_rows(snapshot, table, row))
+    missing = [] if fix else meant.missing_columns(snapshot, table, row)
+    if 0 < len(missing) <= meant.MOST_ROWS_TO_CHOOSE:
         at = table.schema.names.index(missing[0])
         place = row.place(at)
         message += f": {' or '.join(f'`{name}`' for name in missing)} is missing"
@@ -306,7 +296,7 @@ def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
 def _with_cell(snapshot: Snapshot, row: Row, at: int, name: str) -> str:
     """The row with the cell that it lacks, where the name of its script says it."""
     word = word_of_name(snapshot, row.cells[0], name)
-    return as_help([(*row.cells[:at], word, *row.cells[at:])]) if word else _AGAIN
+    return meant.as_help([(*row.cells[:at], word, *row.cells[at:])]) if word else _AGAIN
 
 
 def _length_help(table: Table, row: Row) -> str:
@@ -327,8 +317,8 @@ def fix_row_length(snapshot: Snapshot) -> Iterator[Rewrite]:
         for row in table.text.rows if table.header == table.schema.names else ():
             if not any(cell.strip() for cell in row.cells):
                 lines[row.line] = None
-            elif len(meant := meant_rows(snapshot, table, row)) == 1:
-                lines[row.line] = line_of(meant[0])
+            elif len(likely := meant.likely_rows(snapshot, table, row)) == 1:
+                lines[row.line] = line_of(likely[0])
         yield from table.with_lines(lines)
 
 

@@ -39,7 +39,7 @@ def separator_of(table: Table, row: Row | None) -> str:
 
 
 @lru_cache(maxsize=256)
-def meant_rows(snapshot: Snapshot, table: Table, row: Row) -> list[Cells]:
+def likely_rows(snapshot: Snapshot, table: Table, row: Row) -> list[Cells]:
     """The rows that one of another length may mean: all that differ from it by empty cells added or
     removed at one place, or by commas within one cell, and that break no constraint.
     """

@@ -21,7 +21,10 @@ from rl_resources.snapshot import Snapshot
 GB_PER_NOMINAL_GB = 1.073741824
 """A device sold with 80 GB has 80 GiB; peaks and sums here are decimal GB."""
 
-_SIZE = re.compile(r"(?<![0-9.x])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])", re.IGNORECASE)
+SIZE_IN_NAME = re.compile(
+    r"(?<![0-9.x])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])(?!-[0-9]+e)", re.IGNORECASE
+)
+"""Not what is active of a mixture of experts: `-a3b`, `8x7b`, `17b-16e`."""
 _NO_GRADIENT = {"gradient-offload", "parameter-offload", "optimizer-offload"}
 """An optimizer that steps on the CPU takes the gradients there as they come (ZeRO-Offload)."""
 _SMALL_MOMENTS = {"bf16-optimizer": 4.0, "fp16-optimizer": 4.0, "8-bit-optimizer": 2.0}
@@ -62,7 +65,7 @@ def minimum_memory_gb(parameters_b: float, weights: str, saved: Collection[str])
 
 def parameters_in_name(name: str) -> float:
     """The billions of parameters in a model's name, 0 if it has none."""
-    found = _SIZE.search(name)
+    found = SIZE_IN_NAME.search(name)
     return float(found[1]) if found else 0
 
 

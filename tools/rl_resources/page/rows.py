@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from rl_resources import tabular
 from rl_resources.dataset import Dataset
@@ -96,6 +96,8 @@ class Context:
 
 # The script that a row links
 
+_NO_PATH = re.compile(r"^[a-z]+://[^/?#]*|[?#].*")
+"""What of a URL is not its path."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
 _AS_TEXT = re.compile(r"([^\s<>\[\]()\"`]+\.sh)[`\]]?\s*[<(]\s*([^\s<>()]+\.sh)\s*[>)]")
@@ -139,7 +141,7 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     unless there is no such script.
     """
     text, url = link_as_text(cell) or (cell.text.strip(), cell.target or "")
-    address = _url_path(url)
+    address = PurePosixPath(unquote(_NO_PATH.sub("", url)))
     label, target = _script_name(PurePosixPath(text)), _script_name(address)
     label = f"{label.removesuffix('.sh')}.sh" if label else None
     names = [name for name in (target, label) if name]
@@ -161,13 +163,6 @@ def link_as_text(cell: Cell) -> tuple[str, str] | None:
     """Label and URL where the markup of a link is wrong, so that a reader sees it as text."""
     match = _AS_TEXT.search(cell.text)
     return (match[1], match[2]) if match else None
-
-
-def _url_path(url: str) -> PurePosixPath:
-    try:
-        return PurePosixPath(unquote(urlsplit(url).path))
-    except ValueError:  # such as a bracket that is never closed
-        return PurePosixPath()
 
 
 def _script_name(path: PurePosixPath) -> str | None:

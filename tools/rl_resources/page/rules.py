@@ -9,22 +9,14 @@ page as a whole. A cell that contradicts its script is reported as that alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePosixPath
 
+from rl_resources.dataset_rules.plausibility import SIZE_IN_NAME, parameters_in_name
 from rl_resources.package import text_of
-from rl_resources.page.rows import (
-    HEADER_OF,
-    HEADERS,
-    Link,
-    Reading,
-    ReadRow,
-    cells_by_header,
-    link_as_text,
-    link_of,
-    missing_columns,
-)
+from rl_resources.page import rows
+from rl_resources.page.rows import HEADER_OF, HEADERS, Reading, ReadRow
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
 from rl_resources.text import nearest, shown
@@ -32,7 +24,6 @@ from rl_resources.text import nearest, shown
 _NEAR, _FAR = 1.25, 1.6
 """Ratios of sizes that are rounded to one another, and of sizes that are not."""
 
-_SIZE = re.compile(r"(?<![\w.])([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])(?!-[0-9]+e)")
 _EMAIL = re.compile(
     r"(?<![\w.%+/:-])(?:mailto:)?(?P<name>[\w.%+-]+)@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?![\w.:/-]*[:/])"
 )
@@ -67,7 +58,7 @@ def page_table_columns(reading: Reading) -> Iterator[Mistake]:
     Good: Tag, Model, Task, Resource, MaxBatch, Train, Infer, Link, Contributor
     """
     for table in reading.tables:
-        missing = missing_columns(table)
+        missing = rows.missing_columns(table)
         if missing and table.rows:
             lacking = ", ".join(missing)
             message = f"the table has no column {lacking}, so none of its rows is read"
@@ -86,7 +77,7 @@ def page_row_length(reading: Reading) -> Iterator[Mistake]:
     """
     for table in reading.tables:
         header = table.header.cells
-        for row in table.rows if not missing_columns(table) else ():
+        for row in table.rows if not rows.missing_columns(table) else ():
             if len(row.cells) != len(header):
                 counts = f"{len(row.cells)} cells and the header {len(header)}"
                 message = f"the row has {counts}; it is not read"
@@ -124,7 +115,7 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
     sized = {heading.billions: heading for heading in reading.page.headings if heading.billions}
     for row in reading.rows:
         size, heading = _model_size(reading, row), reading.page.heading_above(row.cells["Model"])
-        if size is None or not heading or not heading.billions or _is_wrong_model(reading, row):
+        if not size or not heading or not heading.billions or _is_wrong_model(reading, row):
             continue
         best = min(sized, key=partial(_ratio, size))
         if _ratio(size, heading.billions) > _FAR and _ratio(size, best) <= _NEAR:
@@ -137,17 +128,11 @@ def _ratio(one: float, other: float) -> float:
     return max(one / other, other / one)
 
 
-def _model_size(reading: Reading, row: ReadRow) -> float | None:
-    """Billions of parameters, of a known model in all, else by its name."""
+def _model_size(reading: Reading, row: ReadRow) -> float:
+    """Billions of parameters, of a known model in all, else by its name; 0 if unknown."""
     known = reading.context.dataset.by_key["models"].get(row.record["model"])
-    value = known["parameters_b"] if known else _named_size(row.text("Model"))
-    return value if isinstance(value, float) else None
-
-
-def _named_size(name: str) -> float | None:
-    """Billions of parameters that a model's name says, where it says them."""
-    found = _SIZE.search(name.lower())
-    return float(found[1]) or None if found else None
+    value = known["parameters_b"] if known else parameters_in_name(row.text("Model"))
+    return value if isinstance(value, float) else 0
 
 
 def _is_wrong_model(reading: Reading, row: ReadRow) -> bool:
@@ -249,8 +234,8 @@ def page_tag_without_row(reading: Reading) -> Iterator[Mistake]:
     Good: one row of RECOMMENDED at least
     """
     first = min((table.header.line for table in reading.tables), default=0)
-    rows = [row for table in reading.tables for row in table.rows]
-    tags = {cell.text.upper() for row in rows for cell in row.cells}
+    cells = (cell for table in reading.tables for row in table.rows for cell in row.cells)
+    tags = {cell.text.upper() for cell in cells}
     if not tags or "RECOMMENDED" in tags:
         return
     for number, line in enumerate(reading.page.lines[: first - 1], 1):
@@ -270,8 +255,8 @@ def page_no_script(reading: Reading) -> Iterator[Mistake]:
     Bad: see above
     Good: a link to the script
     """
-    for cells in (cells for table in reading.tables for cells in cells_by_header(table)):
-        if not link_of(cells["Link"], reading.context.scripts):
+    for cells in (cells for table in reading.tables for cells in rows.cells_by_header(table)):
+        if not rows.link_of(cells["Link"], reading.context.scripts):
             message = "the row names no script, so it cannot become a record"
             fix = "Link its script, which lies in examples/tuning/<size>/."
             yield reading.mistake(cells["Link"], message, fix)
@@ -289,7 +274,7 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
     for row in reading.rows:
         cell = row.cells["Link"]
         source = reading.page.lines[cell.line - 1][cell.column - 1 :].strip()
-        if link_as_text(cell):
+        if rows.link_as_text(cell):
             message = "the link is not a link in reStructuredText: its markup is shown as text"
         elif cell.target is None and re.search(r"\.sh(?:`_|_)_?$", source):
             message = "the link has no address: nothing on the page says where it leads"
@@ -309,24 +294,16 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
     Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
     Good: a link to the script as it is called
     """
+    known = sorted(PurePosixPath(path).name for path in reading.context.scripts or ())
     for row in reading.rows:
         if row.link.missing:
-            message, fix = _missing(row.link, reading.context.scripts or ())
+            name = row.link.target or row.link.script
+            message = f"no script is called {shown(name, 120)}"
+            if name in known:
+                message = f"there is no {shown(name, 120)} in {row.link.folder}/"
+            near = [PurePosixPath(row.link.meant).name] if row.link.meant else known
+            fix = nearest(name, near).sentence() or "Link a script that exists."
             yield reading.mistake(row.cells["Link"], message, fix)
-
-
-def _missing(link: Link, scripts: Sequence[str]) -> tuple[str, str]:
-    """Message and help of a link to a script that does not exist."""
-    target, name = shown(link.target or "", 120), shown(link.script, 120)
-    if link.file:
-        message = f"the link leads to {target}, which does not exist"
-        return message, f"Link `{name}`, as it is called."
-    paths = {PurePosixPath(path).name: path for path in scripts}
-    where = f"there is no {name} in {link.folder}/"
-    message = where if link.script in paths else f"no script is called {name}"
-    if link.meant:
-        return message, f"The file is called `{shown(PurePosixPath(link.meant).name, 120)}`."
-    return message, nearest(link.script, paths).sentence() or "Link a script that exists."
 
 
 @rule()
@@ -445,9 +422,9 @@ def _same_model(reading: Reading, row: ReadRow, said: str, named: str) -> bool:
     """Whether a name means the row's model, also by the size of its section: 70b for 72B."""
     if _says_more(said, named) or row.record["model"] in reading.context.meanings("model", named):
         return True
-    heading, size = reading.page.heading_above(row.cells["Model"]), _named_size(named)
+    heading, size = reading.page.heading_above(row.cells["Model"]), parameters_in_name(named)
     by_section = bool(size and heading and heading.billions == size)
-    return by_section and _says_more(_SIZE.sub("#", said), _SIZE.sub("#", named))
+    return by_section and _says_more(SIZE_IN_NAME.sub("#", said), SIZE_IN_NAME.sub("#", named))
 
 
 @rule("warning")

@@ -27,7 +27,6 @@ from rl_resources.script.algorithm import (
 from rl_resources.script.backends import ACTOR, INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
 from rl_resources.script.run import Run, is_on
 from rl_resources.script.settings import Setting
-from rl_resources.script_rules.contradiction import at, cell, differs, said_by_script
 from rl_resources.script_rules.target import Pair, run_rule
 from rl_resources.text import shown
 
@@ -142,9 +141,9 @@ def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistak
         return
     what = "another variant of it" if alike == "variant" else "another model"
     setting = run.model_path._replace(value=path)
-    said = f"{said_by_script(pair, setting)}: {what}"
+    said = f"{pair.said_by_script(setting)}: {what}"
     right = name if is_id(name) or "/" not in known[0] else ""
-    yield from differs(pair, "model", setting, right, pair.text("model"), said)
+    yield from pair.differs("model", setting, right, pair.text("model"), said)
 
 
 @run_rule()
@@ -161,13 +160,13 @@ def task_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
         return
     setting = contradicting_algorithm(run, algorithm)
     if setting is not None:
-        yield from differs(pair, "task", setting, "", right_value(run, setting, algorithm))
+        yield from pair.differs("task", setting, "", right_value(run, setting, algorithm))
     rank, adapters = run.lora_rank, bool(ADAPTERS.search(task))
     if rank.number is not None and (rank.number > 0) != adapters:
         right = ADAPTERS.sub("", task) if adapters else f"{task}-LoRA"
         trains = "all weights train" if adapters else "adapters alone train"
-        said = f"{said_by_script(pair, rank)}: {trains}, which is `{shown(right)}`"
-        yield from differs(pair, "task", rank, right, "" if adapters else "0", said)
+        said = f"{pair.said_by_script(rank)}: {trains}, which is `{shown(right)}`"
+        yield from pair.differs("task", rank, right, "" if adapters else "0", said)
 
 
 @run_rule()
@@ -181,14 +180,14 @@ def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     wanted, gpus = pair.number("gpus"), run.gpus.number
     if wanted is not None and gpus is not None and wanted != gpus:
-        parts = " and ".join(said_by_script(pair, part) for part in run.gpu_counts)
+        parts = " and ".join(pair.said_by_script(part) for part in run.gpu_counts)
         setting, right = _wrong_count(pair, run, wanted)
         said = f"{parts}, which makes `{gpus}`"
-        yield from differs(pair, "gpus", setting, str(gpus), right, said)
+        yield from pair.differs("gpus", setting, str(gpus), right, said)
         return
     nodes, wanted = run.nodes, pair.number("nodes")
     if wanted is not None and nodes.number is not None and wanted != nodes.number:
-        yield from differs(pair, "nodes", nodes, str(nodes.number))
+        yield from pair.differs("nodes", nodes, str(nodes.number))
 
 
 def _wrong_count(pair: Pair, run: Run, gpus: int) -> tuple[Setting, str]:
@@ -218,7 +217,7 @@ def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         word = pair.text(column).lower()
         said = SAME_BACKEND.get(word, word)
         if said and setting.text in known and said != setting.text:
-            yield from differs(pair, column, setting, setting.text or "", said)
+            yield from pair.differs(column, setting, setting.text or "", said)
 
 
 @run_rule()
@@ -240,7 +239,7 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     ):
         wanted, found = number(pair.text(column)), setting.value
         if wanted is not None and isinstance(found, int | float) and wanted != found:
-            yield from differs(pair, column, setting, str(found))
+            yield from pair.differs(column, setting, str(found))
 
 
 @run_rule()
@@ -254,7 +253,7 @@ def weights_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     said = pair.text("weights")
     if said and run.weights and (said == "full") != (run.weights == "full"):
-        yield from differs(pair, "weights", run.lora_rank, run.weights)
+        yield from pair.differs("weights", run.lora_rank, run.weights)
 
 
 @run_rule()
@@ -274,9 +273,8 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         stated = word in words or word in _ALWAYS_STATED
         if stated and setting.known and is_on(setting) != (word in words):
             change = "Remove" if word in words else "Add"
-            message = f"{cell(pair, column)}, but {said_by_script(pair, setting)}"
-            fix = f"{change} `{word}`, or correct the script."
-            yield Mistake(*pair.place(column), message, fix)
+            wrong = f", but {pair.said_by_script(setting)}"
+            yield pair.mistake(column, wrong, f"{change} `{word}`, or correct the script.")
 
 
 @rule()
@@ -298,11 +296,9 @@ def run_memory(pair: Pair) -> Iterator[Mistake]:
     parameters = stated or parameters_in_name(pair.text("model"))
     least, own = minimum_memory_gb(parameters, weights, saved), gpus * pair.device_memory_gb
     if least > own:
-        message = (
-            f"{cell(pair, 'gpus')}: {own:g} GB together, but {parameters:g} billion parameters "
-            f"need {least:.0f} GB at the least, as {pair.script.path} trains them"
-        )
-        yield Mistake(*pair.place("gpus"), message, "Take more devices, or offload.")
+        need = f"{parameters:g} billion parameters need {least:.0f} GB at the least"
+        wrong = f": {own:g} GB together, but {need}, as {pair.script.path} trains them"
+        yield pair.mistake("gpus", wrong, "Take more devices, or offload.")
 
 
 @run_rule("warning")
@@ -349,8 +345,8 @@ def _against_tag(
     pair: Pair, wrong: Sequence[Setting], verb: str, right: str, other: str
 ) -> Mistake:
     """The settings that the tag forbids, at the first that the script sets."""
-    place = next((at(pair, setting) for setting in wrong if setting.place), pair.place("tag"))
-    message = f"{cell(pair, 'tag')}, but the script {verb} {_listed(item.key for item in wrong)}"
+    place = next((pair.place_of(setting) for setting in wrong if setting.place), pair.place("tag"))
+    message = f"{pair.cell('tag')}, but the script {verb} {_listed(item.key for item in wrong)}"
     change = _listed(f"{setting.key}={right}" for setting in wrong)
     return Mistake(*place, message, f"Set {change}{other}.")
 
@@ -377,10 +373,8 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     if found is None or found.verdict not in {"unlikely", "cannot fit"}:
         return
     low, high = found.interval_gb
-    message = (
-        f"about {found.peak_gb:.0f} GB ({low:.0f} to {high:.0f}) for each GPU are estimated for "
-        f"{pair.script.path}, the device has {found.device_gb:.0f}"
-    )
+    about = f"about {found.peak_gb:.0f} GB ({low:.0f} to {high:.0f}) for each GPU"
+    message = f"{about} are estimated, the device has {found.device_gb:.0f}"
     yield Mistake(*pair.place("gpus"), message, _HELP)
 
 

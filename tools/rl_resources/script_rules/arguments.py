@@ -48,9 +48,7 @@ def _stray_mistake(target: ScriptText, stray: Word) -> Mistake:
         message = "a space after the backslash makes an argument of its own"
         return target.mistake(stray.place, message, "Delete what follows the backslash.")
     message = f"`{shown(stray.raw)}` is not an override"
-    fix = (
-        "Write it as `key=value`, with no space around the `=` and in quotes if the value has one."
-    )
+    fix = "Write it as `key=value`, without a space around `=`, in quotes if the value has one."
     return target.mistake(stray.place, message, fix)
 
 
@@ -214,7 +212,5 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
             value = number(override.value or "")
             if value is not None and not least <= value <= most:
                 limits = f"of {least:g} or more" if most == inf else f"between 0 and {most:g}"
-                message = (
-                    f"`{override.key}` is `{_value(override)}`, which is not a number {limits}"
-                )
+                message = f"`{override.key}` is `{_value(override)}`, not a number {limits}"
                 yield target.mistake(override.origin, message, "Fix the number.")

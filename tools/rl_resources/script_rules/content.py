@@ -113,10 +113,7 @@ def broken_continuation(target: ScriptText) -> Iterator[Mistake]:
 
 def _lost_mistake(target: ScriptText, item: Lost) -> Mistake:
     first, line = item.command.words[0].raw, target.script.lines[item.cause_line - 1]
-    message = (
-        f"the command ends here: `{shown(first, 80)}` in line {item.command.place.line} does not "
-        "reach the program"
-    )
+    message = f"the command ends here: `{shown(first, 80)}` below does not reach the program"
     if not line.strip() or line.lstrip().startswith("#"):
         fix = "Delete the line, or move the comment above the command."
         return Mistake(target.path, item.cause_line, 1, message, fix)
@@ -151,11 +148,8 @@ def shebang(target: ScriptText) -> Iterator[Mistake]:
     fix = "Begin the file with the line `#!/usr/bin/env bash`."
     if not first.startswith("#!"):
         below = shebang_below(target)
-        message = (
-            f"the shebang is in line {below}, where it is a comment"
-            if below
-            else "the script has no shebang"
-        )
+        found = f"the shebang is in line {below}, where it is a comment"
+        message = found if below else "the script has no shebang"
         yield Mistake(target.path, 1, 1, message, fix)
     elif re.fullmatch(r"#!\s*\S*?(?:/|env\s+)(?:da|a)?sh(?:\s.*)?", first.rstrip()):
         message = f"`{shown(first.strip())}` starts another shell than bash"

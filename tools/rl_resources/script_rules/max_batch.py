@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Script
 from rl_resources.script.run import Run
-from rl_resources.script_rules.contradiction import cell, differs
 from rl_resources.script_rules.target import Pair, Trial, run_rule
 
 _RAN = r"√|✓|✔|✅|(?:ok|okay|pass|passed|passes|ran|runs|fits|works)\b"
@@ -42,7 +41,7 @@ def max_batch_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     if most is None or pair.disputed:
         return
     if batch.number is not None and batch.number > most:
-        yield from differs(pair, "max_batch", batch, str(batch.number))
+        yield from pair.differs("max_batch", batch, str(batch.number))
 
 
 @run_rule("warning")
@@ -60,7 +59,7 @@ def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
     trials = (trial for reading in _readings(pair) for trial in reading)
     shown_to_run = any(trial.ran and trial.batch == most for trial in trials)
     if batch.number is not None and batch.number < most and not shown_to_run:
-        yield from differs(pair, "max_batch", batch, str(batch.number))
+        yield from pair.differs("max_batch", batch, str(batch.number))
 
 
 @rule()
@@ -80,7 +79,7 @@ def max_batch_against_trials(pair: Pair) -> Iterator[Mistake]:
     fix = "Fix the number or the trials, or mark the row as disputed and say why."
     if largest is not None and not others:
         fix = f"Write `{largest}`, the largest batch that ran; or mark the row as disputed."
-    yield Mistake(*pair.place("max_batch"), f"{cell(pair, 'max_batch')}, but {reason}", fix)
+    yield pair.mistake("max_batch", f", but {reason}", fix)
 
 
 def _readings(pair: Pair) -> list[tuple[Trial, ...]]:

@@ -55,9 +55,7 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
     for path, part, place in places(target, _PRIVATE, values(target)):
         if place.offset not in seen and (not part.default or _HOME.match(path)):
             seen.add(place.offset)
-            fix = (
-                'Make it a setting with a default that everybody has: `${DATA_DIR:-"$HOME/data"}`.'
-            )
+            fix = 'Make it a setting that everybody can have: `${DATA_DIR:-"$HOME/data"}`.'
             if own := _OWN_HOME.match(path):
                 fix = f"Write `${{HOME}}{shown(path[own.end() :])}`."
             message = f"`{shown(path)}` is a path of its author's machine"

@@ -74,8 +74,7 @@ _MEGATRON = "verl/trainer/config/ppo_megatron_trainer.yaml"
 DEPRECATED: Mapping[tuple[str, str], tuple[str, str]] = {
     ("data.val_batch_size", ""): (
         f"is deprecated since verl 0.3.0, says {_UTILS}",
-        "Remove it: the validation data are then generated as one batch, and the rollout engine "
-        "schedules them itself.",
+        "Remove it: the rollout engine schedules the validation data itself.",
     ),
     ("actor_rollout_ref.actor.optim.warmup_style", ""): (
         f"is deprecated since verl 0.6.0, says {_OPTIMIZER}",
@@ -179,20 +178,15 @@ def total_micro_batch_size(target: ScriptText) -> Iterator[Mistake]:
 
     Where both are set, `micro_batch_keys` reports it.
     """
-    fix = (
-        "Write each with `_per_gpu`: the total divided by the GPUs, times the sequence "
-        "parallel size."
-    )
+    fix = "Write each with `_per_gpu`: the total by the GPUs, times the sequence parallel size."
     uses = (
         _Use(total.place, total.key, fix)
         for launch, composition in target.composed
         for total, each in micro_batches(Run(launch, composition))
         if total.place and total.number is not None and each.value is None
     )
-    message = (
-        f"{target.framework} {TOTALS_REFUSED_SINCE} and later reject the total {{}} without "
-        "the size per GPU"
-    )
+    since = f"{target.framework} {TOTALS_REFUSED_SINCE}"
+    message = f"{since} and later reject the total {{}} without the size per GPU"
     yield from _reported(target, uses, message)
 
 

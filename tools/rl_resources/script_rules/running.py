@@ -17,9 +17,8 @@ from rl_resources.script.backends import ROLLOUT
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
 from rl_resources.script_rules.agreement import likeness, model_in_path
-from rl_resources.script_rules.contradiction import at, in_words
 from rl_resources.script_rules.releases import micro_batches
-from rl_resources.script_rules.target import Pair, run_rule
+from rl_resources.script_rules.target import Pair, in_words, run_rule
 
 
 @run_rule()
@@ -42,7 +41,7 @@ def group_size(pair: Pair, run: Run) -> Iterator[Mistake]:
         return
     message = f"`{estimator.text}` compares responses, but {in_words(size)}"
     fix = f"Set `{size.key}` to the responses for each prompt, at least 2."
-    yield Mistake(*at(pair, size if size.place else estimator), message, fix)
+    yield Mistake(*pair.place_of(size if size.place else estimator), message, fix)
 
 
 @run_rule()
@@ -77,7 +76,7 @@ def parallel_sizes(pair: Pair, run: Run) -> Iterator[Mistake]:
         fix = "Choose a size that divides both the GPUs and the heads, or other GPUs."
         if setting.key.endswith("use_remove_padding"):
             fix = f"Set `{setting.key}=True`, or the sequence parallel size to 1."
-        yield Mistake(*at(pair, setting), message, fix)
+        yield Mistake(*pair.place_of(setting), message, fix)
 
 
 def _has_other_gpus(pair: Pair, run: Run) -> bool:
@@ -119,7 +118,7 @@ def batch_divisibility(pair: Pair, run: Run) -> Iterator[Mistake]:
     if any(parallel_problems(run, None)):
         return
     for setting, message, fix in batch_problems(run):
-        yield Mistake(*at(pair, setting), message, fix)
+        yield Mistake(*pair.place_of(setting), message, fix)
 
 
 @run_rule()
@@ -144,12 +143,10 @@ def batched_tokens(pair: Pair, run: Run) -> Iterator[Mistake]:
     tokens, needed = run.max_num_batched_tokens, _sequence_length(run)
     if tokens.number is not None and needed is not None and tokens.number < needed:
         place = tokens if tokens.place else run.chunked_prefill
-        message = (
-            f"`{tokens.key}` is `{tokens.number}`, less than one sequence of {needed} tokens, "
-            "and chunked prefill is off"
-        )
+        less = f"less than one sequence of {needed} tokens"
+        message = f"`{tokens.key}` is `{tokens.number}`, {less}, and chunked prefill is off"
         fix = f"Set it to {needed} or more, or `{run.chunked_prefill.key}=True`."
-        yield Mistake(*at(pair, place), message, fix)
+        yield Mistake(*pair.place_of(place), message, fix)
 
 
 def _sequence_length(run: Run) -> int | None:
@@ -280,8 +277,8 @@ def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
     for total, each in micro_batches(run):
         if total.number is not None and each.number is not None:
             message = f"both `{total.key}` and `{each.key}` are set"
-            yield Mistake(*at(pair, total), message, f"Leave out `{total.key}`.")
+            yield Mistake(*pair.place_of(total), message, f"Leave out `{total.key}`.")
         elif total.value is None and each.value is None:
             off = f"`{run.dynamic_batch.key}` is off"
             message = f"neither `{each.key}` nor its total is set, and {off}"
-            yield Mistake(*at(pair, each), message, f"Set `{each.key}`.")
+            yield Mistake(*pair.place_of(each), message, f"Set `{each.key}`.")

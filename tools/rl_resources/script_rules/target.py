@@ -5,10 +5,11 @@ Both are made from a dataset's snapshot here, and from a hand-kept page by `page
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, wraps
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rl_resources.dataset_rules.broken import broken_keys
 from rl_resources.dataset_rules.scripts import agreement_with_name, pairing, scripts
@@ -20,6 +21,7 @@ from rl_resources.script.bash.script import Part, Place, Script
 from rl_resources.script.framework import Composition, compose_launch, shipped
 from rl_resources.script.launch import Launch, Lost, launches, lost
 from rl_resources.script.run import Run
+from rl_resources.script.settings import Setting
 from rl_resources.snapshot import Snapshot
 from rl_resources.tabular import conflicts
 from rl_resources.text import shown
@@ -168,6 +170,72 @@ class Pair:
         """File, line and column of what is said; of the pair's beginning where nothing is."""
         said = self.said.get(column) or next(iter(self.said.values()))
         return self.path, said.line, said.column
+
+    def cell(self, column: str) -> str:
+        """What is said of a column, in words."""
+        return f"{column} of {shown(self.label, 120)} is `{shown(self.text(column))}`"
+
+    def mistake(self, column: str, wrong: str, fix: str) -> Mistake:
+        """A mistake in what is said of a column: `wrong` follows the column and its value."""
+        return Mistake(*self.place(column), f"{self.cell(column)}{wrong}", fix)
+
+    def place_of(self, setting: Setting) -> tuple[str, int, int]:
+        """Where a setting is defined in the script; where it starts the run, for a default."""
+        place = setting.origin or setting.place or self.script.launches[0].command.place
+        return self.script.path, place.line, place.column
+
+    def said_by_script(self, setting: Setting) -> str:
+        """The script's side of a contradiction, in words."""
+        path, line, _ = self.place_of(setting)
+        place, value = f"{shown(path, 200)}:{line}", shown(written(setting.value))
+        if setting.place:
+            return f"{place} sets `{setting.key}` to `{value}`"
+        unset = f"the run that {place} starts does not set `{setting.key}`"
+        return f"{unset}, and the framework then takes `{value}`"
+
+    def differs(
+        self, column: str, setting: Setting, right: str, wanted: str = "", said: str = ""
+    ) -> Iterator[Mistake]:
+        """A cell that contradicts a setting of the script, unless the script's name decides.
+
+        Where the name contradicts the cell, the rule about names reports it. Where it agrees with
+        the cell, the script is wrong. `right` is what the cell should be and `wanted` what the
+        setting should be, empty where that is open; `said` is the script's side, where it is more
+        than that setting.
+        """
+        match self.named.get(column):
+            case None:
+                word = f"`{shown(right)}`" if right else f"the {column} of the script"
+                wrong = f", but {said or self.said_by_script(setting)}"
+                yield self.mistake(column, wrong, f"Write {word}, or fix the script.")
+            case True:
+                row = f"{column} in {self.path}:{self.place(column)[1]}"
+                says = f"the script's name and {row} say `{shown(self.text(column))}`"
+                message = f"{in_words(setting)}, but {says}"
+                yield Mistake(*self.place_of(setting), message, self._script_fix(setting, wanted))
+
+    def _script_fix(self, setting: Setting, wanted: str) -> str:
+        """The corrected line where the value stands in the script as it is, else what to set."""
+        if not wanted:
+            return f"Set `{setting.key}` so that the script does what its name says."
+        text, origin = self.script.text, setting.origin or setting.place
+        value = written(setting.value)
+        if origin and re.compile(re.escape(value) + r"(?![\w.-])").match(text, origin.offset):
+            begin = text.rfind("\n", 0, origin.offset) + 1
+            rest = text[origin.offset + len(value) :].partition("\n")[0]
+            return f"Write: {shown(f'{text[begin : origin.offset]}{wanted}{rest}'.strip(), 600)}"
+        return f"Set `{setting.key}={shown(wanted)}`."
+
+
+def in_words(setting: Setting) -> str:
+    """What a run uses for a key, and whether its script sets it."""
+    verb = "is" if setting.place else "is not set, and the framework then takes"
+    return f"`{setting.key}` {verb} `{shown(written(setting.value))}`"
+
+
+def written(value: Any) -> str:
+    """A value as a script writes it."""
+    return "null" if value is None else str(value)
 
 
 def run_rule(
