@@ -12,10 +12,11 @@ import pytest
 from botched_tree import IDENTITY, commit, git, plant_frozen
 from rl_resources.check import check
 from rl_resources.cli import main
-from rl_resources.contribute import new as new_module
-from rl_resources.contribute.changes import with_rows, with_script
+from rl_resources.contribute import draft as draft_module
+from rl_resources.contribute.changes import Fixed, with_rows, with_script
+from rl_resources.contribute.draft import Draft
 from rl_resources.contribute.facts import known_words
-from rl_resources.contribute.new import OPTIONS, NewRecord, new_record
+from rl_resources.contribute.new import OPTIONS, new_record
 from rl_resources.contribute.new_script import (
     ALGORITHMS,
     Cluster,
@@ -72,7 +73,8 @@ def root(tmp_path: Path) -> Path:
 def unchecked(monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
     """What the rules report of a new record, in place of running all of them."""
     findings: list[Finding] = []
-    monkeypatch.setattr(new_module, "findings_about", lambda *_: findings)
+    monkeypatch.setattr(draft_module, "findings_about", lambda *_: findings)
+    monkeypatch.setattr(draft_module, "fix", lambda snapshot, *_: Fixed(snapshot, {}))
     return findings
 
 
@@ -85,7 +87,7 @@ def _new(root: Path, **changed: str | None) -> int:
 
 def _made(
     combinations: Iterable[Sequence[str]], dataset: Dataset, snapshot: Snapshot
-) -> dict[str, NewRecord]:
+) -> dict[str, Draft]:
     """The records of the combinations that are offered, by their path."""
     found = {}
     for combination in combinations:
@@ -98,12 +100,13 @@ def _made(
     return found
 
 
-def _text(record: NewRecord) -> str:
-    return (record.changes[0].becomes or b"").decode()
+def _text(record: Draft) -> str:
+    assert record.script
+    return record.script.text
 
 
 def _assert_clean_if_there_is_room(
-    made: Mapping[str, NewRecord], dataset: Dataset, snapshot: Snapshot
+    made: Mapping[str, Draft], dataset: Dataset, snapshot: Snapshot
 ) -> None:
     """What all rules report of a dataset with these records added at once.
 
@@ -118,7 +121,7 @@ def _assert_clean_if_there_is_room(
     assert sorted(reported) == sorted(f"run-memory: gpus of {name}" for name in small)
 
 
-def _lacks_room(record: NewRecord, dataset: Dataset) -> bool:
+def _lacks_room(record: Draft, dataset: Dataset) -> bool:
     """Whether 16 bytes of each parameter that trains, or 2 of one that does not, have no room."""
     row = record.row
     known_of = dataset.by_key["models"][row["model"]]["parameters_b"]
@@ -279,7 +282,7 @@ def test_a_configuration_without_room_is_refused(root, capsys):
 def test_nothing_is_overwritten(root, capsys, unchecked):
     (root / PATH).write_text("mine")
     assert _new(root) == 2
-    assert "exists already, and nothing is overwritten" in capsys.readouterr().err
+    assert "exists already with other text" in capsys.readouterr().err
     (root / PATH).unlink()
     assert _new(root) == 0
     before = files(root)

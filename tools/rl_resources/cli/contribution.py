@@ -33,7 +33,7 @@ def _new_options(parser: ArgumentParser) -> None:
 @command(_new_options, "check")
 def new(arguments: Arguments) -> int:
     """Write a script that nobody has run yet, and its row."""
-    from rl_resources.contribute.new import listed_words, new
+    from rl_resources.contribute.new import listed_words, new, next_step
 
     unclear = [name for name in EXAMPLES if "?" in {arguments.question, getattr(arguments, name)}]
     if unclear:
@@ -44,7 +44,7 @@ def new(arguments: Arguments) -> int:
     record = new(root_of(arguments), asked)
     sys.stdout.write("".join(f"{change.path}\n" for change in record.changes))
     show(record.findings)
-    sys.stderr.write(record.next_step())
+    sys.stderr.write(next_step(record))
     return 0
 
 

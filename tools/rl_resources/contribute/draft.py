@@ -45,7 +45,7 @@ from rl_resources.text import shown
 
 UNTESTED = "untested"
 NOT_STATED = "nothing that was read states it"
-ASSUMED: Facts = {"status": Fact("reported"), "statement": Fact("stated-run")}
+OF_A_RUN: Facts = {"status": Fact("reported"), "statement": Fact("stated-run")}
 OUTCOMES: Mapping[bool, str] = {True: "ran", False: "out-of-memory"}
 
 
@@ -79,9 +79,9 @@ FORM = Route(
 class Draft:
     """A proposed record: from a script, the log of its run, a form, and stated cells.
 
-    `stored_at` is the script's path relative to the root if it lies among the dataset's scripts.
-    `write` is whether its files are to be written. Where the dataset has a row for the
-    configuration already, `row` is that row with its empty cells filled.
+    `stored_at` is the script's path relative to the root if it lies among the dataset's scripts,
+    `assumed` is what nobody states, `write` is whether its files are to be written. Where the
+    dataset has a row for the configuration already, `row` is that row with its empty cells filled.
     """
 
     dataset: Dataset
@@ -91,6 +91,7 @@ class Draft:
     log: TrainingLog | None = None
     form: Form = field(default_factory=Form)
     stated: Facts = field(default_factory=dict)
+    assumed: Facts = field(default_factory=lambda: OF_A_RUN)
     write: bool = False
 
     @property
@@ -123,6 +124,12 @@ class Draft:
         """The row that the dataset has; empty if it has none."""
         find = self.snapshot.find("tuning", self.name) if self.name else None
         return {name: find(name) for name in self.schema.names} if find else {}
+
+    @property
+    def place(self) -> str:
+        """File and line of the row that the dataset has; empty if it has none."""
+        table, row = self.snapshot.tables["tuning"], self.snapshot.keys("tuning").get(self.name)
+        return f"{table.path}:{table.rows[row].line}" if self._existing and row is not None else ""
 
     @property
     def _batch(self) -> int | None:
@@ -170,7 +177,7 @@ class Draft:
 
     @cached_property
     def _facts(self) -> Facts:
-        found = [self.stated, self._logged, self._certain, ASSUMED]
+        found = [self.stated, self._logged, self._certain, self.assumed]
         return merged([*found, {"max_batch": self._limit}])
 
     @property
@@ -373,8 +380,7 @@ class Draft:
             yield f"{shown(stored_at, 200)} belongs at {self.path}: writing moves it there"
         elif self.path and script and not stored_at:
             yield f"the script belongs at {self.path}: writing puts a copy there"
-        if self._existing:
-            yield from self._differences()
+        yield from self._differences() if self.place else ()
 
     def _remarks_on_log(self, log: TrainingLog) -> Iterator[str]:
         measured, steps = len(log.measured), len(log.steps)
@@ -389,10 +395,8 @@ class Draft:
             yield f"{mismatch}: its figures are not used"
 
     def _differences(self) -> Iterator[str]:
-        table = self.snapshot.tables["tuning"]
-        line = table.rows[self.snapshot.keys("tuning")[self.name]].line
-        yield f"{table.path}:{line} has this configuration; no cell of it is overwritten"
-        assumed = {"script", *ASSUMED} - self._logged.keys()
+        yield f"{self.place} has this configuration; no cell of it is overwritten"
+        assumed = {"script", *self.assumed} - self._logged.keys()
         for name, new in self._proposed.items():
             if name not in assumed and new not in {"", self.row[name]}:
                 there = f"`{shown(self.row[name])}`" if self.row[name] else "empty"
@@ -449,7 +453,7 @@ def draft(
         run,
         form,
         stated_facts(stated, dataset),
-        write,
+        write=write,
     )
     write_changes(root, drafted.written)
     return drafted

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from textwrap import fill
 
-from rl_resources.contribute.changes import (
-    Change,
-    Row,
-    changes_between,
-    findings_about,
-    with_rows,
-    with_script,
-    write_changes,
-)
-from rl_resources.contribute.facts import known_words, read_word, script_name
+from rl_resources.contribute.changes import write_changes
+from rl_resources.contribute.draft import UNTESTED, Draft
+from rl_resources.contribute.facts import Fact, Facts, known_words, read_word, script_name
 from rl_resources.contribute.new_script import (
     FRAMEWORK,
     Configuration,
@@ -25,10 +17,9 @@ from rl_resources.contribute.new_script import (
     refusals,
     script_text,
 )
-from rl_resources.contribute.script_facts import run_facts
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.dataset_rules.scripts import TABLES
-from rl_resources.errors import Finding, UnusableInput, refuse_errors
+from rl_resources.errors import UnusableInput, refuse_errors
 from rl_resources.package import read_package
 from rl_resources.script.framework import shipped
 from rl_resources.script.name import PARTS
@@ -43,87 +34,60 @@ Asked = Mapping[str, str]
 """What was asked for, by option: those of `OPTIONS`, `nodes` and `contributor`."""
 
 
-@dataclass(frozen=True)
-class NewRecord:
-    """The path of a new script, its row, the dataset with both, and what the rules report of them.
-
-    `changes` are the files to write.
-    """
-
-    path: str
-    row: Row
-    dataset: Snapshot
-    changes: tuple[Change, ...]
-    findings: Sequence[Finding] = ()
-
-    def next_step(self) -> str:
-        """What to do with a record that was written."""
-        who = "" if "contributor" in self.row else " --contributor HANDLE"
-        return (
-            ("Fix this before you commit: CI fails on warnings too.\n" if self.findings else "")
-            + f"Run it: bash {self.path}\n"
-            f"When it has run: rl-resources draft {self.path} --log LOG{who} --write\n"
-        )
-
-
-def new(root: Path, asked: Asked) -> NewRecord:
+def new(root: Path, asked: Asked) -> Draft:
     """Make the record that is asked for and write its files.
 
     Raises `UnusableInput` and `InvalidDataset`.
     """
     package = read_package(root)
-    snapshot = take_snapshot(package)
-    record = new_record(asked, read_dataset(package), snapshot)
-    found = findings_about(snapshot, record.dataset)
-    refuse_errors(found)
+    record = new_record(asked, read_dataset(package), take_snapshot(package))
+    _refuse(record.obstacles)
+    refuse_errors(record.findings)
     write_changes(root, record.changes)
-    return replace(record, findings=found)
+    return record
 
 
-def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> NewRecord:
-    """The record that is asked for.
+def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Draft:
+    """The draft of the record that is asked for, of a script that nobody has run.
 
     Raises `UnusableInput` with everything that is missing, unknown or impossible.
     """
-    words = _words(asked, dataset)
+    stated = _words(asked, dataset)
+    words = {option: word.text for option, word in stated.items()}
     wanted = _configuration(words, dataset)
     known = shipped(FRAMEWORK)
     _refuse(list(refusals(wanted, known)))
     name = script_name(words)
-    path = script_path(dataset, {"model": words["model"], "script": name})
     text = script_text(wanted, known, name.removesuffix(".sh"))
-    of_script = run_facts(ScriptText(path, text), {}, dataset)
-    row = {
-        **{column: fact.text for column, fact in of_script.items()},
-        **words,
-        "script": name,
-        "status": "untested",
-    }
-    _refuse_existing(snapshot, name, path)
-    after = with_script(with_rows(snapshot, {"tuning": [row]}), path, text.encode())
-    return NewRecord(path, row, after, tuple(changes_between(snapshot, after)))
+    path = script_path(dataset, {"model": words["model"], "script": name})
+    assumed = {"status": Fact(UNTESTED)}
+    record = Draft(dataset, snapshot, ScriptText(path, text), stated=stated, assumed=assumed)
+    if record.place:
+        raise UnusableInput(
+            f"{record.place}: there is a row for {name} already",
+            "Change that row, or choose another configuration; the tag is no part of a name.",
+        )
+    return record
 
 
-def _refuse_existing(snapshot: Snapshot, name: str, path: str) -> None:
-    table, place = snapshot.tables["tuning"], snapshot.keys("tuning").get(name)
-    if place is not None:
-        there = f"{table.path}:{table.rows[place].line}: there is a row for {name} already"
-    elif path in {script.path for script in snapshot.scripts}:
-        there = f"{path}: exists already, and nothing is overwritten"
-    else:
-        return
-    help_ = "Change what is there, or choose another configuration; the tag is no part of a name."
-    raise UnusableInput(there, help_)
+def next_step(record: Draft) -> str:
+    """What to do with a record that was written."""
+    who = "" if record.row["contributor"] else " --contributor HANDLE"
+    return (
+        ("Fix this before you commit: CI fails on warnings too.\n" if record.findings else "")
+        + f"Run it: bash {record.path}\n"
+        f"When it has run: rl-resources draft {record.path} --log LOG{who} --write\n"
+    )
 
 
-def _words(asked: Asked, dataset: Dataset) -> dict[str, str]:
+def _words(asked: Asked, dataset: Dataset) -> Facts:
     """The dataset's words for what is asked for. Raises `UnusableInput` with all problems."""
     words = {option: read_word(dataset, option, text) for option, text in asked.items()}
     _refuse(
         [_missing(option, dataset) for option in OPTIONS if option not in asked]
         + [f"--{option}: {word.doubt}" for option, word in words.items() if word.doubt]
     )
-    return {option: word.text for option, word in words.items()}
+    return words
 
 
 def _missing(option: str, dataset: Dataset) -> str:
