@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 from markupsafe import escape as escape_html
 
@@ -29,6 +29,7 @@ from rl_resources.query.configurations import Configuration
 from rl_resources.query.sentences import resource
 from rl_resources.site.api import BASE
 from rl_resources.site.recipes import LOCAL
+from rl_resources.site.templates import OWN, environment
 from rl_resources.site.tuning_table import escape, records_of_size, sizes
 from rl_resources.text import is_web_address
 
@@ -87,7 +88,7 @@ class Site:
 
         Raises `jinja2.TemplateError` for a template that cannot be used.
         """
-        environment = _environment(self.dataset.package.root / TEMPLATES)
+        templates = _environment(self.dataset.package.root / TEMPLATES)
         shared = {
             "api": BASE,
             "at": self.at,
@@ -107,7 +108,7 @@ class Site:
             "source_name": source_name,
             "to": partial(link, path),
         }
-        return environment.get_template(f"{template or path}.jinja").render({**shared, **values})
+        return templates.get_template(f"{template or path}.jinja").render({**shared, **values})
 
     def source_url(self, path: str) -> str:
         """The page of a file in the repository; empty where the repository is not known."""
@@ -181,21 +182,14 @@ def source_name(report: Record) -> str:
     return f"{thread[1]}#{thread[2]}" if thread else urlsplit(url).netloc
 
 
-@cache  # a changed template is still seen: Jinja2 compares its time
+@cache
 def _environment(templates: Path) -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(templates),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    found = environment(templates, OWN, autoescape=True)
     own = (visible, markdown, fenced, coded, breakable, heading, labelled)
-    environment.tests["web_address"] = is_web_address
-    environment.filters |= {filter_.__name__: filter_ for filter_ in own}
-    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
-    return environment
+    found.tests["web_address"] = is_web_address
+    found.filters |= {filter_.__name__: filter_ for filter_ in own}
+    found.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
+    return found
 
 
 def visible(text: str) -> str:

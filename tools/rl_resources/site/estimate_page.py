@@ -13,12 +13,11 @@ import polars as pl
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.configuration import Configuration, estimable
-from rl_resources.estimate.estimate import ROLLOUT, VERDICTS, Estimate, of_script
+from rl_resources.estimate.estimate import VERDICTS, Estimate, of_script
 from rl_resources.estimate.formula import backends, inputs_by_name, published
 from rl_resources.package import Record
 from rl_resources.script.run import Run
 from rl_resources.site.environment import Site
-from rl_resources.site.estimate import rollout
 
 BACKTEST = PurePosixPath("benchmarks/backtest.csv")
 """The measured runs with their estimates, in a checkout; no wheel has it."""
@@ -127,7 +126,6 @@ def of_record(dataset: Dataset, record: Record, run: Run | None) -> Mapping[str,
         "estimate": found,
         "estimate_query": query_of(found, str(record["device"]), str(record["infer"])),
         "guessed": [item for item in assumed if "not known" in item.reason],
-        "rollout": rollout(found) if ROLLOUT in found.phases else "",
     }
 
 

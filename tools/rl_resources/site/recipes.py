@@ -12,9 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, StrictUndefined
-
 from rl_resources.dataset import Dataset
+from rl_resources.site.templates import environment
 
 LOCAL = "http://localhost:8000/"
 """In place of the site's URL where it is not configured: there `make serve` shows the site."""
@@ -97,7 +96,4 @@ def _filled(codes: Iterable[Mapping[str, str]], name: str = "", **values: Any) -
     )
 
 
-_environment = Environment(  # noqa: S701 (code, in which nothing is escaped)
-    undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-)
-_template = cache(_environment.from_string)  # most are filled once for each size
+_template = cache(environment().from_string)  # most are filled once for each size
