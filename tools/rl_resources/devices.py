@@ -120,7 +120,8 @@ def _notes(row: Record, label: str, memory_gb: float, variants: Sequence[str]) -
         others = f"; ask for {' or '.join(variants)} too" if variants else ""
         yield f"Its memory is not known: only runs on it count{others}."
     capability = re.fullmatch(r"[0-9]+\.[0-9]", text_of(row, "architecture"))
-    if capability and float(capability[0]) < _FIRST_WITH_BF16:
+    nvidia = text_of(row, "vendor") == "NVIDIA"
+    if nvidia and capability and float(capability[0]) < _FIRST_WITH_BF16:
         yield f"{label} has no BF16: a run in BF16 or FP8 needs another precision on it."
 
 

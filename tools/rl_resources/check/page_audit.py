@@ -31,8 +31,11 @@ class Audit(NamedTuple):
     records: tuple[Record, ...]
 
 
-def import_page(page: Path, scripts: Path | None, dataset: Dataset) -> tuple[str, list[Finding]]:
-    """The CSV text of the records of the file `page`, and what is wrong with it and its scripts.
+def import_page(
+    page: Path, scripts: Path | None, dataset: Dataset
+) -> tuple[str, list[Finding], int]:
+    """The CSV text of the records of the file `page`, what is wrong with it and its scripts, and
+    how many scripts were not read because nothing on the page leads to them.
 
     `scripts` is the directory with the scripts that the page links to; they are read and never run.
     Raises `UnusableInput` where page or folder cannot be read.
@@ -43,7 +46,8 @@ def import_page(page: Path, scripts: Path | None, dataset: Dataset) -> tuple[str
     reading = read_rows(parsed, dataset, paths)
     texts = {} if scripts is None else _script_texts(scripts, reading)
     found = audit(reading, texts)
-    return tuning_csv(found.records, dataset), list(found.findings)
+    unread = len(paths or ()) - len(texts)
+    return tuning_csv(found.records, dataset), list(found.findings), unread
 
 
 def audit(reading: Reading, texts: Texts) -> Audit:

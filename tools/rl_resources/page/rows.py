@@ -124,8 +124,12 @@ class Link:
 
     @property
     def ambiguous(self) -> bool:
-        """Whether label and URL name two scripts, so that nobody knows which one is meant."""
-        return None not in (self.label, self.target) and self.label != self.target
+        """Whether label and URL name two scripts, so that nobody knows which one is meant.
+
+        Names that differ in case, or in `_` for `-`, are one.
+        """
+        names = [plain_name(name) for name in (self.label, self.target) if name]
+        return len(set(names)) > 1
 
     @property
     def read(self) -> str | None:

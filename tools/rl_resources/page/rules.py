@@ -18,7 +18,7 @@ from rl_resources.package import text_of
 from rl_resources.page import rows
 from rl_resources.page.rows import HEADER_OF, HEADERS, Reading, ReadRow
 from rl_resources.rule import Mistake, rule
-from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
+from rl_resources.script.name import FORM, PARTS, ScriptName, parse, parsed, predicate
 from rl_resources.text import nearest, shown
 
 _NEAR, _FAR = 1.25, 1.6
@@ -317,7 +317,8 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
     """
     for row in reading.rows:
         link = row.link
-        if link.ambiguous and not (link.missing and link.file):
+        named = None not in (link.label, link.target)
+        if named and link.label != link.target and not (link.missing and link.file):
             label, target = shown(link.label or "", 120), shown(link.target or "", 120)
             message = f"the link is called {label} and leads to {target}"
             fix = "Fix whichever of the two names is wrong."
@@ -383,8 +384,7 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
     Good: 2 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
     """
     for row in reading.rows:
-        agreed = row.link.label in (None, row.link.script)
-        name = parsed(row.link.script) if agreed else None
+        name = None if row.link.ambiguous else _name_of_form(reading, row.link.script)
         for part in PARTS if name else ():
             cell, named = row.cells[HEADER_OF[part]], str(getattr(name, part))
             said = _said(row, part)
@@ -392,6 +392,13 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
                 message = f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
                 fix = f"Fix the row, or the name {shown(row.link.script, 120)}."
                 yield reading.mistake(cell, message, fix)
+
+
+def _name_of_form(reading: Reading, script: str) -> ScriptName | None:
+    """The parts of a name that ends in a known backend or engine; any name may have six parts."""
+    name, meanings = parsed(script), reading.context.meanings
+    known = name and (meanings("backend", name.train) or meanings("engine", name.infer))
+    return name if known else None
 
 
 def _said(row: ReadRow, part: str) -> str:

@@ -160,10 +160,21 @@ class Run(Settings):
 
     @property
     def micro_batch(self) -> Setting:
-        """The micro batch at the key that the script writes."""
-        return (
-            self.micro_batch_size if self.micro_batch_size.place else self.micro_batch_size_per_gpu
+        """Responses that a rank trains at a time, at the key that the script writes.
+
+        A total is divided by the data-parallel ranks: verl/workers/fsdp_workers.py
+        `ActorRolloutRefWorker.__init__`, `ppo_micro_batch_size //= …`.
+        """
+        total, gpus, size = (
+            self.micro_batch_size,
+            self.training_gpus.number,
+            self.training_model_size,
         )
+        if not total.place:
+            return self.micro_batch_size_per_gpu
+        if not (total.number and gpus and size):
+            return total._replace(value=UNKNOWN)
+        return total._replace(value=max(1, total.number * size // gpus))
 
     max_prompt_length = Key("data.max_prompt_length")
     """Tokens of a prompt at most."""

@@ -42,7 +42,7 @@ _LOG = re.compile(
     r"(?!.*\.\.)(?:/tmp/)?(?![/~.]|\$\{?HOME\b)[^\s`]+\.(?:err|log|out|txt)|/dev/(?:null|stderr)|\d|-"
 )
 """A file of messages below the working directory or `/tmp`, and file descriptors."""
-_KEPT = re.compile(r"(?!/(?:var/tmp|tmp|dev/shm)/.)/|(?:~|\$\{?HOME\b\}?)(?!/\.cache/\w+/)")
+_KEPT = re.compile(r"(?!/(?:var/tmp|tmp|dev/shm)/[^*])/|(?:~|\$\{?HOME\b\}?)(?!/\.cache/\w+/)")
 """What may be somebody else's: what is neither temporary nor a part of a cache."""
 
 

@@ -77,7 +77,8 @@ class ScriptText:
             return None
         if not trains(run.launch):
             return None
-        return replace(run, trusts_defaults=False) if run.launch.stray or self.lost else run
+        unsure = run.launch.stray or self.lost or self.script.problems
+        return replace(run, trusts_defaults=False) if unsure else run
 
     def or_exempt(self, rule: str) -> str:
         """The way out for a script that ran as it is; a page that is kept by hand has none."""
