@@ -18,13 +18,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cases import read_cases
 from rl_resources.tabular import quote
 from sample_tree import REPOSITORY, Edit, apply
 
 DATASET = Path(__file__).parent / "botched/dataset"
-SCRIPT = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
-NEW = "examples/tuning/7b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh"
-TUNING = "records/tuning.csv"
+TABLES = read_cases("botched")
+SCRIPT, TUNING = TABLES["words"]["SCRIPT"], TABLES["words"]["TUNING"]
+NEW = f"examples/tuning/7b/{TABLES['new']['script']}"
 NEW_LINE = 6
 NOTE = "Ran on one node, without NVLink, at night."
 
@@ -40,24 +41,7 @@ def _lines(path: str) -> list[str]:
 
 
 HEADER, *_, LAST_ROW = _lines(TUNING)
-NEW_CELLS = dict.fromkeys(HEADER.split(","), "") | {
-    "script": NEW.rpartition("/")[2],
-    "tag": "MIN",
-    "model": "Qwen/Qwen2.5-7B-Instruct",
-    "task": "GRPO",
-    "gpus": "8",
-    "device": "h100",
-    "nodes": "1",
-    "train": "fsdp",
-    "infer": "vllm",
-    "framework": "verl",
-    "max_prompt_length": "1024",
-    "max_response_length": "1024",
-    "rollout_n": "5",
-    "contributor": "jane-doe",
-    "status": "reported",
-    "statement": "stated-run",
-}
+NEW_CELLS = dict.fromkeys(HEADER.split(","), "") | TABLES["new"]
 
 
 def new_row(**cells: str) -> str:
@@ -67,7 +51,6 @@ def new_row(**cells: str) -> str:
 
 NEW_ROW = new_row()
 WORDS: Mapping[str, str] = {
-    "SCRIPT": SCRIPT,
     "NEWROW": NEW_ROW,
     "TABBEDROW": NEW_ROW.replace(",", "\t"),
     "SEMICOLONROW": NEW_ROW.replace(",", ";"),
@@ -76,18 +59,12 @@ WORDS: Mapping[str, str] = {
     "SHORTROW": NEW_ROW.removesuffix(","),
     "NODELESSROW": new_row(nodes="NODES").replace(",NODES,", ","),
     "NEW": NEW,
-    "LORA": "examples/tuning/7b/qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh",
-    "TUNING": TUNING,
-    "TRIALS": "records/trials.csv",
-    "MODELS": "records/models.csv",
-    "COMPATIBILITY": "records/compatibility.csv",
-    "SEARCHED": "examples/tuning/14b/qwen2.5-14b-instruct_grpo-lora_2_h100_fsdp_vllm.sh",
-    "MODELROW": "Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4",
     "LASTROW": LAST_ROW,
     "HEADER": HEADER,
     "QUOTEDROW": new_row(notes=f'"{NOTE}"'),
     "OPENROW": new_row(notes=f'"{NOTE}'),
     "CLOSEDROW": new_row(notes=f'{NOTE}"'),
+    **TABLES["words"],
 }
 
 

@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import shutil
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -46,24 +45,6 @@ def program(*names: str) -> str:
     """Where the first of these programs is that is installed; without any the test cannot run."""
     found = next(filter(None, map(shutil.which, names)), None)
     return found or cannot_run(f"no `{names[0]}`: install Debian's package `{names[0]}`")
-
-
-@cache
-def read_cases(file: str) -> dict[str, Any]:
-    """What `tests/cases/FILE.toml` holds."""
-    return tomllib.loads((ROOT / f"tests/cases/{file}.toml").read_text(encoding="utf-8"))
-
-
-def cases(file: str, table: str) -> pytest.MarkDecorator:
-    """A test for each case in a table of `tests/cases/FILE.toml`, called by its sentence.
-
-    The arguments of the test are the keys of the cases, which all have the same ones.
-    """
-    found = read_cases(file)[table]
-    keys = [*next(iter(found.values()))]
-    assert all([*case] == keys for case in found.values()), f"{file}.toml: keys of {table} differ"
-    values = [pytest.param(*case.values(), id=name) for name, case in found.items()]
-    return pytest.mark.parametrize(keys, values)
 
 
 def answers_in_node(

@@ -1,13 +1,9 @@
 """The corpus of what no honest record holds, and of what only looks as if it did something."""
 
-import tomllib
-from pathlib import Path
-
+from cases import read_cases
 from rl_resources.package import Field, TableSchema
 
-_FOLDER = Path(__file__).parent / "hostile"
-CLASSES = tomllib.loads((_FOLDER / "payloads.toml").read_text(encoding="utf-8"))
-HONEST = tomllib.loads((_FOLDER / "honest.toml").read_text(encoding="utf-8"))["notes"]
+CLASSES, HONEST = read_cases("hostile/payloads"), read_cases("hostile/honest")["notes"]
 REFUSED = [text for found in CLASSES.values() for text in found.get("refused", ())]
 SHOWN = [text for found in CLASSES.values() for text in found.get("shown", ())]
 PAYLOADS = [*REFUSED, *SHOWN]

@@ -1,12 +1,12 @@
 """Rules that hold a row to its script, and the run that both describe to the framework."""
 
-import tomllib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from cases import read_cases
 from rl_resources.check.registry import all_rules
 from rl_resources.errors import Finding
 from rl_resources.script.algorithm import ESTIMATORS
@@ -16,49 +16,8 @@ from rl_resources.script_rules.target import Pair, Said, ScriptText, Trial
 
 ROOT = Path(__file__).parents[1]
 PATH = "examples/tuning/7b/a.sh"
-ACTOR = "actor_rollout_ref.actor"
-ROLLOUT = "actor_rollout_ref.rollout"
-MODEL = "actor_rollout_ref.model"
-SETTINGS = {
-    "algorithm.adv_estimator": "grpo",
-    "data.train_batch_size": "64",
-    "data.max_prompt_length": "512",
-    "data.max_response_length": "1024",
-    f"{MODEL}.path": "Qwen/Qwen2.5-7B-Instruct",
-    f"{ACTOR}.strategy": "fsdp",
-    f"{ACTOR}.ppo_mini_batch_size": "64",
-    f"{ACTOR}.ppo_micro_batch_size_per_gpu": "8",
-    f"{ACTOR}.fsdp_config.param_offload": "True",
-    f"{ACTOR}.fsdp_config.optimizer_offload": "True",
-    f"{ROLLOUT}.name": "vllm",
-    f"{ROLLOUT}.n": "5",
-    f"{ROLLOUT}.tensor_model_parallel_size": "2",
-    f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu": "8",
-    "trainer.nnodes": "1",
-    "trainer.n_gpus_per_node": "8",
-}
-ROW = {
-    "script": "a.sh",
-    "tag": "MIN",
-    "model": "Qwen/Qwen2.5-7B-Instruct",
-    "task": "GRPO",
-    "weights": "full",
-    "memory_optimizations": (
-        "activation-checkpointing; parameter-offload; optimizer-offload; sequence-packing"
-    ),
-    "gpus": "8",
-    "nodes": "1",
-    "max_batch": "64",
-    "micro_batch_per_gpu": "8",
-    "max_tokens_per_gpu": "16384",
-    "train": "fsdp",
-    "infer": "vllm",
-    "max_prompt_length": "512",
-    "max_response_length": "1024",
-    "rollout_n": "5",
-    "gpu_memory_utilization": "0.5",
-    "status": "reported",
-}
+TABLES = read_cases("agreement")
+SETTINGS, ROW, CASES = TABLES["sound"]["settings"], TABLES["sound"]["row"], TABLES["case"]
 START = "python3 -m verl.trainer.main_ppo"
 
 
@@ -90,10 +49,8 @@ def findings(
     if text is None:
         text = script_of(SETTINGS | (settings or {}), before, start)
     script = script_text(text)
-    facts = {"attention_heads": "28", "kv_heads": "4", "parameters_b": "7.6", "layers": "28"}
-    facts |= {"hidden_size": "3584", "intermediate_size": "18944", "vocab_size": "152064"}
-    facts |= {"model": cells["model"], "tie_word_embeddings": "false"}
     model = cells["model"]
+    facts = {"model": model, **TABLES["sound"]["facts"]}
     names = (model, model.rpartition("/")[2].lower())
     pair = Pair(
         "records/tuning.csv",
@@ -108,7 +65,6 @@ def findings(
     return list(all_rules()[rule].findings(pair))
 
 
-CASES = tomllib.loads((ROOT / "tests/agreement.toml").read_text(encoding="utf-8"))["case"]
 RULES = [name for name, rule in all_rules().items() if rule.family in {"agreement", "running"}]
 
 

@@ -5,12 +5,12 @@ The page and its mistakes are of our own making; the scripts are those of the da
 
 import json
 import shutil
-import tomllib
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from cases import each, read_cases
 from rl_resources.check import all_rules
 from rl_resources.check.page_audit import audit
 from rl_resources.cli import main
@@ -27,9 +27,8 @@ FOURTEEN = "qwen2.5-14b-instruct_grpo-lora_2_h100_fsdp_vllm.sh"
 UNDERSCORE = FOURTEEN.replace("qwen2.5-14b", "qwen2.5_14b")
 BASE = "https://example.org/blob/main/examples/tuning"
 LINK = f"`{SEVEN} <{BASE}/7b/{SEVEN}>`_"
-FILES = Path(__file__).parent / "audit"
-PAGE = (FILES / "page.rst").read_text(encoding="utf-8")
-CASES = tomllib.loads((FILES / "cases.toml").read_text(encoding="utf-8"))
+PAGE = (Path(__file__).parent / "audit/page.rst").read_text(encoding="utf-8")
+CASES = read_cases("audit/cases")
 HEADER = PAGE[PAGE.index(".. list-table") : PAGE.index("    * - MIN")]
 LORA_ROW = PAGE[PAGE.index("    * - MIN\n      - Qwen2.5-7B") : PAGE.index("\n14B\n")]
 FOURTEEN_ROW = PAGE[PAGE.index("    * - MIN\n      - Qwen2.5-14B") :]
@@ -139,25 +138,13 @@ def test_what_is_right_is_not_reported(dataset, scripts, case):
     assert _findings(dataset, scripts, _edited((case["old"], case["new"]))) == []
 
 
-@pytest.mark.parametrize(
-    ("link", "rules"),
-    [
-        (f"`{SEVEN} <{BASE}/7b/{SEVEN}>` _", ["page-broken-link", "gpus-agree"]),
-        (f"[{SEVEN}]({BASE}/7b/{SEVEN})", ["page-broken-link", "gpus-agree"]),
-        (f"`{SEVEN}`_", ["page-broken-link", "gpus-agree"]),
-        (f"`{SEVEN[:-3]} <{BASE}/7b/{SEVEN[:-3]}>`_", ["page-missing-script", "gpus-agree"]),
-        (f"`{LORA} <{BASE}/7b/{SEVEN}>`_", ["page-link-label"]),
-    ],
-)
+@each(CASES["links"], "link rules")
 def test_a_wrong_link_is_read_where_it_names_one_script(dataset, scripts, link, rules):
     page = _edited((LINK, link), ("2*H800", "4*H800"))
-    assert sorted(_rules(dataset, scripts, page)) == sorted(rules)
+    assert sorted(_rules(dataset, scripts, page)) == rules
 
 
-@pytest.mark.parametrize(
-    ("model", "wrong"),
-    [("Qwen2-7B", False), ("Qwen2-57B-A14B", False), ("Llama-3.1-70B", False), ("Qwen2-32B", True)],
-)
+@each(CASES["models"], "model wrong")
 def test_only_a_size_within_a_listed_family_does_not_exist(dataset, scripts, model, wrong):
     page = _edited(("- Qwen2-7B-Instruct", f"- {model}"))
     assert ("page-unknown-model" in _rules(dataset, scripts, page)) == wrong

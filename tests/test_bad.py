@@ -11,7 +11,6 @@ columns less one.
 import csv
 import json
 import re
-import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import read_cases
 from rl_resources.check import all_rules, findings_in
 from rl_resources.check import check as all_findings
 from rl_resources.cli import main
@@ -55,7 +55,7 @@ def _meaning(word: re.Match[str]) -> str:
     return "".join(cell + separator for cell in LINES[int(line) - 1][begin:end])
 
 
-CASES = {path.stem: expanded(tomllib.loads(path.read_text(encoding="utf-8"))) for path in BAD}
+CASES = {path.stem: expanded(read_cases(f"bad/{path.stem}")) for path in BAD}
 FINDINGS = {name: case for name, case in CASES.items() if case["status"] != 2}
 UNUSABLE = {name: case for name, case in CASES.items() if case["status"] == 2}
 # Rules about what a script does and about hand-kept pages have their own tests.

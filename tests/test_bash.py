@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import tomllib
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
@@ -10,6 +9,7 @@ from random import Random
 
 import pytest
 
+from cases import each, read_cases
 from conftest import program
 from rl_resources.script.bash import read
 from rl_resources.script.bash.script import Command, Script, Value, Word
@@ -68,9 +68,9 @@ def _launched(script: Script) -> list[Command]:
     return [c for c in script.commands if c.name == "python3" and c.reach != "never"]
 
 
-def _arguments(text: str) -> list[str | None]:
-    (command,) = _launched(read(text))
-    return [word.text for word in command.words[1:]]
+def _arguments(command: Command) -> list[str]:
+    """The words after the first, `?` for those that are not known."""
+    return ["?" if word.text is None else word.text for word in command.words[1:]]
 
 
 def _home_filled(value: Value) -> str:
@@ -97,7 +97,7 @@ set -f
 HOME={HOME} a=x B="p q" c_1=a.b/c N=7 MODEL=Org/Name-7B i=0
 X=(1 "2 3") Y=()
 """
-GRAMMAR = tomllib.loads(Path(__file__).with_name("bash_grammar.toml").read_text())
+GRAMMAR, CASES = read_cases("bash_grammar"), read_cases("bash")
 
 
 def launch_script(seed: int, dynamic: bool) -> str:
@@ -186,108 +186,45 @@ def test_of_a_text_too_long_the_beginning_is_read():
 
 # Values and where they come from
 
-PLACES = {
-    # script: words after the first as (text, line, column), and where the value is defined
-    "N=5\n\npython3 trainer.n=${N}\n": [("trainer.n=5", 3, 9)],
-    'X=(\n  a=1\n  b="$N"\n)\npython3 "${X[@]}"\n': [("a=1", 2, 3), (None, 3, 3)],
-    "ARGS='a=1 b=2'\npython3 $ARGS\n": [(None, 2, 9)],
-    "python3 a=é b=2 \\\n  c=3\n": [("a=é", 1, 9), ("b=2", 1, 13), ("c=3", 2, 3)],
-}
+
+@each(CASES["places"], "script words")
+def test_a_word_has_the_place_where_it_is_written(script, words):
+    (command,) = _launched(read(script))
+    places = [f"{word.place.line}:{word.place.column}" for word in command.words[1:]]
+    assert [*map(" ".join, zip(places, _arguments(command), strict=True))] == words
 
 
-@pytest.mark.parametrize("text", PLACES)
-def test_a_word_has_the_place_where_it_is_written(text):
-    (command,) = _launched(read(text))
-    places = [(word.text, word.place.line, word.place.column) for word in command.words[1:]]
-    assert places == PLACES[text]
-
-
-EXPANSIONS = {
-    "python3 ${N:-4} ${M-5} ${1:-4}": ["4", "5", "4"],
-    "N=; python3 ${N:-4} [${N-4}] ${N:+x}y": ["4", "[]", "y"],
-    'python3 "${D:-~/x}" ~k.v x.y=~/d N=~/d': ["~/x", "~k.v", "x.y=~/d", None],
-    "python3 a \\": ["a"],
-    "python3 trainer.logger=['console','wandb']": ["trainer.logger=[console,wandb]"],
-    "python3 +k={a:1} +k={a:1,b:2}": ["+k={a:1}", None],
-    "n=$((1024 * 2))\npython3 $((n + n * 3 / 2))": ["5120"],
-    "let n=3+4 m=n*2\npython3 $n a": [None, "a"],
-    "python3 a \\\n  # b \\\n  c=1": ["a"],
-    "python3 a \\ \n  c=1": ["a", " "],
-    "export A=1\nA=2 python3 $A": ["1"],
-    "declare -A m=([k]=v)\npython3 ${m[k]}": [None],
-    "f() { local a=2; python3 $a $1; }\na=1\nf x": ["2", None],
-    "x=a.b.c\npython3 ${x^^} ${x##*.} ${x:2:1} ${x/b/B}": [None] * 4,
-    'a=(x y)\na+=(z)\npython3 "${a[*]}"': ["x y z"],
-    "[[ 1 -eq 1 ]] && [[ a == [ab] ]] && python3 a": ["a"],
-}
-
-
-@pytest.mark.parametrize("text", EXPANSIONS)
-def test_expansions(text):
-    assert _arguments(text) == EXPANSIONS[text]
+@each(CASES["expansions"], "script words")
+def test_expansions(script, words):
+    (command,) = _launched(read(script))
+    assert _arguments(command) == words
 
 
 # Branches
 
-REACHED = {
-    # script: the arguments of each launch that may run, and how surely it runs
-    'N=1\nif [ -n "$X" ]; then N=2; python3 a; fi\npython3 $N\n': [
-        (["a"], "maybe"),
-        ([None], "always"),
-    ],
-    "N=1\nif [ $# -lt 2 ]; then N=2; exit 1; fi\npython3 $N\n": [(["1"], "always")],
-    'if [ -z "${MODEL:-}" ]; then echo usage; exit 1; fi\npython3 a\n': [(["a"], "always")],
-    'B=${B:-fsdp}\nif [ "$B" = fsdp ]; then python3 a; else python3 b; fi\n': [
-        (["a"], "maybe"),
-        (["b"], "maybe"),
-    ],
-    'X=(a)\nif [ -n "$Q" ]; then X+=(b); fi\nX+=(c)\npython3 "${X[@]}" d\n': [
-        (["a", None, "c", "d"], "always")
-    ],
-    'X=(a=1 b=1); D=$(ask)\nif [ "$D" = npu ]; then X=(a=1 b="$Q"); fi\npython3 "${X[@]}"\n': [
-        (["a=1", None], "always")
-    ],
-    "A=1 N=0\nwhile true; do\n  if ask; then break; fi\n  N=$((N + 1))\ndone\npython3 $A $N\n": [
-        (["1", None], "always")
-    ],
-    "f() { ask && return; python3 a; }\nf\npython3 b": [(["b"], "always"), (["a"], "maybe")],
-}
 
-
-@pytest.mark.parametrize("text", REACHED)
-def test_branches(text):
-    script = read(text)
-    found = [([w.text for w in c.words[1:]], c.reach) for c in _launched(script)]
-    assert found == REACHED[text]
-    assert script.complete
+@each(CASES["branches"], "script launches")
+def test_branches(script, launches):
+    found = read(script)
+    launched = [" ".join([item.reach, *_arguments(item)]) for item in _launched(found)]
+    assert launched == launches
+    assert found.complete
 
 
 def test_what_a_function_or_eval_changes_is_unknown():
     text = "A=1 B=1 C=1\nf() { A=2; }\nf\neval 'B=2'\npython3 $A $B $C\n"
-    assert _arguments(text) == [None, None, "1"]
+    (command,) = _launched(read(text))
+    assert _arguments(command) == ["?", "?", "1"]
 
 
 # Syntax
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "column"),
-    [
-        ("echo 'a\n", 1, 6),
-        ('echo "a\nb\n', 1, 6),
-        ("a\nx=(1 2\n", 2, 3),
-        ("echo $(ls\n", 1, 6),
-        ("if a; then\nb\n", 1, 1),
-        ("a\nfi\n", 2, 1),
-        ("a &&\n", 1, 3),
-        ("for i in 1; do\n# b\ndone\n", 1, 13),
-        ("a )\n", 1, 3),
-    ],
-)
-def test_what_bash_refuses_has_its_place(text, line, column):
-    done = subprocess.run([program("bash"), "-n"], input=text.encode(), capture_output=True)
+@each(CASES["syntax"], "script line column")
+def test_what_bash_refuses_has_its_place(script, line, column):
+    done = subprocess.run([program("bash"), "-n"], input=script.encode(), capture_output=True)
     assert done.returncode != 0
-    (problem,) = read(text).problems
+    (problem,) = read(script).problems
     assert (problem.place.line, problem.place.column) == (line, column)
 
 

@@ -1,17 +1,15 @@
 """The rules about one script: what must be reported, and what looks like a mistake and is none."""
 
 import re
-import tomllib
-from pathlib import Path
 
 import pytest
 
+from cases import each, read_cases
 from rl_resources.check.registry import all_rules
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script_rules import shellcheck
 from rl_resources.script_rules.target import ScriptText
 
-ROOT = Path(__file__).parents[1]
 FAMILIES = ("content", "variables", "arguments", "releases", "safety")
 RULES = {name: rule for name, rule in all_rules().items() if rule.family in FAMILIES}
 MAIN = "python3 -m verl.trainer.main_ppo"
@@ -35,9 +33,9 @@ def test_a_rule_reports_its_bad_example_and_not_its_good_one(rule):
     assert found(rule.name, example(rule.good)) == []
 
 
-CASES = tomllib.loads((ROOT / "tests" / "script_rules.toml").read_text(encoding="utf-8"))
-FOUND = [(name, case) for name, cases in CASES.items() for case in cases["found"]]
-FINE = [(name, script) for name, cases in CASES.items() for script in cases["fine"]]
+OF_RULES, CASES = read_cases("script_rules"), read_cases("content")
+FOUND = [(name, case) for name, cases in OF_RULES.items() for case in cases["found"]]
+FINE = [(name, script) for name, cases in OF_RULES.items() for script in cases["fine"]]
 
 
 def full(script: str) -> str:
@@ -70,17 +68,7 @@ def test_wrong_ends_of_lines_are_one_mistake():
     assert names == ["shellcheck-error"]
 
 
-@pytest.mark.parametrize(
-    ("command", "of_a_page"),
-    [
-        ("rm -rf ~/.cache/huggingface", True),
-        ('rm -rf "$HOME"/.cache', True),
-        ("pkill -9 -f python3", True),
-        ("killall ray", True),
-        ('rm -rf "${x:?}/*"', False),
-        ("rm -rf checkpoints/old ./log /tmp/run", False),
-    ],
-)
+@each(CASES["commands"], "command of_a_page")
 def test_of_the_scripts_of_a_page_only_loss_is_found(command, of_a_page):
     """A page's scripts are read by nobody who runs them from here; ours consist of a short list."""
     rule = RULES["unexpected-command"]
@@ -88,35 +76,11 @@ def test_of_the_scripts_of_a_page_only_loss_is_found(command, of_a_page):
     assert bool(list(rule.findings(ScriptText(PATH, f"{command}\n", ours=False)))) == of_a_page
 
 
-ONE_CAUSE = [
-    ("batch_size=1", f"{MAIN} data.train_batch_size=batch_size", "missing-dollar"),
-    ("batch_size=1", f'{MAIN} data.train_batch_size="$batchsize"', "undefined-variable"),
-    ("DATA_DIR=a", f"{MAIN} data.train_files=DATA_DIR/a/train.parquet", "missing-dollar"),
-    ("model_path=a", f"{MAIN} trainer.project_name={{model_path}}", "missing-dollar"),
-    ("nodes=1", f"{MAIN} 'trainer.project_name=$nodes'", "missing-dollar"),
-    ("echo a", f"{MAIN} \\\n  trainer.nnodes=1 \\ \n  trainer.save_freq=2", "broken-continuation"),
-    ("echo a", f"{MAIN} trainer.nnodes= 1", "stray-argument"),
-    ("echo a", 'echo "unclosed', "syntax"),
-    (
-        "echo a",
-        f"{MAIN} \\\n  trainer.nnodes=1 \\ # one\n  trainer.save_freq=2",
-        "broken-continuation",
-    ),
-    ("gsm8k_test_path=$HOME/math/test.parquet", f"{MAIN} trainer.nnodes=1", "unused-variable"),
-    ("echo a", f'{MAIN} "data.train_files=$HOME/a" $@', "unquoted-arguments"),
-    (
-        "test_path=$HOME/train.parquet",
-        f"{MAIN} data.val_files=\"['$test_path']\"",
-        "data-split",
-    ),
-]
-
-
-@pytest.mark.parametrize(("first", "second", "name"), ONE_CAUSE)
-def test_one_mistake_is_one_finding_of_all_rules(first, second, name):
-    target = ScriptText(PATH, f"#!/bin/bash\nset -euo pipefail\n{first}\n{second}\n")
-    names = [finding.rule for rule in RULES.values() for finding in rule.findings(target)]
-    assert names == [name]
+@each(CASES["one_cause"], "script rule")
+def test_one_mistake_is_one_finding_of_all_rules(script, rule):
+    target = ScriptText(PATH, f"#!/bin/bash\nset -euo pipefail\n{full(script)}")
+    names = [finding.rule for known in RULES.values() for finding in known.findings(target)]
+    assert names == [rule]
 
 
 def test_without_shellcheck_nothing_is_reported_and_nothing_fails(monkeypatch):

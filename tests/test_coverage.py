@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import pytest
 
-from conftest import cases, read_cases
+from cases import cases, read_cases
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices
 from rl_resources.query.compatibility import Ages

@@ -8,7 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from botched_tree import commit, git
-from conftest import cases
+from cases import cases
 from rl_resources.query.diff import Table, TableDiff, diff
 from rl_resources.site import changes
 from sample_tree import apply, plant

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from botched_tree import plant_frozen
+from cases import each, read_cases
 from rl_resources.cli import main
 from rl_resources.contribute import draft as draft_module
 from rl_resources.contribute.changes import Fixed
@@ -22,7 +23,6 @@ from rl_resources.package import Package, read_package
 from rl_resources.script_rules.target import ScriptText
 from rl_resources.snapshot import Snapshot, Table, take_snapshot
 from sample_tree import files, with_tables
-from test_agreement import SETTINGS as SOUND
 from website import read_rows
 
 ROOT = Path(__file__).parents[1]
@@ -33,6 +33,8 @@ STATED = {"script", "model", "task", "gpus", "device", "nodes", "train", "infer"
 STATED |= {"max_prompt_length", "max_response_length", "rollout_n"}
 
 HEADER = "#!/usr/bin/env bash\nset -euo pipefail\n"
+CASES = read_cases("draft")
+SOUND = read_cases("agreement")["sound"]["settings"]
 SETTINGS = SOUND | {"data.train_batch_size": "128", "trainer.n_gpus_per_node": "2"}
 NAME = "qwen2.5-7b-instruct_grpo_2_a100-80g_fsdp_vllm.sh"
 PLACE = f"examples/tuning/7b/{NAME}"
@@ -43,16 +45,16 @@ OURS = (*ON_A100, "--contributor", HANDLE)
 Run = Callable[..., dict[str, Any]]
 
 
-def script(header: str = HEADER, settings: str = "") -> str:
-    chosen = {**SETTINGS, **dict(setting.split("=") for setting in settings.split())}
+def script(settings: Mapping[str, str] | None = None, header: str = HEADER) -> str:
+    chosen = SETTINGS | (settings or {})
     overrides = "".join(f" \\\n    {key}={value}" for key, value in chosen.items())
     return f'{header}python3 -m verl.trainer.main_ppo{overrides} \\\n    "$@"\n'
 
 
-def step(number: int, seconds: float = 90.0) -> str:
+def step(number: int) -> str:
     return (
         f"(TaskRunner pid=1) step:{number} - perf/max_memory_allocated_gb:61.500 - "
-        f"timing_s/step:{seconds} - perf/throughput:1450.000\n"
+        "timing_s/step:90.0 - perf/throughput:1450.000\n"
     )
 
 
@@ -154,87 +156,29 @@ def test_everything_that_a_script_states_becomes_the_row(run, mine, root, unchec
     found = run(mine, *ON_A100, "--set", "task=grpo", "--set", "model=qwen2.5-7b-instruct")
     assert (found["exit"], files(root)) == (0, before)
     assert f"the script belongs at {PLACE}: writing puts a copy there" in found["said"]
-    assert {name: text for name, text in found["row"].items() if text} == {
-        "script": NAME,
-        "tag": "MIN",
-        "model": "Qwen/Qwen2.5-7B-Instruct",
-        "task": "GRPO",
-        "weights": "full",
-        "precision": "bf16",
-        "memory_optimizations": f"{ALL_ON}; rollout-sleep",
-        "gpus": "2",
-        "device": "a100-80g",
-        "nodes": "1",
-        "micro_batch_per_gpu": "8",
-        "train": "fsdp",
-        "infer": "vllm",
-        "framework": "verl",
-        "max_prompt_length": "512",
-        "max_response_length": "1024",
-        "rollout_n": "5",
-        "gpu_memory_utilization": "0.5",
-        "status": "reported",
-        "statement": "stated-run",
-    }
+    assert {name: text for name, text in found["row"].items() if text} == CASES["row"]
     empty = [name for name, text in found["row"].items() if not text and name != "notes"]
     said = f"left empty: {', '.join(empty)}. --log FILE and --set COLUMN=VALUE state them."
     assert said in found["said"]
 
 
-MODEL, ACTOR = "actor_rollout_ref.model", "actor_rollout_ref.actor"
-SHARE = "actor_rollout_ref.rollout.gpu_memory_utilization"
-ALL_ON = "activation-checkpointing; parameter-offload; optimizer-offload; sequence-packing"
-WITH_REFERENCE = "activation-checkpointing; optimizer-offload; reference-offload; sequence-packing"
-NO_OFFLOAD = f"{ACTOR}.fsdp_config.param_offload=False"
-RECOMPUTED = f"{NO_OFFLOAD} {ACTOR}.fsdp_config.optimizer_offload=False"
-OFF = f"{RECOMPUTED} {MODEL}.enable_gradient_checkpointing=False"
-TOKENS = f"{ACTOR}.use_dynamic_bsz=True {ACTOR}.ppo_max_token_len_per_gpu=16384"
-REFERENCE = f"{NO_OFFLOAD} {ACTOR}.use_kl_loss=True"
-REFERENCE += " actor_rollout_ref.ref.fsdp_config.param_offload=True"
-REFERENCE += " actor_rollout_ref.rollout.free_cache_engine=False"
-
-
-@pytest.mark.parametrize(
-    ("settings", "wanted"),
-    [
-        (f"{MODEL}.lora_rank=32", {"weights": "lora", "lora_rank": "32", "task": "GRPO-LoRA"}),
-        (TOKENS, {"micro_batch_per_gpu": "", "max_tokens_per_gpu": "16384"}),
-        (TOKENS, {"memory_optimizations": f"{ALL_ON}; dynamic-batch; rollout-sleep"}),
-        (f"{ACTOR}.fsdp_config.dtype=float16", {"precision": "fp16"}),
-        (REFERENCE, {"memory_optimizations": WITH_REFERENCE}),
-        (OFF, {"tag": "RECOMMENDED"}),
-        (RECOMPUTED, {"tag": "RECOMMENDED"}),
-        (NO_OFFLOAD, {"tag": ""}),
-        ("algorithm.adv_estimator=gae", {"task": "PPO"}),
-        (f"{ACTOR}.policy_loss.loss_mode=gspo", {"task": "GSPO"}),
-        (f"{ACTOR}.policy_loss.loss_mode=gspo {ACTOR}.clip_ratio_high=4e-4", {"task": "GSPO"}),
-        (
-            "actor_rollout_ref.rollout.gpu_memory_utilization=${SHARE}",
-            {"gpu_memory_utilization": ""},
-        ),
-        ("algorithm.filter_groups.enable=True", {"task": "DAPO"}),
-        (f"{ACTOR}.clip_ratio_high=0.28", {"task": ""}),
-        (f"{MODEL}.path=${{ROOT}}/Qwen2.5-7B-Instruct", {"model": "Qwen/Qwen2.5-7B-Instruct"}),
-        (f"{MODEL}.path=qwen/qwen2.5-7b-instruct", {"model": "Qwen/Qwen2.5-7B-Instruct"}),
-        ("trainer.device=npu", {"infer": "vllm-ascend", "train": "fsdp"}),
-    ],
-)
-def test_cells_follow_from_the_settings(proposed, settings, wanted):
-    row = proposed(script(settings=settings)).row
-    assert {name: row[name] for name in wanted} == wanted
+@each(CASES["cells"], "settings row")
+def test_cells_follow_from_the_settings(proposed, settings, row):
+    found = proposed(script(settings)).row
+    assert {name: found[name] for name in row} == row
 
 
 def test_the_recipe_of_dapo_has_the_defaults_of_main_ppo(proposed):
-    text = script(settings="algorithm.filter_groups.enable=True data.gen_batch_size=384")
+    text = script({"algorithm.filter_groups.enable": "True", "data.gen_batch_size": "384"})
     row = proposed(text.replace("verl.trainer.main_ppo", "recipe.dapo.main_dapo")).row
     assert (row["task"], row["weights"], row["train"]) == ("DAPO", "full", "fsdp")
 
 
 def test_a_backend_that_the_script_leaves_out_or_that_is_none_is_not_known(proposed):
-    name = "actor_rollout_ref.rollout.name"
-    draft = proposed(script(settings=f"{ACTOR}.strategy=x").replace(f" \\\n    {name}=vllm", ""))
+    name, strategy = "actor_rollout_ref.rollout.name", "actor_rollout_ref.actor.strategy"
+    draft = proposed(script({strategy: "x"}).replace(f" \\\n    {name}=vllm", ""))
     assert draft.unknown["infer"] == f"`{name}` is not set and has no default"
-    assert draft.unknown["train"] == f"no backend of the dataset has `{ACTOR}.strategy=x`"
+    assert draft.unknown["train"] == f"no backend of the dataset has `{strategy}=x`"
 
 
 def test_on_an_ascend_device_vllm_is_its_edition(proposed):
@@ -242,60 +186,15 @@ def test_on_an_ascend_device_vllm_is_its_edition(proposed):
     assert proposed(device="h800").row["infer"] == "vllm"
 
 
-RELEASE = "Initializing a V1 LLM engine (v0.8.3) with config: x\n"
-
-
-@pytest.mark.parametrize(
-    ("log", "row", "said"),
-    [
-        (
-            RELEASE + step(1, 400) + RAN.replace("step:1 ", "step:6 "),
-            {
-                **{"peak_memory_gb": "61.5", "step_seconds": "90", "infer_version": "0.8.3"},
-                **{"tokens_per_second_per_gpu": "1450", "statement": "measured-run"},
-            },
-            "training steps in the log; excluded are 1 as warm-up",
-        ),
-        (
-            "  'train_batch_size': 64,\n" + RAN,
-            {"step_seconds": ""},
-            "used a batch of 64, but the script asks for 128",
-        ),
-        (
-            FAILED,
-            {"peak_memory_gb": "", "statement": "stated-run"},
-            "out of memory: CUDA out of memory",
-        ),
-        (
-            RAN + "verl==0.5.0\nvllm==0.8.3\nvllm==0.9.1\nsglang==0.4.6\n",
-            {"framework_version": "0.5.0", "infer_version": "", "step_seconds": "90"},
-            "5 training steps in the log",
-        ),
-    ],
-)
-def test_a_log_gives_figures_releases_and_a_trial(proposed, log, row, said):
-    draft = proposed(log=log)
+@each(CASES["logs"], "log row trials said")
+def test_a_log_gives_figures_releases_and_a_trial(proposed, log, row, trials, said):
+    draft = proposed(log=log.replace("STEPS", RAN).replace("FAILED", FAILED))
     assert {name: draft.row[name] for name in row} == row
-    tried = [(row["batch"], row["outcome"]) for row in draft.trials]
-    assert tried == ([("128", "out-of-memory")] if log == FAILED else [])
+    assert [[row["batch"], row["outcome"]] for row in draft.trials] == (trials or [])
     assert said in "\n".join(draft.remarks)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (("{mine}", "--set", "devise=h100"), "Did you mean `device`"),
-        (("{mine}", "--set", "gpus=eight"), "is not one such as"),
-        (("{mine}", "--set", "tag=SMALL"), "`SMALL` is not known. Known are `MIN`, "),
-        (("{mine}", "--device", "h1000"), "`h1000` is not known. Did you mean `h100`"),
-        (("{mine}", "--set=model=Qwen/Qwen2.5-7B-Instrukt"), "Did you mean `Qwen/Qwen2.5-7B-I"),
-        ((), "no script is named"),
-        (("none.sh",), "none.sh: cannot be read"),
-        (("--issue", "{mine}"), "has no answer of an issue form"),
-        (("{binary}",), "is not text in UTF-8 (byte 0)"),
-        (("{large}",), "large: cannot be read: More than 1 MiB"),
-    ],
-)
+@each(CASES["unusable"], "arguments problem")
 def test_what_cannot_be_read_is_wrong_usage(run, mine, tmp_path, arguments, problem):
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "large").write_bytes(b"x" * (1 << 21))
@@ -323,7 +222,7 @@ def test_a_run_out_of_memory_is_written_to_the_record_of_a_run_that_fitted_alone
 
 def test_a_log_of_another_release_fills_nothing(run, mine, tmp_path, root, unchecked):
     run(mine, *OURS, "--set", "infer_version=0.8.3", "--write")
-    text = RELEASE.replace("0.8.3", "0.9.1") + RAN
+    text = f"Initializing a V1 LLM engine (v0.9.1) with config: x\n{RAN}"
     found = run(root / PLACE, *ON_A100, "--log", saved(tmp_path, text), "--write")
     assert (found["row"]["step_seconds"], found["row"]["infer_version"]) == ("", "0.8.3")
     assert "infer_version is `0.8.3` there; what was read now says `0.9.1`" in found["said"]
@@ -331,7 +230,7 @@ def test_a_log_of_another_release_fills_nothing(run, mine, tmp_path, root, unche
 
 
 def test_write_adds_the_row_and_a_fixed_copy_of_the_script(run, mine, root):
-    theirs = script("# Mine\n").replace('"$@"', "$@").replace("\n", "\r\n")
+    theirs = script(header="# Mine\n").replace('"$@"', "$@").replace("\n", "\r\n")
     mine.write_bytes(theirs.encode())
     before = files(root)
     found = run(mine, *ON_A100, "--contributor", f"@{HANDLE}", "--write")
@@ -370,23 +269,11 @@ def test_a_refused_draft_reports_what_write_would_not_fix(run, mine):
     assert re.findall(r"(?:error|warning): ([a-z-]+):", found["said"]) == ["provenance"]
 
 
-@pytest.mark.parametrize(
-    ("text", "arguments", "said"),
-    [
-        (script(settings=f"{MODEL}.path=Foo/Bar-7B"), (), "model is required and not known: `F"),
-        (f"{script()}if true; then\n", (*ON_A100, "--contributor", HANDLE), "{mine}"),
-        ("#!/usr/bin/env bash\necho hello\n", (), "starts no training"),
-        (
-            script(settings="--config-name=gsm8k_multiturn_grpo"),
-            (),
-            "the defaults of `gsm8k_multiturn_grpo` are not shipped: what the script leaves",
-        ),
-        (script(), (), "the row lacks device"),
-        (script(settings="data.train_batchsize=8"), (), "error: unknown-key: "),
-    ],
-)
-def test_what_a_rule_objects_to_is_reported_and_not_written(run, mine, root, text, arguments, said):
-    mine.write_text(text)
+@each(CASES["refused"], "text settings end arguments said")
+def test_what_a_rule_objects_to_is_reported_and_not_written(
+    run, mine, root, text, settings, end, arguments, said
+):
+    mine.write_text(text or script(settings) + (end or ""))
     before = files(root)
     found = run(mine, *arguments, "--write")
     assert found["exit"] == 1
@@ -395,12 +282,7 @@ def test_what_a_rule_objects_to_is_reported_and_not_written(run, mine, root, tex
     assert files(root) == before
 
 
-ANSWERS = {
-    **{"Tag": "MIN", "Model": "Qwen/Qwen2.5-7B-Instruct", "Task": "GRPO", "GPUs": "2"},
-    **{"Device": "A100 80 GB", "Train": "fsdp", "Infer": "vllm", "Framework": "verl"},
-    **{"Peak memory": "_No response_", "Contributor": "@some-body"},
-}
-FORM = "".join(f"### {title}\n\n{answer}\n\n" for title, answer in ANSWERS.items())
+FORM = CASES["form"]["text"]
 
 
 def test_an_issue_form_becomes_a_row(run, tmp_path):

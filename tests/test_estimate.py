@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import cases, read_cases
+from cases import cases, read_cases
 from rl_resources import UnusableInput
 from rl_resources.estimate.estimate import Estimate, knobs
 from rl_resources.estimate.formula import evaluate, formula, parse, terms

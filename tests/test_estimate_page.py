@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import pytest
 from playwright.sync_api import Page
 
-from conftest import read_cases
+from cases import read_cases
 from rl_resources import load
 from rl_resources.estimate.configuration import estimable
 from rl_resources.query.estimate import estimate
@@ -123,7 +123,7 @@ def test_the_back_test_counts_errors_and_verdicts(tmp_path):
     missing = estimate_page.pages(Site(load(root)))["estimate.md"]
     assert "not part of this build" in missing
     (root / "benchmarks").mkdir()
-    shutil.copy(ROOT / "tests/cases/backtest.csv", root / "benchmarks")
+    shutil.copy(ROOT / "tests/backtest.csv", root / "benchmarks")
     page = estimate_page.pages(Site(load(root)))["estimate.md"]
     found = estimate_page.backtest(root / estimate_page.BACKTEST)
     assert found

@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from conftest import cases
+from cases import cases
 from rl_resources import UnusableInput
 from rl_resources.cli import main
 from rl_resources.devices import Devices, written

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from cases import read_cases
 from rl_resources import load
 from rl_resources.cli import main
 from rl_resources.site.rst import device_tuning
@@ -19,21 +20,8 @@ EXPLAINED = re.compile(
     r"|no record could be read|Nothing was written|would be rewritten|left alone|[Nn]othing ",
     re.M,
 )
-LOG = "".join(
-    f"(TaskRunner pid=1) step:{step} - perf/max_memory_allocated_gb:61.500 - timing_s/step:90\n"
-    for step in range(1, 6)
-)
-TARGETS = {
-    # path: commands, each naming the file as `{}`, and how many examples
-    "records/tuning.csv": (["check", "fmt --check", "find"], 12),
-    "schema/tuning.json": (["check", "find"], 12),
-    "datapackage.json": (["check", "find"], 12),
-    "mine.csv": (["check --resource tuning {}"], 12),
-    "page.rst": (["import-page {} --scripts examples"], 6),
-    SCRIPT: (["check --ignore shellcheck", "draft {}"], 12),
-    "run.log": ([f"draft {SCRIPT} --log {{}}"], 20),
-    "issue.md": (["draft --issue {}"], 8),
-}
+CASES = read_cases("fuzz")
+TARGETS, LOG = CASES["targets"], CASES["log"]["text"]
 NOISE = (
     *(b'"', b"'", b",", b"\n", b"\r", b"\0", b"\xff", b"\xef\xbb\xbf", b"\xe2\x80\xae", b"{"),
     b"[[[",
@@ -68,7 +56,7 @@ def _broken(data: bytes, random: Random) -> bytes:
 @pytest.mark.nightly
 @pytest.mark.parametrize("path", TARGETS)
 def test_a_broken_file_is_reported_and_breaks_nothing(path, root, capsys):
-    commands, examples = TARGETS[path]
+    commands, examples = TARGETS[path].values()
     valid, random = (root / path).read_bytes(), Random(path)
     for _ in range(examples):
         broken = _broken(valid, random)

@@ -19,22 +19,11 @@ from typing import Any
 import pytest
 
 from botched_tree import plant_frozen
+from cases import read_cases
 from rl_resources.cli import main
 
 GOLDEN = Path(__file__).parent / "golden"
-WORDS = {
-    "gpus": ["1", "2", "3", "4", "6", "8", "8", "8", "12", "16", "24", "32", "64", "512"],
-    "device": ["h100", "A100", "a100-40g", "h20", "H800", "4090", "H200", "mi300x", "zx81"],
-    "model": ["Qwen2.5-7B-Instruct", "Qwen/Qwen3-8B", "7B", "32B", "70B", "14B", "0.5B", "671B"],
-    "task": ["GRPO", "GRPO-LoRA", "PPO", "DAPO", "LoRA", "full", "grpo lora", "GSPO"],
-    "weights": ["full", "lora", "qlora"],
-    "framework": ["verl", "trl", "nemo-rl", "OpenRLHF"],
-    "train": ["fsdp", "megatron", "deepspeed"],
-    "infer": ["vllm", "sglang"],
-    "tag": ["MIN", "RECOMMENDED"],
-    "length": ["16K", "32k", "8192", "1024"],
-}
-SHARES = dict(zip(WORDS, (0.8, 0.6, 0.45, 0.5, 0.15, 0.1, 0.15, 0.12, 0.1, 0.2), strict=True))
+ASKED = read_cases("golden/questions")
 Answers = dict[str, list[Any]]
 
 
@@ -48,8 +37,9 @@ def plant(root: Path) -> Path:
 def questions() -> Iterator[list[str]]:
     chance = random.Random(7)
     for _ in range(300):
-        words = [name for name in WORDS if chance.random() < SHARES[name]]
-        yield [part for name in words for part in (f"--{name}", chance.choice(WORDS[name]))]
+        asked = {name: item for name, item in ASKED.items() if chance.random() < item["share"]}
+        words = {name: chance.choice(item["words"]) for name, item in asked.items()}
+        yield [part for name, word in words.items() for part in (f"--{name}", word)]
 
 
 def ask(root: Path, question: list[str]) -> list[Any]:

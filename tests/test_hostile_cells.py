@@ -82,23 +82,19 @@ def test_an_exemption_of_what_is_no_record_is_reported_whatever_it_says():
 
 
 def test_an_honest_note_is_accepted():
-    assert {text: text_mistake(NOTES, text) for text in [*HONEST, *SHOWN]} == dict.fromkeys(
-        [*HONEST, *SHOWN]
-    )
+    refused = [text for text in [*HONEST, *SHOWN] if text_mistake(NOTES, text)]
+    assert refused == []
 
 
 @pytest.mark.parametrize(
-    ("table", "names", "texts"),
+    ("table", "names", "kind"),
     [
-        (
-            "reports",
-            ("script_path", "source_path"),
-            CLASSES["paths of a source"]["refused_as_path"],
-        ),
-        ("tuning", ("source", "evidence"), CLASSES["addresses of a source"]["refused_as_address"]),
+        ("reports", ("script_path", "source_path"), "refused_as_path"),
+        ("tuning", ("source", "evidence"), "refused_as_address"),
     ],
 )
-def test_a_path_leads_nowhere_but_down_and_an_address_to_a_host(table, names, texts):
+def test_a_path_leads_nowhere_but_down_and_an_address_to_a_host(table, names, kind):
+    texts = [text for found in CLASSES.values() for text in found.get(kind, ())]
     columns = [snapshot().tables[table].schema.field(name) for name in names]
     tried = {(name, text) for name in names for text in texts}
     assert tried - set(refused_in(table, columns, texts)) == set()

@@ -1,17 +1,14 @@
 """Dangerous lines are reported however they are spelled; no script of ours or of `new` is."""
 
-import tomllib
-from pathlib import Path
-
 import pytest
 
+from cases import read_cases
 from rl_resources.check import all_rules
 from rl_resources.errors import Finding
 from rl_resources.script.bash.parser import parse
 from rl_resources.script_rules.target import ScriptText
 
-HERE = Path(__file__).parent
-CLASSES = tomllib.loads((HERE / "hostile" / "scripts.toml").read_text(encoding="utf-8"))
+CLASSES = read_cases("hostile/scripts")
 RULES = [all_rules()[name] for name in ("unexpected-command", "secret", "hidden-character")]
 
 

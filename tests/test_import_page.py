@@ -2,6 +2,7 @@
 
 import pytest
 
+from cases import each, read_cases
 from rl_resources import UnusableInput
 from rl_resources.check.page_audit import audit, import_page
 from rl_resources.dataset import Dataset
@@ -12,38 +13,14 @@ from rl_resources.page.rows import read_rows, tuning_csv
 from rl_resources.site.rst import device_tuning
 from test_audit import HEADER as TABLE
 
-SCRIPT = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh"
+CASES = read_cases("import_page")
 ON_PAGE = ("script", "tag", "model", "task", "gpus", "device", "max_batch", "train", "infer")
 ON_PAGE += ("infer_version", "framework", "contributor")
 TEMPLATES = [None, "https://example.org/blob/main/{path}", "https://example.org/?of={script}"]
 
 HEADER = f"Runs\n====\n\n7B\n~~\n\n{TABLE}"
 FIRST_ROW_LINE = 20
-GOOD = {
-    "Tag": "MIN",
-    "Model": "Qwen2.5-7B-Instruct",
-    "Task": "GRPO-LoRA",
-    "Resource": r"1*H100",
-    "MaxBatch": "16",
-    "Train": "fsdp",
-    "Infer": "vllm0.8.3",
-    "Link": f"`{SCRIPT} <https://example.org/examples/tuning/7b/{SCRIPT}>`_",
-    "Contributor": "`SimonHuang <someone@example.org>`_",
-}
-PLACEHOLDER = """\
-
-405B
-~~~~
-
-.. table::
-   :widths: auto
-
-   ====== ====== ====== ======== ======== ====== ====== ======
-   tag    model  task   resource MaxBatch train  infer  link
-   ====== ====== ====== ======== ======== ====== ====== ======
-   \\      \\      \\        \\        \\      \\      \\
-   ====== ====== ====== ======== ======== ====== ====== ======
-"""
+GOOD, PLACEHOLDER = CASES["row"], CASES["placeholder"]["text"]
 
 
 def _row(**cells: str) -> str:
@@ -100,28 +77,12 @@ def test_columns_may_stand_in_any_order_and_case(dataset):
 
 # Cells
 
-A100 = {"gpus": 8, "device": "a100-80g"}
 
-
-@pytest.mark.parametrize(
-    ("header", "text", "facts"),
-    [
-        ("Model", "Qwen/Qwen2.5-7B-Instruct", {"model": "Qwen/Qwen2.5-7B-Instruct"}),
-        ("Model", "QWEN2.5-7B-INSTRUCT", {"model": "Qwen/Qwen2.5-7B-Instruct"}),
-        ("Resource", "2 * H800", {"gpus": 2, "device": "h800"}),
-        ("Resource", "2\u00d7h800", {"gpus": 2, "device": "h800"}),
-        ("Resource", "8*A100-80GB", A100),
-        ("Resource", "8*A100 (80g)", A100),
-        ("Infer", "vllm", {"infer": "vllm", "infer_version": None}),
-        ("Infer", "vLLM 0.8.3", {"infer": "vllm", "infer_version": "0.8.3"}),
-        ("Infer", "vllm==0.8.5.post1", {"infer": "vllm", "infer_version": "0.8.5.post1"}),
-        ("Infer", "vllm-ascend0.7.3", {"infer": "vllm-ascend", "infer_version": "0.7.3"}),
-        ("MaxBatch", "16 (disputed)", {"max_batch": 16, "status": "disputed"}),
-    ],
-)
-def test_a_cell_is_read_in_any_usual_spelling(dataset, header, text, facts):
+@each(CASES["cells"], "header text facts empty")
+def test_a_cell_is_read_in_any_usual_spelling(dataset, header, text, facts, empty):
     record, findings = _one(dataset, **{header: text})
     assert ({name: record[name] for name in facts}, findings) == (facts, [])
+    assert all(record[name] is None for name in empty or ())
 
 
 def test_links_may_be_named_and_resolved_elsewhere_on_the_page(dataset):
@@ -162,15 +123,7 @@ def test_roles_and_directives_of_sphinx_do_not_disturb_reading(dataset):
     assert _rules(findings) == ["page-unknown-word", "page-email-address"]
 
 
-@pytest.mark.parametrize(
-    ("table", "line"),
-    [
-        (".. list-table::\n\n   no list\n", 3),
-        (".. list-table::\n", 1),
-        (".. list-table::\n\n   * - a\n     - b\n    - c\n", 5),
-        (".. list-table::\n\n   * - a\n\n  * - b\n", 5),
-    ],
-)
+@each(CASES["lost"], "table line")
 def test_a_table_that_is_lost_is_reported_where_it_breaks_off(table, line):
     (mistake,) = read_page(table, "page.rst").mistakes
     assert mistake.line == line

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from botched_tree import IDENTITY, commit, git, plant_frozen
+from cases import each, read_cases
 from rl_resources.check import check
 from rl_resources.cli import main
 from rl_resources.contribute import draft as draft_module
@@ -36,15 +37,8 @@ from rl_resources.snapshot import Snapshot, take_snapshot
 from sample_tree import files
 
 ROOT = Path(__file__).parents[1]
-ASKED = {
-    "model": "Qwen/Qwen2.5-7B-Instruct",
-    "task": "GRPO",
-    "gpus": "8",
-    "device": "h100",
-    "train": "fsdp",
-    "infer": "vllm",
-    "tag": "MIN",
-}
+CASES = read_cases("new")
+ASKED = CASES["asked"]
 NAME = "qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh"
 PATH = f"examples/tuning/7b/{NAME}"
 SMALL, LARGE = "Qwen/Qwen2.5-0.5B-Instruct", "Qwen/Qwen2.5-72B-Instruct"
@@ -160,19 +154,8 @@ def _thinned(combinations: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...
 
 
 def test_a_sample_of_what_is_offered_is_clean(dataset, snapshot):
-    made = _made(
-        [
-            (SMALL, "PPO-LoRA", "8", "h100", "fsdp2", "vllm", "MIN"),
-            (EXPERTS, "DAPO", "16", "h200", "megatron", "sglang", "RECOMMENDED"),
-            (EXPERTS, "GSPO", "16", "h200", "torchtitan", "sglang", "RECOMMENDED"),
-            (EXPERTS, "RLOO", "16", "h200", "veomni", "sglang", "RECOMMENDED"),
-            (SMALL, "GRPO", "8", "ascend-910b3", "mindspeed", "vllm-ascend", "MIN"),
-            (LARGE, "RLOO", "4", "t4", "fsdp2", "trtllm", "MIN"),
-        ],
-        dataset,
-        snapshot,
-    )
-    assert len(made) == 6
+    made = _made(CASES["sample"]["offered"], dataset, snapshot)
+    assert len(made) == len(CASES["sample"]["offered"])
     _assert_clean_if_there_is_room(made, dataset, snapshot)
 
 
@@ -230,32 +213,12 @@ def test_new_writes_a_script_that_can_be_started_and_its_row(root, capsys):
     subprocess.run(["bash", "-n", root / PATH], check=True)
 
 
-REFUSED: list[tuple[dict[str, str | None], list[str]]] = [
-    (
-        {"tag": None, "infer": None, "device": "h1000", "gpus": "0", "task": "GRP0"},
-        [
-            "--infer is required: deepspeed",
-            "--tag is required: MIN, RECOMMENDED",
-            "`h1000` is not known. Did you mean `h100`",
-            "needs its row in records/devices.csv",
-            "`h1000,NAME,VENDOR,,,,,,,,SOURCE`",
-            "--gpus: `0` is not one such as `8`",
-            "Did you mean `GRPO`",
-        ],
-    ),
-    (
-        {"model": "Some/Thing-9B"},
-        ["needs its row in records/models.csv", "`Some/Thing-9B,thing-9b,,SIZE,"],
-    ),
-    ({"device": "a100"}, ["--device: `a100` can be `a100-40g` or `a100-80g`"]),
-    ({"gpus": "16", "nodes": "3"}, ["16 GPUs cannot be divided over 3 nodes"]),
-]
-
-
-@pytest.mark.parametrize(("changed", "messages"), REFUSED)
-def test_what_cannot_be_is_refused_with_everything_that_is_wrong(changed, messages, root, capsys):
+@each(CASES["refused"], "changed missing messages")
+def test_what_cannot_be_is_refused_with_everything_that_is_wrong(
+    changed, missing, messages, root, capsys
+):
     before = files(root)
-    assert _new(root, **changed) == 2
+    assert _new(root, **changed, **dict.fromkeys(missing or ())) == 2
     err = capsys.readouterr().err
     assert [message for message in messages if message not in err] == []
     assert files(root) == before

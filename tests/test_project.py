@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from conftest import cases
+from cases import cases
 from rl_resources.cli import main
 from sample_tree import ran
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from conftest import read_cases
+from cases import read_cases
 from rl_resources.query.configurations import (
     RUNS,
     STATEMENTS,

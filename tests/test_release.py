@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from botched_tree import commit, git
-from conftest import cases, read_cases
+from cases import cases, read_cases
 from rl_resources import UnusableInput, release
 from rl_resources.generate import stale
 from rl_resources.package import read_package

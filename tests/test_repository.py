@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from botched_tree import IDENTITY, commit, git
-from conftest import cases
+from cases import cases
 from rl_resources import load
 from rl_resources.check import check
 from rl_resources.errors import Finding

@@ -9,7 +9,7 @@ import pytest
 from lxml import html
 from playwright.sync_api import Route
 
-from conftest import cases
+from cases import cases
 from rl_resources.build import build
 from rl_resources.page.rows import HEADERS
 from rl_resources.site.environment import Site

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize
 
-from conftest import cases
+from cases import cases
 from website import PAGES, visited
 
 NUMBERS = count()

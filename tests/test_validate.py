@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from pandera.errors import SchemaErrors
 
+from cases import read_cases
 from rl_resources.dataset_rules.broken import vocabulary_of
 from rl_resources.package import CONSTRAINTS, TYPES, Field, TableSchema, read_package
 from rl_resources.schema.pandera_schema import PRECEDENCE, VOCABULARY, pandera_schema
@@ -23,9 +24,11 @@ from rl_resources.snapshot import take_snapshot
 from rl_resources.tabular import write
 from sample_tree import REPOSITORY
 
+CASES = read_cases("validate")
 
-def field(type_: str = "string", name: str = "x", **constraints: Any) -> Field:
-    return Field(name, type_, name, f"{name}.", constraints)
+
+def field(kind: str = "string", name: str = "x", **constraints: Any) -> Field:
+    return Field(name, kind, name, f"{name}.", constraints)
 
 
 def schema(*fields: Field) -> TableSchema:
@@ -41,39 +44,15 @@ def kinds(column: Field, *cells: str, words: frozenset[str] | None = None) -> li
     return [by_row.get(row) for row in range(len(cells))]
 
 
-CONSTRAINED: dict[str, tuple[Field, list[str], list[str]]] = {
-    # constraint: column, cells that hold it, cells that break it
-    "required": (field(required=True), ["a"], [""]),
-    "type (integer)": (field("integer"), ["1", "-1", "+8", "007", ""], ["1.0", "1e3", "two", "٢"]),
-    "type (number)": (field("number"), ["1", "1.5", ".5", "5.", "1e3"], ["1,5", "NaN", "inf", "-"]),
-    "type (boolean)": (field("boolean"), ["true", "false", ""], ["True", "1", "yes"]),
-    "type (date)": (
-        field("date"),
-        ["2024-02-29", "0001-01-01", "0999-12-31", ""],
-        ["2023-02-29", "2024-2-1", "20240201", "2024-13-01", "0000-01-01", "+999-01-01"],
-    ),
-    "pattern": (field(pattern="a|bc"), ["a", "bc", ""], ["ac", "abc", "c", "a\n"]),
-    "enum": (field(enum=["ran", "out"]), ["ran", "out", ""], ["RAN", "ra"]),
-    "enum (integer)": (field("integer", enum=[1, 2]), ["1", "02"], ["3"]),
-    "minimum": (field("integer", minimum=1), ["1", "2"], ["0", "-1", "-" + "9" * 30]),
-    "maximum": (field("integer", maximum=9), ["9", "-5"], ["10", "9" * 30]),
-    "exclusiveMinimum": (field("number", exclusiveMinimum=0), ["0.1"], ["0", "-0.0", "-1"]),
-    "exclusiveMaximum": (field("number", exclusiveMaximum=9), ["8.9"], ["9", "9.0", "1e400"]),
-    "minimum (date)": (field("date", minimum="2023-01-01"), ["2023-01-01"], ["2022-12-31"]),
-    "minLength": (field(minLength=2), ["ab", "éé", ""], ["a", "😀"]),
-    "maxLength": (field(maxLength=2), ["ab", "éé", "😀😀"], ["abc"]),
-}
-
-
-@pytest.mark.parametrize("constraint", CONSTRAINED)
+@pytest.mark.parametrize("constraint", CASES["constraints"])
 def test_a_constraint_breaks_where_it_should_and_nowhere_else(constraint):
-    column, good, bad = CONSTRAINED[constraint]
+    column, good, bad = CASES["constraints"][constraint].values()
     expected = [None] * len(good) + [constraint.split(" ")[0]] * len(bad)
-    assert kinds(column, *good, *bad) == expected
+    assert kinds(field(**column), *good, *bad) == expected
 
 
 def test_every_constraint_that_a_schema_may_use_is_tested():
-    tested = {name.split(" ")[0] for name in CONSTRAINED} - {"type"}
+    tested = {name.split(" ")[0] for name in CASES["constraints"]} - {"type"}
     assert tested == set(CONSTRAINTS) - {"unique"}
     assert set(PRECEDENCE) == tested | {"type", VOCABULARY}
 
@@ -155,30 +134,16 @@ def test_the_recipe_for_many_machines_runs_on_a_cluster(tmp_path, monkeypatch):
 
 # frictionless judges mutated records: the same cells for the same reasons.
 
-SIGNS = "aZ09.,-_/ :é\"'+=<@"
-# fmt: off
-VALUES = [
-    "", "0", "1", "-1", "1.5", "1e3", "007", "+8", "100001", "9" * 30, "9" * 400, "eight", "1_000",
-    "-0.0", "1e400", "1e-400", "1e+5", "1e", ".5", "5.", "1,000", "0x10", "--1", "1 000", "\u0663",
-    "\uff11\uff12", "\u22121", "\u00bd", "1.0", "10000000000000000000", "1e309", "nan", "-inf",
-    "NA", "true", "True", "yes", "false", "t", "null", "None", "-", "2024-02-29", "2024-02-30",
-    "2022-12-31", "01.02.2024", "2025-1-1", "20250101", "2025-W01-1", "0000-01-01", "+999-01-01",
-    "10000-01-01", "2025-01-01T00:00", "2025/01/01", "2024-01-01 ", "MIN", "min", "MIN\u00a0",
-    "reported", "h100", "H100", "h1000", "h100 ", "h1\u0300", "vllm", "GRPO", "GRPO\u200b",
-    "v0.8.3", "0.8.3", "0.8.3.post1", "a.sh", "a/b.sh", "-dash", "A B", "a b", "a  b", "a;b",
-    "a; b", "a;;b", ";", "a,b", "\"", "'", "\\", "\u2028x", "\u0085x", "caf\u00e9", "cafe\u0301",
-    "https://example.org", "http://example.org", "https://", "https://a", "HTTPS://A.B",
-    "https://a.b/\u00e9", "//a.b", "https://2130706433/", "https://a.b:99999/", "h" * 40, "a" * 41,
-    "a" * 200, "a" * 201, "n" * 500, "n" * 501,
-]
-# fmt: on
+CHARACTERS = CASES["mutations"]["characters"]
+VALUES = CASES["mutations"]["texts"]
+VALUES += [text * times for text, times in CASES["mutations"]["repeated"]]
 
 
 def mutated(cells: tuple[str, ...], chance: Random) -> list[str]:
     """A cell or two replaced, copied from another column, or with something put into it."""
     changed = list(cells)
     for at in chance.sample(range(len(cells)), chance.randint(1, 2)):
-        text = "".join(chance.choices(SIGNS, k=chance.randint(0, 4)))
+        text = "".join(chance.choices(CHARACTERS, k=chance.randint(0, 4)))
         place = chance.randint(0, len(cells[at]))
         put_in = cells[at][:place] + text + cells[at][place + chance.randint(0, 2) :]
         changed[at] = chance.choice([chance.choice(VALUES), chance.choice(cells), put_in, text])

@@ -17,7 +17,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from botched_tree import SCRIPT, git, plant_repository
-from conftest import SharedFolder, read_cases
+from cases import read_cases
+from conftest import SharedFolder
 from rl_resources import load
 from rl_resources.cli import COMMANDS as OFFERED
 from rl_resources.cli import main

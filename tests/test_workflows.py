@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from botched_tree import commit, git, plant_repository
-from conftest import cases, program
+from cases import cases
+from conftest import program
 from rl_resources.script.framework.shipped import DEFAULTS, HISTORY
 from website import ROOT, read_rows
 

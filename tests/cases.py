@@ -1,0 +1,29 @@
+"""Tables of test cases in TOML: each case stands under the sentence that says it."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def read_cases(name: str) -> dict[str, Any]:
+    """The tables of `tests/NAME.toml`."""
+    path = Path(__file__).parent / f"{name}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def each(cases: Mapping[str, Mapping[str, Any]], words: str) -> pytest.MarkDecorator:
+    """Run a test for each case, with the values under these words; one that is left out is None."""
+    names = words.split()
+    for sentence, case in cases.items():
+        assert case.keys() <= {*names}, f"{sentence}: nothing reads {case.keys() - {*names}}"
+    values = [[case.get(name) for name in names] for case in cases.values()]
+    return pytest.mark.parametrize(names, values, ids=cases)
+
+
+def cases(name: str, table: str) -> pytest.MarkDecorator:
+    """Run a test for each case of a table of `tests/NAME.toml`, whose keys are its arguments."""
+    found = read_cases(name)[table]
+    return each(found, " ".join(next(iter(found.values()))))
