@@ -30,7 +30,7 @@ from rl_resources.query.sentences import resource
 from rl_resources.site.api import BASE
 from rl_resources.site.recipes import LOCAL
 from rl_resources.site.templates import OWN, environment
-from rl_resources.site.tuning_table import escape, records_of_size, sizes
+from rl_resources.site.tuning_table import escape, in_doubt, records_of_size, sizes
 from rl_resources.text import is_web_address
 
 TEMPLATES = PurePosixPath("site/templates")
@@ -186,7 +186,7 @@ def source_name(report: Record) -> str:
 def _environment(templates: Path) -> Environment:
     found = environment(templates, OWN, autoescape=True)
     own = (visible, markdown, fenced, coded, breakable, heading, labelled)
-    found.tests["web_address"] = is_web_address
+    found.tests |= {"web_address": is_web_address, "in_doubt": in_doubt}
     found.filters |= {filter_.__name__: filter_ for filter_ in own}
     found.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return found

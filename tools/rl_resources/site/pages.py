@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
+from rl_resources.dataset import Dataset
 from rl_resources.package import Field, Record, TableSchema
 from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import (
@@ -24,16 +25,16 @@ from rl_resources.query.configurations import (
 from rl_resources.query.coverage import HEADLINES, headline
 from rl_resources.query.vocabulary import FILTERS, WEIGHTS, Words, words_of
 from rl_resources.site import finder, metadata, recipes
+from rl_resources.site.api import record_id
 from rl_resources.site.environment import (
     UNKNOWN_SIZE,
     Site,
-    Size,
     anchor,
     place,
     reports_url,
     slug,
 )
-from rl_resources.site.tuning_table import tuning_rows
+from rl_resources.site.tuning_table import cells, records_of_size
 
 if TYPE_CHECKING:
     from rl_resources.site.downloads import Download
@@ -93,30 +94,28 @@ def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tupl
 
 def _records(site: Site) -> dict[str, str]:
     """All records, the sizes, and the records of each size."""
-    known = configurations(site.dataset)
-    rows = [row for size in site.sizes for row in tuning_rows(site.dataset, size.name)]
-    shared = {
-        "accepted": {
-            row.script: accepted_by(releases_of(site.dataset, row.script)) for row in rows
-        },
-        "of": {row.id: row for row in known},
+    rows = {size.name: [*_rows_of_size(site.dataset, size.name)] for size in site.sizes}
+    every = [*chain(*rows.values())]
+    found = {
+        "records/index.md": site.page("records/index.md", "records.md", rows=every),
+        "sizes/index.md": site.page("sizes/index.md", "sizes.md"),
     }
-    return {
-        "records/index.md": site.page("records/index.md", "records.md", rows=rows, **shared),
-        "sizes/index.md": site.page("sizes/index.md", "sizes.md", **shared),
-        **{f"{size.url.removesuffix('/')}.md": _size(site, size, shared) for size in site.sizes},
-    }
+    for size in site.sizes:
+        path, tabs = f"sizes/{size.name.lower()}.md", recipes.of_size(size.name, site.at)
+        found[path] = site.page(path, "size.md", size=size, rows=rows[size.name], tabs=tabs)
+    return found
 
 
-def _size(site: Site, size: Size, shared: Mapping[str, Any]) -> str:
-    return site.page(
-        f"{size.url.removesuffix('/')}.md",
-        "size.md",
-        **shared,
-        size=size,
-        rows=tuning_rows(site.dataset, size.name),
-        tabs=recipes.of_size(size.name, site.at),
-    )
+def _rows_of_size(dataset: Dataset, size: str) -> Iterator[Mapping[str, Any]]:
+    """Each record of a size with its cells, and the releases that accept its script."""
+    known = {row.id: row for row in configurations(dataset)}
+    for record in records_of_size(dataset, size):
+        yield {
+            "record": record,
+            "item": known[record_id(record)],
+            "cells": cells(dataset, record),
+            "accepted": accepted_by(releases_of(dataset, record["script"])),
+        }
 
 
 def _reports(site: Site) -> dict[str, str]:
