@@ -23,6 +23,7 @@ from markupsafe import escape as escape_html
 
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices, hardware
+from rl_resources.estimate.configuration import estimable
 from rl_resources.package import Field, Record, TableSchema, text_of
 from rl_resources.page.rows import HEADERS
 from rl_resources.query.configurations import Configuration
@@ -186,7 +187,7 @@ def source_name(report: Record) -> str:
 def _environment(templates: Path) -> Environment:
     found = environment(templates, OWN, autoescape=True)
     own = (visible, markdown, fenced, coded, breakable, heading, labelled)
-    found.tests |= {"web_address": is_web_address, "in_doubt": in_doubt}
+    found.tests |= {"web_address": is_web_address, "in_doubt": in_doubt, "estimable": estimable}
     found.filters |= {filter_.__name__: filter_ for filter_ in own}
     found.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return found

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from rl_resources.dataset import Dataset
-from rl_resources.package import Field, Record, TableSchema
+from rl_resources.package import Record
 from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import (
     Configuration,
@@ -202,21 +202,5 @@ def data_page(site: Site, files: Sequence[Download]) -> str:
     return site.page(
         "data.md",
         formats=[(name, list(found)) for name, found in groupby(files, attrgetter("format"))],
-        limits=limits,
         structured={name: value for name, value in croissant.items() if name != "recordSet"},
     )
-
-
-def limits(schema: TableSchema, field: Field) -> Iterator[tuple[str, Sequence[Any]]]:
-    """What the data dictionary says of a column's values: a word of Table Schema, and values."""
-    if field.name in schema.primary_key:
-        yield ("primaryKey" if len(schema.primary_key) == 1 else "primaryKeys"), ()
-    if key := schema.foreign_key(field.name):
-        yield "foreignKey", (key.resource,)
-    if field.type == "list":
-        yield "delimiter", (field.delimiter,)
-    if field.format != "default":
-        yield "format", (field.format,)
-    for name, limit in field.constraints.items():
-        if limit is not False:
-            yield name, limit if isinstance(limit, list) else () if limit is True else (limit,)
