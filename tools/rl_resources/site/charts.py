@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from math import log
+from operator import attrgetter
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlencode
 
+from rl_resources.dataset import grouped
 from rl_resources.query.configurations import configurations
 from rl_resources.query.coverage import (
     MOST_WANTED,
@@ -52,12 +54,9 @@ def memory_chart(points: Sequence[Point], sizes: Sequence[str]) -> dict[str, Any
 
     All have the same axes: sizes across, memory up, with a line for each of `powers`.
     """
-    by_task: dict[str, list[Point]] = {}
-    for point in points:
-        by_task.setdefault(point.configuration.task, []).append(point)
     panels = [
         (task, group)
-        for task, group in by_task.items()
+        for task, group in grouped(points, attrgetter("configuration.task")).items()
         if len({point.configuration.size for point in group}) >= FEWEST_SIZES
     ]
     panels.sort(key=lambda panel: (-sum(point.of for point in panel[1]), panel[0]))

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from rl_resources.dataset import Dataset
+from rl_resources.dataset import Dataset, grouped
 from rl_resources.package import Record
 from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import (
@@ -154,18 +154,15 @@ def _completeness(report: tuple[Record, Configuration]) -> tuple[bool, int]:
 def _rows_page(site: Site, table: str, group: str) -> str:
     """A page with all rows of a table, in sections, with the columns that any row of one fills."""
     schema = site.dataset.package.resources[table].schema
-    groups: dict[str, list[Record]] = {}
-    rows_of = site.dataset.records[table]
-    for row in rows_of:
-        groups.setdefault(str(row[group]), []).append(row)
+    every = site.dataset.records[table]
     fields = [field for field in schema.fields if field.name != group]
     sections = [
         (title, [f for f in fields if any(row[f.name] is not None for row in rows)], rows)
-        for title, rows in groups.items()
+        for title, rows in grouped(every, lambda row: str(row[group])).items()
     ]
     tabs = recipes.of_table(site.dataset, table, site.at)
     key = schema.primary_key[0]
-    runs: dict[str, Counter[tuple[str, str]]] = {str(row[key]): Counter() for row in rows_of}
+    runs: dict[str, Counter[tuple[str, str]]] = {str(row[key]): Counter() for row in every}
     for item in every_configuration(site.dataset):
         if (named := getattr(item, key)) in runs and item.size:
             runs[named][item.kind, item.size] += 1
