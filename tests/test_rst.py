@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import payloads as corpus
 from rl_resources.dataset import Dataset
 from rl_resources.site.rst import device_tuning, escape, one_line, size_table
-from rl_resources.site.tuning_table import tuning_rows
+from rl_resources.site.tuning_table import cells, records_of_size
 from sample_tree import ran, with_tables
 
 RECORD = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
@@ -101,7 +101,8 @@ def test_sphinx_shows_every_record_and_hostile_cells_as_the_text_that_they_are(d
     pages["7b"] = size_table(dataset, "7B", TEMPLATE)
     built = _build(tmp_path, pages, excluded="7b.rst")
     models = [row[1] for row in _html_cells(built["host"]) if row]
-    assert models == [row.model for row in tuning_rows(dataset, "7B")]
+    records = records_of_size(dataset, "7B")
+    assert models == [cells(dataset, record)["Model"] for record in records]
     assert "After it." in built["host"]
     scripts = {str(row["script"]) for row in dataset.records["tuning"]}
     assert scripts == {row[7] for row in _html_cells(built["ours"]) if row and row[7]}

@@ -6,10 +6,12 @@ gives users DataFrames.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from operator import itemgetter
 from pathlib import Path
+from typing import Any, TypeVar
 
 from rl_resources import tabular
 from rl_resources.errors import Finding, InvalidDataset, UnreadableDataset
@@ -27,6 +29,7 @@ from rl_resources.package import (
 
 _PACKAGED = Path(__file__).parent / "_data"
 _CHECKOUT = Path(__file__).parents[2]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +61,19 @@ class Dataset:
     @cached_property
     def by_script(self) -> Mapping[str, Mapping[object, Sequence[Record]]]:
         """Rows of every table that names scripts, by the script, in file order."""
-        found: dict[str, dict[object, list[Record]]] = {}
-        for name, resource in self.package.resources.items():
-            if "script" in resource.schema.names:
-                of_script = found.setdefault(name, {})
-                for row in self.records[name]:
-                    of_script.setdefault(row["script"], []).append(row)
-        return found
+        return {
+            name: grouped(self.records[name], itemgetter("script"))
+            for name, resource in self.package.resources.items()
+            if "script" in resource.schema.names
+        }
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, list[Item]]:
+    """The items by their key; keys and items are in the order in which they come."""
+    groups: dict[Any, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def installed_root() -> Path:

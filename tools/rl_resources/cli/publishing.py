@@ -54,7 +54,7 @@ def _rendered(dataset: Dataset, kind: str, size: str | None, script_url: str | N
             return rst.size_table(dataset, size, script_url)
         return rst.device_tuning(dataset, script_url)
     sizes = [size] if size else tuning_table.sizes(dataset)
-    return "\n".join(tuning_table.markdown(dataset, one, script_url) for one in sizes)
+    return tuning_table.markdown(dataset, sizes, script_url)
 
 
 def _section(dataset: Dataset, size: str) -> str:

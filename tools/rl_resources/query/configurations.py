@@ -13,7 +13,7 @@ from math import isclose
 from operator import attrgetter
 from typing import Any, NamedTuple, get_type_hints
 
-from rl_resources.dataset import Dataset, script_path
+from rl_resources.dataset import Dataset, grouped, script_path
 from rl_resources.devices import Device, Devices, device_label, written
 from rl_resources.package import Record, items_of, text_of
 from rl_resources.query.compatibility import Ages
@@ -276,10 +276,8 @@ def in_series(rows: Sequence[Configuration]) -> tuple[Configuration, ...]:
     or the same state of a repository) and all of `_SAME` is equal. A record stands for itself, and
     so does a report that others contradict.
     """
-    members: dict[tuple[object, ...], list[str]] = {}
-    for row in rows:
-        members.setdefault(_identity(row), []).append(row.id)
-    series = {id_: min(ids) for ids in members.values() if len(ids) > 1 for id_ in ids}
+    alike = [[row.id for row in same] for same in grouped(rows, _identity).values()]
+    series = {id_: min(ids) for ids in alike if len(ids) > 1 for id_ in ids}
     return tuple(row._replace(series=series.get(row.id, "")) for row in rows)
 
 

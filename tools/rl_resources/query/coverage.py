@@ -16,7 +16,7 @@ from functools import lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
-from rl_resources.dataset import Dataset
+from rl_resources.dataset import Dataset, grouped
 from rl_resources.errors import UnusableInput
 from rl_resources.package import Record
 from rl_resources.query.configurations import RUNS, UNTESTED, Configuration, configurations
@@ -121,9 +121,7 @@ class Coverage:
 @lru_cache(maxsize=1)
 def coverage(dataset: Dataset) -> Coverage:
     """Count records and reports."""
-    places: dict[Place, list[Configuration]] = {}
-    for row in configurations(dataset):
-        places.setdefault((row.size, row.task, row.device), []).append(row)
+    places = grouped(configurations(dataset), attrgetter("size", "task", "device"))
     orders = [["", *map(str, dataset.by_key[name])] for name in ("sizes", "tasks", "devices")]
 
     def rank(place: Place) -> list[int]:

@@ -38,7 +38,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import NamedTuple
 
-from rl_resources.dataset import Dataset
+from rl_resources.dataset import Dataset, grouped
 from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.understand import Query, Tokens, understand
@@ -132,10 +132,7 @@ def answers(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
 
 def folded(rows: Iterable[Configuration]) -> list[list[Configuration]]:
     """Answers of one series together in the place of the first of them."""
-    groups: dict[str, list[Configuration]] = {}
-    for row in rows:
-        groups.setdefault(row.series or f"alone {row.id}", []).append(row)
-    return list(groups.values())
+    return list(grouped(rows, lambda row: row.series or f"alone {row.id}").values())
 
 
 def fit(query: Query, row: Configuration) -> str:
@@ -334,12 +331,9 @@ def _instead(
 
 def largest(runs: Iterable[Configuration]) -> list[Largest]:
     """For each task the largest size, the largest first. `runs` are in the order of answers."""
-    by_task: dict[str, list[Configuration]] = {}
-    for row in runs:
-        if row.task and row.size:
-            by_task.setdefault(row.task, []).append(row)
+    known = (row for row in runs if row.task and row.size)
     found = []
-    for items in by_task.values():
+    for items in grouped(known, attrgetter("task")).values():
         best = max(items, key=_position)
         longest = max((row for row in items if row.size == best.size), key=_length)
         found.append(Largest(best, longest))

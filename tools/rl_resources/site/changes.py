@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from rl_resources.query.diff import Key, TableDiff
+from rl_resources.site.templates import rendered
 from rl_resources.site.tuning_table import escape
 from rl_resources.text import printable, shown
 
@@ -54,34 +54,16 @@ def counts(item: TableDiff) -> str:
 
 def as_text(diffs: Sequence[TableDiff]) -> str:
     """One line a row, `- removed`, `+ added` or `~ changed`, under its table."""
-    tables = [f"{item.name}: {counts(item)}\n{_lines(item)}" for item in diffs]
-    return "\n".join(tables) or f"{SAME}\n"
-
-
-def _lines(item: TableDiff) -> str:
-    lines: list[str] = []
-    for _, mark, group in _groups(item):
-        for name, facts in group.items():
-            lines += [f"  {mark} {name}", *(f"      {fact}" for fact in facts)]
-    return "".join(f"{printable(line)}\n" for line in lines)
+    return rendered(
+        "diff.txt", diffs=diffs, counts=counts, groups=_groups, printable=printable, same=SAME
+    )
 
 
 def as_markdown(diffs: Sequence[TableDiff]) -> str:
     """For reviewers: what was deleted first and in bold, then what was added and changed."""
     groups = [(item.name, *group) for item in diffs for group in _groups(item) if group[2]]
     groups.sort(key=lambda group: group[2] != "-")
-    return "\n".join(_section(*group) for group in groups) or f"{SAME}\n"
-
-
-def _section(table: str, title: str, mark: str, group: Mapping[str, Sequence[str]]) -> str:
-    bold = "**" if mark == "-" else ""
-    lines = [
-        f"- {bold}{_escaped(name)}{bold}{': ' * bool(facts)}{', '.join(map(_escaped, facts))}"
-        for name, facts in islice(group.items(), MOST_LISTED)
-    ]
-    if len(group) > MOST_LISTED:
-        lines.append("- and more; `rl-resources diff` lists them all")
-    return "\n".join([f"{bold}{title} {_escaped(table)}{bold}", "", *lines, ""])
+    return rendered("diff.md", sections=groups, most=MOST_LISTED, escape=_escaped, same=SAME)
 
 
 def _groups(item: TableDiff) -> Groups:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import log
+from operator import attrgetter
 from pathlib import PurePosixPath
+from typing import Any
 from urllib.parse import urlencode
 
+from rl_resources.dataset import grouped
 from rl_resources.query.configurations import configurations
 from rl_resources.query.coverage import (
     MOST_WANTED,
@@ -24,37 +26,8 @@ from rl_resources.site.environment import Site, link
 STYLE = PurePosixPath("site/assets/stylesheets/charts.css")
 FEWEST_SIZES = 4
 """A task gets a panel of its own from this number of sizes on; the table has all."""
-_STEP = 4
+STEP = 4
 """Each line of the memory axis is four times the one below: 16, 64, 256 GB."""
-_OFFSETS = {"MIN": -9, "RECOMMENDED": 0, "": 9}
-"""Tags of one size stand side by side."""
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A scatter plot for each task, on common axes: sizes across, memory up, logarithmic."""
-
-    panels: Sequence[tuple[str, Sequence[Point]]]
-    sizes: Sequence[str]
-    powers: range
-    """Powers of `_STEP` that the memory axis has a line for."""
-    width, height = 330, 240
-    left, right, top, bottom = 44, 324, 46, 216
-
-    def x(self, size: str, tag: str = "RECOMMENDED") -> float:
-        """Where a size is, and next to it the marks of a tag."""
-        part = (self.sizes.index(size) + 0.5) / len(self.sizes)
-        return round(self.left + (self.right - self.left) * part + _OFFSETS[tag], 1)
-
-    def y(self, memory_gb: float) -> float:
-        """Where an amount of memory is."""
-        part = (log(memory_gb, _STEP) - self.powers[0]) / (len(self.powers) - 1)
-        return round(self.bottom + (self.top - self.bottom) * part, 1)
-
-    @property
-    def memories(self) -> list[int]:
-        """The lines of the memory axis, in GB."""
-        return [_STEP**power for power in self.powers]
 
 
 def pages(site: Site) -> dict[str, str]:
@@ -76,20 +49,20 @@ def pages(site: Site) -> dict[str, str]:
     }
 
 
-def memory_chart(points: Sequence[Point], sizes: Sequence[str]) -> Chart:
-    """The points of each task known at enough sizes, the task with most runs first."""
-    values = [point.value for point in points] or [1.0]
-    powers = range(int(log(min(values), _STEP)), int(log(max(values), _STEP)) + 2)
-    by_task: dict[str, list[Point]] = {}
-    for point in points:
-        by_task.setdefault(point.configuration.task, []).append(point)
+def memory_chart(points: Sequence[Point], sizes: Sequence[str]) -> dict[str, Any]:
+    """A panel for each task known at enough sizes, the task with most runs first.
+
+    All have the same axes: sizes across, memory up, with a line for each of `powers`.
+    """
     panels = [
         (task, group)
-        for task, group in by_task.items()
+        for task, group in grouped(points, attrgetter("configuration.task")).items()
         if len({point.configuration.size for point in group}) >= FEWEST_SIZES
     ]
     panels.sort(key=lambda panel: (-sum(point.of for point in panel[1]), panel[0]))
-    return Chart(panels, sizes, powers)
+    values = [point.value for point in points] or [1.0]
+    powers = range(int(log(min(values), STEP)), int(log(max(values), STEP)) + 2)
+    return {"panels": panels, "sizes": sizes, "powers": powers, "step": STEP, "log": log}
 
 
 def _coverage_page(site: Site) -> str:

@@ -23,6 +23,7 @@ from markupsafe import escape as escape_html
 
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices, hardware
+from rl_resources.estimate.configuration import estimable
 from rl_resources.package import Field, Record, TableSchema, text_of
 from rl_resources.page.rows import HEADERS
 from rl_resources.query.configurations import Configuration
@@ -30,7 +31,7 @@ from rl_resources.query.sentences import resource
 from rl_resources.site.api import BASE
 from rl_resources.site.recipes import LOCAL
 from rl_resources.site.templates import OWN, environment
-from rl_resources.site.tuning_table import escape, records_of_size, sizes
+from rl_resources.site.tuning_table import escape, in_doubt, records_of_size, sizes
 from rl_resources.text import is_web_address
 
 TEMPLATES = PurePosixPath("site/templates")
@@ -186,7 +187,7 @@ def source_name(report: Record) -> str:
 def _environment(templates: Path) -> Environment:
     found = environment(templates, OWN, autoescape=True)
     own = (visible, markdown, fenced, coded, breakable, heading, labelled)
-    found.tests["web_address"] = is_web_address
+    found.tests |= {"web_address": is_web_address, "in_doubt": in_doubt, "estimable": estimable}
     found.filters |= {filter_.__name__: filter_ for filter_ in own}
     found.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return found

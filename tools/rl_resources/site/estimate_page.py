@@ -12,7 +12,7 @@ import polars as pl
 
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
-from rl_resources.estimate.configuration import Configuration, estimable
+from rl_resources.estimate.configuration import Configuration
 from rl_resources.estimate.estimate import VERDICTS, Estimate, of_script
 from rl_resources.estimate.formula import backends, inputs_by_name, published
 from rl_resources.package import Record
@@ -28,43 +28,22 @@ MODULES = tuple(
 SIMULATED = "pytorch"
 """The kind of cases that no GPU ran: PyTorch's own accounts of steps on fake tensors."""
 OUTCOMES = {"ran": "ran", "out-of-memory": "ran out of memory"}
-_MAIN = (
-    *("prompt_length", "response_length", "micro_batch", "checkpointing"),
-    *("parameter_offload", "optimizer_offload", "gpu_memory_utilization"),
-)
-"""Inputs that are not folded, as far as the formula has them."""
 _OWN_FIELDS = frozenset({"gpus", "lora_rank", "quantized", "has_engine"})
-
-
+"""Inputs that other fields of the form stand for."""
 GOALS = (0.08, 0.20)
 """The errors that half and nine of ten estimates should stay below."""
 
 
 def pages(site: Site) -> dict[str, str]:
     """`estimate.md`."""
-    path, known = "estimate.md", published()
-    fields = [item for item in known["inputs"] if item["name"] not in _OWN_FIELDS]
     values = {
-        "formula": known,
-        "main": [item for name in _MAIN for item in fields if item["name"] == name],
-        "more": [item for item in fields if item["name"] not in _MAIN],
-        "models": _models(site.dataset),
-        "devices": [row for row in site.dataset.records["devices"] if row["memory_gb"]],
-        "engines": [r["backend"] for r in site.dataset.records["backends"] if r["role"] == "infer"],
+        "formula": published(),
+        "own_fields": _OWN_FIELDS,
         "modules": MODULES,
         "backtest": backtest(site.dataset.package.root / BACKTEST),
         "verdicts": VERDICTS,
     }
-    return {path: site.page(path, **values)}
-
-
-def _models(dataset: Dataset) -> dict[str, list[str]]:
-    """The models with all figures that an estimate needs, by size."""
-    found: dict[str, list[str]] = {}
-    for row in dataset.records["models"]:
-        if estimable(row):
-            found.setdefault(str(row["size"]), []).append(str(row["model"]))
-    return found
+    return {"estimate.md": site.page("estimate.md", **values)}
 
 
 def backtest(path: Path) -> dict[str, Any] | None:

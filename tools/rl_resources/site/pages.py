@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from rl_resources.package import Field, Record, TableSchema
+from rl_resources.dataset import Dataset, grouped
+from rl_resources.package import Record
 from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import (
     Configuration,
@@ -24,16 +25,16 @@ from rl_resources.query.configurations import (
 from rl_resources.query.coverage import HEADLINES, headline
 from rl_resources.query.vocabulary import FILTERS, WEIGHTS, Words, words_of
 from rl_resources.site import finder, metadata, recipes
+from rl_resources.site.api import record_id
 from rl_resources.site.environment import (
     UNKNOWN_SIZE,
     Site,
-    Size,
     anchor,
     place,
     reports_url,
     slug,
 )
-from rl_resources.site.tuning_table import tuning_rows
+from rl_resources.site.tuning_table import cells, records_of_size
 
 if TYPE_CHECKING:
     from rl_resources.site.downloads import Download
@@ -93,30 +94,28 @@ def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tupl
 
 def _records(site: Site) -> dict[str, str]:
     """All records, the sizes, and the records of each size."""
-    known = configurations(site.dataset)
-    rows = [row for size in site.sizes for row in tuning_rows(site.dataset, size.name)]
-    shared = {
-        "accepted": {
-            row.script: accepted_by(releases_of(site.dataset, row.script)) for row in rows
-        },
-        "of": {row.id: row for row in known},
+    rows = {size.name: [*_rows_of_size(site.dataset, size.name)] for size in site.sizes}
+    every = [*chain(*rows.values())]
+    found = {
+        "records/index.md": site.page("records/index.md", "records.md", rows=every),
+        "sizes/index.md": site.page("sizes/index.md", "sizes.md"),
     }
-    return {
-        "records/index.md": site.page("records/index.md", "records.md", rows=rows, **shared),
-        "sizes/index.md": site.page("sizes/index.md", "sizes.md", **shared),
-        **{f"{size.url.removesuffix('/')}.md": _size(site, size, shared) for size in site.sizes},
-    }
+    for size in site.sizes:
+        path, tabs = f"sizes/{size.name.lower()}.md", recipes.of_size(size.name, site.at)
+        found[path] = site.page(path, "size.md", size=size, rows=rows[size.name], tabs=tabs)
+    return found
 
 
-def _size(site: Site, size: Size, shared: Mapping[str, Any]) -> str:
-    return site.page(
-        f"{size.url.removesuffix('/')}.md",
-        "size.md",
-        **shared,
-        size=size,
-        rows=tuning_rows(site.dataset, size.name),
-        tabs=recipes.of_size(size.name, site.at),
-    )
+def _rows_of_size(dataset: Dataset, size: str) -> Iterator[Mapping[str, Any]]:
+    """Each record of a size with its cells, and the releases that accept its script."""
+    known = {row.id: row for row in configurations(dataset)}
+    for record in records_of_size(dataset, size):
+        yield {
+            "record": record,
+            "item": known[record_id(record)],
+            "cells": cells(dataset, record),
+            "accepted": accepted_by(releases_of(dataset, record["script"])),
+        }
 
 
 def _reports(site: Site) -> dict[str, str]:
@@ -155,18 +154,15 @@ def _completeness(report: tuple[Record, Configuration]) -> tuple[bool, int]:
 def _rows_page(site: Site, table: str, group: str) -> str:
     """A page with all rows of a table, in sections, with the columns that any row of one fills."""
     schema = site.dataset.package.resources[table].schema
-    groups: dict[str, list[Record]] = {}
-    rows_of = site.dataset.records[table]
-    for row in rows_of:
-        groups.setdefault(str(row[group]), []).append(row)
+    every = site.dataset.records[table]
     fields = [field for field in schema.fields if field.name != group]
     sections = [
         (title, [f for f in fields if any(row[f.name] is not None for row in rows)], rows)
-        for title, rows in groups.items()
+        for title, rows in grouped(every, lambda row: str(row[group])).items()
     ]
     tabs = recipes.of_table(site.dataset, table, site.at)
     key = schema.primary_key[0]
-    runs: dict[str, Counter[tuple[str, str]]] = {str(row[key]): Counter() for row in rows_of}
+    runs: dict[str, Counter[tuple[str, str]]] = {str(row[key]): Counter() for row in every}
     for item in every_configuration(site.dataset):
         if (named := getattr(item, key)) in runs and item.size:
             runs[named][item.kind, item.size] += 1
@@ -203,21 +199,5 @@ def data_page(site: Site, files: Sequence[Download]) -> str:
     return site.page(
         "data.md",
         formats=[(name, list(found)) for name, found in groupby(files, attrgetter("format"))],
-        limits=limits,
         structured={name: value for name, value in croissant.items() if name != "recordSet"},
     )
-
-
-def limits(schema: TableSchema, field: Field) -> Iterator[tuple[str, Sequence[Any]]]:
-    """What the data dictionary says of a column's values: a word of Table Schema, and values."""
-    if field.name in schema.primary_key:
-        yield ("primaryKey" if len(schema.primary_key) == 1 else "primaryKeys"), ()
-    if key := schema.foreign_key(field.name):
-        yield "foreignKey", (key.resource,)
-    if field.type == "list":
-        yield "delimiter", (field.delimiter,)
-    if field.format != "default":
-        yield "format", (field.format,)
-    for name, limit in field.constraints.items():
-        if limit is not False:
-            yield name, limit if isinstance(limit, list) else () if limit is True else (limit,)

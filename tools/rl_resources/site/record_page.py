@@ -23,7 +23,7 @@ from rl_resources.package import Field, Record
 from rl_resources.query.compatibility import accepted_by, rejections, releases_of
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import size_of
-from rl_resources.query.sentences import start
+from rl_resources.query.sentences import resource, start
 from rl_resources.script.backends import ROLLOUT
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
@@ -31,7 +31,6 @@ from rl_resources.script_rules.target import FRAMEWORK, script_text
 from rl_resources.site import estimate_page, recipes
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import Site
-from rl_resources.site.tuning_table import tuning_row
 from rl_resources.text import json_text
 
 MOST_RELATED = 3
@@ -42,16 +41,18 @@ _MEANING = re.compile(r"`(?P<word>[\w-]+)`: (?P<meaning>[^`]+?\.)(?= |$)")
 
 def badges(dataset: Dataset) -> dict[str, str]:
     """What runs where and how sure that is, for https://shields.io/badges/endpoint-badge."""
-    rows = [tuning_row(dataset, record) for record in dataset.records["tuning"]]
-    documents = {
-        row.record_id: {
-            "schemaVersion": 1,
-            "label": f"{row.model} {row.task}",
-            "message": f"{row.resource} · {row.tag} · {row.status}",
-        }
-        for row in rows
+    return {
+        f"badges/{row.id}.json": json_text(
+            {
+                "schemaVersion": 1,
+                "label": f"{row.model_label} {row.task}",
+                "message": f"{resource(row)} · {row.tag} · {row.evidence_level}",
+            },
+            2,
+        )
+        for row in configurations(dataset)
+        if row.kind == "record"
     }
-    return {f"badges/{id_}.json": json_text(value, 2) for id_, value in documents.items()}
 
 
 def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dict[str, str]:
@@ -136,7 +137,6 @@ def _facts(dataset: Dataset, record: Record) -> Mapping[str, Any]:
     releases = releases_of(dataset, name)
     return {
         "record": record,
-        "row": tuning_row(dataset, record),
         "schema": schema,
         "meaning": meaning,
         "fields": [field for field in schema.fields if record[field.name] is not None],

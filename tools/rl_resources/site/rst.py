@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from pathlib import Path
 from urllib.parse import quote
 
 from rl_resources.dataset import Dataset
-from rl_resources.package import SCRIPTS
+from rl_resources.package import SCRIPTS, Record
 from rl_resources.page.rows import HEADERS
 from rl_resources.script.name import FORM
-from rl_resources.site.tuning_table import TuningRow, sizes, tuning_rows
+from rl_resources.site.templates import rendered
+from rl_resources.site.tuning_table import cells, records_of_size, sizes, url
 
 TITLE = "Hardware That RL Training Needs"
 UNKNOWN = "\\"
@@ -30,8 +29,6 @@ _PLAIN_START = re.compile(r"(?!\w+[.)](?:\s|$))\w")
 _LITERAL = re.compile(r"[^\s`\\](?:[^`\\]*[^\s`\\])?")
 _URL_CHARACTERS = ":/?#[]@!$&'()*+,;=%~-._"
 
-_PAGE = Path(__file__).with_name("device_tuning.rst")
-
 
 def files(dataset: Dataset, script_url: str | None) -> dict[str, str]:
     """The page and one table for every size, by path."""
@@ -42,17 +39,18 @@ def files(dataset: Dataset, script_url: str | None) -> dict[str, str]:
 def device_tuning(dataset: Dataset, script_url: str | None) -> str:
     """The whole page: introduction, then one section with one table for every size.
 
-    `script_url` is a template for the URLs of scripts (see `TuningRow.url`); without one the
+    `script_url` is a template for the URLs of scripts (see `tuning_table.url`); without one the
     scripts are named and not linked.
     """
-    sections = [f"{_heading(s, '-')}\n\n{_table(dataset, s, script_url)}" for s in sizes(dataset)]
-    return _PAGE.read_text(encoding="utf-8").format(
-        title=_heading(TITLE, "="),
+    return rendered(
+        "device_tuning.rst",
+        title=TITLE,
+        heading=_heading,
         updated=escape(dataset.package.created),
         version=escape(dataset.version),
         form=FORM,
         scripts=SCRIPTS,
-        sections="\n".join(sections),
+        tables={size: _table(dataset, size, script_url) for size in sizes(dataset)},
     )
 
 
@@ -63,32 +61,21 @@ def size_table(dataset: Dataset, size: str, script_url: str | None) -> str:
 
 
 def _table(dataset: Dataset, size: str, script_url: str | None) -> str:
-    rows = tuning_rows(dataset, size)
-    cells = [_cells(row, row.url(script_url, size)) for row in rows]
-    lines = [
-        "    * - " + "\n      - ".join(line)
-        for line in (HEADERS, *(cells or [[UNKNOWN] * len(HEADERS)]))
-    ]
-    head = ".. list-table::\n    :widths: auto\n    :header-rows: 1\n"
-    end = _notes(rows) if rows else "\nThere is no record of this size yet.\n"
-    return "\n".join([head, *lines, end])
+    def linked(record: Record) -> list[str]:
+        found, texts = url(dataset, record, script_url), cells(dataset, record)
+        script = link(texts["Link"], found) if found else literal(texts["Link"])
+        escaped = {name: escape(text) for name, text in texts.items()}
+        return list({**escaped, "Link": script}.values())
 
-
-def _cells(row: TuningRow, url: str) -> list[str]:
-    cells = [escape(cell) for cell in row.cells()]
-    cells[HEADERS.index("Link")] = link(row.script, url) if url else literal(row.script)
-    return cells
-
-
-def _notes(rows: Sequence[TuningRow]) -> str:
-    notes = [_note(row) for row in rows if row.notes or row.status != "reported"]
-    return "".join(["\nNotes:\n\n", *notes]) if notes else ""
-
-
-def _note(row: TuningRow) -> str:
-    status = f" ({escape(row.status)})" if row.status != "reported" else ""
-    notes = f": {_inline(one_line(row.notes))}" if row.notes else ""
-    return f"* {literal(row.script)}{status}{notes}\n"
+    return rendered(
+        "table.rst",
+        records=records_of_size(dataset, size),
+        headers=HEADERS,
+        cells=linked,
+        escape=escape,
+        literal=literal,
+        inline=lambda text: _inline(one_line(text)),
+    )
 
 
 def _heading(title: str, underline: str) -> str:
