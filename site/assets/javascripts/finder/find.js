@@ -7,15 +7,16 @@
  * @typedef {{row: Row, fit: string}} Answer
  */
 
-import { minBy, say } from "./published.js";
+import { devicesOf, minBy, say } from "./published.js";
 
 const FITTING = ["tested", "should-fit", "claimed"];
+const FARTHEST = 1e9;
 
 /** @param {Index} index @param {Query} query */
 export function find(index, query) {
-  const matching = match(index, query);
+  const matching = match(index, index.rows, query);
   const answers = ordered(of(matching, ...FITTING), query);
-  const runs = of(answers, "tested", "should-fit");
+  const runs = answers.filter(({ fit }) => fit !== "claimed");
   const failures = failuresOf(index, query);
   const smallest = minBy(runs, rank);
   const full = runs.filter(({ row }) => row.weights === "full");
@@ -28,7 +29,7 @@ export function find(index, query) {
     nearest: answers.length ? [] : nearestTo(index, matching, query),
     largest: query.size ? [] : largestOf(runs),
     smallest,
-    smallestFull: smallest?.row.weights === "full" ? undefined : minBy(full, rank),
+    smallestFull: smallest && smallest.row.weights !== "full" ? minBy(full, rank) : undefined,
     longest: minBy(runs.filter(({ row }) => row.length), ({ row }) => -row.length),
   };
 }
@@ -36,18 +37,25 @@ export function find(index, query) {
 /** @typedef {ReturnType<typeof find>} Found */
 
 /** Answers of one series together in the place of the first of them. @param {Answer[]} items @returns {Answer[][]} */
-export const folded = (items) => [...Map.groupBy(items, ({ row }) => row.series || row.id).values()];
+export function folded(items) {
+  /** @type {Record<string, Answer[]>} */
+  const groups = {};
+  for (const item of items) (groups[`of ${item.row.series || item.row.id}`] ??= []).push(item);
+  return Object.values(groups);
+}
 
 const rank = (/** @type {Answer} */ { row }) => row.rank;
 
 /** @param {Answer[]} matching @param {...string} fits */
 const of = (matching, ...fits) => matching.filter(({ fit }) => fits.includes(fit));
 
-/** The rows that match, with their fit. @param {Index} index @param {Query} query @returns {Answer[]} */
-function match({ rows, filters }, query) {
-  const asked = [query.model ? "model" : "size", ...filters].filter((name) => query[name]);
+/** The rows that match, with their fit. @param {Index} index @param {Row[]} rows @param {Query} query @returns {Answer[]} */
+function match(index, rows, query) {
+  const filters = index.filters.map((name, i) => [query[name], i]).filter(([word]) => word);
+  const main = query.model ? "model" : "size";
   return rows
-    .filter(({ words }) => asked.every((name) => words[name].includes(query[name])))
+    .filter((row) => (!query[main] || row[main] === query[main])
+      && filters.every(([word, i]) => row.matches[i].includes(word)))
     .map((row) => ({ row, fit: fitOf(query, row) }));
 }
 
@@ -60,7 +68,7 @@ function fitOf(query, row) {
   if (exact || (sameVendor(query, row) && row.memory_gb > 0 && row.memory_gb <= query.memory_gb)) {
     return { "not-run": "unclear", claim: "claimed", run: exact ? "tested" : "should-fit" }[row.state];
   }
-  const mayBe = row.state !== "not-run" && row.possible_devices.some((key) => query.devices.includes(key));
+  const mayBe = row.state !== "not-run" && devicesOf(query).some((key) => row.possible_devices.includes(key));
   return mayBe ? "unclear" : "beyond";
 }
 
@@ -71,7 +79,7 @@ function onThatDevice(query, row) {
 }
 
 /** @param {Query} query @param {Row} row */
-const amongAsked = (query, row) => row.possible_devices.every((key) => query.devices.includes(key));
+const amongAsked = (query, row) => row.possible_devices.every((/** @type {string} */ key) => devicesOf(query).includes(key));
 
 /** @param {Query} query @param {Row} row */
 const sameVendor = (query, row) => !query.device || row.vendor === query.vendor;
@@ -82,30 +90,32 @@ function noLess(query, row) {
   return Boolean(known) && row.gpus >= query.gpus && row.memory_gb >= query.memory_gb && sameVendor(query, row);
 }
 
-/** Compares by the first of several figures that differs. @param {...(item: Answer) => number | boolean} figures */
-const by = (...figures) => (a, b) => figures.reduce((found, figure) => found || figure(a) - figure(b), 0);
-
 /** Best first; equal ones keep the published order. @param {Answer[]} items @param {Query} query */
 function ordered(items, query) {
-  const distance = (asked, has) => (has ? Math.abs(asked - has) : Infinity);
-  return [...items].sort(by(
-    ({ row }) => row.kind !== "record",
-    ({ fit }) => FITTING.indexOf(fit),
-    ({ row }) => -row.position,
-    ({ row }) => row.doubtful,
-    ({ row }) => distance(query.gpus, row.gpus),
-    ({ row }) => distance(query.memory_gb, row.memory_gb),
-  ));
+  const distance = (/** @type {number} */ asked, /** @type {number} */ has) => (has ? Math.abs(asked - has) : FARTHEST);
+  return sorted(items, ({ row, fit }) => [
+    Number(row.kind !== "record"), Math.max(FITTING.indexOf(fit), 0), -row.position, Number(row.doubtful),
+    distance(query.gpus, row.gpus), distance(query.memory_gb, row.memory_gb),
+  ]);
+}
+
+/** Sorted by the first of several figures that differs. @param {Answer[]} items @param {(item: Answer) => number[]} key */
+function sorted(items, key) {
+  return items.map((item) => ({ item, key: key(item) }))
+    .sort((a, b) => a.key.map((figure, i) => figure - b.key[i]).find(Boolean) ?? 0)
+    .map(({ item }) => item);
 }
 
 /** Of a task also those with LoRA; of asked weights also those that do not say what trains. @param {Index} index @param {Query} query */
 function failuresOf(index, query) {
   const wider = { ...query, model: "", tag: "", weights: "" };
   const tasks = query.adapter_task && !query.weights ? [query.task, query.adapter_task] : [query.task];
-  return tasks.flatMap((task) => of(match(index, { ...wider, task }), "out-of-memory"))
-    .filter(({ row }) => !query.weights || !row.weights || row.words.weights.includes(query.weights))
-    .filter(({ row }) => onThatDevice(query, row) || noLess(query, row))
-    .sort(by(({ row }) => !noLess(query, row), ({ row }) => query.model !== "" && row.model !== query.model, rank));
+  const at = index.filters.indexOf("weights");
+  const near = tasks.flatMap((task) => of(match(index, index.rows, { ...wider, task }), "out-of-memory"))
+    .filter(({ row }) => !query.weights || !row.weights || row.matches[at].includes(query.weights))
+    .filter(({ row }) => onThatDevice(query, row) || noLess(query, row));
+  return sorted(near, ({ row }) => [
+    Number(!noLess(query, row)), Number(query.model !== "" && row.model !== query.model), row.rank]);
 }
 
 /** What is missing, then what would fit instead; no row twice. @param {Index} index @param {Answer[]} matching @param {Query} query */
@@ -118,14 +128,14 @@ function nearestTo(index, matching, query) {
 
 /** The smallest known run, and that of the size where none of it fits and it is another. @param {Index} index @param {Answer[]} matching @param {Query} query */
 function missing(index, matching, query) {
-  const near = ({ row, fit }, name) => ({ row, fit, reason: say(index, name, { ...row, own: query.vendor }) });
-  const ofSize = query.model ? match(index, { ...query, model: "" }) : [];
+  const near = ({ row, fit }, kind, name) => ({ row, fit, kind, reason: say(index, name, { ...row, own: query.vendor }) });
+  const ofSize = query.model ? match(index, index.rows, { ...query, model: "" }) : [];
   const own = smallestOf(matching, query);
   const other = of(ofSize, ...FITTING).length ? undefined : smallestOf(ofSize, query);
   const isOther = other && other.row.model !== query.model && sameVendor(query, other.row);
   return [
-    own && near(own, sameVendor(query, own.row) ? "beyond" : "other-vendor"),
-    isOther && near(other, "smallest-of-size"),
+    own && near(own, "smallest-tested", sameVendor(query, own.row) ? "beyond" : "other-vendor"),
+    isOther && near(other, "smallest-of-size", "smallest-of-size"),
   ].filter(Boolean);
 }
 
@@ -140,29 +150,34 @@ function smallestOf(matching, query) {
 function insteadOf(index, query, alternative) {
   const wider = widened(query, alternative);
   if (!wider) return [];
-  const isMeant = ({ row: { position } }) => !alternative.smaller || (position > 0 && position < query.position);
-  const fitting = ordered(of(match(index, wider), ...FITTING).filter(isMeant), wider);
-  const best = minBy(fitting, ({ row }) => -(query.length > wider.length ? row.length : row.position));
+  const rows = alternative.smaller
+    ? index.rows.filter(({ position }) => position > 0 && position < query.position) : index.rows;
+  const most = query.length > wider.length ? "length" : "position";
+  const best = minBy(ordered(of(match(index, rows, wider), ...FITTING), wider), ({ row }) => -row[most]);
   if (!best) return [];
-  const what = say(index, alternative.kind, best.row);
-  return [{ ...best, reason: say(index, "instead", { ...best.row, what, fits: index.fits[best.fit] }) }];
+  const { row, fit } = best;
+  const what = say(index, alternative.kind, row);
+  return [{ row, fit, kind: alternative.kind, reason: say(index, "instead", { ...row, what, fits: index.fits[fit] }) }];
 }
 
 /** The wider question; nothing where there is nothing to give up. @param {Query} query @param {Row} alternative */
 function widened(query, { drops, adapters }) {
-  const asked = drops.filter((name) => query[name]);
+  const asked = drops.filter((/** @type {string} */ name) => query[name]);
   if ((adapters && !query.adapter_task) || (drops.length && !asked.length)) return undefined;
-  const wider = { ...query, ...Object.fromEntries(asked.map((name) => [name, ""])) };
+  const open = asked.map((/** @type {string} */ name) => [name, typeof query[name] === "number" ? 0 : ""]);
+  const wider = { ...query, ...Object.fromEntries(open) };
   return adapters ? { ...wider, task: query.adapter_task, weights: "" } : wider;
 }
 
 /** For each task the largest size that has a run, and of that size the longest context. @param {Answer[]} runs */
 function largestOf(runs) {
   const known = runs.filter(({ row }) => row.task && row.size);
-  const tops = [...Map.groupBy(known, ({ row }) => row.task)].map(([task, items]) => {
+  const tasks = [...new Set(known.map(({ row }) => row.task))].sort();
+  const tops = tasks.map((task) => {
+    const items = known.filter(({ row }) => row.task === task);
     const best = minBy(items, ({ row }) => -row.position);
     const ofSize = items.filter(({ row }) => row.size === best.row.size);
     return { task, best, longest: minBy(ofSize, ({ row }) => -row.length) };
   });
-  return tops.sort((a, b) => b.best.row.position - a.best.row.position || (a.task < b.task ? -1 : 1));
+  return tops.sort((a, b) => b.best.row.position - a.best.row.position);
 }
