@@ -44,7 +44,7 @@ def answer_of_python(dataset: Dataset, tokens: dict[str, str]) -> dict[str, Any]
         "failures": ids(found.failures),
         "worse": found.worse,
         "folds": [[len(rows), sentences.series(rows)] for rows in folds],
-        "nearest": [[item.kind, item.row.id, item.reason] for item in found.nearest],
+        "nearest": [[item.row.id, item.reason] for item in found.nearest],
         "largest": [[best.task, best.id, longest.id] for best, longest in found.largest],
         "extremes": [id_(one) for one in (found.smallest, found.smallest_full, found.longest)],
     }

@@ -71,7 +71,7 @@ def test_the_page_shows_what_python_answers(browser, address, tokens):
         answered(page)
 
         def reasons(place: str) -> list[str]:
-            return page.locator(f"{place} .finder-reason").all_text_contents()
+            return page.locator(f"{place} .finder-reason:not(:empty)").all_text_contents()
 
         def firsts(rows: Sequence[Configuration], most: int | None = None) -> list[str]:
             return [reason(fold[0]) for fold in folded(rows)[:most]]

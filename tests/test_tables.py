@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from itertools import count
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize
@@ -134,7 +135,9 @@ def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(browser, addr
         found = [(row["task"], row["outcome"]) for row in rows.evaluate_all(FACTS)]
         assert {*found} == {("GRPO", "out of memory")}
         page.get_by_role("combobox", name="Weights").select_option("full fine-tuning")
-        assert page.url.endswith(f"{query}&weights=full+fine-tuning")
+        page.get_by_role("button", name="Resource").click()
+        asked = {"task": "GRPO", "outcome": "out of memory", "weights": "full fine-tuning"}
+        assert dict(parse_qsl(urlsplit(page.url).query)) == asked | {"order": "2 ascending"}
         assert {row["weights"] for row in rows.evaluate_all(FACTS)} == {"full fine-tuning"}
         page.get_by_text("Columns", exact=True).click()
         page.get_by_role("checkbox", name="Batch").uncheck()
@@ -146,6 +149,8 @@ def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(browser, addr
         assert page.get_by_role("combobox", name="Weights").input_value() == "full fine-tuning"
         assert page.locator(".table-tools output").inner_text() == count
         assert page.get_by_role("columnheader", name="Batch").is_visible()
+        page.go_back()
+        assert "by Resource" not in page.locator(".table-tools output").inner_text()
         page.go_back()
         assert page.get_by_role("combobox", name="Weights").input_value() == ""
         assert page.get_by_role("combobox", name="Task").input_value() == "GRPO"

@@ -5,24 +5,32 @@ import { pathToFileURL } from "node:url";
 
 const folder = process.argv[2];
 const module = (name) => import(pathToFileURL(`${folder}/finder/${name}.js`).href);
-const { indexOf } = await module("published");
+const { indexOf, say } = await module("published");
 const { understand } = await module("understand");
 const { Mistake } = await import(pathToFileURL(`${folder}/form.js`).href);
 const { find, folded } = await module("find");
-const { headline, reason, series } = await module("view");
+const { headline } = await module("view");
+
+// As every browser has it, and Node since its release 21.
+Map.groupBy ??= (items, key) => {
+  const groups = new Map();
+  for (const item of items) groups.set(key(item), [...groups.get(key(item)) ?? [], item]);
+  return groups;
+};
 
 const index = indexOf(JSON.parse(readFileSync(`${folder}/finder.json`, "utf-8")));
 
 function answer(words) {
   // As the page reads its fields.
   const tokens = Object.fromEntries(Object.entries(words).map(([name, text]) => [name, text.trim()]));
-  const { query, notes } = understand(index, tokens);
+  const query = understand(index, tokens);
+  const { devices, label, notes, ...asked } = query;
   const found = find(index, query);
-  const ids = (answers) => answers.map(({ row, fit }) => [row.id, fit, reason(index, row, fit)]);
-  const folds = (answers) => folded(answers).map((fold) => [fold.length, series(index, fold)]);
+  const ids = (answers) => answers.map(({ row, fit }) => [row.id, fit, say(index, fit, row)]);
+  const folds = (answers) => folded(answers).map((fold) => [fold.length, fold.length > 1 ? say(index, "series", { number: fold.length }) : ""]);
   const id = (one) => one?.row.id ?? null;
   return {
-    query,
+    query: asked,
     notes,
     headline: headline(index, found),
     answers: ids(found.answers),
@@ -30,7 +38,7 @@ function answer(words) {
     failures: ids(found.failures),
     worse: found.worse,
     folds: folds(found.answers),
-    nearest: found.nearest.map(({ kind, row, reason: text }) => [kind, row.id, text]),
+    nearest: found.nearest.map(({ row, reason: text }) => [row.id, text]),
     largest: found.largest.map(({ task, best, longest }) => [task, id(best), id(longest)]),
     extremes: [found.smallest, found.smallestFull, found.longest].map(id),
   };

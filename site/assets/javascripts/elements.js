@@ -1,6 +1,7 @@
-/** What the finder and the estimate draw with. Text becomes text: nothing here reads HTML. */
+/** What the finder, the estimate and the tables share. Text becomes text: nothing here reads HTML. */
 
-const QUIET_MS = 400;
+/** How long nothing may have changed before what can wait is done. */
+export const QUIET_MS = 400;
 const DRAWN = ["svg", "rect", "path", "title"];
 
 /**
@@ -19,13 +20,11 @@ export function element(name, attributes, ...children) {
   return made;
 }
 
-/** A copy of a template of the page with its slots filled; one without children is removed. @param {string} id @param {Record<string, any>} slots children by `data-slot` */
+/** A copy of a template of the page with its slots filled; a style hides those that stay empty. @param {string} id @param {Record<string, any>} slots children by `data-slot` */
 export function filled(id, slots) {
   const copy = document.getElementById(id).content.cloneNode(true);
   for (const place of copy.querySelectorAll("[data-slot]")) {
-    const children = [slots[place.dataset.slot]].flat().filter(Boolean);
-    if (children.length) place.append(...children);
-    else place.remove();
+    place.append(...[slots[place.dataset.slot]].flat().filter(Boolean));
   }
   return copy;
 }
@@ -50,11 +49,8 @@ export function list(name, items, shown, draw, label = ({ length }) => `${length
   return [first, element("details", { class: "fold" }, element("summary", null, label(others)), rest)];
 }
 
-/** Says a text to a screen reader, once nothing has changed for a moment. @param {HTMLElement} status */
-export function announcer(status) {
-  let pending = 0;
-  return (text) => {
-    clearTimeout(pending);
-    pending = setTimeout(() => { status.textContent = text; }, QUIET_MS);
-  };
+/** Words as the query of a URL, without those that are empty. @param {Record<string, any>} words */
+export function queryOf(words) {
+  const query = new URLSearchParams(Object.entries(words).filter(([, word]) => word));
+  return query.size ? `?${query}` : "";
 }

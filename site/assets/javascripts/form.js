@@ -1,18 +1,13 @@
 /**
- * A form that is answered while it is filled in. Its URL is its state: a field that is left puts
- * the question there, and what is there is answered on loading, Back and Forward.
+ * Forms whose state is the URL, and a form that is answered while it is filled in.
  */
 
-import { announcer, element } from "./elements.js";
+import { element, queryOf, QUIET_MS } from "./elements.js";
 
-/** A question without an answer; the message says why, `near` are words for the field `name`. */
-export class Mistake extends Error {
-  /** @param {string} message @param {string} help @param {string} name @param {string[]} near */
-  constructor(message, help = "", name = "", near = []) {
-    super(message);
-    Object.assign(this, { help, name, near });
-  }
-}
+const MOST_NEAR = 6;
+
+/** A question without an answer: why, and as its cause the `field` that is wrong, with `help`. */
+export class Mistake extends Error {}
 
 /** The words of a form, without those that are empty. @param {HTMLFormElement} form @returns {Record<string, string>} */
 const wordsOf = (form) => Object.fromEntries(
@@ -20,6 +15,12 @@ const wordsOf = (form) => Object.fromEntries(
 
 /** A text with what stands in backticks as code. @param {string} text */
 const coded = (text) => text.split("`").map((part, i) => (i % 2 ? element("code", null, part) : part));
+
+/** The first words that a field offers and that contain a text. @param {any} field @param {string} text */
+function near(field, text) {
+  const offered = [...field?.list?.options ?? field?.options ?? []].map(({ value }) => value);
+  return offered.filter((word) => word !== text && word.toLowerCase().includes(text.toLowerCase())).slice(0, MOST_NEAR);
+}
 
 /** Whether a field took a text, a list in any case; one that a list does not offer is added to it. @param {HTMLInputElement | HTMLSelectElement | null} field @param {string} text */
 function takes(field, text) {
@@ -33,6 +34,37 @@ function takes(field, text) {
 }
 
 /**
+ * Keep a form and the URL in step from now on: a field that is left puts the words of the form there,
+ * and the form has what is there on loading, Back and Forward.
+ *
+ * @param {HTMLFormElement} form its method is `dialog`, by which Enter sends it nowhere
+ * @param {Record<string, string>} same other names of its fields in a URL
+ * @param {(strange: string[]) => void} update is called after a change, with what no field takes of the URL
+ */
+export function keepInURL(form, same, update) {
+  let search = "";
+
+  /** Not for a link within the page, after which the query is as before. */
+  function fromURL() {
+    if (location.search === search) return;
+    search = location.search;
+    const words = [...new URLSearchParams(search)].map(([name, text]) => [same[name] ?? name, text]);
+    form.reset();
+    const strange = words.filter(([name, text]) => text && !takes(form.elements.namedItem(name), text));
+    update(strange.map((word) => word.join("=")));
+  }
+
+  form.addEventListener("input", () => update([]));
+  form.addEventListener("change", () => {
+    const query = queryOf(wordsOf(form));
+    if (query !== search) history.pushState(null, "", query || location.pathname);
+    search = location.search;
+  });
+  addEventListener("popstate", fromURL);
+  fromURL();
+}
+
+/**
  * Answer a form from now on.
  *
  * @param {HTMLFormElement} form its data are at `data-url`, its answers go to the element `data-answers`
@@ -42,71 +74,50 @@ function takes(field, text) {
  */
 export function answer(form, same, draw) {
   const place = document.getElementById(form.dataset.answers);
-  const announce = announcer(document.getElementById(`${form.id}-status`));
-  const linkTo = (words, text) => element("a", { href: `?${new URLSearchParams(words)}` }, text);
-  let [loading, latest, asked, search] = [undefined, 0, "", ""];
+  const source = new URL(form.dataset.url, location);
+  const linkTo = (words, text) => element("a", { href: queryOf(words) }, text);
+  let [asked, pending] = [{}, 0];
 
-  /** The data, fetched once and not before somebody asks. */
-  function load() {
-    loading ??= fetch(form.dataset.url).then((reply) => (reply.ok ? reply.json() : Promise.reject(reply)));
-    loading.catch(() => { loading = undefined; });
-    return loading;
-  }
-
-  /** Of several questions that are asked while the data load the last is answered. */
-  async function update(strange = []) {
-    const [turn, words] = [++latest, wordsOf(form)];
+  /** The last of several questions is answered, once the data are here: they are not fetched before somebody asks. */
+  async function update(strange) {
+    const words = (asked = wordsOf(form));
     const isAsked = Object.keys(words).length > 0;
     document.querySelector("[data-unasked]")?.toggleAttribute("open", !isAsked);
     if (!isAsked || !place.hasChildNodes()) say(isAsked ? "Loading the data …" : "");
-    const data = await load().catch(() => undefined);
-    if (turn !== latest || !isAsked) return;
+    const { default: data } = await import(source, { with: { type: "json" } }).catch(() => ({}));
+    if (words !== asked || !isAsked) return;
     if (data) show(data, words, strange);
     else say("The data could not be loaded.", linkTo(words, "Try again"));
   }
 
   function show(data, words, strange) {
-    for (const field of form.elements) field.ariaInvalid = null;
+    let wrong;
     try {
       announce(draw(place, data, words, strange));
     } catch (error) {
       if (!(error instanceof Mistake)) throw error;
-      const { message, help, name, near } = error;
-      say(`${message}.`, ...coded(help), ...near.flatMap((word) => [" ", linkTo({ ...words, [name]: word }, word)]));
-      const field = form.elements.namedItem(name);
-      if (field) field.ariaInvalid = "true";
+      const { field: name, help = "" } = error.cause ?? {};
+      wrong = form.elements.namedItem(name);
+      const links = near(wrong, words[name]).flatMap((word) => [" ", linkTo({ ...words, [name]: word }, word)]);
+      say(`${error.message}.`, ...coded(help), ...links);
     }
+    for (const field of form.elements) field.ariaInvalid = field === wrong || null;
   }
 
   /** @param {string} text @param {...any} more */
   function say(text, ...more) {
-    place.replaceChildren(...(text ? [element("p", { class: "form-says" }, element("strong", null, ...coded(text)), " ", ...more)] : []));
+    const said = element("p", { class: "form-says" }, element("strong", null, ...coded(text)), " ", ...more);
+    place.replaceChildren(...(text ? [said] : []));
     announce(text);
   }
 
-  function toURL() {
-    const query = new URLSearchParams(wordsOf(form)).toString();
-    if (query === asked) return;
-    history.pushState(null, "", query ? `?${query}` : location.pathname);
-    [asked, search] = [query, location.search];
+  /** Says a text to a screen reader, once nothing has changed for a moment. @param {string} text */
+  function announce(text) {
+    clearTimeout(pending);
+    pending = setTimeout(() => { document.getElementById(`${form.id}-status`).textContent = text; }, QUIET_MS);
   }
 
-  function fromURL() {
-    const words = [...new URLSearchParams(location.search)].map(([name, text]) => [same[name] ?? name, text]);
-    form.reset();
-    const strange = words.filter(([name, text]) => text && !takes(form.elements.namedItem(name), text));
-    [asked, search] = [new URLSearchParams(wordsOf(form)).toString(), location.search];
-    if (search || place.hasChildNodes()) update(strange.map((word) => word.join("=")));
-  }
-
-  form.addEventListener("focusin", () => update(), { once: true });
-  form.addEventListener("input", () => update());
-  form.addEventListener("change", toURL);
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    toURL();
-    place.querySelector("h2")?.focus();
-  });
-  addEventListener("popstate", () => location.search !== search && fromURL());
-  fromURL();
+  form.addEventListener("focusin", () => update([]), { once: true });
+  form.addEventListener("submit", () => place.querySelector("h2")?.focus());
+  keepInURL(form, same, update);
 }

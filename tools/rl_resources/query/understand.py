@@ -43,7 +43,7 @@ NOT_RL = frozenset({"sft", "dpo"})
 ANY_TASK = frozenset({"rlhf", "rlvr", "rl"})
 
 _HUB, _SIZE_IN_NAME = pattern("hub"), pattern("size_in_name")
-_UNITS = {
+UNITS = {
     "billions": {"m": 0.001, "t": 1000.0},
     "memory": {"mib": 1 / 1024, "mb": 1 / 1024, "tb": 1000.0},
     "length": {"k": 1000.0, "m": 1e6},
@@ -281,7 +281,7 @@ def _amount(name: str, text: str) -> tuple[float, str]:
     if not found:
         return 0, ""
     figure, unit = float(found[1].replace(",", "")), found[2].lower()
-    return figure * _UNITS[name].get(unit, 1), unit
+    return figure * UNITS[name].get(unit, 1), unit
 
 
 def _whole(name: str, text: str) -> re.Match[str] | None:

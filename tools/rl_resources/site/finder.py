@@ -1,8 +1,8 @@
 """What the finder of the front page reads, as compact JSON: rows with their finished words, and
 what is needed to read a question.
 
-A column is a list of numbers, or `words`, its different values, with `at`, the place among them of
-each row. Rows are in the order that no question changes, so that the page need not know it.
+Rows are in the order that no question changes, so that the page need not know it. They are
+published by column, which compresses best.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from rl_resources.query.find import ALTERNATIVES, size_of
 from rl_resources.query.messages import FITS, MESSAGES
 from rl_resources.query.vocabulary import FILTERS, PATTERNS, WEIGHTS, plain, vocabulary
 from rl_resources.site.environment import place
+from rl_resources.text import is_web_address
 
 PATH = "assets/finder.json"
 """Its form may change with any release; that of the API is stable."""
@@ -50,6 +51,7 @@ def files(dataset: Dataset) -> dict[str, str]:
             "tasks": known.tasks,
         },
         "patterns": PATTERNS,
+        "units": understand.UNITS,
         "most_gigabytes": understand.MOST_GIGABYTES,
         "hints": understand.HINTS,
         "messages": MESSAGES,
@@ -63,39 +65,32 @@ def files(dataset: Dataset) -> dict[str, str]:
     return {PATH: json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"}
 
 
-def columns(rows: Sequence[Configuration]) -> dict[str, Any]:
+def columns(rows: Sequence[Configuration]) -> dict[str, list[Any]]:
     """Rows by column."""
     ranks = {row.id: rank for rank, row in enumerate(sorted(rows, key=size_of))}
     by_id = {row.id: row for row in rows}
     cells = [_cells(row, by_id) | {"rank": ranks[row.id]} for row in rows]
-    return {name: _column([row[name] for row in cells]) for name in cells[0]}
+    return {name: [row[name] for row in cells] for name in cells[0]}
 
 
 _SAME = (
-    *("id", "kind", "tag", "size", "position", "model", "task", "weights", "gpus", "device"),
-    "memory_gb",
+    *("id", "kind", "tag", "position", "model", "task", "weights", "gpus", "device", "memory_gb"),
     *("vendor", "possible_devices", "nodes", "state", "doubtful", "evidence_level", "series"),
-    *("source", "length"),
+    *("conditions", "length"),
 )
 
 
 def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, Any]:
     against = (by_id[name] for name in row.contradicts if name in by_id)
+    linked = is_web_address(row.source)
     return {
         **{name: getattr(row, name) for name in _SAME},
-        **{name: words for name, words in sentences.parts(row).items() if name != "model_label"},
-        "matches": tuple(row.words(name) for name in FILTERS),
+        **sentences.parts(row),
+        "words": {name: row.words(name) for name in ("model", "size", *FILTERS)},
         "folder": place(row).partition(row.id)[0],
-        "conditions": row.conditions,
         "figures": tuple(sentences.figures(row)),
-        "evidence": sentences.evidence(row),
+        "evidence": f"{sentences.evidence(row)}. {'' if linked else row.source}",
+        "source": row.source if linked else "",
         "doubts": (*sentences.doubts(row), *map(sentences.contradicted, against)),
         "start": sentences.start(row) if row.script else "",
     }
-
-
-def _column(values: Sequence[Any]) -> Sequence[float] | Mapping[str, Any]:
-    if all(isinstance(value, int | float) for value in values):
-        return [int(value) if value == int(value) else value for value in values]
-    words = {value: place for place, value in enumerate(dict.fromkeys(values))}
-    return {"words": list(words), "at": [words[value] for value in values]}

@@ -77,9 +77,8 @@ function phasesOf(formula, values) {
 }
 
 /** The same question with other inputs. @param {Formula} formula @param {{configuration: Configuration, values: Values}} before @param {Values} inputs @returns {any} */
-function changed(formula, { configuration, values }, inputs) {
-  return estimate(formula, configuration, { ...values, ...inputs });
-}
+const changed = (formula, { configuration, values }, inputs) =>
+  estimate(formula, configuration, { ...values, ...inputs });
 
 /** The estimate at the smallest sizes of model parallelism, where a backend needs it, and of the engine. Throws `Mistake`. @param {Formula} formula @param {Configuration} configuration */
 export function sized(formula, configuration) {

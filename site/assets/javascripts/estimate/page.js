@@ -19,11 +19,11 @@ function showDefaults(values) {
 }
 
 /** @param {Record<string, string>} words */
-function commandOf({ device_gb: memory, ...words }) {
+function commandOf(words) {
+  const memory = words.device ? "--set device_gb=" : "--memory ";
   const option = (name) => (OPTIONS.includes(name) ? `--${name} ` : `--set ${name}=`);
-  const own = Object.entries(words).map(([name, text]) => option(name) + text);
-  const gb = memory && (words.device ? `--set device_gb=${memory}` : `--memory ${memory}`);
-  return ["rl-resources estimate", ...own, gb].filter(Boolean).join(" ");
+  const own = Object.entries(words).map(([name, text]) => (name === "device_gb" ? memory : option(name)) + text);
+  return ["rl-resources estimate", ...own].join(" ");
 }
 
 answer(form, { memory: "device_gb" }, (place, formula, words, strange) => {

@@ -22,20 +22,18 @@ export function configuration(formula, { model: name, device, weights = "", trai
   const usual = weights.endsWith("lora") ? { ...backend.defaults, lora_rank: USUAL_RANK } : backend.defaults;
   const contradicts = weights && given.lora_rank !== undefined && given.lora_rank > 0 === (weights === "full");
   if (contradicts) throw new Mistake(`${weights} weights and LoRA rank ${given.lora_rank} contradict each other`);
-  const assumed = formula.inputs.filter((item) => !(item.name in given)).map((item) => ({
-    input: item.name,
-    value: usual[item.name] ?? item.default,
-    reason: item.name in usual ? `what ${train} does by default` : "not given",
-  }));
-  const chosen = Object.fromEntries(assumed.map(({ input, value }) => [input, value]));
+  const defaults = Object.fromEntries(formula.inputs.map((item) => [item.name, usual[item.name] ?? item.default]));
+  const assumed = Object.entries(defaults).filter(([input]) => !(input in given)).map(([input, value]) =>
+    ({ input, value, reason: input in usual ? `what ${train} does by default` : "not given" }));
   const guessed = model.assumed.map((input) => ({ input, value: model.inputs[input], reason: "not known of this model" }));
-  formula.inputs.forEach((item) => check(item, { ...chosen, ...given }[item.name]));
-  return { train, assumed: [...assumed, ...guessed], inputs: { ...model.inputs, ...chosen, ...given } };
+  const inputs = { ...model.inputs, ...defaults, ...given };
+  formula.inputs.forEach((item) => check(item, inputs[item.name]));
+  return { train, assumed: [...assumed, ...guessed], inputs };
 }
 
 /** Throw where a value is out of its range. @param {Record<string, any>} item @param {number} value */
 function check({ name, unit, minimum, maximum }, value) {
   const kind = WHOLE.includes(unit) ? "whole number" : "number";
   if (value >= minimum && value <= maximum && (value % 1 === 0 || kind === "number")) return;
-  throw new Mistake(`${name} must be a ${kind} from ${minimum} to ${maximum}`, "", name);
+  throw new Mistake(`${name} must be a ${kind} from ${minimum} to ${maximum}`, { cause: { field: name } });
 }

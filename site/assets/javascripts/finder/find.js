@@ -7,16 +7,15 @@
  * @typedef {{row: Row, fit: string}} Answer
  */
 
-import { devicesOf, minBy, say } from "./published.js";
+import { minBy, say } from "./published.js";
 
 const FITTING = ["tested", "should-fit", "claimed"];
-const FARTHEST = 1e9;
 
 /** @param {Index} index @param {Query} query */
 export function find(index, query) {
-  const matching = match(index, index.rows, query);
+  const matching = match(index, query);
   const answers = ordered(of(matching, ...FITTING), query);
-  const runs = answers.filter(({ fit }) => fit !== "claimed");
+  const runs = of(answers, "tested", "should-fit");
   const failures = failuresOf(index, query);
   const smallest = minBy(runs, rank);
   const full = runs.filter(({ row }) => row.weights === "full");
@@ -29,7 +28,7 @@ export function find(index, query) {
     nearest: answers.length ? [] : nearestTo(index, matching, query),
     largest: query.size ? [] : largestOf(runs),
     smallest,
-    smallestFull: smallest && smallest.row.weights !== "full" ? minBy(full, rank) : undefined,
+    smallestFull: smallest?.row.weights === "full" ? undefined : minBy(full, rank),
     longest: minBy(runs.filter(({ row }) => row.length), ({ row }) => -row.length),
   };
 }
@@ -37,25 +36,18 @@ export function find(index, query) {
 /** @typedef {ReturnType<typeof find>} Found */
 
 /** Answers of one series together in the place of the first of them. @param {Answer[]} items @returns {Answer[][]} */
-export function folded(items) {
-  /** @type {Record<string, Answer[]>} */
-  const groups = {};
-  for (const item of items) (groups[`of ${item.row.series || item.row.id}`] ??= []).push(item);
-  return Object.values(groups);
-}
+export const folded = (items) => [...Map.groupBy(items, ({ row }) => row.series || row.id).values()];
 
 const rank = (/** @type {Answer} */ { row }) => row.rank;
 
 /** @param {Answer[]} matching @param {...string} fits */
 const of = (matching, ...fits) => matching.filter(({ fit }) => fits.includes(fit));
 
-/** The rows that match, with their fit. @param {Index} index @param {Row[]} rows @param {Query} query @returns {Answer[]} */
-function match(index, rows, query) {
-  const filters = index.filters.map((name, i) => [query[name], i]).filter(([word]) => word);
-  const main = query.model ? "model" : "size";
+/** The rows that match, with their fit. @param {Index} index @param {Query} query @returns {Answer[]} */
+function match({ rows, filters }, query) {
+  const asked = [query.model ? "model" : "size", ...filters].filter((name) => query[name]);
   return rows
-    .filter((row) => (!query[main] || row[main] === query[main])
-      && filters.every(([word, i]) => row.matches[i].includes(word)))
+    .filter(({ words }) => asked.every((name) => words[name].includes(query[name])))
     .map((row) => ({ row, fit: fitOf(query, row) }));
 }
 
@@ -68,7 +60,7 @@ function fitOf(query, row) {
   if (exact || (sameVendor(query, row) && row.memory_gb > 0 && row.memory_gb <= query.memory_gb)) {
     return { "not-run": "unclear", claim: "claimed", run: exact ? "tested" : "should-fit" }[row.state];
   }
-  const mayBe = row.state !== "not-run" && devicesOf(query).some((key) => row.possible_devices.includes(key));
+  const mayBe = row.state !== "not-run" && row.possible_devices.some((key) => query.devices.includes(key));
   return mayBe ? "unclear" : "beyond";
 }
 
@@ -79,7 +71,7 @@ function onThatDevice(query, row) {
 }
 
 /** @param {Query} query @param {Row} row */
-const amongAsked = (query, row) => row.possible_devices.every((/** @type {string} */ key) => devicesOf(query).includes(key));
+const amongAsked = (query, row) => row.possible_devices.every((key) => query.devices.includes(key));
 
 /** @param {Query} query @param {Row} row */
 const sameVendor = (query, row) => !query.device || row.vendor === query.vendor;
@@ -90,32 +82,30 @@ function noLess(query, row) {
   return Boolean(known) && row.gpus >= query.gpus && row.memory_gb >= query.memory_gb && sameVendor(query, row);
 }
 
+/** Compares by the first of several figures that differs. @param {...(item: Answer) => number | boolean} figures */
+const by = (...figures) => (a, b) => figures.reduce((found, figure) => found || figure(a) - figure(b), 0);
+
 /** Best first; equal ones keep the published order. @param {Answer[]} items @param {Query} query */
 function ordered(items, query) {
-  const distance = (/** @type {number} */ asked, /** @type {number} */ has) => (has ? Math.abs(asked - has) : FARTHEST);
-  return sorted(items, ({ row, fit }) => [
-    Number(row.kind !== "record"), Math.max(FITTING.indexOf(fit), 0), -row.position, Number(row.doubtful),
-    distance(query.gpus, row.gpus), distance(query.memory_gb, row.memory_gb),
-  ]);
-}
-
-/** Sorted by the first of several figures that differs. @param {Answer[]} items @param {(item: Answer) => number[]} key */
-function sorted(items, key) {
-  return items.map((item) => ({ item, key: key(item) }))
-    .sort((a, b) => a.key.map((figure, i) => figure - b.key[i]).find(Boolean) ?? 0)
-    .map(({ item }) => item);
+  const distance = (asked, has) => (has ? Math.abs(asked - has) : Infinity);
+  return [...items].sort(by(
+    ({ row }) => row.kind !== "record",
+    ({ fit }) => FITTING.indexOf(fit),
+    ({ row }) => -row.position,
+    ({ row }) => row.doubtful,
+    ({ row }) => distance(query.gpus, row.gpus),
+    ({ row }) => distance(query.memory_gb, row.memory_gb),
+  ));
 }
 
 /** Of a task also those with LoRA; of asked weights also those that do not say what trains. @param {Index} index @param {Query} query */
 function failuresOf(index, query) {
   const wider = { ...query, model: "", tag: "", weights: "" };
   const tasks = query.adapter_task && !query.weights ? [query.task, query.adapter_task] : [query.task];
-  const at = index.filters.indexOf("weights");
-  const near = tasks.flatMap((task) => of(match(index, index.rows, { ...wider, task }), "out-of-memory"))
-    .filter(({ row }) => !query.weights || !row.weights || row.matches[at].includes(query.weights))
-    .filter(({ row }) => onThatDevice(query, row) || noLess(query, row));
-  return sorted(near, ({ row }) => [
-    Number(!noLess(query, row)), Number(query.model !== "" && row.model !== query.model), row.rank]);
+  return tasks.flatMap((task) => of(match(index, { ...wider, task }), "out-of-memory"))
+    .filter(({ row }) => !query.weights || !row.weights || row.words.weights.includes(query.weights))
+    .filter(({ row }) => onThatDevice(query, row) || noLess(query, row))
+    .sort(by(({ row }) => !noLess(query, row), ({ row }) => query.model !== "" && row.model !== query.model, rank));
 }
 
 /** What is missing, then what would fit instead; no row twice. @param {Index} index @param {Answer[]} matching @param {Query} query */
@@ -128,14 +118,14 @@ function nearestTo(index, matching, query) {
 
 /** The smallest known run, and that of the size where none of it fits and it is another. @param {Index} index @param {Answer[]} matching @param {Query} query */
 function missing(index, matching, query) {
-  const near = ({ row, fit }, kind, name) => ({ row, fit, kind, reason: say(index, name, { ...row, own: query.vendor }) });
-  const ofSize = query.model ? match(index, index.rows, { ...query, model: "" }) : [];
+  const near = ({ row, fit }, name) => ({ row, fit, reason: say(index, name, { ...row, own: query.vendor }) });
+  const ofSize = query.model ? match(index, { ...query, model: "" }) : [];
   const own = smallestOf(matching, query);
   const other = of(ofSize, ...FITTING).length ? undefined : smallestOf(ofSize, query);
   const isOther = other && other.row.model !== query.model && sameVendor(query, other.row);
   return [
-    own && near(own, "smallest-tested", sameVendor(query, own.row) ? "beyond" : "other-vendor"),
-    isOther && near(other, "smallest-of-size", "smallest-of-size"),
+    own && near(own, sameVendor(query, own.row) ? "beyond" : "other-vendor"),
+    isOther && near(other, "smallest-of-size"),
   ].filter(Boolean);
 }
 
@@ -150,34 +140,29 @@ function smallestOf(matching, query) {
 function insteadOf(index, query, alternative) {
   const wider = widened(query, alternative);
   if (!wider) return [];
-  const rows = alternative.smaller
-    ? index.rows.filter(({ position }) => position > 0 && position < query.position) : index.rows;
-  const most = query.length > wider.length ? "length" : "position";
-  const best = minBy(ordered(of(match(index, rows, wider), ...FITTING), wider), ({ row }) => -row[most]);
+  const isMeant = ({ row: { position } }) => !alternative.smaller || (position > 0 && position < query.position);
+  const fitting = ordered(of(match(index, wider), ...FITTING).filter(isMeant), wider);
+  const best = minBy(fitting, ({ row }) => -(query.length > wider.length ? row.length : row.position));
   if (!best) return [];
-  const { row, fit } = best;
-  const what = say(index, alternative.kind, row);
-  return [{ row, fit, kind: alternative.kind, reason: say(index, "instead", { ...row, what, fits: index.fits[fit] }) }];
+  const what = say(index, alternative.kind, best.row);
+  return [{ ...best, reason: say(index, "instead", { ...best.row, what, fits: index.fits[best.fit] }) }];
 }
 
 /** The wider question; nothing where there is nothing to give up. @param {Query} query @param {Row} alternative */
 function widened(query, { drops, adapters }) {
-  const asked = drops.filter((/** @type {string} */ name) => query[name]);
+  const asked = drops.filter((name) => query[name]);
   if ((adapters && !query.adapter_task) || (drops.length && !asked.length)) return undefined;
-  const open = asked.map((/** @type {string} */ name) => [name, typeof query[name] === "number" ? 0 : ""]);
-  const wider = { ...query, ...Object.fromEntries(open) };
+  const wider = { ...query, ...Object.fromEntries(asked.map((name) => [name, ""])) };
   return adapters ? { ...wider, task: query.adapter_task, weights: "" } : wider;
 }
 
 /** For each task the largest size that has a run, and of that size the longest context. @param {Answer[]} runs */
 function largestOf(runs) {
   const known = runs.filter(({ row }) => row.task && row.size);
-  const tasks = [...new Set(known.map(({ row }) => row.task))].sort();
-  const tops = tasks.map((task) => {
-    const items = known.filter(({ row }) => row.task === task);
+  const tops = [...Map.groupBy(known, ({ row }) => row.task)].map(([task, items]) => {
     const best = minBy(items, ({ row }) => -row.position);
     const ofSize = items.filter(({ row }) => row.size === best.row.size);
     return { task, best, longest: minBy(ofSize, ({ row }) => -row.length) };
   });
-  return tops.sort((a, b) => b.best.row.position - a.best.row.position);
+  return tops.sort((a, b) => b.best.row.position - a.best.row.position || (a.task < b.task ? -1 : 1));
 }

@@ -5,83 +5,62 @@
  * @typedef {import("./published.js").Row} Row
  * @typedef {import("./find.js").Answer} Answer
  * @typedef {import("./find.js").Found} Found
- *
- * @typedef {object} Page what to draw from
- * @property {URL} site
- * @property {Index} index
- * @property {Row} query what was asked, in keys
- * @property {Record<string, string>} words what was asked, by field
  */
 
-import { element, filled, list } from "../elements.js";
+import { element, filled, list, queryOf } from "../elements.js";
 import { folded } from "./find.js";
-import { devicesOf, EITHER, say } from "./published.js";
+import { say } from "./published.js";
 
 // How many of a list are in sight: of the only one, of the first and of each other one.
 const [ALONE, FIRST, OTHER] = [4, 2, 1];
-
-/** Why a row is listed. @param {Index} index @param {Row} row @param {string} fit */
-export const reason = (index, row, fit) => say(index, fit, row);
 
 /** What was asked, and how many answers of each fit there are. @param {Index} index @param {Found} found */
 export function headline(index, { query, answers }) {
   const count = (/** @type {string} */ name) => answers.filter(({ fit }) => fit === name).length;
   const words = index.filters.map((/** @type {string} */ name) => index.weights[query[name]] ?? query[name]);
   const asked = [query.model.replace(/^.*\//, "") || query.size, ...words, query.length && `${query.length} tokens or more`];
-  const hardware = askedHardware(index, query);
+  const hardware = askedHardware(query);
   return say(index, "headline", {
     what: asked.filter(Boolean).join(", ") || "Any model",
     on: hardware && ` on ${hardware}`,
-    tested: count("tested"),
-    should_fit: count("should-fit"),
-    claimed: count("claimed"),
+    tested: count("tested"), should_fit: count("should-fit"), claimed: count("claimed"),
   });
 }
 
-/** @param {Index} index @param {Row} query */
-function askedHardware(index, query) {
-  const labels = devicesOf(query).map((key) => index.vocabulary.devices[key].label).join(EITHER);
-  const device = labels || (query.memory_gb ? `${query.memory_gb} GB` : "");
-  if (device) return query.gpus ? `${query.gpus} × ${device}` : device;
-  return query.gpus ? `${query.gpus} GPU${query.gpus > 1 ? "s" : ""}` : "";
+/** @param {Row} query */
+function askedHardware({ gpus, label }) {
+  if (label) return gpus ? `${gpus} × ${label}` : label;
+  return gpus ? `${gpus} GPU${gpus > 1 ? "s" : ""}` : "";
 }
 
-/** How many are listed as one. @param {Index} index @param {Answer[]} fold */
-export const series = (index, { length: number }) => (number > 1 ? say(index, "series", { number }) : "");
-
-/** Draw all that was found; returns what a screen reader announces. @param {HTMLElement} place @param {Page} page @param {Found} found @param {string[]} notes */
-export function draw(place, page, found, notes) {
-  const { failures, unclear } = found;
-  const title = headline(page.index, found);
+/** Draw all that was found; returns what a screen reader announces. @param {HTMLElement} place @param {Index} index @param {Record<string, string>} words what was asked, by field @param {Found} found */
+export function draw(place, index, words, found) {
+  const { failures, query, unclear } = found;
+  const title = headline(index, found);
   const some = found.worse < failures.length ? `, ${found.worse} of them` : "";
-  const worse = found.query.size && found.worse ? `${some} on as much or more` : "";
+  const worse = query.size && found.worse ? `${some} on as much or more` : "";
   const warning = failures.length ? `${failures.length} ran out of memory${worse}` : "";
-  const isOpen = !askedHardware(page.index, found.query);
+  const isOpen = !askedHardware(query);
+  const wider = element("a", { href: queryOf({ ...words, model: query.size }) }, `All ${query.size} models`);
   place.replaceChildren(filled("finder-answer", {
     headline: title,
-    notes: notes.join(" "),
+    notes: query.notes.join(" "),
     warning: warning && element("a", { href: "#finder-failures" }, warning),
-    estimate: estimate(page, [...found.answers, ...found.nearest]),
-    wider: wider(page),
-    minimum: isOpen && extremes(page, found),
-    found: [largest(page, found), ...answers(page, found), nearest(page, found)],
+    estimate: estimate(index, found),
+    wider: query.model && ["Only this model counts. ", wider],
+    minimum: isOpen && extremes(index, found),
+    found: [largest(index, found), ...answers(index, found), nearest(index, found)],
     aside: [
-      ...(isOpen ? [] : extremes(page, found)),
-      listed(page, "finder-failures", "Runs out of memory", failures),
-      listed(page, "finder-unclear", "Not clear, so not counted", unclear, 0),
+      ...(isOpen ? [] : extremes(index, found)),
+      listed(index, "finder-failures", "Runs out of memory", failures),
+      listed(index, "finder-unclear", "Not clear, so not counted", unclear, 0),
     ],
   }));
   return [title, warning].filter(Boolean).join(". ");
 }
 
-/** A link to the same question about all models of the size. @param {Page} page */
-function wider({ query, words }) {
-  const url = `?${new URLSearchParams({ ...words, model: query.size })}`;
-  return query.model && ["Only this model counts. ", element("a", { href: url }, `All ${query.size} models`)];
-}
-
-/** A section of cards, those of one series as one; nothing where there are none. @param {Page} page @param {string} id @param {string} title @param {Answer[]} items @param {number} [shown] */
-function listed(page, id, title, items, shown = OTHER) {
+/** A section of cards, those of one series as one; nothing where there are none. @param {Index} index @param {string} id @param {string} title @param {Answer[]} items @param {number} [shown] */
+function listed(index, id, title, items, shown = OTHER) {
   const label = (/** @type {Answer[][]} */ folds) => {
     const others = folds.flat();
     const tested = others.filter((one) => one.fit === "tested").length;
@@ -89,106 +68,99 @@ function listed(page, id, title, items, shown = OTHER) {
   };
   return items.length > 0 && element("section", { id },
     element("h3", null, title, element("span", { class: "count" }, ` ${items.length}`)),
-    ...list("finder-list", folded(items), shown, (fold) => card(page, fold), label));
+    ...list("finder-list", folded(items), shown, (fold) => card(index, fold), label));
 }
 
-/** The smallest hardware and the longest context, where the first answer does not say them. @param {Page} page @param {Found} found */
-function extremes(page, { query, answers: [first], smallest, smallestFull, longest }) {
+/** The smallest hardware and the longest context, where the first answer does not say them. @param {Index} index @param {Found} found */
+function extremes(index, { query, answers: [first], smallest, smallestFull, longest }) {
   const shown = { smallest: smallest !== first && smallest, smallest_full: smallestFull, longest: longest !== first && longest };
   return Object.entries(shown).filter(([, answer]) => answer && query.size).map(([name, { row }]) => {
     const summary = [row.model_label, row.task_label, row.hardware, row.conditions[0]].join(", ");
-    const text = say(page.index, name, { ...row, summary });
-    return element("p", { class: "finder-extreme" }, `${text} (`, link(page, row, `the ${row.kind}`), ").");
+    const text = say(index, name, { ...row, summary });
+    return element("p", { class: "finder-extreme" }, `${text} (`, link(row, `the ${row.kind}`), ").");
   });
 }
 
-/** The largest size of each task, where the size is open. @param {Page} page @param {Found} found */
-function largest(page, { largest: tops }) {
+/** The largest size of each task, where the size is open. @param {Index} index @param {Found} found */
+function largest(index, { largest: tops }) {
   const line = (/** @type {Found["largest"][number]} */ { task, best: { row, fit: fits }, longest }) => element("div", null,
-    element("strong", null, `${task}: ${row.size}`), " ", fit(fits), ", ran on ", link(page, row, row.hardware),
+    element("strong", null, `${task}: ${row.size}`), " ", fit(fits), ", ran on ", link(row, row.hardware),
     element("span", { class: "said" }, row.conditions.join(", ")),
-    element("span", { class: "said" }, "Longest: ", link(page, longest.row, `${longest.row.context} on ${longest.row.hardware}`)));
+    element("span", { class: "said" }, "Longest: ", link(longest.row, `${longest.row.context} on ${longest.row.hardware}`)));
   return tops.length > 0 && element("section", { id: "finder-largest" },
     element("h3", null, "Largest size known to run, by task"), ...list("finder-list", tops, FIRST, line));
 }
 
-/** What trains decides most of the memory, so each has its own list, those with a run first. @param {Page} page @param {Found} found */
-function answers(page, { answers: items }) {
-  const order = [...Object.keys(page.index.weights), ""];
-  const kinds = [...new Set([items.filter(({ fit: fits }) => fits !== "claimed"), items]
-    .flatMap((some) => order.filter((kind) => some.some(({ row }) => row.weights === kind))))];
-  return [
-    ...kinds.map((kind, i) => listed(page, `finder-${kind || "unstated"}`, page.index.weights[kind] ?? "What trains is not stated",
-      items.filter(({ row }) => row.weights === kind), kinds.length === 1 ? ALONE : i ? OTHER : FIRST)),
-    items.length > 1 && element("p", { class: "hint" }, say(page.index, "frameworks")),
-  ];
+/** What trains decides most of the memory, so each has its own list, those with a run first. @param {Index} index @param {Found} found */
+function answers(index, { answers: items }) {
+  const isClaimed = (kind) => items.every(({ row, fit: fits }) => row.weights !== kind || fits === "claimed");
+  const kinds = [...Object.keys(index.weights), ""].filter((kind) => items.some(({ row }) => row.weights === kind));
+  const lists = kinds.sort((a, b) => isClaimed(a) - isClaimed(b)).map((kind, i) => {
+    const title = index.weights[kind] ?? "What trains is not stated";
+    const shown = kinds.length === 1 ? ALONE : i ? OTHER : FIRST;
+    return listed(index, `finder-${kind || "unstated"}`, title, items.filter(({ row }) => row.weights === kind), shown);
+  });
+  return [...lists, items.length > 1 && element("p", { class: "hint" }, say(index, "frameworks"))];
 }
 
-/** @param {Page} page @param {Found} found */
-function nearest(page, { nearest: items, answers: { length } }) {
+/** @param {Index} index @param {Found} found */
+function nearest(index, { nearest: items, answers: { length } }) {
   if (length) return null;
   if (!items.length) return element("p", null, "Nothing that is known fits, and nothing comes near.");
   return element("section", { class: "finder-nearest" },
     element("h3", null, "Nothing that is known fits. The nearest"),
-    ...list("finder-list", items, FIRST, ({ reason: text, ...answer }) => card(page, [answer], text)));
+    ...list("finder-list", items, FIRST, ({ reason: text, ...answer }) => card(index, [answer], text)));
 }
 
-/** A link to the form of the estimate, filled in with the question; what it leaves open is as in the first row of its size. @param {Page} page @param {Answer[]} items */
-function estimate({ index, site, query }, items) {
-  const first = items.find(({ row }) => index.estimable.includes(row.model) && [row.size, ""].includes(query.size))?.row;
+/** A link to the form of the estimate, filled in with the question; what it leaves open is as in the first row of its size. @param {Index} index @param {Found} found */
+function estimate(index, { query, answers: items, nearest: others }) {
+  const isMeant = ({ row }) => index.estimable.includes(row.model) && [row.size, ""].includes(query.size);
+  const first = [...items, ...others].find(isMeant)?.row;
   const [model, weights] = [query.model || first?.model, query.weights || first?.weights];
-  const open = !model || !query.gpus || !query.memory_gb || devicesOf(query).length > 1;
+  const open = !query.gpus || !query.memory_gb || query.devices.length > 1;
   if (open || weights === "partial" || !index.estimable.includes(model)) return null;
   const words = {
     model, weights, gpus: query.gpus, device: query.device, device_gb: !query.device && query.memory_gb,
     train: query.train, infer: query.infer, has_critic: query.task.startsWith("PPO") && 1,
     prompt_length: query.length && "0", response_length: query.length,
   };
-  const known = Object.entries(words).filter(([, word]) => word).map(([name, word]) => [name, String(word)]);
-  const url = new URL(`estimate/?${new URLSearchParams(known)}#estimate-result`, site);
-  const title = `Estimate ${model.replace(/^.*\//, "")} on ${askedHardware(index, query)}`;
-  return [element("a", { href: url.href }, title), ", and what would lower its memory."];
+  const title = `Estimate ${model.replace(/^.*\//, "")} on ${askedHardware(query)}`;
+  const link = element("a", { href: `estimate/${queryOf(words)}#estimate-result` }, title);
+  return [link, ", and what would lower its memory."];
 }
 
-/** An item of a list: the first of a series, with the others on demand. @param {Page} page @param {Answer[]} fold @param {string} [why] */
-function card(page, fold, why = "") {
+/** An item of a list: the first of a series, with the others on demand. @param {Index} index @param {Answer[]} fold @param {string} [why] */
+function card(index, fold, why = "") {
   const [{ row, fit: fits }, ...others] = fold;
-  const said = why || reason(page.index, row, fits);
+  const said = why || say(index, fits, row);
   const isPlain = !why && fits !== "unclear";
   const settings = (other) => [...other.row.conditions, ...other.row.figures].join("; ");
   return filled("finder-card", {
-    title: link(page, row, `${row.model_label}, ${row.task_label}`),
-    badges: [fit(fits), tag(row.tag), status(row)],
+    title: link(row, `${row.model_label}, ${row.task_label}`),
+    badges: [fit(fits), badge("tag", row.tag.toLowerCase(), row.tag), status(row)],
     hardware: row.hardware,
     conditions: row.conditions.join(" · "),
     reason: !isPlain && said,
     figures: row.figures.join(" · "),
     doubts: row.doubts.map((text) => element("p", { class: "finder-doubt" }, text)),
-    start: row.start && [row.nodes > 1 && `Start it ${say(page.index, "nodes", row)}: `, element("code", null, row.start)],
+    start: row.start && [row.nodes > 1 && `Start it ${say(index, "nodes", row)}: `, element("code", null, row.start)],
     said: isPlain && said,
-    evidence: [row.evidence, ". ", row.source && source(row.source)],
-    series: others.length > 0 && [element("summary", null, series(page.index, fold)),
-      ...list("", others, others.length, (other) => link(page, other.row, settings(other)))],
+    evidence: [row.evidence, row.source && element("a", { href: row.source, rel: "nofollow noopener" }, "Source")],
+    series: others.length > 0 && [element("summary", null, say(index, "series", { number: fold.length })),
+      ...list("", others, others.length, (other) => link(other.row, settings(other)))],
   });
 }
 
-/** @param {string} name */
-const fit = (name) => element("span", { class: `fit fit--${name}` },
-  name === "beyond" ? "needs more" : name.replaceAll("-", " "));
+/** A word in the colors of its kind. @param {string} kind @param {string} name @param {string} [text] */
+const badge = (kind, name, text = name.replaceAll("-", " ")) =>
+  name && element("span", { class: `${kind} ${kind}--${name}` }, text);
 
-/** @param {string} text */
-const tag = (text) => text && element("span", { class: `tag tag--${text.toLowerCase()}` }, text);
+/** @param {string} name */
+const fit = (name) => badge("fit", name, name === "beyond" ? "needs more" : undefined);
 
 /** @param {Row} row */
-const status = ({ kind, evidence_level: level }) =>
-  element("span", { class: `status${kind === "record" ? ` status--${level}` : ""}` }, `${kind}, ${level.replaceAll("-", " ")}`);
+const status = ({ kind, evidence_level: level }) => badge("status", level, `${kind}, ${level.replaceAll("-", " ")}`);
 
-/** A link to the page of a record, or to the row of a report. @param {Page} page @param {Row} row @param {string} text */
-function link(page, { folder, id, kind }, text) {
-  const path = folder + encodeURIComponent(id) + (kind === "record" ? "/" : "");
-  return element("a", { href: new URL(path, page.site).href }, text);
-}
-
-/** A source; only a URL as a whole becomes a link, as in `is_web_address`. @param {string} url */
-const source = (url) => (/^https:\/\/[\w.-]+(:\d+)?([/?#][\w.~:/?#@!$&'()*+,;=%-]*)?$/.test(url)
-  ? element("a", { href: url, rel: "nofollow noopener" }, "Source") : url);
+/** A link to the page of a record, or to the row of a report. @param {Row} row @param {string} text */
+const link = ({ folder, id, kind }, text) =>
+  element("a", { href: folder + encodeURIComponent(id) + (kind === "record" ? "/" : "") }, text);
