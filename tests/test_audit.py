@@ -127,6 +127,26 @@ def test_a_script_that_is_not_called_as_the_page_asks(dataset, scripts):
     assert finding.help == f"Did you mean `{UNDERSCORE}`?"
 
 
+def test_a_name_of_six_parts_is_of_the_form_only_with_a_known_backend_or_engine(dataset, scripts):
+    other = "run_qwen2_5_vl_7b_fsdp.sh"
+    (scripts / "7b" / SEVEN).rename(scripts / "7b" / other)
+    assert _findings(dataset, scripts, PAGE.replace(SEVEN, other)) == []
+
+
+def test_a_script_that_bash_cannot_read_is_one_mistake(dataset, scripts):
+    with (scripts / "7b" / SEVEN).open("a", encoding="utf-8") as script:
+        script.write("echo 'never closed\n")
+    assert _rules(dataset, scripts, PAGE) == ["syntax"]
+
+
+def test_scripts_that_nothing_leads_to_are_counted(scripts, capsys):
+    page = scripts.parent / "page.rst"
+    page.write_text(PAGE, encoding="utf-8")
+    (scripts / "run_other.sh").write_text("echo $undefined\n", encoding="utf-8")
+    assert main(["import-page", str(page), "--scripts", str(scripts), "--check"]) == 0
+    assert "1 of the scripts were not read" in capsys.readouterr().err
+
+
 def test_every_rule_of_a_page_has_a_case():
     rules = {rule.name for rule in all_rules().values() if rule.scope == "page"}
     found = [*(case["finding"] for case in CASES["mistake"]), *MOVED.values(), "page-script-name:"]

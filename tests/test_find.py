@@ -5,6 +5,7 @@ import io
 import json
 import re
 import tomllib
+from dataclasses import replace
 
 import pytest
 
@@ -53,6 +54,13 @@ def test_words_are_understood(dataset, case):
 def test_a_device_without_known_memory_names_its_variants(dataset):
     _, notes = understand(vocabulary(dataset), {"device": "Ascend 910B"})
     assert any("only runs on it count; ask for Ascend 910B3 too." in note for note in notes)
+
+
+@pytest.mark.parametrize(("vendor", "known"), [("NVIDIA", True), ("AMD", False)])
+def test_a_device_without_bf16_says_so(dataset, vendor, known):
+    row = dataset.by_key["devices"]["v100-32g"] | {"vendor": vendor}
+    changed = replace(dataset, records={**dataset.records, "devices": (row,)})
+    assert ("has no BF16" in Devices(changed).known["v100-32g"].note) == known
 
 
 @pytest.mark.parametrize("case", NOT_KNOWN, ids=lambda case: str(case["words"]))
