@@ -103,9 +103,10 @@ function equip(table) {
   }
 
   function showAll({ type }) {
-    if (type === "reveal") for (const field of [filter, ...facets]) field.value = "";
     few = Infinity;
+    if (type === "reveal") for (const field of [filter, ...facets]) field.value = "";
     update();
+    if (type === "reveal") form.dispatchEvent(new Event("change"));
   }
 
   more.addEventListener("click", showAll);
@@ -128,8 +129,9 @@ function equip(table) {
 }
 
 /** Whatever a link leads to is shown: not in a closed drawer, nor beyond the first rows. */
-function reveal() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+function reveal({ newURL }) {
+  // The field that loses the focus to the target has put itself into the URL by now, without the hash.
+  const target = document.getElementById(decodeURIComponent(new URL(newURL).hash.slice(1)));
   for (let at = target; (at = at?.parentElement.closest("details")); ) at.open = true;
   target?.closest("[hidden]")?.closest("table")?.dispatchEvent(new Event("reveal"));
   target?.scrollIntoView();
@@ -137,4 +139,4 @@ function reveal() {
 
 document.querySelectorAll("article table").forEach(equip);
 addEventListener("hashchange", reveal);
-reveal();
+reveal({ newURL: location.href });
