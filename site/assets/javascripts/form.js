@@ -16,10 +16,12 @@ const wordsOf = (form) => Object.fromEntries(
 /** A text with what stands in backticks as code. @param {string} text */
 const coded = (text) => text.split("`").map((part, i) => (i % 2 ? element("code", null, part) : part));
 
-/** The first words that a field offers and that contain a text. @param {any} field @param {string} text */
+/** The first words that a field offers and that contain a text, or are contained in it. @param {any} field @param {string} text */
 function near(field, text) {
   const offered = [...field?.list?.options ?? field?.options ?? []].map(({ value }) => value);
-  return offered.filter((word) => word !== text && word.toLowerCase().includes(text.toLowerCase())).slice(0, MOST_NEAR);
+  const contains = (one, other) => one.toLowerCase().includes(other.toLowerCase());
+  const isNear = (word) => word && word !== text && (contains(word, text) || contains(text, word));
+  return offered.filter(isNear).slice(0, MOST_NEAR);
 }
 
 /** Whether a field took a text, a list in any case; one that a list does not offer is added to it. @param {HTMLInputElement | HTMLSelectElement | null} field @param {string} text */

@@ -16,7 +16,10 @@ export function configuration(formula, { model: name, device, weights = "", trai
   const model = formula.models.find((row) => row.model === name);
   const backend = formula.backends.find((row) => row.backend === train);
   const memory = settings.device_gb ?? formula.devices[device];
-  if (!model || !backend || !memory || !settings.gpus) throw new Mistake("Choose a model, the number of GPUs and a device");
+  const lists = [["model", name, model], ["device", device, memory], ["train", train, backend], ["weights", weights, WEIGHTS[weights]]];
+  const [field, text] = lists.find(([, word, known]) => word && !known) ?? [];
+  if (field) throw new Mistake(`${field} \`${text}\` is not known`, { cause: { field } });
+  if (!model || !memory || !settings.gpus) throw new Mistake("Choose a model, the number of GPUs and a device");
   const numbers = Object.fromEntries(Object.entries(settings).map(([input, text]) => [input, Number(text)]));
   const given = { ...WEIGHTS[weights], ...(infer && { has_engine: 1 }), ...numbers, device_gb: Number(memory) };
   const usual = weights.endsWith("lora") ? { ...backend.defaults, lora_rank: USUAL_RANK } : backend.defaults;
