@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -14,6 +14,8 @@ from packaging.version import InvalidVersion, Version
 MOST_LISTED = 15
 MOST_COMPARED = 100
 """Characters of a word that are compared; from 200 on difflib would leave out what is frequent."""
+_MISSPELT = 0.75
+"""How alike a word and its misspelling are: `grop` and `grpo` just so."""
 
 _WEB = re.compile(r"https://[A-Za-z0-9.-]+(?::[0-9]+)?(?:[/?#][\w.~:/?#@!$&'()*+,;=%-]*)?", re.A)
 
@@ -46,6 +48,14 @@ def nearest(word: str, known: Iterable[str]) -> Nearest:
     close = [one for one in _close(wanted, tuple(by_lower)) if one != f"un{wanted}"]
     best = [wanted] if wanted in by_lower else longer or close
     return Nearest(tuple(by_lower[candidate] for candidate in best), known)
+
+
+def misspelt(word: str, known: Collection[str]) -> bool:
+    """Whether an unknown word is a letter or two off a known one; one around it may be a name."""
+    return word not in known and any(
+        one not in word and difflib.SequenceMatcher(None, one, word).ratio() >= _MISSPELT
+        for one in known
+    )
 
 
 @lru_cache(maxsize=64)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
+from rl_resources.text import misspelt
 
 ADAPTERS = re.compile(r"[-+_ ]*q?lora$", re.IGNORECASE)
 
@@ -50,10 +51,14 @@ def algorithm_of(task: str) -> str:
 def contradicting_algorithm(run: Run, algorithm: str) -> Setting | None:
     """The setting that makes the run another algorithm than the one named."""
     wanted, estimator = ESTIMATORS.get(algorithm), run.estimator
-    if wanted is None or estimator.text not in KNOWN_ESTIMATORS:
-        return None
-    if estimator.text not in wanted:
-        return estimator
+    name = estimator.text or ""
+    if wanted is None or name in wanted:
+        return _other_loss(run, algorithm) if wanted else None
+    return estimator if name in KNOWN_ESTIMATORS or misspelt(name, KNOWN_ESTIMATORS) else None
+
+
+def _other_loss(run: Run, algorithm: str) -> Setting | None:
+    """The loss, or what DAPO sets, that makes another algorithm of the same estimator."""
     loss = run.loss_mode
     if algorithm in LOSSES:
         return loss if loss.text and loss.text != LOSSES[algorithm] else None

@@ -28,7 +28,7 @@ from rl_resources.script.backends import ACTOR, INFER_BACKENDS, SAME_BACKEND, TR
 from rl_resources.script.run import Run, is_on
 from rl_resources.script.settings import Setting
 from rl_resources.script_rules.target import Pair, run_rule
-from rl_resources.text import shown
+from rl_resources.text import misspelt, shown
 
 Likeness = Literal["same", "variant", "other"]
 
@@ -216,8 +216,10 @@ def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     ):
         word = pair.text(column).lower()
         said = SAME_BACKEND.get(word, word)
-        if said and setting.text in known and said != setting.text:
-            yield from pair.differs(column, setting, setting.text or "", said)
+        found = setting.text or ""
+        if said and said != found and (found in known or misspelt(found, known)):
+            right = found if found in known else ""
+            yield from pair.differs(column, setting, right, said)
 
 
 @run_rule()
