@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from rl_resources.rule import Mistake
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
-from rl_resources.script.backends import ROLLOUT
+from rl_resources.script.backends import ACTOR, ROLLOUT
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
 from rl_resources.script_rules.agreement import likeness, model_in_path
@@ -146,6 +146,35 @@ def batched_tokens(pair: Pair, run: Run) -> Iterator[Mistake]:
         less = f"less than one sequence of {needed} tokens"
         message = f"`{tokens.key}` is `{tokens.number}`, {less}, and chunked prefill is off"
         fix = f"Set it to {needed} or more, or `{run.chunked_prefill.key}=True`."
+        yield Mistake(*pair.place_of(place), message, fix)
+
+
+@run_rule("warning")
+def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
+    """With dynamic batches, a micro batch has room for a sequence of full length.
+
+    The run stops at the first sequence that is longer than its micro batch may be.
+
+    Bad: `ppo_max_token_len_per_gpu=1024`, prompts of 512 and responses of 1024
+    Good: `ppo_max_token_len_per_gpu=1536`, prompts of 512 and responses of 1024
+
+    verl/utils/seqlen_balancing.py `rearrange_micro_batches` asserts it; without padding of the
+    longest sequence of the batch. GPUs that share sequences add up: `sp_size` in
+    verl/workers/engine/utils.py `prepare_micro_batches`, Megatron's context parallelism in
+    verl/workers/actor/megatron_actor.py `update_policy`.
+    """
+    tokens = run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
+    megatron = run.trains_with_megatron
+    share = run.context_parallel_size if megatron else run.sequence_parallel_size
+    prompt, response = run.max_prompt_length.number, run.max_response_length.number
+    if run.dynamic_batch.flag is not True or megatron is None or None in (prompt, response):
+        return
+    most, needed = (tokens.number or 0) * (share.number or 0), (prompt or 0) + (response or 0)
+    if 0 < most < needed:
+        size = f" times {share.number}" if share.number != 1 else ""
+        message = f"`{tokens.key}` is `{tokens.number}`{size}, less than a sequence of {needed}"
+        place = tokens if tokens.place else run.dynamic_batch
+        fix = f"Set it to {-(-needed // (share.number or 1))} or more."
         yield Mistake(*pair.place_of(place), message, fix)
 
 
