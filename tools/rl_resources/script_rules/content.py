@@ -14,7 +14,7 @@ from itertools import islice
 
 from rl_resources.rule import Mistake, Rewrite, rule, with_lines
 from rl_resources.script.bash.parser import parse
-from rl_resources.script.bash.script import Command, Place, Reference, Source
+from rl_resources.script.bash.script import Command, Option, Place, Reference, Source
 from rl_resources.script.launch import Lost
 from rl_resources.script_rules.safety import COMMANDS
 from rl_resources.script_rules.target import ScriptText
@@ -185,8 +185,13 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
     Good: `#!/bin/bash ⏎ set -euo pipefail ⏎ python3 -m verl.trainer.main_ppo`
     """
     script = target.script
-    turned_on = any(option.name == "errexit" and option.on for option in script.options)
-    if turned_on or re.match(r"#!.*\s-[a-z]*e", script.lines[0]):
+    switches = _error_switches(target)
+    if switches and not switches[-1].on:
+        message = "the script goes on after an error from here on"
+        fix = "Delete it, and write `|| true` behind a command that may fail."
+        yield target.mistake(switches[-1].place, message, fix)
+        return
+    if switches or re.match(r"#!.*\s-[a-z]*e", script.lines[0]):
         return
     # where other options are set, or else the first command is
     places = [option.place for option in script.options if option.on]
@@ -196,9 +201,14 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
     yield Mistake(target.path, min(lines, default=1), 1, message, fix)
 
 
+def _error_switches(target: ScriptText) -> list[Option]:
+    return [option for option in target.script.options if option.name == "errexit"]
+
+
 def fix_strict_mode(target: ScriptText) -> Iterator[Rewrite]:
     """Only where the options change nothing of a run that succeeds."""
-    if not (_nothing_is_unset(target) and _nothing_fails_on_purpose(target)):
+    is_safe = _nothing_is_unset(target) and _nothing_fails_on_purpose(target)
+    if _error_switches(target) or not is_safe:
         return
     number = min((item.place.line for item in target.script.commands), default=0)
     first = min([number, *(item.place.line for item in target.script.assignments)])
