@@ -20,7 +20,7 @@ from typing import Any
 
 from cases import read_cases
 from rl_resources.tabular import quote
-from sample_tree import REPOSITORY, Edit, apply
+from sample_tree import REPOSITORY, Edit, aligned, apply
 
 DATASET = Path(__file__).parent / "botched/dataset"
 TABLES = read_cases("botched")
@@ -36,7 +36,7 @@ LARGE = re.compile(r"qwen\S+-(32b|72b|235b)")
 
 
 def _lines(path: str) -> list[str]:
-    lines = (DATASET / path).read_text(encoding="utf-8").splitlines()
+    lines = aligned(DATASET / path).splitlines()
     return [line for line in lines if not LARGE.match(line)]
 
 
@@ -107,6 +107,8 @@ def plant_frozen(root: Path) -> Path:
     shutil.copytree(DATASET, root, dirs_exist_ok=True)
     shutil.copytree(REPOSITORY / "schema", root / "schema")
     shutil.copy(REPOSITORY / "datapackage.json", root)
+    for table in (DATASET / "records").iterdir():
+        (root / "records" / table.name).write_text(aligned(table), encoding="utf-8")
     return root
 
 

@@ -6,6 +6,7 @@ a case always meets the schema that is published. A table that the sample lacks 
 
 import csv
 import dataclasses
+import io
 import os
 import shutil
 import subprocess
@@ -31,10 +32,24 @@ def plant(root: Path) -> Path:
     shutil.copytree(SAMPLE, root)
     shutil.copytree(REPOSITORY / "schema", root / "schema")
     shutil.copy(REPOSITORY / "datapackage.json", root)
-    for path, text in _empty_tables():
-        if not (root / path).exists():
-            (root / path).write_text(text, encoding="utf-8")
+    for path, names in _columns().items():
+        text = aligned(SAMPLE / path) if (root / path).exists() else write([names])
+        (root / path).write_text(text, encoding="utf-8")
     return root
+
+
+@cache
+def aligned(path: Path) -> str:
+    """A table of `tests` under the columns of today, so that a new one needs no edit of it."""
+    text = path.read_text(encoding="utf-8")
+    header, *rows = csv.reader(io.StringIO(text, newline=""))
+    (names,) = (names for table, names in _columns().items() if str(path).endswith(table))
+    cells = [dict(zip(header, row, strict=True)) for row in rows]
+    return (
+        text
+        if header == names
+        else write([names, *([row.get(n, "") for n in names] for row in cells)])
+    )
 
 
 def plant_site(root: Path) -> Path:
@@ -71,9 +86,9 @@ def files(root: Path) -> dict[str, bytes]:
 
 
 @cache
-def _empty_tables() -> list[tuple[str, str]]:
+def _columns() -> dict[str, list[str]]:
     resources = read_package(REPOSITORY).resources.values()
-    return [(item.path, write([item.schema.names])) for item in resources]
+    return {item.path: [*item.schema.names] for item in resources}
 
 
 def apply(root: Path, edits: Iterable[Edit]) -> None:
@@ -124,7 +139,7 @@ def _edited(data: bytes, edit: Edit) -> bytes:
             return data + str(text).encode()
         case {"file": path, "line": number, "set": cells}:
             lines = data.decode().split("\n")
-            sample = (SAMPLE / path).read_text(encoding="utf-8").split("\n")
+            sample = aligned(SAMPLE / path).split("\n")
             header, row = csv.reader([sample[0], sample[number - 1]])
             changed = dict(zip(header, row, strict=True)) | cells
             lines[number - 1] = write([[*changed.values()]]).rstrip("\n")

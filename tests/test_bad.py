@@ -28,10 +28,10 @@ from rl_resources.package import read_package
 from rl_resources.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.tabular import quote
 from rl_resources.text import nearest, printable
-from sample_tree import SAMPLE, apply, plant, sample
+from sample_tree import SAMPLE, aligned, apply, plant, sample
 
 BAD = sorted((Path(__file__).parent / "bad").glob("*.toml"))
-LINES = [*csv.reader((SAMPLE / "records/tuning.csv").read_text(encoding="utf-8").splitlines())]
+LINES = [*csv.reader(aligned(SAMPLE / "records/tuning.csv").splitlines())]
 WORD = re.compile(r"\{(\d)([,\t])(\w+)\2(\w+)\}|\{cells([+-]\d)?\}")
 
 
