@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple, TextIO
 
+from rl_resources.dataset_rules.plausibility import GB_PER_GIB
 from rl_resources.errors import UnusableInput
 from rl_resources.text import shown
 
@@ -70,8 +71,8 @@ _NAMED = re.compile(rf"(?<![\w./-])(vllm|sglang|verl) version\s*[:=]?\s*{_VERSIO
 class Step(NamedTuple):
     """One training step; a figure that was not logged is `None`.
 
-    `tokens` are per second and GPU, `memory` is in GB. An `interrupted` step also validated or
-    saved a checkpoint, which its seconds include.
+    `tokens` are per second and GPU, `memory` is in GiB: verl divides by 1024³. An `interrupted`
+    step also validated or saved a checkpoint, which its seconds include.
     """
 
     number: float | None
@@ -114,7 +115,8 @@ class TrainingLog:
     def figures(self) -> dict[str, float]:
         """The figures that the log shows, by column; none of a run out of memory.
 
-        Memory in GB is the most of any step, seconds and throughput are medians of measured steps.
+        Memory in decimal GB is the most of any step, seconds and throughput are medians of
+        measured steps.
         """
         if self.out_of_memory:
             return {}
@@ -122,7 +124,7 @@ class TrainingLog:
         seconds = [*filter(None, (step.seconds for step in self.measured))]
         tokens = [*filter(None, (step.tokens for step in self.measured))]
         found = {
-            "peak_memory_gb": max(memory, default=0),
+            "peak_memory_gb": max(memory, default=0) * GB_PER_GIB,
             "step_seconds": median(seconds) if seconds else 0,
             "tokens_per_second_per_gpu": median(tokens) if tokens else 0,
         }

@@ -18,7 +18,7 @@ from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot
 
-GB_PER_NOMINAL_GB = 1.073741824
+GB_PER_GIB = 1.073741824
 """A device sold with 80 GB has 80 GiB; peaks and sums here are decimal GB."""
 
 SIZE_IN_NAME = re.compile(
@@ -150,7 +150,7 @@ def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     for name in _PEAKS:
         for record in runs(snapshot, name):
             peak = record.number(name)
-            own = _device_memory(snapshot, record) * GB_PER_NOMINAL_GB if peak else 0
+            own = _device_memory(snapshot, record) * GB_PER_GIB if peak else 0
             if 0 < own < peak:
                 wrong = f" GB (decimal), but its device has {own:.1f} GB (decimal)"
                 fix = "Write the peak of one device in decimal GB: GiB times 1.0737."

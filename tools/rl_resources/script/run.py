@@ -15,7 +15,7 @@ from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.settings import Key, Setting, Settings
 
 REFERENCE = "actor_rollout_ref.ref"
-_LACKING = Setting("", value=False)
+LACKING = Setting("", value=False)
 _BF16 = frozenset({"bf16", "bfloat16"})
 _POOL_KEYS = ("nnodes", "n_gpus_per_node")
 
@@ -220,7 +220,7 @@ class Run(Settings):
         found = [setting for setting in every if setting.known or setting.place] or every[-1:]
         chosen = [setting for setting in found if setting.number != 1]
         chosen = chosen or [setting for setting in found if setting.place] or found[:1]
-        return chosen[-1] if chosen else _LACKING
+        return chosen[-1] if chosen else LACKING
 
     @property
     def trains_with_megatron(self) -> bool | None:
@@ -274,7 +274,7 @@ class Run(Settings):
         return self._if_any(self.backend.offload_policy)
 
     def _if_any(self, key: str) -> Setting:
-        return self.setting(key) if key else _LACKING
+        return self.setting(key) if key else LACKING
 
     @property
     def offloads(self) -> list[Setting]:
@@ -333,7 +333,10 @@ class Run(Settings):
 
     @property
     def optimizations(self) -> dict[str, Setting]:
-        """The settings behind the words of the table `memory_optimizations`, on or off."""
+        """The settings behind the words of the table `memory_optimizations`, on or off.
+
+        `LACKING` is a setting that the backend does not have.
+        """
         megatron, backend = bool(self.trains_with_megatron), self.backend
         all_state = self.offload_policy if self.offload_policy.flag else None
         on_host = self.optimizer_on_host if self.optimizer_on_host.flag and megatron else None
@@ -359,15 +362,26 @@ class Run(Settings):
             "rollout-sleep": self.setting(f"{ROLLOUT}.free_cache_engine"),
             "layered-summon": self.setting(f"{ROLLOUT}.layered_summon"),
         }
-        lacks = {
+        absent = {
             "gradient-offload": not megatron and not all_state,
+            "activation-offload": not (backend.activation_offload or self._offloads_otherwise),
+        }
+        unsure = {
             "fp8-training": not megatron or not fp8.text,
             "fp8-rollout": quantized.value != "fp8",
             "bf16-optimizer": dtype.text not in _BF16 or self.weights != "full",
-            "activation-offload": not backend.activation_offload,
             "reference-offload": not self._has_reference,
         }
-        return {word: found[word] for word in found if not lacks.get(word)}
+        if self.knows_backend and self.trusts_defaults and not self.composition.problem:
+            found |= {word: LACKING for word in absent if absent[word]}
+        else:
+            unsure |= absent
+        return {word: found[word] for word in found if not unsure.get(word)}
+
+    @property
+    def _offloads_otherwise(self) -> bool:
+        """Whether an override may offload activations by the backend's own configuration."""
+        return any("offloading" in item.key for item in self.launch.overrides)
 
     @property
     def _has_reference(self) -> bool:

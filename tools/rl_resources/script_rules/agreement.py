@@ -25,7 +25,7 @@ from rl_resources.script.algorithm import (
     right_value,
 )
 from rl_resources.script.backends import ACTOR, INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
-from rl_resources.script.run import Run, is_on
+from rl_resources.script.run import LACKING, Run, is_on
 from rl_resources.script.settings import Setting
 from rl_resources.script_rules.target import Pair, run_rule
 from rl_resources.text import misspelt, shown
@@ -275,7 +275,8 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         stated = word in words or word in _ALWAYS_STATED
         if stated and setting.known and is_on(setting) != (word in words):
             change = "Remove" if word in words else "Add"
-            wrong = f", but {pair.said_by_script(setting)}"
+            lacking = f"the script does not turn on `{word}`"
+            wrong = f", but {lacking if setting is LACKING else pair.said_by_script(setting)}"
             yield pair.mistake(column, wrong, f"{change} `{word}`, or correct the script.")
 
 
