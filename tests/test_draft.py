@@ -36,6 +36,7 @@ HEADER = "#!/usr/bin/env bash\nset -euo pipefail\n"
 CASES = read_cases("draft")
 SOUND = read_cases("agreement")["sound"]["settings"]
 SETTINGS = SOUND | {"data.train_batch_size": "128", "trainer.n_gpus_per_node": "2"}
+SETTINGS |= {"actor_rollout_ref.rollout.gpu_memory_utilization": "0.5"}
 NAME = "qwen2.5-7b-instruct_grpo_2_a100-80g_fsdp_vllm.sh"
 PLACE = f"examples/tuning/7b/{NAME}"
 HANDLE = "some-body"

@@ -399,8 +399,8 @@ class Draft:
         assumed = {"script", *self.assumed} - self._logged.keys()
         for name, new in self._proposed.items():
             if name not in assumed and new not in {"", self.row[name]}:
-                there = f"`{shown(self.row[name])}`" if self.row[name] else "empty"
-                yield f"{name} is {there} there; what was read now says `{shown(new)}`"
+                there = f"`{shown(self.row[name], 300)}`" if self.row[name] else "empty"
+                yield f"{name} is {there} there; what was read now says `{shown(new, 300)}`"
 
     def _empty_cells(self) -> Iterator[str]:
         """Each empty cell that a record needs or that has a doubt, and the other empty ones."""

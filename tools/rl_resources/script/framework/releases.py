@@ -178,7 +178,7 @@ def _pip(*arguments: str) -> str:
     reason = errors[-1].removeprefix("ERROR: ") if errors else f"pip ended with {done.returncode}"
     cached = ", ".join(f"{name} {one}" for name in DISTRIBUTIONS for one in cached_releases(name))
     raise UnusableInput(
-        f"the package registry does not answer: {reason}",
+        f"pip cannot get it: {reason}",
         "Check the network and pip's settings, or name cached releases with "
         f"--framework-version ({cached or 'none is'}).",
     )
