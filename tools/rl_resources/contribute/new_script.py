@@ -186,10 +186,10 @@ def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
         engine_size=engine_size(wanted.model, wanted.cluster, share),
         mini_batch=mini_batch,
         name=name,
+        own=BACKENDS[wanted.strategy],
         parallel=parallel_sizes(wanted),
         release=f"{known.framework} {known.version}",
         rollout_n=GROUP if algorithm.estimator in GROUP_ESTIMATORS else 1,
-        section=BACKENDS[wanted.strategy].section,
         strategy=wanted.strategy,
     )
 

@@ -17,14 +17,16 @@ ROLLOUT = "actor_rollout_ref.rollout"
 class Backend:
     """Where a training backend has its settings: `section` of actor and reference, dotted keys.
 
+    `param_offload`, `optimizer_offload` and `expert_parallel` are keys of `section`,
     `offload_policy` is the switch with which the backend itself offloads all state, of
-    `sequence_parallel` the last key wins that is above 1, `expert_parallel` is a key of `section`.
-    An empty key is a setting that it lacks.
+    `sequence_parallel` the last key wins that is above 1. An empty key is a setting that it lacks.
     """
 
     section: str
     checkpointing: str = f"{MODEL}.enable_gradient_checkpointing"
     packing: str = f"{MODEL}.use_remove_padding"
+    param_offload: str = "param_offload"
+    optimizer_offload: str = "optimizer_offload"
     offload_policy: str = ""
     activation_offload: str = ""
     sequence_parallel: tuple[str, ...] = ()

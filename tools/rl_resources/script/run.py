@@ -248,17 +248,17 @@ class Run(Settings):
     @property
     def param_offload(self) -> Setting:
         """Whether parameters wait in host memory."""
-        return self._engine("param_offload")
+        return self._engine(self.backend.param_offload)
 
     @property
     def optimizer_offload(self) -> Setting:
         """Whether the optimizer's state waits in host memory."""
-        return self._engine("optimizer_offload")
+        return self._engine(self.backend.optimizer_offload)
 
     @property
     def reference_offload(self) -> Setting:
         """Whether the parameters of a reference model wait in host memory."""
-        return self.setting(f"{REFERENCE}.{self.backend.section}.param_offload")
+        return self.setting(f"{REFERENCE}.{self.backend.section}.{self.backend.param_offload}")
 
     @property
     def dtype(self) -> Setting:
