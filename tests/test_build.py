@@ -74,6 +74,10 @@ def test_the_index_and_each_record_lead_programs_to_the_files_meant(built):
 
 def test_every_link_of_the_index_for_assistants_leads_to_a_file(built):
     targets = re.findall(r"\]\(([^)\s]+)\)", (built / "llms.txt").read_text(encoding="utf-8"))
+    menu = re.findall(
+        r"^  - \w+: (\w+)\.md$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE
+    )
+    assert {f"{page}/".replace("index/", "./") for page in menu} < {*targets}
     places = [built / unquote(target) for target in targets]
     found = [place / "index.html" if place.is_dir() else place for place in places]
     assert [str(file) for file in found if not file.is_file()] == []

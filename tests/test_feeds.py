@@ -57,7 +57,8 @@ def test_urls_are_absolute_only_where_the_site_has_one(url, itself, site):
 
 
 def test_llms_txt_has_the_form_of_the_proposal():
-    text = Site(DATASET, None, URL).page("index.md", "llms.txt")
+    pages = {"contributing/": {"title": "Contributing", "description": "How to add a record"}}
+    text = Site(DATASET, None, URL).page("index.md", "llms.txt", pages=pages)
     first, second, _, *rest = text.strip().split("\n\n")
     assert re.fullmatch(r"# .+", first)
     assert re.fullmatch(r"> .+", second)

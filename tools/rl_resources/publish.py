@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
+import yaml
+
 from rl_resources.check.registry import FAMILIES
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidOutput
@@ -45,9 +47,20 @@ def render(root: Path, repository: Repository | None = None) -> Files:
     tuning = dataset.package.resources["tuning"]
     files[metadata.FEED] = metadata.feed(site, line_times(root, tuning.path))
     # Where assistants find the data, by the form of https://llmstxt.org.
-    files["llms.txt"] = site.page("index.md", "llms.txt")
+    by_hand = {path.name: path.read_text("utf-8") for path in (root / "site/pages").glob("*.md")}
+    files["llms.txt"] = site.page("index.md", "llms.txt", pages=_front_matter({**files, **by_hand}))
     documents = api.documents(dataset, repository, files)
     return files | api_schema.files(dataset, site.site_url, documents)
+
+
+def _front_matter(files: Files) -> Mapping[str, Mapping[str, str]]:
+    """Title and description of each page of the menu, by its path on the site."""
+    texts = {path: text for path, text in files.items() if PurePosixPath(path).match("*.md")}
+    top = {path: str(texts[path]) for path in sorted(texts) if "/" not in path}
+    return {
+        path.replace("index.md", "").replace(".md", "/"): yaml.safe_load(text.split("---")[1])
+        for path, text in top.items()
+    }
 
 
 def render_dataset(site: Site, scripts: Mapping[str, str], repository: Repository) -> Files:

@@ -15,9 +15,35 @@ from rl_resources.package import read_package
 from rl_resources.text import nearest
 
 
+def _rst(dataset: Dataset, size: str, script_url: str | None) -> str:
+    from rl_resources.site import rst
+
+    if size:
+        return rst.size_table(dataset, size, script_url)
+    return rst.device_tuning(dataset, script_url)
+
+
+def _json(dataset: Dataset, size: str, _: str | None) -> str:
+    from rl_resources.site import api
+
+    document = api.size_document(dataset, size) if size else api.records_document(dataset)
+    return document.text
+
+
+def _markdown(dataset: Dataset, size: str, script_url: str | None) -> str:
+    from rl_resources.site import tuning_table
+
+    sizes = [size] if size else tuning_table.sizes(dataset)
+    return tuning_table.markdown(dataset, sizes, script_url)
+
+
+_KINDS = {"rst": _rst, "json": _json, "markdown": _markdown}
+"""What `export` writes: of a dataset, one size of it or all, with the URL of scripts."""
+
+
 def _export_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("kind", choices=["rst", "json", "markdown"])
+    add("kind", choices=[*_KINDS])
     add("--size", metavar="S", help="only this size, for example 7B")
     add("--script-url", metavar="TEMPLATE", help="URL of a script, with {path} or {script}")
     add("--out", metavar="FILE", help="write to a file, not to standard output")
@@ -34,27 +60,13 @@ def export(arguments: Arguments) -> int:
         refuse_errors(check_root(root))
         script_url = script_url or read_repository(root).script_url()
     dataset = read_dataset(read_package(root))
-    size = _section(dataset, arguments.size) if arguments.size else None
-    text = _rendered(dataset, arguments.kind, size, script_url)
+    size = _section(dataset, arguments.size) if arguments.size else ""
+    text = _KINDS[arguments.kind](dataset, size, script_url)
     if arguments.out:
         write_file(Path(arguments.out), text)
     else:
         sys.stdout.write(text)
     return 0
-
-
-def _rendered(dataset: Dataset, kind: str, size: str | None, script_url: str | None) -> str:
-    from rl_resources.site import api, rst, tuning_table
-
-    if kind == "json":
-        document = api.size_document(dataset, size) if size else api.records_document(dataset)
-        return document.text
-    if kind == "rst":
-        if size:
-            return rst.size_table(dataset, size, script_url)
-        return rst.device_tuning(dataset, script_url)
-    sizes = [size] if size else tuning_table.sizes(dataset)
-    return tuning_table.markdown(dataset, sizes, script_url)
 
 
 def _section(dataset: Dataset, size: str) -> str:
