@@ -2,7 +2,8 @@
 
 The metrics are those of verl 0.1 to 0.9.1 (verl/trainer/ppo/metric_utils.py and `update_actor` of
 its workers). To add names of metrics, extend the constants below. To add a form of log, write a
-function from a line to metrics and choose it in `_parser_for`.
+function from a line to metrics and choose it in `_line_metrics`, or by the first line of the log in
+`_parser_for`; name it in `_WANTED`.
 """
 
 from __future__ import annotations
