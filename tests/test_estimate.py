@@ -219,9 +219,9 @@ def test_a_config_json_says_whether_the_kv_cache_is_compressed_and_the_mlp_has_a
     assert found.values["kv_bytes"] == 2 * 28 * 576
     matrices = [
         of_config(json.dumps(CONFIG | {"model_type": kind})).values["matrices"]
-        for kind in ("phi", "qwen2")
+        for kind in ("phi", "qwen2", ["phi"])
     ]
-    assert matrices == [2, 3]
+    assert matrices == [2, 3, 3]
 
 
 @cases("estimate", "figure")

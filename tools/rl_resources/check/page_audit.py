@@ -38,7 +38,7 @@ def import_page(
     how many scripts were not read because nothing on the page leads to them.
 
     `scripts` is the directory with the scripts that the page links to; they are read and never run.
-    Raises `UnusableInput` where page or folder cannot be read.
+    Raises `UnusableInput` where page or directory cannot be read.
     """
     paths = None if scripts is None else _script_paths(scripts)
     text = read_text(page, LARGEST_PAGE_BYTES, "Name a page that is UTF-8 text.")

@@ -206,7 +206,11 @@ def write_changes(root: Path, changes: Sequence[Change]) -> None:
                 "Move that file away first, or choose another configuration.",
             )
     for change, target in zip(changes, targets, strict=True):
-        _write(target, change)
+        try:
+            _write(target, change)
+        except OSError as error:
+            reason = f"{change.path}: cannot be changed: {error.strerror}"
+            raise UnusableInput(reason, "`git status` shows what was changed.") from error
 
 
 def _write(target: Path, change: Change) -> None:

@@ -101,12 +101,15 @@ class Draft:
 
     @cached_property
     def _certain(self) -> Facts:
-        """All that needs no log."""
-        found = [self.stated, self.form.facts]
-        if self.script is not None:
-            named = name_facts(self.script, self.snapshot)
-            found += [run_facts(self.script, merged([*found, named]), self.dataset), named]
-        return merged(found)
+        """All that needs no log. Of what a person says in unknown words a script knows nothing."""
+        stated = merged([self.stated, self.form.facts])
+        if self.script is None:
+            return stated
+        named = name_facts(self.script, self.snapshot)
+        own = run_facts(self.script, merged([stated, named]), self.dataset)
+        doubtful = {name for name, fact in stated.items() if fact.doubt}
+        known = {name: fact for name, fact in merged([own, named]).items() if name not in doubtful}
+        return merged([stated, known])
 
     @cached_property
     def name(self) -> str:

@@ -5,7 +5,6 @@ Each table is UTF-8 with LF line ends, its quotes are closed, its header is the 
 
 from __future__ import annotations
 
-import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 
@@ -111,7 +110,8 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
 def fix_line_ending(snapshot: Snapshot) -> Iterator[Rewrite]:
     """LF ends every line."""
     for file in _texts(snapshot):
-        text = re.sub(r"\r\n?", "\n", file.source)
+        source = file.source  # as it is read: CR ends a line only where no LF does
+        text = source.replace("\r\n" if "\n" in source else "\r", "\n")
         yield Rewrite(file.path, text if text.endswith("\n") or not text else f"{text}\n")
 
 
@@ -137,7 +137,8 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
         if first is None or not any(first.cells):
             whole = f"The header must be: {','.join(table.schema.names)}"
             if not table.characters.strip() and not table.some:
-                yield Mistake(table.path, 1, 1, "the file is empty", whole)
+                empty = "first line" if table.characters else "file"
+                yield Mistake(table.path, 1, 1, f"the {empty} is empty", whole)
             continue
         rows = table.text.rows or table.text.defects
         if not rows and table.resource.name in used:
@@ -282,7 +283,8 @@ def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
     message, place = f"the row has {cells} cells, not {wanted}", row.place(min(wanted, cells) - 1)
     if separator := meant.separator_of(table, row):
         message = f"the row has {meant.SEPARATORS[separator]} between its cells, not commas"
-        place = row.line, len(",".join(row.cells).split(separator)[0]) + 1
+        before = len(",".join(row.cells).split(separator)[0])
+        place = row.line, before + (2 if row.starts else 1)  # a row that is quoted as a whole
     fix = meant.as_help(meant.likely_rows(snapshot, table, row))
     missing = [] if fix else meant.missing_columns(snapshot, table, row)
     if 0 < len(missing) <= meant.MOST_ROWS_TO_CHOOSE:

@@ -132,7 +132,7 @@ def read_config(path: Path) -> Record:
     return {
         "model": str(path),
         "kv_cache_width": sum(widths) if len(widths) == len(_COMPRESSED_KV) else None,
-        "mlp_matrices": 2 if found.get("model_type") in _WITHOUT_GATE else None,
+        "mlp_matrices": 2 if str(found.get("model_type")) in _WITHOUT_GATE else None,
         **{name: _figure(path, found, keys) for name, keys in _CONFIG_JSON.items()},
     }
 

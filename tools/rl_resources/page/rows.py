@@ -96,7 +96,7 @@ class Context:
 
 # The script that a row links
 
-_NO_PATH = re.compile(r"^[a-z]+://[^/?#]*|[?#].*")
+_NO_PATH = re.compile(r"^[a-z]+:(?://[^/?#]*)?|[?#].*")
 """What of a URL is not its path."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)

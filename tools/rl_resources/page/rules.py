@@ -301,7 +301,8 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
             message = f"no script is called {shown(name, 120)}"
             if name in known:
                 message = f"there is no {shown(name, 120)} in {row.link.folder}/"
-            near = [PurePosixPath(row.link.meant).name] if row.link.meant else known
+            meant = row.link.file or row.link.meant
+            near = [PurePosixPath(meant).name] if meant else known
             fix = nearest(name, near).sentence() or "Link a script that exists."
             yield reading.mistake(row.cells["Link"], message, fix)
 

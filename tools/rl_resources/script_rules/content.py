@@ -34,6 +34,11 @@ _NO_LAUNCHERS = COMMANDS | {
     "rm",
 }
 SHEBANG = "#!/usr/bin/env bash"
+_BASH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?bash(?:\s|$)")
+_SH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:da|a)?sh(?:\s|$)")
+_BACKSLASH = re.compile(r"(?<!\\)(?:\\\\)*\\\s*$")
+"""A backslash at the end of a line but for spaces, also wide ones; two are a character."""
+_WORD_OF_BACKSLASHES = re.compile(r"(?<=\s)\\+(?:\s+#.*|\s*)$")
 STRICT = "set -euo pipefail"
 _ALWAYS_SET = frozenset({*"@*#?$!0", "HOME", "PATH", "PWD"})
 _CANNOT_FAIL = frozenset({"set", "export", "echo", "printf", "declare", "readonly", "ulimit", ":"})
@@ -122,17 +127,19 @@ def _lost_mistake(target: ScriptText, item: Lost) -> Mistake:
 
 
 def fix_broken_continuation(target: ScriptText) -> Iterator[Rewrite]:
-    """Remove what follows a backslash; add a backslash that is missing."""
-    causes = {item.cause_line: target.script.lines[item.cause_line - 1] for item in target.lost}
-    known = {at: line for at, line in causes.items() if line.strip() and "#" not in line}
-    lines = {at: _continued(line) for at, line in known.items()}
+    """Remove the spaces behind a backslash; add a backslash that is missing."""
+    lines: dict[int, str | None] = {}
+    for item in target.lost:
+        line = target.script.lines[item.cause_line - 1]
+        if line.strip() and ("#" not in line or _BACKSLASH.search(line)):
+            lines[item.cause_line] = _continued(line)
     yield Rewrite(target.path, with_lines(target.text, lines))
 
 
 def _continued(line: str) -> str:
     """A line that goes on in the next one; a comment behind its backslash is gone."""
-    bare = re.sub(r"\\\s+#.*", "", line).rstrip("\\ \t")
-    return f"{bare} \\"
+    bare = _WORD_OF_BACKSLASHES.sub("", line).rstrip()
+    return bare if _BACKSLASH.search(bare) else f"{bare} \\"
 
 
 @rule("warning")
@@ -151,7 +158,7 @@ def shebang(target: ScriptText) -> Iterator[Mistake]:
         found = f"the shebang is in line {below}, where it is a comment"
         message = found if below else "the script has no shebang"
         yield Mistake(target.path, 1, 1, message, fix)
-    elif "bash" not in first:
+    elif not _BASH.match(first):
         message = f"`{shown(first.strip())}` starts another program than bash"
         yield Mistake(target.path, 1, 1, message, "Write `#!/usr/bin/env bash`.")
 
@@ -166,9 +173,9 @@ def fix_shebang(target: ScriptText) -> Iterator[Rewrite]:
     """bash as the first line says it; a shebang further down moves up."""
     lines = target.text.split("\n")
     below = shebang_below(target)
-    if lines[0].startswith("#!"):
+    if _SH.match(lines[0]):
         lines[0] = SHEBANG
-    else:
+    elif not lines[0].startswith("#!"):
         if below and all(not line.strip() for line in lines[: below - 1]):
             lines = lines[below:]
         lines.insert(0, SHEBANG)

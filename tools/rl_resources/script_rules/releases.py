@@ -182,20 +182,25 @@ def total_micro_batch_size(target: ScriptText) -> Iterator[Mistake]:
     uses = (
         _Use(total.place, total.key, fix)
         for launch, composition in target.composed
-        for total, each in micro_batches(Run(launch, composition))
-        if total.place and total.number is not None and each.value is None
+        for total, each, dynamic in micro_batches(Run(launch, composition))
+        if total.place and total.number is not None and each.value is None and dynamic.flag is False
     )
     since = f"{target.framework} {TOTALS_REFUSED_SINCE}"
     message = f"{since} and later reject the total {{}} without the size per GPU"
     yield from _reported(target, uses, message)
 
 
-def micro_batches(run: Run) -> Iterator[tuple[Setting, Setting]]:
-    """Each micro batch that a run reads: its size over all GPUs and the size per GPU."""
-    keys = [f"{ACTOR}.ppo_micro_batch_size", f"{ROLLOUT}.log_prob_micro_batch_size"]
-    keys += [f"{REFERENCE}.log_prob_micro_batch_size"] if run.uses_reference else []
-    for key in keys if run.dynamic_batch.flag is False else ():
-        yield run.setting(key), run.setting(f"{key}_per_gpu")
+def micro_batches(run: Run) -> Iterator[tuple[Setting, Setting, Setting]]:
+    """Each micro batch of a run: its size over all GPUs, the size per GPU, and what makes it
+    dynamic, so that neither is read: verl/workers/engine_workers.py `init_model`.
+    """
+    actor = f"{ACTOR}.use_dynamic_bsz"
+    keys = {f"{ACTOR}.ppo_micro_batch_size": actor, f"{ROLLOUT}.log_prob_micro_batch_size": actor}
+    if run.uses_reference:
+        own = f"{REFERENCE}.log_prob_use_dynamic_bsz"
+        keys[f"{REFERENCE}.log_prob_micro_batch_size"] = own
+    for key, dynamic in keys.items():
+        yield run.setting(key), run.setting(f"{key}_per_gpu"), run.setting(dynamic)
 
 
 @rule("warning")

@@ -303,7 +303,7 @@ def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
     Now verl/utils/config.py `validate_config` and verl/workers/config/actor.py `ActorConfig`. With
     dynamic batches neither is read.
     """
-    for total, each in micro_batches(run):
+    for total, each, _ in micro_batches(run) if run.dynamic_batch.flag is False else ():
         if total.number is not None and each.number is not None:
             message = f"both `{total.key}` and `{each.key}` are set"
             yield Mistake(*pair.place_of(total), message, f"Leave out `{total.key}`.")
