@@ -32,16 +32,25 @@ LINE = "line"
 class Block(NamedTuple):
     """Some records of a file.
 
+    `line` is its first one, `lines` how many it has.
     `items` are the records with broken cells and what is no record, by line.
     `keys` has the line of every record and a hash of each of its keys, null where a key is empty.
     `data` are the bytes of a block that is no text, of which nothing else is known.
     """
 
     line: int
+    lines: int
     records: int = 0
     items: Sequence[Row | Defect] = ()
     keys: pl.DataFrame = pl.DataFrame(schema={LINE: pl.UInt32})
     data: bytes = b""
+
+    def at(self, line: int) -> Block:
+        """The same on other lines, of which `line` is the first."""
+        down = line - self.line
+        items = [item.at(item.line + down) for item in self.items]
+        keys = self.keys.with_columns(pl.col(LINE) + down)
+        return self._replace(line=line, items=items, keys=keys)
 
 
 def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[Block]:
@@ -49,36 +58,43 @@ def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[
 
     Raises `OSError` and `polars.exceptions.PolarsError` for what cannot be read.
     """
-    validator = Validator(schema, vocabulary)
+    line = 2
+    for block in _results(path, Validator(schema, vocabulary)):
+        yield block.at(line)
+        line += block.lines
+
+
+def _results(path: Path, validator: Validator) -> Iterator[Block]:
+    """The blocks of a file in their order, each with 0 as its first line."""
     with ThreadPoolExecutor(WORKERS) as pool:
         waiting: deque[Future[Block]] = deque()
-        for line, data in _lines(path):
-            waiting.append(pool.submit(_validated, validator, line, data))
+        for data in _lines(path):
+            waiting.append(pool.submit(_validated, validator, data))
             if len(waiting) > WORKERS:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Whole lines after the header, each time about `BLOCK_BYTES`, with the number of the first."""
+def _lines(path: Path) -> Iterator[bytes]:
+    """Whole lines after the header, each time about `BLOCK_BYTES`."""
     with path.open("rb") as file:
-        line, start = 2, len(file.readline())
+        start = len(file.readline())
         while True:
             file.seek(start + BLOCK_BYTES)
             length = BLOCK_BYTES + len(file.readline(LONGEST_LINE_BYTES))
             file.seek(start)
             if not (data := file.read(length)):
                 return
-            yield line, data
-            line, start = line + data.count(b"\n"), start + length
+            yield data
+            start += length
 
 
-def _validated(validator: Validator, first: int, data: bytes) -> Block:
+def _validated(validator: Validator, data: bytes) -> Block:
     try:
         lines = _texts(data)
     except UnicodeDecodeError:
-        return Block(first, data=data)
+        return Block(0, data.count(b"\n"), data=data)
     width = len(validator.schema.names)
     is_record = _are_records(lines, width)
     odd = {} if is_record.all() else _odd(lines.to_list(), is_record, width)
@@ -88,10 +104,11 @@ def _validated(validator: Validator, first: int, data: bytes) -> Block:
     whole = {at: tabular.record([lines[at]], 0, width)[0] for at in broken}
     items = dict(sorted((odd | whole).items()))
     return Block(
-        first,
+        0,
+        lines.len() - (not data.endswith(b"\n")),
         frame.height,
-        [item.at(first + at) for at, item in items.items()],
-        _keys(validator.schema, frame, places + first),
+        [item.at(at) for at, item in items.items()],
+        _keys(validator.schema, frame, places),
     )
 
 
