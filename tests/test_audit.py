@@ -187,6 +187,19 @@ def test_a_link_to_a_commit_may_lead_to_a_script_that_the_folder_lacks(dataset, 
     assert _rules(dataset, scripts, PAGE) == ["page-missing-script"]
 
 
+def test_where_no_link_leads_to_a_script_all_are_read_and_their_names_say_no_model(
+    dataset, scripts
+):
+    other = scripts / "7b" / "run_other.sh"
+    (scripts / "7b" / SEVEN).rename(other)
+    for path in [*scripts.rglob("*.sh")]:
+        if path != other:
+            path.unlink()
+    _change(other, "\n", "\necho $undefined\n")
+    page = PAGE.replace(BASE, BASE.replace("main", "0a" * 20)).replace("Qwen2-7B-", "Qwen2.5-7B-")
+    assert _rules(dataset, scripts, page) == ["undefined-variable"]
+
+
 SHORT = PAGE.replace("      - 2*H800\n", "")
 
 

@@ -59,3 +59,11 @@ def test_arguments_that_became_a_command_are_lost(between):
     script = read(f"{MAIN} a.b=1 \\\n{between}  e.f=3 \\\n  g.h=$(nproc)\n")
     (found,) = lost(script)
     assert (found.cause_line, found.command.place.line) == (2, 3)
+
+
+def test_settings_that_only_a_branch_adds_have_their_keys():
+    array = 'X=(ray.a=1)\nif [ "$Q" ]; then X=(ray.a=1 +ray.b=2 "ray.c=$R"); fi\n'
+    (launch,) = launches(read(f'{array}python3 -m verl.trainer.main_ppo "${{X[@]}}"\n'))
+    found = [(item.prefix, item.key, item.value) for item in launch.overrides]
+    assert found == [("", "ray.a", "1"), ("+", "ray.b", None), ("", "ray.c", None)]
+    assert launch.unresolved == []

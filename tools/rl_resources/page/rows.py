@@ -49,6 +49,7 @@ FRAMEWORK = "verl"
 MAY_LACK = frozenset({"MaxBatch", "Contributor"})
 _FEWEST_HEADERS = 3
 _FEWEST_SIZES = 3
+_FAR = 1.1
 _RESOURCE = re.compile(r"([1-9][0-9]{0,8})\s*[*xX\u00d7]\s*(\S.*)")
 _MAX_BATCH = re.compile(r"([1-9][0-9]{0,8})?\s*(?:\((disputed|untested)\))?")
 _MODEL_SIZE = re.compile(r"(\D[a-z0-9.-]*?-)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a[0-9])")
@@ -249,9 +250,13 @@ class Reading:
         return Mistake(self.page.path, place.line, place.column, message, fix)
 
     def scripts(self) -> list[str]:
-        """The scripts that rows link, that the page names, or whose names have the form."""
+        """The scripts that rows link, that the page names, or whose names have the form.
+
+        All where there are none: what they are for may be said elsewhere.
+        """
         linked = [row.link.read for row in self.rows if row.link.read]
-        return list(dict.fromkeys([*linked, *self._named(), *self._of_form()]))
+        found = [*dict.fromkeys([*linked, *self._named(), *self._of_form()])]
+        return found or [*(self.context.scripts or ())]
 
     def orphans(self) -> list[str]:
         """Scripts that no row means.
@@ -399,7 +404,10 @@ def _model(text: str, context: Context) -> str | Problem | None:
     if len(listed) >= _FEWEST_SIZES and min(listed) < size < max(listed):
         sizes = ", ".join(f"{listed[size]}B" for size in sorted(listed))
         message = f"there is no model `{shown(text)}`: {family.rstrip('-')} comes in {sizes}"
-        return known._replace(message=message)
+        near = min(listed, key=lambda other: abs(other - size))
+        own = text.rpartition("/")[2].replace(f"-{match[2]}" if match else "", f"-{listed[near]}")
+        help_ = known.help if size * _FAR < near or near * _FAR < size else f"Did you mean `{own}`?"
+        return known._replace(message=message, help=help_)
     message = f"`{shown(text)}` is not a model that the dataset lists"
     return Problem("page-unlisted-model", message, known.help)
 

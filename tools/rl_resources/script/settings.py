@@ -116,8 +116,8 @@ class Settings:
     def _composed(self, key: str) -> Any:
         try:
             return self.composition.value(key)
-        except KeyError:
-            return UNKNOWN
+        except KeyError:  # a section that takes any key is complete
+            return None if ".override_" in key else UNKNOWN
 
 
 class Key:

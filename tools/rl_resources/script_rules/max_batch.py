@@ -40,7 +40,13 @@ def max_batch_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     batch, most = run.train_batch_size, pair.number("max_batch")
     if most is None or pair.disputed:
         return
-    if batch.number is not None and batch.number > most:
+    if batch.number is None or batch.number <= most:
+        return
+    tried = (trial for reading in _readings(pair) for trial in reading)
+    if any(trial.batch == batch.number and not trial.ran for trial in tried):
+        fix = f"Let the script run `{most:g}`: `{batch.number}` failed in its own trials."
+        yield pair.mistake("max_batch", f", but {pair.said_by_script(batch)}", fix)
+    else:
         yield from pair.differs("max_batch", batch, str(batch.number))
 
 
@@ -101,7 +107,7 @@ def _contradiction(pair: Pair) -> str:
     """Why the trials forbid the row's max_batch, however they are read; empty where they do not."""
     most = pair.number("max_batch")
     reasons = [_forbids(reading, most) for reading in _readings(pair)] if most is not None else []
-    return reasons[0] if reasons and all(reasons) else ""
+    return "; counted for each GPU, ".join(reasons) if all(reasons) else ""
 
 
 def _forbids(trials: Iterable[Trial], batch: int) -> str:

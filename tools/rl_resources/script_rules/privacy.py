@@ -56,7 +56,9 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
         if place.offset not in seen and (not part.default or _HOME.match(path)):
             seen.add(place.offset)
             fix = 'Make it a setting that everybody can have: `${DATA_DIR:-"$HOME/data"}`.'
-            if own := _OWN_HOME.match(path):
+            if "PYTHONPATH=" in target.script.lines[place.line - 1]:
+                fix = "Delete it: what is installed is found without it."
+            elif own := _OWN_HOME.match(path):
                 fix = f"Write `${{HOME}}{shown(path[own.end() :])}`."
             message = f"`{shown(path)}` is a path of its author's machine"
             yield target.mistake(place, message, fix)

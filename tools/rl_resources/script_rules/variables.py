@@ -238,6 +238,9 @@ def _is_telling(target: ScriptText, name: str, default: object) -> bool:
     return long or isinstance(default, int | float)
 
 
+_WHOLE_NODE = "0,1,2,3,4,5,6,7"
+
+
 @rule("warning")
 def visible_devices(target: ScriptText) -> Iterator[Mistake]:
     """A script does not choose the devices of the machine that it runs on.
@@ -252,7 +255,7 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
     for item in target.script.assignments:
         seen = (item.exported or item.prefix) and item.reach != "never"
         chosen = re.match(r"(?!-1)[^,\s]", item.value.text or "") and not item.value.default
-        if seen and chosen and _DEVICES.fullmatch(item.name):
+        if seen and chosen and item.value.text != _WHOLE_NODE and _DEVICES.fullmatch(item.name):
             message = f"`{shown(item.raw)}` chooses devices of its author's machine"
             yield target.mistake(item.place, message, "Delete the line.")
 

@@ -65,15 +65,26 @@ class State:
 
 
 def _joined(name: str, one: Content, two: Content) -> Content:
-    """What is the same in both; of arrays the common beginning."""
+    """What is the same in both; of arrays the common beginning, then the keys of `key=value`."""
     if _same(one, two):
         return one
     first = next((value for content in (one, two) for value in _values(content)), Value())
     missing = lost(first.place or Place(0, 1, 1), f"${{{name}}}")
     if not (isinstance(one, tuple) and isinstance(two, tuple)):
         return missing
-    pairs = takewhile(lambda pair: _same(*pair), zip(one, two, strict=False))
-    return (*(pair[0] for pair in pairs), missing)
+    same = [pair[0] for pair in takewhile(lambda pair: _same(*pair), zip(one, two, strict=False))]
+    others = {_key(value): value for value in (*one[len(same) :], *two[len(same) :])}
+    if "" in others:
+        return (*same, missing)
+    keys = ([value.parts[0]._replace(text=key), *missing.parts] for key, value in others.items())
+    return (*same, *map(bounded, keys))
+
+
+def _key(value: Value) -> str:
+    """The beginning of a `key=value`; empty where it is none."""
+    text = value.parts[0].text if value.parts else None
+    found = re.match(r"[\w.+@/-]+=", text or "")
+    return found[0] if found else ""
 
 
 def _same(one: Content, two: Content) -> bool:
