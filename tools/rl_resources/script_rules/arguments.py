@@ -157,9 +157,11 @@ def _key_fix(rejection: Rejection, composition: Composition) -> str:
         return f"Write `{key}` without `+`."
     if rejection.kind in ("group", "reference", "no-module"):
         return f"Write one that {composition.framework} {composition.version} has."
-    close = get_close_matches(key, [*composition.values, *composition.sections], 1, 0.85)
-    if close:
-        return f"Did you mean `{close[0]}`?"
+    known = [*composition.values, *composition.sections]
+    close = get_close_matches(key, known, 1, 0.85)
+    elsewhere = [one for one in known if one.rpartition(".")[2] == key.rpartition(".")[2]]
+    if close or len(elsewhere) == 1:
+        return f"Did you mean `{(close or elsewhere)[0]}`?"
     return f"Remove it, or write `+{key}` if other code reads it."
 
 
