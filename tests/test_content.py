@@ -92,3 +92,9 @@ def test_a_secret_is_not_repeated():
     token = "hf_" + "aB3dE5gH7j" * 4
     [(_, _, message)] = found("secret", f"export HF_TOKEN={token}\n")
     assert token not in message
+
+
+def test_a_key_that_stands_in_one_other_place_is_proposed():
+    script = f"{MAIN} actor_rollout_ref.actor.model_engine=megatron\n"
+    (finding,) = RULES["unknown-key"].findings(ScriptText(PATH, script))
+    assert finding.help == "Did you mean `model_engine`?"
