@@ -75,6 +75,10 @@ def required(snapshot: Snapshot) -> Iterator[Mistake]:
         yield broken.mistake("", fix)
 
 
+_NEUTRAL_UNITS = ("", "gpu", "gpus", "node", "nodes", "prompts", "responses", "tokens")
+"""What may be left out behind a number; other units change it."""
+
+
 @rule()
 def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's name)
     """A cell is written as its column's type wants it.
@@ -88,7 +92,8 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
         field, kind = broken.field, TYPES[broken.field.type]
         unit = f" in {field.unit}" if field.unit else ""
         fix = f"Write {kind.words}{unit} and nothing else{_or_empty(field)}."
-        if found := re.fullmatch(r"~?\s*(\d+)(?:\s+\D*|[A-Za-z%]+)", broken.cell):
+        found = re.fullmatch(r"~?\s*([0-9]+)\s*([A-Za-z]*)", broken.cell)
+        if found and found[2].lower() in {field.unit.lower(), *_NEUTRAL_UNITS}:
             fix = f"Write `{found[1]}`: {kind.words}{unit} and nothing else."
         elif re.fullmatch(r"\d{1,3}(?:,\d{3})+", broken.cell):
             fix = f"Write `{broken.cell.replace(',', '')}` if the comma separates thousands."

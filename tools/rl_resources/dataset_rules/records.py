@@ -220,6 +220,40 @@ def disputed_note(snapshot: Snapshot) -> Iterator[Mistake]:
             yield record.mistake("notes", ", but the status is `disputed`", fix)
 
 
+_MEASURED = ("tested_on", "peak_memory_gb", "step_seconds", "tokens_per_second_per_gpu")
+
+
+@rule()
+def untested_figure(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A record that nobody has run has no figures of a run.
+
+    Whoever plans with them plans with a guess.
+
+    Bad: `untested` with `95` as `step_seconds`
+    Good: `reported` with `95` as `step_seconds`
+    """
+    for record in records(snapshot, "tuning", "status", *_MEASURED):
+        figures = [name for name in _MEASURED if record.text(name)]
+        if record.text("status") == "untested" and figures:
+            fix = "Write `reported` as `status` if it ran; else leave the cell empty."
+            yield record.mistake(figures[0], ", but the status is `untested`", fix)
+
+
+@rule()
+def reproduced_note(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A reproduced record links the second run in its notes.
+
+    That somebody else ran it too is what a reader relies on.
+
+    Bad: `reproduced` with empty `notes`
+    Good: `reproduced` with `Ran again: https://…`
+    """
+    for record in records(snapshot, "tuning", "status", "notes"):
+        if record.text("status") == "reproduced" and "https://" not in record.text("notes"):
+            fix = "Link the second run there, or write `reported` as `status`."
+            yield record.mistake("notes", ", but the status is `reproduced`", fix)
+
+
 @rule()
 def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
     """A record that ran has a contributor or a source, and the contributor is somebody.

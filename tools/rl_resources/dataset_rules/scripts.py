@@ -78,7 +78,8 @@ def pairing(snapshot: Snapshot) -> Pairing:
     First those where the row's other cells say the script's name, then those of similar names.
     """
     rows = {name: row for name, row in snapshot.keys("tuning").items() if name}
-    files = {script.name: script for script in scripts(snapshot)}
+    own_place = sorted(scripts(snapshot), key=lambda it: moved_path(snapshot, it) == it.path)
+    files = {script.name: script for script in own_place}  # of copies the one in its place
     cells = enumerate(snapshot.tables["tuning"].columns["script"])
     lost = {row: name for row, name in cells if name not in files and rows.get(name, row) == row}
     free = [script for script in scripts(snapshot) if script.name not in rows] if lost else []
@@ -252,7 +253,7 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `examples/tuning/3b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`
     Good: `examples/tuning/7b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`
     """
-    paths = {script.path for script in snapshot.scripts}
+    texts = {script.path: script.data for script in snapshot.scripts}
     for script in scripts(snapshot):
         new = moved_path(snapshot, script)
         if new != script.path:
@@ -260,7 +261,8 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
             here = shown(script.directory, 120)
             message = f"the script lies in {here}/, its model belongs to {right}/"
             move = f"Move it: `{_git_move(script.path, new)}`."
-            fix = f"Delete it, {new} exists." if new in paths else move
+            other = "Delete it" if texts.get(new) == script.data else "Keep one of the two"
+            fix = f"{other}, {new} exists." if new in texts else move
             yield Mistake(script.path, 1, 1, message, fix)
 
 

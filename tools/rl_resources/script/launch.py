@@ -250,6 +250,9 @@ def lost(script: Script) -> tuple[Lost, ...]:
 
 
 def _is_lost(script: Script, word: Word) -> bool:
+    if word.raw.strip('"') == "$@":
+        above = (item for item in script.commands if item.end.line == word.place.line - 1)
+        return any(map(_program, (item.words for item in above)))
     override = parse_override(script, word)
     option = _option((word.text or "").partition("=")[0]) in _WITH_VALUE
     return option or (override is not None and bool("." in override.key or override.prefix))

@@ -92,9 +92,11 @@ class Settings:
         override = self.launch.overrides[index]
         if override.prefix == "~" or override.value is None:
             return UNKNOWN
-        rejected = any(rejection.index == index for rejection in self.composition.rejected)
+        rejected = [item.kind for item in self.composition.rejected if item.index == index]
         if not self.composition.problem and not rejected:
             return self._composed(key)
+        if "type" in rejected:
+            return UNKNOWN
         return _read(override) if override.key == key else UNKNOWN
 
     def _default(self, key: str) -> Any:
@@ -134,6 +136,8 @@ def _looks_like(one: str, other: str) -> bool:
     """Whether two keys have the same name in one tree, or like names in one section."""
     section, _, name = one.rpartition(".")
     other_section, _, other_name = other.rpartition(".")
+    if get_close_matches(one, [other], 1, 0.95):
+        return True
     if name == other_name:
         return one.partition(".")[0] == other.partition(".")[0]
     return section == other_section and bool(get_close_matches(name, [other_name], 1, 0.75))

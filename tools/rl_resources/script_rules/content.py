@@ -129,7 +129,7 @@ def _lost_mistake(target: ScriptText, item: Lost) -> Mistake:
 def fix_broken_continuation(target: ScriptText) -> Iterator[Rewrite]:
     """Remove the spaces behind a backslash; add a backslash that is missing."""
     lines: dict[int, str | None] = {}
-    for item in target.lost:
+    for item in target.lost if not target.script.problems else ():
         line = target.script.lines[item.cause_line - 1]
         if line.strip() and ("#" not in line or _BACKSLASH.search(line)):
             lines[item.cause_line] = _continued(line)
@@ -175,7 +175,7 @@ def fix_shebang(target: ScriptText) -> Iterator[Rewrite]:
     below = shebang_below(target)
     if _SH.match(lines[0]):
         lines[0] = SHEBANG
-    elif not lines[0].startswith("#!"):
+    elif target.path.endswith(".sh") and not lines[0].startswith(("#!", "```", "import ", "from ")):
         if below and all(not line.strip() for line in lines[: below - 1]):
             lines = lines[below:]
         lines.insert(0, SHEBANG)

@@ -315,4 +315,5 @@ def _trials(snapshot: Snapshot, script: str) -> tuple[Trial, ...]:
         Trial(int(table.cell(row, "batch")), table.cell(row, "outcome") == "ran")
         for row, name in enumerate(table.columns["script"])
         if name == script and table.cell(row, "batch").isdigit()
+        if table.cell(row, "outcome") in {"ran", "out-of-memory"}
     )

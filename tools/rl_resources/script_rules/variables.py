@@ -79,7 +79,17 @@ def _undefined(target: ScriptText, reference: Reference) -> _Undefined | None:
         )
     if meant := _similar(target, name):
         return _Undefined(f"Did you mean `{meant}`?", meant=meant)
-    return None if name.isupper() else _Undefined(f"Set it, or give a default: `${{{name}:-…}}`.")
+    stops = target.ours and any(option.name == "nounset" for option in target.script.options)
+    if name.isupper() and not (stops and reference.place.offset in _of_launches(target)):
+        return None
+    return _Undefined(f"Set it, or give a default: `${{{name}:-…}}`.")
+
+
+@lru_cache(maxsize=64)
+def _of_launches(target: ScriptText) -> frozenset[int]:
+    """Where the settings of what a script starts read variables."""
+    every = (item.content for launch in target.launches for item in launch.overrides)
+    return frozenset(part.place.offset for content in every if content for part in content.parts)
 
 
 def _is_tested(target: ScriptText, name: str) -> bool:
