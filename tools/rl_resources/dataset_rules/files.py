@@ -5,6 +5,7 @@ Each table is UTF-8 with LF line ends, its quotes are closed, its header is the 
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 
@@ -308,6 +309,9 @@ def _length_help(table: Table, row: Row) -> str:
         return f"An empty cell needs its comma too. If all {cells} cells are right, {commas}"
     if not any(row.cells[wanted:]):
         return f"Take the last {cells - wanted} `,` off the line."
+    second = re.search(r"[a-z0-9][a-z0-9.+-]*(?:_[a-z0-9.+-]+){5}\.sh$", row.cells[wanted - 1])
+    if cells == 2 * wanted - 1 and second:
+        return f"Two rows are on one line: break it before `{second[0]}`."
     cell = shown(quote(",".join(row.cells[wanted - 1 :])), 600)
     return f"A cell that has a comma must be in quotes. If it is {last}, write: {cell}"
 

@@ -171,7 +171,7 @@ def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
     for name in _DATES:
         for record in runs(snapshot, name):
             if record.text(name) > today:
-                fix = "Write the day as YYYY-MM-DD, or leave it empty."
+                fix = "Write the day on which it was, or leave it empty."
                 yield record.mistake(name, ", which is in the future", fix)
 
 
