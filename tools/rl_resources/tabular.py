@@ -21,8 +21,8 @@ CONFLICT = rf"(?:{'|'.join(map(re.escape, CONFLICT_MARKS))})"
 _NEEDS_QUOTES = re.compile(r'[,"\n\r]')
 _MARKER = re.compile(rf"{CONFLICT}(?: .*)?")
 
-_PART = 1 << 24
-"""Bytes of a large file that are copied to be searched."""
+_PART = 1 << 18
+"""Bytes of a large file that are copied to be searched: a part that the processor keeps."""
 MOST_LINES_OF_A_CELL = 50
 MOST_LINES_OF_A_CONFLICT = 10_000
 

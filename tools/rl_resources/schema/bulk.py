@@ -23,7 +23,7 @@ from rl_resources.tabular import CONFLICT, Defect, Row
 
 BLOCK_BYTES = 1 << 25
 LONGEST_LINE_BYTES = 1 << 24
-WORKERS = 2
+WORKERS = 3
 
 _CELL = r'(?:[^",\r]*|"(?:[^"\r]|"")*")'
 LINE = "line"
