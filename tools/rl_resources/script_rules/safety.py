@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rl_resources.rule import Mistake, rule
+from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash.parser import Node, parse
 from rl_resources.script.bash.script import Command, Source
 from rl_resources.script_rules.target import ScriptText
-from rl_resources.script_rules.variables import missing_dollars
+from rl_resources.script_rules.variables import missing_dollars, without_comments
 from rl_resources.text import shown
 
 _SHAPE = frozenset(
@@ -42,6 +42,7 @@ _LOG = re.compile(
     r"(?!.*\.\.)(?:/tmp/)?(?![/~.]|\$\{?HOME\b)[^\s`]+\.(?:err|log|out|txt)|/dev/(?:null|stderr)|\d|-"
 )
 """A file of messages below the working directory or `/tmp`, and file descriptors."""
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.S)
 _KEPT = re.compile(r"(?!/(?:var/tmp|tmp|dev/shm)/[^*])/|(?:~|\$\{?HOME\b\}?)(?!/\.cache/\w+/)")
 """What may be somebody else's: what is neither temporary nor a part of a cache."""
 
@@ -61,6 +62,25 @@ def hidden_character(target: ScriptText) -> Iterator[Mistake]:
             message = f"U+{ord(line[at]):04X} is an invisible character"
             fix = "Delete it, or write it as an escape such as `\\x1b`."
             yield Mistake(target.path, number, at + 1, message, fix)
+    wide = _wide_spaces(target)
+    if wide:
+        more = f" (so at {len(wide)} places)" if len(wide) > 1 else ""
+        message = f"U+00A0 looks like a space and is none{more}"
+        yield target.mistake(Source(target.text).place(wide[0]), message, "Write a space.")
+
+
+def _wide_spaces(target: ScriptText) -> list[int]:
+    """Where a space of a web page stands between words; in quotes and comments it is text."""
+    bare = _QUOTED.sub(lambda quoted: "x" * len(quoted[0]), without_comments(target))
+    return [at for at, character in enumerate(bare) if character == "\u00a0"]
+
+
+def fix_hidden_character(target: ScriptText) -> Iterator[Rewrite]:
+    """Spaces of a web page; what else is hidden stays."""
+    text = [*target.text]
+    for at in _wide_spaces(target):
+        text[at] = " "
+    yield Rewrite(target.path, "".join(text))
 
 
 @rule()
