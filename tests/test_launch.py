@@ -67,3 +67,6 @@ def test_settings_that_only_a_branch_adds_have_their_keys():
     found = [(item.prefix, item.key, item.value) for item in launch.overrides]
     assert found == [("", "ray.a", "1"), ("+", "ray.b", None), ("", "ray.c", None)]
     assert launch.unresolved == []
+    array = 'X=()\nif [ "$Q" ]; then X=(--config-name=a ray.a=1); fi\n'
+    (launch,) = launches(read(f'{array}python3 -m verl.trainer.main_ppo "${{X[@]}}"\n'))
+    assert (launch.overrides, len(launch.unresolved)) == ([], 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
@@ -57,10 +58,12 @@ def _front_matter(files: Files) -> Mapping[str, Mapping[str, str]]:
     """Title and description of each page of the menu, by its path on the site."""
     texts = {path: text for path, text in files.items() if PurePosixPath(path).match("*.md")}
     top = {path: str(texts[path]) for path in sorted(texts) if "/" not in path}
-    return {
-        path.replace("index.md", "").replace(".md", "/"): yaml.safe_load(text.split("---")[1])
+    found = {
+        path.replace("index.md", "").replace(".md", "/"): yaml.safe_load(match[1])
         for path, text in top.items()
+        if (match := re.match(r"---\n(.*?)\n---\n", text, re.DOTALL))
     }
+    return {path: front for path, front in found.items() if {"title", "description"} <= {*front}}
 
 
 def render_dataset(site: Site, scripts: Mapping[str, str], repository: Repository) -> Files:

@@ -75,8 +75,8 @@ def required(snapshot: Snapshot) -> Iterator[Mistake]:
         yield broken.mistake("", fix)
 
 
-_NEUTRAL_UNITS = ("", "gpu", "gpus", "node", "nodes", "prompts", "responses", "tokens")
-"""What may be left out behind a number; other units change it."""
+_NOUNS = {"gpus": ("gpu", "gpus"), "nodes": ("node", "nodes")}
+"""What may be left out behind a number, as its unit; another unit changes it."""
 
 
 @rule()
@@ -93,7 +93,7 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
         unit = f" in {field.unit}" if field.unit else ""
         fix = f"Write {kind.words}{unit} and nothing else{_or_empty(field)}."
         found = re.fullmatch(r"~?\s*([0-9]+)\s*([A-Za-z]*)", broken.cell)
-        if found and found[2].lower() in {field.unit.lower(), *_NEUTRAL_UNITS}:
+        if found and found[2].lower() in {"", field.unit.lower(), *_NOUNS.get(field.name, ())}:
             fix = f"Write `{found[1]}`: {kind.words}{unit} and nothing else."
         elif re.fullmatch(r"\d{1,3}(?:,\d{3})+", broken.cell):
             fix = f"Write `{broken.cell.replace(',', '')}` if the comma separates thousands."

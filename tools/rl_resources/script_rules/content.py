@@ -38,6 +38,8 @@ _BASH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?bash(?:\s|$)")
 _SH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:da|a)?sh(?:\s|$)")
 _BACKSLASH = re.compile(r"(?<!\\)(?:\\\\)*\\\s*$")
 """A backslash at the end of a line but for spaces, also wide ones; two are a character."""
+_ENDS = re.compile(r"[;|&]\s*\\?\s*$|\|\s*\w")
+"""Where a command ends, so that more arguments would be those of another one."""
 _WORD_OF_BACKSLASHES = re.compile(r"(?<=\s)\\+(?:\s+#.*|\s*)$")
 STRICT = "set -euo pipefail"
 _ALWAYS_SET = frozenset({*"@*#?$!0", "HOME", "PATH", "PWD"})
@@ -123,6 +125,8 @@ def _lost_mistake(target: ScriptText, item: Lost) -> Mistake:
         fix = "Delete the line, or move the comment above the command."
         return Mistake(target.path, item.cause_line, 1, message, fix)
     fix = f"Write: {shown(_continued(line).strip(), 600)}"
+    if _ENDS.search(line) or ("#" in line and not _WORD_OF_BACKSLASHES.search(line)):
+        fix = "Put all arguments above the end of the command, each line but the last with ` \\`."
     return Mistake(target.path, item.cause_line, len(line.rstrip()) + 1, message, fix)
 
 
@@ -131,7 +135,7 @@ def fix_broken_continuation(target: ScriptText) -> Iterator[Rewrite]:
     lines: dict[int, str | None] = {}
     for item in target.lost if not target.script.problems else ():
         line = target.script.lines[item.cause_line - 1]
-        if line.strip() and ("#" not in line or _BACKSLASH.search(line)):
+        if line.strip() and ("#" not in line or _BACKSLASH.search(line)) and not _ENDS.search(line):
             lines[item.cause_line] = _continued(line)
     yield Rewrite(target.path, with_lines(target.text, lines))
 

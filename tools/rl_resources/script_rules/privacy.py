@@ -56,7 +56,9 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
         if place.offset not in seen and (not part.default or _HOME.match(path)):
             seen.add(place.offset)
             fix = 'Make it a setting that everybody can have: `${DATA_DIR:-"$HOME/data"}`.'
-            if "PYTHONPATH=" in target.script.lines[place.line - 1]:
+            if re.search(
+                r"PYTHONPATH=\S*$", target.script.lines[place.line - 1][: place.column - 1]
+            ):
                 fix = "Delete it: what is installed is found without it."
             elif own := _OWN_HOME.match(path):
                 fix = f"Write `${{HOME}}{shown(path[own.end() :])}`."

@@ -26,7 +26,8 @@ WITH_DEFAULT = (":-", "-", ":=", "=", ":+", "+", ":?", "?")
 _SHARED = re.compile(
     r"_|\w+_proxy|NNODES|NODES|NODE_\w+|RANK|WORLD_SIZE|LOCAL_\w+|MASTER_\w+|HOSTNAME|HOST|PORT"
     r"|N?GPUS?_PER_NODE|N_GPUS\w*|NPROC\w*|HEAD_\w+|HOME|PATH|PWD|OLDPWD|USER|SHELL|UID|BASH\w*"
-    r"|(?:SLURM|CUDA|NCCL|WANDB|HF|HUGGING|RAY|VLLM|TORCH|PET|MLP|ARNOLD|VC)_\w+|PIPESTATUS|RANDOM"
+    r"|SECONDS|EUID|LINENO|PPID|EPOCH\w+|OSTYPE|HOSTTYPE|MACHTYPE|SRANDOM|LOGNAME|LANG|TERM|VIRTUAL_ENV"
+    r"|(?:PBS|LSB|OMPI|KUBERNETES|CONDA)_\w+|(?:SLURM|CUDA|NCCL|WANDB|HF|HUGGING|RAY|VLLM|TORCH|PET|MLP|ARNOLD|VC)_\w+|PIPESTATUS|RANDOM"
 )
 """Names that come from outside."""
 _INDIRECT = re.compile(
@@ -79,10 +80,20 @@ def _undefined(target: ScriptText, reference: Reference) -> _Undefined | None:
         )
     if meant := _similar(target, name):
         return _Undefined(f"Did you mean `{meant}`?", meant=meant)
-    stops = target.ours and any(option.name == "nounset" for option in target.script.options)
-    if name.isupper() and not (stops and reference.place.offset in _of_launches(target)):
+    if name.isupper() and not (target.ours and _stops_at(target, reference)):
         return None
     return _Undefined(f"Set it, or give a default: `${{{name}:-…}}`.")
+
+
+def _stops_at(target: ScriptText, reference: Reference) -> bool:
+    """Whether what is started does not start where a name is not set, and `set -u` is on there."""
+    offset = reference.place.offset
+    before = [
+        item.on
+        for item in target.script.options
+        if item.name == "nounset" and item.place.offset < offset
+    ]
+    return bool(before and before[-1]) and offset in _of_launches(target)
 
 
 @lru_cache(maxsize=64)

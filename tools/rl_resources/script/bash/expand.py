@@ -83,7 +83,7 @@ def _joined(name: str, one: Content, two: Content) -> Content:
 def _key(value: Value) -> str:
     """The beginning of a `key=value`; empty where it is none."""
     text = value.parts[0].text if value.parts else None
-    found = re.match(r"[\w.+@/-]+=", text or "")
+    found = re.match(r"[\w.+@][\w.+@/-]*=", text or "")
     return found[0] if found else ""
 
 
