@@ -14,8 +14,6 @@ from packaging.version import InvalidVersion, Version
 MOST_LISTED = 15
 MOST_COMPARED = 100
 """Characters of a word that are compared; from 200 on difflib would leave out what is frequent."""
-_MISSPELT = 0.75
-"""How alike a word and its misspelling are: `grop` and `grpo` just so."""
 
 _WEB = re.compile(r"https://[A-Za-z0-9.-]+(?::[0-9]+)?(?:[/?#][\w.~:/?#@!$&'()*+,;=%-]*)?", re.A)
 
@@ -51,10 +49,13 @@ def nearest(word: str, known: Iterable[str]) -> Nearest:
 
 
 def misspelt(word: str, known: Collection[str]) -> bool:
-    """Whether an unknown word is a letter or two off a known one; one around it may be a name."""
+    """Whether an unknown word is a known one with a character swapped, missing or added.
+
+    With another character it may be a name of its own: `gspo` beside `gdpo`.
+    """
+    slips = [one for one in known if is_slip(one, word)]
     return word not in known and any(
-        one not in word and difflib.SequenceMatcher(None, one, word).ratio() >= _MISSPELT
-        for one in known
+        len(one) != len(word) or sorted(one) == sorted(word) for one in slips
     )
 
 

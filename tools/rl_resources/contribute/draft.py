@@ -101,7 +101,7 @@ class Draft:
 
     @cached_property
     def _certain(self) -> Facts:
-        """All that needs no log. Of what a person says in unknown words a script knows nothing."""
+        """All that needs no log. A script fills no cell for which the form has an unknown word."""
         stated = merged([self.stated, self.form.facts])
         if self.script is None:
             return stated

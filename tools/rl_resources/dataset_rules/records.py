@@ -227,7 +227,7 @@ _MEASURED = ("tested_on", "peak_memory_gb", "step_seconds", "tokens_per_second_p
 def untested_figure(snapshot: Snapshot) -> Iterator[Mistake]:
     """A record that nobody has run has no figures of a run.
 
-    Whoever plans with them plans with a guess.
+    A reader would plan with a guess.
 
     Bad: `untested` with `95` as `step_seconds`
     Good: `reported` with `95` as `step_seconds`

@@ -50,6 +50,7 @@ MAY_LACK = frozenset({"MaxBatch", "Contributor"})
 _FEWEST_HEADERS = 3
 _FEWEST_SIZES = 3
 _FAR = 1.1
+"""The ratio of two sizes from which one is not a misprint of the other: 70B may be 72B."""
 _RESOURCE = re.compile(r"([1-9][0-9]{0,8})\s*[*xX\u00d7]\s*(\S.*)")
 _MAX_BATCH = re.compile(r"([1-9][0-9]{0,8})?\s*(?:\((disputed|untested)\))?")
 _MODEL_SIZE = re.compile(r"(\D[a-z0-9.-]*?-)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a[0-9])")
@@ -252,7 +253,7 @@ class Reading:
     def scripts(self) -> list[str]:
         """The scripts that rows link, that the page names, or whose names have the form.
 
-        All where there are none: what they are for may be said elsewhere.
+        All scripts where the page leads to none of them.
         """
         linked = [row.link.read for row in self.rows if row.link.read]
         found = [*dict.fromkeys([*linked, *self._named(), *self._of_form()])]

@@ -386,7 +386,7 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
     """
     for row in reading.rows:
         name = None if row.link.ambiguous else _name_of_form(reading, row.link.script)
-        # Of a script that cannot be read, as at another commit, nobody knows which model it trains.
+        # A script that is not read, such as one at another commit, may train another model.
         unread = reading.context.scripts is not None and not row.link.read
         for part in PARTS[unread:] if name else ():
             cell, named = row.cells[HEADER_OF[part]], str(getattr(name, part))
