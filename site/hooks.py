@@ -30,13 +30,17 @@ from mkdocs.utils import clean_directory
 
 from rl_resources import publish
 from rl_resources.build import MARK
-from rl_resources.check import check_root
+from rl_resources.check import all_rules, check_root
 from rl_resources.errors import refuse_errors
 from rl_resources.git import read_repository
 from rl_resources.script_rules import shellcheck
 from rl_resources.site.findings import error_as_text
 
 WATCHED = ("records", "schema", "examples", "benchmarks", "site/templates", "site/assets")
+
+_NO_ERRORS = {name for name, rule in all_rules().items() if rule.severity == "warning"}
+# ShellCheck takes longer than all pages.
+_NO_ERRORS |= shellcheck.RULES
 
 _TABLE = re.compile(r"^<(table|figure)\b.*?^</\1>$", re.M | re.S)
 _CODE = re.compile(r"^(?:```|~~~)", re.M)
@@ -88,8 +92,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
         repository = replace(repository, commit=None)
     config.extra["repository"] = repository.url
     try:
-        # ShellCheck takes longer than all pages.
-        refuse_errors(check_root(root, ignore=shellcheck.RULES))
+        refuse_errors(check_root(root, ignore=_NO_ERRORS))
         _session.files = publish.render(root, repository)
         _session.mistakes = ""
     except Exception as error:  # whatever is wrong, a server must live on to show it

@@ -65,7 +65,8 @@ def check(arguments: Arguments) -> int:
         snapshot = _fixed(snapshot, rules, asked)
     found = findings_in(snapshot, rules, asked)
     write_findings(found, arguments.format, snapshot.package.version)
-    looked_at = {"record": len(snapshot.tables["tuning"].rows), "script": len(snapshot.scripts)}
+    scripts = sum(script.name.endswith(".sh") for script in snapshot.scripts)
+    looked_at = {"record": len(snapshot.tables["tuning"].rows), "script": scripts}
     sys.stderr.write(f"{summary(found, looked_at)}{_in_ci(arguments, found)}\n")
     reported = {item.rule for item in found}
     fixable = [rule for rule in rules if rule.fixable and rule.name in reported]

@@ -114,8 +114,10 @@ def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
 def _unnamed_outcomes(snapshot: Snapshot) -> Iterator[Mistake]:
     """Reports of one configuration that ran and ran out of memory without naming each other."""
     found: dict[tuple[str, ...], list[Record]] = defaultdict(list)
-    for record in records(snapshot, "reports"):
-        found[tuple(map(record.text, ("outcome", *_CONFIGURATION)))].append(record)
+    table = snapshot.tables["reports"]
+    names = [name for name in ("outcome", *_CONFIGURATION) if name in table.columns]
+    for row, key in enumerate(table.cells(names)):
+        found[key].append(Record(table, row))
     for (outcome, *configuration), failures in [*found.items()]:
         runs = found["ran", *configuration] if outcome == "out-of-memory" else []
         for ran, failed in product(runs, failures):

@@ -43,6 +43,7 @@ _LOG = re.compile(
 )
 """A file of messages below the working directory or `/tmp`, and file descriptors."""
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.S)
+_COMMAND = re.compile(r"\$\(|`|^\$'")
 _KEPT = re.compile(r"(?!/(?:var/tmp|tmp|dev/shm)/[^*])/|(?:~|\$\{?HOME\b\}?)(?!/\.cache/\w+/)")
 """What may be somebody else's: what is neither temporary nor a part of a cache."""
 
@@ -123,15 +124,17 @@ def _unexpected(target: ScriptText) -> Iterator[Part]:
         if "Pos" in node and (wrong := _wrong(node, text, trainers)):
             yield node["Pos"], node["End"], wrong
         else:
-            nodes += reversed(list(_below(node)))
+            nodes += reversed(_below(node))
 
 
-def _below(node: Node) -> Iterator[Node]:
+def _below(node: Node) -> list[Node]:
+    found: list[Node] = []
     for value in node.values():
         if isinstance(value, dict):
-            yield value
+            found.append(value)
         elif isinstance(value, list):
-            yield from (item for item in value if isinstance(item, dict))
+            found += [item for item in value if isinstance(item, dict)]
+    return found
 
 
 def _wrong(node: Node, text: str, trainers: set[int]) -> str:
@@ -146,7 +149,7 @@ def _wrong(node: Node, text: str, trainers: set[int]) -> str:
     name = node.get("Name") or (node.get("Param") if "=" in raw else None)
     if name and _OBEYED.fullmatch(name.get("Value", "")):
         return "sets a variable by which other programs run code"
-    if "@P}" in raw or (kind in ("Lit", "SglQuoted") and re.search(r"\$\(|`|^\$'", raw)):
+    if "@P}" in raw or (kind in ("Lit", "SglQuoted") and _COMMAND.search(raw)):
         return "has a command in a text"
     return "" if kind is None or kind in _SHAPE else "is nothing that a tuning script needs"
 

@@ -6,7 +6,7 @@ Each variable is set, is read, and contains what its name says.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -216,32 +216,36 @@ def lacks_dollar(target: ScriptText, override: Override) -> bool:
 def _in_override(target: ScriptText, override: Override) -> Iterator[MissingDollar]:
     names = target.script.names - target.script.functions
     for part in override.content.parts if override.content else ():
-        yield from (item for item in _in_part(target, override, part) if item.name in names)
+        yield from _in_part(target, override, part, names)
 
 
-def _in_part(target: ScriptText, override: Override, part: Part) -> Iterator[MissingDollar]:
-    """Words that may be names of variables."""
+def _in_part(
+    target: ScriptText, override: Override, part: Part, names: Collection[str]
+) -> Iterator[MissingDollar]:
+    """Names of variables as words."""
     text, known = part.text or "", shipped(target.framework)
     for match in _QUOTED.finditer(text):
-        if match["plain"] or known.choice_with(match["braced"]) is None:  # Hydra's own reference
+        name = match["plain"] or match["braced"]
+        # what is in braces may be Hydra's own reference
+        if name in names and (match["plain"] or known.choice_with(name) is None):
             message = f"`{match[0]}` is in single quotes: the program gets this text, not the value"
             fix = "Write the value in double quotes."
-            name, place = match["plain"] or match["braced"], target.place_in(part, match.start())
-            yield MissingDollar(name, place, message, fix)
+            yield MissingDollar(name, target.place_in(part, match.start()), message, fix)
     bare = [(match[1], match) for match in _BRACED.finditer(text)]
     default = known.default(override.key)
     if not (override.key.endswith("_key") or default == text):  # names of columns
-        items = ((match[0].partition("/")[0], match) for match in _ITEM.finditer(text))
         bare += [
             (name, match)
-            for name, match in items
+            for match in _ITEM.finditer(text)
+            if (name := match[0].partition("/")[0]) in names
             if _is_alone(override, part, match) and _is_telling(target, name, default)
         ]
     for name, match in bare:
-        word = match[0].partition("/")[0]
-        message = f"`{word}` lacks its `$`: `{override.key}` gets the name of the variable"
-        place = target.place_in(part, match.start())
-        yield MissingDollar(name, place, message, f"Write `${{{name}}}`.")
+        if name in names:
+            word = match[0].partition("/")[0]
+            message = f"`{word}` lacks its `$`: `{override.key}` gets the name of the variable"
+            place = target.place_in(part, match.start())
+            yield MissingDollar(name, place, message, f"Write `${{{name}}}`.")
 
 
 def _is_alone(override: Override, part: Part, match: re.Match[str]) -> bool:
