@@ -12,6 +12,7 @@
 #     / GPUs), the division that verl used to make itself.
 #   - data.val_batch_size, equal to data.train_batch_size in the source, is left out: verl calls
 #     it deprecated.
+#   - algorithm.kl_ctrl.kl_coef is left out: without use_kl_in_reward nothing reads it.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
 #
 # Settings: environment variables of the names below, or more Hydra overrides as arguments.
@@ -55,7 +56,6 @@ EXPERIMENT_NAME=${EXPERIMENT_NAME:-qwen2.5-14b-instruct_grpo-lora_2_h100_fsdp_vl
 ALGORITHM=(
     algorithm.adv_estimator=grpo
     algorithm.use_kl_in_reward=False
-    algorithm.kl_ctrl.kl_coef=0.001
 )
 
 DATA=(

@@ -12,6 +12,7 @@
 #     / GPUs), the division that verl used to make itself.
 #   - data.val_batch_size, equal to data.train_batch_size in the source, is left out: verl calls
 #     it deprecated.
+#   - algorithm.kl_ctrl.kl_coef is left out: without use_kl_in_reward nothing reads it.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
 #
 # Disputed: the source runs 180 prompts a step, its own list of trials has 180 out of memory and
@@ -58,7 +59,6 @@ EXPERIMENT_NAME=${EXPERIMENT_NAME:-qwen2.5-32b-instruct_grpo-lora_4_h100_fsdp_vl
 ALGORITHM=(
     algorithm.adv_estimator=grpo
     algorithm.use_kl_in_reward=False
-    algorithm.kl_ctrl.kl_coef=0.001
 )
 
 DATA=(

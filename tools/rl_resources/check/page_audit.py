@@ -15,6 +15,7 @@ from rl_resources.files import read_text
 from rl_resources.package import Record, text_of
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import FRAMEWORK, HEADER_OF, Reading, ReadRow, read_rows, tuning_csv
+from rl_resources.script_rules.agreement import is_id
 from rl_resources.script_rules.target import Pair, Said, ScriptText
 from rl_resources.snapshot import ScriptFile, script_data
 
@@ -60,9 +61,12 @@ def audit(reading: Reading, texts: Texts) -> Audit:
     linked = ((row, texts.get(row.link.read or "")) for row in reading.rows)
     pairs = {row: _pair(reading, row, script) for row, script in linked if script}
     found = findings_of(rules, {"pair": pairs.values, "script": texts.values})
-    path = reading.page.path
-    reported = frozenset((item.line, item.column) for item in found if item.path == path)
-    page = replace(reading, reported=reported)
+    on_page = (item for item in found if item.path == reading.page.path)
+    reported = frozenset((item.line, item.column) for item in on_page)
+    runs = {path: script.training for path, script in texts.items()}
+    models = {path: run.model_path.text or "" for path, run in runs.items() if run}
+    trained = {path: model for path, model in models.items() if is_id(model)}
+    page = replace(reading, reported=reported, trained=trained)
     of_page = findings_of(rules, {"page": lambda: [page]})
     records = (
         {**row.record, "status": "disputed"}

@@ -12,7 +12,7 @@ from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradictin
 from rl_resources.script.backends import ACTOR, SAME_BACKEND
 from rl_resources.script.framework import UNKNOWN, compose_launch, shipped
 from rl_resources.script.name import PARTS
-from rl_resources.script.run import Run
+from rl_resources.script.run import Run, is_on
 from rl_resources.script.settings import Setting
 from rl_resources.script_rules.agreement import is_id, likeness, model_in_path
 from rl_resources.script_rules.target import ScriptText
@@ -99,14 +99,15 @@ def _count(setting: Setting) -> Fact:
 
 def _tag(run: Run) -> Fact:
     """`MIN` with every memory optimization on, `RECOMMENDED` without offload of what trains."""
-    flags = {setting.flag for setting in run.memory_savers}
+    on = {item.key: is_on(item) if item.known else None for item in run.memory_savers}
+    flags = {*on.values()}
     offloads = any(setting.flag for setting in run.offloads)
     if flags == {True} and offloads:
         return Fact("MIN")
     if flags and None not in flags and not offloads:
         return Fact("RECOMMENDED")
     states = {True: "on", False: "off", None: "not known"}
-    switches = (f"`{item.key}` is {states[item.flag]}" for item in run.memory_savers)
+    switches = (f"`{key}` is {states[flag]}" for key, flag in on.items())
     if not flags:
         return Fact(doubt="no switch of its training backend is known")
     way = "" if None in flags else ": state the nearer tag, and its exemption"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -226,7 +226,7 @@ class Reading:
     """A page with its rows as records: what the rules of a page look at.
 
     `tables` are those about runs. `reported` are line and column of the cells that contradict their
-    script.
+    script, `trained` has the model that the script of a row trains, by its path.
     """
 
     page: Page
@@ -234,6 +234,7 @@ class Reading:
     tables: tuple[Table, ...]
     rows: tuple[ReadRow, ...]
     reported: frozenset[tuple[int, int]] = frozenset()
+    trained: Mapping[str, str] = field(default_factory=dict)
 
     def found(self, rule: str) -> Iterator[Mistake]:
         """What came up in reading cells under the name of a rule."""

@@ -103,6 +103,22 @@ def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
             yield Mistake(reading.page.path, heading.line, 1, message, fix)
 
 
+@rule("warning")
+def page_short_underline(reading: Reading) -> Iterator[Mistake]:
+    """The underline of a title is as long as the title.
+
+    Sphinx warns of a shorter one, and a build with `-W` stops there.
+
+    Bad: `Tuning guide` over `========`
+    Good: `Tuning guide` over `============`
+    """
+    for heading in reading.page.headings:
+        if heading.made and len(heading.underline) < len(heading.title):
+            message = f"the underline of `{shown(heading.title)}` is too short"
+            fix = f"Write `{shown(heading.underline[0] * len(heading.title))}` below it."
+            yield Mistake(reading.page.path, heading.line + 1, 1, message, fix)
+
+
 @rule()
 def page_model_section(reading: Reading) -> Iterator[Mistake]:
     """A row stands under the size of its model.
@@ -162,7 +178,15 @@ def page_unknown_model(reading: Reading) -> Iterator[Mistake]:
     Bad: Qwen2-70B
     Good: Qwen2-72B
     """
-    return reading.found("page-unknown-model")
+    for row in reading.rows:
+        if row.lacks_model:
+            problem, trained = row.problems["model"], reading.trained.get(row.link.read or "")
+            fix = (
+                f"Write `{shown(trained, 200)}`, which its script trains."
+                if trained
+                else problem.help
+            )
+            yield reading.mistake(row.cells["Model"], problem.message, fix)
 
 
 @rule("warning")

@@ -307,9 +307,10 @@ class Run(Settings):
         if not self.knows_backend:
             return []
         offload = [self.param_offload, self.optimizer_offload]
-        if self.trains_with_megatron:
-            return [self.param_offload] if self._optimizer_lives_on_host else offload
-        offload = offload if self.offload_policy.flag is False else []
+        if self._optimizer_lives_on_host and self.trains_with_megatron:
+            offload = [self.param_offload]
+        if not self.trains_with_megatron and self.offload_policy.flag is not False:
+            offload = []
         return [*offload, self.gradient_checkpointing]
 
     @property
@@ -412,6 +413,11 @@ class Run(Settings):
 def is_on(setting: Setting) -> bool:
     """Whether a setting turns something on: `True`, or a word such as `full`."""
     return setting.known and bool(setting.value) and setting.flag is not False
+
+
+def is_off(setting: Setting) -> bool:
+    """Whether a setting turns nothing on, also by being empty."""
+    return setting.known and not is_on(setting)
 
 
 def _product(*settings: Setting) -> int | None:

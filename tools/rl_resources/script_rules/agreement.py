@@ -25,7 +25,7 @@ from rl_resources.script.algorithm import (
     right_value,
 )
 from rl_resources.script.backends import ACTOR, INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
-from rl_resources.script.run import LACKING, Run, is_on
+from rl_resources.script.run import LACKING, Run, is_off, is_on
 from rl_resources.script.settings import Setting
 from rl_resources.script_rules.target import Pair, run_rule
 from rl_resources.text import misspelt, shown
@@ -313,13 +313,14 @@ def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: a MIN row with `actor_rollout_ref.actor.fsdp_config.optimizer_offload=False`
     Good: a MIN row with `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`
 
-    Offload of parameters and optimizer, and gradient checkpointing, which Megatron ignores.
+    Offload of parameters and optimizer, and gradient checkpointing, which Megatron calls
+    recomputation.
 
     The reference model is not asked about. FSDP always offloads it: verl/workers/fsdp_workers.py
     `_build_model_optimizer`, now verl/workers/engine/fsdp/transformer_impl.py. Megatron's follows
     the actor.
     """
-    off = [setting for setting in run.memory_savers if setting.flag is False]
+    off = [setting for setting in run.memory_savers if is_off(setting)]
     some = any(setting.flag for setting in run.offloads)
     other = pair.script.or_exempt("min-saves-memory") if some else ", or write `RECOMMENDED`"
     if pair.text("tag").upper() == "MIN" and off:
@@ -338,7 +339,7 @@ def recommended_is_fast(pair: Pair, run: Run) -> Iterator[Mistake]:
     The reference model may be offloaded: it runs once a step.
     """
     on = [setting for setting in run.offloads if setting.flag]
-    every = all(setting.flag for setting in run.memory_savers)
+    every = all(map(is_on, run.memory_savers))
     other = ", or write `MIN`" if every else pair.script.or_exempt("recommended-is-fast")
     if pair.text("tag").upper() == "RECOMMENDED" and on:
         yield _against_tag(pair, on, "sets", "False", other)
@@ -350,8 +351,16 @@ def _against_tag(
     """The settings that the tag forbids, at the first that the script sets."""
     place = next((pair.place_of(setting) for setting in wrong if setting.place), pair.place("tag"))
     message = f"{pair.cell('tag')}, but the script {verb} {_listed(item.key for item in wrong)}"
-    change = _listed(f"{setting.key}={right}" for setting in wrong)
+    change = _listed(word for setting in wrong for word in _changed(setting, right))
     return Mistake(*place, message, f"Set {change}{other}.")
+
+
+def _changed(setting: Setting, right: str) -> list[str]:
+    """The override that changes a setting; Megatron's recomputation is three."""
+    key = setting.key.removesuffix("_granularity")
+    if key == setting.key or right != "True":
+        return [f"{setting.key}={right}"]
+    return [f"{key}_granularity=full", f"{key}_method=uniform", f"{key}_num_layers=1"]
 
 
 def _listed(words: Iterable[str]) -> str:

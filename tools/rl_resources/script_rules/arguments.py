@@ -12,6 +12,7 @@ from math import inf
 
 from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
+from rl_resources.script.backends import ACTOR, MODEL
 from rl_resources.script.bash.script import Place, Word
 from rl_resources.script.framework import Composition, Rejection, shipped
 from rl_resources.script.launch import Launch, Override
@@ -216,3 +217,41 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
                 limits = f"of {least:g} or more" if most == inf else f"between 0 and {most:g}"
                 message = f"`{override.key}` is `{_value(override)}`, not a number {limits}"
                 yield target.mistake(override.origin, message, "Fix the number.")
+
+
+_NEEDS: Mapping[str, str] = {
+    "algorithm.kl_ctrl.kl_coef": "algorithm.use_kl_in_reward",
+    f"{ACTOR}.kl_loss_coef": f"{ACTOR}.use_kl_loss",
+}
+"""Settings that are read only where a switch is on."""
+_CHECKPOINTING = f"{MODEL}.enable_gradient_checkpointing"
+
+
+@rule("warning")
+def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
+    """Every setting has an effect.
+
+    A reader who changes it changes nothing, and one who plans with it plans wrongly.
+
+    Bad: `python3 -m verl.trainer.main_ppo algorithm.kl_ctrl.kl_coef=0.01`
+    Good: `python3 -m verl.trainer.main_ppo algorithm.kl_ctrl.kl_coef=0.01
+        algorithm.use_kl_in_reward=True`
+
+    A coefficient of 0 says that there is none. verl/trainer/ppo/v1/trainer_base.py `__init__` and
+    verl/workers/utils/losses.py `ppo_loss` read the switches; of the engines only those of FSDP and
+    VeOmni read `enable_gradient_checkpointing`.
+    """
+    run = target.training
+    if run is None:
+        return
+    for key, switch in _NEEDS.items():
+        setting = run.setting(key)
+        if setting.place and setting.known and setting.value and run.setting(switch).flag is False:
+            message = f"`{key}` has no effect, because `{switch}` is off"
+            fix = f"Delete it, or set `{switch}=True`."
+            yield target.mistake(setting.place, message, fix)
+    setting = run.setting(_CHECKPOINTING)
+    if setting.place and setting.flag and run.trains_with_megatron:
+        message = f"`{_CHECKPOINTING}` has no effect on Megatron"
+        fix = f"Delete it, or set `{run.gradient_checkpointing.key}`."
+        yield target.mistake(setting.place, message, fix)

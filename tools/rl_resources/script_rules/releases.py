@@ -90,7 +90,8 @@ DEPRECATED: Mapping[tuple[str, str], tuple[str, str]] = {
     ),
     ("--config-name", "ppo_megatron_trainer"): (
         f"is deprecated since verl 0.8.0, says {_MEGATRON}",
-        "Remove `--config-name` and `--config-path` and write `model_engine=megatron`.",
+        "For verl 0.8.0 and later write `model_engine=megatron` in place of `--config-name` and"
+        " `--config-path`.",
     ),
 }
 """What a release changed about a key or a key's value, where it says so, and what to write."""

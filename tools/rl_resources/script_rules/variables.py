@@ -264,6 +264,7 @@ def _is_telling(target: ScriptText, name: str, default: object) -> bool:
 
 
 _WHOLE_NODE = "0,1,2,3,4,5,6,7"
+_GPUS_OF_A_NODE = 8
 
 
 @rule("warning")
@@ -277,10 +278,12 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
         trainer.n_gpus_per_node=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=2`
     """
+    used = (target.run.gpus_per_node.number if target.run else None) or _GPUS_OF_A_NODE
+    usual = _WHOLE_NODE if used >= _GPUS_OF_A_NODE else ""
     for item in target.script.assignments:
         seen = (item.exported or item.prefix) and item.reach != "never"
         chosen = re.match(r"(?!-1)[^,\s]", item.value.text or "") and not item.value.default
-        if seen and chosen and item.value.text != _WHOLE_NODE and _DEVICES.fullmatch(item.name):
+        if seen and chosen and item.value.text != usual and _DEVICES.fullmatch(item.name):
             message = f"`{shown(item.raw)}` chooses devices of its author's machine"
             yield target.mistake(item.place, message, "Delete the line.")
 

@@ -55,7 +55,7 @@ EXPERIMENT_NAME=${EXPERIMENT_NAME:-qwen2.5-14b-instruct_grpo-lora_2_h100_fsdp_vl
 ALGORITHM=(
     algorithm.adv_estimator=grpo
     algorithm.use_kl_in_reward=False
-    algorithm.kl_ctrl.kl_coef=0.001
+    algorithm.kl_ctrl.kl_coef=0.0
 )
 
 DATA=(
