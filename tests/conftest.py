@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
+MOST_SECONDS_OF_A_PAGE = 180
 
 
 def cannot_run(reason: str) -> NoReturn:
@@ -148,12 +149,22 @@ def downloads_folder(shared_folder: SharedFolder) -> Path:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """A headless Chromium."""
+    """A headless Chromium, whose pages wait long: other work may go on beside the tests."""
     from playwright.sync_api import sync_playwright
+
+    def patient(make: Callable[..., Any]) -> Callable[..., Any]:
+        def made(**options: Any) -> Any:
+            page = make(**options)
+            page.set_default_timeout(MOST_SECONDS_OF_A_PAGE * 1000)
+            return page
+
+        return made
 
     chromium = program("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=chromium, args=["--disable-gpu"])
+        for name in ("new_page", "new_context"):
+            setattr(launched, name, patient(getattr(launched, name)))
         yield launched
         launched.close()
 

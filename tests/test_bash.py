@@ -47,7 +47,7 @@ def bash(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[list[st
             env=settled | environment,
             cwd=work,
             capture_output=True,
-            timeout=10,
+            timeout=60,
         )
         return _argument_lists(out.read_bytes() if out.exists() else b"")
 
