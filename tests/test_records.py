@@ -145,6 +145,6 @@ def test_one_mistake_in_many_cells_is_shown_once_with_its_number_and_in_json_at_
         "and 299 more like it in this file"
     )
     assert [line.split(": ")[0].split(":")[1] for line in others[::2]] == ["302", "303", "304"]
-    assert err.startswith("303 errors in 1 file.")
+    assert err.endswith("303 errors in 1 file.\n")
     assert main([*command, "--format", "json"]) == 1
     assert len(json.loads(capsys.readouterr().out)) == 303

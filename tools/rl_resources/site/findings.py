@@ -10,7 +10,7 @@ import json
 import re
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import quote
@@ -173,9 +173,25 @@ def shown_diff(diff: str) -> str:
     return "".join(f"{printable(line)}\n" for line in diff.split("\n")[:-1])
 
 
-def summary(findings: Iterable[Finding], looked_at: Mapping[str, int] | None = None) -> str:
-    """One line that counts what was found; where that is nothing, what was `looked_at`."""
-    return counted(Counter((item.severity, item.path) for item in findings), looked_at)
+MOST_OF_ONE_LOOK = 20
+"""Findings that a reader oversees without a list of their rules."""
+
+
+def summary(findings: Sequence[Finding], looked_at: Mapping[str, int] | None = None) -> str:
+    """A line that counts what was found, of many also by rule; or else what was `looked_at`."""
+    line = counted(Counter((item.severity, item.path) for item in findings), looked_at)
+    if len(findings) <= MOST_OF_ONE_LOOK:
+        return line
+    rules = {
+        severity: Counter(item.rule for item in findings if item.severity == severity)
+        for severity in ("error", "warning")
+    }
+    lists = {
+        severity: ", ".join(f"{rule} {count}" for rule, count in found.most_common())
+        for severity, found in rules.items()
+        if found
+    }
+    return "".join(f"{kind.capitalize()}s: {text}.\n" for kind, text in lists.items()) + line
 
 
 def counted(
