@@ -109,6 +109,7 @@ def plant_frozen(root: Path) -> Path:
     shutil.copy(REPOSITORY / "datapackage.json", root)
     for table in (DATASET / "records").iterdir():
         (root / "records" / table.name).write_text(aligned(table), encoding="utf-8")
+    shutil.copy(REPOSITORY / "records/backends.csv", root / "records")  # what `new` offers today
     return root
 
 

@@ -94,7 +94,15 @@ def test_a_secret_is_not_repeated():
     assert token not in message
 
 
-def test_a_key_that_stands_in_one_other_place_is_proposed():
-    script = f"{MAIN} actor_rollout_ref.actor.model_engine=megatron\n"
-    (finding,) = RULES["unknown-key"].findings(ScriptText(PATH, script))
-    assert finding.help == "Did you mean `model_engine`?"
+@pytest.mark.parametrize(
+    ("setting", "right"),
+    [
+        ("actor_rollout_ref.actor.model_engine=megatron", "Did you mean `model_engine`?"),
+        ("trainer.nnods=1", "Did you mean `trainer.nnodes`?"),
+        ("trainer.mine=1", "Remove it, or write `+trainer.mine` if other code reads it."),
+        ("+trainer.nnodes=2", "Write `trainer.nnodes` without `+`."),
+    ],
+)
+def test_the_help_of_an_unknown_key_is_the_right_one(setting, right):
+    (finding,) = RULES["unknown-key"].findings(ScriptText(PATH, f"{MAIN} {setting}\n"))
+    assert finding.help == right

@@ -1,4 +1,4 @@
-"""Answers on a frozen dataset: 300 questions to `find`, the RST and Markdown page, all site paths.
+"""Answers on a frozen dataset: 300 questions to `find`, the pages of `export`.
 
 `tests/golden` was recorded before the code was made smaller. After an intended change:
 `python tests/test_golden.py`, and read the diff.
@@ -24,6 +24,7 @@ from rl_resources.cli import main
 
 GOLDEN = Path(__file__).parent / "golden"
 ASKED = read_cases("golden/questions")
+FORMS = ("rst", "markdown")
 Answers = dict[str, list[Any]]
 
 
@@ -82,7 +83,7 @@ def test_find_gives_the_recorded_answers_in_their_order(root, number):
     assert {key for key in found if found[key] != recorded[key]} == set()
 
 
-@pytest.mark.parametrize("form", ["rst", "markdown"])
+@pytest.mark.parametrize("form", FORMS)
 def test_an_export_gives_the_recorded_page(root, form):
     assert exported(root, form) == (GOLDEN / f"page.{form}").read_text(encoding="utf-8")
 
@@ -92,7 +93,7 @@ def record() -> None:
         root = plant(Path(folder) / "dataset")
         text = json.dumps(answers(root), indent=0, ensure_ascii=False)
         (GOLDEN / "find.json").write_text(text + "\n", encoding="utf-8")
-        for form in ("rst", "markdown"):
+        for form in FORMS:
             (GOLDEN / f"page.{form}").write_text(exported(root, form), encoding="utf-8")
 
 

@@ -1,6 +1,7 @@
 """Helpers for tests of the site: the tables of a checkout, its site and a page in a browser."""
 
 import csv
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -25,11 +26,11 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 SEARCHED = [row["script"] for row in read_rows(ROOT / "records/trials.csv")]
 RECORD = next(name for name in SEARCHED if "-7b-" in name).removesuffix(".sh")
 """A record of a 7B model whose largest batch was searched."""
-# One page of each kind.
-PAGES = ("/", "/sizes/7b/", "/sizes/405b/", f"/records/{RECORD}/", "/models/", "/devices/")
-PAGES += ("/sizes/", "/records/", "/data/", "/contributing/", "/rules/")
-PAGES += ("/reports/", "/reports/7b/", "/coverage/", "/charts/")
-PAGES += ("/estimate/", "/recipes/", "/404.html")
+MENU = re.findall(r"^  - [^:]+: (.+)\.md$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+PAGES = tuple("/" if name == "index" else f"/{name}/" for name in MENU)
+PAGES += ("/sizes/7b/", "/sizes/405b/", f"/records/{RECORD}/", "/sizes/", "/records/", "/rules/")
+PAGES += ("/reports/7b/", "/404.html")
+"""Those of the menu, and one of each other kind."""
 
 
 class _Handler(SimpleHTTPRequestHandler):
