@@ -7,7 +7,6 @@ matter (the macro `front`), whose values themes put into HTML as they are.
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -169,9 +168,8 @@ def page_url(path: str) -> str:
 def link(page: str, target: str) -> str:
     """`target`, a path below the site's root, as it is written in a link on `page`."""
     path, mark, fragment = target.partition("#")
-    relative = posixpath.relpath(f"/{path}", f"/{page_url(page)}")
-    closing = "/" if path.endswith("/") or not path else ""
-    return f"{quote(relative)}{closing}{mark}{fragment}"
+    to_root = "../" * page_url(page).count("/") or "./"
+    return f"{to_root}{quote(path)}{mark}{fragment}"
 
 
 def source_name(report: Record) -> str:
@@ -236,9 +234,8 @@ def labelled(rows: str, headers: Sequence[str]) -> Markup:
     first, *others = re.split(r"(?=<tr\b)", rows)
     # Cells in one column; they were escaped before.
     cell = re.compile(r"<t[dh]\b(?![^>]*\bcolspan=)")
+    attributes = [f' data-label="{escape_html(header)}"' for header in headers]
     for at, row in enumerate(others):
-        labels = iter(headers)
-        others[at] = cell.sub(
-            lambda tag, labels=labels: f'{tag[0]} data-label="{escape_html(next(labels))}"', row
-        )
+        labels = iter(attributes)
+        others[at] = cell.sub(lambda tag, labels=labels: tag[0] + next(labels), row)
     return Markup("".join([first, *others]))  # noqa: S704
