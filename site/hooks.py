@@ -39,7 +39,7 @@ from rl_resources.site.findings import error_as_text
 WATCHED = ("records", "schema", "examples", "benchmarks", "site/templates", "site/assets")
 
 _NO_ERRORS = {name for name, rule in all_rules().items() if rule.severity == "warning"}
-# ShellCheck takes longer than all pages.
+# `check` has those, and exemptions from them without use. ShellCheck takes longer than all pages.
 _NO_ERRORS |= shellcheck.RULES
 
 _TABLE = re.compile(r"^<(table|figure)\b.*?^</\1>$", re.M | re.S)

@@ -90,6 +90,12 @@ def shown(value: str, most: int = 60) -> str:
     return printable(value if len(value) <= most else value[:most] + "…")
 
 
+def quoted(words: Iterable[str]) -> str:
+    """Words in backticks, as a list in a sentence."""
+    *others, last = (f"`{word}`" for word in words)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def _escaped(character: str) -> str:
     code = ord(character)
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

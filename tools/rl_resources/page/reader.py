@@ -7,6 +7,7 @@ inside of another directive. All else is text, so nothing on a page is acted on.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, pairwise, takewhile
@@ -25,6 +26,8 @@ _REFERENCE = re.compile(r"`?([^`<>]*[^`<>_])`?__?")
 _TARGET = re.compile(r"\.\. _`?([^`]+?)`?:\s+(\S+)\s*$", re.MULTILINE)
 _MARKED = re.compile(r"(\*{1,2}|`{1,2})(.+)\1")
 _ESCAPE = re.compile(r"\\(?:\s|(.)|$)")
+_NO_TITLE = re.compile(r"(?:\.\.|[-*+|]|>>>|__) |:[\w-]+:")
+"""How a directive, a list, a block of lines, code or a field begins."""
 _UNDERLINE = re.compile(r"([^\w\s])\1+")
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([BM])\b", re.IGNORECASE)
 
@@ -59,6 +62,7 @@ class Heading:
     line: int
     underline: str
     made: bool
+    overlined: bool
 
     @property
     def billions(self) -> float | None:
@@ -139,18 +143,26 @@ def _headings(lines: Sequence[str]) -> tuple[Heading, ...]:
     found: list[Heading] = []
     before = ""
     for number, (title, underline) in enumerate(pairwise(map(str.rstrip, lines)), 1):
-        heading = _heading(title, underline, number)
-        if heading and (not before or _UNDERLINE.fullmatch(before)):
+        overlined = _UNDERLINE.fullmatch(before) is not None
+        heading = _heading(title, underline, number, overlined=overlined)
+        if heading and (not before or overlined):
             found += [heading] if heading.made or heading.billions else []
         before = title
     return tuple(found)
 
 
-def _heading(title: str, underline: str, line: int) -> Heading | None:
+def _heading(title: str, underline: str, line: int, *, overlined: bool) -> Heading | None:
     drawn = _UNDERLINE.fullmatch(underline) and not _UNDERLINE.fullmatch(title)
-    if not title or title[0].isspace() or not drawn:
+    if not title or title[0].isspace() or not drawn or _NO_TITLE.match(title):
         return None
-    return Heading(title, line, underline, made=len(underline) >= min(4, len(title)))
+    made = len(underline) >= min(4, width(title))
+    return Heading(title, line, underline, made, overlined)
+
+
+def width(text: str) -> int:
+    """The columns of a text: docutils counts two for a wide character, none for an accent alone."""
+    wide = sum(unicodedata.east_asian_width(character) in {"W", "F"} for character in text)
+    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
 
 
 def _indent(line: str) -> int:

@@ -16,6 +16,7 @@ from pathlib import PurePosixPath
 from rl_resources.dataset_rules.plausibility import SIZE_IN_NAME, parameters_in_name
 from rl_resources.package import text_of
 from rl_resources.page import rows
+from rl_resources.page.reader import Heading, width
 from rl_resources.page.rows import HEADER_OF, HEADERS, Reading, ReadRow
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.name import FORM, PARTS, ScriptName, parse, parsed, predicate
@@ -99,7 +100,7 @@ def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
     for heading in reading.page.headings:
         if not heading.made:
             message = f"`{shown(heading.title)}` is not a heading: its underline is too short"
-            fix = f"Write `{shown(heading.underline[0] * len(heading.title))}` below it."
+            fix = f"Write `{_underline(heading)}` below it."
             yield Mistake(reading.page.path, heading.line, 1, message, fix)
 
 
@@ -113,10 +114,15 @@ def page_short_underline(reading: Reading) -> Iterator[Mistake]:
     Good: `Tuning guide` over `============`
     """
     for heading in reading.page.headings:
-        if heading.made and len(heading.underline) < len(heading.title):
+        if heading.made and len(heading.underline) < width(heading.title):
             message = f"the underline of `{shown(heading.title)}` is too short"
-            fix = f"Write `{shown(heading.underline[0] * len(heading.title))}` below it."
+            both = "above and below" if heading.overlined else "below"
+            fix = f"Write `{_underline(heading)}` {both} it."
             yield Mistake(reading.page.path, heading.line + 1, 1, message, fix)
+
+
+def _underline(heading: Heading) -> str:
+    return shown(heading.underline[0] * width(heading.title), 400)
 
 
 @rule()
@@ -180,13 +186,21 @@ def page_unknown_model(reading: Reading) -> Iterator[Mistake]:
     """
     for row in reading.rows:
         if row.lacks_model:
-            problem, trained = row.problems["model"], reading.trained.get(row.link.read or "")
+            problem, trained = row.problems["model"], _trained(reading, row)
             fix = (
                 f"Write `{shown(trained, 200)}`, which its script trains."
                 if trained
                 else problem.help
             )
             yield reading.mistake(row.cells["Model"], problem.message, fix)
+
+
+def _trained(reading: Reading, row: ReadRow) -> str:
+    """The known model of about the row's size that its script trains; empty where it is none."""
+    model = reading.trained.get(row.link.read or "", "")
+    sizes = parameters_in_name(model), parameters_in_name(row.text("Model"))
+    near = all(sizes) and _ratio(*sizes) <= _NEAR
+    return model if near and reading.context.meanings("model", model) else ""
 
 
 @rule("warning")

@@ -269,10 +269,8 @@ class _Reader:
     def _unknown(self, field: str, text: str) -> str:
         """Raise `UnusableInput` with the nearest known words and an example."""
         known = self._known.known(field) if field in self._known.spellings else []
-        name = text
-        if field == "model":  # people leave out the owner
-            known, name = [key.rpartition("/")[2] for key in known], text.rpartition("/")[2]
-        near = nearest(name, known).sentence()
+        names = [key.rpartition("/")[2] for key in known]
+        near = nearest(text.rpartition("/")[2], names).sentence()
         help_ = f"{near} {HINTS.get(field, '')}".strip()
         raise UnusableInput(say("unknown", field=field, text=shown(text)), help_)
 

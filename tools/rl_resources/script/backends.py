@@ -11,6 +11,8 @@ from dataclasses import dataclass
 MODEL = "actor_rollout_ref.model"
 ACTOR = "actor_rollout_ref.actor"
 ROLLOUT = "actor_rollout_ref.rollout"
+CHECKPOINTING = f"{MODEL}.enable_gradient_checkpointing"
+RECOMPUTATION = f"{ACTOR}.megatron.override_transformer_config.recompute_granularity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class Backend:
     """
 
     section: str
-    checkpointing: str = f"{MODEL}.enable_gradient_checkpointing"
+    checkpointing: str = CHECKPOINTING
     packing: str = f"{MODEL}.use_remove_padding"
     param_offload: str = "param_offload"
     optimizer_offload: str = "optimizer_offload"
@@ -51,7 +53,7 @@ BACKENDS: Mapping[str, Backend] = {
     ),
     "megatron": Backend(
         "megatron",
-        checkpointing=f"{_MEGATRON}.override_transformer_config.recompute_granularity",
+        checkpointing=RECOMPUTATION,
         packing=f"{_MEGATRON}.use_remove_padding",
         expert_parallel="expert_model_parallel_size",
     ),
@@ -62,7 +64,11 @@ BACKENDS: Mapping[str, Backend] = {
         sequence_parallel=(f"{ACTOR}.veomni.ulysses_parallel_size",),
         expert_parallel="expert_parallel_size",
     ),
-    "torchtitan": Backend("torchtitan", expert_parallel="expert_parallel_size"),
+    "torchtitan": Backend(
+        "torchtitan",
+        checkpointing=f"{ACTOR}.torchtitan.activation_checkpoint",
+        expert_parallel="expert_parallel_size",
+    ),
 }
 TRAIN_BACKENDS = frozenset(BACKENDS)
 INFER_BACKENDS = frozenset({"vllm", "sglang", "hf", "trtllm", "vexact", "vllm_omni"})
@@ -72,3 +78,11 @@ SAME_BACKEND: Mapping[str, str] = {
     "vllm-omni": "vllm_omni",
 }
 """A word of ours alone, with the one that the framework knows it by."""
+
+
+def switched_on(key: str) -> list[str]:
+    """The overrides that turn on a switch that saves memory; Megatron's recomputation is three."""
+    if key == RECOMPUTATION:
+        section = key.removesuffix("granularity")
+        return [f"{key}=full", f"{section}method=uniform", f"{section}num_layers=1"]
+    return [f"{key}={'full' if key.endswith('.activation_checkpoint') else 'True'}"]

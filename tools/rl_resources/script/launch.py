@@ -110,7 +110,7 @@ _STARTS = re.compile(r"(?:.*/)?(?:python[0-9.]*|torchrun|accelerate|deepspeed)")
 _STARTED_BY_MODULE = frozenset({"torch.distributed.run", "torch.distributed.launch", "debugpy"})
 _SAYS = frozenset({"echo", "printf"})
 _PACKAGES = ("verl", "recipe")
-_NOTHING = re.compile(r"(?:[\s\\]|#.*)*")
+_NOTHING = re.compile(r"(?:[\s\\]|#.*+)*+")
 """Between the parts of a command that a line broke: spaces, backslashes and comments."""
 _TRAINER = re.compile(r"(?:verl|recipe)\.(?:.*\.)?(?:main|main_\w+|\w+_main|\w+_trainer|trainer)")
 
@@ -253,11 +253,13 @@ def lost(script: Script) -> tuple[Lost, ...]:
 
 def _is_lost(script: Script, word: Word) -> bool:
     if word.raw.strip('"') == "$@":
-        above = [item for item in script.commands if item.end.offset <= word.site.offset][-1:]
+        above = [item for item in script.commands if item.end.offset <= word.site.offset]
+        if any(_program(item.words) for item in above if item.end.line == word.place.line - 1):
+            return True
         return any(
-            _program(item.words)
-            and _NOTHING.fullmatch(script.text[item.end.offset : word.site.offset])
-            for item in above
+            _NOTHING.fullmatch(script.text[item.end.offset : word.site.offset])
+            for item in above[-1:]
+            if any(_launches(script, item))
         )
     override = parse_override(script, word)
     option = _option((word.text or "").partition("=")[0]) in _WITH_VALUE

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from math import prod
 
-from rl_resources.script.backends import ACTOR, BACKENDS, MODEL, ROLLOUT, Backend
+from rl_resources.script.backends import ACTOR, BACKENDS, CHECKPOINTING, MODEL, ROLLOUT, Backend
 from rl_resources.script.bash.script import Value
 from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.settings import Key, Setting, Settings
@@ -298,6 +298,28 @@ class Run(Settings):
         """Whether, or which, activations are computed again."""
         return self.setting(self.backend.checkpointing)
 
+    @property
+    def misses_recomputation(self) -> bool:
+        """Whether Megatron keeps all activations of a script that asks for checkpointing with the
+        key of other backends.
+        """
+        open_ = any(map(self.may_change, ("model_engine", f"{ACTOR}.strategy")))
+        asked = self.setting(CHECKPOINTING)
+        if not (self.trains_with_megatron and asked.place and asked.flag) or open_:
+            return False
+        return is_off(self.gradient_checkpointing)
+
+    def turns_off(self, switch: str) -> bool:
+        """Whether the script turns a switch off, and nothing turns it on before it starts."""
+        setting = self.setting(switch)
+        return bool(setting.place) and setting.flag is False and not self.may_change(switch)
+
+    def may_change(self, key: str) -> bool:
+        """Whether the script sets a key to a default that the environment may replace."""
+        index = self.index(key)
+        content = None if index is None else self.launch.overrides[index].content
+        return content is not None and content.default
+
     removes_padding = Key(f"{MODEL}.use_remove_padding")
     """Whether sequences are packed without padding."""
 
@@ -411,8 +433,8 @@ class Run(Settings):
 
 
 def is_on(setting: Setting) -> bool:
-    """Whether a setting turns something on: `True`, or a word such as `full`."""
-    return setting.known and bool(setting.value) and setting.flag is not False
+    """Whether a setting turns something on: `True`, or a word such as `full`; not `none`."""
+    return setting.known and setting.value not in (None, False, 0, "", "none")
 
 
 def is_off(setting: Setting) -> bool:

@@ -24,11 +24,17 @@ from rl_resources.script.algorithm import (
     contradicting_algorithm,
     right_value,
 )
-from rl_resources.script.backends import ACTOR, INFER_BACKENDS, SAME_BACKEND, TRAIN_BACKENDS
+from rl_resources.script.backends import (
+    ACTOR,
+    INFER_BACKENDS,
+    SAME_BACKEND,
+    TRAIN_BACKENDS,
+    switched_on,
+)
 from rl_resources.script.run import LACKING, Run, is_off, is_on
 from rl_resources.script.settings import Setting
 from rl_resources.script_rules.target import Pair, run_rule
-from rl_resources.text import misspelt, shown
+from rl_resources.text import misspelt, quoted, shown
 
 Likeness = Literal["same", "variant", "other"]
 
@@ -321,10 +327,13 @@ def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     the actor.
     """
     off = [setting for setting in run.memory_savers if is_off(setting)]
+    if run.misses_recomputation:  # ineffective-setting reports it
+        off = [setting for setting in off if setting != run.gradient_checkpointing]
     some = any(setting.flag for setting in run.offloads)
     other = pair.script.or_exempt("min-saves-memory") if some else ", or write `RECOMMENDED`"
     if pair.text("tag").upper() == "MIN" and off:
-        yield _against_tag(pair, off, "does not turn on", "True", other)
+        right = (word for setting in off for word in switched_on(setting.key))
+        yield _against_tag(pair, off, "does not turn on", right, other)
 
 
 @run_rule("warning")
@@ -342,30 +351,17 @@ def recommended_is_fast(pair: Pair, run: Run) -> Iterator[Mistake]:
     every = all(map(is_on, run.memory_savers))
     other = ", or write `MIN`" if every else pair.script.or_exempt("recommended-is-fast")
     if pair.text("tag").upper() == "RECOMMENDED" and on:
-        yield _against_tag(pair, on, "sets", "False", other)
+        right = (f"{setting.key}=False" for setting in on)
+        yield _against_tag(pair, on, "sets", right, other)
 
 
 def _against_tag(
-    pair: Pair, wrong: Sequence[Setting], verb: str, right: str, other: str
+    pair: Pair, wrong: Sequence[Setting], verb: str, right: Iterable[str], other: str
 ) -> Mistake:
     """The settings that the tag forbids, at the first that the script sets."""
     place = next((pair.place_of(setting) for setting in wrong if setting.place), pair.place("tag"))
-    message = f"{pair.cell('tag')}, but the script {verb} {_listed(item.key for item in wrong)}"
-    change = _listed(word for setting in wrong for word in _changed(setting, right))
-    return Mistake(*place, message, f"Set {change}{other}.")
-
-
-def _changed(setting: Setting, right: str) -> list[str]:
-    """The override that changes a setting; Megatron's recomputation is three."""
-    key = setting.key.removesuffix("_granularity")
-    if key == setting.key or right != "True":
-        return [f"{setting.key}={right}"]
-    return [f"{key}_granularity=full", f"{key}_method=uniform", f"{key}_num_layers=1"]
-
-
-def _listed(words: Iterable[str]) -> str:
-    quoted = [f"`{word}`" for word in words]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+    message = f"{pair.cell('tag')}, but the script {verb} {quoted(item.key for item in wrong)}"
+    return Mistake(*place, message, f"Set {quoted(right)}{other}.")
 
 
 _HELP = "Check GPUs, device and batch; `rl-resources estimate SCRIPT` shows what would lower it."

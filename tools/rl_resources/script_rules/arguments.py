@@ -12,13 +12,13 @@ from math import inf
 
 from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
-from rl_resources.script.backends import ACTOR, MODEL
+from rl_resources.script.backends import ACTOR, CHECKPOINTING, RECOMPUTATION, switched_on
 from rl_resources.script.bash.script import Place, Word
 from rl_resources.script.framework import Composition, Rejection, shipped
 from rl_resources.script.launch import Launch, Override
 from rl_resources.script_rules.releases import is_frameworks, rejections
 from rl_resources.script_rules.target import ScriptText
-from rl_resources.text import shown
+from rl_resources.text import quoted, shown
 
 
 @rule()
@@ -224,7 +224,6 @@ _NEEDS: Mapping[str, str] = {
     f"{ACTOR}.kl_loss_coef": f"{ACTOR}.use_kl_loss",
 }
 """Settings that are read only where a switch is on."""
-_CHECKPOINTING = f"{MODEL}.enable_gradient_checkpointing"
 
 
 @rule("warning")
@@ -233,25 +232,27 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
 
     A reader who changes it changes nothing, and one who plans with it plans wrongly.
 
-    Bad: `python3 -m verl.trainer.main_ppo algorithm.kl_ctrl.kl_coef=0.01`
+    Bad: `python3 -m verl.trainer.main_ppo algorithm.kl_ctrl.kl_coef=0.01
+        algorithm.use_kl_in_reward=False`
     Good: `python3 -m verl.trainer.main_ppo algorithm.kl_ctrl.kl_coef=0.01
         algorithm.use_kl_in_reward=True`
 
-    A coefficient of 0 says that there is none. verl/trainer/ppo/v1/trainer_base.py `__init__` and
+    Only where the script itself turns the switch off: older releases have none. A coefficient of 0
+    says that there is none. verl/trainer/ppo/v1/trainer_base.py `__init__` and
     verl/workers/utils/losses.py `ppo_loss` read the switches; of the engines only those of FSDP and
-    VeOmni read `enable_gradient_checkpointing`.
+    VeOmni read `enable_gradient_checkpointing`, since 0.5.0.
     """
     run = target.training
     if run is None:
         return
     for key, switch in _NEEDS.items():
-        setting = run.setting(key)
-        if setting.place and setting.known and setting.value and run.setting(switch).flag is False:
+        setting, read = run.setting(key), f"${{{key}"
+        used = any(read in (item.value or "") for item in run.launch.overrides)
+        if setting.place and setting.known and setting.value and run.turns_off(switch) and not used:
             message = f"`{key}` has no effect, because `{switch}` is off"
             fix = f"Delete it, or set `{switch}=True`."
             yield target.mistake(setting.place, message, fix)
-    setting = run.setting(_CHECKPOINTING)
-    if setting.place and setting.flag and run.trains_with_megatron:
-        message = f"`{_CHECKPOINTING}` has no effect on Megatron"
-        fix = f"Delete it, or set `{run.gradient_checkpointing.key}`."
-        yield target.mistake(setting.place, message, fix)
+    place = run.setting(CHECKPOINTING).place
+    if place and run.misses_recomputation:
+        message = f"`{CHECKPOINTING}` has no effect on Megatron, which recomputes nothing here"
+        yield target.mistake(place, message, f"Write {quoted(switched_on(RECOMPUTATION))}.")

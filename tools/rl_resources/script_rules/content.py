@@ -121,13 +121,21 @@ def broken_continuation(target: ScriptText) -> Iterator[Mistake]:
 def _lost_mistake(target: ScriptText, item: Lost) -> Mistake:
     first, line = item.command.words[0].raw, target.script.lines[item.cause_line - 1]
     message = f"the command ends here: `{shown(first, 80)}` below does not reach the program"
-    if not line.strip() or line.lstrip().startswith("#"):
+    if _is_bare(line):
         fix = "Delete the line, or move the comment above the command."
+        above = [one for one in target.script.lines[: item.cause_line] if not _is_bare(one)]
+        if above and not _BACKSLASH.search(above[-1]):
+            fix += f" Write above it: {shown(_continued(above[-1]).strip(), 600)}"
         return Mistake(target.path, item.cause_line, 1, message, fix)
     fix = f"Write: {shown(_continued(line).strip(), 600)}"
     if _ENDS.search(line) or ("#" in line and not _WORD_OF_BACKSLASHES.search(line)):
         fix = "Put all arguments above the end of the command, each line but the last with ` \\`."
     return Mistake(target.path, item.cause_line, len(line.rstrip()) + 1, message, fix)
+
+
+def _is_bare(line: str) -> bool:
+    """Whether a line is empty or a comment."""
+    return not line.strip() or line.lstrip().startswith("#")
 
 
 def fix_broken_continuation(target: ScriptText) -> Iterator[Rewrite]:

@@ -263,7 +263,6 @@ def _is_telling(target: ScriptText, name: str, default: object) -> bool:
     return long or isinstance(default, int | float)
 
 
-_WHOLE_NODE = "0,1,2,3,4,5,6,7"
 _GPUS_OF_A_NODE = 8
 
 
@@ -278,14 +277,22 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
         trainer.n_gpus_per_node=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=2`
     """
-    used = (target.run.gpus_per_node.number if target.run else None) or _GPUS_OF_A_NODE
-    usual = _WHOLE_NODE if used >= _GPUS_OF_A_NODE else ""
+    usual = _whole_node(target)
     for item in target.script.assignments:
         seen = (item.exported or item.prefix) and item.reach != "never"
         chosen = re.match(r"(?!-1)[^,\s]", item.value.text or "") and not item.value.default
         if seen and chosen and item.value.text != usual and _DEVICES.fullmatch(item.name):
             message = f"`{shown(item.raw)}` chooses devices of its author's machine"
             yield target.mistake(item.place, message, "Delete the line.")
+
+
+def _whole_node(target: ScriptText) -> str:
+    """The devices of a node of which a run uses all; empty where it uses less than eight."""
+    run = target.run
+    counts = run.gpu_counts[1::2] if run else []
+    fixed = run is not None and not any(run.may_change(count.key) for count in counts)
+    used = sum(count.number or _GPUS_OF_A_NODE for count in counts) if fixed else _GPUS_OF_A_NODE
+    return ",".join(map(str, range(used))) if used >= _GPUS_OF_A_NODE else ""
 
 
 @rule("warning")
