@@ -137,12 +137,14 @@ def _edited(data: bytes, edit: Edit) -> bytes:
             return data.decode().encode(str(encoding))
         case {"append": text}:
             return data + str(text).encode()
-        case {"file": path, "line": number, "set": cells}:
+        case {"file": path, "set": cells}:
+            number = edit.get("line") or edit["before_line"]
             lines = data.decode().split("\n")
             sample = aligned(SAMPLE / path).split("\n")
-            header, row = csv.reader([sample[0], sample[number - 1]])
+            header, row = csv.reader([sample[0], sample[edit.get("like", number) - 1]])
             changed = dict(zip(header, row, strict=True)) | cells
-            lines[number - 1] = write([[*changed.values()]]).rstrip("\n")
+            new = write([[*changed.values()]]).rstrip("\n")
+            lines[number - 1 : number - ("before_line" in edit)] = [new]
             return "\n".join(lines).encode()
         case {"line": number, "with": text}:
             lines = data.split(b"\n")

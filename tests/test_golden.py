@@ -7,7 +7,6 @@
 import json
 import random
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
@@ -21,6 +20,7 @@ import pytest
 from botched_tree import plant_frozen
 from cases import read_cases
 from rl_resources.cli import main
+from sample_tree import aligned
 
 GOLDEN = Path(__file__).parent / "golden"
 ASKED = read_cases("golden/questions")
@@ -31,7 +31,7 @@ Answers = dict[str, list[Any]]
 def plant(root: Path) -> Path:
     """The frozen dataset with the reports of `tests/golden`."""
     plant_frozen(root)
-    shutil.copy(GOLDEN / "reports.csv", root / "records")
+    (root / "records/reports.csv").write_text(aligned(GOLDEN / "records/reports.csv"), "utf-8")
     return root
 
 
