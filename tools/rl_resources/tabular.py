@@ -226,7 +226,7 @@ def conflicts(text: str) -> list[tuple[int, int]]:
 
 def quote(cell: str) -> str:
     """The cell in canonical form: in quotes only where it must be."""
-    if _NEEDS_QUOTES.search(cell) or cell.startswith(CONFLICT_MARKS):
+    if cell and (_NEEDS_QUOTES.search(cell) or cell.startswith(CONFLICT_MARKS)):
         return '"' + cell.replace('"', '""') + '"'
     return cell
 

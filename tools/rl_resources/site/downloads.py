@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from rl_resources import tabular
 from rl_resources.dataset import Dataset
 from rl_resources.package import Package, Resource, Value
 from rl_resources.site.environment import Site
@@ -74,7 +73,7 @@ def downloads(site: Site) -> Iterator[Download]:
     """Every file, the same bytes for the same dataset. Croissant alone names the site's URL."""
     dataset, package = site.dataset, site.dataset.package
     titles = {name: item.schema.title for name, item in package.resources.items()}
-    csv = {name: csv_text(dataset, name).encode() for name in titles}
+    csv = {name: (package.root / it.path).read_bytes() for name, it in package.resources.items()}
     for name, title in titles.items():
         yield Download(f"{name}.csv", "CSV", title, csv[name], name)
     for name, title in titles.items():
@@ -89,13 +88,6 @@ def downloads(site: Site) -> Iterator[Download]:
 
 def _described(name: str, holds: str, document: Mapping[str, Any]) -> Download:
     return Download(name, "Descriptions", holds, json_text(document, 2).encode())
-
-
-def csv_text(dataset: Dataset, name: str) -> str:
-    """One table as canonical CSV, with the header and the order of its file."""
-    fields = dataset.package.resources[name].schema.fields
-    rows = ([field.write(row[field.name]) for field in fields] for row in dataset.records[name])
-    return tabular.write([[field.name for field in fields], *rows])
 
 
 def parquet(dataset: Dataset, name: str) -> bytes:
