@@ -15,6 +15,7 @@ from rl_resources.files import read_text
 from rl_resources.package import Record, text_of
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import FRAMEWORK, HEADER_OF, Reading, ReadRow, read_rows, tuning_csv
+from rl_resources.page.rules import confirmed_by_name
 from rl_resources.script_rules.agreement import is_id
 from rl_resources.script_rules.target import Pair, Said, ScriptText
 from rl_resources.snapshot import ScriptFile, script_data
@@ -104,6 +105,7 @@ def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
         models=tuple(dict.fromkeys(filter(None, names))) if "model" in said else (),
         model_facts=facts,
         device_memory_gb=memory if isinstance(memory, float) else 0,
+        confirmed=confirmed_by_name(reading, row),
     )
 
 
@@ -118,7 +120,8 @@ def _said(row: ReadRow, column: str) -> Said | None:
     text = text_of(row.record, column)
     if column == "model":
         text = "" if row.lacks_model else row.text("Model")
-    return Said(text, cell.line, cell.column) if text else None
+    whole = cell.text.strip() if column == "gpus" else ""
+    return Said(text, cell.line, cell.column, whole) if text else None
 
 
 def _script_paths(folder: Path) -> list[str]:

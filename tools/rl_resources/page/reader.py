@@ -14,6 +14,7 @@ from itertools import dropwhile, pairwise, takewhile
 from typing import NamedTuple
 
 from rl_resources.rule import Mistake
+from rl_resources.tabular import conflicts
 
 _DIRECTIVE = re.compile(r" *\.\. list-table::")
 _OPTION = re.compile(r" +:(?:widths|width|header-rows|stub-columns|align|class|name):(?: |$)")
@@ -26,8 +27,8 @@ _REFERENCE = re.compile(r"`?([^`<>]*[^`<>_])`?__?")
 _TARGET = re.compile(r"\.\. _`?([^`]+?)`?:\s+(\S+)\s*$", re.MULTILINE)
 _MARKED = re.compile(r"(\*{1,2}|`{1,2})(.+)\1")
 _ESCAPE = re.compile(r"\\(?:\s|(.)|$)")
-_NO_TITLE = re.compile(r"(?:\.\.|[-*+|]|>>>|__) |:[\w-]+:")
-"""How a directive, a list, a block of lines, code or a field begins."""
+_NO_TITLE = re.compile(r"(?:\.\.|[-*+|]|>>>|__|<{7}|>{7}) |:[\w-]+:")
+"""How a directive, a list, a block of lines, code, a field or a merge conflict begins."""
 _UNDERLINE = re.compile(r"([^\w\s])\1+")
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([BM])\b", re.IGNORECASE)
 
@@ -131,6 +132,9 @@ def read_page(text: str, path: str) -> Page:
         except _UnreadableError as error:
             fix = "Write each row as `* - ` and its other cells below, each as `- `."
             mistakes.append(Mistake(path, error.line, 1, f"a table cannot be read: {error}", fix))
+    for first, _ in conflicts(source):
+        fix = "Keep one of the two versions, and delete the lines that git put around them."
+        mistakes.append(Mistake(path, first, 1, "a merge conflict is left here", fix))
     return Page(path, tuple(lines), _headings(lines), tuple(tables), tuple(mistakes))
 
 

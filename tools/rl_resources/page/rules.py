@@ -316,6 +316,8 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
             message = "the link is not a link in reStructuredText: its markup is shown as text"
         elif cell.target is None and re.search(r"\.sh(?:`_|_)_?$", source):
             message = "the link has no address: nothing on the page says where it leads"
+        elif re.search(r"`[^`<]*[^\s`<]<[^`<>]+>`_", source):
+            message = "the link is not a link in reStructuredText: it lacks the space before `<`"
         else:
             continue
         name = shown(row.link.script, 120)
@@ -433,6 +435,16 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
                 message = f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
                 fix = f"Fix the row, or the name {shown(row.link.script, 120)}."
                 yield reading.mistake(cell, message, fix)
+
+
+def confirmed_by_name(reading: Reading, row: ReadRow) -> frozenset[str]:
+    """The columns of a row that the name of its script confirms."""
+    name = None if row.link.ambiguous else _name_of_form(reading, row.link.script)
+    return frozenset(
+        part
+        for part in PARTS
+        if name and _said(row, part) and _agrees(reading, row, part, str(getattr(name, part)))
+    )
 
 
 def _name_of_form(reading: Reading, script: str) -> ScriptName | None:

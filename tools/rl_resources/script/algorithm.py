@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
-from rl_resources.text import misspelt
 
 ADAPTERS = re.compile(r"[-+_ ]*q?lora$", re.IGNORECASE)
 
@@ -54,7 +53,7 @@ def contradicting_algorithm(run: Run, algorithm: str) -> Setting | None:
     name = estimator.text or ""
     if wanted is None or name in wanted:
         return _other_loss(run, algorithm) if wanted else None
-    return estimator if name in KNOWN_ESTIMATORS or misspelt(name, KNOWN_ESTIMATORS) else None
+    return estimator if name in KNOWN_ESTIMATORS else None
 
 
 def _other_loss(run: Run, algorithm: str) -> Setting | None:

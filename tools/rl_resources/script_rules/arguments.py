@@ -12,13 +12,14 @@ from math import inf
 
 from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
+from rl_resources.script.algorithm import GROUP_ESTIMATORS, KNOWN_ESTIMATORS
 from rl_resources.script.backends import ACTOR, CHECKPOINTING, RECOMPUTATION, switched_on
 from rl_resources.script.bash.script import Place, Word
 from rl_resources.script.framework import Composition, Rejection, shipped
 from rl_resources.script.launch import Launch, Override
 from rl_resources.script_rules.releases import is_frameworks, rejections
 from rl_resources.script_rules.target import ScriptText
-from rl_resources.text import quoted, shown
+from rl_resources.text import misspelt, nearest, quoted, shown
 
 
 @rule()
@@ -197,13 +198,20 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "trainer.n_gpus_per_node": (1, inf),
 }
 """The least and the largest value that framework and engine accept."""
+_WORDS: Mapping[str, frozenset[str]] = {
+    "algorithm.adv_estimator": KNOWN_ESTIMATORS | GROUP_ESTIMATORS,
+    f"{ACTOR}.kl_loss_type": frozenset(
+        {"kl", "k1", "abs", "mse", "k2", "low_var_kl", "k3", "full"}
+    ),
+}
+"""The words of verl/trainer/ppo/core_algos.py; estimators of other code may have any."""
 
 
 @rule()
 def value_range(target: ScriptText) -> Iterator[Mistake]:
-    """A number is one that the framework accepts.
+    """A value is one that the framework accepts.
 
-    The run stops at a share above 1 or a size of 0.
+    The run stops at a share above 1, a size of 0 or a misspelt word.
 
     Bad: `python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=60`
     Good: `python3 -m verl.trainer.main_ppo
@@ -217,6 +225,10 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
                 limits = f"of {least:g} or more" if most == inf else f"between 0 and {most:g}"
                 message = f"`{override.key}` is `{_value(override)}`, not a number {limits}"
                 yield target.mistake(override.origin, message, "Fix the number.")
+            word, known = (override.value or "").removesuffix("+"), _WORDS.get(override.key, ())
+            if word not in known and (word.lower() in known or misspelt(word, known)):
+                message = f"`{override.key}` is `{_value(override)}`, which is no word of it"
+                yield target.mistake(override.origin, message, nearest(word, known).sentence())
 
 
 _NEEDS: Mapping[str, str] = {
@@ -237,8 +249,8 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo algorithm.kl_ctrl.kl_coef=0.01
         algorithm.use_kl_in_reward=True`
 
-    Only where the script itself turns the switch off: older releases have none. A coefficient of 0
-    says that there is none. verl/trainer/ppo/v1/trainer_base.py `__init__` and
+    `use_kl_in_reward` only where the script itself turns it off: verl has it since 0.4.0. A
+    coefficient of 0 says that there is none. verl/trainer/ppo/v1/trainer_base.py `__init__` and
     verl/workers/utils/losses.py `ppo_loss` read the switches; of the engines only those of FSDP and
     VeOmni read `enable_gradient_checkpointing`, since 0.5.0.
     """
@@ -248,7 +260,8 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
     for key, switch in _NEEDS.items():
         setting, read = run.setting(key), f"${{{key}"
         used = any(read in (item.value or "") for item in run.launch.overrides)
-        if setting.place and setting.known and setting.value and run.turns_off(switch) and not used:
+        off = run.turns_off(switch, by_default=switch.endswith("use_kl_loss"))
+        if setting.place and setting.known and setting.value and off and not used:
             message = f"`{key}` has no effect, because `{switch}` is off"
             fix = f"Delete it, or set `{switch}=True`."
             yield target.mistake(setting.place, message, fix)

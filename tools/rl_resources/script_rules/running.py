@@ -198,7 +198,11 @@ def parallel_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, st
     """Each size that cannot be, and why; `heads` are the model's attention heads, if known."""
     yield from _rollout_problems(run, heads)
     if run.trains_with_megatron:
-        yield from _divides(run.tensor_parallel_size, run.training_model_size, run.gpus, heads)
+        tensor, gpus = run.tensor_parallel_size, run.gpus.number or 1
+        sizes = (tensor, run.pipeline_parallel_size, run.context_parallel_size)
+        apart = next((size for size in sizes if gpus % (size.number or 1)), tensor)
+        together = [*_divides(apart, run.training_model_size, run.gpus, None)]
+        yield from together or _divides(tensor, None, run.gpus, heads)
     elif run.trains_with_megatron is False:
         size = run.sequence_parallel_size
         yield from _divides(size, size.number, run.gpus, heads)

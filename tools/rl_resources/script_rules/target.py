@@ -113,11 +113,12 @@ def _settings(launch: Launch) -> tuple[object, ...]:
 
 
 class Said(NamedTuple):
-    """One fact as somebody wrote it, and where."""
+    """One fact as somebody wrote it, and where; `cell` is all of its cell where that has more."""
 
     text: str
     line: int
     column: int
+    cell: str = ""
 
 
 class Trial(NamedTuple):
@@ -134,8 +135,8 @@ class Pair:
     `said` maps columns of the tuning table to their cells; a column that is empty or wrong by
     another rule is left out. `path` is the file of the record or row, `label` what messages
     call it. `models` are the names under which the pair's model is known: its id first.
-    `named` says of columns whether the script's name agrees with the cell. `device_memory_gb` is
-    the nominal memory of one device, 0 if unknown.
+    `named` says of columns whether the script's name agrees with the cell, `confirmed` are those of
+    a page for which it does. `device_memory_gb` is the nominal memory of one device, 0 if unknown.
     """
 
     path: str
@@ -147,6 +148,7 @@ class Pair:
     model_facts: Mapping[str, str] = field(default_factory=dict)
     named: Mapping[str, bool] = field(default_factory=dict)
     device_memory_gb: float = 0
+    confirmed: frozenset[str] = frozenset()
 
     @property
     def run(self) -> Run | None:
@@ -206,9 +208,15 @@ class Pair:
         """
         match self.named.get(column):
             case None:
-                word = f"`{shown(right)}`" if right else f"the {column} of the script"
+                stated = self.said.get(column) or Said("", 0, 0)
+                whole = stated.cell.replace(stated.text, right, 1) if stated.cell else right
+                word = f"`{shown(whole)}`" if right else f"the {column} of the script"
+                fix = f"Write {word}, or fix the script."
+                if column in self.confirmed:
+                    in_script = self._script_fix(setting, wanted)
+                    fix = f"The script's name agrees with the row. {in_script}"
                 wrong = f", but {said or self.said_by_script(setting)}"
-                yield self.mistake(column, wrong, f"Write {word}, or fix the script.")
+                yield self.mistake(column, wrong, fix)
             case True:
                 row = f"{column} in {self.path}:{self.place(column)[1]}"
                 says = f"the script's name and {row} say `{shown(self.text(column))}`"
