@@ -438,11 +438,11 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
 
 
 def confirmed_by_name(reading: Reading, row: ReadRow) -> frozenset[str]:
-    """The columns of a row that the name of its script confirms."""
+    """The columns of a row that the name of its script confirms; a model's name may be short."""
     name = None if row.link.ambiguous else _name_of_form(reading, row.link.script)
     return frozenset(
         part
-        for part in PARTS
+        for part in PARTS[1:]
         if name and _said(row, part) and _agrees(reading, row, part, str(getattr(name, part)))
     )
 
