@@ -123,7 +123,7 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
         if word := _in_names(snapshot, [broken, *others]):
             fix = f"Write `{word}`, as the name of its script says."
         elif key.resource == "tuning":
-            fix = f"If the script is gone, delete the lines that name it. {fix}".strip()
+            fix = f"{fix} If the script is gone, delete the lines that name it.".strip()
         else:
             fix = f"{fix} {new_row(target.resource, broken.cell)}".strip()
         fix = _meant(snapshot, broken) or fix

@@ -287,6 +287,10 @@ def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
         before = len(",".join(row.cells).split(separator)[0])
         place = row.line, before + (2 if row.starts else 1)  # a row that is quoted as a whole
     fix = meant.as_help(meant.likely_rows(snapshot, table, row))
+    if not fix and cells * 2 < wanted and ",".join(row.cells).count(";") >= wanted - 1:
+        message = "the row has semicolons between its cells, not commas"
+        place = row.line, len(",".join(row.cells).split(";")[0]) + 1
+        fix = "Separate the cells by commas, a cell with a comma in quotes."
     missing = [] if fix else meant.missing_columns(snapshot, table, row)
     if 0 < len(missing) <= meant.MOST_ROWS_TO_CHOOSE:
         at = table.schema.names.index(missing[0])
@@ -304,6 +308,8 @@ def _with_cell(snapshot: Snapshot, row: Row, at: int, name: str) -> str:
 
 def _length_help(table: Table, row: Row) -> str:
     cells, wanted, last = len(row.cells), len(table.schema.names), table.schema.fields[-1].name
+    if cells < wanted and any(row.cells[-3:]):
+        return "An empty cell needs its comma too: compare the row with the header, cell by cell."
     if cells < wanted:
         commas = f"write {wanted - cells} more `,` at the end of the line."
         return f"An empty cell needs its comma too. If all {cells} cells are right, {commas}"

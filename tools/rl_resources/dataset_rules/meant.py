@@ -58,6 +58,13 @@ def requoted(snapshot: Snapshot, table: Table, line: str) -> list[Cells]:
     """The rows that a line with a quote too many or too few may mean: without the quotes at the
     ends of its cells, and its superfluous commas within one cell.
     """
+    for mark in SEPARATORS:
+        try:
+            parsed = next(reader([line], delimiter=mark, strict=True), [])
+        except CsvError:
+            continue
+        if len(parsed) == len(table.schema.names):
+            return [tuple(parsed)]
     cells = tuple(line.split(","))
     off = len(cells) - len(table.schema.names)
     rows = [cells] if not off else _joined(cells, off) if off > 0 else []
@@ -225,6 +232,9 @@ def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     A script that was renamed has another name in the generated table of releases.
     """
     cell, field = broken.cell, broken.field
+    items = [item for item in re.split(r"\s*[;,|]\s*", cell) if item]
+    if field.item_words and items and set(items) <= set(field.item_words):
+        return field.delimiter.join(items)
     key = broken.table.schema.foreign_key(field.name)
     if key is None:
         words = map(str, field.constraints.get("enum", ()))

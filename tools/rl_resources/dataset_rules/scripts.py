@@ -209,15 +209,15 @@ def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> tuple[str, str] | Non
 def _renaming(snapshot: Snapshot, row: int, path: str, name: ScriptName) -> str:
     """What to do so that the script of a row has another name."""
     directory = directory_of(snapshot, name) or PurePosixPath(path).parent
-    move = f"`{_git_move(path, f'{directory}/{name}')}`"
+    move = f"`{_move_command(path, f'{directory}/{name}')}`"
     if snapshot.tables["tuning"].cell(row, "script") == str(name):
         return move
     return f"{move}, and write `{name}` in its row and wherever else records/ has the old name"
 
 
-def _git_move(old: str, new: str) -> str:
+def _move_command(old: str, new: str) -> str:
     """The command that moves a file, safe to paste."""
-    return f"git mv {shown(shlex.quote(old), 300)} {shown(shlex.quote(new), 300)}"
+    return f"mv {shown(shlex.quote(old), 300)} {shown(shlex.quote(new), 300)}"
 
 
 def fix_script_name(snapshot: Snapshot) -> Iterator[Edit]:
@@ -260,7 +260,7 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
             right = new.rpartition("/")[0]
             here = shown(script.directory, 120)
             message = f"the script lies in {here}/, its model belongs to {right}/"
-            move = f"Move it: `{_git_move(script.path, new)}`."
+            move = f"Move it: `{_move_command(script.path, new)}`."
             other = "Delete it" if texts.get(new) == script.data else "Keep one of the two"
             fix = f"{other}, {new} exists." if new in texts else move
             yield Mistake(script.path, 1, 1, message, fix)
@@ -328,7 +328,7 @@ def _lost_script_help(snapshot: Snapshot, name: str, row: int) -> str:
     if parsed(name) is None or str(expected_name(snapshot, row)) == script.name:
         called = f"Write `{script.name}`, as the script is called"
         return f"{called}, wherever records/ has the other name."
-    return f"Give the script back its name: `{_git_move(script.path, f'{directory}/{name}')}`."
+    return f"Give the script back its name: `{_move_command(script.path, f'{directory}/{name}')}`."
 
 
 @rule()

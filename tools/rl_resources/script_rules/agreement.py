@@ -223,6 +223,8 @@ def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         word = pair.text(column).lower()
         said = SAME_BACKEND.get(word, word)
         found = setting.text or ""
+        if said in (INFER_BACKENDS if column == "train" else TRAIN_BACKENDS):
+            continue  # backend_role reports it
         if said and said != found and (found in known or misspelt(found, known)):
             right = found if found in known else ""
             yield from pair.differs(column, setting, right, said)
@@ -260,6 +262,9 @@ def weights_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     Good: `lora` with `actor_rollout_ref.model.lora_rank=32`
     """
     said = pair.text("weights")
+    adapters = bool(ADAPTERS.search(pair.text("task")))
+    if pair.text("task") and adapters == (said != "full"):
+        return  # row and task agree: task_agrees reports the script
     if said and run.weights and (said == "full") != (run.weights == "full"):
         yield from pair.differs("weights", run.lora_rank, run.weights)
 

@@ -33,7 +33,8 @@ def stray_argument(target: ScriptText) -> Iterator[Mistake]:
     """
     for launch in target.launches:
         for stray in launch.stray if is_frameworks(target, launch) else ():
-            if not _is_before_lost(target, stray):
+            wide = "\u00a0" in (stray.text or "") and not (stray.text or "").strip()
+            if not (wide or _is_before_lost(target, stray)):  # hidden-character reports it
                 yield _stray_mistake(target, stray)
 
 
@@ -49,7 +50,8 @@ def _stray_mistake(target: ScriptText, stray: Word) -> Mistake:
     if stray.raw.startswith("\\") and not text.strip():
         message = "a space after the backslash makes an argument of its own"
         return target.mistake(stray.place, message, "Delete what follows the backslash.")
-    message = f"`{shown(stray.raw)}` is not an override"
+    word = stray.raw if stray.place == stray.site or stray.text is None else stray.text
+    message = f"`{shown(word)}` is not an override"
     fix = "Write it as `key=value`, without a space around `=`, in quotes if the value has one."
     return target.mistake(stray.place, message, fix)
 
@@ -180,6 +182,8 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
         if rejection.kind in ("type", "syntax") and rejection.index >= 0:
             override = launch.overrides[rejection.index]
             following = (item for item in launch.stray if item.place.line == override.line)
+            if re.search("[\u201c-\u201e\u2018\u2019]", override.value or ""):
+                continue  # hidden-character reports it
             if override.value != "" or not any(item.place > override.place for item in following):
                 message = f"`{shown(override.key, 120)}`: {shown(rejection.reason, 200)}"
                 fix = f"Fix the value `{_value(override)}`."

@@ -38,7 +38,7 @@ def max_batch_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     Good: `128` as `max_batch` with `data.train_batch_size=128`
     """
     batch, most = run.train_batch_size, pair.number("max_batch")
-    if most is None or pair.disputed:
+    if most is None or pair.disputed or _contradiction(pair):
         return
     if batch.number is None or batch.number <= most:
         return

@@ -309,7 +309,7 @@ def _pair(snapshot: Snapshot, row: int, script: ScriptText) -> Pair:
         tuning.label(row),
         said,
         script,
-        _trials(snapshot, tuning.cell(row, "script")),
+        _trials(snapshot, tuning.cell(row, "script"), tuning.cell(row, "max_batch")),
         tuple(filter(None, (facts.get("model", ""), facts.get("slug", "")))),
         facts,
         agreement_with_name(snapshot, tuning.cell(row, "script"), row),
@@ -317,11 +317,12 @@ def _pair(snapshot: Snapshot, row: int, script: ScriptText) -> Pair:
     )
 
 
-def _trials(snapshot: Snapshot, script: str) -> tuple[Trial, ...]:
+def _trials(snapshot: Snapshot, script: str, most: str) -> tuple[Trial, ...]:
     table = snapshot.tables["trials"]
     return tuple(
         Trial(int(table.cell(row, "batch")), table.cell(row, "outcome") == "ran")
         for row, name in enumerate(table.columns["script"])
         if name == script and table.cell(row, "batch").isdigit()
         if table.cell(row, "outcome") in {"ran", "out-of-memory"}
+        or (table.cell(row, "outcome") == "failed" and table.cell(row, "batch") == most)
     )
