@@ -63,7 +63,7 @@ def requoted(snapshot: Snapshot, table: Table, line: str) -> list[Cells]:
             parsed = next(reader([line], delimiter=mark, strict=True), [])
         except CsvError:
             continue
-        if len(parsed) == len(table.schema.names):
+        if len(parsed) == len(table.schema.names) and "," not in parsed[0]:
             return [tuple(parsed)]
     cells = tuple(line.split(","))
     off = len(cells) - len(table.schema.names)
@@ -234,7 +234,7 @@ def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     cell, field = broken.cell, broken.field
     items = [item for item in re.split(r"\s*[;,|]\s*", cell) if item]
     if field.item_words and items and set(items) <= set(field.item_words):
-        return field.delimiter.join(items)
+        return field.delimiter.join(dict.fromkeys(items))
     key = broken.table.schema.foreign_key(field.name)
     if key is None:
         words = map(str, field.constraints.get("enum", ()))

@@ -132,7 +132,7 @@ def read_page(text: str, path: str) -> Page:
         except _UnreadableError as error:
             fix = "Write each row as `* - ` and its other cells below, each as `- `."
             mistakes.append(Mistake(path, error.line, 1, f"a table cannot be read: {error}", fix))
-    for first, _ in conflicts(source):
+    for first in (at for at, _ in conflicts(source) if " " in lines[at - 1]):  # no underline
         fix = "Keep one of the two versions, and delete the lines that git put around them."
         mistakes.append(Mistake(path, first, 1, "a merge conflict is left here", fix))
     return Page(path, tuple(lines), _headings(lines), tuple(tables), tuple(mistakes))

@@ -309,13 +309,10 @@ class Run(Settings):
             return False
         return is_off(self.gradient_checkpointing)
 
-    def turns_off(self, switch: str, *, by_default: bool) -> bool:
-        """Whether the script, or else the framework, turns a switch off, and nothing turns it on
-        before it starts.
-        """
+    def turns_off(self, switch: str) -> bool:
+        """Whether the script turns a switch off, and nothing turns it on before it starts."""
         setting = self.setting(switch)
-        stated = by_default or setting.place is not None
-        return stated and setting.flag is False and not self.may_change(switch)
+        return bool(setting.place) and setting.flag is False and not self.may_change(switch)
 
     def may_change(self, key: str) -> bool:
         """Whether the script sets a key to a default that the environment may replace."""

@@ -182,8 +182,6 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
         if rejection.kind in ("type", "syntax") and rejection.index >= 0:
             override = launch.overrides[rejection.index]
             following = (item for item in launch.stray if item.place.line == override.line)
-            if re.search("[\u201c-\u201e\u2018\u2019]", override.value or ""):
-                continue  # hidden-character reports it
             if override.value != "" or not any(item.place > override.place for item in following):
                 message = f"`{shown(override.key, 120)}`: {shown(rejection.reason, 200)}"
                 fix = f"Fix the value `{_value(override)}`."
@@ -202,13 +200,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "trainer.n_gpus_per_node": (1, inf),
 }
 """The least and the largest value that framework and engine accept."""
-_WORDS: Mapping[str, frozenset[str]] = {
-    "algorithm.adv_estimator": KNOWN_ESTIMATORS | GROUP_ESTIMATORS,
-    f"{ACTOR}.kl_loss_type": frozenset(
-        {"kl", "k1", "abs", "mse", "k2", "low_var_kl", "k3", "full"}
-    ),
-}
-"""The words of verl/trainer/ppo/core_algos.py; estimators of other code may have any."""
+_ESTIMATOR = "algorithm.adv_estimator"
 
 
 @rule()
@@ -229,10 +221,20 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
                 limits = f"of {least:g} or more" if most == inf else f"between 0 and {most:g}"
                 message = f"`{override.key}` is `{_value(override)}`, not a number {limits}"
                 yield target.mistake(override.origin, message, "Fix the number.")
-            word, known = (override.value or "").removesuffix("+"), _WORDS.get(override.key, ())
-            if word not in known and (word.lower() in known or misspelt(word, known)):
-                message = f"`{override.key}` is `{_value(override)}`, which is no word of it"
-                yield target.mistake(override.origin, message, nearest(word, known).sentence())
+        yield from _misspelt_estimator(target, launch)
+
+
+def _misspelt_estimator(target: ScriptText, launch: Launch) -> Iterator[Mistake]:
+    """An estimator that is nearly one of verl/trainer/ppo/core_algos.py; other code may add any."""
+    known = KNOWN_ESTIMATORS | GROUP_ESTIMATORS
+    if any(override.key.endswith("external_lib") for override in launch.overrides):
+        return
+    for override in launch.overrides:
+        word = (override.value or "").strip()
+        near = word not in known and (word.lower() in known or misspelt(word, known))
+        if override.key == _ESTIMATOR and override.prefix != "~" and near:
+            message = f"`{_ESTIMATOR}` is `{shown(word)}`, which verl does not know"
+            yield target.mistake(override.origin, message, nearest(word, known).sentence())
 
 
 _NEEDS: Mapping[str, str] = {
@@ -253,10 +255,10 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo algorithm.kl_ctrl.kl_coef=0.01
         algorithm.use_kl_in_reward=True`
 
-    `use_kl_in_reward` only where the script itself turns it off: verl has it since 0.4.0. A
-    coefficient of 0 says that there is none. verl/trainer/ppo/v1/trainer_base.py `__init__` and
-    verl/workers/utils/losses.py `ppo_loss` read the switches; of the engines only those of FSDP and
-    VeOmni read `enable_gradient_checkpointing`, since 0.5.0.
+    Only where the script itself turns the switch off: older releases lack it, and arguments may
+    turn it on. A coefficient of 0 says that there is none. verl/trainer/ppo/v1/trainer_base.py
+    `__init__` and verl/workers/utils/losses.py `ppo_loss` read the switches; of the engines only
+    those of FSDP and VeOmni read `enable_gradient_checkpointing`, since 0.5.0.
     """
     run = target.training
     if run is None:
@@ -264,8 +266,7 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
     for key, switch in _NEEDS.items():
         setting, read = run.setting(key), f"${{{key}"
         used = any(read in (item.value or "") for item in run.launch.overrides)
-        off = run.turns_off(switch, by_default=switch.endswith("use_kl_loss"))
-        if setting.place and setting.known and setting.value and off and not used:
+        if setting.place and setting.known and setting.value and run.turns_off(switch) and not used:
             message = f"`{key}` has no effect, because `{switch}` is off"
             fix = f"Delete it, or set `{switch}=True`."
             yield target.mistake(setting.place, message, fix)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash.parser import Node, parse
-from rl_resources.script.bash.script import Command, Place, Source
+from rl_resources.script.bash.script import Command, Source
 from rl_resources.script_rules.target import ScriptText
 from rl_resources.script_rules.variables import missing_dollars, without_comments
 from rl_resources.text import shown
@@ -42,14 +42,8 @@ _LOG = re.compile(
     r"(?!.*\.\.)(?:/tmp/)?(?![/~.]|\$\{?HOME\b)[^\s`]+\.(?:err|log|out|txt)|/dev/(?:null|stderr)|\d|-"
 )
 """A file of messages below the working directory or `/tmp`, and file descriptors."""
-_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.S)
+_QUOTED = re.compile(r"'[^']*+(?:'|\Z)|\"(?:[^\"\\]|\\.)*+(?:\"|\Z)", re.S)
 _COMMAND = re.compile(r"\$\(|`|^\$'")
-_TYPED = {
-    **dict.fromkeys("\u201c\u201d\u201e", '"'),
-    **dict.fromkeys("\u2018\u2019", "'"),
-    **{"\u2013": "-", "\u2014": "--"},
-}
-_TYPOGRAPHIC = re.compile("[\u201c\u201d\u201e\u2018\u2019]|(?<=\\s)[\u2013\u2014](?=\\w)")
 _KEPT = re.compile(r"(?!/(?:var/tmp|tmp|dev/shm)/[^*])/|(?:~|\$\{?HOME\b\}?)(?!/\.cache/\w+/)")
 """What may be somebody else's: what is neither temporary nor a part of a cache."""
 
@@ -69,9 +63,6 @@ def hidden_character(target: ScriptText) -> Iterator[Mistake]:
             message = f"U+{ord(line[at]):04X} is an invisible character"
             fix = "Delete it, or write it as an escape such as `\\x1b`."
             yield Mistake(target.path, number, at + 1, message, fix)
-    for place, character in _typographic(target)[:1]:
-        message = f"`{character}` is no `{_TYPED[character]}` for bash"
-        yield target.mistake(place, message, f"Write `{_TYPED[character]}`.")
     wide = _wide_spaces(target)
     if wide:
         more = f" (so at {len(wide)} places)" if len(wide) > 1 else ""
@@ -79,20 +70,10 @@ def hidden_character(target: ScriptText) -> Iterator[Mistake]:
         yield target.mistake(Source(target.text).place(wide[0]), message, "Write a space.")
 
 
-def _typographic(target: ScriptText) -> list[tuple[Place, str]]:
-    """The quotes and dashes of a word processor that stand for those of bash."""
-    source, bare = Source(target.text), _bare(target)
-    return [(source.place(found.start()), found[0]) for found in _TYPOGRAPHIC.finditer(bare)]
-
-
-def _bare(target: ScriptText) -> str:
-    """The text with an `x` for what is in quotes, and spaces for comments."""
-    return _QUOTED.sub(lambda quoted: "x" * len(quoted[0]), without_comments(target))
-
-
 def _wide_spaces(target: ScriptText) -> list[int]:
     """Where a space of a web page stands between words; in quotes and comments it is text."""
-    return [at for at, character in enumerate(_bare(target)) if character == "\u00a0"]
+    bare = _QUOTED.sub(lambda quoted: "x" * len(quoted[0]), without_comments(target))
+    return [at for at, character in enumerate(bare) if character == "\u00a0"]
 
 
 def fix_hidden_character(target: ScriptText) -> Iterator[Rewrite]:
@@ -119,7 +100,6 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
     # what a lost `$` or backslash has made a command is reported as that
     seen = {item.command.place.line for item in target.lost}
     seen |= {item.place.line for item in missing_dollars(target)}
-    seen |= {place.line for place, _ in _typographic(target)}
     source = Source(target.script.text)
     for start, end, wrong in _unexpected(target) if target.ours else _destructive(target):
         place = source.place(start)
