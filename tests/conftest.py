@@ -149,7 +149,7 @@ def downloads_folder(shared_folder: SharedFolder) -> Path:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """A headless Chromium, whose pages wait long: other work may go on beside the tests."""
+    """A headless Chromium, whose pages wait long: the machine may be busy."""
     from playwright.sync_api import sync_playwright
 
     def patient(make: Callable[..., Any]) -> Callable[..., Any]:

@@ -51,7 +51,7 @@ def nearest(word: str, known: Iterable[str]) -> Nearest:
 def misspelt(word: str, known: Collection[str]) -> bool:
     """Whether an unknown word is a known one with a character swapped, missing or added.
 
-    With another character it may be a name of its own: `gspo` beside `gdpo`.
+    With another character it may be a name of its own: `gspo` and `gdpo`.
     """
     slips = [one for one in known if is_slip(one, word)]
     return word not in known and any(

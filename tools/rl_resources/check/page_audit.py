@@ -16,7 +16,6 @@ from rl_resources.package import Record, text_of
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import FRAMEWORK, HEADER_OF, Reading, ReadRow, read_rows, tuning_csv
 from rl_resources.page.rules import confirmed_by_name
-from rl_resources.script_rules.agreement import is_id
 from rl_resources.script_rules.target import Pair, Said, ScriptText
 from rl_resources.snapshot import ScriptFile, script_data
 
@@ -65,8 +64,7 @@ def audit(reading: Reading, texts: Texts) -> Audit:
     on_page = (item for item in found if item.path == reading.page.path)
     reported = frozenset((item.line, item.column) for item in on_page)
     runs = {path: script.training for path, script in texts.items()}
-    models = {path: run.model_path.text or "" for path, run in runs.items() if run}
-    trained = {path: model for path, model in models.items() if is_id(model)}
+    trained = {path: run.model_path.text or "" for path, run in runs.items() if run}
     page = replace(reading, reported=reported, trained=trained)
     of_page = findings_of(rules, {"page": lambda: [page]})
     records = (

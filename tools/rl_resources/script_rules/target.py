@@ -318,6 +318,9 @@ def _pair(snapshot: Snapshot, row: int, script: ScriptText) -> Pair:
 
 
 def _trials(snapshot: Snapshot, script: str, most: str) -> tuple[Trial, ...]:
+    """The trials of a script. One that `failed` without a reason sets no limit, unless it is of the
+    row's own max_batch, `most`.
+    """
     table = snapshot.tables["trials"]
     return tuple(
         Trial(int(table.cell(row, "batch")), table.cell(row, "outcome") == "ran")
