@@ -229,10 +229,10 @@ def _misspelt_estimator(target: ScriptText, launch: Launch) -> Iterator[Mistake]
     known = KNOWN_ESTIMATORS | GROUP_ESTIMATORS
     if any(override.key.endswith("external_lib") for override in launch.overrides):
         return
-    for override in launch.overrides:
+    given = (item for item in launch.overrides if item.key == _ESTIMATOR and item.prefix != "~")
+    for override in given:
         word = (override.value or "").strip()
-        near = word not in known and (word.lower() in known or misspelt(word, known))
-        if override.key == _ESTIMATOR and override.prefix != "~" and near:
+        if word not in known and (word.lower() in known or misspelt(word, known)):
             message = f"`{_ESTIMATOR}` is `{shown(word)}`, which verl does not know"
             yield target.mistake(override.origin, message, nearest(word, known).sentence())
 

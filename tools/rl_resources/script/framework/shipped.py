@@ -8,6 +8,7 @@ from it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -249,8 +250,7 @@ class Rejected(NamedTuple):
 
 def as_word(key: str) -> str:
     """A key as the table has it: what a list of words cannot have becomes `_`."""
-    word = "".join("_" if one.isspace() or one == ";" else one for one in key)
-    return word[:MOST_CHARACTERS] or "_"
+    return re.sub(r"[\s;]", "_", key)[:MOST_CHARACTERS] or "_"
 
 
 def read_rejected(cell: str) -> list[Rejected]:
