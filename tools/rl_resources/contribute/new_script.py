@@ -24,7 +24,14 @@ from typing import TYPE_CHECKING
 from rl_resources.errors import UnusableInput
 from rl_resources.package import Record
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
-from rl_resources.script.backends import ACTOR, BACKENDS, ROLLOUT, SAME_BACKEND
+from rl_resources.script.backends import (
+    ACTOR,
+    BACKENDS,
+    ENGINES,
+    ROLLOUT,
+    SAME_BACKEND,
+    VENDORS,
+)
 from rl_resources.script.framework import Shipped
 
 if TYPE_CHECKING:
@@ -89,13 +96,6 @@ ALGORITHMS: Mapping[str, Algorithm] = {
 }
 """By the word of `tasks.algorithm`. Clips are those of the papers that `tasks.link` names."""
 
-ADAPTERS_TRAIN = ("fsdp", "fsdp2", "megatron")
-ADAPTERS_INFER = ("sglang", "vllm")
-"""Backends with LoRA adapters: verl's documentation, advance/ppo_lora, of February 2026."""
-
-_VENDORS = {"mindspeed": "Huawei", "vllm-ascend": "Huawei", "trtllm": "NVIDIA"}
-"""Backends that run on the accelerators of one vendor alone."""
-
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
@@ -157,16 +157,17 @@ def refusals(wanted: Configuration, known: Shipped) -> Iterator[str]:
     if task["algorithm"] not in ALGORITHMS:
         possible, name = ", ".join(ALGORITHMS), task["algorithm"]
         yield f"no settings alone make {release} run {name}; known are those of {possible}"
-    for does, row, word, offered, loras, able in (
-        ("train", wanted.train, wanted.strategy, strategies(known), "trained", ADAPTERS_TRAIN),
-        ("generate", wanted.infer, wanted.engine, engines(known), "loaded", ADAPTERS_INFER),
+    for does, row, word, offered, loras, known_of in (
+        ("train", wanted.train, wanted.strategy, strategies(known), "trained", BACKENDS),
+        ("generate", wanted.infer, wanted.engine, engines(known), "loaded", ENGINES),
     ):
         backend = str(row["backend"])
         if word not in offered:
             possible = ", ".join(sorted(offered))
             yield f"{release} does not {does} with {backend}; it offers {possible}"
-        if (vendor := _VENDORS.get(backend)) not in {None, wanted.device["vendor"]}:
+        if (vendor := VENDORS.get(backend)) not in {None, wanted.device["vendor"]}:
             yield f"{backend} is for accelerators of {vendor}, not for {wanted.device['name']}"
+        able = [name for name, item in known_of.items() if item.adapters]
         if task["adapters_only"] and word not in able:
             yield f"LoRA cannot be {loras} by {word} in {release}, only by {', '.join(able)}"
 
@@ -202,8 +203,8 @@ def parallel_sizes(wanted: Configuration) -> dict[str, str]:
         tensor, pipeline = megatron_sizes(wanted.model, wanted.cluster, offload=offload)
         found["tensor_model_parallel_size"] = str(tensor)
         found["pipeline_model_parallel_size"] = str(pipeline)
-    if wanted.strategy == "torchtitan":
-        found["data_parallel_shard_size"] = "$((NNODES * GPUS_PER_NODE))"
+    if key := BACKENDS[wanted.strategy].all_gpus:
+        found[key] = "$((NNODES * GPUS_PER_NODE))"
     if wanted.model["experts"] and (key := BACKENDS[wanted.strategy].expert_parallel):
         found[key] = str(expert_parallel(wanted.model, wanted.cluster))
     return found

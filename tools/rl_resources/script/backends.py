@@ -1,12 +1,13 @@
-"""What the framework calls backends, and where each has its settings.
+"""What the framework calls backends, what each can do, and where it has its settings.
 
-A further training backend is one entry of `BACKENDS`.
+A further training backend is one entry of `BACKENDS`, a further rollout engine one of `ENGINES`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 MODEL = "actor_rollout_ref.model"
 ACTOR = "actor_rollout_ref.actor"
@@ -22,9 +23,16 @@ class Backend:
     `param_offload`, `optimizer_offload` and `expert_parallel` are keys of `section`,
     `offload_policy` is the switch with which the backend itself offloads all state, of
     `sequence_parallel` the last key wins that is above 1. An empty key is a setting that it lacks.
+    `all_gpus` is a key of `section` whose default is one GPU, so that a script has to set it.
+
+    One that `divides_as_fsdp` shares sequences among GPUs and nothing else, so that batches must
+    divide as with FSDP. With `adapters` it trains LoRA: verl's documentation, advance/ppo_lora, of
+    February 2026.
     """
 
     section: str
+    divides_as_fsdp: bool = False
+    adapters: bool = False
     checkpointing: str = CHECKPOINTING
     packing: str = f"{MODEL}.use_remove_padding"
     param_offload: str = "param_offload"
@@ -33,6 +41,7 @@ class Backend:
     activation_offload: str = ""
     sequence_parallel: tuple[str, ...] = ()
     expert_parallel: str = ""
+    all_gpus: str = ""
 
 
 _MEGATRON = f"{ACTOR}.megatron"
@@ -42,17 +51,22 @@ _FSDP_SEQUENCES = tuple(
 BACKENDS: Mapping[str, Backend] = {
     "fsdp": Backend(
         "fsdp_config",
+        divides_as_fsdp=True,
+        adapters=True,
         activation_offload=f"{MODEL}.enable_activation_offload",
         sequence_parallel=_FSDP_SEQUENCES,
     ),
     "fsdp2": Backend(
         "fsdp_config",
+        divides_as_fsdp=True,
+        adapters=True,
         offload_policy=f"{ACTOR}.fsdp_config.offload_policy",
         activation_offload=f"{MODEL}.enable_activation_offload",
         sequence_parallel=_FSDP_SEQUENCES,
     ),
     "megatron": Backend(
         "megatron",
+        adapters=True,
         checkpointing=RECOMPUTATION,
         packing=f"{_MEGATRON}.use_remove_padding",
         expert_parallel="expert_model_parallel_size",
@@ -68,10 +82,29 @@ BACKENDS: Mapping[str, Backend] = {
         "torchtitan",
         checkpointing=f"{ACTOR}.torchtitan.activation_checkpoint",
         expert_parallel="expert_parallel_size",
+        all_gpus="data_parallel_shard_size",
     ),
 }
-TRAIN_BACKENDS = frozenset(BACKENDS)
-INFER_BACKENDS = frozenset({"vllm", "sglang", "hf", "trtllm", "vexact", "vllm_omni"})
+
+
+class Engine(NamedTuple):
+    """What a rollout engine can do.
+
+    With `adapters` it loads those of LoRA (the same page of verl's documentation), `divides` says
+    whether the framework asks its parallel sizes to divide the GPUs.
+    """
+
+    adapters: bool = False
+    divides: bool = False
+
+
+ENGINES: Mapping[str, Engine] = {
+    "sglang": Engine(adapters=True, divides=True),
+    "vllm": Engine(adapters=True, divides=True),
+    **dict.fromkeys(("hf", "trtllm", "vexact", "vllm_omni"), Engine()),
+}
+VENDORS: Mapping[str, str] = {"mindspeed": "Huawei", "vllm-ascend": "Huawei", "trtllm": "NVIDIA"}
+"""Words of ours for backends that run on the accelerators of one vendor alone."""
 SAME_BACKEND: Mapping[str, str] = {
     "mindspeed": "megatron",
     "vllm-ascend": "vllm",

@@ -224,9 +224,10 @@ class Run(Settings):
 
     @property
     def trains_with_megatron(self) -> bool | None:
-        """Whether Megatron trains; `None` where FSDP does not either, or it is not known."""
-        name = self.train_backend.text
-        return {"megatron": True, "fsdp": False, "fsdp2": False}.get(name or "")
+        """Whether Megatron trains; `None` where nothing is known that divides GPUs as FSDP does."""
+        if self.train_backend.text == "megatron":
+            return True
+        return False if self.knows_backend and self.backend.divides_as_fsdp else None
 
     @property
     def training_model_size(self) -> int | None:

@@ -26,9 +26,9 @@ from rl_resources.script.algorithm import (
 )
 from rl_resources.script.backends import (
     ACTOR,
-    INFER_BACKENDS,
+    BACKENDS,
+    ENGINES,
     SAME_BACKEND,
-    TRAIN_BACKENDS,
     switched_on,
 )
 from rl_resources.script.run import LACKING, Run, is_off, is_on
@@ -217,13 +217,13 @@ def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     Good: `megatron` as `train` with `actor_rollout_ref.actor.strategy=megatron`
     """
     for column, setting, known in (
-        ("train", run.train_backend, TRAIN_BACKENDS),
-        ("infer", run.infer_backend, INFER_BACKENDS),
+        ("train", run.train_backend, BACKENDS),
+        ("infer", run.infer_backend, ENGINES),
     ):
         word = pair.text(column).lower()
         said = SAME_BACKEND.get(word, word)
         found = setting.text or ""
-        if said in (INFER_BACKENDS if column == "train" else TRAIN_BACKENDS):
+        if said in (ENGINES if column == "train" else BACKENDS):
             continue  # backend_role reports it
         if said and said != found and (found in known or misspelt(found, known)):
             right = found if found in known else ""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from rl_resources.rule import Mistake
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
-from rl_resources.script.backends import ACTOR, ROLLOUT
+from rl_resources.script.backends import ACTOR, ENGINES, ROLLOUT
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
 from rl_resources.script_rules.agreement import likeness, model_in_path
@@ -212,7 +212,8 @@ def parallel_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, st
 
 
 def _rollout_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, str]]:
-    if run.infer_backend.text not in {"vllm", "sglang"}:
+    engine = ENGINES.get(run.infer_backend.text or "")
+    if not (engine and engine.divides):
         return
     size, whole, node = run.rollout_tensor_parallel_size, run.rollout_model_size, run.gpus_per_node
     asked = heads if run.infer_backend.text == "vllm" else None

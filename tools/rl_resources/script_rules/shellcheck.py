@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from concurrent.futures import Future
 from pathlib import Path
-from shutil import which
 from subprocess import SubprocessError, run
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from rl_resources.rule import Mistake, rule
-from rl_resources.script.bash.parser import nests_too_deeply
+from rl_resources.script.bash.parser import WORKERS, nests_too_deeply, program
 from rl_resources.script_rules.target import ScriptText
 
 RULES = frozenset({"shellcheck", "shellcheck-error"})
@@ -32,7 +28,6 @@ _LEFT_OUT = frozenset(
     # a matter of taste in a launch script, or wrong for Hydra's lists in words and arrays
     | {1010, 1083, 1090, 1091, 2026, 2027, 2043, 2046, 2054, 2086, 2140, 2155, 2164, 2206, 2207}
 )
-_WORKERS = ThreadPoolExecutor(os.cpu_count())
 _asked: dict[str, Future[Mapping[str, tuple[Comment, ...]]]] = {}
 
 
@@ -57,27 +52,20 @@ def ask(texts: Iterable[str]) -> None:
     new = [text for text in dict.fromkeys(texts) if text not in _asked]
     for at in range(0, len(new), SCRIPTS_PER_PROCESS):
         some = new[at : at + SCRIPTS_PER_PROCESS]
-        _asked.update(dict.fromkeys(some, _WORKERS.submit(_answers, some)))
-
-
-@cache
-def _program() -> str | None:
-    """The binary of the installed package, or else one on the path."""
-    own = Path(sys.executable).with_name("shellcheck.exe" if os.name == "nt" else "shellcheck")
-    return str(own) if own.is_file() else which("shellcheck")
+        _asked.update(dict.fromkeys(some, WORKERS.submit(_answers, some)))
 
 
 def _answers(texts: Sequence[str]) -> Mapping[str, tuple[Comment, ...]]:
     """The comments on each text. If one of several takes too long, each is asked by itself."""
-    program, found = _program(), {text: tuple[Comment, ...]() for text in texts}
+    checker, found = program("shellcheck"), {text: tuple[Comment, ...]() for text in texts}
     with TemporaryDirectory() as folder:
         paths = {f"{folder}/{place}": text for place, text in enumerate(texts)}
         paths = {path: text for path, text in paths.items() if not nests_too_deeply(text)}
-        if program is None or not paths:
+        if checker is None or not paths:
             return found
         for path, text in paths.items():
             Path(path).write_bytes(text.encode("utf-8", "replace"))
-        command, limit = [program, *_OPTIONS, *paths], LONGEST_RUN_SECONDS + len(paths)
+        command, limit = [checker, *_OPTIONS, *paths], LONGEST_RUN_SECONDS + len(paths)
         try:
             done = run(command, capture_output=True, timeout=limit, check=False)
             answer = json.loads(done.stdout)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from pathlib import Path
 from shutil import which
@@ -20,7 +20,8 @@ from rl_resources.errors import UnusableInput
 Node = Mapping[str, Any]
 """A node as shfmt names it; each place in it (`Pos`, `End`) is an offset in characters."""
 
-_WORKERS = ThreadPoolExecutor(os.cpu_count())
+WORKERS = ThreadPoolExecutor(os.cpu_count())
+"""Each waits for a process: shfmt here, ShellCheck in the rules."""
 _ERROR = re.compile(r"(\d+):(\d+): (.*)")
 
 
@@ -47,7 +48,7 @@ def parse(text: str) -> Tree:
 @lru_cache(maxsize=1024)
 def ask(text: str) -> Future[Tree]:
     """Start shfmt on a text in the background, once."""
-    return _WORKERS.submit(_parsed, text)
+    return WORKERS.submit(_parsed, text)
 
 
 def nests_too_deeply(text: str) -> bool:
@@ -61,7 +62,7 @@ def _parsed(text: str) -> Tree:
         return _TOO_DEEP
     plain = re.sub(r"\r|(?<!\\)\\\Z", " ", text)
     done = subprocess.run(
-        [_program(), "-ln=bash", "--to-json"],
+        [_shfmt(), "-ln=bash", "--to-json"],
         input=plain.encode("utf-8", "replace"),
         capture_output=True,
     )
@@ -75,17 +76,20 @@ def _parsed(text: str) -> Tree:
     return tree if without == text else _parsed(without)
 
 
-@lru_cache(maxsize=1)
-def _program() -> str:
-    """The binary of the installed package, or else one on the path."""
-    next_to_python = Path(sys.executable).with_name("shfmt")
-    found = str(next_to_python) if next_to_python.is_file() else which("shfmt")
-    if found is None:
-        raise UnusableInput(
-            "scripts are parsed by shfmt, which is not installed",
-            "Run: pip install 'rl-resources[check]'",
-        )
-    return found
+@cache
+def program(name: str) -> str | None:
+    """The binary of an installed package, or else one on the path; `None` where neither is."""
+    own = Path(sys.executable).with_name(f"{name}.exe" if os.name == "nt" else name)
+    return str(own) if own.is_file() else which(name)
+
+
+def _shfmt() -> str:
+    if found := program("shfmt"):
+        return found
+    raise UnusableInput(
+        "scripts are parsed by shfmt, which is not installed",
+        "Run: pip install 'rl-resources[check]'",
+    )
 
 
 def _tree(text: str, output: bytes) -> Tree:
