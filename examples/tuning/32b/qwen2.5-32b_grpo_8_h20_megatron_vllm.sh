@@ -17,6 +17,9 @@
 
 set -euo pipefail
 
+# Keeps GPU memory from fragmenting
+export PYTORCH_CUDA_ALLOC_CONF=${PYTORCH_CUDA_ALLOC_CONF:-max_split_size_mb:256}
+
 # Model and data
 MODEL_PATH=${MODEL_PATH:-Qwen/Qwen2.5-32B}
 TRAIN_FILES=${TRAIN_FILES:-"${HOME}/data/gsm8k/train.parquet"}

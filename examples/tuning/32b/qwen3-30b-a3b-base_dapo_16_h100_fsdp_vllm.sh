@@ -20,11 +20,11 @@
 #   - Checkpoints every 5 steps are left out.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
 #
-# Only the rollout computes in FP8; training stays in BF16. The source sets VLLM_USE_DEEP_GEMM=1
-# in the environment.
+# Only the rollout computes in FP8; training stays in BF16.
 #
-# Several nodes: start a Ray cluster over all 2 nodes first, with VLLM_USE_DEEP_GEMM=1 in the
-# environment of each, then this script once, on the head node.
+# Several nodes: start a Ray cluster over all 2 nodes first, with VLLM_USE_DEEP_GEMM=1 and
+# TORCH_NCCL_AVOID_RECORD_STREAMS=1 in the environment of each, then this script once, on the head
+# node.
 #
 # Settings: environment variables of the names below, or more Hydra overrides as arguments.
 

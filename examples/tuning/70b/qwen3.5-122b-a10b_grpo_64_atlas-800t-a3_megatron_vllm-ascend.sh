@@ -20,8 +20,9 @@
 # Megatron-Bridge de93536e and flash-linear-attention.
 #
 # Several nodes: start a Ray cluster over all 4 nodes first, with HCCL_CONNECT_TIMEOUT=5400,
-# HCCL_BUFFSIZE=300, TASK_QUEUE_ENABLE=1 and VLLM_ASCEND_ENABLE_NZ=0 in the environment of each,
-# then this script once, on the head node.
+# HCCL_BUFFSIZE=300, TASK_QUEUE_ENABLE=1, VLLM_ASCEND_ENABLE_NZ=0 and
+# PYTORCH_NPU_ALLOC_CONF=garbage_collection_threshold:0.8 in the environment of each, then this
+# script once, on the head node.
 #
 # Settings: environment variables of the names below, or more Hydra overrides as arguments.
 
