@@ -8,7 +8,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import TYPE_CHECKING, Any, Literal
 
 from rl_resources.estimate.configuration import Assumed, Configuration, Inputs, of_run
@@ -51,8 +52,8 @@ class Moment:
 
     @property
     def peak_gb(self) -> float:
-        """The sum of its components."""
-        return sum(self.components.values())
+        """The sum of its components, added as the page does: `sum` is exact from Python 3.12 on."""
+        return reduce(add, self.components.values(), 0.0)
 
 
 @dataclass(frozen=True)
