@@ -23,11 +23,11 @@ check: $(READY)  ## validate dataset and scripts as CI does
 
 test: $(TESTS_READY) lint  ## what every change must pass
 	$(BIN)/rl-resources check --strict
-	$(BIN)/pytest --numprocesses auto --dist worksteal -m "not nightly"
+	$(BIN)/pytest --quiet --numprocesses auto --dist worksteal -m "not nightly"
 
 nightly: $(TESTS_READY)  ## the slow tests: differential, fuzzing, all combinations, full axe, recipes
 	sh tools/setup/web.sh
-	$(BIN)/pytest --numprocesses auto --dist worksteal -m nightly
+	$(BIN)/pytest --quiet --numprocesses auto --dist worksteal -m nightly
 
 bench: $(TESTS_READY)  ## print the ratios of check, build and finder to their peers
 	$(BIN)/python benchmarks/bench.py

@@ -18,7 +18,7 @@ from rl_resources.query.estimate import estimate
 from rl_resources.query.find import ask
 from rl_resources.query.sentences import resource
 from rl_resources.query.understand import understand
-from rl_resources.query.vocabulary import vocabulary
+from rl_resources.query.vocabulary import FILTERS, plain, vocabulary
 from rl_resources.site.answers import as_text, as_value
 from website import ROOT
 
@@ -68,6 +68,17 @@ def test_a_word_that_is_not_known_gets_the_nearest(dataset, case):
     with pytest.raises(UnusableInput) as caught:
         understand(vocabulary(dataset), case["words"])
     assert case["help"] in caught.value.help
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_filter_leaves_what_matches_it_and_nothing_else(dataset, name):
+    every = ask(dataset, {})[0].answers
+    words = {word for row in every for word in row.words(name) if word}
+    for word in words:
+        found = ask(dataset, {name: word})[0].answers
+        known = {row.id for row in every if plain(word) in map(plain, row.words(name))}
+        assert {row.id for row in found} == known
+    assert len(words) > 1
 
 
 def test_every_record_is_the_answer_to_the_question_about_itself(dataset):

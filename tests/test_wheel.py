@@ -21,7 +21,7 @@ from cases import read_cases
 from conftest import SharedFolder
 from rl_resources import load
 from rl_resources.cli import COMMANDS as OFFERED
-from rl_resources.cli import main
+from rl_resources.cli import main, publishing
 from rl_resources.package import DESCRIPTOR
 from sample_tree import ran
 from website import ROOT
@@ -132,7 +132,7 @@ def test_importing_the_package_imports_nothing_but_the_standard_library(python, 
 # Runs command lines in one process; prints of each its status, output and messages.
 MANY = """
 import contextlib, io, json, sys
-from rl_resources.cli import main
+from rl_resources.cli import main, publishing
 
 found = []
 for line in sys.argv[1:]:
@@ -146,7 +146,7 @@ print(json.dumps([found, "pandas" in sys.modules]))
 
 def test_what_only_reads_takes_the_installed_data_where_there_is_no_checkout(python, tmp_path):
     commands = ("find --size 7B --gpus 2 --device h800", "coverage", "export rst --size 7B")
-    commands += ("export markdown", "export json")
+    commands += tuple(f"export {kind}" for kind in publishing.KINDS if kind != "rst")
     answers, pandas = json.loads(_run(python, tmp_path, MANY, *commands))
     assert not pandas
     assert [(status, err) for status, _, err in answers] == [(0, "")] * len(commands)

@@ -6,6 +6,7 @@ another matter. Nothing is written here: what is to be written is returned as te
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -130,12 +131,20 @@ def _csv(dataset: Dataset, rows: Iterable[Record]) -> str:
 
 
 def _derived(root: Path, composed: Sequence[Release], *, whole: bool) -> dict[str, str]:
-    """The history of `whole` releases, and the defaults unless a checkout's are of a newer one."""
+    """The history of `whole` releases, or with a new one, and the defaults unless a checkout's are
+    of a newer one.
+    """
     if not composed or not (root / DEFAULTS).is_dir():
         return {}
-    newest = composed[-1]
+    newest, files = composed[-1], {}
     name = f"{newest.framework}.json"
-    files = {f"{HISTORY}/{name}": write_history(composed)} if whole else {}
+    path = root / HISTORY / name
+    before = json.loads(path.read_text("utf-8"))["releases"] if path.is_file() else []
+    known = {release.version: release for release in composed}
+    if whole or known.keys() - set(before):
+        every = in_order(known if whole else {*before, *known})
+        past = [known.get(one) or configuration(newest.framework, one) for one in every]
+        files[f"{HISTORY}/{name}"] = write_history(past)
     present = root / DEFAULTS / name
     shipped = read_shipped(present.read_text("utf-8")).version if present.is_file() else "0"
     if in_order([newest.version, shipped])[-1] == newest.version:

@@ -129,7 +129,7 @@ def issue_form(dataset: Dataset) -> str:
 
 def _question(field: Field, choices: Sequence[str] | None) -> dict[str, Any]:
     """One column; what is required, but seldom asked for, is what the script sets."""
-    words = choices or list(field.constraints.get("enum", ()))
+    words = choices or list(field.words)
     required = field.name in REQUIRED
     of_script = " Empty where the script sets it." if field.required and not required else ""
     attributes: dict[str, Any] = {

@@ -37,13 +37,13 @@ def _markdown(dataset: Dataset, size: str, script_url: str | None) -> str:
     return tuning_table.markdown(dataset, sizes, script_url)
 
 
-_KINDS = {"rst": _rst, "json": _json, "markdown": _markdown}
+KINDS = {"rst": _rst, "json": _json, "markdown": _markdown}
 """What `export` writes: of a dataset, one size of it or all, with the URL of scripts."""
 
 
 def _export_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("kind", choices=[*_KINDS])
+    add("kind", choices=[*KINDS])
     add("--size", metavar="S", help="only this size, for example 7B")
     add("--script-url", metavar="TEMPLATE", help="URL of a script, with {path} or {script}")
     add("--out", metavar="FILE", help="write to a file, not to standard output")
@@ -61,7 +61,7 @@ def export(arguments: Arguments) -> int:
         script_url = script_url or read_repository(root).script_url()
     dataset = read_dataset(read_package(root))
     size = _section(dataset, arguments.size) if arguments.size else ""
-    text = _KINDS[arguments.kind](dataset, size, script_url)
+    text = KINDS[arguments.kind](dataset, size, script_url)
     if arguments.out:
         write_file(Path(arguments.out), text)
     else:

@@ -78,11 +78,12 @@ def _allows(field: Field, text: str) -> bool:
 
 
 def known_words(dataset: Dataset, column: str) -> tuple[str, ...]:
-    """All words that a column can have; none for a number or a handle."""
+    """All words that a column can have; none for a number, a handle or a list."""
     schema = dataset.package.resources["tuning"].schema
     key = schema.foreign_key(column)
     if key is None:
-        return tuple(schema.field(column).constraints.get("enum", ()))
+        field = schema.field(column)
+        return () if field.type == "list" else field.words
     rows = dataset.records[key.resource]
     return tuple(str(row[key.reference]) for row in rows if row.get("role", column) == column)
 

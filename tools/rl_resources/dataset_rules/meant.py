@@ -237,8 +237,7 @@ def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
         return field.delimiter.join(dict.fromkeys(items))
     key = broken.table.schema.foreign_key(field.name)
     if key is None:
-        words = map(str, field.constraints.get("enum", ()))
-        known: Mapping[str, frozenset[str]] = {_plain(word): frozenset({word}) for word in words}
+        known: Mapping[str, frozenset[str]] = {_plain(it): frozenset({it}) for it in field.words}
     else:
         known = words_meant(snapshot, key.resource)
     found = known.get(_plain(cell)) or known.get(_plain(_COUNT.sub("", cell))) or frozenset()

@@ -464,7 +464,7 @@ def _contributor(text: str, context: Context) -> str | Problem | None:
 
 def _spellings(dataset: Dataset) -> dict[str, Spellings]:
     """The spellings of every kind of word that a page may use, but of devices."""
-    tags = dataset.package.resources["tuning"].schema.field("tag").constraints["enum"]
+    tags = dataset.package.resources["tuning"].schema.field("tag").words
     backends = dataset.records["backends"]
     words = {
         "tag": tags,

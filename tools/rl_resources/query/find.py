@@ -263,13 +263,13 @@ class Alternative(NamedTuple):
         return wider
 
 
-_BACKENDS = ("train", "infer", "framework")
-_OTHERS = (name for name in reversed([*FILTERS]) if name not in {"task", *_BACKENDS})
+_TOGETHER = tuple(name for name, item in FILTERS.items() if not item.other)
+_OTHERS = (name for name in reversed([*FILTERS]) if name not in {"task", *_TOGETHER})
 
 ALTERNATIVES = (
     (
         Alternative("shorter", ("length",)),
-        Alternative("other-backends", _BACKENDS),
+        Alternative("other-backends", _TOGETHER),
         *(Alternative(f"other-{name}", (name,)) for name in _OTHERS),
         Alternative("other-model", ("model",)),
         Alternative("adapters", adapters=True),
