@@ -13,7 +13,9 @@ from functools import lru_cache
 from mmap import mmap
 from typing import Literal, NamedTuple
 
-_CELL = re.compile(r'"(?P<quoted>(?:[^"]++|"")*+)"|(?P<bare>[^,"\n]*)')
+_CELL = r'(?:"((?:[^"]++|"")*+)"|([^,"\n]*+))'
+_RECORD = re.compile(f"{_CELL}(?:,{_CELL})*+")
+_CELLS = re.compile(rf"(?:\A|,){_CELL}")
 CONFLICT_MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 """With what the lines begin that git puts around a merge conflict."""
 CONFLICT = rf"(?:{'|'.join(map(re.escape, CONFLICT_MARKS))})"
@@ -30,18 +32,17 @@ MOST_LINES_OF_A_CONFLICT = 10_000
 class Row(NamedTuple):
     """One record.
 
-    `line` is the physical line of its first cell. `starts` has the line and column of every cell
-    where a quoted cell made them other than a sum of lengths; it is empty for most rows.
+    `line` is the physical line of its first cell. `text` is the whole record where it has quotes;
+    it is empty for most rows.
     """
 
     line: int
     cells: tuple[str, ...]
-    starts: tuple[tuple[int, int], ...] = ()
+    text: str = ""
 
     def at(self, line: int) -> Row:
         """The same on other lines, of which `line` is the first."""
-        down = line - self.line
-        return Row(line, self.cells, tuple((on + down, column) for on, column in self.starts))
+        return self._replace(line=line)
 
     @property
     def empty(self) -> bool:
@@ -50,8 +51,8 @@ class Row(NamedTuple):
 
     def place(self, index: int) -> tuple[int, int]:
         """Physical line and column, from 1, of cell `index`; past the end: where it would begin."""
-        if self.starts:
-            return self.starts[min(index, len(self.starts) - 1)]
+        if self.text:
+            return starts(self)[min(index, len(self.cells) - 1)]
         lengths = [len(cell) + 1 for cell in self.cells[:index]]
         return self.line, 1 + sum(lengths)
 
@@ -187,28 +188,31 @@ def _closing_line(lines: Sequence[str], number: int) -> int | None:
 
 
 def _cells(text: str, line: int) -> Row | Defect:
-    cells: list[str] = []
-    starts: list[tuple[int, int]] = []
-    at = 0
-    line_start = 0
-    while True:
-        column = at - line_start + 1
-        starts.append((line, column))
-        match = _CELL.match(text, at)
-        if match is None or (match["quoted"] is None and text.startswith('"', at)):
-            return Defect("unclosed-quote", line, column, text[at:], text)
-        cells.append(match["bare"] or (match["quoted"] or "").replace('""', '"'))
-        breaks = match[0].count("\n")
-        if breaks:
+    match = _RECORD.match(text)
+    end = match.end() if match else 0
+    if end == len(text):
+        cells = (quoted.replace('""', '"') or bare for quoted, bare in _CELLS.findall(text))
+        return Row(line, tuple(cells), text)
+    before = text[:end]
+    place = line + before.count("\n"), end - before.rfind("\n")
+    if text[end] == '"' and before[-1:] in {"", ","}:
+        return Defect("unclosed-quote", *place, text[end:], text)
+    *_, last = _CELLS.finditer(before)
+    return Defect("stray-quote", *place, text[end - len(last[0].removeprefix(",")) :], text)
+
+
+@lru_cache(maxsize=256)
+def starts(row: Row) -> tuple[tuple[int, int], ...]:
+    """Physical line and column of each cell of a record with quotes."""
+    found: list[tuple[int, int]] = []
+    line, begin = row.line, 0
+    for match in _CELLS.finditer(row.text):
+        at = match.start() + bool(found)
+        found.append((line, at - begin + 1))
+        if breaks := match[0].count("\n"):
             line += breaks
-            line_start = at + match[0].rindex("\n") + 1
-        at = match.end()
-        if at == len(text):
-            return Row(starts[0][0], tuple(cells), tuple(starts))
-        if text[at] != ",":
-            place = (line, at - line_start + 1)
-            return Defect("stray-quote", *place, text[match.start() :], text)
-        at += 1
+            begin = match.start() + match[0].rindex("\n") + 1
+    return tuple(found)
 
 
 def conflicts(text: str) -> list[tuple[int, int]]:

@@ -285,7 +285,7 @@ def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
     if separator := meant.separator_of(table, row):
         message = f"the row has {meant.SEPARATORS[separator]} between its cells, not commas"
         before = len(",".join(row.cells).split(separator)[0])
-        place = row.line, before + (2 if row.starts else 1)  # a row that is quoted as a whole
+        place = row.line, before + (2 if row.text else 1)  # a row that is quoted as a whole
     fix = meant.as_help(meant.likely_rows(snapshot, table, row))
     if not fix and cells * 2 < wanted and ",".join(row.cells).count(";") >= wanted - 1:
         message = "the row has semicolons between its cells, not commas"
