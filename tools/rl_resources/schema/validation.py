@@ -67,7 +67,7 @@ class Validator:
         text = frame.with_columns(pl.all().replace("", None))
         fields = [field for field in self.schema.fields if field.name in text.columns]
         typed = text.with_columns(_typed(field) for field in fields if field.type in _TYPES)
-        mistyped = [item for field in fields for item in _mistyped(field, text, typed)]
+        mistyped = [*_mistyped([field for field in fields if field.type in _TYPES], text, typed)]
         found = pl.concat([*self._broken(typed), self._frame(mistyped)])
         mistakes = self._text_mistakes(fields, text, found)
         every = pl.concat([found, self._frame(mistakes)]).sort("row", "field", "constraint")
@@ -140,20 +140,26 @@ def _typed(field: Field) -> pl.Expr:
     return cell.cast(_TYPES[field.type], strict=False)
 
 
-def _mistyped(field: Field, text: pl.DataFrame, typed: pl.DataFrame) -> Iterator[Failure]:
+def _mistyped(
+    fields: Sequence[Field], text: pl.DataFrame, typed: pl.DataFrame
+) -> Iterator[Failure]:
     """The cells that are not written as their type, or are integers beyond those of machines."""
-    if field.type in TEXTS:
-        return
-    cells, value = text[field.name], pl.col(field.name)
+    doubtful = typed.select(_doubtful(field, text[field.name]) for field in fields)
+    for field, found in zip(fields, doubtful.iter_columns(), strict=True):
+        for row in found.arg_true() if found.any() else ():  # `arg_true` is slow
+            if constraint := _type_failure(field, text[row, field.name]):
+                yield Failure(row, field.name, constraint)
+
+
+def _doubtful(field: Field, cells: pl.Series) -> pl.Expr:
+    """Whether each cell of a column may be written in another way than its type wants."""
+    value = pl.col(field.name)
     doubtful = value.is_null()
     if field.type == "number":
         doubtful |= ~value.is_finite()
     if field.type == "date":  # polars reads `2026-1-5` and `+999-01-01`, too
-        doubtful |= (value.dt.year() < 1000) | (cells.str.len_bytes() != _DATE_LENGTH)
-    suspicious = typed.select(doubtful).to_series() & cells.is_not_null()
-    for row in suspicious.arg_true() if suspicious.any() else ():  # `arg_true` is slow
-        if constraint := _type_failure(field, cells[row]):
-            yield Failure(row, field.name, constraint)
+        doubtful |= (value.dt.year() < 1000) | pl.lit(cells.str.len_bytes() != _DATE_LENGTH)
+    return doubtful & pl.lit(cells.is_not_null())
 
 
 def _type_failure(field: Field, cell: str) -> str | None:

@@ -73,7 +73,7 @@ def hidden_character(target: ScriptText) -> Iterator[Mistake]:
 def _wide_spaces(target: ScriptText) -> list[int]:
     """Where a space of a web page stands between words; in quotes and comments it is text."""
     bare = _QUOTED.sub(lambda quoted: "x" * len(quoted[0]), without_comments(target))
-    return [at for at, character in enumerate(bare) if character == "\u00a0"]
+    return [match.start() for match in re.finditer("\u00a0", bare)]
 
 
 def fix_hidden_character(target: ScriptText) -> Iterator[Rewrite]:
@@ -130,10 +130,11 @@ def _unexpected(target: ScriptText) -> Iterator[Part]:
 def _below(node: Node) -> list[Node]:
     found: list[Node] = []
     for value in node.values():
-        if isinstance(value, dict):
+        kind = type(value)  # of many thousand values a script
+        if kind is dict:
             found.append(value)
-        elif isinstance(value, list):
-            found += [item for item in value if isinstance(item, dict)]
+        elif kind is list:
+            found += value
     return found
 
 
