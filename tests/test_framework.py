@@ -322,10 +322,7 @@ def test_every_script_is_composed_with_every_release(root):
     again = compat(root, ["8.0"])
     assert again.rows == found.rows
     assert f"{HISTORY}/verl.json" not in again.files
-    (root / HISTORY / "verl.json").write_text('{"releases": ["8.0"]}', "utf-8")
-    assert (
-        compat(root, ["9.0"]).files[f"{HISTORY}/verl.json"] == found.files[f"{HISTORY}/verl.json"]
-    )
+    assert again.summary[0].startswith(f"{HISTORY} lacks 8.0 until compat runs without")
     (root / "records" / "tuning.csv").write_text(
         "".join((root / "records" / "tuning.csv").read_text("utf-8").splitlines(True)[:-1]), "utf-8"
     )

@@ -132,7 +132,7 @@ def test_importing_the_package_imports_nothing_but_the_standard_library(python, 
 # Runs command lines in one process; prints of each its status, output and messages.
 MANY = """
 import contextlib, io, json, sys
-from rl_resources.cli import main, publishing
+from rl_resources.cli import main
 
 found = []
 for line in sys.argv[1:]:

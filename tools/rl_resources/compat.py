@@ -6,7 +6,6 @@ another matter. Nothing is written here: what is to be written is returned as te
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -29,10 +28,11 @@ from rl_resources.script.framework.shipped import (
     HISTORY,
     Rejected,
     describe,
+    history,
     read_shipped,
     write_history,
 )
-from rl_resources.script_rules.target import ScriptText
+from rl_resources.script_rules.target import FRAMEWORK, ScriptText
 from rl_resources.text import in_order
 
 RESOURCE = "compatibility"
@@ -80,7 +80,7 @@ def compat(
         rows += [row for row in dataset.records[RESOURCE] if _stays(row, names, versions)]
     rows.sort(key=lambda row: tuple(str(row[name]) for name in _KEY))
     files[dataset.package.resources[RESOURCE].path] = _csv(dataset, rows)
-    return Compatibility(tuple(rows), files, tuple(_summary(rows)), problems)
+    return Compatibility(tuple(rows), files, tuple(_summary(rows, versions or ())), problems)
 
 
 def _script(root: Path, dataset: Dataset, record: Record) -> ScriptText:
@@ -131,20 +131,12 @@ def _csv(dataset: Dataset, rows: Iterable[Record]) -> str:
 
 
 def _derived(root: Path, composed: Sequence[Release], *, whole: bool) -> dict[str, str]:
-    """The history of `whole` releases, or with a new one, and the defaults unless a checkout's are
-    of a newer one.
-    """
+    """The history of `whole` releases, and the defaults unless a checkout's are of a newer one."""
     if not composed or not (root / DEFAULTS).is_dir():
         return {}
-    newest, files = composed[-1], {}
+    newest = composed[-1]
     name = f"{newest.framework}.json"
-    path = root / HISTORY / name
-    before = json.loads(path.read_text("utf-8"))["releases"] if path.is_file() else []
-    known = {release.version: release for release in composed}
-    if whole or known.keys() - set(before):
-        every = in_order(known if whole else {*before, *known})
-        past = [known.get(one) or configuration(newest.framework, one) for one in every]
-        files[f"{HISTORY}/{name}"] = write_history(past)
+    files = {f"{HISTORY}/{name}": write_history(composed)} if whole else {}
     present = root / DEFAULTS / name
     shipped = read_shipped(present.read_text("utf-8")).version if present.is_file() else "0"
     if in_order([newest.version, shipped])[-1] == newest.version:
@@ -152,7 +144,9 @@ def _derived(root: Path, composed: Sequence[Release], *, whole: bool) -> dict[st
     return files
 
 
-def _summary(rows: Iterable[Record]) -> Iterator[str]:
+def _summary(rows: Iterable[Record], versions: Iterable[str]) -> Iterator[str]:
+    for version in {*versions} - {*history(FRAMEWORK).releases}:
+        yield f"{HISTORY} lacks {version} until compat runs without --framework-version"
     for script, of_script in groupby(rows, itemgetter("script")):
         own = list(of_script)
         accepted = [row for row in own if row["accepted"]]

@@ -115,14 +115,13 @@ class Field:
     @property
     def item_words(self) -> tuple[str, ...]:
         """The items that a list may have, where they are a closed list of words."""
-        return self.words if self.item_pattern else ()
+        words = re.fullmatch(r"\(\?:([a-z0-9|-]+)\)", self.item_pattern)
+        return tuple(words[1].split("|")) if words else ()
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that a cell may be, or the items of a list, where they are a closed list."""
-        items = re.fullmatch(r"\(\?:([a-z0-9|-]+)\)", self.item_pattern)
-        every = items[1].split("|") if items else self.constraints.get("enum", ())
-        return tuple(map(str, every))
+        """The words that a cell may be, where they are an enumeration."""
+        return tuple(map(str, self.constraints.get("enum", ())))
 
     def explained(self, words: Iterable[str]) -> str:
         """What its words mean, where the description says so of each; else the words alone."""

@@ -14,7 +14,7 @@ from mmap import mmap
 from typing import Literal, NamedTuple
 
 _CELL = r'(?:"((?:[^"]++|"")*+)"|([^,"\n]*+))'
-_RECORD = re.compile(f"{_CELL}(?:,{_CELL})*+")
+_RECORD = re.compile(r'(?:"(?:[^"]++|"")*+"|[^,"\n]*+)(?:,(?:"(?:[^"]++|"")*+"|[^,"\n]*+))*+')
 _CELLS = re.compile(rf"(?:\A|,){_CELL}")
 CONFLICT_MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 """With what the lines begin that git puts around a merge conflict."""

@@ -82,8 +82,7 @@ def known_words(dataset: Dataset, column: str) -> tuple[str, ...]:
     schema = dataset.package.resources["tuning"].schema
     key = schema.foreign_key(column)
     if key is None:
-        field = schema.field(column)
-        return () if field.type == "list" else field.words
+        return schema.field(column).words
     rows = dataset.records[key.resource]
     return tuple(str(row[key.reference]) for row in rows if row.get("role", column) == column)
 

@@ -150,7 +150,8 @@ def _keys(snapshot: Snapshot, key: ForeignKey) -> list[str]:
 
 def _wrong_item(snapshot: Snapshot, broken: BrokenCell, others: Sequence[BrokenCell]) -> Mistake:
     """A word, or the first item of a list, that its column does not have."""
-    field, cell, words = broken.field, broken.cell, broken.field.words
+    field, cell = broken.field, broken.cell
+    words = field.item_words or field.words
     items = cell.split(field.delimiter) if field.item_words else [cell]
     wrong = next((item for item in items if item not in words), cell)
     what = field.title.lower().removesuffix("s" if field.item_words else "")

@@ -5,6 +5,7 @@ The generated rows on releases belong to the scripts as they are.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -57,7 +58,8 @@ def _lines_of_keys(script: ScriptText) -> Mapping[str, set[int]]:
 def _today(script: ScriptText, item: Rejected) -> Rejected | None:
     """The item with the line of its key today; `None` where that is not one line."""
     own = _lines_of_keys(script).get(item.key, set())
-    if item.line in own or item.key in "".join(script.text.split("\n")[item.line - 1 : item.line]):
+    line = "".join(script.text.split("\n")[item.line - 1 : item.line])
+    if item.line in own or re.search(rf"{re.escape(item.key)}(?![\w.])", line):
         return item
     return item._replace(line=min(own)) if len(own) == 1 else None
 

@@ -121,7 +121,7 @@ def words_of(dataset: Dataset, table: str, title: str = "title", role: str = "")
 
 def _scenarios(dataset: Dataset) -> dict[str, str]:
     schema = dataset.package.resources["reports"].schema
-    return dict.fromkeys(schema.field("scenario").words, "")
+    return dict.fromkeys(schema.field("scenario").item_words, "")
 
 
 def _frameworks(dataset: Dataset) -> Words:

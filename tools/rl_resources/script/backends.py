@@ -90,17 +90,18 @@ BACKENDS: Mapping[str, Backend] = {
 class Engine(NamedTuple):
     """What a rollout engine can do.
 
-    With `adapters` it loads those of LoRA (the same page of verl's documentation), `divides` says
-    whether the framework asks its parallel sizes to divide the GPUs.
+    With `adapters` it loads those of LoRA (the same page of verl's documentation). `divides` says
+    whether its parallel sizes must divide the GPUs, `divides_heads` the model's attention heads.
     """
 
     adapters: bool = False
     divides: bool = False
+    divides_heads: bool = False
 
 
 ENGINES: Mapping[str, Engine] = {
     "sglang": Engine(adapters=True, divides=True),
-    "vllm": Engine(adapters=True, divides=True),
+    "vllm": Engine(adapters=True, divides=True, divides_heads=True),
     **dict.fromkeys(("hf", "trtllm", "vexact", "vllm_omni"), Engine()),
 }
 VENDORS: Mapping[str, str] = {"mindspeed": "Huawei", "vllm-ascend": "Huawei", "trtllm": "NVIDIA"}

@@ -217,7 +217,7 @@ def _program(words: Sequence[Word]) -> tuple[str, Sequence[Word]] | None:
         return None
     for at, text in enumerate(texts[1:], 1):
         module = _MODULE_FOLLOWS.fullmatch(texts[at - 1]) and _MODULE.fullmatch(text)
-        if module and text not in _STARTED_BY_MODULE:
+        if (module and text not in _STARTED_BY_MODULE) or _TRAINER.fullmatch(text):
             return text, words[at + 1 :]
         if text.endswith(".py") and "=" not in text:
             return _module_of(text), words[at + 1 :]

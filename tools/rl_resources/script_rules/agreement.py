@@ -201,8 +201,8 @@ def _wrong_count(pair: Pair, run: Run, gpus: int) -> tuple[Setting, str]:
     if not run.nodes.known:
         return run.gpu_counts[0], ""
     nodes, each = run.nodes.number or 1, run.gpus_per_node.number or 1
-    if gpus == each * (pair.number("nodes") or 0):
-        return run.nodes, pair.text("nodes")
+    if gpus == each * (wanted := pair.number("nodes") or 1):
+        return run.nodes, str(wanted)
     return run.gpus_per_node, str(gpus // nodes) if gpus % nodes == 0 else ""
 
 
@@ -223,11 +223,20 @@ def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         word = pair.text(column).lower()
         said = SAME_BACKEND.get(word, word)
         found = setting.text or ""
-        if said in (ENGINES if column == "train" else BACKENDS):
-            continue  # backend_role reports it
-        if said and said != found and (found in known or misspelt(found, known)):
+        if said in (ENGINES if column == "train" else BACKENDS) or _lacks_engine(run, said):
+            continue  # backend_role reports it, or unknown_key
+        plausible = found in known or misspelt(found, known) or found.rstrip("0123456789") in known
+        if said and said != found and plausible:
             right = found if found in known else ""
             yield from pair.differs(column, setting, right, said)
+
+
+def _lacks_engine(run: Run, backend: str) -> bool:
+    """Whether a script has settings of a training backend and lacks the choice that brings it."""
+    if backend not in BACKENDS or run.setting("model_engine").place:
+        return False
+    rejected = (item.key for item in run.composition.rejected if item.kind == "unknown-key")
+    return any(key.startswith(f"{ACTOR}.{BACKENDS[backend].section}.") for key in rejected)
 
 
 @run_rule()
@@ -396,6 +405,9 @@ def _estimate(pair: Pair, run: Run) -> Estimate | None:
     gpus, memory_gb = pair.number("gpus"), pair.device_memory_gb
     if not gpus or not memory_gb or not pair.model_facts:
         return None
+    adapters = bool(ADAPTERS.search(pair.text("task")))
+    if pair.text("task") and run.weights and adapters != (run.weights == "lora"):
+        return None  # task_agrees reports it
     try:
         found = of_script(run, gpus, memory_gb, _model(pair.model_facts))
     except UnusableInput:

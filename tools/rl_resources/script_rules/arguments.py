@@ -6,14 +6,19 @@ Each setting exists in the framework's configuration, has its type, and is given
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from math import inf
 
 from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.algorithm import GROUP_ESTIMATORS, KNOWN_ESTIMATORS
-from rl_resources.script.backends import ACTOR, CHECKPOINTING, RECOMPUTATION, switched_on
+from rl_resources.script.backends import (
+    ACTOR,
+    CHECKPOINTING,
+    RECOMPUTATION,
+    switched_on,
+)
 from rl_resources.script.bash.script import Place, Word
 from rl_resources.script.framework import Composition, Rejection, shipped
 from rl_resources.script.launch import Launch, Override
@@ -200,7 +205,15 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "trainer.n_gpus_per_node": (1, inf),
 }
 """The least and the largest value that framework and engine accept."""
-_ESTIMATOR = "algorithm.adv_estimator"
+_WORDS: Mapping[str, Collection[str]] = {
+    "algorithm.adv_estimator": KNOWN_ESTIMATORS | GROUP_ESTIMATORS,
+    f"{ACTOR}.kl_loss_type": ("kl", "k1", "abs", "mse", "k2", "low_var_kl", "k3", "full"),
+    "data.truncation": ("left", "right", "middle", "error"),
+}
+"""The words of verl/trainer/ppo/core_algos.py, to which other code may add, and of
+verl/utils/torch_functional.py `postprocess_data`, which are all.
+"""
+_CLOSED = frozenset({"data.truncation"})
 
 
 @rule()
@@ -221,19 +234,18 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
                 limits = f"of {least:g} or more" if most == inf else f"between 0 and {most:g}"
                 message = f"`{override.key}` is `{_value(override)}`, not a number {limits}"
                 yield target.mistake(override.origin, message, "Fix the number.")
-        yield from _misspelt_estimator(target, launch)
+        yield from _unknown_words(target, launch)
 
 
-def _misspelt_estimator(target: ScriptText, launch: Launch) -> Iterator[Mistake]:
-    """An estimator that is nearly one of verl/trainer/ppo/core_algos.py; other code may add any."""
-    known = KNOWN_ESTIMATORS | GROUP_ESTIMATORS
-    if any(override.key.endswith("external_lib") for override in launch.overrides):
-        return
-    given = (item for item in launch.overrides if item.key == _ESTIMATOR and item.prefix != "~")
-    for override in given:
-        word = (override.value or "").strip()
-        if word not in known and (word.lower() in known or misspelt(word, known)):
-            message = f"`{_ESTIMATOR}` is `{shown(word)}`, which verl does not know"
+def _unknown_words(target: ScriptText, launch: Launch) -> Iterator[Mistake]:
+    """Words that are not accepted; where other code may add some, what is nearly a known one."""
+    extended = any(override.key.endswith("external_lib") for override in launch.overrides)
+    for override in launch.overrides if is_frameworks(target, launch) else ():
+        known, word = _WORDS.get(override.key, ()), (override.value or "").strip()
+        near = word.lower() in known or misspelt(word.removesuffix("+"), known)
+        wrong = override.key in _CLOSED or (near and not extended)
+        if known and word and word not in known and wrong and override.prefix != "~":
+            message = f"`{override.key}` is `{shown(word)}`, which {target.framework} does not know"
             yield target.mistake(override.origin, message, nearest(word, known).sentence())
 
 

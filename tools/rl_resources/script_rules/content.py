@@ -18,7 +18,7 @@ from rl_resources.script.bash.script import Command, Option, Place, Reference, S
 from rl_resources.script.launch import Lost
 from rl_resources.script_rules.safety import COMMANDS
 from rl_resources.script_rules.target import ScriptText
-from rl_resources.script_rules.variables import WITH_DEFAULT
+from rl_resources.script_rules.variables import WITH_DEFAULT, without_comments
 from rl_resources.text import shown
 
 _NO_LAUNCHERS = COMMANDS | {
@@ -44,6 +44,9 @@ _WORD_OF_BACKSLASHES = re.compile(r"(?<=\s)\\+(?:\s+#.*|\s*)$")
 STRICT = "set -euo pipefail"
 _ALWAYS_SET = frozenset({*"@*#?$!0", "HOME", "PATH", "PWD"})
 _CANNOT_FAIL = frozenset({"set", "export", "echo", "printf", "declare", "readonly", "ulimit", ":"})
+_MODULE_FOLLOWS = re.compile(r"-[A-Za-z]*m|--module")
+_STARTED_INSIDE = re.compile(r"(?:\$\(|`)\s*(?:python|torchrun)")
+"""A command in another one, which is not followed."""
 _IGNORED = re.compile(r"\s*\|\|\s*(true|:|echo|printf)(?![\w-])")
 
 
@@ -57,7 +60,16 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     Good: `#!/bin/bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
     """
     script = target.script
+    for launch in target.launches:
+        words = [word.raw.strip("'\"") for word in launch.command.words]
+        at = words.index(launch.module) if launch.module in words else 0
+        if at and not _MODULE_FOLLOWS.fullmatch(words[at - 1]):
+            message = f"`{launch.module}` is a module, which Python does not start without `-m`"
+            fix = f"Write `{shown(words[at - 1], 80)} -m {launch.module}`."
+            yield target.mistake(launch.command.words[at].place, message, fix)
     if target.launches or target.lost or script.problems or not script.complete:
+        return
+    if _STARTED_INSIDE.search(without_comments(target)):
         return
     if all(not command.words or command.name in _NO_LAUNCHERS for command in script.commands):
         message = "the script starts no program"

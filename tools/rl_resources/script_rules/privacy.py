@@ -55,7 +55,7 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
     for path, part, place in places(target, _PRIVATE, values(target)):
         if place.offset not in seen and (not part.default or _HOME.match(path)):
             seen.add(place.offset)
-            fix = 'Make it a setting that everybody can have: `${DATA_DIR:-"$HOME/data"}`.'
+            fix = 'Make it a setting that everybody can have, such as `${DIR:-"$HOME/…"}`.'
             if re.search(
                 r"PYTHONPATH=\S*$", target.script.lines[place.line - 1][: place.column - 1]
             ):
@@ -93,7 +93,8 @@ def relative_path(target: ScriptText) -> Iterator[Mistake]:
             if place.offset not in seen and not lacks_dollar(target, override):
                 seen.add(place.offset)
                 message = f"`{shown(path)}` counts from the directory that the script is started in"
-                fix = f'Begin it with a directory that everybody has: `"$HOME/{shown(path)}"`.'
+                below = shown(re.sub(r"\A(?:\.\.?/)+", "", path))
+                fix = f'Begin it with a directory that everybody has: `"$HOME/{below}"`.'
                 yield target.mistake(place, message, fix)
 
 

@@ -9,8 +9,10 @@ assert is a warning that names the release.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 
+from rl_resources.package import number
 from rl_resources.rule import Mistake
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
 from rl_resources.script.backends import ACTOR, ENGINES, ROLLOUT
@@ -36,8 +38,7 @@ def group_size(pair: Pair, run: Run) -> Iterator[Mistake]:
     estimators; `compute_grpo_passk_outcome_advantage` asserts two.
     """
     estimator, size = run.estimator, run.rollout_n
-    alone = size.number is not None and size.number <= 1
-    if estimator.text not in GROUP_ESTIMATORS or not alone or run.distills_alone:
+    if estimator.text not in GROUP_ESTIMATORS or size.number != 1 or run.distills_alone:
         return
     message = f"`{estimator.text}` compares responses, but {in_words(size)}"
     fix = f"Set `{size.key}` to the responses for each prompt, at least 2."
@@ -46,7 +47,7 @@ def group_size(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 @run_rule()
 def parallel_sizes(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """Parallel sizes divide the GPUs and the model's attention heads.
+    """Parallel sizes divide the GPUs and the model's heads, layers and experts.
 
     The run stops at its start with an assertion.
 
@@ -68,12 +69,18 @@ def parallel_sizes(pair: Pair, run: Run) -> Iterator[Mistake]:
       the other weights.
     * Heads: vLLM's `ModelConfig.verify_with_parallel_config`, from its first releases on;
       Megatron-Core's `TransformerConfig.__post_init__`. Of SGLang they are not asked.
+    * Layers: Megatron-Core's `get_num_layers_to_build`, where nothing says how to share them
+      unevenly. Experts: its `BaseMoELayer.__init__`.
+    * FSDP's groups: `create_device_mesh` in verl/workers/fsdp_workers.py, now
+      verl/workers/engine/fsdp/utils.py, makes a mesh of whole groups.
     """
     if _has_other_gpus(pair, run):
         return
-    for setting, problem in parallel_problems(run, _heads(pair, run)):
+    for setting, problem in parallel_problems(run, _figures(pair, run)):
         message = f"{in_words(setting)}: {problem}"
         fix = "Choose a size that divides both the GPUs and the heads, or other GPUs."
+        if re.search("layers|experts", problem):
+            fix = "Choose a size that divides both the GPUs and the model."
         if setting.key.endswith("use_remove_padding"):
             fix = f"Set `{setting.key}=True`, or the sequence parallel size to 1."
         yield Mistake(*pair.place_of(setting), message, fix)
@@ -85,12 +92,14 @@ def _has_other_gpus(pair: Pair, run: Run) -> bool:
     return said is not None and gpus is not None and said != gpus
 
 
-def _heads(pair: Pair, run: Run) -> int | None:
-    """Attention heads of the model that both the row and the script name."""
-    text, path = pair.model_facts.get("attention_heads", ""), run.model_path_end
+def _figures(pair: Pair, run: Run) -> Mapping[str, int]:
+    """Heads, layers and experts, where known, of the model that row and script both name."""
+    path = run.model_path_end
     name = model_in_path(path, pair.models) if path else None
-    same = name is not None and likeness(name, pair.models) == "same"
-    return int(text) if same and text.isascii() and text.isdigit() and int(text) else None
+    if name is None or likeness(name, pair.models) != "same":
+        return {}
+    figures = {it: number(pair.model_facts.get(it, "")) for it in (_HEADS, "layers", "experts")}
+    return {name: int(figure) for name, figure in figures.items() if figure}
 
 
 @run_rule()
@@ -115,7 +124,7 @@ def batch_divisibility(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     if run.dynamic_batch.flag is not False or _has_other_gpus(pair, run):
         return
-    if any(parallel_problems(run, None)):
+    if any(parallel_problems(run, {})):
         return
     for setting, message, fix in batch_problems(run):
         yield Mistake(*pair.place_of(setting), message, fix)
@@ -194,8 +203,14 @@ Problem = tuple[Setting, str, str]
 """A setting, what is wrong with it and the fix."""
 
 
-def parallel_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, str]]:
-    """Each size that cannot be, and why; `heads` are the model's attention heads, if known."""
+_HEADS = "attention_heads"
+_UNEVEN = re.compile(r"pipeline_(?:stage|split|model_parallel_layout)")
+"""In the settings of Megatron that share layers unevenly among stages."""
+
+
+def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, str]]:
+    """Each size that cannot be, and why; `figures` of the model are those of `_figures`."""
+    heads = figures.get(_HEADS)
     yield from _rollout_problems(run, heads)
     if run.trains_with_megatron:
         tensor, gpus = run.tensor_parallel_size, run.gpus.number or 1
@@ -203,12 +218,26 @@ def parallel_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, st
         apart = next((size for size in sizes if gpus % (size.number or 1)), tensor)
         together = [*_divides(apart, run.training_model_size, run.gpus, None)]
         yield from together or _divides(tensor, None, run.gpus, heads)
+        yield from () if together else _unshared(run, figures)
     elif run.trains_with_megatron is False:
         size = run.sequence_parallel_size
         yield from _divides(size, size.number, run.gpus, heads)
+        groups = run.setting(f"{ACTOR}.fsdp_config.fsdp_size")
+        if 0 < (groups.number or 0) < (run.gpus.number or 0):
+            yield from _divides(groups, groups.number, run.gpus, None)
         if (size.number or 0) > 1 and run.removes_padding.flag is False:
             needs = f"sequence parallel size {size.number} needs packed sequences"
             yield run.removes_padding, needs
+
+
+def _unshared(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, str]]:
+    """What of the model Megatron cannot share out: layers among stages, experts among GPUs."""
+    uneven = any(_UNEVEN.search(item.key) for item in run.launch.overrides)
+    shares = {"layers": run.pipeline_parallel_size, "experts": run.expert_parallel_size}
+    for name, setting in shares.items():
+        count, parts = figures.get(name, 0), setting.number or 1
+        if count % parts and not (uneven and name == "layers"):
+            yield setting, f"the model's {count} {name} cannot be divided by it"
 
 
 def _rollout_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, str]]:
@@ -216,7 +245,7 @@ def _rollout_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, st
     if not (engine and engine.divides):
         return
     size, whole, node = run.rollout_tensor_parallel_size, run.rollout_model_size, run.gpus_per_node
-    asked = heads if run.infer_backend.text == "vllm" else None
+    asked = heads if engine.divides_heads else None
     problems = list(_divides(size, whole, run.gpus, asked))
     yield from problems
     if problems or not whole or not node.number or not run.gpus.number:

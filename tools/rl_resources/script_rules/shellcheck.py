@@ -115,4 +115,6 @@ def _shellcheck(target: ScriptText, level: str) -> Iterator[Mistake]:
             places.add(place)
             message = f"ShellCheck SC{comment.code}: {comment.message}"
             fix = f"See the page of SC{comment.code} in ShellCheck's wiki."
+            if comment.code == 1017:
+                fix = "Save the file with LF at the end of every line."
             yield Mistake(target.path, comment.line, comment.column, message, fix)

@@ -105,12 +105,13 @@ def _of_launches(target: ScriptText) -> frozenset[int]:
 
 def _is_tested(target: ScriptText, name: str) -> bool:
     """Whether the script asks if the name is set, so that it may come from outside, or sets it in
-    arithmetic, which is not followed.
+    arithmetic, which is not followed, or with spaces around the `=`.
     """
     alone = rf"""\[\s+["']?\$\{{?{name}\}}?["']?\s+\]"""
     asked = rf"""-[nzv]\s+["']?\$?\{{?{name}\b|\$\{{{name}:?[-+?=]|{alone}"""
     counted = rf"\(\([^()]*\b{name}\s*[-+*/%]?=[^=]"
-    return re.search(f"{asked}|{counted}", target.text) is not None
+    spaced = rf"^\s*{name}\s+=\s"  # ShellCheck reports it
+    return re.search(f"{asked}|{counted}|{spaced}", target.text, re.M) is not None
 
 
 def _similar(target: ScriptText, name: str) -> str:
@@ -159,7 +160,7 @@ def _read_names(target: ScriptText) -> set[str]:
     read |= {item.name for item in script.references}
     read |= {item.name for item in script.assignments if item.exported}
     for command in script.commands:
-        if command.name in ("export", "declare", "typeset", "readonly", "let", "unset", "read"):
+        if command.name in ("export", "let", "unset", "read"):
             read |= {(word.text or "").partition("=")[0] for word in command.words[1:]}
     read |= {found.name for found in missing_dollars(target)}
     meant = (_undefined(target, reference) for reference in script.references)
