@@ -16,7 +16,11 @@ from typing import NamedTuple
 from rl_resources.rule import Mistake
 from rl_resources.tabular import conflicts
 
-_DIRECTIVE = re.compile(r" *\.\. list-table::")
+_TABLE_HELP = (
+    "Write `.. list-table::`, its options in the lines below, an empty line, then each row as "
+    "`* - ` with its other cells below, each as `- `."
+)
+_DIRECTIVE = re.compile(r" *\.\. list-table::?(?!:)")
 _OPTION = re.compile(r" +:(?:widths|width|header-rows|stub-columns|align|class|name):(?: |$)")
 _HEADER_ROWS = re.compile(r"\s+:header-rows:\s*(\d{1,3})\s*$")
 _BULLET = re.compile(r"( *)[-+*\u2022\u2023\u2043](?: +|$)")
@@ -26,6 +30,7 @@ _LINK = re.compile(
 _REFERENCE = re.compile(r"`?([^`<>]*[^`<>_])`?__?")
 _TARGET = re.compile(r"\.\. _`?([^`]+?)`?:\s+(\S+)\s*$", re.MULTILINE)
 _MARKED = re.compile(r"(\*{1,2}|`{1,2})(.+)\1")
+_FOOTNOTE = re.compile(r"\s\[(?:\d+|[#*]\w*)\]_")
 _ESCAPE = re.compile(r"\\(?:\s|(.)|$)")
 _NO_TITLE = re.compile(r"(?:\.\.|[-*+|]|>>>|__|<{7}|>{7}) |:[\w-]+:")
 """How a directive, a list, a block of lines, code, a field or a merge conflict begins."""
@@ -130,7 +135,7 @@ def read_page(text: str, path: str) -> Page:
         try:
             tables.append(_table(lines, at, targets))
         except _UnreadableError as error:
-            fix = "Write each row as `* - ` and its other cells below, each as `- `."
+            fix = _TABLE_HELP
             mistakes.append(Mistake(path, error.line, 1, f"a table cannot be read: {error}", fix))
     for first in (at for at, _ in conflicts(source) if " " in lines[at - 1]):  # no underline
         fix = "Keep one of the two versions, and delete the lines that git put around them."
@@ -183,10 +188,14 @@ def _is_shown(lines: Sequence[str], at: int) -> bool:
 
 def _table(lines: Sequence[str], at: int, targets: Mapping[str, str]) -> Table:
     """The table whose directive is `lines[at]`."""
+    if "list-table::" not in lines[at]:
+        raise _UnreadableError(at + 1, "with one colon it is a comment")
     end = _indent(lines[at])
     inside = takewhile(lambda line: not line.strip() or _indent(line) > end, lines[at + 1 :])
     body = [*dropwhile(lambda item: not item[1].strip(), enumerate(inside, at + 2))]
     options = [*takewhile(lambda item: _OPTION.match(item[1]), body)]
+    if options and options[0][0] > at + 2:
+        raise _UnreadableError(options[0][0], "its options do not follow it at once")
     content = body[len(options) :]
     if options and content and content[0][1].strip():
         raise _UnreadableError(content[0][0], "a blank line or an option is expected here")
@@ -234,6 +243,7 @@ def _inline(source: str, targets: Mapping[str, str]) -> tuple[str, str | None]:
         return name[1], targets.get(name[1].lower())
     link = _LINK.search(source)
     text = _LINK.sub(lambda match: match["text"] or match["target"] or match["bare"], source)
+    text = _FOOTNOTE.sub("", text)
     marked = _MARKED.fullmatch(text)
     text = _ESCAPE.sub(r"\1", marked[2] if marked else text)
     target = "".join((link["target"] or link["bare"]).split()) if link else None

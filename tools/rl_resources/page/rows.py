@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import PurePosixPath
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -51,7 +52,7 @@ _FEWEST_HEADERS = 3
 _FEWEST_SIZES = 3
 _FAR = 1.1
 """The ratio of two sizes from which one is not a misprint of the other: 70B may be 72B."""
-_RESOURCE = re.compile(r"([1-9][0-9]{0,8})\s*[*xX\u00d7]\s*(\S.*)")
+_RESOURCE = re.compile(r"((?:[1-9][0-9]{0,3}\s*[*xX\u00d7]\s*){1,2})(\S.*)")
 _MAX_BATCH = re.compile(r"([1-9][0-9]{0,8})?\s*(?:\((disputed|untested)\))?")
 _MODEL_SIZE = re.compile(r"(\D[a-z0-9.-]*?-)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a[0-9])")
 _NOBODY = frozenset({"na", "none", "null", "nobody", "tbd", "todo", "unknown"})
@@ -411,16 +412,17 @@ def _model(text: str, context: Context) -> str | Problem | None:
         help_ = known.help if size * _FAR < near or near * _FAR < size else f"Did you mean `{own}`?"
         return known._replace(message=message, help=help_)
     message = f"`{shown(text)}` is not a model that the dataset lists"
-    return Problem("page-unlisted-model", message, known.help)
+    return Problem("page-unlisted-model", message, f"{known.help} Any other needs its row first.")
 
 
 def _resource(
     text: str, context: Context, confirmed: str | None
 ) -> tuple[int | None, str | Problem]:
-    """GPUs and device of `8 × H100 80 GB`, also of `8*H100` and `8xH100`."""
+    """GPUs and device of `8 × H100 80 GB`, also of `8*H100`, and of `2x8xH100`."""
     match = _RESOURCE.fullmatch(text)
     if match is not None:
-        return int(match[1]), _known("device", match[2], context, confirmed)
+        gpus = prod(map(int, re.findall(r"\d+", match[1])))
+        return gpus, _known("device", match[2], context, confirmed)
     message = f"`{shown(text)}` is not a number of GPUs, `×` and a device"
     return None, Problem("page-unreadable-cell", message, "Write for example `8 × H100 80 GB`.")
 

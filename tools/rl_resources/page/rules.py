@@ -22,12 +22,13 @@ from rl_resources.rule import Mistake, rule
 from rl_resources.script.name import FORM, PARTS, ScriptName, parse, parsed, predicate
 from rl_resources.text import nearest, shown
 
-_NEAR, _FAR = 1.25, 1.6
-"""Ratios of sizes that are rounded to one another, and of sizes that are not."""
+_NEAR, _FAR, _BEYOND = 1.25, 1.6, 3.0
+"""Ratios of sizes that are rounded to one another, that are not, and that no section has in one."""
 
 _EMAIL = re.compile(
     r"(?<![\w.%+/:-])(?:mailto:)?(?P<name>[\w.%+-]+)@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?![\w.:/-]*[:/])"
 )
+_NO_HYPHEN = re.compile(r"(?<=[a-z])-(?=\d)")
 _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
 
 
@@ -140,9 +141,11 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
         if not size or not heading or not heading.billions or _is_wrong_model(reading, row):
             continue
         best = min(sized, key=partial(_ratio, size))
-        if _ratio(size, heading.billions) > _FAR and _ratio(size, best) <= _NEAR:
+        fits = _ratio(size, best) <= _NEAR
+        if _ratio(size, heading.billions) > (_FAR if fits else _BEYOND):
             message = f"{shown(row.text('Model'))} stands under the size {shown(heading.title)}"
-            fix = f"Move the row under {shown(sized[best].title)}, or fix its model."
+            right = shown(sized[best].title) if fits else "a heading of its size"
+            fix = f"Move the row under {right}, or fix its model."
             yield reading.mistake(row.cells["Model"], message, fix)
 
 
@@ -344,6 +347,11 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
             meant = row.link.file or row.link.meant
             near = [PurePosixPath(meant).name] if meant else known
             fix = nearest(name, near).sentence() or "Link a script that exists."
+            if name in known:
+                paths = (
+                    path for path in reading.context.scripts or () if path.endswith(f"/{name}")
+                )
+                fix = f"Link {' or '.join(shown(path, 200) for path in paths)}."
             yield reading.mistake(row.cells["Link"], message, fix)
 
 
@@ -480,7 +488,9 @@ def _says_more(one: str, other: str) -> bool:
 
 def _same_model(reading: Reading, row: ReadRow, said: str, named: str) -> bool:
     """Whether a name means the row's model, also by the size of its section: 70b for 72B."""
-    if _says_more(said, named) or row.record["model"] in reading.context.meanings("model", named):
+    meant = reading.context.meanings("model", named)
+    joined = (_NO_HYPHEN.sub("", name) for name in (said, named))  # llama3.1 is llama-3.1
+    if row.record["model"] in meant or _says_more(*joined):
         return True
     heading, size = reading.page.heading_above(row.cells["Model"]), parameters_in_name(named)
     by_section = bool(size and heading and heading.billions == size)

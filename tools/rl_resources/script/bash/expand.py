@@ -1,7 +1,7 @@
 """Expands words: parameters, arithmetic and tildes.
 
-Commands in `$(…)` are not followed. Braces, values with spaces outside of quotes, and operators of
-`${…}` that launch scripts hardly use make a word unknown.
+Commands in `$(…)` are not followed. Braces, values with spaces that are only a part of a word, and
+operators of `${…}` that launch scripts hardly use make a word unknown.
 """
 
 from __future__ import annotations
@@ -171,9 +171,19 @@ class Expander:
         split = any(
             item and item.expanded and _SPACE.search(item.part.text or "") for item in fragments
         )
+        if split and len(fragments) == 1 and fragments[0]:
+            return [Word(value, raw, place) for value in self._split(fragments[0].part)]
         if split or (braces and re.search(r",|\.\.", raw)):
             return [Word(lost(place, raw), raw, place)]
         return [Word(value, raw, place) for value in _fields(fragments)]
+
+    def _split(self, part: Part) -> Iterator[Value]:
+        """The words of an expansion outside of quotes, each with the place of its text."""
+        for match in re.finditer(r"\S+", part.text or ""):
+            at = part.origin.offset + match.start()
+            here = self.source.text.startswith(match[0], at)
+            origin = self.source.place(at) if here else part.origin
+            yield Value((part._replace(text=match[0], origin=origin),))
 
     def value(self, word: Node, state: State) -> Value:
         """A word that is not split, as the right side of an assignment is not."""
