@@ -162,6 +162,11 @@ class Draft:
         """Why the log is of another run than the script or row; empty where it is of the same."""
         if self._of_another_batch(log):
             return f"the run used a batch of {log.batch}, but the script asks for {self._batch}"
+        run = self.script.training if self.script else None
+        for name, number in log.settings.items():
+            setting = run and (run.lora_rank if "lora" in name else run.setting(f"data.{name}"))
+            if setting and setting.number not in {None, number}:
+                return f"the run had {name} {number}, but the script asks for {setting.number}"
         stated = {name: fact.text for name, fact in self._releases(log).items() if fact.text}
         other = any(self._existing.get(name, "") not in {"", text} for name, text in stated.items())
         return "the log is of another release than the row" if other else ""

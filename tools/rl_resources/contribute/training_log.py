@@ -48,8 +48,10 @@ _WANTED = (
 )
 _STEP = re.compile(r"(?<![\w/.@-])step:\s?(\d{1,12}) - ")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|\x00")
-_NUMBER = re.compile(r"\s*(?:[\w.]+\()?\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?![\d.])")
-_BATCH = re.compile(r"'train_batch_size': (\d{1,9})\b")
+_NUMBER = re.compile(r"\s*(?:[\w.]+\()?\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?![\d.,])")
+_SETTING = re.compile(
+    r"'(train_batch_size|max_prompt_length|max_response_length|lora_rank)': (\d{1,9})\b"
+)
 _OUT_OF_MEMORY = re.compile(
     r"\b(?:CUDA|HIP|NPU|XPU|MUSA) (?:[Ee]rror: )?out of memory\b"
     r"|\bCuda failure (?:\d+ )?'out of memory'"
@@ -88,14 +90,19 @@ class TrainingLog:
     """What a log says of the last run in it.
 
     `out_of_memory` is the line that ended the run for lack of GPU memory, empty where none did.
-    `batch` is the `train_batch_size` of the printed configuration. `releases` has every
+    `settings` are some of the printed configuration. `releases` has every
     release that vLLM, SGLang and verl printed, by their names in lower case.
     """
 
     steps: list[Step] = field(default_factory=list)
     out_of_memory: str = ""
-    batch: int | None = None
+    settings: dict[str, int] = field(default_factory=dict)
     releases: dict[str, set[str]] = field(default_factory=dict)
+
+    @property
+    def batch(self) -> int | None:
+        """The prompts of a step, where the log has the configuration."""
+        return self.settings.get("train_batch_size")
 
     @property
     def fits(self) -> bool:
@@ -268,8 +275,9 @@ def _read_message(log: TrainingLog, line: str) -> None:
     text = _ANSI.sub("", line)
     if not log.out_of_memory and (found := _OUT_OF_MEMORY.search(text)):
         log.out_of_memory = text[found.start() :][:LONGEST_QUOTE].strip()
-    elif (batch := _BATCH.search(text)) is not None:
-        log.batch = int(batch[1])
+    for name, value in _SETTING.findall(text):
+        if name == "train_batch_size" or name not in log.settings:  # the critic's come after
+            log.settings[name] = int(value)
     for program, version in _releases(text[:2000]):
         log.releases.setdefault(program, set()).add(version)
 

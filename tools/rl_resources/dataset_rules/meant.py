@@ -253,6 +253,11 @@ def words_meant(snapshot: Snapshot, resource: str) -> Mapping[str, frozenset[str
     found: dict[str, set[str]] = {}
     for row, word in enumerate(table.columns[table.schema.primary_key[0]]):
         aliases = table.cell(row, "aliases").split("; ")
+        if memory := table.cell(row, "memory_gb"):
+            stem = re.sub(r"-\d+g\Z", "", word)
+            aliases += [
+                f"{stem}{between}{memory}{unit}" for between in "- " for unit in ("gb", " gb")
+            ]
         for name in (word, table.cell(row, "name"), *aliases):
             found.setdefault(_plain(name), set()).add(word)
     return {name: frozenset(words) for name, words in found.items() if name}

@@ -295,6 +295,7 @@ def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
         if pairs.row(script) is None and not _wrong_name(snapshot, script):
             draft = f"rl-resources draft {shlex.quote(script.path)} --contributor HANDLE --write"
             fix = f"Have its row written: `{shown(draft, 400)}`, with your public handle."
+            fix += f" If `git diff` shows that {tuning.path} had it, put that row back."
             message = f"no row of {tuning.path} names this script"
             yield Mistake(script.path, 1, 1, message, fix)
 

@@ -17,7 +17,7 @@ from rl_resources.script.bash.parser import parse
 from rl_resources.script.bash.script import Command, Option, Place, Reference, Source
 from rl_resources.script.launch import Lost
 from rl_resources.script_rules.safety import COMMANDS
-from rl_resources.script_rules.target import ScriptText
+from rl_resources.script_rules.target import ScriptText, settings_of, trains
 from rl_resources.script_rules.variables import WITH_DEFAULT, without_comments
 from rl_resources.text import shown
 
@@ -47,6 +47,7 @@ _CANNOT_FAIL = frozenset({"set", "export", "echo", "printf", "declare", "readonl
 _MODULE_FOLLOWS = re.compile(r"-[A-Za-z]*m|--module")
 _STARTED_INSIDE = re.compile(r"(?:\$\(|`)\s*(?:python|torchrun)")
 """A command in another one, which is not followed."""
+_BACKGROUND = re.compile(r"[^\n]*?(?<![&>|])&(?![&>])\s*(?:#.*)?$", re.M)
 _IGNORED = re.compile(r"\s*\|\|\s*(true|:|echo|printf)(?![\w-])")
 
 
@@ -75,6 +76,24 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
         message = "the script starts no program"
         fix = "Add the command that trains, such as `python3 -m verl.trainer.main_ppo …`."
         yield Mistake(target.path, 1, 1, message, fix)
+
+
+@rule()
+def one_launch(target: ScriptText) -> Iterator[Mistake]:
+    """A script of a record starts one training.
+
+    Of two that differ nobody knows which one the row is about, and nothing compares them with it.
+
+    Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 ⏎ python3 -m verl.trainer.main_ppo
+        trainer.nnodes=2`
+    Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1`
+    """
+    trainings = [launch for launch in target.launches if trains(launch)]
+    for launch in trainings[1:] if target.ours else ():
+        if settings_of(launch) != settings_of(trainings[0]):
+            message = f"this starts another training than line {trainings[0].line}"
+            fix = "Keep the one that the row is about, with a variable for what may differ."
+            yield target.mistake(launch.command.place, message, fix)
 
 
 @rule()
@@ -321,6 +340,9 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
     """
     for command in (launch.command for launch in target.launches):
         place = _operator_after(target, command)
+        if _BACKGROUND.match(target.text, command.end.offset) and not _waits(target):
+            message = "the run goes on in the background, and its exit status is lost"
+            yield target.mistake(command.place, message, "Delete the `&` behind it.")
         ignored = _IGNORED.match(target.text, command.end.offset)
         if command.piped and not _has_pipefail(target, command):
             message = "the run's exit status is lost in a pipe: that of the last command counts"
@@ -329,6 +351,10 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
             message = f"the run's failure is hidden by `|| {ignored[1]}`"
             fix = f"Delete `|| {ignored[1]}` and what belongs to it."
             yield target.mistake(place, message, fix)
+
+
+def _waits(target: ScriptText) -> bool:
+    return any(command.name == "wait" for command in target.script.commands)
 
 
 def _operator_after(target: ScriptText, command: Command) -> Place:

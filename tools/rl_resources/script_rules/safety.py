@@ -107,6 +107,8 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
             seen.add(place.line)
             message = f"`{shown(source.text[start:end].strip(), 80)}` {wrong}"
             fix = "Delete it; say in a comment what a reader has to prepare."
+            if run := re.search(rf"-m\s+({target.framework}\.[\w.]+)", source.text[start:end]):
+                fix = f"Start `python3 -m {run[1]}` by itself; how, its readers know."
             yield target.mistake(place, message, fix)
 
 

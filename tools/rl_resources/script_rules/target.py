@@ -73,7 +73,7 @@ class ScriptText:
     def training(self) -> Run | None:
         """What it does; `None` where it starts no training, or several that differ."""
         run = self.run
-        if run is None or len({_settings(launch) for launch in self.launches}) > 1:
+        if run is None or len({settings_of(launch) for launch in self.launches}) > 1:
             return None
         if not trains(run.launch):
             return None
@@ -107,7 +107,8 @@ def trains(launch: Launch) -> bool:
     return not (validates or any(word in launch.module for word in _NO_TRAINER))
 
 
-def _settings(launch: Launch) -> tuple[object, ...]:
+def settings_of(launch: Launch) -> tuple[object, ...]:
+    """All that a launch asks for, to be compared with another."""
     overrides = ((item.prefix, item.key, item.value) for item in launch.overrides)
     return (launch.module, launch.config_name, *overrides)
 
@@ -221,7 +222,10 @@ class Pair:
                 row = f"{column} in {self.path}:{self.place(column)[1]}"
                 says = f"the script's name and {row} say `{shown(self.text(column))}`"
                 message = f"{in_words(setting)}, but {says}"
-                yield Mistake(*self.place_of(setting), message, self._script_fix(setting, wanted))
+                fix = self._script_fix(setting, wanted)
+                if right and column == "task":
+                    fix += f" If the script ran as it is, row and name say `{shown(right)}`."
+                yield Mistake(*self.place_of(setting), message, fix)
 
     def _script_fix(self, setting: Setting, wanted: str) -> str:
         """The corrected line where the value stands in the script as it is, else what to set."""
@@ -279,6 +283,7 @@ def script_texts(snapshot: Snapshot) -> tuple[ScriptText, ...]:
         script_text(script.path, script.text.removeprefix("\ufeff").replace("\r\n", "\n"))
         for script in scripts(snapshot)
         if script.text is not None and not conflicts(script.text)
+        if script.name.lower().endswith(".sh")  # else its name is reported
     )
 
 

@@ -48,10 +48,20 @@ def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
     seen: set[str] = set()
     for reference in target.script.references:
         found = None if reference.name in seen else _undefined(target, reference)
+        if target.ours and _is_argument(reference):
+            found = _Undefined(
+                "Write a value, or a default: `${NAME:-VALUE}`.", " without arguments"
+            )
         if found is not None:
             seen.add(reference.name)
             message = f"`{shown(reference.raw)}` is not set{found.before}"
             yield target.mistake(reference.place, message, found.fix)
+
+
+def _is_argument(reference: Reference) -> bool:
+    """Whether an argument is read by its number: those of a record's script are overrides."""
+    number = reference.name.isdigit() and reference.name != "0"
+    return number and reference.reach != "never" and reference.operator not in WITH_DEFAULT
 
 
 class _Undefined(NamedTuple):
@@ -284,7 +294,9 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
         chosen = re.match(r"(?!-1)[^,\s]", item.value.text or "") and not item.value.default
         if seen and chosen and item.value.text != usual and _DEVICES.fullmatch(item.name):
             message = f"`{shown(item.raw)}` chooses devices of its author's machine"
-            yield target.mistake(item.place, message, "Delete the line.")
+            yield target.mistake(
+                item.place, message, "Delete it." if item.prefix else "Delete the line."
+            )
 
 
 def _whole_node(target: ScriptText) -> str:
