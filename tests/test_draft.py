@@ -187,9 +187,9 @@ def test_on_an_ascend_device_vllm_is_its_edition(proposed):
     assert proposed(device="h800").row["infer"] == "vllm"
 
 
-@each(CASES["logs"], "log row trials said")
-def test_a_log_gives_figures_releases_and_a_trial(proposed, log, row, trials, said):
-    draft = proposed(log=log.replace("STEPS", RAN).replace("FAILED", FAILED))
+@each(CASES["logs"], "settings log row trials said")
+def test_a_log_gives_figures_releases_and_a_trial(proposed, settings, log, row, trials, said):
+    draft = proposed(script(settings), log=log.replace("STEPS", RAN).replace("FAILED", FAILED))
     assert {name: draft.row[name] for name in row} == row
     assert [[row["batch"], row["outcome"]] for row in draft.trials] == (trials or [])
     assert said in "\n".join(draft.remarks)

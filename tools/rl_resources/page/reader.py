@@ -238,12 +238,12 @@ def _cell(item: _Item, targets: Mapping[str, str]) -> Cell:
 
 
 def _inline(source: str, targets: Mapping[str, str]) -> tuple[str, str | None]:
-    """The text that a reader sees, and where its first link leads."""
+    """The text that a reader sees without footnotes, and where its first link leads."""
+    source = _FOOTNOTE.sub("", source)
     if name := _REFERENCE.fullmatch(source):
         return name[1], targets.get(name[1].lower())
     link = _LINK.search(source)
     text = _LINK.sub(lambda match: match["text"] or match["target"] or match["bare"], source)
-    text = _FOOTNOTE.sub("", text)
     marked = _MARKED.fullmatch(text)
     text = _ESCAPE.sub(r"\1", marked[2] if marked else text)
     target = "".join((link["target"] or link["bare"]).split()) if link else None
