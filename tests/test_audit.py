@@ -117,6 +117,12 @@ def test_a_row_that_is_elsewhere_is_reported_once(dataset, scripts, page):
     assert _findings(dataset, scripts, page) == [MOVED[page]]
 
 
+def test_a_section_of_several_sizes_has_no_size_of_its_own(dataset, scripts):
+    page = PAGE.replace("\n7B\n~~", "\n1B - 40B\n~~~~~~~~")
+    assert page != PAGE
+    assert _findings(dataset, scripts, page) == []
+
+
 def test_a_script_that_is_not_called_as_the_page_asks(dataset, scripts):
     (scripts / "14b" / FOURTEEN).rename(scripts / "14b" / UNDERSCORE)
     wrong = f"the script name `{UNDERSCORE}` has 7 instead of 6 parts between `_`"

@@ -158,15 +158,24 @@ class Draft:
     def _of_another_batch(self, log: TrainingLog) -> bool:
         return None not in (log.batch, self._batch) and log.batch != self._batch
 
+    def _of_other_settings(self, log: TrainingLog) -> str:
+        """What of lengths and rank the script has otherwise."""
+        run = self.script.training if self.script else None
+        for name, number in log.settings.items():
+            if name == "train_batch_size":  # another batch is a trial
+                continue
+            setting = run and (run.lora_rank if "lora" in name else run.setting(f"data.{name}"))
+            stated = setting and (setting.key or name).endswith(name)  # not `lora.rank`
+            if setting and stated and setting.number not in {None, number}:
+                return f"the run had {name} {number}, but the script asks for {setting.number}"
+        return ""
+
     def _mismatch(self, log: TrainingLog) -> str:
         """Why the log is of another run than the script or row; empty where it is of the same."""
         if self._of_another_batch(log):
             return f"the run used a batch of {log.batch}, but the script asks for {self._batch}"
-        run = self.script.training if self.script else None
-        for name, number in log.settings.items():
-            setting = run and (run.lora_rank if "lora" in name else run.setting(f"data.{name}"))
-            if setting and setting.number not in {None, number}:
-                return f"the run had {name} {number}, but the script asks for {setting.number}"
+        if other_run := self._of_other_settings(log):
+            return other_run
         stated = {name: fact.text for name, fact in self._releases(log).items() if fact.text}
         other = any(self._existing.get(name, "") not in {"", text} for name, text in stated.items())
         return "the log is of another release than the row" if other else ""
@@ -205,7 +214,8 @@ class Draft:
         log, found = self.log, dict(self._existing_trials)
         own = self._batch if self._existing.get("statement") == "measured-run" else None
         new: list[Trial] = []
-        if log is not None and (tried := log.batch or self._batch):
+        other = log is not None and self._of_other_settings(log)
+        if log is not None and not other and (tried := log.batch or self._batch):
             new += [Trial(own, True)] if own and self._of_another_batch(log) else []
             new += [Trial(tried, log.fits)] if log.measured or not log.fits else []
         for trial in new:
@@ -253,7 +263,8 @@ class Draft:
         filled = {name: cell or new[name] for name, cell in existing.items()}
         if existing["status"] != UNTESTED:
             return filled
-        ran = self.log is not None and self.log.fits
+        log = self.log
+        ran = log is not None and log.fits and not self._of_other_settings(log)
         return filled | ({"status": new["status"]} if ran else {"statement": ""})
 
     @property

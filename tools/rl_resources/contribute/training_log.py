@@ -275,6 +275,8 @@ def _read_message(log: TrainingLog, line: str) -> None:
     text = _ANSI.sub("", line)
     if not log.out_of_memory and (found := _OUT_OF_MEMORY.search(text)):
         log.out_of_memory = text[found.start() :][:LONGEST_QUOTE].strip()
+    if "'actor_rollout_ref':" in text:  # the configuration of another run begins
+        log.settings.clear()
     for name, value in _SETTING.findall(text):
         if name == "train_batch_size" or name not in log.settings:  # the critic's come after
             log.settings[name] = int(value)

@@ -20,7 +20,7 @@ _TABLE_HELP = (
     "Write `.. list-table::`, its options in the lines below, an empty line, then each row as "
     "`* - ` with its other cells below, each as `- `."
 )
-_DIRECTIVE = re.compile(r" *\.\. list-table::?(?!:)")
+_DIRECTIVE = re.compile(r" *\.\. list-table:(?::(?!:)|\s*$)")
 _OPTION = re.compile(r" +:(?:widths|width|header-rows|stub-columns|align|class|name):(?: |$)")
 _HEADER_ROWS = re.compile(r"\s+:header-rows:\s*(\d{1,3})\s*$")
 _BULLET = re.compile(r"( *)[-+*\u2022\u2023\u2043](?: +|$)")
@@ -30,7 +30,7 @@ _LINK = re.compile(
 _REFERENCE = re.compile(r"`?([^`<>]*[^`<>_])`?__?")
 _TARGET = re.compile(r"\.\. _`?([^`]+?)`?:\s+(\S+)\s*$", re.MULTILINE)
 _MARKED = re.compile(r"(\*{1,2}|`{1,2})(.+)\1")
-_FOOTNOTE = re.compile(r"\s\[(?:\d+|[#*]\w*)\]_")
+_FOOTNOTE = re.compile(r"\s\[(?:\d+|[#*][\w-]*)\]_")
 _ESCAPE = re.compile(r"\\(?:\s|(.)|$)")
 _NO_TITLE = re.compile(r"(?:\.\.|[-*+|]|>>>|__|<{7}|>{7}) |:[\w-]+:")
 """How a directive, a list, a block of lines, code, a field or a merge conflict begins."""

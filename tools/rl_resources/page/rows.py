@@ -52,7 +52,7 @@ _FEWEST_HEADERS = 3
 _FEWEST_SIZES = 3
 _FAR = 1.1
 """The ratio of two sizes from which one is not a misprint of the other: 70B may be 72B."""
-_RESOURCE = re.compile(r"((?:[1-9][0-9]{0,3}\s*[*xX\u00d7]\s*){1,2})(\S.*)")
+_RESOURCE = re.compile(r"((?:[1-9][0-9]{0,8}\s*[*xX\u00d7]\s*){1,2})(\S.*)")
 _MAX_BATCH = re.compile(r"([1-9][0-9]{0,8})?\s*(?:\((disputed|untested)\))?")
 _MODEL_SIZE = re.compile(r"(\D[a-z0-9.-]*?-)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a[0-9])")
 _NOBODY = frozenset({"na", "none", "null", "nobody", "tbd", "todo", "unknown"})

@@ -106,13 +106,13 @@ def _rest(script: Script, value: Value, index: int, at: int) -> Value:
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _MODULE_FOLLOWS = re.compile(r"-[A-Za-z]*m|--module")
-_STARTS = re.compile(r"(?:.*/)?(?:python[0-9.]*|torchrun|accelerate|deepspeed)")
+STARTS = re.compile(r"(?:.*/)?(?:python[0-9.]*|torchrun|accelerate|deepspeed)")
 _STARTED_BY_MODULE = frozenset({"torch.distributed.run", "torch.distributed.launch", "debugpy"})
 _SAYS = frozenset({"echo", "printf"})
 _PACKAGES = ("verl", "recipe")
 _NOTHING = re.compile(r"(?:[\s\\]|#.*+)*+")
 """Between the parts of a command that a line broke: spaces, backslashes and comments."""
-_TRAINER = re.compile(r"(?:verl|recipe)\.(?:.*\.)?(?:main|main_\w+|\w+_main|\w+_trainer|trainer)")
+TRAINER = re.compile(r"(?:verl|recipe)\.(?:.*\.)?(?:main|main_\w+|\w+_main|\w+_trainer|trainer)")
 
 
 @dataclass(eq=False)
@@ -202,7 +202,7 @@ def _launches(script: Script, command: Command) -> Iterator[Launch]:
         launch = Launch(module, command)
         launch.add(script, arguments)
         dotted = sum("." in item.key for item in (*launch.overrides, *launch.hydra))
-        if _TRAINER.fullmatch(module) or dotted > 1:
+        if TRAINER.fullmatch(module) or dotted > 1:
             yield launch
 
 
@@ -213,11 +213,12 @@ def _program(words: Sequence[Word]) -> tuple[str, Sequence[Word]] | None:
     """
     texts = [word.text or "" for word in words]
     unnamed = bool(words) and words[0].text is None
-    if not (unnamed or any(map(_STARTS.fullmatch, texts))) or texts[0] in _SAYS:
+    if not (unnamed or any(map(STARTS.fullmatch, texts))) or texts[0] in _SAYS:
         return None
     for at, text in enumerate(texts[1:], 1):
         module = _MODULE_FOLLOWS.fullmatch(texts[at - 1]) and _MODULE.fullmatch(text)
-        if (module and text not in _STARTED_BY_MODULE) or _TRAINER.fullmatch(text):
+        bare = STARTS.fullmatch(texts[at - 1]) and TRAINER.fullmatch(text)
+        if (module and text not in _STARTED_BY_MODULE) or bare:
             return text, words[at + 1 :]
         if text.endswith(".py") and "=" not in text:
             return _module_of(text), words[at + 1 :]

@@ -239,11 +239,15 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
 
 def _unknown_words(target: ScriptText, launch: Launch) -> Iterator[Mistake]:
     """Words that are not accepted; where other code may add some, what is nearly a known one."""
-    extended = any(override.key.endswith("external_lib") for override in launch.overrides)
+    extended = any(
+        override.key.endswith(("external_lib", "custom_cls.path")) for override in launch.overrides
+    )
     for override in launch.overrides if is_frameworks(target, launch) else ():
-        known, word = _WORDS.get(override.key, ()), (override.value or "").strip()
+        known, word = _WORDS.get(override.key, ()), (override.value or "").strip().strip("'\"")
+        if re.search(r"[$,]", word):  # a default of OmegaConf, or a sweep of Hydra
+            continue
         near = word.lower() in known or misspelt(word.removesuffix("+"), known)
-        wrong = override.key in _CLOSED or (near and not extended)
+        wrong = (override.key in _CLOSED or near) and not extended
         if known and word and word not in known and wrong and override.prefix != "~":
             message = f"`{override.key}` is `{shown(word)}`, which {target.framework} does not know"
             yield target.mistake(override.origin, message, nearest(word, known).sentence())

@@ -15,7 +15,7 @@ from itertools import islice
 from rl_resources.rule import Mistake, Rewrite, rule, with_lines
 from rl_resources.script.bash.parser import parse
 from rl_resources.script.bash.script import Command, Option, Place, Reference, Source
-from rl_resources.script.launch import Lost
+from rl_resources.script.launch import STARTS, TRAINER, Lost
 from rl_resources.script_rules.safety import COMMANDS
 from rl_resources.script_rules.target import ScriptText, settings_of, trains
 from rl_resources.script_rules.variables import WITH_DEFAULT, without_comments
@@ -47,7 +47,8 @@ _CANNOT_FAIL = frozenset({"set", "export", "echo", "printf", "declare", "readonl
 _MODULE_FOLLOWS = re.compile(r"-[A-Za-z]*m|--module")
 _STARTED_INSIDE = re.compile(r"(?:\$\(|`)\s*(?:python|torchrun)")
 """A command in another one, which is not followed."""
-_BACKGROUND = re.compile(r"[^\n]*?(?<![&>|])&(?![&>])\s*(?:#.*)?$", re.M)
+_BACKGROUND = re.compile(r"(?:[ \t]*[\d&]*[<>]+&?[ \t]*[^\s;&|#<>]+)*[ \t]*&(?![&>])")
+"""Redirections behind a command, and `&`."""
 _IGNORED = re.compile(r"\s*\|\|\s*(true|:|echo|printf)(?![\w-])")
 
 
@@ -64,7 +65,7 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     for launch in target.launches:
         words = [word.raw.strip("'\"") for word in launch.command.words]
         at = words.index(launch.module) if launch.module in words else 0
-        if at and not _MODULE_FOLLOWS.fullmatch(words[at - 1]):
+        if at and STARTS.fullmatch(words[at - 1]):
             message = f"`{launch.module}` is a module, which Python does not start without `-m`"
             fix = f"Write `{shown(words[at - 1], 80)} -m {launch.module}`."
             yield target.mistake(launch.command.words[at].place, message, fix)
@@ -88,7 +89,8 @@ def one_launch(target: ScriptText) -> Iterator[Mistake]:
         trainer.nnodes=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1`
     """
-    trainings = [launch for launch in target.launches if trains(launch)]
+    started = (launch for launch in target.launches if TRAINER.fullmatch(launch.module))
+    trainings = [launch for launch in started if trains(launch)]
     for launch in trainings[1:] if target.ours else ():
         if settings_of(launch) != settings_of(trainings[0]):
             message = f"this starts another training than line {trainings[0].line}"
@@ -338,9 +340,10 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
     Bad: `set -e ⏎ python3 -m verl.trainer.main_ppo | tee log`
     Good: `set -eo pipefail ⏎ python3 -m verl.trainer.main_ppo | tee log`
     """
-    for command in (launch.command for launch in target.launches):
+    for command, module in ((launch.command, launch.module) for launch in target.launches):
         place = _operator_after(target, command)
-        if _BACKGROUND.match(target.text, command.end.offset) and not _waits(target):
+        ends = target.ours and TRAINER.fullmatch(module) and not _waits(target)
+        if ends and _BACKGROUND.match(target.text, command.end.offset):
             message = "the run goes on in the background, and its exit status is lost"
             yield target.mistake(command.place, message, "Delete the `&` behind it.")
         ignored = _IGNORED.match(target.text, command.end.offset)
@@ -354,7 +357,7 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _waits(target: ScriptText) -> bool:
-    return any(command.name == "wait" for command in target.script.commands)
+    return any(command.name in ("wait", "fg") for command in target.script.commands)
 
 
 def _operator_after(target: ScriptText, command: Command) -> Place:

@@ -204,8 +204,10 @@ Problem = tuple[Setting, str, str]
 
 
 _HEADS = "attention_heads"
-_UNEVEN = re.compile(r"pipeline_(?:stage|split|model_parallel_layout)")
-"""In the settings of Megatron that share layers unevenly among stages."""
+_UNEVEN = re.compile(
+    r"pipeline_(?:stage|split|model_parallel_layout)|num_(?:hidden_)?layers|layer_list|noop_layers"
+)
+"""In settings of Megatron that share layers unevenly among stages, and of their number."""
 
 
 def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, str]]:
@@ -232,7 +234,8 @@ def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Se
 
 def _unshared(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, str]]:
     """What of the model Megatron cannot share out: layers among stages, experts among GPUs."""
-    uneven = any(_UNEVEN.search(item.key) for item in run.launch.overrides)
+    items = run.launch.overrides
+    uneven = run.launch.unresolved or any(_UNEVEN.search(f"{it.key}={it.value}") for it in items)
     shares = {"layers": run.pipeline_parallel_size, "experts": run.expert_parallel_size}
     for name, setting in shares.items():
         count, parts = figures.get(name, 0), setting.number or 1

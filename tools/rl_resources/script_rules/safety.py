@@ -103,7 +103,8 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
     source = Source(target.script.text)
     for start, end, wrong in _unexpected(target) if target.ours else _destructive(target):
         place = source.place(start)
-        if place.line not in seen:
+        no_launcher = re.match(rf"\S*python[\d.]*\s+{target.framework}\.", source.text[start:end])
+        if place.line not in seen and not no_launcher:
             seen.add(place.line)
             message = f"`{shown(source.text[start:end].strip(), 80)}` {wrong}"
             fix = "Delete it; say in a comment what a reader has to prepare."

@@ -102,7 +102,8 @@ class ScriptText:
 def trains(launch: Launch) -> bool:
     """Whether a launch trains, and does not only generate, convert or evaluate."""
     validates = any(
-        (item.key, item.value) == ("trainer.val_only", "True") for item in launch.overrides
+        item.key == "trainer.val_only" and (item.value or "").lower() == "true"
+        for item in launch.overrides
     )
     return not (validates or any(word in launch.module for word in _NO_TRAINER))
 
@@ -210,7 +211,9 @@ class Pair:
         match self.named.get(column):
             case None:
                 stated = self.said.get(column) or Said("", 0, 0)
-                whole = stated.cell.replace(stated.text, right, 1) if stated.cell else right
+                text = re.escape(stated.text)
+                parts = re.split(rf"(?<![A-Za-z0-9]){text}", stated.cell, maxsplit=1)
+                whole = right.join(parts) if len(parts) > 1 and stated.text else right
                 word = f"`{shown(whole)}`" if right else f"the {column} of the script"
                 fix = f"Write {word}, or fix the script."
                 if column in self.confirmed:

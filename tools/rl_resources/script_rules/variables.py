@@ -48,7 +48,7 @@ def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
     seen: set[str] = set()
     for reference in target.script.references:
         found = None if reference.name in seen else _undefined(target, reference)
-        if target.ours and _is_argument(reference):
+        if target.ours and _is_argument(target, reference):
             found = _Undefined(
                 "Write a value, or a default: `${NAME:-VALUE}`.", " without arguments"
             )
@@ -58,10 +58,16 @@ def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
             yield target.mistake(reference.place, message, found.fix)
 
 
-def _is_argument(reference: Reference) -> bool:
-    """Whether an argument is read by its number: those of a record's script are overrides."""
-    number = reference.name.isdigit() and reference.name != "0"
-    return number and reference.reach != "never" and reference.operator not in WITH_DEFAULT
+def _is_argument(target: ScriptText, reference: Reference) -> bool:
+    """Whether an argument is read by its number: those of a record's script are overrides.
+
+    Not in a script that counts, sets or tests arguments, or has functions with their own.
+    """
+    number, reached = reference.name, reference.reach != "never"
+    if not re.fullmatch("[1-9]", number) or not reached or reference.operator in WITH_DEFAULT:
+        return False
+    handled = rf"\$\{{?#|\bset --|\bshift\b|\(\s*\)|\bfunction\b|\$\{{{number}:?[-+=?]"
+    return re.search(handled, target.text) is None
 
 
 class _Undefined(NamedTuple):
@@ -120,7 +126,7 @@ def _is_tested(target: ScriptText, name: str) -> bool:
     alone = rf"""\[\s+["']?\$\{{?{name}\}}?["']?\s+\]"""
     asked = rf"""-[nzv]\s+["']?\$?\{{?{name}\b|\$\{{{name}:?[-+?=]|{alone}"""
     counted = rf"\(\([^()]*\b{name}\s*[-+*/%]?=[^=]"
-    spaced = rf"^\s*{name}\s+=\s"  # ShellCheck reports it
+    spaced = rf"^[ \t]*{name}[ \t]+=\s"  # ShellCheck reports it
     return re.search(f"{asked}|{counted}|{spaced}", target.text, re.M) is not None
 
 
@@ -172,6 +178,8 @@ def _read_names(target: ScriptText) -> set[str]:
     for command in script.commands:
         if command.name in ("export", "let", "unset", "read"):
             read |= {(word.text or "").partition("=")[0] for word in command.words[1:]}
+        elif any(re.match("-[a-z]*x", word.text or "") for word in command.words[1:2]):
+            read |= {word.text or "" for word in command.words[2:]}  # declare -x
     read |= {found.name for found in missing_dollars(target)}
     meant = (_undefined(target, reference) for reference in script.references)
     return read | {found.meant for found in meant if found is not None}

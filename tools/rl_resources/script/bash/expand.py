@@ -99,7 +99,7 @@ def _values(content: Content) -> Sequence[Value]:
 Mode = Literal["split", "joined", "quoted"]
 """Where a part is: in a word of a command, in one that is not split, or in double quotes."""
 
-MOST_STEPS = 10_000
+MOST_STEPS, MOST_WORDS = 10_000, 200
 _SPECIAL = frozenset("?$!-0_@*#")
 _ALWAYS_SET = frozenset(
     {"#", *_SPECIAL, "BASHPID", "BASH_SOURCE", "EUID", "FUNCNAME", "HOME", "HOSTNAME", "IFS"}
@@ -151,6 +151,7 @@ class Expander:
         self.source = source
         self.here = Command((), "", source.place(0), source.place(0))
         self.steps = MOST_STEPS
+        self._changes_ifs = "IFS" in source.text
         self.references: list[Reference] = []
 
     def place(self, node: Node) -> Place:
@@ -171,11 +172,18 @@ class Expander:
         split = any(
             item and item.expanded and _SPACE.search(item.part.text or "") for item in fragments
         )
-        if split and len(fragments) == 1 and fragments[0]:
+        if split and len(fragments) == 1 and fragments[0] and self._splits(fragments[0].part):
             return [Word(value, raw, place) for value in self._split(fragments[0].part)]
         if split or (braces and re.search(r",|\.\.", raw)):
             return [Word(lost(place, raw), raw, place)]
         return [Word(value, raw, place) for value in _fields(fragments)]
+
+    def _splits(self, part: Part) -> bool:
+        """Whether the words of a text are sure: no quotes for `eval`, no `IFS`, not too many."""
+        text = part.text or ""
+        words = len(text.split())
+        self.steps -= words
+        return words <= MOST_WORDS and not re.search(r"[\"'\\]", text) and not self._changes_ifs
 
     def _split(self, part: Part) -> Iterator[Value]:
         """The words of an expansion outside of quotes, each with the place of its text."""
