@@ -12,6 +12,7 @@ from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash.parser import Node, parse
 from rl_resources.script.bash.script import Command, Source
+from rl_resources.script.launch import TRAINER
 from rl_resources.script_rules.target import ScriptText
 from rl_resources.script_rules.variables import missing_dollars, without_comments
 from rl_resources.text import shown
@@ -103,8 +104,9 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
     source = Source(target.script.text)
     for start, end, wrong in _unexpected(target) if target.ours else _destructive(target):
         place = source.place(start)
-        no_launcher = re.match(rf"\S*python[\d.]*\s+{target.framework}\.", source.text[start:end])
-        if place.line not in seen and not no_launcher:
+        module = re.match(r"\S*python[\d.]*\s+(\S+)", source.text[start:end])
+        lacks_m = module and TRAINER.fullmatch(module[1])  # no-launcher reports it
+        if place.line not in seen and not lacks_m:
             seen.add(place.line)
             message = f"`{shown(source.text[start:end].strip(), 80)}` {wrong}"
             fix = "Delete it; say in a comment what a reader has to prepare."

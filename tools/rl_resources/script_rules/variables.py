@@ -178,8 +178,9 @@ def _read_names(target: ScriptText) -> set[str]:
     for command in script.commands:
         if command.name in ("export", "let", "unset", "read"):
             read |= {(word.text or "").partition("=")[0] for word in command.words[1:]}
-        elif any(re.match("-[a-z]*x", word.text or "") for word in command.words[1:2]):
-            read |= {word.text or "" for word in command.words[2:]}  # declare -x
+        elif command.name in ("declare", "typeset"):
+            exports = any(re.match("-[a-z]*x", word.text or "") for word in command.words[1:2])
+            read |= {word.text or "" for word in command.words[2:] if exports}
     read |= {found.name for found in missing_dollars(target)}
     meant = (_undefined(target, reference) for reference in script.references)
     return read | {found.meant for found in meant if found is not None}
