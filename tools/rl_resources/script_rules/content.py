@@ -21,18 +21,7 @@ from rl_resources.script_rules.target import ScriptText, settings_of, trains
 from rl_resources.script_rules.variables import WITH_DEFAULT, without_comments
 from rl_resources.text import shown
 
-_NO_LAUNCHERS = COMMANDS | {
-    "cat",
-    "cd",
-    "chmod",
-    "cp",
-    "declare",
-    "export",
-    "ls",
-    "mv",
-    "pip",
-    "rm",
-}
+_PREPARING = COMMANDS | {"cat", "cd", "chmod", "cp", "declare", "export", "ls", "mv", "pip", "rm"}
 SHEBANG = "#!/usr/bin/env bash"
 _BASH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?bash(?:\s|$)")
 _SH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:da|a)?sh(?:\s|$)")
@@ -73,7 +62,7 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
         return
     if _STARTED_INSIDE.search(without_comments(target)):
         return
-    if all(not command.words or command.name in _NO_LAUNCHERS for command in script.commands):
+    if all(not command.words or command.name in _PREPARING for command in script.commands):
         message = "the script starts no program"
         fix = "Add the command that trains, such as `python3 -m verl.trainer.main_ppo …`."
         yield Mistake(target.path, 1, 1, message, fix)
@@ -197,32 +186,20 @@ def shebang(target: ScriptText) -> Iterator[Mistake]:
     Good: `#!/usr/bin/env bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
     """
     first = target.script.lines[0].removeprefix("\ufeff")
-    fix = "Begin the file with the line `#!/usr/bin/env bash`."
     if not first.startswith("#!"):
-        below = shebang_below(target)
-        found = f"the shebang is in line {below}, where it is a comment"
-        message = found if below else "the script has no shebang"
-        yield Mistake(target.path, 1, 1, message, fix)
+        fix = f"Begin the file with the line `{SHEBANG}`."
+        yield Mistake(target.path, 1, 1, "the first line is not a shebang", fix)
     elif not _BASH.match(first):
         message = f"`{shown(first.strip())}` starts another program than bash"
-        yield Mistake(target.path, 1, 1, message, "Write `#!/usr/bin/env bash`.")
-
-
-def shebang_below(target: ScriptText) -> int | None:
-    """The line of a shebang that is not the first line."""
-    lines = enumerate(target.script.lines[:10], 1)
-    return next((number for number, line in lines if re.match(r"\s*#!\s*/", line)), None)
+        yield Mistake(target.path, 1, 1, message, f"Write `{SHEBANG}`.")
 
 
 def fix_shebang(target: ScriptText) -> Iterator[Rewrite]:
-    """bash as the first line says it; a shebang further down moves up."""
+    """bash as the first line says it."""
     lines = target.text.split("\n")
-    below = shebang_below(target)
     if _SH.match(lines[0]):
         lines[0] = SHEBANG
-    elif target.path.endswith(".sh") and not lines[0].startswith(("#!", "```", "import ", "from ")):
-        if below and all(not line.strip() for line in lines[: below - 1]):
-            lines = lines[below:]
+    elif target.path.endswith(".sh") and not lines[0].startswith("#!"):
         lines.insert(0, SHEBANG)
     yield Rewrite(target.path, "\n".join(lines))
 
@@ -265,7 +242,7 @@ def fix_strict_mode(target: ScriptText) -> Iterator[Rewrite]:
     number = min((item.place.line for item in target.script.commands), default=0)
     first = min([number, *(item.place.line for item in target.script.assignments)])
     lines = target.text.split("\n")
-    if first and not lines[first - 2 : first - 1][0].endswith("\\"):
+    if first > 1 and not lines[first - 2].endswith("\\"):
         new = [STRICT] if lines[first - 1].startswith("set ") else [STRICT, ""]
         yield Rewrite(target.path, "\n".join([*lines[: first - 1], *new, *lines[first - 1 :]]))
 
@@ -340,9 +317,10 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
     Bad: `set -e ⏎ python3 -m verl.trainer.main_ppo | tee log`
     Good: `set -eo pipefail ⏎ python3 -m verl.trainer.main_ppo | tee log`
     """
-    for command, module in ((launch.command, launch.module) for launch in target.launches):
-        place = _operator_after(target, command)
-        ends = target.ours and TRAINER.fullmatch(module) and not _waits(target)
+    waits = any(command.name in ("wait", "fg") for command in target.script.commands)
+    for launch in target.launches:
+        command, place = launch.command, _operator_after(target, launch.command)
+        ends = target.ours and TRAINER.fullmatch(launch.module) and not waits
         if ends and _BACKGROUND.match(target.text, command.end.offset):
             message = "the run goes on in the background, and its exit status is lost"
             yield target.mistake(command.place, message, "Delete the `&` behind it.")
@@ -354,10 +332,6 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
             message = f"the run's failure is hidden by `|| {ignored[1]}`"
             fix = f"Delete `|| {ignored[1]}` and what belongs to it."
             yield target.mistake(place, message, fix)
-
-
-def _waits(target: ScriptText) -> bool:
-    return any(command.name in ("wait", "fg") for command in target.script.commands)
 
 
 def _operator_after(target: ScriptText, command: Command) -> Place:
