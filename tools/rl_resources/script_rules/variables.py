@@ -47,76 +47,60 @@ def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
     """
     seen: set[str] = set()
     for reference in target.script.references:
-        found = None if reference.name in seen else _undefined(target, reference)
-        if target.ours and _is_argument(target, reference):
-            found = _Undefined(
-                "Write a value, or a default: `${NAME:-VALUE}`.", " without arguments"
-            )
+        name = reference.name
+        found = None if name in seen else _undefined(target, reference)
         if found is not None:
-            seen.add(reference.name)
-            message = f"`{shown(reference.raw)}` is not set{found.before}"
+            seen.add(name)
+            without = " without arguments" if name.isdigit() else ""
+            message = f"`{shown(reference.raw)}` is not set{without}"
             yield target.mistake(reference.place, message, found.fix)
 
 
-def _is_argument(target: ScriptText, reference: Reference) -> bool:
-    """Whether an argument is read by its number: those of a record's script are overrides.
-
-    Not in a script that counts, sets or tests arguments, or has functions with their own.
-    """
-    number, reached = reference.name, reference.reach != "never"
-    if not re.fullmatch("[1-9]", number) or not reached or reference.operator in WITH_DEFAULT:
-        return False
-    handled = rf"\$\{{?#|\bset --|\bshift\b|\(\s*\)|\bfunction\b|\$\{{{number}:?[-+=?]"
-    return re.search(handled, target.text) is None
-
-
 class _Undefined(NamedTuple):
-    """A name that is not set where it is read; `meant` is the one that may be meant."""
+    """The fix of a name that is not set where it is read; `meant` is the one that may be meant."""
 
     fix: str
-    before: str = ""
     meant: str = ""
 
 
 def _undefined(target: ScriptText, reference: Reference) -> _Undefined | None:
     """What is wrong with a reference; `None` where its name may come from outside."""
     name = reference.name
-    unset = not reference.defined and reference.reach != "never"
-    if not unset or reference.operator in WITH_DEFAULT or not re.fullmatch(r"[A-Za-z_]\w*", name):
+    if reference.reach == "never" or reference.operator in WITH_DEFAULT:
+        return None
+    if re.fullmatch("[1-9]", name):
+        wrong = target.ours and not _handles_arguments(target, name)
+        return _Undefined("Write a value, or a default: `${NAME:-VALUE}`.") if wrong else None
+    if reference.defined or not re.fullmatch(r"[A-Za-z_]\w*", name):
         return None
     if _SHARED.fullmatch(name) or _is_indirect(target) or _is_tested(target, name):
         return None
     own = [item for item in target.script.assignments if item.name == name]
     if own:
         below = all(item.place.offset > reference.place.offset for item in own)
-        if not below or name.isupper():
-            return None
-        return _Undefined(
-            "Set it above the line that reads it.", f" before line {own[0].place.line}"
-        )
+        first = f"Move line {own[0].place.line} above the line that reads it."
+        return _Undefined(first) if below and not name.isupper() else None
     if meant := _similar(target, name):
-        return _Undefined(f"Did you mean `{meant}`?", meant=meant)
+        return _Undefined(f"Did you mean `{meant}`?", meant)
     if name.isupper() and not (target.ours and _stops_at(target, reference)):
         return None
     return _Undefined(f"Set it, or give a default: `${{{name}:-…}}`.")
 
 
+def _handles_arguments(target: ScriptText, number: str) -> bool:
+    """Whether a script counts, sets or tests arguments, or has functions with their own.
+
+    One of a record passes overrides on, and reads none by its number.
+    """
+    handled = rf"\$\{{?#|\bset --|\bshift\b|\(\s*\)|\bfunction\b|\$\{{{number}:?[-+=?]"
+    return re.search(handled, target.text) is not None
+
+
 def _stops_at(target: ScriptText, reference: Reference) -> bool:
-    """Whether what is started does not start where a name is not set, and `set -u` is on there."""
-    offset = reference.place.offset
-    before = [
-        item.on
-        for item in target.script.options
-        if item.name == "nounset" and item.place.offset < offset
-    ]
-    return bool(before and before[-1]) and offset in _of_launches(target)
-
-
-@lru_cache(maxsize=64)
-def _of_launches(target: ScriptText) -> frozenset[int]:
-    """Where the settings of what a script starts read variables."""
-    every = (item.content for launch in target.launches for item in launch.overrides)
-    return frozenset(part.place.offset for content in every if content for part in content.parts)
+    """Whether the script stops where a name is not set: `set -u` is on, and the line is reached."""
+    options = [item for item in target.script.options if item.name == "nounset"]
+    before = [item.on for item in options if item.place.offset < reference.place.offset]
+    return before[-1:] == [True] and reference.reach == "always"
 
 
 def _is_tested(target: ScriptText, name: str) -> bool:
@@ -162,10 +146,7 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
             continue
         seen.add(item.name)
         message = f"`{item.name}` is set, but nothing reads it"
-        fix = "Use it where its value is written out, or delete it."
-        if re.fullmatch(r"(?:CUDA|NCCL|VLLM|RAY|HYDRA|TORCH|TOKENIZERS|WANDB|HF)_\w+", item.name):
-            message = f"`{item.name}` is set, but not exported: no program sees it"
-            fix = f"Write `export {item.name}=…`."
+        fix = "Use it where its value is written out, export it, or delete it."
         yield target.mistake(item.place, message, fix)
 
 
@@ -176,11 +157,8 @@ def _read_names(target: ScriptText) -> set[str]:
     read |= {item.name for item in script.references}
     read |= {item.name for item in script.assignments if item.exported}
     for command in script.commands:
-        if command.name in ("export", "let", "unset", "read"):
-            read |= {(word.text or "").partition("=")[0] for word in command.words[1:]}
-        elif command.name in ("declare", "typeset"):
-            exports = any(re.match("-[a-z]*x", word.text or "") for word in command.words[1:2])
-            read |= {word.text or "" for word in command.words[2:] if exports}
+        if command.name in ("export", "declare", "typeset", "let", "unset", "read"):
+            read |= {word.text or "" for word in command.words[1:]}
     read |= {found.name for found in missing_dollars(target)}
     meant = (_undefined(target, reference) for reference in script.references)
     return read | {found.meant for found in meant if found is not None}
@@ -303,9 +281,7 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
         chosen = re.match(r"(?!-1)[^,\s]", item.value.text or "") and not item.value.default
         if seen and chosen and item.value.text != usual and _DEVICES.fullmatch(item.name):
             message = f"`{shown(item.raw)}` chooses devices of its author's machine"
-            yield target.mistake(
-                item.place, message, "Delete it." if item.prefix else "Delete the line."
-            )
+            yield target.mistake(item.place, message, "Delete it.")
 
 
 def _whole_node(target: ScriptText) -> str:
@@ -331,11 +307,9 @@ def misleading_name(target: ScriptText) -> Iterator[Mistake]:
     wrong = [(item, two) for item in target.script.assignments if (two := _contradiction(item))]
     if not wrong:
         return  # what follows takes long
-    names = {item.name for item, _ in wrong}
-    unread = {(item.line, item.column) for item in unused_variable.mistakes(target)}
+    names, read = {item.name for item, _ in wrong}, _read_names(target)
     for item, (said, held) in wrong:
-        place = item.place.line, item.place.column
-        if place not in unread and names.isdisjoint(item.value.names):
+        if item.name in read and names.isdisjoint(item.value.names):
             value = shown(item.value.shown)
             message = f"`{item.name}` says `{said}`, its value `{value}` says `{held}`"
             yield target.mistake(item.place, message, "Correct the one that is wrong.")
