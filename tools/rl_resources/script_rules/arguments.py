@@ -140,8 +140,7 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
     for item in rejections(target):
         rejection = item.rejection
         choice = _other_choice(target, rejection)
-        elsewhere = item.last_release or item.first_release
-        if rejection.kind in _UNKNOWN and not elsewhere and choice not in chosen:
+        if rejection.kind in _UNKNOWN and not item.release and choice not in chosen:
             chosen |= {choice} - {""}
             message = f"`{shown(rejection.key, 120)}`: {rejection.reason}"
             fix = choice or _key_fix(rejection, item.composition)

@@ -39,19 +39,17 @@ class Rejected(NamedTuple):
         return self.launch.overrides[index].place if index >= 0 else self.launch.command.place
 
     @property
-    def last_release(self) -> str | None:
-        """The last release that had what the newest one has not; `None` where none had it."""
+    def release(self) -> str | None:
+        """The last release that accepts it, or the first that rejects its `+`, if any does."""
         past, key = history(self.composition.framework), self.rejection.key
-        if self.rejection.kind == "no-module":
-            return past.modules.get(key)
-        unknown = self.rejection.kind == "unknown-key"
-        return past.last_with(key) if unknown else None
-
-    @property
-    def first_release(self) -> str | None:
-        """The first release in which a `+` is wrong; `None` where it was so from the beginning."""
-        since = history(self.composition.framework).since
-        return since.get(self.rejection.key) if self.rejection.kind == "existing-key" else None
+        match self.rejection.kind:
+            case "no-module":
+                return past.modules.get(key)
+            case "unknown-key":
+                return past.last_with(key)
+            case "existing-key":
+                return past.since.get(key)
+        return None
 
 
 def is_frameworks(target: ScriptText, launch: Launch) -> bool:
@@ -103,26 +101,30 @@ REMOVED: Mapping[str, str] = {
     "critic.megatron.grad_offload": "Remove it: `param_offload` releases the gradients as well.",
     "trainer.val_generations_to_log_to_wandb": "Write `trainer.log_val_generations`.",
 }
-TOTALS_REFUSED_SINCE = "0.8.0"
-"""verl/workers/engine_workers.py `ActorRolloutRefWorker.init_model`; before it an alternative."""
 
 
 class _Use(NamedTuple):
-    """One use of a setting that a release treats differently, and the fix."""
+    """One use of a setting that a release treats differently, and the fix.
+
+    All uses with one message are one mistake: `{}` in it becomes their words.
+    """
 
     place: Place
     word: str
+    message: str
     fix: str
 
 
-def _reported(target: ScriptText, uses: Iterable[_Use], message: str) -> Iterator[Mistake]:
-    """All uses as one mistake, at the first; `{}` of the message becomes their words."""
-    found = sorted({use.place.offset: use for use in uses}.items())
-    if found:
-        first = found[0][1].place
-        words = [_with_line(use, first) for _, use in found]
-        fixes = " ".join(dict.fromkeys(use.fix for _, use in found))
-        yield target.mistake(first, message.format(", ".join(words)), fixes)
+def _reported(target: ScriptText, uses: Iterable[_Use]) -> Iterator[Mistake]:
+    """Each message once, at its first use."""
+    by_message: dict[str, dict[Place, _Use]] = {}
+    for use in uses:
+        by_message.setdefault(use.message, {})[use.place] = use
+    for message, found in by_message.items():
+        first = min(found)
+        words = ", ".join(_with_line(found[place], first) for place in sorted(found))
+        fixes = " ".join(dict.fromkeys(found[place].fix for place in sorted(found)))
+        yield target.mistake(first, message.format(words), fixes)
 
 
 def _with_line(use: _Use, first: Place) -> str:
@@ -143,27 +145,23 @@ def outdated_key(target: ScriptText) -> Iterator[Mistake]:
 
     Keys that are gone are one mistake, and so are keys behind a `+` that they no longer need.
     """
-    newest = history(target.framework).releases
-    rejected = list(rejections(target))
-    gone = [(item, last) for item in rejected if (last := item.last_release)]
-    if gone:
-        last = min((last for _, last in gone), key=newest.index)
-        accepts = "them all" if len(gone) > 1 else "it"
-        older = f"Write it for {newest[-1]}{target.or_exempt('outdated-key')}."
-        keys = [(item.place, item.rejection.key) for item, _ in gone]
-        uses = (_Use(place, key, REMOVED.get(key, older)) for place, key in keys)
-        message = f"{target.framework} {newest[-1]} no longer has {{}}; {last} is the last release"
-        yield from _reported(target, uses, f"{message} that accepts {accepts}")
-    added = [(item, since) for item in rejected if (since := item.first_release)]
-    fix = f"Leave out the `+`{target.or_exempt('outdated-key')}."
-    for release in dict.fromkeys(since for _, since in added):
-        uses = (
-            _Use(item.place, f"+{item.rejection.key}", fix)
-            for item, since in added
-            if since == release
-        )
-        message = f"{{}}: {target.framework} has it without `+` since {release}"
-        yield from _reported(target, uses, message)
+    releases, exempt = history(target.framework).releases, target.or_exempt("outdated-key")
+    older = f"Write it for {releases[-1]}{exempt}."
+    found = [(item, release) for item in rejections(target) if (release := item.release)]
+    added = [(item, since) for item, since in found if item.rejection.kind == "existing-key"]
+    gone = [(item, last) for item, last in found if item.rejection.kind != "existing-key"]
+    last = min((last for _, last in gone), key=releases.index, default="")
+    accepts = f"{last} is the last release that accepts {'them all' if len(gone) > 1 else 'it'}"
+    lacks = f"{target.framework} {releases[-1]} no longer has {{}}; {accepts}"
+    uses = [
+        _Use(item.place, item.rejection.key, lacks, REMOVED.get(item.rejection.key, older))
+        for item, _ in gone
+    ]
+    for item, since in added:
+        message = f"{{}}: {target.framework} has it without `+` since {since}"
+        fix = f"Leave out the `+`{exempt}."
+        uses.append(_Use(item.place, f"+{item.rejection.key}", message, fix))
+    yield from _reported(target, uses)
 
 
 @rule("warning")
@@ -179,16 +177,16 @@ def total_micro_batch_size(target: ScriptText) -> Iterator[Mistake]:
 
     Where both are set, `micro_batch_keys` reports it.
     """
+    # verl/workers/engine_workers.py `ActorRolloutRefWorker.init_model`; before it an alternative
+    message = f"{target.framework} 0.8.0 and later reject the total {{}} without the size per GPU"
     fix = "Write each with `_per_gpu`: the total by the GPUs, times the sequence parallel size."
     uses = (
-        _Use(total.place, total.key, fix)
+        _Use(total.place, total.key, message, fix)
         for launch, composition in target.composed
         for total, each, dynamic in micro_batches(Run(launch, composition))
         if total.place and total.number is not None and each.value is None and dynamic.flag is False
     )
-    since = f"{target.framework} {TOTALS_REFUSED_SINCE}"
-    message = f"{since} and later reject the total {{}} without the size per GPU"
-    yield from _reported(target, uses, message)
+    yield from _reported(target, uses)
 
 
 def micro_batches(run: Run) -> Iterator[tuple[Setting, Setting, Setting]]:
@@ -213,21 +211,16 @@ def deprecated_key(target: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo data.val_batch_size=64`
     Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=64`
     """
-    by_cause: dict[str, list[_Use]] = {}
     rejected = {item.place for item in rejections(target)}
-    for launch in target.launches:
-        for use, cause in _deprecated(launch) if is_frameworks(target, launch) else ():
-            if use.place not in rejected:
-                by_cause.setdefault(cause, []).append(use)
-    for cause, uses in by_cause.items():
-        yield from _reported(target, uses, f"{{}} {cause}")
+    launches = (launch for launch in target.launches if is_frameworks(target, launch))
+    uses = (use for launch in launches for use in _deprecated(launch))
+    yield from _reported(target, (use for use in uses if use.place not in rejected))
 
 
-def _deprecated(launch: Launch) -> Iterator[tuple[_Use, str]]:
+def _deprecated(launch: Launch) -> Iterator[_Use]:
     found = []
     for item in launch.overrides:
-        value = item.value or "null"
-        found.append((item.key, value, item.origin, f"{item.key}={value}"))
+        found.append((item.key, str(item.value), item.origin, f"{item.key}={item.value}"))
         if item.value != "null" and item.prefix != "~":
             found.append((item.key, "", item.place, item.key))
     for flag in launch.flags:
@@ -235,4 +228,4 @@ def _deprecated(launch: Launch) -> Iterator[tuple[_Use, str]]:
         found.append((f"--{flag.name}", name.removesuffix(".yaml"), flag.place, name))
     for key, value, place, word in found:
         if known := DEPRECATED.get((key, value)):
-            yield _Use(place, word, known[1]), known[0]
+            yield _Use(place, word, f"{{}} {known[0]}", known[1])
