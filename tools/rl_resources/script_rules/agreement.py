@@ -40,7 +40,6 @@ Likeness = Literal["same", "variant", "other"]
 
 _SIZE = re.compile(r"(?<![a-z0-9])\d+(?:[.-]\d+)?[bm](?![a-z0-9])")
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-_CACHED = re.compile(r"models--[\w.-]+?--([\w.-]+)")
 _FOLDER = re.compile(
     r".*(?:model|ckpt|checkpoint|weight|pretrain).*|data|llms?|hf|huggingface|outputs?|workspace"
     r"|home|root|mnt|nas|share|shared|cache|local|verl"
@@ -54,9 +53,6 @@ def model_in_path(path: str, known: Collection[str]) -> str | None:
 
     A directory names it if it is called like one of the `known` names, or like a model of a size.
     """
-    cached = _CACHED.search(path)
-    if cached:
-        return cached[1]
     if is_id(path):
         return path
     parts = [part for part in path.split("/") if part]

@@ -78,9 +78,7 @@ def parallel_sizes(pair: Pair, run: Run) -> Iterator[Mistake]:
         return
     for setting, problem in parallel_problems(run, _figures(pair, run)):
         message = f"{in_words(setting)}: {problem}"
-        fix = "Choose a size that divides both the GPUs and the heads, or other GPUs."
-        if re.search("layers|experts", problem):
-            fix = "Choose a size that divides both the GPUs and the model."
+        fix = "Choose a size that divides both the GPUs and the model, or other GPUs."
         if setting.key.endswith("use_remove_padding"):
             fix = f"Set `{setting.key}=True`, or the sequence parallel size to 1."
         yield Mistake(*pair.place_of(setting), message, fix)
@@ -149,7 +147,8 @@ def batched_tokens(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     if run.infer_backend.text != "vllm" or run.chunked_prefill.flag is not False:
         return
-    tokens, needed = run.max_num_batched_tokens, _sequence_length(run)
+    tokens, most = run.max_num_batched_tokens, run.max_model_len
+    needed = _longest(run) if most.value is None else most.number
     if tokens.number is not None and needed is not None and tokens.number < needed:
         place = tokens if tokens.place else run.chunked_prefill
         less = f"less than one sequence of {needed} tokens"
@@ -173,13 +172,11 @@ def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
     verl/workers/actor/megatron_actor.py `update_policy`.
     """
     tokens = run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
-    megatron = run.trains_with_megatron
+    megatron, needed = run.trains_with_megatron, _longest(run)
     share = run.context_parallel_size if megatron else run.sequence_parallel_size
-    prompt, response = run.max_prompt_length.number, run.max_response_length.number
-    if run.dynamic_batch.flag is not True or megatron is None or None in (prompt, response):
+    if run.dynamic_batch.flag is not True or megatron is None or needed is None:
         return
-    most, needed = (tokens.number or 0) * (share.number or 0), (prompt or 0) + (response or 0)
-    if 0 < most < needed:
+    if 0 < (tokens.number or 0) * (share.number or 0) < needed:
         size = f" times {share.number}" if share.number != 1 else ""
         message = f"`{tokens.key}` is `{tokens.number}`{size}, less than a sequence of {needed}"
         place = tokens if tokens.place else run.dynamic_batch
@@ -187,10 +184,8 @@ def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
         yield Mistake(*pair.place_of(place), message, fix)
 
 
-def _sequence_length(run: Run) -> int | None:
-    most = run.max_model_len
-    if most.value is not None:
-        return most.number
+def _longest(run: Run) -> int | None:
+    """Tokens of a prompt and a response of full length."""
     prompt, response = run.max_prompt_length.number, run.max_response_length.number
     return None if prompt is None or response is None else prompt + response
 
