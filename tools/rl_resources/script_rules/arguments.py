@@ -23,7 +23,7 @@ from rl_resources.script.bash.script import Place, Word
 from rl_resources.script.framework import Composition, Rejection, shipped
 from rl_resources.script.launch import Launch, Override
 from rl_resources.script_rules.releases import is_frameworks, rejections
-from rl_resources.script_rules.target import ScriptText
+from rl_resources.script_rules.target import ScriptText, value_of
 from rl_resources.text import misspelt, nearest, quoted, shown
 
 
@@ -71,8 +71,9 @@ def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
     """
     for first, later in _repeated(target):
-        old, new = _value(first), _value(later)
+        old, new = value_of(first), value_of(later)
         if old != new:
+            old, new = shown(old), shown(new)
             message = f"`{later.key}` is `{old}` in line {first.line} and `{new}` here, which wins"
             fix = f"Delete one of the two; today the run uses `{new}`."
             yield target.mistake(later.place, message, fix)
@@ -88,13 +89,9 @@ def repeated_override(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
     """
     for first, later in _repeated(target):
-        if _value(first) == _value(later):
+        if value_of(first) == value_of(later):
             message = f"`{later.key}` is set in line {first.line} already, to the same value"
             yield target.mistake(later.place, message, "Delete one of the two.")
-
-
-def _value(override: Override) -> str:
-    return shown(override.content.shown) if override.content else ""
 
 
 def _repeated(target: ScriptText) -> Iterator[tuple[Override, Override]]:
@@ -188,7 +185,7 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
             following = (item for item in launch.stray if item.place.line == override.line)
             if override.value != "" or not any(item.place > override.place for item in following):
                 message = f"`{shown(override.key, 120)}`: {shown(rejection.reason, 200)}"
-                fix = f"Fix the value `{_value(override)}`."
+                fix = f"Fix the value `{shown(value_of(override))}`."
                 yield target.mistake(override.origin, message, fix)
 
 
@@ -231,7 +228,9 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
             value = number(override.value or "")
             if value is not None and not least <= value <= most:
                 limits = f"of {least:g} or more" if most == inf else f"between 0 and {most:g}"
-                message = f"`{override.key}` is `{_value(override)}`, not a number {limits}"
+                message = (
+                    f"`{override.key}` is `{shown(value_of(override))}`, not a number {limits}"
+                )
                 yield target.mistake(override.origin, message, "Fix the number.")
         yield from _unknown_words(target, launch)
 

@@ -15,7 +15,7 @@ from itertools import accumulate
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Part, Place, Value
 from rl_resources.script.launch import Override
-from rl_resources.script_rules.target import ScriptText, trains
+from rl_resources.script_rules.target import ScriptText, trains, value_of
 from rl_resources.script_rules.variables import lacks_dollar, split_of
 from rl_resources.text import shown
 
@@ -115,22 +115,19 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
             message = f"`{held_out.key}` is the same file as `{train.key}`"
             yield target.mistake(held_out.place, message, "Name the held-out file.")
         for item in wrong:
-            shown_value = shown(item.content.shown) if item.content else ""
-            message = f"`{item.key}` is `{shown_value}`, a file of the other split"
+            message = f"`{item.key}` is `{shown(value_of(item))}`, a file of the other split"
             yield target.mistake(item.origin, message, "Name the file of the split.")
 
 
 def _same(train: Override, held_out: Override) -> bool:
-    first = train.content.shown if train.content else ""
-    second = held_out.content.shown if held_out.content else ""
+    first = value_of(train)
     plain = not re.search(r"\$\(|\$[\d@*]", first)
-    return bool(first) and first == second and plain and split_of(first) == ""
+    return bool(first) and first == value_of(held_out) and plain and split_of(first) == ""
 
 
 def _is_other_split(target: ScriptText, override: Override) -> bool:
     """Whether the file's name says the other split, and no variable's name is to blame."""
-    text = override.content.shown if override.content else ""
-    files = re.findall(r"[^\s,'\"\[\]]+\.(?:parquet|jsonl?)", text)
+    files = re.findall(r"[^\s,'\"\[\]]+\.(?:parquet|jsonl?)", value_of(override))
     splits = {split_of(file) for file in files}
     wanted = "train" if override.key == "data.train_files" else "test"
     return bool(files) and "" not in splits and wanted not in splits

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from rl_resources.package import number
 from rl_resources.rule import Mistake
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
-from rl_resources.script.backends import ACTOR, ENGINES, ROLLOUT
+from rl_resources.script.backends import ACTOR, ENGINES, ROLLOUT, Engine
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
 from rl_resources.script_rules.agreement import likeness, model_in_path
@@ -58,8 +58,7 @@ def parallel_sizes(pair: Pair, run: Run) -> Iterator[Mistake]:
 
     * Rollout: verl/workers/fsdp_workers.py `_build_rollout` since 0.2, megatron_workers.py since
       0.4.0; since 0.8.0 verl/workers/engine_workers.py `init_model`, which 0.7.0 has for its new
-      workers alone. An engine may span nodes if it fills them: verl/workers/rollout/replica.py
-      `RolloutReplica.__init__`, which every run goes through since 0.7.0.
+      workers alone.
     * Ulysses: the device mesh of the same workers since 0.2; heads in
       verl/models/transformers/monkey_patch.py `apply_monkey_patch` since 0.3; packed sequences in
       verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.2, now `FSDPActorConfig.validate`.
@@ -239,18 +238,11 @@ def _unshared(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, s
 
 
 def _rollout_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, str]]:
-    engine = ENGINES.get(run.infer_backend.text or "")
-    if not (engine and engine.divides):
+    engine = ENGINES.get(run.infer_backend.text or "", Engine())
+    if not engine.divides:
         return
-    size, whole, node = run.rollout_tensor_parallel_size, run.rollout_model_size, run.gpus_per_node
-    asked = heads if engine.divides_heads else None
-    problems = list(_divides(size, whole, run.gpus, asked))
-    yield from problems
-    if problems or not whole or not node.number or not run.gpus.number:
-        return
-    if whole > node.number and whole % node.number:
-        nodes = f"nodes of {node.number}, as verl demands since 0.7.0"
-        yield size, f"an engine of {whole} GPUs does not fill {nodes}"
+    size, whole = run.rollout_tensor_parallel_size, run.rollout_model_size
+    yield from _divides(size, whole, run.gpus, heads if engine.divides_heads else None)
 
 
 def _divides(

@@ -41,12 +41,6 @@ class Comment(NamedTuple):
     message: str
 
 
-def comments(text: str) -> tuple[Comment, ...]:
-    """The errors and warnings of ShellCheck; none where it is not installed."""
-    ask([text])
-    return _asked[text].result()[text]
-
-
 def ask(texts: Iterable[str]) -> None:
     """Start ShellCheck in the background on texts that are new, the first of them first."""
     new = [text for text in dict.fromkeys(texts) if text not in _asked]
@@ -103,18 +97,19 @@ def shellcheck(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _shellcheck(target: ScriptText, level: str) -> Iterator[Mistake]:
+    ask([target.text])
     places: set[tuple[int, int]] = set()
-    parses = not target.script.problems
+    windows, parses = "\r\n" in target.text, not target.script.problems
     lost = {line for item in target.lost for line in (item.cause_line, item.command.place.line)}
-    for comment in comments(target.text):
+    for comment in _asked[target.text].result()[target.text]:
         own = comment.code < 2000 and not parses  # `syntax` reports it
-        place = comment.code, 0 if comment.code == 1017 else comment.line
-        if comment.level != level or own or comment.code in _LEFT_OUT or {comment.line} & lost:
+        if comment.level != level or own or comment.code in _LEFT_OUT or comment.line in lost:
             continue
-        if place not in places and not ("\r\n" in target.text and comment.code != 1017):
+        place = comment.code, 0 if windows else comment.line
+        if place not in places and windows == (comment.code == 1017):
             places.add(place)
-            message = f"ShellCheck SC{comment.code}: {comment.message}"
             fix = f"See the page of SC{comment.code} in ShellCheck's wiki."
-            if comment.code == 1017:
+            if windows:
                 fix = "Save the file with LF at the end of every line."
+            message = f"ShellCheck SC{comment.code}: {comment.message}"
             yield Mistake(target.path, comment.line, comment.column, message, fix)

@@ -19,7 +19,7 @@ from rl_resources.rule import Mistake, Rule, rule
 from rl_resources.script.bash import read
 from rl_resources.script.bash.script import Part, Place, Script
 from rl_resources.script.framework import Composition, compose_launch, shipped
-from rl_resources.script.launch import Launch, Lost, launches, lost
+from rl_resources.script.launch import Launch, Lost, Override, launches, lost
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
 from rl_resources.snapshot import Snapshot
@@ -106,6 +106,11 @@ def trains(launch: Launch) -> bool:
         for item in launch.overrides
     )
     return not (validates or any(word in launch.module for word in _NO_TRAINER))
+
+
+def value_of(override: Override) -> str:
+    """The value of an override, with what is not known of it as it is written."""
+    return override.content.shown if override.content else ""
 
 
 def settings_of(launch: Launch) -> tuple[object, ...]:

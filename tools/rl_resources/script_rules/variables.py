@@ -6,7 +6,7 @@ Each variable is set, is read, and contains what its name says.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -221,16 +221,14 @@ def _in_part(
     target: ScriptText, override: Override, part: Part, names: Collection[str]
 ) -> Iterator[MissingDollar]:
     """Names of variables as words."""
-    text, known = part.text or "", shipped(target.framework)
+    text, default = part.text or "", shipped(target.framework).default(override.key)
     for match in _QUOTED.finditer(text):
         name = match["plain"] or match["braced"]
-        # what is in braces may be Hydra's own reference
-        if name in names and (match["plain"] or known.choice_with(name) is None):
+        if name in names:
             message = f"`{match[0]}` is in single quotes: the program gets this text, not the value"
             fix = "Write the value in double quotes."
             yield MissingDollar(name, target.place_in(part, match.start()), message, fix)
     bare = [(match[1], match) for match in _BRACED.finditer(text)]
-    default = known.default(override.key)
     if not (override.key.endswith("_key") or default == text):  # names of columns
         bare += [
             (name, match)
@@ -325,12 +323,7 @@ def without_comments(target: ScriptText) -> str:
     return text
 
 
-_SETS: Mapping[str, frozenset[str]] = {
-    "gsm8k": frozenset({"math", "geo3k", "hellaswag", "aime"}),
-    "math": frozenset({"gsm8k", "geo3k", "hellaswag"}),
-    "geo3k": frozenset({"gsm8k", "math", "hellaswag"}),
-    "hellaswag": frozenset({"gsm8k", "math", "geo3k"}),
-}
+_SETS = frozenset({"gsm8k", "math", "geo3k", "hellaswag"})
 _TRAIN = frozenset({"train", "training"})
 _HELD_OUT = frozenset({"test", "val", "valid", "validation", "eval"})
 
@@ -344,11 +337,10 @@ def _contradiction(item: Assignment) -> tuple[str, str] | None:
         return None
     words = set(re.split(r"[^a-z0-9]+", item.name.lower()))
     held = set(re.split(r"[^a-z0-9]+", value))
-    for name in sorted(words & set(_SETS)):
-        others = sorted(held & _SETS[name])
-        if others and not held & words & set(_SETS):
-            return name, others[0]
-    return None
+    said, others = words & _SETS, held & {*_SETS, "aime"}
+    if "math" in said:
+        others -= {"aime"}  # which is mathematics too
+    return (min(said), min(others)) if said and others and not said & others else None
 
 
 def split_of(path: str) -> str:
