@@ -325,7 +325,8 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
             message = "the run goes on in the background, and its exit status is lost"
             yield target.mistake(command.place, message, "Delete the `&` behind it.")
         ignored = _IGNORED.match(target.text, command.end.offset)
-        if command.piped and not _has_pipefail(target, command):
+        kept = "PIPESTATUS" in target.text or target.sets("pipefail", command.place)
+        if command.piped and not kept:
             message = "the run's exit status is lost in a pipe: that of the last command counts"
             yield target.mistake(place, message, "Write `set -o pipefail` before it.")
         elif ignored and not command.in_condition:
@@ -338,11 +339,3 @@ def _operator_after(target: ScriptText, command: Command) -> Place:
     """The place of the `|` or `||` after a command; of its beginning, if there is none."""
     match = re.compile(r"(?:\s|\\\n)*(?=\|)").match(target.text, command.end.offset)
     return Source(target.text).place(match.end()) if match else command.place
-
-
-def _has_pipefail(target: ScriptText, command: Command) -> bool:
-    if "PIPESTATUS" in target.text:
-        return True
-    options = [item for item in target.script.options if item.name == "pipefail"]
-    before = [item.on for item in options if item.place.offset < command.place.offset]
-    return before[-1:] == [True]

@@ -14,7 +14,7 @@ from rl_resources.script.bash.parser import Node, parse
 from rl_resources.script.bash.script import Command, Source
 from rl_resources.script.launch import TRAINER
 from rl_resources.script_rules.target import ScriptText
-from rl_resources.script_rules.variables import missing_dollars, without_comments
+from rl_resources.script_rules.variables import without_comments
 from rl_resources.text import shown
 
 _SHAPE = frozenset(
@@ -98,9 +98,8 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
 
     Of the scripts of a page, which nobody is asked to run, only what deletes or ends.
     """
-    # what a lost `$` or backslash has made a command is reported as that
+    # what a lost backslash has made a command is reported as that
     seen = {item.command.place.line for item in target.lost}
-    seen |= {item.place.line for item in missing_dollars(target)}
     source = Source(target.script.text)
     for start, end, wrong in _unexpected(target) if target.ours else _destructive(target):
         place = source.place(start)

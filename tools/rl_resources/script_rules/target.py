@@ -80,6 +80,11 @@ class ScriptText:
         unsure = run.launch.stray or self.lost or self.script.problems
         return replace(run, trusts_defaults=False) if unsure else run
 
+    def sets(self, option: str, place: Place) -> bool:
+        """Whether an option of bash, such as `pipefail`, is on at a place."""
+        options = [item for item in self.script.options if item.name == option]
+        return [item.on for item in options if item.place < place][-1:] == [True]
+
     def or_exempt(self, rule: str) -> str:
         """The way out for a script that ran as it is; a page that is kept by hand has none."""
         row = f"{shown(self.path.rpartition('/')[2], 120)},{rule},REASON"
@@ -215,10 +220,9 @@ class Pair:
         """
         match self.named.get(column):
             case None:
-                stated = self.said.get(column) or Said("", 0, 0)
-                text = re.escape(stated.text)
-                parts = re.split(rf"(?<![A-Za-z0-9]){text}", stated.cell, maxsplit=1)
-                whole = right.join(parts) if len(parts) > 1 and stated.text else right
+                said_text = rf"(?<![A-Za-z0-9]){re.escape(self.text(column))}"
+                parts = re.split(said_text, self.said[column].cell, maxsplit=1)
+                whole = right.join(parts) if len(parts) > 1 else right
                 word = f"`{shown(whole)}`" if right else f"the {column} of the script"
                 fix = f"Write {word}, or fix the script."
                 if column in self.confirmed:

@@ -82,7 +82,8 @@ def _undefined(target: ScriptText, reference: Reference) -> _Undefined | None:
         return _Undefined(first) if below and not name.isupper() else None
     if meant := _similar(target, name):
         return _Undefined(f"Did you mean `{meant}`?", meant)
-    if name.isupper() and not (target.ours and _stops_at(target, reference)):
+    stops = reference.reach == "always" and target.sets("nounset", reference.place)
+    if name.isupper() and not (target.ours and stops):
         return None
     return _Undefined(f"Set it, or give a default: `${{{name}:-…}}`.")
 
@@ -94,13 +95,6 @@ def _handles_arguments(target: ScriptText, number: str) -> bool:
     """
     handled = rf"\$\{{?#|\bset --|\bshift\b|\(\s*\)|\bfunction\b|\$\{{{number}:?[-+=?]"
     return re.search(handled, target.text) is not None
-
-
-def _stops_at(target: ScriptText, reference: Reference) -> bool:
-    """Whether the script stops where a name is not set: `set -u` is on, and the line is reached."""
-    options = [item for item in target.script.options if item.name == "nounset"]
-    before = [item.on for item in options if item.place.offset < reference.place.offset]
-    return before[-1:] == [True] and reference.reach == "always"
 
 
 def _is_tested(target: ScriptText, name: str) -> bool:
