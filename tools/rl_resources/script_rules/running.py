@@ -206,21 +206,23 @@ _UNEVEN = re.compile(
 
 def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, str]]:
     """Each size that cannot be, and why; `figures` of the model are those of `_figures`."""
-    heads = figures.get(_HEADS)
-    yield from _rollout_problems(run, heads)
+    heads, engine = figures.get(_HEADS), ENGINES.get(run.infer_backend.text or "", Engine())
+    if engine.divides:
+        size, whole = run.rollout_tensor_parallel_size, run.rollout_model_size
+        yield from _divides(run, size, whole, heads if engine.divides_heads else None)
     if run.trains_with_megatron:
         tensor, gpus = run.tensor_parallel_size, run.gpus.number or 1
         sizes = (tensor, run.pipeline_parallel_size, run.context_parallel_size)
         apart = next((size for size in sizes if gpus % (size.number or 1)), tensor)
-        together = [*_divides(apart, run.training_model_size, run.gpus, None)]
-        yield from together or _divides(tensor, None, run.gpus, heads)
+        together = [*_divides(run, apart, run.training_model_size)]
+        yield from together or _divides(run, tensor, None, heads)
         yield from () if together else _unshared(run, figures)
     elif run.trains_with_megatron is False:
         size = run.sequence_parallel_size
-        yield from _divides(size, size.number, run.gpus, heads)
+        yield from _divides(run, size, size.number, heads)
         groups = run.setting(f"{ACTOR}.fsdp_config.fsdp_size")
         if 0 < (groups.number or 0) < (run.gpus.number or 0):
-            yield from _divides(groups, groups.number, run.gpus, None)
+            yield from _divides(run, groups, groups.number)
         if (size.number or 0) > 1 and run.removes_padding.flag is False:
             needs = f"sequence parallel size {size.number} needs packed sequences"
             yield run.removes_padding, needs
@@ -237,22 +239,14 @@ def _unshared(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, s
             yield setting, f"the model's {count} {name} cannot be divided by it"
 
 
-def _rollout_problems(run: Run, heads: int | None) -> Iterator[tuple[Setting, str]]:
-    engine = ENGINES.get(run.infer_backend.text or "", Engine())
-    if not engine.divides:
-        return
-    size, whole = run.rollout_tensor_parallel_size, run.rollout_model_size
-    yield from _divides(size, whole, run.gpus, heads if engine.divides_heads else None)
-
-
 def _divides(
-    setting: Setting, whole: int | None, gpus: Setting, heads: int | None
+    run: Run, setting: Setting, whole: int | None, heads: int | None = None
 ) -> Iterator[tuple[Setting, str]]:
     """Whether GPUs and heads can be divided; `whole` counts the GPUs that work together."""
-    if whole and gpus.number and gpus.number % whole:
-        groups = "groups of it" if whole == setting.value else f"its groups of {whole} in all"
-        whose = "1 GPU" if gpus.number == 1 else f"{gpus.number} GPUs"
-        yield setting, f"{whose} cannot be divided into {groups}"
+    gpus = run.gpus.number
+    if whole and gpus and gpus % whole:
+        whose = "1 GPU" if gpus == 1 else f"{gpus} GPUs"
+        yield setting, f"{whose} cannot be divided into groups of {whole}"
     elif heads and setting.number and heads % setting.number:
         yield setting, f"the model's {heads} attention heads cannot be divided by it"
 
@@ -274,15 +268,15 @@ def _update_problems(run: Run) -> Iterator[Problem]:
     mini, n, ranks = run.mini_batch_size, run.rollout_n.number, _ranks(run)
     if not mini.number or not n or not ranks:
         return
-    since = ", as verl demands since 0.8.0"
+    update, since = _responses(mini, n), ", as verl demands since 0.8.0"
     if mini.number * n % ranks:
-        message = f"{_update(run)} cannot be divided over {ranks} data-parallel ranks{since}"
+        message = f"{update} cannot be divided over {ranks} data-parallel ranks{since}"
         yield mini, message, f"Choose a size whose product with {n} is a multiple of {ranks}."
         return
     micro, share = run.micro_batch_size_per_gpu, mini.number * n // ranks
     if micro.number and share % micro.number:
         message = f"`{micro.key}` {micro.number} does not divide {share}, the share of each rank in"
-        message = f"{message} {_update(run)}{since if run.trains_with_megatron else ''}"
+        message = f"{message} {update}{since if run.trains_with_megatron else ''}"
         yield micro, message, f"Choose a divisor of {share}."
 
 
@@ -297,8 +291,7 @@ def _step_problem(run: Run) -> Problem | None:
         of_what = "data-parallel ranks x micro batch"
     if not parts or batch.number * n % parts == 0:
         return None
-    responses = f"`{batch.key}` {batch.number} x `{ROLLOUT}.n` {n} = {batch.number * n} responses"
-    message = f"{responses} cannot be divided by {parts}, {of_what}"
+    message = f"{_responses(batch, n)} cannot be divided by {parts}, {of_what}"
     return batch, message, f"Choose a batch whose product with {n} is a multiple of {parts}."
 
 
@@ -308,9 +301,9 @@ def _ranks(run: Run) -> int | None:
     return gpus // size if gpus and size and gpus % size == 0 else None
 
 
-def _update(run: Run) -> str:
-    mini, n = run.mini_batch_size, run.rollout_n.number or 0
-    return f"`{mini.key}` {mini.number} x `{ROLLOUT}.n` {n} = {(mini.number or 0) * n} responses"
+def _responses(prompts: Setting, n: int) -> str:
+    total = (prompts.number or 0) * n
+    return f"`{prompts.key}` {prompts.number} x `{ROLLOUT}.n` {n} = {total} responses"
 
 
 @run_rule()
