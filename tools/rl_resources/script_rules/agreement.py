@@ -141,11 +141,9 @@ def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistak
         return
     if family_alone != (alike == "variant" and "/" not in pair.text("model")):
         return
-    what = "another variant of it" if alike == "variant" else "another model"
     setting = run.model_path._replace(value=path)
-    said = f"{pair.said_by_script(setting)}: {what}"
     right = name if is_id(name) or "/" not in known[0] else ""
-    yield from pair.differs("model", setting, right, pair.text("model"), said)
+    yield from pair.differs("model", setting, right, pair.text("model"))
 
 
 @run_rule()
