@@ -51,11 +51,11 @@ def _is_before_lost(target: ScriptText, stray: Word) -> bool:
 
 
 def _stray_mistake(target: ScriptText, stray: Word) -> Mistake:
-    text = stray.value.text or ""
+    text = stray.text or ""
     if stray.raw.startswith("\\") and not text.strip():
         message = "a space after the backslash makes an argument of its own"
         return target.mistake(stray.place, message, "Delete what follows the backslash.")
-    word = stray.raw if stray.place == stray.site or stray.text is None else stray.text
+    word = stray.raw if stray.place == stray.site else text
     message = f"`{shown(word)}` is not an override"
     fix = "Write it as `key=value`, without a space around `=`, in quotes if the value has one."
     return target.mistake(stray.place, message, fix)

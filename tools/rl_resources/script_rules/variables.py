@@ -48,44 +48,36 @@ def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
     seen: set[str] = set()
     for reference in target.script.references:
         name = reference.name
-        found = None if name in seen else _undefined(target, reference)
-        if found is not None:
+        fix = "" if name in seen else _undefined(target, reference)
+        if fix:
             seen.add(name)
             without = " without arguments" if name.isdigit() else ""
             message = f"`{shown(reference.raw)}` is not set{without}"
-            yield target.mistake(reference.place, message, found.fix)
+            yield target.mistake(reference.place, message, fix)
 
 
-class _Undefined(NamedTuple):
-    """The fix of a name that is not set where it is read; `meant` is the one that may be meant."""
-
-    fix: str
-    meant: str = ""
-
-
-def _undefined(target: ScriptText, reference: Reference) -> _Undefined | None:
-    """What is wrong with a reference; `None` where its name may come from outside."""
+def _undefined(target: ScriptText, reference: Reference) -> str:
+    """The fix of a name that is not set where it is read; empty where it may come from outside."""
     name = reference.name
     if reference.reach == "never" or reference.operator in WITH_DEFAULT:
-        return None
+        return ""
     if re.fullmatch("[1-9]", name):
         wrong = target.ours and not _handles_arguments(target, name)
-        return _Undefined("Write a value, or a default: `${NAME:-VALUE}`.") if wrong else None
+        return "Write a value, or a default: `${NAME:-VALUE}`." if wrong else ""
     if reference.defined or not re.fullmatch(r"[A-Za-z_]\w*", name):
-        return None
+        return ""
     if _SHARED.fullmatch(name) or _is_indirect(target) or _is_tested(target, name):
-        return None
-    own = [item for item in target.script.assignments if item.name == name]
+        return ""
+    own = [item.place for item in target.script.assignments if item.name == name]
     if own:
-        below = all(item.place.offset > reference.place.offset for item in own)
-        first = f"Move line {own[0].place.line} above the line that reads it."
-        return _Undefined(first) if below and not name.isupper() else None
+        below = min(own) > reference.place and not name.isupper()
+        return f"Move line {min(own).line} above the line that reads it." if below else ""
     if meant := _similar(target, name):
-        return _Undefined(f"Did you mean `{meant}`?", meant)
+        return f"Did you mean `{meant}`?"
     stops = reference.reach == "always" and target.sets("nounset", reference.place)
     if name.isupper() and not (target.ours and stops):
-        return None
-    return _Undefined(f"Set it, or give a default: `${{{name}:-…}}`.")
+        return ""
+    return f"Set it, or give a default: `${{{name}:-…}}`."
 
 
 def _handles_arguments(target: ScriptText, number: str) -> bool:
@@ -154,8 +146,8 @@ def _read_names(target: ScriptText) -> set[str]:
         if command.name in ("export", "declare", "typeset", "let", "unset", "read"):
             read |= {word.text or "" for word in command.words[1:]}
     read |= {found.name for found in missing_dollars(target)}
-    meant = (_undefined(target, reference) for reference in script.references)
-    return read | {found.meant for found in meant if found is not None}
+    undefined = (item.name for item in script.references if _undefined(target, item))
+    return read | {_similar(target, name) for name in undefined}
 
 
 @rule()
