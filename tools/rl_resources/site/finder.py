@@ -18,7 +18,7 @@ from rl_resources.query import sentences, understand
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import ALTERNATIVES, size_of
 from rl_resources.query.messages import FITS, MESSAGES
-from rl_resources.query.vocabulary import FILTERS, PATTERNS, WEIGHTS, plain, vocabulary
+from rl_resources.query.vocabulary import FILTERS, PATTERNS, WEIGHTS, vocabulary
 from rl_resources.site.environment import place
 from rl_resources.text import is_web_address
 
@@ -44,7 +44,7 @@ def files(dataset: Dataset) -> dict[str, str]:
     value = {
         "dataset_version": dataset.version,
         "vocabulary": {
-            "spellings": {**known.spellings, "task": {plain(task): task for task in known.tasks}},
+            "spellings": known.spellings,
             "models": known.models,
             "sizes": [asdict(size) for size in known.sizes],
             "devices": {key: device._asdict() for key, device in known.devices.known.items()},
