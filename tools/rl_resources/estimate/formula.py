@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import ast
 import math
-import operator
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from itertools import product
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from rl_resources.script.backends import BACKENDS
 
 Number = int | float
 Tree = Number | str | list[Any]
-Compiled = Callable[[Mapping[str, Number]], Number]
 
 _FLAG = "0 or 1"
 ENGINE_SIZES: Sequence[Mapping[str, Number]] = [
@@ -37,18 +36,7 @@ _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Gt: ">",
     ast.Lt: "<",
 }
-_FUNCTIONS: Mapping[str, Callable[..., Number]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "%": operator.mod,
-    ">": operator.gt,
-    "<": operator.lt,
-    "min": min,
-    "max": max,
-    "sqrt": math.sqrt,
-}
+_FUNCTIONS: Mapping[str, Any] = {"min": min, "max": max, "sqrt": math.sqrt}
 
 
 @cache
@@ -124,34 +112,21 @@ def _tree(node: ast.AST) -> Tree:
 def evaluate(inputs: Mapping[str, Number]) -> dict[str, Number]:
     """All terms of these inputs, with the inputs and the constants, by name.
 
-    Raises `KeyError` with the name of an input that is missing.
+    Raises `NameError` with the name of an input that is missing.
     """
     values: dict[str, Number] = {**formula()["constants"], **inputs}
-    for name, value in _compiled_terms().items():
-        values[name] = value(values)
+    names = {"__builtins__": {}, **_FUNCTIONS}
+    for name, code in _compiled().items():
+        values[name] = eval(code, names, values)  # noqa: S307 (our own arithmetic, by `parse`)
     return values
 
 
 @cache
-def _compiled_terms() -> Mapping[str, Compiled]:
-    return {name: _compiled(tree) for name, tree in terms().items()}
-
-
-def _compiled(tree: Tree) -> Compiled:
-    """A tree as a function of named values: six times as fast as to walk it."""
-    if isinstance(tree, str):
-        return operator.itemgetter(tree)
-    if not isinstance(tree, list):
-        return lambda values: tree
-    first, *more = map(_compiled, tree[1:])
-    if tree[0] == "if":
-        body, orelse = more
-        return lambda values: body(values) if first(values) else orelse(values)
-    apply = _FUNCTIONS[tree[0]]
-    if not more:
-        return lambda values: apply(first(values))
-    [second] = more
-    return lambda values: apply(first(values), second(values))
+def _compiled() -> Mapping[str, CodeType]:
+    """Each term as Python reads it, which is many times faster than to walk its tree."""
+    return {
+        item["name"]: compile(item["formula"], item["name"], "eval") for item in formula()["term"]
+    }
 
 
 def settings(knob: Mapping[str, Any]) -> dict[str, str]:
