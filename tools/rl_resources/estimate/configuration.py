@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.formula import Number, backends, evaluate, inputs_by_name, key_of
-from rl_resources.files import read_file
+from rl_resources.files import read_text
 from rl_resources.package import Record
 from rl_resources.script.backends import ACTOR, ROLLOUT
 from rl_resources.text import nearest, shown
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from rl_resources.script.run import Run
     from rl_resources.script.settings import Setting
 
-REQUIRED = ("layers", "hidden_size", "attention_heads", "kv_heads", "vocab_size")
+_REQUIRED = ("layers", "hidden_size", "attention_heads", "kv_heads", "vocab_size")
 _EXPERTS = ("experts", "experts_per_token", "moe_intermediate_size")
 NOT_KNOWN = "not known without running the script"
+OWN_CONFIG = "Pass the model's config.json: --model path/to/config.json"
 _CONFIG_JSON: Mapping[str, tuple[str, ...]] = {
     "layers": ("num_hidden_layers", "n_layer"),
     "hidden_size": ("hidden_size", "n_embd"),
@@ -42,7 +43,7 @@ _WITHOUT_GATE = frozenset({"gpt_neox", "phi"})
 _TEXT_CONFIGS = ("thinker_config", "text_config", "llm_config", "language_config")
 """Where a model that also sees or hears has the figures of its language model, outermost first."""
 _LARGEST_CONFIG = 2**20
-_LARGEST_FIGURE = 10**8
+_POSSIBLE = range(10**8)
 WHOLE = frozenset({"GPUs", "sequences", "tokens", "responses", "dimensions"})
 _NOTHING: Mapping[str, Number] = {"null": 0, "none": 0}
 _WORDS: Mapping[str, Number] = {
@@ -81,20 +82,15 @@ def model_figures(model: Record) -> tuple[dict[str, Number], list[Assumed]]:
     Raises `UnusableInput` with the figures without which there is no estimate.
     """
     sizes = ("head_dim", "kv_cache_width", "intermediate_size", "mlp_matrices")
-    names = ("parameters_b", *sizes, *REQUIRED, *_EXPERTS)
+    names = ("parameters_b", *sizes, *_REQUIRED, *_EXPERTS)
     figures: dict[str, Number] = {name: _number(model.get(name)) for name in names}
     guesses = []
     if figures["attention_heads"] and not figures["kv_heads"]:
         figures["kv_heads"] = figures["attention_heads"]
         guesses.append(Assumed("kv_heads", figures["kv_heads"], "not known of this model"))
-    lacking = [name for name in REQUIRED if not figures[name]]
-    lacking += [] if figures["intermediate_size"] or figures["experts"] else ["intermediate_size"]
-    lacking += [name for name in _EXPERTS[1:2] if figures["experts"] and not figures[name]]
-    if lacking:
-        raise UnusableInput(
-            f"{model['model']}: no {' and '.join(lacking)} known",
-            "Pass the model's config.json: --model path/to/config.json",
-        )
+    required = (*_REQUIRED, "experts_per_token" if figures["experts"] else "intermediate_size")
+    if lacking := [name for name in required if not figures[name]]:
+        raise UnusableInput(f"{model['model']}: no {' and '.join(lacking)} known", OWN_CONFIG)
     if model.get("tie_word_embeddings") is None:
         guesses.append(Assumed("tie_word_embeddings", 0, "not known of this model"))
     return {**figures, "tie_word_embeddings": int(bool(model.get("tie_word_embeddings")))}, guesses
@@ -116,37 +112,30 @@ def estimable(model: Record) -> bool:
 def read_config(path: Path) -> Record:
     """The figures of a model's `config.json`, under the names of the table `models`.
 
-    Raises `UnusableInput` for a file that is none, and for a figure that is no whole number.
+    A figure that is not possible is not known. Raises `UnusableInput` for a file that is none.
     """
     try:
-        found = json.loads(read_file(path, _LARGEST_CONFIG))
-    except (ValueError, OSError, RecursionError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UnusableInput(f"{path}: cannot be read: {reason}") from error
+        found = json.loads(read_text(path, _LARGEST_CONFIG, OWN_CONFIG))
+    except (ValueError, RecursionError) as error:
+        raise UnusableInput(f"{path}: cannot be read: {error}", OWN_CONFIG) from error
     if not isinstance(found, dict):
-        raise UnusableInput(f"{path}: is not the configuration of a model")
+        raise UnusableInput(f"{path}: is not the configuration of a model", OWN_CONFIG)
     for name in _TEXT_CONFIGS:
         inner = found.get(name)
         found = {**found, **inner} if isinstance(inner, dict) else found
-    widths = [*filter(None, (_figure(path, found, (key,)) for key in _COMPRESSED_KV))]
+    widths = [*filter(None, (_figure(found, (key,)) for key in _COMPRESSED_KV))]
     return {
         "model": str(path),
         "kv_cache_width": sum(widths) if len(widths) == len(_COMPRESSED_KV) else None,
         "mlp_matrices": 2 if str(found.get("model_type")) in _WITHOUT_GATE else None,
-        **{name: _figure(path, found, keys) for name, keys in _CONFIG_JSON.items()},
+        **{name: _figure(found, keys) for name, keys in _CONFIG_JSON.items()},
     }
 
 
-def _figure(path: Path, found: Mapping[str, Any], keys: tuple[str, ...]) -> int | bool | None:
-    """The first of `keys` that has a value. Raises `UnusableInput` for one that is not possible."""
-    key = next((key for key in keys if found.get(key) is not None), "")
-    value, kind = found.get(key), bool if key.startswith("tie_") else int
-    if type(value) is kind and 0 <= value <= _LARGEST_FIGURE:
-        return value
-    if key:
-        wanted = "true or false" if kind is bool else f"a whole number up to {_LARGEST_FIGURE:,}"
-        raise UnusableInput(f"{path}: {key} is {shown(json.dumps(value))}, not {wanted}")
-    return None
+def _figure(found: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
+    """The first of `keys` with a possible value: a whole number, or whether something is so."""
+    values = (found.get(key) for key in keys)
+    return next((value for value in values if isinstance(value, int) and value in _POSSIBLE), None)
 
 
 @dataclass
@@ -163,7 +152,7 @@ class Inputs:
         item = inputs_by_name()[name]
         possible = item["minimum"] <= value <= item["maximum"]
         if not possible or (item.get("unit") in WHOLE and value != int(value)):
-            raise UnusableInput(f"{name}: {value:g} is not possible", f"{name}: {_range(name)}")
+            raise UnusableInput(f"{name}: {value:g} is not possible", _range(name))
         self.values.setdefault(name, value)
         if line:
             self.lines.setdefault(name, line)
@@ -174,21 +163,16 @@ class Inputs:
             self.values[name] = value
             self.assumed.append(Assumed(name, value, reason))
 
-    def set(self, text: str, option: str = "--set") -> None:
+    def set(self, text: str) -> None:
         """Take `KEY=VALUE`, of an input or of a key of verl. Raises `UnusableInput`."""
-        key, equals, value = text.strip().partition("=")
+        key, _, value = text.strip().partition("=")
         name = key if key in inputs_by_name() else self._named(key)
-        number = _given(name, value) if name and value else None
-        wrong = f"{option} {shown(text if option == '--set' else value)}"
-        if not equals:
-            raise UnusableInput(f"{wrong}: is not KEY=VALUE")
         if name is None:
             known = nearest(key, [*inputs_by_name(), *self._keys()])
-            raise UnusableInput(f"{wrong}: unknown setting", known.sentence())
+            raise UnusableInput(f"{shown(key)}: unknown setting", known.sentence())
+        number = _given(name, value)
         if number is None:
-            raise UnusableInput(
-                f"{wrong}: `{shown(value)}` is not a number", f"{name}: {_range(name)}"
-            )
+            raise UnusableInput(f"{name}: `{shown(value)}` is not a number", _range(name))
         self.values.pop(name, None)
         self.give(name, number)
 
@@ -224,7 +208,7 @@ def _range(name: str) -> str:
     """What an input may be."""
     item = inputs_by_name()[name]
     unit = f"{item['unit']} " if item.get("unit") in WHOLE else ""
-    return f"{unit}{item['title']}, from {item['minimum']} to {item['maximum']}."
+    return f"{name}: {unit}{item['title']}, from {item['minimum']} to {item['maximum']}."
 
 
 def _given(name: str, text: str) -> Number | None:

@@ -11,7 +11,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, WORDS
-from rl_resources.estimate.configuration import Inputs, of_run, read_config
+from rl_resources.estimate.configuration import OWN_CONFIG, Inputs, of_run, read_config
 from rl_resources.estimate.estimate import Estimate, sized
 from rl_resources.estimate.formula import backends
 from rl_resources.files import read_text
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _USUAL_RANK = 32
 _ZERO = re.compile(r"(?:deepspeed[-_ ]?)?zero[-_ ]?([123])")
 _NAME_ONE = "Name a model: --model Qwen/Qwen2.5-7B-Instruct"
-_OWN_CONFIG = "Or pass the model's config.json: --model path/to/config.json"
 
 
 def estimate(
@@ -51,11 +50,12 @@ def estimate(
     query, _ = understand(vocabulary(dataset), rest)
     model = model or dataset.by_key["models"].get(query.model)
     if model is None:
-        raise _no_model(dataset, named)
+        known = nearest(named, map(str, dataset.by_key["models"])).sentence()
+        raise UnusableInput(f"{shown(named)}: not a known model", f"{known} {OWN_CONFIG}".strip())
     for setting in sets:
         inputs.set(setting)
     for option in (name for name in NUMBERS if name in asked):
-        inputs.set(f"{option}={asked[option]}", f"--{option.replace('_', '-')}")
+        inputs.set(f"{option}={asked[option]}")
     _hardware(dataset, query, inputs)
     _what_trains(query, inputs)
     if run:
@@ -70,13 +70,6 @@ def estimate(
         raise UnusableInput("how many GPUs?", "Say it: --gpus 8")
     found = Estimate(inputs.finished(model))
     return found if run else sized(found)
-
-
-def _no_model(dataset: Dataset, text: str) -> UnusableInput:
-    """The error for a model that is not in the dataset."""
-    close = nearest(text, map(str, dataset.by_key["models"])).words
-    found = f"Did you mean {' or '.join(close)}? " if close else ""
-    return UnusableInput(f"{shown(text)}: not a known model", f"{found}{_OWN_CONFIG}")
 
 
 def _run(path: str) -> Run:
