@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.formula import Number, backends, evaluate, inputs_by_name, key_of
 from rl_resources.files import read_text
-from rl_resources.package import Record
+from rl_resources.package import Record, number
 from rl_resources.script.backends import ACTOR, ROLLOUT
 from rl_resources.text import nearest, shown
 
@@ -45,10 +45,8 @@ _TEXT_CONFIGS = ("thinker_config", "text_config", "llm_config", "language_config
 _LARGEST_CONFIG = 2**20
 _POSSIBLE = range(10**8)
 WHOLE = frozenset({"GPUs", "sequences", "tokens", "responses", "dimensions"})
-_NOTHING: Mapping[str, Number] = {"null": 0, "none": 0}
 _WORDS: Mapping[str, Number] = {
-    **_NOTHING,
-    **{"true": 1, "false": 0, "full": 1, "selective": 0},
+    **{"null": 0, "none": 0, "true": 1, "false": 0, "full": 1, "selective": 0},
     **{"adam": 0, "adamw": 0, "adamw8bit": 2},
     **{"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2, "fp8": 1},
 }
@@ -170,11 +168,12 @@ class Inputs:
         if name is None:
             known = nearest(key, [*inputs_by_name(), *self._keys()])
             raise UnusableInput(f"{shown(key)}: unknown setting", known.sentence())
-        number = _given(name, value)
-        if number is None:
+        is_count = inputs_by_name()[name].get("unit") in WHOLE
+        found = number(value) if is_count else as_number(value)
+        if found is None:
             raise UnusableInput(f"{name}: `{shown(value)}` is not a number", _range(name))
         self.values.pop(name, None)
-        self.give(name, number)
+        self.give(name, found)
 
     def _keys(self) -> dict[str, str]:
         items = inputs_by_name().items()
@@ -211,24 +210,12 @@ def _range(name: str) -> str:
     return f"{name}: {unit}{item['title']}, from {item['minimum']} to {item['maximum']}."
 
 
-def _given(name: str, text: str) -> Number | None:
-    """A value as somebody writes it; a count is no flag."""
-    if inputs_by_name()[name].get("unit") in WHOLE and text.lower() in _WORDS.keys() - _NOTHING:
-        return None
-    return as_number(text)
-
-
 def as_number(value: object) -> Number | None:
     """A setting as a number, also flags and names of precisions; `None` where it is none."""
     if isinstance(value, int | float):
         return value
     text = "null" if value is None else str(value).strip().lower()
-    if text in _WORDS:
-        return _WORDS[text]
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    return _WORDS.get(text, number(text))
 
 
 def _undivided(values: Mapping[str, Number]) -> UnusableInput:
@@ -244,19 +231,19 @@ def _undivided(values: Mapping[str, Number]) -> UnusableInput:
 def of_run(run: Run, inputs: Inputs) -> None:
     """Take what a script sets, and the defaults of its framework; what is unknown is listed."""
     for name, setting in _settings(run, inputs.train):
-        number = as_number(setting.value) if setting.known else None
+        value = as_number(setting.value) if setting.known else None
         line = setting.place.line if setting.place else 0
         is_open = setting.value is None or not line
         default = inputs_by_name()[name].get("default")
-        if is_open and number is not None and number < inputs_by_name()[name]["minimum"]:
+        if is_open and value is not None and value < inputs_by_name()[name]["minimum"]:
             inputs.assume(name, default, "not set")
-        elif number is None:
+        elif value is None:
             where = f" (line {line})" if line else ""
             inputs.assume(name, default, f"{setting.key} is {NOT_KNOWN}{where}")
         elif line:
-            inputs.give(name, number, line)
+            inputs.give(name, value, line)
         else:
-            inputs.assume(name, number, "default of the framework")
+            inputs.assume(name, value, "default of the framework")
 
 
 def _settings(run: Run, train: str) -> Iterator[tuple[str, Setting]]:

@@ -17,7 +17,7 @@ from rl_resources.estimate.formula import backends
 from rl_resources.files import read_text
 from rl_resources.query.understand import Query, understand
 from rl_resources.query.vocabulary import vocabulary
-from rl_resources.script.name import parsed
+from rl_resources.script.name import ScriptName, parsed
 from rl_resources.text import nearest, shown
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _USUAL_RANK = 32
 _ZERO = re.compile(r"(?:deepspeed[-_ ]?)?zero[-_ ]?([123])")
-_NAME_ONE = "Name a model: --model Qwen/Qwen2.5-7B-Instruct"
 
 
 def estimate(
@@ -36,22 +35,23 @@ def estimate(
     What is asked wins over what the script says. Raises `UnusableInput`.
     """
     asked = {name: text.strip() for name, text in asked.items() if text.strip()}
-    run = _run(script) if script else None
-    words = _of_script(dataset, run, script) if run else {}
+    run, name = _run(script) if script else None, parsed(Path(script).name)
+    words = _of_script(dataset, run, name) if run else {}
     words |= {key: asked[key] for key in WORDS & asked.keys()}
     if "memory" in asked and "device" not in asked:
         words.pop("device", None)
-    inputs = _backend(words)
+    if stage := _ZERO.fullmatch(words.get("train", "").lower()):
+        words["train"] = "deepspeed"
     named = words.get("model", "")
     if not named:
-        raise UnusableInput("which model?", _NAME_ONE)
-    model = read_config(Path(named)) if named.endswith(".json") else None
-    rest = {key: text for key, text in words.items() if not (model and key == "model")}
-    query, _ = understand(vocabulary(dataset), rest)
+        raise UnusableInput("which model?", "Name it: --model Qwen/Qwen2.5-7B-Instruct")
+    model = read_config(Path(words.pop("model"))) if named.endswith(".json") else None
+    query, _ = understand(vocabulary(dataset), words)
     model = model or dataset.by_key["models"].get(query.model)
     if model is None:
         known = nearest(named, map(str, dataset.by_key["models"])).sentence()
         raise UnusableInput(f"{shown(named)}: not a known model", f"{known} {OWN_CONFIG}".strip())
+    inputs = _of_backend(query, stage[1] if stage else "")
     for setting in sets:
         inputs.set(setting)
     for option in (name for name in NUMBERS if name in asked):
@@ -63,7 +63,6 @@ def estimate(
     elif "infer" in words:
         inputs.give("has_engine", 1)
     inputs.assume("has_engine", 0, "no --infer: no rollout engine shares the GPUs")
-    name = parsed(Path(script).name) if script else None
     if name:
         inputs.assume("gpus", name.gpus, "the script's name")
     if "gpus" not in inputs.values:
@@ -86,9 +85,8 @@ def _run(path: str) -> Run:
     return run
 
 
-def _of_script(dataset: Dataset, run: Run, path: str) -> dict[str, str]:
+def _of_script(dataset: Dataset, run: Run, name: ScriptName | None) -> dict[str, str]:
     """Model, device and backend as a script's name says them, where they are known, or its text."""
-    name = parsed(Path(path).name)
     models = {str(row["slug"]): str(row["model"]) for row in dataset.records["models"]}
     found = {
         "model": models.get(name.model if name else "", run.model_path.text),
@@ -98,23 +96,20 @@ def _of_script(dataset: Dataset, run: Run, path: str) -> dict[str, str]:
     return {word: str(text) for word, text in found.items() if text}
 
 
-def _backend(words: dict[str, str]) -> Inputs:
-    """The inputs of a training backend with, of DeepSpeed, what its ZeRO stage shards.
+def _of_backend(query: Query, stage: str) -> Inputs:
+    """The inputs of a training backend with, of DeepSpeed, what its ZeRO `stage` shards.
 
     Without a word it is FSDP, and on one GPU, where nothing is sharded, the plain model. Raises
     `UnusableInput` for a backend that the formula does not know.
     """
-    word = words.get("train", "")
-    if stage := _ZERO.fullmatch(word.lower()):
-        inputs = Inputs("deepspeed")
-        inputs.give("shards_parameters", int(stage[1] == "3"))
-        inputs.give("shards_gradients", int(stage[1] != "1"))
-        words["train"] = "deepspeed"
-        return inputs
-    if word and word not in backends():
-        known = nearest(word, backends()).sentence()
-        raise UnusableInput(f"{shown(word)}: no estimate for this training backend", known)
-    return Inputs(word or ("transformers" if words.get("gpus") == "1" else "fsdp"))
+    inputs = Inputs(query.train or ("transformers" if query.gpus == 1 else "fsdp"))
+    if inputs.train not in backends():
+        known = nearest(inputs.train, backends()).sentence()
+        raise UnusableInput(f"{inputs.train}: no estimate for this training backend", known)
+    if stage:
+        inputs.give("shards_parameters", int(stage == "3"))
+        inputs.give("shards_gradients", int(stage != "1"))
+    return inputs
 
 
 def _hardware(dataset: Dataset, query: Query, inputs: Inputs) -> None:
@@ -122,28 +117,26 @@ def _hardware(dataset: Dataset, query: Query, inputs: Inputs) -> None:
         inputs.give("gpus", query.gpus)
     named = ", ".join(map(Devices(dataset).label, query.devices))
     if not query.memory_gb:
-        named = f"{named}: its memory is not known" if query.device else ""
-        raise UnusableInput(named or "which GPU?", "Name it, or its GB: --device h100, --memory 80")
+        wrong = f"{named}: its memory is not known" if named else "which GPU?"
+        raise UnusableInput(wrong, "Name it, or its GB: --device h100, --memory 80")
     if len(query.devices) > 1:
-        reason = f"the smallest of {named}"
-        inputs.assume("device_gb", query.memory_gb, reason)
+        inputs.assume("device_gb", query.memory_gb, f"the smallest of {named}")
     inputs.give("device_gb", query.memory_gb)
 
 
 def _what_trains(query: Query, inputs: Inputs) -> None:
     """What the words for weights and task say. Raises `UnusableInput` where they contradict."""
-    rank, weights = inputs.values.get("lora_rank"), query.weights
+    weights = query.weights
     if weights == "partial":
         raise UnusableInput("partial: no estimate for these weights", "Use full, lora or qlora.")
-    if weights == "full" and query.task.endswith("-LoRA"):
-        raise UnusableInput(f"full weights and the task {query.task} contradict each other")
-    if weights and rank is not None and (rank > 0) != (weights != "full"):
+    has_adapters = weights in {"lora", "qlora"} or query.task.endswith("-LoRA")
+    rank = inputs.values.get("lora_rank", _USUAL_RANK if has_adapters else None)
+    if weights and rank is not None and (rank > 0) == (weights == "full"):
         raise UnusableInput(f"{weights} weights and lora_rank {rank:g} contradict each other")
-    if query.weights in {"lora", "qlora"} or query.task.endswith("-LoRA"):
-        inputs.assume("lora_rank", _USUAL_RANK, "LoRA of a usual rank")
-    if query.weights == "qlora":
+    inputs.assume("lora_rank", rank, "LoRA of a usual rank")
+    if weights == "qlora":
         inputs.give("quantized", 1)
-    if query.weights == "full":
+    if weights == "full":
         inputs.give("lora_rank", 0)
     if query.task:
         critic = query.task.startswith("PPO")
