@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rl_resources.devices import Device
 from rl_resources.errors import UnusableInput
 from rl_resources.query.messages import say
 from rl_resources.query.vocabulary import (
@@ -109,7 +110,8 @@ class _Reader:
         words = {name: self._word(name) for name in FILTERS if name != "task"}
         task, words["weights"] = self._task_and_weights(words["weights"])
         known = (self._known.devices.known[key] for key in devices)
-        smallest = min(known, key=lambda device: device.memory_gb, default=None)
+        any_device = Device(memory_gb=memory)
+        smallest = min(known, key=lambda device: device.memory_gb, default=any_device)
         return Query(
             model=model,
             size=size,
@@ -118,8 +120,8 @@ class _Reader:
             adapter_task=self._known.tasks[task] if task else "",
             gpus=gpus,
             device=EITHER.join(devices),
-            vendor=smallest.vendor if smallest else "",
-            memory_gb=smallest.memory_gb if smallest else memory,
+            vendor=smallest.vendor,
+            memory_gb=smallest.memory_gb,
             length=self._length(),
             **words,
         )
@@ -186,12 +188,14 @@ class _Reader:
             raise UnusableInput(say("device-and-memory"), "Leave one of them out.")
         text = memory or device
         amount, unit = _amount("memory", text)
-        if memory or unit or (0 < amount <= MOST_GIGABYTES and not keys):
-            if not amount:
-                self._unknown("memory" if memory else "device", text)
-            return [], self._gigabytes(amount, unit)
-        if device and not keys:
-            self._unknown("device", device)
+        is_memory = memory or unit or (0 < amount <= MOST_GIGABYTES and not keys)
+        if text and not (amount if is_memory else keys):
+            self._unknown("memory" if memory else "device", text)
+        if is_memory:
+            # Makers call 24 GiB 24 GB, and so do the tables: GiB count as GB.
+            gigabytes = math.ceil(amount) if unit in {"mib", "mb"} else amount
+            self._note("any-vendor", memory=f"{gigabytes:g}")
+            return [], gigabytes
         known = self._known.devices
         if len(keys) > 1:
             self._note("read-as", device, meaning=EITHER.join(map(known.label, keys)))
@@ -201,12 +205,6 @@ class _Reader:
 
     def _named(self, text: str) -> list[str]:
         return self._known.devices.named(text) if text else []
-
-    def _gigabytes(self, amount: float, unit: str) -> float:
-        """GB of one device. Makers call 24 GiB 24 GB, and so do the tables: GiB count as GB."""
-        gigabytes = math.ceil(amount) if unit in {"mib", "mb"} else amount
-        self._note("any-vendor", memory=f"{gigabytes:g}")
-        return gigabytes
 
     def _count(self, field: str, text: str) -> int:
         """A number of GPUs: `16`, `2x8`, `8 GPUs`."""
