@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import posixpath
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,11 +19,11 @@ from rl_resources.query.find import SHOULD_FIT, Found, folded
 from rl_resources.query.messages import say
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.site.templates import rendered, terminal
+from rl_resources.tabular import write
 from rl_resources.text import json_text, printable
 
 COLUMNS = tuple(dict.fromkeys(("fit", "reason", *Configuration._fields)))
 """Of an answer as a row."""
-_NARROWEST = 40
 _EXTREMES = ("smallest", "smallest_full", "longest")
 
 
@@ -105,7 +103,6 @@ def estimate_command(dataset: Dataset, found: Found) -> str:
     model = dataset.by_key["models"].get(query.model)
     known = model and estimable(model) and query.gpus and query.memory_gb
     several = len(query.devices) > 1 or query.weights == "partial"
-    several = several or (query.weights == "full" and query.task.endswith("-LoRA"))
     if not known or several or (fits and SHOULD_FIT not in fits):
         return ""
     lengths = {"prompt-length": "0", "response-length": str(query.length)} if query.length else {}
@@ -123,13 +120,14 @@ def estimate_command(dataset: Dataset, found: Found) -> str:
 
 def as_csv(found: Found) -> str:
     """One line for each answer."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in map(_flat, found.answers):
-        cells = {k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in row.items()}
-        writer.writerow(cells)
-    return text.getvalue()
+    rows = ([_cell(row[name]) for name in COLUMNS] for row in map(_flat, found.answers))
+    return write([COLUMNS, *rows])
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        return " ".join(value)
+    return "" if value is None else str(value)
 
 
 def remarks_of_csv(found: Found, notes: Iterable[str]) -> str:
@@ -166,7 +164,7 @@ def as_text(
         say=say,
         words=sentences,
     )
-    return terminal(text, max(_NARROWEST, width), color=color)
+    return terminal(text, width, color=color)
 
 
 def coverage_as_json(found: Coverage, version: str) -> str:

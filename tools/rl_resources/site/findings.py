@@ -182,16 +182,12 @@ def summary(findings: Sequence[Finding], looked_at: Mapping[str, int] | None = N
     line = counted(Counter((item.severity, item.path) for item in findings), looked_at)
     if len(findings) <= MOST_OF_ONE_LOOK:
         return line
-    rules = {
-        severity: Counter(item.rule for item in findings if item.severity == severity)
-        for severity in ("error", "warning")
-    }
-    lists = {
-        severity: ", ".join(f"{rule} {count}" for rule, count in found.most_common())
-        for severity, found in rules.items()
-        if found
-    }
-    return "".join(f"{kind.capitalize()}s: {text}.\n" for kind, text in lists.items()) + line
+    lists = ""
+    for severity in ("error", "warning"):
+        rules = Counter(item.rule for item in findings if item.severity == severity)
+        words = ", ".join(f"{rule} {count}" for rule, count in rules.most_common())
+        lists += f"{severity.capitalize()}s: {words}.\n" if words else ""
+    return lists + line
 
 
 def counted(
