@@ -317,8 +317,7 @@ def conditions(dataset: Dataset, row: Record) -> Iterator[str]:
         yield "one update on random tokens" if word == "synthetic" else word
     known, titles = dataset.by_key["memory_optimizations"], defaultdict(list)
     for word in items_of(row, "memory_optimizations"):
-        if word in known:
-            titles[known[word]["kind"]].append(text_of(known[word], "title"))
+        titles[known[word]["kind"]].append(text_of(known[word], "title"))
     precision = [*filter(None, [text_of(row, "precision")]), *titles["precision"]]
     yield from precision or ["precision not stated"]
     no_offload = "no offload" if "script" in row else "no offload stated"

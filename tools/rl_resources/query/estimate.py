@@ -139,6 +139,4 @@ def _what_trains(query: Query, inputs: Inputs) -> None:
     if weights == "full":
         inputs.give("lora_rank", 0)
     if query.task:
-        critic = query.task.startswith("PPO")
-        reason = f"{query.task} trains {'a' if critic else 'no'} critic"
-        inputs.assume("has_critic", int(critic), reason)
+        inputs.assume("has_critic", int(query.task.startswith("PPO")), f"the task is {query.task}")

@@ -109,8 +109,7 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     failures = _failures(rows, query)
     runs = _of(fitting, TESTED, SHOULD_FIT)
     smallest = min(runs, key=size_of, default=None)
-    is_full = smallest is None or smallest.weights == "full"
-    full = [] if is_full else [row for row in runs if row.weights == "full"]
+    full = min((row for row in runs if row.weights == "full"), key=size_of, default=None)
     return Found(
         query,
         fitting,
@@ -120,7 +119,7 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
         nearest=[] if fitting else _nearest(rows, matching, query),
         largest=[] if query.size else largest(runs),
         smallest=smallest,
-        smallest_full=min(full, key=size_of, default=None),
+        smallest_full=None if full == smallest else full,
         longest=max((row for row in runs if row.length), key=_length, default=None),
     )
 

@@ -128,12 +128,10 @@ class _Reader:
 
     def _model_and_size(self) -> tuple[str, str]:
         """Key of the model and name of the size; a number as model is a size."""
-        text, asked = self._tokens["model"], self._tokens["size"]
-        if text and not asked and _amount("billions", text)[0]:
-            text, asked = "", text
-        size = self._size(asked) if asked else ""
-        model, own = self._model(text) if text else ("", "")
-        return model, own or size
+        model, text = self._tokens["model"], self._tokens["model"] or self._tokens["size"]
+        if model and not _amount("billions", model)[0]:
+            return self._model(model)
+        return "", self._size(text) if text else ""
 
     def _size(self, text: str) -> str:
         size = self._size_of(_amount("billions", text)[0]) or self._unknown("size", text)
