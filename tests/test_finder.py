@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -36,7 +35,7 @@ def answer_of_python(dataset: Dataset, tokens: dict[str, str]) -> dict[str, Any]
 
     folds = folded(found.answers)
     return {
-        "query": asdict(query),
+        "query": query._asdict(),
         "notes": list(notes),
         "headline": sentences.headline(query, known, [item.fit for item in found.answers]),
         "answers": ids(found.answers),

@@ -60,8 +60,7 @@ class Assumed(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True)
-class Configuration:
+class Configuration(NamedTuple):
     """The inputs of the formula with what they belong to.
 
     `lines` are the lines of the script where an input stands.
@@ -70,8 +69,8 @@ class Configuration:
     model: str
     train: str
     inputs: Mapping[str, Number]
-    assumed: tuple[Assumed, ...] = ()
-    lines: Mapping[str, int] = field(default_factory=dict)
+    assumed: tuple[Assumed, ...]
+    lines: Mapping[str, int]
 
 
 def model_figures(model: Record) -> tuple[dict[str, Number], list[Assumed]]:

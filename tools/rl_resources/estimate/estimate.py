@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rl_resources.estimate.configuration import Assumed, Configuration, Inputs, of_run
 from rl_resources.estimate.formula import (
@@ -42,8 +42,7 @@ VERDICTS: Mapping[Verdict, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(NamedTuple):
     """What one GPU holds at one moment of a phase: GB (10⁹ bytes) by component."""
 
     phase: str
@@ -146,7 +145,7 @@ class Estimate:
     def with_inputs(self, **inputs: Number) -> Estimate:
         """The same question with other inputs."""
         configuration = self.configuration
-        return Estimate(replace(configuration, inputs={**configuration.inputs, **inputs}))
+        return Estimate(configuration._replace(inputs={**configuration.inputs, **inputs}))
 
     def as_dict(self) -> dict[str, Any]:
         """The estimate as JSON holds it, without its knobs."""
@@ -210,7 +209,7 @@ def _chosen(
     best = min((one for one in tried if not one.values["undivided"]), key=lack)
     chosen = [Assumed(name, best.values[name], "smallest that fit, else best") for name in names]
     others = [item for item in assumed if item.input not in names]
-    return Estimate(replace(best.configuration, assumed=(*others, *chosen)))
+    return Estimate(best.configuration._replace(assumed=(*others, *chosen)))
 
 
 def _as_dict(moment: Moment) -> dict[str, Any]:
@@ -222,8 +221,7 @@ def _as_dict(moment: Moment) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class Knob:
+class Knob(NamedTuple):
     """A setting that would lower a peak: its value, what it saves by phase (GB), and its price.
 
     `line` is where the script sets it, 0 where it does not.

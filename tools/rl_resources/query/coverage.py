@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from operator import attrgetter, itemgetter
+from operator import add, attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from rl_resources.dataset import Dataset, grouped
@@ -53,8 +52,7 @@ Place = tuple[str, str, str]
 """Size, task, device."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """What is known of one size, task and device. Counts of rows; `projects` counts sources.
 
     A report that ran out of memory is none of the reports, and a record that nobody has run yet is
@@ -71,11 +69,9 @@ class Cell:
     projects: int = 0
     untested: int = 0
 
-    def __add__(self, other: Cell) -> Cell:
+    def plus(self, other: Cell) -> Cell:
         """The same place with the counts of both."""
-        counts = (field.name for field in fields(Cell) if field.type == "int")
-        sums = {name: getattr(self, name) + getattr(other, name) for name in counts}
-        return replace(self, **sums)
+        return Cell(*self[:3], *map(add, self[3:], other[3:]))
 
     @property
     def records(self) -> int:
@@ -93,8 +89,7 @@ class Asked(NamedTuple):
     wanted: str
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(NamedTuple):
     """Every combination of which something is known, in the order of sizes, tasks and devices.
 
     `partial` are those whose source leaves size, task or device open, which is empty there.

@@ -52,10 +52,8 @@ def estimate(
         known = nearest(named, map(str, dataset.by_key["models"])).sentence()
         raise UnusableInput(f"{shown(named)}: not a known model", f"{known} {OWN_CONFIG}".strip())
     inputs = _of_backend(query, stage[1] if stage else "")
-    for setting in sets:
+    for setting in (*sets, *(f"{name}={asked[name]}" for name in NUMBERS if name in asked)):
         inputs.set(setting)
-    for option in (name for name in NUMBERS if name in asked):
-        inputs.set(f"{option}={asked[option]}")
     _hardware(dataset, query, inputs)
     _what_trains(query, inputs)
     if run:

@@ -34,7 +34,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -66,8 +65,7 @@ class Largest(NamedTuple):
     longest: Configuration
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """All that is known to a question; `fit` of each configuration says how it answers.
 
     Of `failures` the first `worse` are on no less hardware. Of the answers that somebody ran
@@ -220,10 +218,10 @@ _position: Callable[[Configuration], int] = attrgetter("position")
 
 def _failures(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
     """Of a task also those with LoRA; of asked weights also those that do not say what trains."""
-    wider = replace(query, model="", tag="", weights="")
+    wider = query._replace(model="", tag="", weights="")
     found = _matching(rows, wider)
     if query.adapter_task and not query.weights:
-        found += _matching(rows, replace(wider, task=query.adapter_task))
+        found += _matching(rows, wider._replace(task=query.adapter_task))
     near = [
         row
         for row in _of(found, FAILED)
@@ -256,9 +254,9 @@ class Alternative(NamedTuple):
         asked = {name: word for name in self.drops if (word := getattr(query, name))}
         if self.drops and not asked:
             return None
-        wider = replace(query, **{name: type(word)() for name, word in asked.items()})
+        wider = query._replace(**{name: type(word)() for name, word in asked.items()})
         if self.adapters:
-            return replace(wider, task=query.adapter_task, weights="")
+            return wider._replace(task=query.adapter_task, weights="")
         return wider
 
 
@@ -302,7 +300,7 @@ def _missing(
     if row := _smallest(matching, query):
         message = "beyond" if same_vendor(query, row) else "other-vendor"
         yield Nearest("smallest-tested", sentences.reason(row, message, own=query.vendor), row)
-    of_size = _matching(rows, replace(query, model="")) if query.model else []
+    of_size = _matching(rows, query._replace(model="")) if query.model else []
     row = None if _of(of_size, *FITTING) else _smallest(of_size, query)
     if row and row.model != query.model and same_vendor(query, row):
         yield Nearest("smallest-of-size", sentences.reason(row, "smallest-of-size"), row)

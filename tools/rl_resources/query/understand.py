@@ -9,7 +9,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rl_resources.devices import Device
 from rl_resources.errors import UnusableInput
@@ -55,8 +55,7 @@ Tokens = Mapping[str, str]
 """The words of a question by field: `gpus`, `device`, `memory`, and others of `Query`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(NamedTuple):
     """A question in keys of the tables. An empty text or a 0 leaves open.
 
     With a model its size and the size's `position` are always there. `device` names every key that

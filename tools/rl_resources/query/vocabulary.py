@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -146,8 +145,7 @@ FILTERS: Mapping[str, Filter] = {
 """By the field of `Query` and of `Configuration`; the last are those that one gives up first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(NamedTuple):
     """A section of models. `below` is the number of parameters in 10⁹ at which it ends, if any."""
 
     name: str
@@ -155,8 +153,7 @@ class Size:
     below: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
+class Vocabulary(NamedTuple):
     """All words. `spellings` has for each field the meaning of each spelling.
 
     A meaning is a key, or several joined by `EITHER`. `models` has the size of each model, `tasks`

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -37,7 +36,7 @@ def as_value(dataset: Dataset, found: Found, notes: Sequence[str]) -> dict[str, 
     against = _contradictions(dataset, found)
     return {
         "dataset_version": dataset.version,
-        "query": {name: value or None for name, value in asdict(found.query).items()},
+        "query": {name: value or None for name, value in found.query._asdict().items()},
         "notes": list(notes),
         "answers": [_flat(row) for row in found.answers],
         "start": sentences.start(found.script, _root(dataset)) if found.script else None,
@@ -171,7 +170,7 @@ def coverage_as_json(found: Coverage, version: str) -> str:
     """Every cell that anything is known of, what is wanted most, and which tags are missing."""
     value = {
         "dataset_version": version,
-        "cells": [asdict(cell) for cell in found.cells],
+        "cells": [cell._asdict() for cell in found.cells],
         "unplaced_reports": found.unplaced,
         "most_asked": [item._asdict() for item in found.asked],
         "wanted_rule": WANTED_RULE,

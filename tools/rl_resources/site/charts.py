@@ -98,7 +98,7 @@ def grid(
     for cell in cells:
         if cell.size and (word := getattr(cell, axis)):
             row = sums.setdefault(word, {size: Cell(size, word, word) for size in sizes})
-            row[cell.size] += cell
+            row[cell.size] = row[cell.size].plus(cell)
 
     def rank(line: tuple[str, Sequence[Cell]]) -> tuple[int, int, str]:
         word, row = line

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from rl_resources.dataset import Dataset
@@ -46,7 +45,7 @@ def files(dataset: Dataset) -> dict[str, str]:
         "vocabulary": {
             "spellings": known.spellings,
             "models": known.models,
-            "sizes": [asdict(size) for size in known.sizes],
+            "sizes": [size._asdict() for size in known.sizes],
             "devices": {key: device._asdict() for key, device in known.devices.known.items()},
             "tasks": known.tasks,
         },
