@@ -163,12 +163,8 @@ def same_vendor(query: Query, row: Configuration) -> bool:
 def no_less(query: Query, row: Configuration) -> bool:
     """Whether it had no fewer GPUs of no less memory each, of the same vendor."""
     known = row.device or set(row.possible_devices) <= set(query.devices)
-    return (
-        bool(query.gpus and query.memory_gb and known)
-        and row.gpus >= query.gpus
-        and row.memory_gb >= query.memory_gb
-        and same_vendor(query, row)
-    )
+    enough = row.gpus >= query.gpus and row.memory_gb >= query.memory_gb
+    return bool(query.gpus and query.memory_gb and known and enough and same_vendor(query, row))
 
 
 def _matching(rows: Iterable[Configuration], query: Query) -> list[Configuration]:

@@ -193,15 +193,11 @@ def coverage_as_text(dataset: Dataset, found: Coverage) -> str:
 
 def _cell_table(names: Devices, cells: Sequence[Cell], counts: Mapping[str, str]) -> str:
     """An aligned table of cells with some of their counts, by header; 0 is empty."""
-    header = ("SIZE", "TASK", "DEVICE", *counts)
-    rows = [
-        (
-            *(cell.size, cell.task, names.label(cell.device)),
-            *(str(getattr(cell, name) or "") for name in counts.values()),
-        )
-        for cell in cells
-    ]
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    padded = (zip(row, widths, strict=True) for row in (header, *rows))
-    lines = ("  ".join(cell.ljust(width) for cell, width in row).rstrip() for row in padded)
-    return "\n".join(lines)
+
+    def row_of(cell: Cell) -> tuple[str, ...]:
+        figures = (str(getattr(cell, name) or "") for name in counts.values())
+        return (cell.size, cell.task, names.label(cell.device), *figures)
+
+    rows = [("SIZE", "TASK", "DEVICE", *counts), *map(row_of, cells)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)

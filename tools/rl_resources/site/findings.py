@@ -191,16 +191,14 @@ def summary(findings: Sequence[Finding], looked_at: Mapping[str, int] | None = N
 
 
 def counted(
-    found: Mapping[tuple[Severity, str], int], looked_at: Mapping[str, int] | None = None
+    found: Counter[tuple[Severity, str]], looked_at: Mapping[str, int] | None = None
 ) -> str:
     """The same of findings by severity and path."""
     if not found:
         words = [_counted(count, word) or f"no {word}" for word, count in (looked_at or {}).items()]
         return f"No findings{' in ' if words else ''}{' and '.join(words)}."
-    words = [
-        _counted(sum(count for (kind, _), count in found.items() if kind == severity), severity)
-        for severity in ("error", "warning")
-    ]
+    severities = Counter(severity for severity, _ in found.elements())
+    words = [_counted(severities[severity], severity) for severity in ("error", "warning")]
     files = len({path for _, path in found})
     return f"{' and '.join(filter(None, words))} in {_counted(files, 'file')}."
 
