@@ -190,10 +190,8 @@ class Inputs:
         figures, guesses = model_figures(model)
         own = backends()[self.train]
         for name, item in inputs_by_name().items():
-            if name in own:
-                self.assume(name, own[name], f"what {self.train} does by default")
-            elif "default" in item:
-                self.assume(name, item["default"], "not given")
+            reason = f"what {self.train} does by default" if name in own else "not given"
+            self.assume(name, own.get(name, item.get("default")), reason)
         values = {**figures, **self.values}
         if evaluate(values)["undivided"]:
             raise _undivided(self.values)

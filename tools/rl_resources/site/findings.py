@@ -36,22 +36,20 @@ def grouped(findings: Iterable[Finding]) -> Iterator[Finding]:
     Scripts are short, and their findings stay as they are. Programs get every place.
     """
     counts: Counter[tuple[str, str, str]] = Counter()
-    shown: list[tuple[Finding, tuple[str, str, str]]] = []
+    shown = []
     for item in findings:
         in_table = not item.path.endswith((".sh", ".rst"))
         what = _RECORD_OR_VALUE.sub("", item.message) if in_table else str(item.position)
         kind = (item.rule, item.path, what)
         counts[kind] += 1
         if counts[kind] <= MOST_ALIKE:
-            shown.append((item, kind))
-    seen = set()
-    for item, kind in shown:
-        others = counts[kind] - 1
-        if others < MOST_ALIKE:
+            shown.append((item, kind, counts[kind]))
+    for item, kind, place in shown:
+        if counts[kind] <= MOST_ALIKE:
             yield item
-        elif kind not in seen:
-            seen.add(kind)
-            yield item._replace(message=f"{item.message}, and {others} more like it in this file")
+        elif place == 1:
+            others = f"and {counts[kind] - 1} more like it in this file"
+            yield item._replace(message=f"{item.message}, {others}")
 
 
 def as_text(findings: Iterable[Finding], *, color: bool = False) -> Iterator[str]:
