@@ -130,7 +130,7 @@ def test_a_script_that_is_not_called_as_the_page_asks(dataset, scripts):
     assert found == [f"page-script-name: 67:9: {wrong}"]
     (finding,) = _audited(dataset, scripts, PAGE)[1]
     assert (finding.rule, finding.line) == ("page-missing-script", 67)
-    assert finding.help == f"Did you mean `{UNDERSCORE}`?"
+    assert finding.help == f"Did you mean `14b/{UNDERSCORE}`?"
 
 
 def test_a_name_of_six_parts_is_of_the_form_only_with_a_known_backend_or_engine(dataset, scripts):

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import dropwhile, pairwise, takewhile
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from rl_resources.rule import Mistake
@@ -115,11 +115,7 @@ class _Item(NamedTuple):
 
 
 class _UnreadableError(Exception):
-    """A list table that breaks off at a line."""
-
-    def __init__(self, line: int, message: str) -> None:
-        super().__init__(message)
-        self.line = line
+    """A list table that breaks off: at which line, and why."""
 
 
 def read_page(text: str, path: str) -> Page:
@@ -135,8 +131,8 @@ def read_page(text: str, path: str) -> Page:
         try:
             tables.append(_table(lines, at, targets))
         except _UnreadableError as error:
-            fix = _TABLE_HELP
-            mistakes.append(Mistake(path, error.line, 1, f"a table cannot be read: {error}", fix))
+            line, why = error.args
+            mistakes.append(Mistake(path, line, 1, f"a table cannot be read: {why}", _TABLE_HELP))
     for first in (at for at, _ in conflicts(source) if " " in lines[at - 1]):  # no underline
         fix = "Keep one of the two versions, and delete the lines that git put around them."
         mistakes.append(Mistake(path, first, 1, "a merge conflict is left here", fix))
@@ -192,10 +188,8 @@ def _table(lines: Sequence[str], at: int, targets: Mapping[str, str]) -> Table:
         raise _UnreadableError(at + 1, "with one colon it is a comment")
     end = _indent(lines[at])
     inside = takewhile(lambda line: not line.strip() or _indent(line) > end, lines[at + 1 :])
-    body = [*dropwhile(lambda item: not item[1].strip(), enumerate(inside, at + 2))]
+    body = [*enumerate(inside, at + 2)]
     options = [*takewhile(lambda item: _OPTION.match(item[1]), body)]
-    if options and options[0][0] > at + 2:
-        raise _UnreadableError(options[0][0], "its options do not follow it at once")
     content = body[len(options) :]
     if options and content and content[0][1].strip():
         raise _UnreadableError(content[0][0], "a blank line or an option is expected here")

@@ -19,17 +19,6 @@ from rl_resources.rule import Mistake
 from rl_resources.script.name import PARTS, parsed
 from rl_resources.text import nearest, shown
 
-HEADERS = (
-    "Tag",
-    "Model",
-    "Task",
-    "Resource",
-    "MaxBatch",
-    "Train",
-    "Infer",
-    "Link",
-    "Contributor",
-)
 HEADER_OF: Mapping[str, str] = {
     "tag": "Tag",
     "model": "Model",
@@ -40,23 +29,24 @@ HEADER_OF: Mapping[str, str] = {
     "train": "Train",
     "infer": "Infer",
     "infer_version": "Infer",
+    "script": "Link",
     "contributor": "Contributor",
 }
 """The columns that a row of a page fills, each with the header of its cell."""
 
+HEADERS = tuple(dict.fromkeys(HEADER_OF.values()))
 FRAMEWORK = "verl"
 """A page does not say which framework its scripts configure."""
 
 MAY_LACK = frozenset({"MaxBatch", "Contributor"})
-_FEWEST_HEADERS = 3
-_FEWEST_SIZES = 3
+_FEWEST_KNOWN = 3
+"""Headers that make a table one of runs, and sizes that make models a family."""
 _FAR = 1.1
 """The ratio of two sizes from which one is not a misprint of the other: 70B may be 72B."""
 _RESOURCE = re.compile(r"((?:[1-9][0-9]{0,8}\s*[*xX\u00d7]\s*){1,2})(\S.*)")
 _MAX_BATCH = re.compile(r"([1-9][0-9]{0,8})?\s*(?:\((disputed|untested)\))?")
 _MODEL_SIZE = re.compile(r"(\D[a-z0-9.-]*?-)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a[0-9])")
 _NOBODY = frozenset({"na", "none", "null", "nobody", "tbd", "todo", "unknown"})
-_BEFORE_VERSION = re.compile(r"[\s=v-]*")
 
 Spellings = Mapping[str, str]
 """Spellings in lower case, each with the key that it means."""
@@ -66,7 +56,8 @@ Spellings = Mapping[str, str]
 class Context:
     """What all rows are read against. `scripts` are paths, `None` where nobody knows them.
 
-    `spellings` has those of tags, models, tasks, backends and engines by kind.
+    `spellings` has those of tags, models, tasks, devices, backends and engines by kind; a device
+    has more than these.
     """
 
     dataset: Dataset
@@ -90,12 +81,6 @@ class Context:
         key = self.spellings[kind].get(text.lower())
         return [key] if key else []
 
-    def keys(self, kind: str) -> Iterable[str]:
-        """All keys of a kind."""
-        if kind == "device":
-            return self.devices.known
-        return dict.fromkeys(self.spellings[kind].values())
-
 
 # The script that a row links
 
@@ -112,9 +97,9 @@ class Link:
 
     `label` and `target` are the names that its label and its URL say, `folder` is the size in its
     URL. `script` is the file name that it means, `file` the path of that script under the directory
-    of scripts, `meant` the path of the one whose name differs only in case or in `_` for `-`. They
-    are `None` where there is none, or where the scripts are unknown. `missing` says that the first
-    of its names is no script, unless the URL names a commit, which may hold others.
+    of scripts, or of the one whose name differs only in case or in `_` for `-`. They are `None`
+    where there is none, or where the scripts are unknown. `missing` says that the first of its
+    names is no script, unless the URL names a commit, which may hold others.
     """
 
     script: str
@@ -122,7 +107,6 @@ class Link:
     target: str | None
     folder: str | None
     file: str | None
-    meant: str | None
     missing: bool
 
     @property
@@ -138,7 +122,7 @@ class Link:
     def read(self) -> str | None:
         """The file to check the row against."""
         unsure = self.ambiguous and self.script == self.target
-        return None if unsure else self.file or self.meant
+        return None if unsure else self.file
 
 
 def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
@@ -158,12 +142,12 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     size = folder if _SIZE_FOLDER.fullmatch(folder) else None
     known = list(map(PurePosixPath, scripts or ()))
     files = [path for name in names for path in known if path.name == name]
-    file = next((str(path) for path in files if _may_lie_in(path, size)), None)
-    meant = None if file else _meant(names[0], known)
-    script = PurePosixPath(file or names[0]).name
+    file = next((path for path in files if _may_lie_in(path, size)), None)
+    script = file.name if file else names[0]
     looked_up = scripts is not None and not any(map(_COMMIT.fullmatch, address.parts))
     missing = looked_up and (file is None or script != names[0])
-    return Link(script, label, target, size, file, meant, missing)
+    path = str(file) if file else _meant(names[0], known)
+    return Link(script, label, target, size, path, missing)
 
 
 def link_as_text(cell: Cell) -> tuple[str, str] | None:
@@ -257,9 +241,8 @@ class Reading:
 
         All scripts where the page leads to none of them.
         """
-        linked = [row.link.read for row in self.rows if row.link.read]
-        found = [*dict.fromkeys([*linked, *self._named(), *self._of_form()])]
-        return found or [*(self.context.scripts or ())]
+        found = dict.fromkeys([*self._named(), *self._of_form()])
+        return [*(found or self.context.scripts or ())]
 
     def orphans(self) -> list[str]:
         """Scripts that no row means.
@@ -272,10 +255,8 @@ class Reading:
         if not links or not all(links):
             return []
         names = {PurePosixPath(path).name: path for path in known}
-        meant = {*self._named()}
-        for link, *_ in links:
-            nearby = (names[name] for name in nearest(link.script, names).words)
-            meant.add(link.read or next(nearby, ""))
+        like = (nearest(link.script, names).words[:1] for link, *_ in links if not link.read)
+        meant = {*self._named(), *(names[name] for words in like for name in words)}
         return [path for path in self._of_form() if path not in meant]
 
     def _of_form(self) -> Iterator[str]:
@@ -316,7 +297,7 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
 
 def _is_of_runs(table: Table) -> bool:
     known = len(_columns(table))
-    return known >= _FEWEST_HEADERS or len(table.header.cells) == len(HEADERS)
+    return known >= _FEWEST_KNOWN or len(table.header.cells) == len(HEADERS)
 
 
 def _columns(table: Table) -> dict[str, int]:
@@ -377,7 +358,7 @@ def _known(kind: str, text: str, context: Context, confirmed: str | None = None)
         return Problem(rule, f"the row names no {kind}", f"Write the {kind} into the cell.")
     words = context.meanings(kind, text)
     if not words:
-        known = [key.rpartition("/")[2] for key in context.keys(kind)]
+        known = dict.fromkeys(key.rpartition("/")[2] for key in context.spellings[kind].values())
         like = nearest(text, known).sentence()
         fix = like or f"The dataset has no {kind} like it; add it there."
         return Problem(rule, f"`{shown(text)}` is not a known {kind}", fix)
@@ -404,7 +385,7 @@ def _model(text: str, context: Context) -> str | Problem | None:
     listed = {float(name[2]): name[2] for name in names if name and name[1] == family}
     if size in listed:
         return None
-    if len(listed) >= _FEWEST_SIZES and min(listed) < size < max(listed):
+    if len(listed) >= _FEWEST_KNOWN and min(listed) < size < max(listed):
         sizes = ", ".join(f"{listed[size]}B" for size in sorted(listed))
         message = f"there is no model `{shown(text)}`: {family.rstrip('-')} comes in {sizes}"
         near = min(listed, key=lambda other: abs(other - size))
@@ -440,17 +421,16 @@ def _max_batch(text: str) -> tuple[int | Problem | None, str]:
 def _infer(text: str, context: Context) -> tuple[str | Problem, str | Problem | None]:
     """Rollout engine and version of `vllm0.8.3`, the version `None` where there is none."""
     engines = context.spellings["engine"]
-    prefixes = [name for name in engines if re.match(rf"{re.escape(name)}(?!-?[a-z])", text, re.I)]
-    if not prefixes:
+    names = "|".join(sorted(engines, key=len, reverse=True))
+    match = re.fullmatch(rf"({names})(?!-?[a-z])[\s=v-]*(.*)", text.lower())
+    if match is None:
         return _known("engine", text, context), None
-    name = max(prefixes, key=len)
-    rest = text[len(name) :]
-    version = _BEFORE_VERSION.sub("", rest.lower(), count=1)
+    engine, version = engines[match[1]], match[2]
     if not version or context.matches("infer_version", version):
-        return engines[name], version or None
-    message = f"`{shown(rest)}` is not a release of the engine"
+        return engine, version or None
+    message = f"`{shown(version)}` is not a release of the engine"
     fix = "Write engine and release without a gap, for example `vllm0.8.3`."
-    return engines[name], Problem("page-unreadable-cell", message, fix)
+    return engine, Problem("page-unreadable-cell", message, fix)
 
 
 def _contributor(text: str, context: Context) -> str | Problem | None:
@@ -465,27 +445,24 @@ def _contributor(text: str, context: Context) -> str | Problem | None:
 
 
 def _spellings(dataset: Dataset) -> dict[str, Spellings]:
-    """The spellings of every kind of word that a page may use, but of devices."""
+    """The spellings of every kind of word that a page may use."""
     tags = dataset.package.resources["tuning"].schema.field("tag").words
     backends = dataset.records["backends"]
     words = {
         "tag": tags,
         "task": dataset.by_key["tasks"],
+        "device": dataset.by_key["devices"],
         "backend": [row["backend"] for row in backends if row["role"] == "train"],
         "engine": [row["backend"] for row in backends if row["role"] == "infer"],
     }
     same = {kind: {str(word).lower(): str(word) for word in some} for kind, some in words.items()}
     models = {
-        spelling: text_of(row, "model")
+        spelling: model
         for row in dataset.records["models"]
-        for spelling in _spellings_of_model(text_of(row, "model"), text_of(row, "slug"))
+        for model in [text_of(row, "model")]
+        for spelling in (model.lower(), model.partition("/")[2].lower(), text_of(row, "slug"))
     }
     return {**same, "model": models}
-
-
-def _spellings_of_model(model: str, slug: str) -> tuple[str, str, str]:
-    """Its id, its name without owner, its slug."""
-    return model.lower(), model.partition("/")[2].lower(), slug
 
 
 def tuning_csv(records: Iterable[Record], dataset: Dataset) -> str:

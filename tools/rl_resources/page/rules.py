@@ -20,15 +20,17 @@ from rl_resources.page import rows
 from rl_resources.page.reader import Heading, width
 from rl_resources.page.rows import HEADER_OF, HEADERS, Reading, ReadRow
 from rl_resources.rule import Mistake, rule
-from rl_resources.script.name import FORM, PARTS, ScriptName, parse, parsed, predicate
+from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
 from rl_resources.text import nearest, shown
 
 _NEAR, _FAR, _BEYOND = 1.25, 1.6, 3.0
 """Ratios of sizes that are rounded to one another, that are not, and that no section has in one."""
 
 _EMAIL = re.compile(
-    r"(?<![\w.%+/:-])(?:mailto:)?(?P<name>[\w.%+-]+)@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?![\w.:/-]*[:/])"
+    r"(?<![\w.%+/:-])(?:mailto:)?(?P<name>(?!git@)[\w.%+-]+)@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}"
+    r"(?![\w.:/-]*[:/])"
 )
+"""An address of a person: `git@` is the account of a server."""
 _NO_HYPHEN = re.compile(r"(?<=[a-z])-(?=\d)")
 _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
 
@@ -138,8 +140,10 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
     """
     sized = {heading.billions: heading for heading in reading.page.headings if heading.billions}
     for row in reading.rows:
-        size, heading = _model_size(reading, row), reading.page.heading_above(row.cells["Model"])
-        if not size or not heading or not heading.billions or _is_wrong_model(reading, row):
+        cell, size = row.cells["Model"], _model_size(reading, row)
+        heading = reading.page.heading_above(cell)
+        reported = row.lacks_model or reading.contradicts(cell)
+        if reported or not size or not heading or not heading.billions:
             continue
         best = min(sized, key=partial(_ratio, size))
         fits = _ratio(size, best) <= _NEAR
@@ -147,8 +151,7 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
         if _ratio(size, heading.billions) > (_FAR if fits else inf if ranges else _BEYOND):
             message = f"{shown(row.text('Model'))} stands under the size {shown(heading.title)}"
             right = shown(sized[best].title) if fits else "a heading of its size"
-            fix = f"Move the row under {right}, or fix its model."
-            yield reading.mistake(row.cells["Model"], message, fix)
+            yield reading.mistake(cell, message, f"Move the row under {right}, or fix its model.")
 
 
 def _ratio(one: float, other: float) -> float:
@@ -160,11 +163,6 @@ def _model_size(reading: Reading, row: ReadRow) -> float:
     known = reading.context.dataset.by_key["models"].get(row.record["model"])
     value = known["parameters_b"] if known else parameters_in_name(row.text("Model"))
     return value if isinstance(value, float) else 0
-
-
-def _is_wrong_model(reading: Reading, row: ReadRow) -> bool:
-    """Whether the Model cell is reported: no such model, or not the one of the script."""
-    return row.lacks_model or reading.contradicts(row.cells["Model"])
 
 
 @rule("warning")
@@ -192,12 +190,9 @@ def page_unknown_model(reading: Reading) -> Iterator[Mistake]:
     for row in reading.rows:
         if row.lacks_model:
             problem, trained = row.problems["model"], _trained(reading, row)
-            fix = (
-                f"Write `{shown(trained, 200)}`, which its script trains."
-                if trained
-                else problem.help
-            )
-            yield reading.mistake(row.cells["Model"], problem.message, fix)
+            fix = f"Write `{shown(trained, 200)}`, which its script trains."
+            place = row.cells["Model"]
+            yield reading.mistake(place, problem.message, fix if trained else problem.help)
 
 
 def _trained(reading: Reading, row: ReadRow) -> str:
@@ -255,9 +250,7 @@ def page_email_address(reading: Reading) -> Iterator[Mistake]:
     Good: a handle alone, or one that links to its public profile
     """
     for number, line in enumerate(reading.page.lines, 1):
-        for match in _EMAIL.finditer(line) if "@" in line else ():
-            if match["name"] == "git":
-                continue  # the account of a server, not of a person
+        for match in _EMAIL.finditer(line):
             yield Mistake(
                 reading.page.path,
                 number,
@@ -343,18 +336,10 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
     for row in reading.rows:
         if row.link.missing:
             name = row.link.target or row.link.script
-            message = f"no script is called {shown(name, 120)}"
-            if name in known:
-                message = f"there is no {shown(name, 120)} in {row.link.folder}/"
-            meant = row.link.file or row.link.meant
-            near = [PurePosixPath(meant).name] if meant else known
+            folder = f" in {row.link.folder}/" if row.link.folder else ""
+            near = [row.link.file] if row.link.file else known
             fix = nearest(name, near).sentence() or "Link a script that exists."
-            if name in known:
-                paths = (
-                    path for path in reading.context.scripts or () if path.endswith(f"/{name}")
-                )
-                fix = f"Link {' or '.join(shown(path, 200) for path in paths)}."
-            yield reading.mistake(row.cells["Link"], message, fix)
+            yield reading.mistake(row.cells["Link"], f"there is no {shown(name, 120)}{folder}", fix)
 
 
 @rule()
@@ -368,9 +353,9 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
     """
     for row in reading.rows:
         link = row.link
-        named = None not in (link.label, link.target)
-        if named and link.label != link.target and not (link.missing and link.file):
-            label, target = shown(link.label or "", 120), shown(link.target or "", 120)
+        label, target = shown(link.label or "", 120), shown(link.target or "", 120)
+        only_missing = link.missing and link.script == link.label
+        if label and target and label != target and not only_missing:
             message = f"the link is called {label} and leads to {target}"
             fix = "Fix whichever of the two names is wrong."
             yield reading.mistake(row.cells["Link"], message, fix)
@@ -421,8 +406,9 @@ def page_script_name(reading: Reading) -> Iterator[Mistake]:
 
 
 def _is_dead_link(reading: Reading, row: ReadRow) -> bool:
-    """Whether a link leads to no script."""
-    return reading.context.scripts is not None and row.link.file is None
+    """Whether a link leads to no script of its name."""
+    found = PurePosixPath(row.link.file or "").name == row.link.script
+    return reading.context.scripts is not None and not found
 
 
 @rule()
@@ -435,13 +421,12 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
     Good: 2 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
     """
     for row in reading.rows:
-        name = None if row.link.ambiguous else _name_of_form(reading, row.link.script)
         # A script that is not read, such as one at another commit, may train another model.
         unread = reading.context.scripts is not None and not row.link.read
-        for part in PARTS[unread:] if name else ():
-            cell, named = row.cells[HEADER_OF[part]], str(getattr(name, part))
-            said = _said(row, part)
-            if said and not reading.contradicts(cell) and not _agrees(reading, row, part, named):
+        for part, said, named in _both(reading, row):
+            cell = row.cells[HEADER_OF[part]]
+            reported = reading.contradicts(cell) or (unread and part == "model")
+            if not reported and not _agrees(reading, row, part, said, named):
                 message = f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
                 fix = f"Fix the row, or the name {shown(row.link.script, 120)}."
                 yield reading.mistake(cell, message, fix)
@@ -449,34 +434,31 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
 
 def confirmed_by_name(reading: Reading, row: ReadRow) -> frozenset[str]:
     """The columns of a row that the name of its script confirms; a model's name may be short."""
-    name = None if row.link.ambiguous else _name_of_form(reading, row.link.script)
-    return frozenset(
-        part
-        for part in PARTS[1:]
-        if name and _said(row, part) and _agrees(reading, row, part, str(getattr(name, part)))
-    )
+    agree = (both[0] for both in _both(reading, row) if _agrees(reading, row, *both))
+    return frozenset(agree) - {"model"}
 
 
-def _name_of_form(reading: Reading, script: str) -> ScriptName | None:
-    """The parts of a name that ends in a known backend or engine; any name may have six parts."""
-    name, meanings = parsed(script), reading.context.meanings
+def _both(reading: Reading, row: ReadRow) -> Iterator[tuple[str, str, str]]:
+    """The parts of a script's name with what the row and the name say.
+
+    Any name may have six parts, so it must end in a known backend or engine. A cell with another
+    mistake says nothing.
+    """
+    name, meanings = parsed(row.link.script), reading.context.meanings
     known = name and (meanings("backend", name.train) or meanings("engine", name.infer))
-    return name if known else None
-
-
-def _said(row: ReadRow, part: str) -> str:
-    """What a row says of a part of its script's name; empty where the cell has another mistake."""
-    if part == "model":
-        return "" if part in row.problems else row.text("Model")
-    return text_of(row.record, part).lower()
+    for part in PARTS if known and not row.link.ambiguous else ():
+        said = text_of(row.record, part).lower()
+        if part == "model":
+            said = "" if part in row.problems else row.text("Model")
+        if said:
+            yield part, said, str(getattr(name, part))
 
 
 _KINDS = {"device": "device", "train": "backend", "infer": "engine"}
 
 
-def _agrees(reading: Reading, row: ReadRow, part: str, named: str) -> bool:
+def _agrees(reading: Reading, row: ReadRow, part: str, said: str, named: str) -> bool:
     """Whether a row and the part of a name mean the same, also where one of them says more."""
-    said = _said(row, part)
     if part == "model":
         return _same_model(reading, row, said.lower().rpartition("/")[2], named)
     if part not in _KINDS:
