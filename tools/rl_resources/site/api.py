@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
@@ -65,9 +64,7 @@ def documents(
     """Every document, the index first; `files` is what else is published, by path on the site."""
     tables = [records_document(dataset)]
     tables += [
-        _table(dataset, name, map(_row, rows))
-        for name, rows in dataset.records.items()
-        if name != "tuning"
+        _table(dataset, name, rows) for name, rows in dataset.records.items() if name != "tuning"
     ]
     head = _head(dataset, repository)
     whole = {item.schema: item.value[item.schema] for item in tables}
@@ -107,12 +104,12 @@ def records_document(dataset: Dataset) -> Document:
 def size_document(dataset: Dataset, size: str) -> Document:
     """The tuning records of one size."""
     rows = [_record(dataset, record) for record in records_of_size(dataset, size)]
-    section = {"size": _row(dataset.by_key["sizes"][size])}
+    section = {"size": dataset.by_key["sizes"][size]}
     value = _version(dataset) | section | {"count": len(rows), "records": rows}
     return Document(f"sizes/{size.lower()}.json", "size", value)
 
 
-def _table(dataset: Dataset, name: str, rows: Iterator[dict[str, Any]]) -> Document:
+def _table(dataset: Dataset, name: str, rows: Iterable[Record]) -> Document:
     listed = list(rows)
     value = _version(dataset) | {"count": len(listed), name: listed}
     return Document(f"{name}.json", name, value)
@@ -136,7 +133,7 @@ def _by_id(dataset: Dataset) -> Iterator[Document]:
 
     for row in dataset.records["tuning"]:
         name = row["script"]
-        trials = [_row(trial) for trial in dataset.by_script["trials"].get(name, ())]
+        trials = list(dataset.by_script["trials"].get(name, ()))
         record = _record(dataset, row)
         yield document(record_id(row), name, record=record, trials=trials, moved=None)
     for move in moves(dataset, "tuning"):
@@ -185,14 +182,7 @@ def _checksum(content: str | bytes) -> dict[str, Any]:
 def _record(dataset: Dataset, record: Record) -> dict[str, Any]:
     size = dataset.by_key["models"][record["model"]]["size"]
     derived = {"id": record_id(record), "size": size, "path": script_path(dataset, record)}
-    return derived | _row(record)
-
-
-def _row(row: Record) -> dict[str, Any]:
-    """A row in the types of JSON. A figure of type number stays one where it is whole: `80.0`."""
-    return {
-        name: value.isoformat() if isinstance(value, date) else value for name, value in row.items()
-    }
+    return {**derived, **record}
 
 
 def _lines(item: Any) -> str:
@@ -202,4 +192,5 @@ def _lines(item: Any) -> str:
     return f"[\n{rows}\n ]" if rows else "[]"
 
 
-_compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+# A day in ISO form. A figure of type number stays one where it is whole: `80.0`.
+_compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str).encode

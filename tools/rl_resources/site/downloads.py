@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -30,19 +30,9 @@ VIEW = "records"
 """The view of the database that joins records with their models and devices."""
 
 
-class _Types(NamedTuple):
-    parquet: Any
-    sqlite: str
-
-
-_TYPES = {
-    "string": _Types(pl.String, "TEXT"),
-    "integer": _Types(pl.Int64, "INTEGER"),
-    "number": _Types(pl.Float64, "REAL"),
-    "boolean": _Types(pl.Boolean, "BOOLEAN"),
-    "date": _Types(pl.Date, "DATE"),
-    "list": _Types(pl.List(pl.String), "TEXT"),
-}
+_PARQUET = {"integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date}
+_SQLITE = {"integer": "INTEGER", "number": "REAL", "boolean": "BOOLEAN", "date": "DATE"}
+"""The types of both by that of the Table Schema; other columns are text, or lists of text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +83,9 @@ def _described(name: str, holds: str, document: Mapping[str, Any]) -> Download:
 def parquet(dataset: Dataset, name: str) -> bytes:
     """One table with typed columns; the file's metadata have its Table Schema and the licenses."""
     package, schema = dataset.package, dataset.package.resources[name].schema
-    types = {field.name: _TYPES[field.type].parquet for field in schema.fields}
+    fields = schema.fields
+    types: dict[str, Any] = {item.name: _PARQUET.get(item.type, pl.String) for item in fields}
+    types |= {item.name: pl.List(pl.String) for item in fields if item.type == "list"}
     about = {
         "title": schema.title,
         "description": schema.description,
@@ -129,7 +121,7 @@ def _create_table(resource: Resource) -> str:
     """The statement; the database keeps it with its comments, so `.schema` shows their meaning."""
     schema = resource.schema
     columns = [
-        f'"{field.name}" {_TYPES[field.type].sqlite}{" NOT NULL" * field.required}, '
+        f'"{field.name}" {_SQLITE.get(field.type, "TEXT")}{" NOT NULL" * field.required}, '
         f"-- {field.sentence}\n"
         for field in schema.fields
     ]

@@ -159,17 +159,14 @@ def reports_url(size: str) -> str:
     return f"reports/{slug(size or UNKNOWN_SIZE)}/"
 
 
-def page_url(path: str) -> str:
-    """The URL of a page below the site's root: `sizes/7b.md` has `sizes/7b/`."""
-    stem = path.removesuffix(".md")
-    return stem.removesuffix("index") if PurePosixPath(stem).name == "index" else f"{stem}/"
-
-
 def link(page: str, target: str) -> str:
-    """`target`, a path below the site's root, as it is written in a link on `page`."""
+    """`target`, a path below the site's root, as it is written in a link on `page`.
+
+    The URL of `sizes/7b.md` is `sizes/7b/`, that of `sizes/index.md` is `sizes/`.
+    """
     path, mark, fragment = target.partition("#")
-    to_root = "../" * page_url(page).count("/") or "./"
-    return f"{to_root}{quote(path)}{mark}{fragment}"
+    depth = page.count("/") + (PurePosixPath(page).name != "index.md")
+    return f"{'../' * depth or './'}{quote(path)}{mark}{fragment}"
 
 
 def source_name(report: Record) -> str:

@@ -36,14 +36,7 @@ _CROISSANT_CONTEXT: Mapping[str, Any] = {
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     **{word: f"cr:{word}" for word in _CROISSANT_WORDS},
 }
-_CROISSANT_TYPES: Mapping[str, str] = {
-    "string": "sc:Text",
-    "integer": "sc:Integer",
-    "number": "sc:Float",
-    "boolean": "sc:Boolean",
-    "date": "sc:Date",
-    "list": "sc:Text",
-}
+_CROISSANT_TYPES = {"integer": "Integer", "number": "Float", "boolean": "Boolean", "date": "Date"}
 
 
 def descriptor(package: Package, csv: Mapping[str, bytes]) -> dict[str, Any]:
@@ -124,7 +117,7 @@ def _field(table: str, field: Field) -> dict[str, Any]:
         "@id": f"{table}/{field.name}",
         "name": field.name,
         "description": field.sentence,
-        "dataType": _CROISSANT_TYPES[field.type],
+        "dataType": f"sc:{_CROISSANT_TYPES.get(field.type, 'Text')}",
         "source": {
             "fileObject": {"@id": f"{table}.csv"},
             "extract": {"column": field.name},

@@ -7,14 +7,14 @@ URL `/sizes/7b/` can take the same files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from rl_resources.dataset import Dataset, grouped
-from rl_resources.package import Record
+from rl_resources.package import Record, items_of
 from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import (
     Configuration,
@@ -123,7 +123,8 @@ def _reports(site: Site) -> dict[str, str]:
     every = every_configuration(site.dataset)
     known = {item.id: item for item in every if item.kind == "report"}
     rows = [(row, known[str(row["report"])]) for row in site.dataset.records["reports"]]
-    rows.sort(key=_completeness)
+    # Runs before benchmarks on random tokens, then those with the fewest empty cells.
+    rows.sort(key=lambda pair: ("synthetic" in pair[1].scenario, [*pair[0].values()].count(None)))
     sections: dict[str, list[tuple[Record, Configuration]]] = {}
     for name in (*(size.name for size in site.sizes), UNKNOWN_SIZE):
         if of_size := [pair for pair in rows if (pair[1].size or UNKNOWN_SIZE) == name]:
@@ -143,12 +144,6 @@ def _reports(site: Site) -> dict[str, str]:
         tabs = recipes.of_table(site.dataset, "reports", site.at, only)
         found[path] = site.page(path, "reports-of-size.md", **shared, section=name, tabs=tabs)
     return found
-
-
-def _completeness(report: tuple[Record, Configuration]) -> tuple[bool, int]:
-    """Runs before benchmarks on random tokens, then the most filled cells."""
-    row, item = report
-    return "synthetic" in item.scenario, -sum(value is not None for value in row.values())
 
 
 def _rows_page(site: Site, table: str, group: str) -> str:
@@ -187,7 +182,7 @@ def _page_of(row: Record) -> str:
     """The page of a model on Hugging Face; of a device the first source of its vendor."""
     if "model" in row:
         return f"https://huggingface.co/{quote(str(row['model']))}"
-    sources: Iterable[str] = row["source"] or ()  # type: ignore[assignment]
+    sources = items_of(row, "source")
     return next((url for url in sources if urlsplit(url).netloc.endswith(VENDORS)), "")
 
 

@@ -214,8 +214,7 @@ def _texts() -> dict[str, list[dict[str, str]]]:
 
 
 def _setting(run: Run, name: str) -> Setting:
-    found = run.setting(name) if "." in name else getattr(run, name)
-    assert isinstance(found, Setting)  # noqa: S101
+    found: Setting = run.setting(name) if "." in name else getattr(run, name)
     return found
 
 
