@@ -14,11 +14,11 @@ from cases import each, read_cases
 from rl_resources.check import all_rules
 from rl_resources.check.page_audit import audit
 from rl_resources.cli import main
-from rl_resources.dataset import Dataset, read_dataset
+from rl_resources.dataset import Dataset, csv_text, read_dataset
 from rl_resources.errors import Finding
 from rl_resources.package import Package
 from rl_resources.page.reader import read_page
-from rl_resources.page.rows import read_rows, tuning_csv
+from rl_resources.page.rows import read_rows
 from rl_resources.script_rules.target import ScriptText
 
 SEVEN = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
@@ -74,7 +74,7 @@ def _audited(
     reading = read_rows(read_page(page, "page.rst"), dataset, list(texts))
     known = {path: _script(path, texts[path]) for path in reading.scripts()}
     found = audit(reading, known)
-    return tuning_csv(found.records, dataset), list(found.findings)
+    return csv_text(dataset, "tuning", found.records), list(found.findings)
 
 
 def _findings(dataset: Dataset, scripts: Path, page: str, folder: Path | None = None) -> list[str]:

@@ -5,11 +5,11 @@ import pytest
 from cases import each, read_cases
 from rl_resources import UnusableInput
 from rl_resources.check.page_audit import audit, import_page
-from rl_resources.dataset import Dataset
+from rl_resources.dataset import Dataset, csv_text
 from rl_resources.errors import Finding
 from rl_resources.package import Record
 from rl_resources.page.reader import read_page
-from rl_resources.page.rows import read_rows, tuning_csv
+from rl_resources.page.rows import read_rows
 from rl_resources.site.rst import device_tuning
 from test_audit import HEADER as TABLE
 
@@ -98,7 +98,7 @@ def test_an_address_behind_a_name_is_reported_and_never_kept(dataset, contributo
     records, findings = _import(dataset, HEADER + _row(Contributor=contributor))
     assert records[0]["contributor"] == "SimonHuang"
     assert _rules(findings) == ["page-email-address"]
-    assert "private" not in tuning_csv(records, dataset) + repr(findings)
+    assert "private" not in csv_text(dataset, "tuning", records) + repr(findings)
 
 
 # Places

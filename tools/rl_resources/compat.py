@@ -12,8 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from rl_resources import tabular
-from rl_resources.dataset import Dataset, read_dataset, script_path
+from rl_resources.dataset import Dataset, csv_text, read_dataset, script_path
 from rl_resources.package import Record, read_package
 from rl_resources.query.compatibility import accepted_by
 from rl_resources.script.framework import Source, compose_launch
@@ -79,7 +78,7 @@ def compat(
         names = {script.path for script in scripts}
         rows += [row for row in dataset.records[RESOURCE] if _stays(row, names, versions)]
     rows.sort(key=lambda row: tuple(str(row[name]) for name in _KEY))
-    files[dataset.package.resources[RESOURCE].path] = _csv(dataset, rows)
+    files[dataset.package.resources[RESOURCE].path] = csv_text(dataset, RESOURCE, rows)
     return Compatibility(tuple(rows), files, tuple(_summary(rows, versions or ())), problems)
 
 
@@ -122,12 +121,6 @@ def row_of(script: ScriptText, release: Source) -> Record:
         "accepted": False if rejected else True if known else None,
         "rejected": tuple(rejected) or None,
     }
-
-
-def _csv(dataset: Dataset, rows: Iterable[Record]) -> str:
-    schema = dataset.package.resources[RESOURCE].schema
-    cells = ([field.write(row[field.name]) for field in schema.fields] for row in rows)
-    return tabular.write([schema.names, *cells])
 
 
 def _derived(root: Path, composed: Sequence[Release], *, whole: bool) -> dict[str, str]:

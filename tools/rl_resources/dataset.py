@@ -159,6 +159,13 @@ def _typed_record(resource: Resource, row: tabular.Row) -> Record:
     return record
 
 
+def csv_text(dataset: Dataset, table: str, rows: Iterable[Record]) -> str:
+    """The canonical CSV file of a table with these rows."""
+    schema = dataset.package.resources[table].schema
+    cells = ([field.write(row[field.name]) for field in schema.fields] for row in rows)
+    return tabular.write([schema.names, *cells])
+
+
 def script_path(dataset: Dataset, record: Record) -> str:
     """Where the script of a tuning record lies, relative to the root."""
     size = dataset.by_key["models"][record["model"]]["size"]

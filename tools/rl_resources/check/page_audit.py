@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rl_resources.check import all_rules, findings_of
-from rl_resources.dataset import Dataset
+from rl_resources.dataset import Dataset, csv_text
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_text
 from rl_resources.package import Record, text_of
 from rl_resources.page.reader import read_page
-from rl_resources.page.rows import FRAMEWORK, HEADER_OF, Reading, ReadRow, read_rows, tuning_csv
+from rl_resources.page.rows import FRAMEWORK, HEADER_OF, Reading, ReadRow, read_rows
 from rl_resources.page.rules import confirmed_by_name
 from rl_resources.script_rules.target import Pair, Said, ScriptText
 from rl_resources.snapshot import ScriptFile, script_data
@@ -48,7 +48,7 @@ def import_page(
     texts = {} if scripts is None else _script_texts(scripts, reading)
     found = audit(reading, texts)
     unread = len(paths or ()) - len(texts)
-    return tuning_csv(found.records, dataset), list(found.findings), unread
+    return csv_text(dataset, "tuning", found.records), list(found.findings), unread
 
 
 def audit(reading: Reading, texts: Texts) -> Audit:

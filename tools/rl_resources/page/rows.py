@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import PurePosixPath
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from rl_resources import tabular
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices
 from rl_resources.package import Record, TableSchema, Value, text_of
@@ -463,10 +462,3 @@ def _spellings(dataset: Dataset) -> dict[str, Spellings]:
         for spelling in (model.lower(), model.partition("/")[2].lower(), text_of(row, "slug"))
     }
     return {**same, "model": models}
-
-
-def tuning_csv(records: Iterable[Record], dataset: Dataset) -> str:
-    """Header and one line per record, in the columns of the tuning schema and in their order."""
-    schema = dataset.package.resources["tuning"].schema
-    cells = ([field.write(record[field.name]) for field in schema.fields] for record in records)
-    return tabular.write([schema.names, *cells])
